@@ -1,0 +1,42 @@
+"""subbyte: see, build, run and tune sub-byte convolutions on NVIDIA Tensor Cores.
+
+Importing this package loads neither TVM nor a GPU library; each public name loads what it needs on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ConvWorkload": "subbyte.workload",
+    "ConvConfig": "subbyte.space",
+    "workload": "subbyte.workload",
+    "workloads": "subbyte.workload",
+    "Requantization": "subbyte.data",
+    "reference": "subbyte.data",
+    "duplicates": "subbyte.technique",
+    "packing_program": "subbyte.technique",
+    "accesses": "subbyte.technique",
+    "fragments": "subbyte.technique",
+    "space": "subbyte.space",
+    "build": "subbyte.kernel",
+    "Kernel": "subbyte.kernel",
+    "conv2d": "subbyte.kernel",
+    "Study": "subbyte.tune",
+    "tune": "subbyte.tune",
+    "landscape": "subbyte.tune",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'subbyte' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,5 @@
+"""What GPUs can do."""
+
+from subbyte.device.arch import ARCHS, Arch, arch
+
+__all__ = ["ARCHS", "Arch", "arch"]

@@ -1,0 +1,51 @@
+"""GPU architectures as data: the limits and the matrix instructions of each target.
+
+Sources: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability" (shared memory,
+registers, threads); PTX ISA, section "Warp-level matrix instructions" (which shapes exist from which target).
+Whether an instruction is native or emulated was read off its SASS (``IMMA`` or a ``CALL``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from subbyte.errors import InvalidInput, did_you_mean
+
+
+@dataclass(frozen=True)
+class Arch:
+    """Limits of one compilation target. Sizes are bytes; registers are 32-bit."""
+
+    name: str
+    gpus: str
+    shared_per_block: int
+    shared_per_sm: int
+    threads_per_sm: int
+    async_copy: bool
+    """``cp.async`` exists (sm_80 and later)."""
+    native_s4: bool
+    """int4 matrix instructions run on Tensor Cores; otherwise they are emulated, or do not exist."""
+    default_atom: str
+    registers_per_sm: int = 65536
+    registers_per_thread: int = 255
+    threads_per_block: int = 1024
+
+
+ARCHS = {
+    arch.name: arch
+    for arch in (
+        Arch("sm_75", "T4, RTX 20", 65536, 65536, 1024, False, True, "s4.m8n8k32"),
+        Arch("sm_80", "A100, A30", 166912, 167936, 2048, True, True, "s4.m16n8k32"),
+        Arch("sm_86", "A10, A40, RTX 30", 101376, 102400, 1536, True, True, "s4.m16n8k32"),
+        Arch("sm_89", "L4, L40, RTX 40", 101376, 102400, 1536, True, True, "s4.m16n8k32"),
+        Arch("sm_90a", "H100, H200", 232448, 233472, 2048, True, False, "s8.m16n8k32"),
+    )
+}
+
+
+def arch(name: str) -> Arch:
+    """The architecture called ``name``. Raises InvalidInput with the closest names."""
+    try:
+        return ARCHS[name.lower()]
+    except KeyError:
+        raise InvalidInput(f"unknown architecture {name!r}: {did_you_mean(name, ARCHS)}") from None

@@ -1,0 +1,37 @@
+"""How a built kernel is started: plain data shared by the GPU runner, the emulator and the export."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import prod
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One pointer argument, in the kernel's order. ``role`` is ``in`` or ``out``; ``shape`` counts elements."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    role: str
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes; every dtype in use is four bytes wide."""
+        return 4 * prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Entry point, grid, block, dynamic shared memory in bytes and the arguments."""
+
+    entry: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    arguments: tuple[Argument, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return asdict(self)

@@ -1,0 +1,142 @@
+"""One way to schedule a convolution: six knobs of the paper, four that extend them, three switches.
+
+A configuration is plain frozen data. Whether it can be built for a workload and an architecture is decided in
+:mod:`subbyte.space.constraints`, never here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from subbyte.errors import InvalidInput, did_you_mean
+
+DUPLICATE_AWARE = ("none", "shared", "full")
+LAYOUTS = ("nhwc", "nhwcnc")
+ATOMS = ("auto", "s4.m8n8k32", "s4.m16n8k32", "s4.m16n8k64", "s8.m16n8k32")
+
+
+@dataclass(frozen=True)
+class ConvConfig:
+    """A schedule of the *warp* family.
+
+    Knobs of the paper (Choi et al. 2022, section 4.1):
+
+    * ``blk_row_warps``, ``blk_col_warps``: warps of a block along pixels and along output channels.
+    * ``warp_row_tiles``, ``warp_col_tiles``: pixels (8 images each) and 8-channel tiles of one warp.
+    * ``chunk``: blocks of 32 input channels staged together.
+    * ``reorder_inner``: 0 = channel chunk outermost, all kernel rows staged; 1 = kernel row outermost, one staged.
+
+    Knobs of the extended space: ``tile_height`` (pixel rows of the block tile, 0 = chosen), ``stages`` (shared
+    buffers in flight), ``split_channels`` (groups of warps that share the input channels of one tile and add up
+    in shared memory), ``min_blocks`` (blocks per multiprocessor the compiler keeps registers free for, which caps
+    them; 0 = no cap), ``unroll`` (32-channel blocks unrolled in the main loop).
+
+    Switches: ``duplicate_aware``, ``register_packing``, ``layout``. ``atom`` names the matrix instruction.
+    """
+
+    blk_row_warps: int = 1
+    blk_col_warps: int = 2
+    warp_row_tiles: int = 4
+    warp_col_tiles: int = 4
+    chunk: int = 1
+    reorder_inner: int = 0
+    tile_height: int = 0
+    stages: int = 2
+    split_channels: int = 1
+    min_blocks: int = 0
+    unroll: int = 1
+    duplicate_aware: str = "full"
+    register_packing: bool = True
+    layout: str = "nhwcnc"
+    atom: str = "auto"
+
+    def __post_init__(self) -> None:
+        for name in INTEGER_FIELDS:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < _LEAST.get(name, 1):
+                raise InvalidInput(f"knob {name}={value!r}: must be an integer >= {_LEAST.get(name, 1)}")
+        if self.reorder_inner not in (0, 1):
+            raise InvalidInput(f"knob reorder_inner={self.reorder_inner!r}: allowed: 0, 1")
+        for name, allowed in (("duplicate_aware", DUPLICATE_AWARE), ("layout", LAYOUTS), ("atom", ATOMS)):
+            if getattr(self, name) not in allowed:
+                raise InvalidInput(f"{name}={getattr(self, name)!r}: {did_you_mean(str(getattr(self, name)), allowed)}")
+        if not isinstance(self.register_packing, bool):
+            raise InvalidInput(f"register_packing={self.register_packing!r}: allowed: true, false")
+
+    @property
+    def pixels(self) -> int:
+        """Output pixels of the block tile (for each of the 8 images of a group)."""
+        return self.blk_row_warps * self.warp_row_tiles
+
+    @property
+    def columns(self) -> int:
+        """Output channels of the block tile."""
+        return 8 * self.blk_col_warps * self.warp_col_tiles
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return 32 * self.blk_row_warps * self.blk_col_warps * self.split_channels
+
+    @property
+    def key(self) -> str:
+        """Short, stable text that names this configuration: fields that differ from the default, in order."""
+        parts = [f"{_SHORT[name]}{getattr(self, name)}" for name in KNOBS]
+        default = type(self)()
+        for name in _SHORT:
+            value = getattr(self, name)
+            if name not in KNOBS and value != getattr(default, name):
+                parts.append(f"{_SHORT[name]}{int(value) if isinstance(value, bool) else value}")
+        return "-".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ConvConfig:
+        """The configuration with these fields (case-insensitive; the rest default). Raises InvalidInput."""
+        return cls().with_values(data)
+
+    def with_values(self, values: Mapping[str, Any]) -> ConvConfig:
+        """A copy with some fields replaced. Names and text values are case-insensitive; text that means a number
+        or a truth value ("4", "off", "true") is accepted, as the command line and log files give it."""
+        known = {f.name for f in fields(self)}
+        changed: dict[str, Any] = {}
+        for given, value in values.items():
+            name = given.lower().replace("-", "_")
+            if name not in known:
+                raise InvalidInput(f"unknown knob {given!r}: {did_you_mean(name, known)}")
+            changed[name] = _parse(name, value)
+        return replace(self, **changed)
+
+
+KNOBS = ("blk_row_warps", "blk_col_warps", "warp_row_tiles", "warp_col_tiles", "chunk", "reorder_inner")
+"""The six knobs of the paper, in its order (the first varies fastest in a configuration's index)."""
+
+SWITCHES = ("duplicate_aware", "register_packing", "layout")
+INTEGER_FIELDS = (*KNOBS, "tile_height", "stages", "split_channels", "min_blocks", "unroll")
+_LEAST = {"reorder_inner": 0, "tile_height": 0, "min_blocks": 0}
+_SHORT = {
+    "blk_row_warps": "brw", "blk_col_warps": "bcw", "warp_row_tiles": "wrt", "warp_col_tiles": "wct",
+    "chunk": "ch", "reorder_inner": "ri", "tile_height": "th", "stages": "st", "split_channels": "sp",
+    "min_blocks": "mb", "unroll": "un", "duplicate_aware": "dup.", "register_packing": "rp", "layout": "", "atom": "",
+}  # fmt: skip
+_TRUTH = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": False, "off": False, "no": False}
+
+
+def _parse(name: str, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if name == "register_packing":
+        if value.lower() not in _TRUTH:
+            raise InvalidInput(f"register_packing={value!r}: allowed: true, false")
+        return _TRUTH[value.lower()]
+    if name in INTEGER_FIELDS:
+        try:
+            return int(value)
+        except ValueError:
+            raise InvalidInput(f"knob {name}={value!r}: must be an integer") from None
+    return value.lower()
