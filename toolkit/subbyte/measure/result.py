@@ -1,0 +1,102 @@
+"""What came of one candidate: a measured time, or a failure with its kind and reason. Never a sentinel number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from subbyte.errors import InvalidInput, did_you_mean
+
+FAILURE_KINDS = ("refused", "build", "launch", "timeout", "wrong", "crash", "memory")
+"""Why a candidate has no time: refused by a constraint, not built, not launched, too slow, a wrong answer, the
+process died, not enough device memory."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A candidate that ran. Times are microseconds of one kernel launch.
+
+    ``microseconds`` is the median of ``samples`` (L2 cache hot); ``cold_microseconds`` the median with L2 flushed
+    before every launch; ``overlapped_microseconds`` the mean per launch of back-to-back launches, whose ends and
+    beginnings overlap. ``verified`` says that the output was compared with the reference. ``device`` identifies the
+    GPU, ``clocks`` holds its telemetry during the measurement (MHz, watts, degrees), ``seconds`` the wall-clock cost
+    of each step (``build``, ``measure``). Raises InvalidInput when ``microseconds`` is not a positive number.
+    """
+
+    microseconds: float
+    samples: tuple[float, ...] = ()
+    cold_microseconds: float | None = None
+    overlapped_microseconds: float | None = None
+    verified: bool = False
+    device: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    clocks: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    seconds: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.microseconds) and self.microseconds > 0):
+            raise InvalidInput(f"microseconds={self.microseconds!r}: a measured time is a positive number of microseconds")
+
+    @property
+    def ok(self) -> bool:
+        """True: there is a time."""
+        return True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; empty parts are left out."""
+        data: dict[str, Any] = {"ok": True, "microseconds": self.microseconds, "verified": self.verified}
+        for name in ("cold_microseconds", "overlapped_microseconds"):
+            if getattr(self, name) is not None:
+                data[name] = getattr(self, name)
+        if self.samples:
+            data["samples"] = list(self.samples)
+        for name in ("device", "clocks", "seconds"):
+            if getattr(self, name):
+                data[name] = dict(getattr(self, name))
+        return data
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A candidate without a time. ``kind`` is one of FAILURE_KINDS, ``reason`` a sentence a person can act on.
+
+    Raises InvalidInput for an unknown kind.
+    """
+
+    kind: str
+    reason: str
+    seconds: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.kind not in FAILURE_KINDS:
+            raise InvalidInput(f"failure kind {self.kind!r}: {did_you_mean(str(self.kind), FAILURE_KINDS)}")
+
+    @property
+    def ok(self) -> bool:
+        """False: there is no time."""
+        return False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        data: dict[str, Any] = {"ok": False, "kind": self.kind, "reason": self.reason}
+        return {**data, "seconds": dict(self.seconds)} if self.seconds else data
+
+
+Result: TypeAlias = Measured | Failed
+"""What a runner returns for each candidate and a strategy is told."""
+
+
+def result_from_dict(data: Mapping[str, Any]) -> Result:
+    """The result whose ``to_dict()`` gave ``data``. Raises InvalidInput when fields are missing, unknown or odd."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("ok"), bool):
+        raise InvalidInput('a result is an object with "ok": true or false')
+    fields = {key: value for key, value in data.items() if key != "ok"}
+    try:
+        if not data["ok"]:
+            return Failed(**fields)
+        if "samples" in fields:
+            fields["samples"] = tuple(float(sample) for sample in fields["samples"])
+        return Measured(**fields)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"result {str(dict(data))[:120]}: {error}") from None
