@@ -1,0 +1,228 @@
+"""Requantization: how an int32 accumulator becomes the int4 input of the next layer, exactly, in integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.data.int4 import INT4_MAX, INT4_MIN, Int8Array, Int32Array, check_array, describe
+from subbyte.data.reference import accumulator_bound
+from subbyte.errors import InvalidInput
+from subbyte.workload.conv import ConvWorkload
+
+MULTIPLIER_MAX = (1 << 31) - 1
+SHIFT_MIN, SHIFT_MAX = 1, 62
+FAST_TOLERANCE = 2.0**-9
+"""Relative error of a scale up to which the 32-bit form is preferred: 1/64 of a step at the end of the int4 range."""
+
+_INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Requantization:
+    """``y = clip(((acc + bias) * multiplier + 2^(shift-1)) >> shift, lo, hi)`` for each output channel.
+
+    ``bias``, ``multiplier`` (0 … 2^31-1) and ``shift`` (1 … 62) are int32 [K]; ``clip`` is (lo, hi) within -8 … 7,
+    (0, 7) for a ReLU. ``scale_error`` is the largest relative error of multiplier/2^shift against the real scale it
+    was made from (0.0 when made from integers). Raises InvalidInput.
+    """
+
+    bias: Int32Array
+    multiplier: Int32Array
+    shift: Int32Array
+    clip: tuple[int, int] = (INT4_MIN, INT4_MAX)
+    scale_error: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_array(self.bias, "bias", np.int32, (None,))
+        for name, least, most in (("multiplier", 0, MULTIPLIER_MAX), ("shift", SHIFT_MIN, SHIFT_MAX)):
+            array = check_array(getattr(self, name), name, np.int32, self.bias.shape)
+            if array.size and (array.min() < least or array.max() > most):
+                raise InvalidInput(f"{name} holds {array.min()} to {array.max()}: expected {least} to {most}")
+        if not self.bias.size:
+            raise InvalidInput("bias is empty: expected one value for each output channel")
+        object.__setattr__(self, "clip", _check_clip(self.clip))
+        for name in ("bias", "multiplier", "shift"):
+            frozen = getattr(self, name).copy()
+            frozen.flags.writeable = False
+            object.__setattr__(self, name, frozen)
+
+    @property
+    def channels(self) -> int:
+        """Output channels K."""
+        return int(self.bias.size)
+
+    def apply(self, acc: Int32Array) -> Int8Array:
+        """int32 [..., K] -> int4 values int8 [..., K], exact for every int32 accumulator. Raises InvalidInput."""
+        checked = check_array(acc, "acc", np.int32)
+        if checked.shape[-1:] != self.bias.shape:
+            raise InvalidInput(f"acc is {describe(acc)}: expected a numpy array int32 [..., {self.channels}]")
+        shift = self.shift.astype(np.int64)
+        product = (checked.astype(np.int64) + self.bias) * self.multiplier.astype(np.int64)
+        # The bit below the cut is what adding 2^(shift-1) would carry; adding it afterwards cannot overflow.
+        rounded = (product >> shift) + ((product >> (shift - 1)) & 1)
+        return np.clip(rounded, *self.clip).astype(np.int8)
+
+    def fits_int32(self, workload: ConvWorkload) -> bool:
+        """Whether 32-bit arithmetic is exact for every accumulator the workload can produce (|acc| <= 64*R*S*C).
+
+        True when acc + bias, its product with the multiplier and that plus 2^(shift-1) all fit int32, for all channels.
+        """
+        bound = accumulator_bound(workload)
+        return all(
+            _fits(bound, int(bias), int(multiplier), int(shift))
+            for bias, multiplier, shift in zip(self.bias, self.multiplier, self.shift, strict=True)
+        )
+
+    def words(self, k_padded: int) -> Int32Array:
+        """The kernel's parameter buffer int32 [3][k_padded]: bias, multiplier, shift (padding 0, 0, 1)."""
+        if k_padded < self.channels:
+            raise InvalidInput(f"k_padded={k_padded}: expected at least the {self.channels} output channels")
+        buffer = np.zeros((3, k_padded), dtype=np.int32)
+        buffer[2] = 1
+        buffer[:, : self.channels] = self.bias, self.multiplier, self.shift
+        return buffer
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        lists: dict[str, Any] = {name: getattr(self, name).tolist() for name in ("bias", "multiplier", "shift")}
+        return {**lists, "clip": list(self.clip), "scale_error": self.scale_error}
+
+    @classmethod
+    def per_tensor(
+        cls, k: int, multiplier: int, shift: int, bias: int | Int32Array = 0, relu: bool = False
+    ) -> Requantization:
+        """One multiplier and shift for all ``k`` output channels; bias an integer or int32 [k]. Raises InvalidInput."""
+        if k < 1:
+            raise InvalidInput(f"k={k}: expected at least one output channel")
+        return cls(
+            _int32("bias", bias, k), _int32("multiplier", multiplier, k), _int32("shift", shift, k), _clip_for(relu)
+        )
+
+    @classmethod
+    def from_scale(
+        cls,
+        scale: float | Sequence[float] | NDArray[Any],
+        bias: int | Int32Array = 0,
+        relu: bool = False,
+        *,
+        k: int | None = None,
+        workload: ConvWorkload | None = None,
+    ) -> Requantization:
+        """The dyadic requantization nearest to ``y = (acc + bias) * scale``, scale a number or real [K].
+
+        K is the length of scale or bias, ``k``, or the workload's. With a workload, the largest shift with which
+        :meth:`fits_int32` holds is taken, if no scale is then off by more than 2^-9; otherwise multipliers have 31
+        bits. The largest relative error is in ``scale_error``. Raises InvalidInput.
+        """
+        scales = _scales(scale, bias, k, workload)
+        biases = _int32("bias", bias, scales.size)
+        exact = [_dyadic(float(value)) for value in scales]
+        pairs = exact
+        if workload is not None:
+            bound = accumulator_bound(workload)
+            fast = [_dyadic32(float(value), bound, int(b)) for value, b in zip(scales, biases, strict=True)]
+            if all(pair is not None for pair in fast):
+                pairs = [pair for pair in fast if pair is not None]
+        multiplier, shift = (np.array(column, dtype=np.int32) for column in zip(*pairs, strict=True))
+        error = max(_error(*pair, float(value)) for pair, value in zip(pairs, scales, strict=True))
+        return cls(biases, multiplier, shift, _clip_for(relu), error)
+
+    @classmethod
+    def random(
+        cls, workload: ConvWorkload, rng: np.random.Generator, *, relu: bool = False, wide: bool = False
+    ) -> Requantization:
+        """One with which uniformly random int4 operands give outputs over the whole int4 range.
+
+        ``wide`` takes 31-bit multipliers, which need the 64-bit form. A product of two such operands has mean 1/4
+        and variance 462, so the accumulator's spread is known.
+        """
+        depth = workload.r * workload.s * workload.c
+        spread = math.sqrt(462.2 * depth)
+        scale = rng.uniform(0.7, 1.4, workload.k) * 4.0 / spread
+        bias = np.rint(rng.uniform(-0.5, 0.5, workload.k) * spread - depth / 4).astype(np.int32)
+        return cls.from_scale(scale, bias, relu, workload=None if wide else workload)
+
+
+def _fits(bound: int, bias: int, multiplier: int, shift: int) -> bool:
+    half = 1 << (shift - 1)
+    low, high = bias - bound, bias + bound
+    return (
+        _INT32_MIN <= low <= high <= _INT32_MAX
+        and low * multiplier >= _INT32_MIN
+        and max(high * multiplier, 0) + half <= _INT32_MAX
+    )
+
+
+def _dyadic(scale: float) -> tuple[int, int]:
+    """(multiplier, shift) with as many of 31 bits as the largest shift allows."""
+    mantissa, exponent = math.frexp(scale)
+    shift = min(31 - exponent, SHIFT_MAX)
+    multiplier = round(math.ldexp(scale, shift))
+    if multiplier > MULTIPLIER_MAX:
+        multiplier, shift = round(mantissa * 2**30), shift - 1
+    if shift < SHIFT_MIN:
+        raise InvalidInput(f"scale={scale!r}: expected less than 2^30; scales of a quantized layer are far below 1")
+    return multiplier, shift
+
+
+def _dyadic32(scale: float, bound: int, bias: int) -> tuple[int, int] | None:
+    """The most precise pair that fits 32-bit arithmetic, None when its error exceeds the tolerance."""
+    for shift in range(31, 0, -1):
+        multiplier = round(math.ldexp(scale, shift))
+        if multiplier <= MULTIPLIER_MAX and _fits(bound, bias, multiplier, shift):
+            return (multiplier, shift) if _error(multiplier, shift, scale) <= FAST_TOLERANCE else None
+    return None
+
+
+def _error(multiplier: int, shift: int, scale: float) -> float:
+    return abs(math.ldexp(multiplier, -shift) / scale - 1.0)
+
+
+def _clip_for(relu: bool) -> tuple[int, int]:
+    return (0, INT4_MAX) if relu else (INT4_MIN, INT4_MAX)
+
+
+def _check_clip(clip: Any) -> tuple[int, int]:
+    try:
+        low, high = (int(value) for value in clip)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"clip={clip!r}: expected two integers (lo, hi)") from None
+    if not INT4_MIN <= low <= high <= INT4_MAX:
+        raise InvalidInput(f"clip={clip!r}: expected {INT4_MIN} <= lo <= hi <= {INT4_MAX}")
+    return low, high
+
+
+def _int32(name: str, value: Any, k: int) -> Int32Array:
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu" or array.shape not in ((), (k,)):
+        raise InvalidInput(f"{name} is {describe(array)}: expected an integer or int32 [{k}]")
+    if array.min() < _INT32_MIN or array.max() > _INT32_MAX:
+        raise InvalidInput(f"{name} holds {array.min()} to {array.max()}: expected int32 values")
+    return np.broadcast_to(array.astype(np.int32), (k,)).copy()
+
+
+def _scales(scale: Any, bias: Any, k: int | None, workload: ConvWorkload | None) -> NDArray[np.float64]:
+    try:
+        scales = np.asarray(scale, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"scale={scale!r}: expected a number or real [K]") from None
+    sizes = {
+        "scale": scales.size if scales.ndim else None,
+        "bias": np.size(bias) if np.ndim(bias) else None,
+        "k": k,
+        "workload": workload.k if workload else None,
+    }
+    known = {name: size for name, size in sizes.items() if size is not None}
+    if len(set(known.values())) != 1:
+        given = ", ".join(f"{name}: {size}" for name, size in known.items()) or "none given"
+        raise InvalidInput(f"number of output channels K ({given}): expected one; pass k=, a workload or arrays [K]")
+    count = next(iter(known.values()))
+    if scales.ndim > 1 or count < 1 or not (np.isfinite(scales).all() and (scales > 0).all()):
+        raise InvalidInput(f"scale is {describe(scales)}: expected positive finite numbers, one or [K]")
+    return np.broadcast_to(scales, (count,))
