@@ -1,0 +1,189 @@
+"""Every valid configuration of a space, compiled here so that another machine only has to measure.
+
+A bundle is a folder: ``manifest.jsonl`` (a header line, then one line per configuration) and ``cubins/``. A line is
+``{"index", "config", "cubin", "launch", "resources", "seconds"}`` or, when the build failed, ``{"index", "config",
+"failed": {"ok": false, "kind", "reason"}}``. Kernels that come out byte for byte equal share one cubin file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.measure.result import Failed
+from subbyte.space import ConvConfig
+from subbyte.tune.describe import SpaceLike, arch_name, describe_space, describe_workload, now, to_line, versions
+from subbyte.workload import ConvWorkload
+
+FORMAT = "subbyte-bundle"
+SCHEMA = 1
+MANIFEST = "manifest.jsonl"
+Build = Callable[[ConvWorkload, ConvConfig, str], Any]
+"""Like :func:`subbyte.build`: gives an object with ``cubin`` (bytes), ``launch`` and ``resources``."""
+
+
+@dataclass(frozen=True)
+class BundleReport:
+    """What ``build_bundle`` did: configurations ``built`` and ``failed`` in all, ``kept`` of an earlier run."""
+
+    folder: str
+    built: int
+    failed: int
+    kept: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return asdict(self)
+
+
+def build_bundle(
+    space: SpaceLike,
+    folder: str | os.PathLike[str],
+    workers: int = 2,
+    indices: Iterable[int] | None = None,
+    build: Build | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> BundleReport:
+    """Build ``indices`` (default: every valid configuration) into ``folder`` with ``workers`` spawned processes.
+
+    An interrupted build goes on where it stopped. A configuration that fails, or kills its process, becomes a line
+    with the reason. ``progress(done, total)`` is called after each. Raises InvalidInput when the folder holds a
+    bundle of another space, BrokenRecord when its manifest is damaged.
+    """
+    if workers < 1:
+        raise InvalidInput(f"workers={workers}: must be at least 1")
+    started = time.monotonic()
+    root = Path(folder)
+    (root / "cubins").mkdir(parents=True, exist_ok=True)
+    wanted = list(space.valid if indices is None else indices)
+    entries = _open_manifest(root / MANIFEST, space)
+    todo = [index for index in wanted if index not in entries]
+    kept = len(wanted) - len(todo)
+    arch = arch_name(space)
+    jobs = {index: (space.workload, space.config(index), arch, str(root), build) for index in todo}
+    with open(root / MANIFEST, "a", encoding="utf-8") as manifest:
+        for count, (index, outcome) in enumerate(_run_jobs(jobs, workers), start=1):
+            entry = {"index": index, "config": space.config(index).to_dict(), **outcome}
+            manifest.write(to_line(entry) + "\n")
+            manifest.flush()
+            entries[index] = entry
+            if progress is not None:
+                progress(kept + count, len(wanted))
+    failed = sum("failed" in entries[index] for index in wanted)
+    return BundleReport(str(root), len(wanted) - failed, failed, kept, time.monotonic() - started)
+
+
+def read_manifest(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
+    """Header and entries by index of a bundle. A cut last line is left out. Raises InvalidInput, BrokenRecord."""
+    path = Path(folder) / MANIFEST
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        raise InvalidInput(f"{folder} holds no bundle ({MANIFEST} is missing); build one with "
+                           "`subbyte landscape record WORKLOAD --build-only DIR`") from None  # fmt: skip
+    lines = text.split("\n")[:-1]
+    header: dict[str, Any] = {}
+    entries: dict[int, dict[str, Any]] = {}
+    for number, line in enumerate(lines, start=1):
+        try:
+            data = json.loads(line)
+            if number == 1:
+                header = data
+            else:
+                entries[int(data["index"])] = data
+        except (ValueError, KeyError, TypeError):
+            raise BrokenRecord(f"{path}, line {number}: damaged; delete the folder and build it again") from None
+    if header and (header.get("format") != FORMAT or header.get("schema") != SCHEMA):
+        raise BrokenRecord(f"{path}, line 1: not a header of format {FORMAT}, schema {SCHEMA}")
+    return header, entries
+
+
+def _open_manifest(path: Path, space: SpaceLike) -> dict[int, dict[str, Any]]:
+    """Entries built earlier; writes the header of a new manifest and truncates a cut last line away."""
+    header, entries = read_manifest(path.parent) if path.exists() else ({}, {})
+    if not header:
+        fields = {"format": FORMAT, "schema": SCHEMA, "workload": describe_workload(space.workload),
+                  "space": describe_space(space), "versions": versions(), "created": now()}  # fmt: skip
+        path.write_text(to_line(fields) + "\n", encoding="utf-8")
+        return {}
+    if header["space"]["hash"] != space.hash:
+        raise InvalidInput(f"{path.parent} holds a bundle of {header['workload']['spec']} ({header['space']['kind']}, "
+                           f"{header['space']['arch']}) built from another space; choose an empty folder")  # fmt: skip
+    content = path.read_bytes()
+    if not content.endswith(b"\n"):
+        path.write_bytes(content[: content.rfind(b"\n") + 1])
+    return entries
+
+
+def _build_one(workload: ConvWorkload, config: ConvConfig, arch: str, folder: str, build: Build | None) -> dict[str, Any]:
+    """Runs in the worker: build, store the cubin, return the manifest fields."""
+    if build is None:
+        from subbyte.kernel import build as kernel_build
+
+        build = kernel_build
+    started = time.monotonic()
+    try:
+        kernel = build(workload, config, arch)
+        cubin = bytes(kernel.cubin)
+    except Exception as error:  # any failure of a candidate is a value with its reason
+        return {"failed": Failed("build", f"{type(error).__name__}: {error}"[:2000]).to_dict()}
+    name = f"cubins/{hashlib.sha256(cubin).hexdigest()[:20]}.cubin"
+    target = Path(folder) / name
+    if not target.exists():
+        partial = target.with_suffix(f".{os.getpid()}")
+        partial.write_bytes(cubin)
+        partial.replace(target)
+    return {
+        "cubin": name,
+        "launch": kernel.launch.to_dict(),
+        "resources": _plain(getattr(kernel, "resources", {})),
+        "seconds": round(time.monotonic() - started, 4),
+    }
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else dict(value)
+
+
+def _run_jobs(jobs: Mapping[int, tuple[Any, ...]], workers: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Outcomes as they come. When a worker dies, what was in flight is tried again, each alone, to find the culprit."""
+    waiting = list(jobs)[::-1]
+    while waiting:
+        running: dict[Future[dict[str, Any]], int] = {}
+        pool = _pool(min(workers, len(waiting)))
+        try:
+            while waiting or running:
+                while waiting and len(running) < 2 * workers:
+                    running[pool.submit(_build_one, *jobs[waiting[-1]])] = waiting[-1]
+                    waiting.pop()
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield running[future], future.result()
+                    del running[future]
+        except BrokenProcessPool:
+            for index in running.values():
+                yield index, _run_alone(jobs[index])
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _run_alone(job: tuple[Any, ...]) -> dict[str, Any]:
+    with _pool(1) as pool:
+        try:
+            return pool.submit(_build_one, *job).result()
+        except BrokenProcessPool:
+            return {"failed": Failed("crash", "the building process died (killed, or out of memory)").to_dict()}
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))

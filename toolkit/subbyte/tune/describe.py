@@ -1,0 +1,120 @@
+"""Headers of the files the tuner writes: which workload, which space, which versions. Plain data, and back again."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib import metadata
+from math import prod
+from typing import TYPE_CHECKING, Any, Protocol
+
+from subbyte.errors import InvalidInput
+from subbyte.space import ConvConfig
+from subbyte.workload import ConvWorkload
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class SpaceLike(Protocol):
+    """What tuning needs to know of a space (:class:`subbyte.space.Space` is one)."""
+
+    workload: ConvWorkload
+    arch: Any
+    kind: str
+    knobs: Any
+    fixed: Any
+
+    @property
+    def hash(self) -> str:
+        """Changes with the knobs, their values, the fixed fields, the workload and the constraints."""
+        ...
+
+    @property
+    def valid(self) -> Sequence[int]:
+        """Indices of the configurations no constraint refuses, ascending."""
+        ...
+
+    def __len__(self) -> int: ...
+    def config(self, index: int) -> ConvConfig:
+        """The configuration at ``index`` (the first knob varies fastest)."""
+        ...
+
+    def index(self, config: ConvConfig) -> int:
+        """The index of ``config``; InvalidInput when it lies outside the space."""
+        ...
+
+    def why_not(self, config: ConvConfig | int) -> str | None:
+        """The reason a constraint refuses it, or None."""
+        ...
+
+
+def arch_name(space: SpaceLike) -> str:
+    """The compilation target of a space, such as ``sm_90a``."""
+    return space.arch if isinstance(space.arch, str) else str(space.arch.name)
+
+
+def describe_workload(workload: ConvWorkload) -> dict[str, Any]:
+    """Spec, name and every size."""
+    return {"spec": workload.spec, **asdict(workload)}
+
+
+def workload_from_dict(data: Mapping[str, Any]) -> ConvWorkload:
+    """The workload ``describe_workload`` described. Raises InvalidInput."""
+    try:
+        return ConvWorkload(**{key: value for key, value in data.items() if key != "spec"})
+    except TypeError as error:
+        raise InvalidInput(f"workload {dict(data)}: {error}") from None
+
+
+def describe_space(space: SpaceLike) -> dict[str, Any]:
+    """Everything that rebuilds the configuration of any index without the code that made the space."""
+    return {
+        "kind": space.kind,
+        "arch": arch_name(space),
+        "hash": space.hash,
+        "size": len(space),
+        "knobs": {name: list(values) for name, values in space.knobs.items()},
+        "fixed": dict(space.fixed),
+        "base": space.config(0).to_dict(),
+    }
+
+
+def config_at(description: Mapping[str, Any], index: int) -> ConvConfig:
+    """The configuration at ``index`` of a described space (mixed radix, the first knob varies fastest)."""
+    knobs: Mapping[str, Sequence[Any]] = description["knobs"]
+    if not 0 <= index < prod(len(values) for values in knobs.values()):
+        raise InvalidInput(f"index {index} lies outside the space of {description['size']} configurations")
+    chosen = dict(description["base"])
+    for name, values in knobs.items():
+        index, digit = divmod(index, len(values))
+        chosen[name] = values[digit]
+    return ConvConfig.from_dict(chosen)
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the results depend on; absent packages are left out."""
+    found = {"python": platform.python_version()}
+    for name in ("subbyte", "apache-tvm", "cuda-bindings"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    if "subbyte" not in found:
+        from subbyte import __version__
+
+        found["subbyte"] = __version__
+    return found
+
+
+def now() -> str:
+    """The current time, UTC, ISO 8601 with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def to_line(data: Mapping[str, Any]) -> str:
+    """One compact JSON line, without the line break. Raises ValueError for NaN and infinities."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
