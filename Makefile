@@ -1,0 +1,86 @@
+# make lab    creates what is missing and opens JupyterLab on the first notebook
+# make test   creates what is missing and runs every check
+# make help   lists the rest
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV ?= .venv
+EXTRAS ?= lab,dev,cuda13
+LAB_ARGS ?=
+PYTEST_ARGS ?=
+JOBS ?= 2
+
+RUN := $(VENV)/bin/python
+PYTEST := $(RUN) -m pytest $(PYTEST_ARGS)
+
+# Idle OpenMP threads sleep instead of spinning: on a small machine that is a difference of 30 times.
+export OMP_WAIT_POLICY := PASSIVE
+# Tests never use a system CUDA toolkit; the compiler and the disassembler come from the environment.
+unexport CUDA_HOME CUDA_PATH
+
+NEED_PYTHON = command -v $(PYTHON) >/dev/null || { \
+	echo "missing: $(PYTHON) is not on PATH. Install Python 3.11 to 3.13:" >&2; \
+	echo "    sudo apt-get install python3 python3-venv" >&2; exit 3; }
+
+.DEFAULT_GOAL := help
+.PHONY: help env lab test lint types test-unit test-notebooks test-browser test-gpu format constraints wheel docs pictures clean machine
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
+
+env: ## create or refresh the environment in .venv
+	@$(NEED_PYTHON)
+	@$(PYTHON) tools/environment.py $(VENV) --extras $(EXTRAS)
+
+lab: env ## open JupyterLab on the first notebook (LAB_ARGS="--no-browser --port 9000")
+	@$(VENV)/bin/subbyte lab $(LAB_ARGS)
+
+machine:
+	@$(NEED_PYTHON)
+	@$(PYTHON) tools/check_machine.py test
+
+test: machine env lint types test-unit test-notebooks test-browser ## run every check
+	@echo "all checks passed"
+
+lint: env ## style and format
+	@echo "== ruff"
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+
+types: env ## static types
+	@echo "== mypy"
+	@$(RUN) -m mypy
+
+test-unit: env ## unit and emulator tests, on JOBS processes
+	@echo "== unit and emulator tests"
+	@$(PYTEST) -n $(JOBS) -m "not gpu and not browser and not notebook"
+
+test-notebooks: env ## execute every notebook
+	@echo "== notebooks"
+	@$(PYTEST) -n $(JOBS) -m notebook
+
+test-browser: env ## JupyterLab in a real Chromium
+	@echo "== browser tests"
+	@$(PYTEST) -m browser
+
+test-gpu: env ## the tests that need an NVIDIA GPU
+	@$(PYTEST) -m gpu
+
+format: env ## rewrite the code in the project's format
+	@$(RUN) -m ruff check --fix-only --exit-zero .
+	@$(RUN) -m ruff format .
+
+constraints: env ## compute the pins of constraints.txt anew
+	@$(RUN) tools/pins.py
+
+wheel: env ## build the wheel into dist/
+	@$(RUN) -m hatchling build -t wheel -d dist
+
+docs: env ## write docs/api.md from the docstrings
+	@$(RUN) tools/api_reference.py
+
+pictures: env ## draw the README's picture
+	@$(RUN) tools/pictures.py
+
+clean: ## remove the environment, the caches and what was built
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,94 @@
+"""Create or refresh the virtual environment that every make target uses.
+
+    python3 tools/environment.py FOLDER [--extras lab,dev,cuda13]
+
+Nothing is done when the folder was made from the same pyproject.toml, constraints.txt, extras and Python.
+uv is installed into the environment because it is several times faster; where that fails, pip does the work.
+"""
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import check_machine
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+STAMP = "made-from.txt"
+
+
+def fingerprint(extras):
+    """Digest of everything that decides what the environment contains."""
+    digest = hashlib.sha256()
+    for name in ("pyproject.toml", "constraints.txt"):
+        with open(os.path.join(ROOT, name), "rb") as file:
+            digest.update(file.read())
+    digest.update(repr((ROOT, extras)).encode())
+    return digest.hexdigest()
+
+
+def run(*command):
+    """Run a command, shown first; returns whether it succeeded."""
+    print("  $ " + " ".join(command), flush=True)
+    environment = dict(os.environ, UV_PYTHON_DOWNLOADS="never", PIP_DISABLE_PIP_VERSION_CHECK="1")
+    return subprocess.call(command, cwd=ROOT, env=environment) == 0
+
+
+def install(python, extras):
+    """Install the checkout (editable) with its extras; returns whether that worked."""
+    what = ["--constraint", "constraints.txt", "--editable", ".[{}]".format(extras)]
+    if run(python, "-m", "pip", "install", "--quiet", "uv"):
+        if run(python, "-m", "uv", "pip", "install", "--quiet", "--python", python, *what):
+            return True
+        print("uv could not finish; trying again with pip (this takes a few minutes)", flush=True)
+    else:
+        print("uv is not available; installing with pip (this takes a few minutes)", flush=True)
+    return run(python, "-m", "pip", "install", "--quiet", *what)
+
+
+def make(folder, extras):
+    """Create the environment unless it is up to date. Exit code 0: usable; 1: an install failed; 3: see stderr."""
+    stamp = os.path.join(folder, STAMP)
+    python = os.path.join(folder, "bin", "python")
+    wanted = fingerprint(extras)
+    if os.path.exists(stamp) and os.path.exists(python):
+        with open(stamp) as file:
+            if file.read() == wanted:
+                return 0
+    if not check_machine.python_is_supported():
+        other = check_machine.other_python()
+        if other:
+            print("using {}, because this Python is not supported".format(other), flush=True)
+            return subprocess.call([other, *sys.argv])
+    status = check_machine.main(["lab"])
+    if status:
+        return status
+    start = time.time()
+    print("creating the environment {} (once; about 2 GB)".format(folder), flush=True)
+    usable = os.path.exists(python) and subprocess.call([python, "-c", "import pip"]) == 0
+    if not usable and not run(sys.executable, "-m", "venv", "--clear", folder):
+        print("missing: python3 -m venv failed; see its message above", file=sys.stderr)
+        return 3
+    if not install(python, extras):
+        print("the packages could not be installed; is there a network connection? Then run make again", file=sys.stderr)
+        return 1
+    with open(stamp, "w") as file:
+        file.write(wanted)
+    print("environment ready in {:.0f} s".format(time.time() - start), flush=True)
+    return 0
+
+
+def main():
+    """Command-line entry."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder")
+    parser.add_argument("--extras", default="lab,dev,cuda13")
+    given = parser.parse_args()
+    return make(os.path.abspath(given.folder), given.extras)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
