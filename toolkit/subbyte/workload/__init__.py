@@ -1,5 +1,36 @@
-"""What to compute: convolution shapes, named networks, free specs."""
+"""What to compute: convolution shapes, named networks, free specs.
+
+The package can be called: ``subbyte.workload("resnet50.stage2@8")`` works whether or not this module was imported
+by its own name before, which puts the module in the place of the function.
+"""
+
+import sys
+from types import ModuleType
 
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
+from subbyte.workload.coverage import covered
+from subbyte.workload.networks import DEFAULT_BATCH, LAYERS, NETWORKS, Layer
+from subbyte.workload.parse import WorkloadList, workload, workloads
 
-__all__ = ["BATCH_GROUP", "CHANNEL_BLOCK", "ConvWorkload", "ceil_div"]
+__all__ = [
+    "BATCH_GROUP",
+    "CHANNEL_BLOCK",
+    "DEFAULT_BATCH",
+    "LAYERS",
+    "NETWORKS",
+    "ConvWorkload",
+    "Layer",
+    "WorkloadList",
+    "ceil_div",
+    "covered",
+    "workload",
+    "workloads",
+]
+
+
+class _CallablePackage(ModuleType):
+    def __call__(self, given: str | ConvWorkload) -> ConvWorkload:
+        return workload(given)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

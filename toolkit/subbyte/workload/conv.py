@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 
 from subbyte.errors import InvalidInput
 
@@ -96,7 +97,9 @@ class ConvWorkload:
     def spec(self) -> str:
         """The free spec that parses back to this workload, such as ``n8h56w56c64k64r3s3p1``."""
         text = f"n{self.n}h{self.h}w{self.w}c{self.c}k{self.k}r{self.r}s{self.s}p{self.pad}"
-        return text + (f"u{self.stride}" if self.stride != 1 else "") + (f"d{self.dilation}" if self.dilation != 1 else "")
+        return (
+            text + (f"u{self.stride}" if self.stride != 1 else "") + (f"d{self.dilation}" if self.dilation != 1 else "")
+        )
 
     @property
     def label(self) -> str:
@@ -105,6 +108,19 @@ class ConvWorkload:
 
     def __str__(self) -> str:
         return self.label
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "spec": self.spec,
+            "input [N,H,W,C]": [self.n, self.h, self.w, self.c],
+            "weights [K,R,S,C]": [self.k, self.r, self.s, self.c],
+            "output [N,P,Q,K]": [self.n, self.p, self.q, self.k],
+            "padding, stride, dilation": [self.pad, self.stride, self.dilation],
+            "operations": f"{self.operations:,}",
+            "bytes (each datum once)": f"{self.bytes_moved:,}",
+        }
+        cells = "".join(f"<tr><th>{title}</th><td>{value}</td></tr>" for title, value in rows.items())
+        return f"<table><caption>{escape(self.label)}</caption>{cells}</table>"
 
 
 _LEAST = {"n": 1, "h": 1, "w": 1, "c": 1, "k": 1, "r": 1, "s": 1, "pad": 0, "stride": 1, "dilation": 1}

@@ -1,0 +1,133 @@
+"""Arguments and output that the commands share."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from subbyte.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from subbyte.space import ConvConfig
+    from subbyte.workload import ConvWorkload
+
+SCHEMA = 1
+"""Version of the objects that ``--json`` prints."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that keeps line breaks in its help, allows no abbreviated flags and raises InvalidInput."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        kwargs.setdefault("allow_abbrev", False)
+        super().__init__(*args, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise InvalidInput, which the command line prints as one message."""
+        raise InvalidInput(f"{message}; see `{self.prog} --help`")
+
+
+def command_parser(subparsers: Any, name: str, description: str, example: str) -> argparse.ArgumentParser:
+    """The parser of one command (or of one of its parts) with ``--json`` and an example under its help."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        name, help=description.splitlines()[0], description=description, epilog=f"example:\n  {example}"
+    )
+    add_json_argument(parser)
+    return parser
+
+
+def add_json_argument(parser: argparse.ArgumentParser) -> None:
+    """``--json``: args.json."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout, all else on stderr")
+
+
+def add_workload_argument(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+    """``WORKLOAD``: args.workload is a ConvWorkload. It may be left out when there is a default."""
+    text = "a layer with its batch (resnet50.stage2@8) or a spec (n8h56w56c64k64r3s3p1)"
+    if default is None:
+        parser.add_argument("workload", metavar="WORKLOAD", type=_workload, help=text)
+        return
+    text += f"; default {default}"
+    parser.add_argument("workload", metavar="WORKLOAD", type=_workload, nargs="?", default=default, help=text)
+
+
+def add_workloads_argument(parser: argparse.ArgumentParser, nargs: str = "+") -> None:
+    """``WORKLOAD...``: args.workloads is a list of texts for :func:`subbyte.workloads`; networks are allowed."""
+    text = "a layer (resnet50.stage2@8), a network (resnet50@8) or a spec (n8h56w56c64k64r3s3p1); batch 8 without @"
+    parser.add_argument("workloads", metavar="WORKLOAD", nargs=nargs, help=text)
+
+
+def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm_90a") -> None:
+    """``--arch``: args.arch is the name of a known architecture."""
+    shown = f" (default {default})" if default else ""
+    text = f"architecture: sm_75, sm_80, sm_86, sm_89 or sm_90a{shown}"
+    parser.add_argument("--arch", metavar="ARCH", type=_arch, default=default, help=text)
+
+
+def add_config_arguments(parser: argparse.ArgumentParser) -> None:
+    """``--set knob=value``, once or several times: read it with :func:`configuration`."""
+    text = "a knob or switch of the configuration, such as chunk=2 or layout=nhwc; several may follow"
+    parser.add_argument("--set", metavar="KNOB=VALUE", dest="settings", action="append", default=[], help=text)
+
+
+def configuration(args: argparse.Namespace, base: ConvConfig | None = None) -> ConvConfig | None:
+    """``base`` with the values of ``--set``; without ``--set`` the base itself, which may be None.
+
+    Without a base the values change the default configuration. Raises InvalidInput.
+    """
+    values: dict[str, str] = {}
+    for setting in args.settings:
+        knob, equals, value = setting.partition("=")
+        if not (knob and equals and value):
+            raise InvalidInput(f"--set {setting}: expected knob=value, such as --set chunk=2")
+        values[knob.strip()] = value.strip()
+    if not values:
+        return base
+    from subbyte.space import ConvConfig
+
+    return (base or ConvConfig()).with_values(values)
+
+
+def spread_settings(argv: Sequence[str]) -> list[str]:
+    """``--set a=1 b=2`` as ``--set a=1 --set b=2``, so that a WORKLOAD may follow the last one."""
+    spread: list[str] = []
+    setting = False
+    for word in argv:
+        if setting and "=" in word and not word.startswith("-") and spread[-1] != "--set":
+            spread.append("--set")
+        setting = word == "--set" or (setting and "=" in word and not word.startswith("-"))
+        spread.append(word)
+    return spread
+
+
+def emit(command: str, payload: Mapping[str, Any], args: argparse.Namespace, text: str) -> None:
+    """Print the result of a command on stdout: ``text``, or with ``--json`` one versioned object."""
+    if args.json:
+        print(json.dumps({"schema": SCHEMA, "command": command, **payload}, allow_nan=False))
+    elif text:
+        print(text)
+
+
+def _argument(convert: Callable[[str], Any], text: str) -> Any:
+    """``convert(text)`` with its InvalidInput as the error argparse passes on word for word."""
+    try:
+        return convert(text)
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _workload(text: str) -> ConvWorkload:
+    from subbyte.workload.parse import workload
+
+    found: ConvWorkload = _argument(workload, text)
+    return found
+
+
+def _arch(text: str) -> str:
+    from subbyte.device import arch
+
+    name: str = _argument(arch, text).name
+    return name

@@ -1,0 +1,102 @@
+"""The ``subbyte`` command: one module for each command, imported only when that command is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+
+from subbyte import __version__
+from subbyte.cli.arguments import Parser, spread_settings
+from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
+
+COMMANDS = {
+    "doctor": "what this machine can do: GPU, driver, compilers, native or emulated instructions",
+    "workloads": "names, shapes and operations of the convolutions",
+    "explain": "a technique as numbers: duplicates, packing, layout, fragments",
+    "build": "a kernel as TIRx, CUDA, PTX, SASS or cubin; needs no GPU",
+    "run": "run a kernel and check its output; emulated where there is no GPU",
+    "tune": "search the best configuration",
+    "landscape": "measure every configuration of a space once, read and exchange such files",
+    "bench": "side by side with cuDNN on this GPU",
+    "lab": "JupyterLab on the first notebook",
+}
+"""Command -> one line of help. ``subbyte.cli.<command>`` has ``add_parser(subparsers)`` and ``run(args) -> int``."""
+
+_DESCRIPTION = "See, build, run and tune sub-byte convolutions on NVIDIA Tensor Cores."
+_EPILOG = """\
+examples:
+  subbyte doctor
+  subbyte workloads resnet50
+  subbyte build resnet50.stage2@8 --arch sm_80 --emit cuda
+
+exit codes: 0 done, 1 wrong result or falls short, 2 bad input, 3 the machine lacks something
+`subbyte COMMAND --help` shows the arguments of a command and an example."""
+_INTERRUPTED, _BROKEN_PIPE = 130, 141  # 128 + SIGINT, 128 + SIGPIPE, as shells report them
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; errors raised on purpose become one message on stderr."""
+    try:
+        code = _run(sys.argv[1:] if argv is None else list(argv))
+        sys.stdout.flush()
+        return code
+    except SystemExit as stop:  # argparse ends --help and --version this way
+        return stop.code if isinstance(stop.code, int) else 0
+    except SubbyteError as error:
+        print(f"subbyte: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("subbyte: interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader left; whatever the interpreter flushes at its end must not complain about it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+
+
+def _run(argv: list[str]) -> int:
+    command = next((word for word in argv if not word.startswith("-")), None)
+    if command is not None and command not in COMMANDS:
+        raise InvalidInput(f"unknown command {command!r}: {did_you_mean(command, COMMANDS)}; see `subbyte --help`")
+    parser = _parser(command)
+    args, unknown = parser.parse_known_args(spread_settings(argv))
+    if args.command is None and not unknown:
+        parser.print_help(sys.stderr)
+        return InvalidInput.exit_code
+    if unknown:
+        flags = [flag for flag in _flags(parser) if flag.startswith("--")]
+        hint = did_you_mean(unknown[0], flags) if unknown[0].startswith("-") else "nothing more is expected here"
+        raise InvalidInput(f"unknown argument {unknown[0]!r}: {hint}; see `{_prog(command)} --help`")
+    return int(import_module(f"subbyte.cli.{command}").run(args))
+
+
+def _parser(command: str | None) -> argparse.ArgumentParser:
+    """The parser of all commands; only the arguments of ``command`` are filled in."""
+    parser = Parser(prog="subbyte", description=_DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("--version", action="version", version=f"subbyte {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, summary in COMMANDS.items():
+        if name == command:
+            import_module(f"subbyte.cli.{name}").add_parser(subparsers)
+        else:
+            subparsers.add_parser(name, help=summary, add_help=False)
+    return parser
+
+
+def _flags(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for part in action.choices.values():
+                yield from _flags(part)
+
+
+def _prog(command: str | None) -> str:
+    return f"subbyte {command}" if command else "subbyte"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""From text to workloads: names with a batch, networks, free specs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.networks import DEFAULT_BATCH, LAYERS, NETWORKS
+
+SPEC_EXAMPLE = "n8h56w56c64k64r3s3p1"
+_NUMBER = r"(\d{1,9})"
+_SPEC = re.compile(
+    "".join(f"{letter}{_NUMBER}" for letter in "nhwckrs") + "".join(f"(?:{letter}{_NUMBER})?" for letter in "pud")
+)
+
+
+class WorkloadList(list[ConvWorkload]):
+    """A list of workloads that a notebook shows as one table."""
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{title}</th>" for title in ("workload", "spec", "operations", "bytes"))
+        rows = (
+            f"<tr><td>{escape(w.label)}</td><td>{w.spec}</td><td>{w.operations:,}</td><td>{w.bytes_moved:,}</td></tr>"
+            for w in self
+        )
+        return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def workload(given: str | ConvWorkload) -> ConvWorkload:
+    """The workload that a text names; a ConvWorkload is returned as it is.
+
+    Texts (case-insensitive): a layer and a batch, ``resnet50.stage2@8`` (``resnet50.stage2`` means batch 8), or a
+    spec ``n8h56w56c64k64r3s3p1``: this order; ``p`` padding (0), ``u`` stride (1) and ``d`` dilation (1) may be left
+    out. Raises InvalidInput with the closest names.
+    """
+    if isinstance(given, ConvWorkload):
+        return given
+    name, batch = _split(given)
+    if name in NETWORKS:
+        first = NETWORKS[name][1].name
+        raise InvalidInput(
+            f"{given!r} is a network of {len(NETWORKS[name])} distinct convolutions: expected one workload, such as "
+            f"{first}@{batch or DEFAULT_BATCH}; `subbyte workloads {name}` lists them"
+        )
+    if name in LAYERS:
+        return LAYERS[name].workload(batch or DEFAULT_BATCH)
+    if re.match(r"n\d", name):
+        return _from_spec(name, batch)
+    raise _unknown(given, name)
+
+
+def workloads(given: str | ConvWorkload | Iterable[str | ConvWorkload]) -> WorkloadList:
+    """All distinct workloads that a text, or each of several, names; a network gives all its convolutions.
+
+    ``workloads("resnet50@8")``, ``workloads(["vgg16", "n8h56w56c64k64r3s3p1"])``. A shape that occurs twice is kept
+    once, under the name it had first. Raises InvalidInput with the closest names.
+    """
+    items = [given] if isinstance(given, str | ConvWorkload) else list(given)
+    found: dict[ConvWorkload, ConvWorkload] = {}
+    for item in items:
+        for one in _expand(item):
+            found.setdefault(one, one)
+    return WorkloadList(found.values())
+
+
+def _expand(given: str | ConvWorkload) -> list[ConvWorkload]:
+    if isinstance(given, str):
+        name, batch = _split(given)
+        if name in NETWORKS:
+            return [layer.workload(batch or DEFAULT_BATCH) for layer in NETWORKS[name]]
+    return [workload(given)]
+
+
+def _split(given: object) -> tuple[str, int | None]:
+    """(name in lower case, batch or None). Raises InvalidInput for a batch that is no positive integer."""
+    if not isinstance(given, str):
+        raise InvalidInput(f"workload is a {type(given).__name__}: expected text such as 'resnet50.stage2@8'")
+    name, at, batch = given.strip().lower().partition("@")
+    if at and not (re.fullmatch(r"[0-9]{1,9}", batch) and int(batch) > 0):
+        raise InvalidInput(f"workload {given!r}: the batch after @ must be a positive integer, as in {name}@8")
+    return name, int(batch) if at else None
+
+
+def _from_spec(text: str, batch: int | None) -> ConvWorkload:
+    match = _SPEC.fullmatch(text)
+    if match is None:
+        raise InvalidInput(
+            f"workload spec {text!r}: expected the order n h w c k r s [p padding] [u stride] [d dilation], each "
+            f"followed by its number, such as {SPEC_EXAMPLE}"
+        )
+    if batch is not None:
+        raise InvalidInput(f"workload spec {text}@{batch}: a spec gives the batch as n; write n{batch}… without @")
+    n, h, w, c, k, r, s = (int(value) for value in match.groups()[:7])
+    pad, stride, dilation = (
+        least if value is None else int(value) for value, least in zip(match.groups()[7:], (0, 1, 1), strict=True)
+    )
+    return ConvWorkload(n, h, w, c, k, r, s, pad, stride, dilation)
+
+
+def _unknown(given: str, name: str) -> InvalidInput:
+    network = name.partition(".")[0]
+    allowed = [layer.name for layer in NETWORKS[network]] if network in NETWORKS else [*NETWORKS, *LAYERS]
+    return InvalidInput(
+        f"unknown workload {given!r}: {did_you_mean(name, allowed)} (a spec looks like {SPEC_EXAMPLE}; "
+        "`subbyte workloads` lists every name)"
+    )
