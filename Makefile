@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV ?= .venv
 EXTRAS ?= lab,dev,cuda13
 LAB_ARGS ?=
+NOTEBOOK ?=
 PYTEST_ARGS ?=
 JOBS ?= 2
 
@@ -31,8 +32,8 @@ env: ## create or refresh the environment in .venv
 	@$(NEED_PYTHON)
 	@$(PYTHON) tools/environment.py $(VENV) --extras $(EXTRAS)
 
-lab: env ## open JupyterLab on the first notebook (LAB_ARGS="--no-browser --port 9000")
-	@$(VENV)/bin/subbyte lab $(LAB_ARGS)
+lab: env ## open JupyterLab on the first notebook (NOTEBOOK=name, LAB_ARGS="--no-browser --port=9000")
+	@$(VENV)/bin/subbyte lab $(NOTEBOOK) $(addprefix --jupyter=,$(LAB_ARGS))
 
 machine:
 	@$(NEED_PYTHON)

@@ -1,0 +1,55 @@
+"""For every test: no system CUDA toolkit, no GPU unless asked for, a cache of its own.
+
+Stand-ins named ``nvcc`` and ``ptxas`` come first on PATH and fail when called, so that a test which reaches for
+a toolkit of the machine fails everywhere, not only where none is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+HIDDEN_TOOLS = ("nvcc", "ptxas", "nvdisasm", "cuobjdump", "cudafe++", "fatbinary")
+REFUSED = 97
+_holder: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hide the machine's toolkit before any test module is imported (workers do the same for themselves)."""
+    holder = tempfile.TemporaryDirectory(prefix="subbyte-tests-")
+    _holder.append(holder)
+    stand_ins = Path(holder.name) / "bin"
+    stand_ins.mkdir()
+    for name in HIDDEN_TOOLS:
+        tool = stand_ins / name
+        tool.write_text(f"#!/bin/sh\necho '{name} of the machine was called by a test' >&2\nexit {REFUSED}\n")
+        tool.chmod(0o755)
+    os.environ["PATH"] = f"{stand_ins}{os.pathsep}{os.environ.get('PATH', '')}"
+    for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "NVCC"):
+        os.environ.pop(name, None)
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the stand-ins."""
+    while _holder:
+        _holder.pop().cleanup()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """GPU tests run only when named with ``-m gpu``: a plain run must mean the same on every machine."""
+    if "gpu" in config.getoption("-m"):
+        return
+    skip = pytest.mark.skip(reason="needs a GPU: make test-gpu")
+    for item in items:
+        if "gpu" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """Root of the checkout."""
+    return Path(__file__).resolve().parent.parent

@@ -1,0 +1,184 @@
+"""The shape of the project: who imports whom, how long files are, what they may mention."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import house_rules
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LIBRARY = sorted((ROOT / "toolkit/subbyte").rglob("*.py"))
+VIEWS = sorted((ROOT / "widgets/subbyte_widgets").rglob("*.py"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+BINARY = {".gz", ".png", ".npz", ".npy", ".cubin", ".woff2"}
+NAMES_FOREIGN_PLACES = {"tests/test_project.py", "tools/house_rules.py"}
+
+
+def relative(path: Path) -> str:
+    """The path from the repository root, with forward slashes."""
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def project_files() -> list[Path]:
+    """Files of the project: what git tracks or would add; without git, everything outside the known caches."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
+    )
+    if listed.returncode == 0 and listed.stdout:
+        return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
+    folders = ("toolkit", "widgets", "notebooks", "tests", "benchmarks", "binder", "docs", "tools", ".ci")
+    return [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+
+
+def test_imports_follow_the_flow_of_data() -> None:
+    found = [line for path in LIBRARY for line in house_rules.wrong_imports(relative(path), path.read_text())]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("toolkit/subbyte/tune/study.py", "def f():\n    import plotly.graph_objects\n"),
+        ("toolkit/subbyte/data/int4.py", "from subbyte.kernel.build import build\n"),
+        ("toolkit/subbyte/tune/study.py", "from subbyte import kernel\n"),
+        ("toolkit/subbyte/errors.py", "import subbyte.workload\n"),
+        ("toolkit/subbyte/measure/gpu.py", "from subbyte.cli import main\n"),
+    ],
+)
+def test_an_import_against_the_flow_is_refused(path: str, source: str) -> None:
+    assert house_rules.wrong_imports(path, source)
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    sources = {}
+    for path in [*LIBRARY, *VIEWS]:
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts[1:]).removesuffix(".__init__")
+        sources[name] = path.read_text()
+    cycle = house_rules.import_cycle(sources)
+    assert not cycle, " -> ".join(cycle)
+
+
+def test_a_circle_is_refused_and_a_lazy_import_is_none() -> None:
+    assert house_rules.import_cycle({"a": "from b import x", "b": "import a"}) == ["a", "b", "a"]
+    assert not house_rules.import_cycle({"a": "from b import x", "b": "def f():\n    import a"})
+
+
+def test_files_stay_short_enough_to_read_in_one_go() -> None:
+    files = [path for path in project_files() if path.suffix in (".py", ".js")]
+    found = [line for path in files for line in house_rules.too_long(relative(path), path.read_text())]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "lines"),
+    [
+        ("toolkit/subbyte/kernel/plan.py", 401),
+        ("widgets/subbyte_widgets/live_curve/view.py", 151),
+        ("widgets/subbyte_widgets/live_curve/view.js", 251),
+    ],
+)
+def test_a_long_file_is_refused(path: str, lines: int) -> None:
+    assert house_rules.too_long(path, "x\n" * lines)
+    assert not house_rules.too_long(path, "x\n" * (lines - 1))
+
+
+def test_no_file_mentions_one_machine_or_a_registry() -> None:
+    found = []
+    for path in project_files():
+        if path.suffix not in BINARY and relative(path) not in NAMES_FOREIGN_PLACES:
+            found += house_rules.foreign_places(relative(path), path.read_text(errors="replace"))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["see /home/ada/x", "/root/notes", "https://pypi.org/simple", "files.pythonhosted.org/p", "--extra-index-url X"],
+)
+def test_a_foreign_place_is_refused(text: str) -> None:
+    assert house_rules.foreign_places("x", text)
+
+
+def test_pins_hold_no_address() -> None:
+    for name in ("constraints.txt", "pyproject.toml", "binder/requirements.txt"):
+        assert "://" not in (ROOT / name).read_text(), f"{name} holds an address"
+    for name in ("uv.lock", "pylock.toml"):
+        assert name in (ROOT / ".gitignore").read_text().splitlines()
+        assert ROOT / name not in project_files()
+
+
+def test_every_public_name_is_documented() -> None:
+    found = [line for path in [*LIBRARY, *VIEWS] for line in house_rules.undocumented(relative(path), path.read_text())]
+    assert not found, "\n".join(found)
+
+
+def test_a_missing_docstring_is_refused() -> None:
+    source = '"""Module."""\nclass A:\n    """A."""\n    def f(self): pass\n    def _g(self): pass\n'
+    assert house_rules.undocumented("a.py", source) == ["a.py:4: A.f has no docstring"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is_ready_to_read(path: Path) -> None:
+    found = house_rules.notebook_problems(path.name, json.loads(path.read_text()))
+    assert not found, "\n".join(found)
+    assert path.stat().st_size <= house_rules.NOTEBOOK_BYTES
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"source": "x\n" * 16}, "16 lines"),
+        ({"execution_count": None}, "not executed"),
+        ({"execution_count": 7}, "not executed"),
+        ({"outputs": [{"output_type": "error", "ename": "ValueError"}]}, "ValueError"),
+        ({"outputs": []}, "keeps its output"),
+    ],
+)
+def test_an_unready_notebook_is_refused(change: dict[str, object], words: str) -> None:
+    cell = {"cell_type": "code", "source": "1", "execution_count": 1, "outputs": [{"output_type": "execute_result"}]}
+    assert not house_rules.notebook_problems("n", {"metadata": {}, "cells": [cell]})
+    assert words in " ".join(house_rules.notebook_problems("n", {"metadata": {}, "cells": [{**cell, **change}]}))
+    assert house_rules.notebook_problems("n", {"metadata": {"widgets": {}}, "cells": [cell]})
+
+
+def test_no_cuda_toolkit_of_the_machine_is_in_reach() -> None:
+    for name in ("nvcc", "ptxas"):
+        found = shutil.which(name)
+        assert found is not None
+        assert "subbyte-tests-" in found
+        assert subprocess.run([found], capture_output=True).returncode == 97
+
+
+HEAVY = ("tvm", "tvm_ffi", "cuda", "pynvml", "pandas", "rich", "subbyte.kernel", "subbyte.measure", "subbyte_widgets")
+
+
+def test_import_loads_neither_tvm_nor_a_gpu_library() -> None:
+    code = "import sys, subbyte; dir(subbyte); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "subbyte" in loaded
+    assert not [name for name in loaded if name in HEAVY]
+
+
+def test_import_is_quick() -> None:
+    code = "import time; start = time.perf_counter(); import subbyte; print(time.perf_counter() - start)"
+    seconds = []
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        seconds.append(float(done.stdout))
+    assert statistics.median(seconds) < 0.3, seconds
+
+
+def test_every_public_name_resolves() -> None:
+    import subbyte
+
+    for name in subbyte.__all__:
+        assert getattr(subbyte, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'convolve'"):
+        _ = subbyte.convolve

@@ -1,0 +1,109 @@
+"""``subbyte lab``: JupyterLab on the first notebook, or on the one named.
+
+The server listens on this machine alone and asks the network for nothing: no news, no update check, no
+extension catalogue. ``--jupyter`` passes any option on, after these, so a container can decide otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from subbyte.errors import InvalidInput, MissingDependency, did_you_mean
+
+FIRST = "00_start_here"
+"""Stem of the notebook that opens when none is named."""
+
+SETTINGS = Path(__file__).parent / "jupyter"
+"""A Jupyter configuration folder that switches the news and the update check off."""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add this command to the program's parser."""
+    parser = subparsers.add_parser("lab", help="open JupyterLab on the first notebook, or on the one named")
+    parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help=f"name or number; default {FIRST}")
+    parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
+    parser.add_argument("--port", type=int, help="port on this machine; default: the first free one from 8888")
+    parser.add_argument(
+        "--jupyter", action="append", default=[], metavar="OPTION", help="an option for JupyterLab: --jupyter=--debug"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Replace this process by JupyterLab. Raises InvalidInput or MissingDependency."""
+    folder = find_notebooks()
+    notebook = choose(args.notebook or FIRST, folder)
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise MissingDependency(
+            f"JupyterLab is not installed for {sys.executable}; "
+            "in a checkout run `make lab`, elsewhere `pip install 'subbyte[lab]'`"
+        )
+    command = lab_command(notebook, args.port, args.no_browser, args.jupyter)
+    print(f"opening {notebook.relative_to(folder.parent)}; stop the server with Ctrl-C twice", file=sys.stderr)
+    if getattr(args, "json", False):
+        started = {"schema": 1, "command": "lab", "notebook": str(notebook), "arguments": command}
+        print(json.dumps(started), flush=True)
+    sys.stderr.flush()
+    os.execve(command[0], command, lab_environment(os.environ))
+
+
+def find_notebooks(beside: Path | None = None) -> Path:
+    """The ``notebooks`` folder of the checkout this package runs from, else of the current folder.
+
+    Raises MissingDependency when there is none: an installed wheel does not hold the notebooks.
+    """
+    source = beside or Path(__file__).resolve().parents[3]
+    for root in (source, Path.cwd()):
+        if (root / "notebooks" / f"{FIRST}.ipynb").is_file():
+            return root / "notebooks"
+    raise MissingDependency(
+        "the notebooks are not part of the installed package: run this inside a checkout of subbyte "
+        "(the folder that holds notebooks/), where `make lab` does everything"
+    )
+
+
+def choose(name: str, folder: Path) -> Path:
+    """The notebook of ``folder`` with this name, with or without number, path and ending; or with this number.
+
+    Raises InvalidInput with the closest names.
+    """
+    found = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
+    wanted = Path(name).name.removesuffix(".ipynb").casefold()
+    for stem, path in found.items():
+        number, _, title = stem.casefold().partition("_")
+        if wanted in (stem.casefold(), title, number) or (wanted.isdigit() and number.lstrip("0") == wanted):
+            return path
+    raise InvalidInput(f"unknown notebook {name!r}: {did_you_mean(wanted, found)}")
+
+
+def lab_command(notebook: Path, port: int | None, no_browser: bool, options: Sequence[str]) -> list[str]:
+    """The command line of JupyterLab; ``options`` come last and so win."""
+    root = notebook.parent.parent
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.root_dir={root}",
+        f"--LabApp.default_url=/lab/tree/{notebook.relative_to(root).as_posix()}",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.extension_manager=readonly",
+    ]
+    if port is not None:
+        command.append(f"--ServerApp.port={port}")
+    if no_browser:
+        command.append("--no-browser")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")
+    return [*command, *options]
+
+
+def lab_environment(base: Mapping[str, str]) -> dict[str, str]:
+    """``base`` with the quiet settings found first and idle OpenMP threads asleep, not spinning."""
+    paths = [str(SETTINGS), *filter(None, [base.get("JUPYTER_CONFIG_PATH")])]
+    return {"OMP_WAIT_POLICY": "PASSIVE", **base, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}

@@ -1,0 +1,157 @@
+"""The project's own rules as functions: each returns the list of violations, one sentence apiece.
+
+``tests/test_project.py`` applies them to the checkout and shows for each a case that it refuses.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+UI = ("ipywidgets", "anywidget", "plotly", "subbyte_widgets")
+
+LAYERS = {
+    "errors": set(),
+    "workload": {"errors"},
+    "device": {"errors"},
+    "data": {"errors", "workload"},
+    "space": {"errors", "workload", "device", "kernel"},
+    "kernel": {"errors", "workload", "device", "data", "space", "emulator", "measure"},
+    "emulator": {"errors", "kernel"},
+    "technique": {"errors", "workload", "device", "data", "space", "kernel"},
+    "measure": {"errors", "workload", "device", "data", "space", "kernel", "emulator"},
+    "tune": {"errors", "workload", "device", "space", "measure"},
+}
+"""What each package of the library may import, itself and :mod:`subbyte` apart; ``cli`` may import all of them."""
+
+LENGTHS = {"toolkit/**/*.py": 400, "widgets/**/*.py": 400, "widgets/**/view.py": 150, "widgets/**/view.js": 250}
+CELL_LINES = 15
+NOTEBOOK_BYTES = 1_000_000
+
+MACHINE_PATH = re.compile(r"(?<![\w.~$}])/(?:home|Users|root|work|opt|tmp|mnt)/[A-Za-z]\w*")
+REGISTRY = re.compile(
+    r"(?:pypi|pythonhosted|registry|artifactory|nexus)[\w-]*\.[\w.-]*\w|extra-index|--index-url|index-url\s*=", re.IGNORECASE
+)
+
+
+def imported(source: str, *, top_level_only: bool = False) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of every import of a module; imports for type checkers alone do not count."""
+
+    def visit(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                yield from ((node.lineno, alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+            elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                yield from visit(node.orelse)
+            elif not (top_level_only and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)):
+                yield from visit(ast.iter_child_nodes(node))
+
+    yield from visit([ast.parse(source)])
+
+
+def wrong_imports(path: str, source: str) -> list[str]:
+    """Imports of a library file (``path`` from the repository root) that go against the flow of data."""
+    parts = Path(path).with_suffix("").parts
+    package = parts[2] if len(parts) > 2 else ""
+    allowed = LAYERS.get(package)
+    found = []
+    for line, name in imported(source):
+        root, _, rest = name.partition(".")
+        target = rest.partition(".")[0]
+        if root in UI:
+            found.append(f"{path}:{line}: the library imports {root}, a view")
+        elif root == "subbyte" and target == "cli" and package != "cli":
+            found.append(f"{path}:{line}: {package} imports the command line")
+        elif root == "subbyte" and allowed is not None and target in LAYERS and target not in {package, *allowed}:
+            found.append(f"{path}:{line}: {package} imports {target}; it may import {', '.join(sorted(allowed)) or 'nothing'}")
+    return found
+
+
+def import_cycle(sources: Mapping[str, str]) -> list[str]:
+    """A cycle among the modules (dotted name -> source) through imports that run when a module is loaded, or []."""
+    edges = {}
+    for module, source in sources.items():
+        names = [name for _, name in imported(source, top_level_only=True)]
+        targets = {name if name in sources else name.rpartition(".")[0] for name in names}
+        edges[module] = sorted(targets & set(sources) - {module})
+    done: set[str] = set()
+
+    def walk(module: str, path: list[str]) -> list[str]:
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module not in done:
+            for target in edges[module]:
+                if cycle := walk(target, [*path, module]):
+                    return cycle
+            done.add(module)
+        return []
+
+    return next(filter(None, (walk(module, []) for module in edges)), [])
+
+
+def too_long(path: str, text: str) -> list[str]:
+    """The file when it is longer than its budget."""
+    limits = [limit for pattern, limit in LENGTHS.items() if _matches(path, pattern)]
+    length = len(text.splitlines())
+    return [f"{path}: {length} lines, at most {min(limits)}"] if limits and length > min(limits) else []
+
+
+def _matches(path: str, pattern: str) -> bool:
+    root, _, name = pattern.partition("/**/")
+    return path.startswith(root + "/") and Path(path).match(name)
+
+
+def foreign_places(path: str, text: str) -> list[str]:
+    """Absolute paths of somebody's machine and addresses of package registries."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        for kind, pattern in (("a path of one machine", MACHINE_PATH), ("a package registry", REGISTRY)):
+            if match := pattern.search(line):
+                found.append(f"{path}:{number}: {kind}: {match.group()}")
+    return found
+
+
+def undocumented(path: str, source: str) -> list[str]:
+    """Public modules, classes, functions and methods without a docstring."""
+    found = []
+
+    def visit(node: ast.AST, prefix: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not child.name.startswith("_"):
+                overload = any("overload" in ast.unparse(d) or ".setter" in ast.unparse(d) for d in child.decorator_list)
+                if not overload and not ast.get_docstring(child):
+                    found.append(f"{path}:{child.lineno}: {prefix}{child.name} has no docstring")
+                if isinstance(child, ast.ClassDef):
+                    visit(child, f"{prefix}{child.name}.")
+
+    tree = ast.parse(source)
+    if not ast.get_docstring(tree) and tree.body:
+        found.append(f"{path}: the module has no docstring")
+    visit(tree, "")
+    return found
+
+
+def notebook_problems(name: str, notebook: Mapping[str, Any]) -> list[str]:
+    """What keeps a notebook (parsed JSON) from being ready: run wholly and in order, short cells, no widget state."""
+    found = []
+    if "widgets" in notebook["metadata"]:
+        found.append(f"{name}: holds widget state; strip it")
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
+    counts = [cell.get("execution_count") for cell in cells]
+    if counts != list(range(1, len(cells) + 1)):
+        found.append(f"{name}: not executed from top to bottom: {counts}")
+    for number, cell in enumerate(cells, 1):
+        lines = len("".join(cell["source"]).splitlines())
+        if lines > CELL_LINES:
+            found.append(f"{name}: code cell {number} has {lines} lines, at most {CELL_LINES}")
+        for output in cell.get("outputs", []):
+            if output["output_type"] == "error":
+                found.append(f"{name}: code cell {number} ends in {output.get('ename')}")
+            if output.get("name") == "stderr":
+                found.append(f"{name}: code cell {number} writes to stderr")
+    if cells and not any(cell.get("outputs") for cell in cells):
+        found.append(f"{name}: no cell keeps its output")
+    return found
