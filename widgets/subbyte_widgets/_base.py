@@ -1,0 +1,95 @@
+"""What every view has in common: strict keywords, a small repr, errors shown in place, pictures without a kernel."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import anywidget
+import ipywidgets
+import traitlets
+
+from subbyte.errors import InvalidInput, did_you_mean
+
+_PAGE = Path(__file__).parent / "page.html"
+
+
+def refuse_unknown(cls: type[traitlets.HasTraits], given: dict[str, Any]) -> None:
+    """Raise InvalidInput for a keyword that is not a public trait of ``cls`` (traitlets would take it silently)."""
+    known = [name for name in cls.class_trait_names() if not name.startswith("_")]
+    for name in given:
+        if name not in known:
+            raise InvalidInput(f"{cls.__name__} has no option {name!r}: {did_you_mean(name, known)}")
+
+
+class StaticPicture:
+    """Adds what a page without a kernel can show to an object with ``to_svg()`` and ``alternative``."""
+
+    alternative: str
+
+    def to_svg(self) -> str:
+        """The present state as a stand-alone SVG picture."""
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        svg = self.to_svg()
+        encoded = base64.b64encode(svg.encode()).decode()
+        # An image, not inline SVG: the styles of a saved picture must not reach the live one on the same page.
+        image = f'<img style="max-width:100%" alt="{html.escape(self.alternative)}" src="data:image/svg+xml;base64,'
+        data = {**(data or {}), "text/plain": repr(self), "image/svg+xml": svg, "text/html": f'{image}{encoded}">'}
+        return data, metadata
+
+
+class View(StaticPicture, anywidget.AnyWidget):
+    """Base of the drawn views. The state lives in traits; the browser may write only those its docstring names."""
+
+    error = traitlets.Unicode("", help="One sentence shown in place of the picture; empty when all is well").tag(
+        sync=True
+    )
+    alternative = traitlets.Unicode("", help="The picture in words, for screen readers and text pages").tag(sync=True)
+    _state_in_page: tuple[str, ...] = ()
+
+    def __init__(self, **traits: Any) -> None:
+        refuse_unknown(type(self), traits)
+        super().__init__(**traits)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.error or self.alternative or 'empty'}>"
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """A page with this view in it, alive without a kernel and without a network; also written to ``path``."""
+        state = {name: getattr(self, name) for name in ("error", "alternative", *self._state_in_page)}
+        page = Template(_PAGE.read_text(encoding="utf-8")).substitute(
+            title=html.escape(self.alternative or type(self).__name__),
+            style=str(self._css),
+            # "<" never occurs raw inside the scripts, so no text in the state can close them
+            state=json.dumps(state).replace("<", "\\u003c"),
+            module=json.dumps(str(self._esm)).replace("<", "\\u003c"),
+        )
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+
+class Panel(StaticPicture, ipywidgets.VBox):
+    """A view with its controls above it, shown as one object so that the static picture survives."""
+
+    view: View
+
+    @property
+    def alternative(self) -> str:  # type: ignore[override]
+        """The picture in words."""
+        return self.view.alternative
+
+    def to_svg(self) -> str:
+        """The view's picture, without the controls."""
+        return self.view.to_svg()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.view.error or self.alternative or 'empty'}>"

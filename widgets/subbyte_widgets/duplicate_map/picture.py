@@ -1,0 +1,282 @@
+"""The picture of a duplicate map: one SVG for the live view and for pages without a kernel.
+
+Every number in it is read from the record; this file only decides where things go. Cells carry ``data-k`` (flat lowered
+index) or ``data-g`` (genuine index), so that a browser can follow a selection and a test can compare the drawing with
+the record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from subbyte.errors import InvalidInput
+from subbyte.technique.duplicates import Duplicates
+from subbyte_widgets.svg import INK, OKABE_ITO, element, text
+
+MOST_CELLS = 3200
+WIDTH, TOP, GAP = 760.0, 58.0, 8.0
+LARGEST = 31.0
+TIMES = "\u00d7"
+LEFT_X, LEFT_W = 30.0, 250.0
+RIGHT_X, RIGHT_W = 348.0, 400.0
+TALLEST = 560.0
+SMALLEST_LABELLED, SMALLEST_HATCHED = 17.0, 9.0
+BARS = ("none", "width", "full")
+BAR_NAMES = ("no sharing (im2col)", "along the width only", "full sharing")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where cells go: ``x``, ``y`` of the first one, cell ``size``, wider steps after every ``group`` columns."""
+
+    x: float
+    y: float
+    size: float
+    group: int = 0
+
+    def at(self, row: int, column: int) -> tuple[float, float]:
+        """Upper left corner of a cell."""
+        gaps = column // self.group if self.group else 0
+        return self.x + column * self.size + gaps * GAP, self.y + row * self.size
+
+
+def duplicates_svg(record: Duplicates, selected: int = -1) -> str:
+    """The map of ``record`` with lowered entry ``selected`` marked (-1: none). Raises InvalidInput when too large."""
+    if record.entries > MOST_CELLS:
+        raise InvalidInput(
+            f"This tile has {record.entries:,} lowered entries and the picture draws up to {MOST_CELLS:,}: "
+            "choose a smaller tile or kernel."
+        )
+    taps = record.workload.r * record.workload.s
+    height, width = _extent(record)
+    size = min(LARGEST, LEFT_W / width, TALLEST / height)
+    area = Grid(LEFT_X, TOP + 34, size)
+    room = RIGHT_W - (record.workload.r - 1) * GAP
+    lowered = Grid(RIGHT_X, TOP + 34, min(LARGEST, room / taps, TALLEST / len(record.pixels)), record.workload.s)
+    tile = Grid(LEFT_X, area.y + height * size + 44, min(LARGEST, LEFT_W / record.tile[1], 160 / record.tile[0]))
+    bars_y = max(tile.y + record.tile[0] * tile.size, lowered.y + len(record.pixels) * lowered.size) + 30
+    parts = [
+        _definitions(),
+        _legend(record),
+        element("g", _links(record, selected, area, lowered) if selected >= 0 else "", class_="links"),
+        _area(record, area, (height, width), selected),
+        _tile(record, tile, selected),
+        _lowered(record, lowered, selected),
+        _bars(record, bars_y),
+        element("g", _window(record, selected, area) if selected >= 0 else "", class_="frame"),
+    ]
+    return element(
+        "svg",
+        parts,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {WIDTH:.0f} {bars_y + 104:.0f}",
+        class_="sb-map-svg" + (" chosen" if selected >= 0 else ""),
+        role="group",
+        aria_label=record.title(),
+    )
+
+
+def in_words(record: Duplicates) -> str:
+    """The picture in one sentence."""
+    return (
+        f"{record.title()}. The lowered matrix has {record.entries} entries for {record.genuine} distinct input pixels: "
+        f"sharing along the width loads {record.loads.width}, full sharing {record.loads.full}."
+    )
+
+
+def _extent(record: Duplicates) -> tuple[int, int]:
+    return max(row for row, _ in record.datum) + 1, max(column for _, column in record.datum) + 1
+
+
+def _colour(position: tuple[int, int]) -> int:
+    # Neighbours differ along a row and along a column, so that stripes of the lowered matrix stay apart.
+    return (position[1] + 2 * position[0]) % len(OKABE_ITO)
+
+
+def _definitions() -> str:
+    hatches = [
+        element(
+            "pattern",
+            element("path", d="M0 6L6 0", stroke=colour, class_="hatch"),
+            id=f"sb-hatch-{i}", width=6, height=6, patternUnits="userSpaceOnUse",
+        )
+        for i, colour in enumerate(OKABE_ITO)
+    ]  # fmt: skip
+    return element("defs", hatches)
+
+
+def _legend(record: Duplicates) -> str:
+    y = 4.0
+    kinds = [(RIGHT_X, "genuine", "genuine: first use, loaded"), (RIGHT_X + 186, "copy", "duplicate: already there")]
+    if record.padding:
+        kinds.append((LEFT_X + 212, "zero", "zero padding"))
+    parts = [text(LEFT_X, y + 12, "same number = same pixel", "s")]
+    for x, kind, words in kinds:
+        parts += [*_faces(x, y, 16, 2, kind), text(x + 22, y + 12, words)]
+    return element("g", parts)
+
+
+def _faces(x: float, y: float, size: float, colour: int, kind: str) -> list[str]:
+    """The body of a cell: ``kind`` is ``genuine`` (solid), ``copy`` (hatched) or ``zero`` (outlined)."""
+    inset = min(1.0, 0.06 * size)
+    box: dict[str, object] = {"x": x + inset, "y": y + inset, "width": size - 2 * inset, "height": size - 2 * inset}
+    box["rx"] = min(3.5, 0.15 * size)
+    face = element("rect", class_=f"face {kind} c{colour}", **box)
+    hatched = kind == "copy" and size >= SMALLEST_HATCHED
+    return [face, element("rect", fill=f"url(#sb-hatch-{colour})", **box)] if hatched else [face]
+
+
+def _label(x: float, y: float, size: float, words: str, ink: int | None) -> str:
+    if size < SMALLEST_LABELLED:
+        return ""
+    font = min(13.0, size * (0.46 if len(words) < 3 else 0.38))
+    class_ = "" if ink is None else f"i{int(INK[ink] != '#ffffff')}"
+    return text(x + size / 2, y + size / 2 + font * 0.36, words, class_, style=f"font-size:{font:.1f}px")
+
+
+def _area(record: Duplicates, grid: Grid, shape: tuple[int, int], selected: int) -> str:
+    """The input pixels the tile reads; positions no entry needs stay empty."""
+    uses = {record.datum[group[0]]: group for group in record.copies}
+    window = _reads(record, selected)
+    cells = []
+    for row in range(shape[0]):
+        for column in range(shape[1]):
+            x, y = grid.at(row, column)
+            group = uses.get((row, column))
+            if group is None:
+                inside = element("rect", x=x + 3, y=y + 3, width=grid.size - 6, height=grid.size - 6, rx=2)
+                cells.append(element("g", inside, class_="cell u") if grid.size > 8 else "")
+                continue
+            colour = _colour((row, column))
+            zero = bool(record.padding) and record.padding[group[0]]
+            inside = _faces(x, y, grid.size, colour, "zero" if zero else "genuine")
+            inside.append(_label(x, y, grid.size, str(group[0]), None if zero else colour))
+            inside.append(element("title", _about_datum(record, group, zero)))
+            class_ = "cell g" + " on" * (selected in group) + " tap" * ((row, column) in window)
+            cells.append(element("g", inside, class_=class_, data_g=group[0], data_row=row, data_col=column))
+    rows, columns = record.halo
+    h, w = (count * grid.size for count in shape)
+    heading = [
+        text(grid.x, TOP - 8, "Input pixels this tile reads", "h"),
+        text(grid.x, TOP + 10, f"{rows} rows {TIMES} {columns} columns = {record.genuine} pixels", "s"),
+    ]
+    return element("g", [*heading, _ring(grid.x, grid.y, w, h), *cells], class_="panel input",
+                   tabindex=0, role="application", aria_label="Input pixels. Arrow keys move the selection.")  # fmt: skip
+
+
+def _reads(record: Duplicates, selected: int) -> set[tuple[int, int]]:
+    """Input pixels that the output pixel of entry ``selected`` reads."""
+    if selected < 0:
+        return set()
+    pixel = record.index[selected][:2]
+    return {datum for datum, index in zip(record.datum, record.index, strict=True) if index[:2] == pixel}
+
+
+def _about_datum(record: Duplicates, group: tuple[int, ...], zero: bool) -> str:
+    row, column = record.datum[group[0]]
+    where = f"Input pixel ({row}, {column})" + (", zero padding," if zero else "")
+    if len(group) == 1:
+        return f"{where} is used once, by entry {group[0]}."
+    copies = ", ".join(map(str, group[1:]))
+    return (
+        f"{where} appears {len(group)} times in the lowered matrix: entry {group[0]} is genuine and is loaded; "
+        f"{'entry' if len(group) == 2 else 'entries'} {copies} {'is a duplicate' if len(group) == 2 else 'are duplicates'}."
+    )
+
+
+def _ring(x: float, y: float, width: float, height: float) -> str:
+    return element("rect", class_="ring", x=x - 5, y=y - 5, width=width + 10, height=height + 10, rx=6)
+
+
+def _tile(record: Duplicates, grid: Grid, selected: int) -> str:
+    """The output pixels of the tile, in order."""
+    cells = [text(grid.x, grid.y - 10, f"Output tile {record.tile[0]} {TIMES} {record.tile[1]}", "h")]
+    users = {record.index[k][:2] for group in record.copies if selected in group for k in group}
+    for number, (row, column) in enumerate(record.pixels):
+        x, y = grid.at(row, column)
+        state = " uses" * ((row, column) in users)
+        state += " on" * (selected >= 0 and (row, column) == record.index[selected][:2])
+        inside = element("rect", x=x + 1, y=y + 1, width=grid.size - 2, height=grid.size - 2, rx=3)
+        label = _label(x, y, grid.size, f"p{number}", None)
+        state += " masked" * bool(record.masked and record.masked[number])
+        cells.append(element("g", [inside, label], class_=f"out{state}", data_p=number))
+    return element("g", cells, class_="tile")
+
+
+def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
+    """The lowered matrix: one row per output pixel, one column per kernel offset."""
+    r, s = record.workload.r, record.workload.s
+    taps = r * s
+    cells = []
+    for k, (ph, pw, i, j) in enumerate(record.index):
+        number, column = divmod(k, taps)
+        x, y = grid.at(number, column)
+        colour, genuine = _colour(record.datum[k]), record.genuine_of[k] == k
+        zero = bool(record.padding) and record.padding[k]
+        inside = _faces(x, y, grid.size, colour, "zero" if zero else "genuine" if genuine else "copy")
+        inside.append(_label(x, y, grid.size, str(record.genuine_of[k]), colour if genuine and not zero else None))
+        about = f"Entry {k}: output pixel p{number} = ({ph}, {pw}) meets kernel weight ({i}, {j})."
+        inside.append(element("title", about))
+        class_ = "cell" + " g" * genuine + " on" * (selected >= 0 and record.genuine_of[k] == record.genuine_of[selected])
+        cells.append(
+            element("g", inside, class_=class_ + " here" * (k == selected), data_k=k, data_g=record.genuine_of[k],
+                    data_row=number, data_col=column)
+        )  # fmt: skip
+    heads = [
+        text(grid.x, TOP - 8, "Lowered matrix (im2col)", "h"),
+        text(grid.x, TOP + 10, f"{len(record.pixels)} output pixels {TIMES} {taps} offsets = {record.entries} entries", "s"),
+    ]
+    for i in range(r):
+        x, y = grid.at(0, i * s)
+        if grid.size * s > 24:
+            name = f"kernel row {i}" if grid.size * s > 70 else f"row {i}"
+            heads.append(text(x + grid.size * s / 2, y - 6, name, "a"))
+    if grid.size >= SMALLEST_LABELLED:
+        heads += [
+            text(grid.x - 8, grid.at(number, 0)[1] + grid.size / 2 + 4, f"p{number}", "s e")
+            for number in range(len(record.pixels))
+        ]
+    w = grid.at(0, taps - 1)[0] + grid.size - grid.x
+    ring = _ring(grid.x, grid.y, w, len(record.pixels) * grid.size)
+    return element("g", [*heads, ring, *cells], class_="panel lowered", tabindex=0, role="application",
+                   aria_label="Lowered matrix. Arrow keys move the selection.")  # fmt: skip
+
+
+def _bars(record: Duplicates, y: float) -> str:
+    """What the block loads with the three ways of sharing."""
+    x, full = 176.0, 330.0
+    ratios = (1.0, record.ratio_width, record.ratio_full)
+    parts = [text(LEFT_X, y + 2, f"What the block loads, for each 8 images {TIMES} 32 channels", "h")]
+    for i, way in enumerate(BARS):
+        loads, size = getattr(record.loads, way), getattr(record.bytes_loaded, way)
+        top = y + 14 + 25 * i
+        parts += [
+            text(x - 10, top + 13, BAR_NAMES[i], "t e"),
+            element("rect", x=x, y=top, width=full, height=18, rx=3, class_="track"),
+            element("rect", x=x, y=top, width=full / ratios[i], height=18, rx=3, class_=f"bar b{i}", data_way=way),
+            text(x + full + 10, top + 13, f"{loads:,} loads, {size:,} bytes", "t", data_loads=way),
+            text(WIDTH - 12, top + 13, "" if i == 0 else f"{ratios[i]:.2f}{TIMES} fewer", "t e"),
+        ]
+    return element("g", parts, class_="bars")
+
+
+def _links(record: Duplicates, selected: int, area: Grid, lowered: Grid) -> str:
+    """Lines from the input pixel to its copies, as the browser draws them for a live selection."""
+    taps = record.workload.r * record.workload.s
+    row, column = record.datum[selected]
+    x0, y0 = (v + area.size / 2 for v in area.at(row, column))
+    lines = []
+    for k in next(group for group in record.copies if selected in group):
+        x1, y1 = (v + lowered.size / 2 for v in lowered.at(*divmod(k, taps)))
+        class_ = "gen" if record.genuine_of[k] == k else "dup"
+        lines.append(element("path", d=f"M{x0:.1f} {y0:.1f}C{x0 + 90:.1f} {y0:.1f} {x1 - 90:.1f} {y1:.1f} {x1:.1f} {y1:.1f}",
+                             class_=class_, data_k=k))  # fmt: skip
+    return "".join(lines)
+
+
+def _window(record: Duplicates, selected: int, grid: Grid) -> str:
+    """A dashed frame around the input pixels that the selected output pixel reads."""
+    reads = _reads(record, selected)
+    x0, y0 = grid.at(min(row for row, _ in reads), min(column for _, column in reads))
+    x1, y1 = grid.at(max(row for row, _ in reads) + 1, max(column for _, column in reads) + 1)
+    return element("rect", class_="window", x=x0 - 2, y=y0 - 2, width=x1 - x0 + 4, height=y1 - y0 + 4, rx=5)
