@@ -31,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "NVCC"):
         os.environ.pop(name, None)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("SUBBYTE_CACHE", str(config.rootpath / ".pytest_cache" / "subbyte"))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

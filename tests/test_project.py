@@ -49,6 +49,7 @@ def test_imports_follow_the_flow_of_data() -> None:
         ("toolkit/subbyte/tune/study.py", "def f():\n    import plotly.graph_objects\n"),
         ("toolkit/subbyte/data/int4.py", "from subbyte.kernel.build import build\n"),
         ("toolkit/subbyte/tune/study.py", "from subbyte import kernel\n"),
+        ("toolkit/subbyte/tune/bundle.py", "from subbyte.kernel import build"),
         ("toolkit/subbyte/errors.py", "import subbyte.workload\n"),
         ("toolkit/subbyte/measure/gpu.py", "from subbyte.cli import main\n"),
     ],

@@ -39,7 +39,7 @@ def run(*command):
 
 def install(python, extras):
     """Install the checkout (editable) with its extras; returns whether that worked."""
-    what = ["--constraint", "constraints.txt", "--editable", ".[{}]".format(extras)]
+    what = ["--constraint", "constraints.txt", "--editable", f".[{extras}]"]
     if run(python, "-m", "pip", "install", "--quiet", "uv"):
         if run(python, "-m", "uv", "pip", "install", "--quiet", "--python", python, *what):
             return True
@@ -61,23 +61,23 @@ def make(folder, extras):
     if not check_machine.python_is_supported():
         other = check_machine.other_python()
         if other:
-            print("using {}, because this Python is not supported".format(other), flush=True)
+            print(f"using {other}, because this Python is not supported", flush=True)
             return subprocess.call([other, *sys.argv])
     status = check_machine.main(["lab"])
     if status:
         return status
     start = time.time()
-    print("creating the environment {} (once; about 2 GB)".format(folder), flush=True)
+    print(f"creating the environment {folder} (once; about 2 GB)", flush=True)
     usable = os.path.exists(python) and subprocess.call([python, "-c", "import pip"]) == 0
     if not usable and not run(sys.executable, "-m", "venv", "--clear", folder):
         print("missing: python3 -m venv failed; see its message above", file=sys.stderr)
         return 3
     if not install(python, extras):
-        print("the packages could not be installed; is there a network connection? Then run make again", file=sys.stderr)
+        print("the packages could not be installed; is there a network connection? Run make again", file=sys.stderr)
         return 1
     with open(stamp, "w") as file:
         file.write(wanted)
-    print("environment ready in {:.0f} s".format(time.time() - start), flush=True)
+    print(f"environment ready in {time.time() - start:.0f} s", flush=True)
     return 0
 
 

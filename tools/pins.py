@@ -6,16 +6,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = "# Pins of every extra but cuda12, whose exact pins stand in pyproject.toml. Written by `make constraints`.\n"
-OPTIONS = """--universal --python-version 3.11 --upgrade --no-annotate --no-header --quiet
---extra lab --extra dev --extra cuda13 --no-emit-package cuda-bindings
---no-emit-index-url --no-emit-find-links""".split()
+OPTIONS = ["--universal", "--python-version", "3.11", "--upgrade", "--no-annotate", "--no-header", "--quiet"]
+OPTIONS += ["--extra", "lab", "--extra", "dev", "--extra", "cuda13", "--no-emit-package", "cuda-bindings"]
+OPTIONS += ["--no-emit-index-url", "--no-emit-find-links"]
 
 
 def main() -> int:
     """Resolve, refuse anything that looks like an address, write."""
-    done = subprocess.run(
-        [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", *OPTIONS], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", *OPTIONS]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         return done.returncode
     if "://" in done.stdout:

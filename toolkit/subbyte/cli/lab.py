@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from subbyte.cli.arguments import command_parser, emit
 from subbyte.errors import InvalidInput, MissingDependency, did_you_mean
 
 FIRST = "00_start_here"
@@ -23,15 +24,16 @@ SETTINGS = Path(__file__).parent / "jupyter"
 """A Jupyter configuration folder that switches the news and the update check off."""
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add this command to the program's parser."""
-    parser = subparsers.add_parser("lab", help="open JupyterLab on the first notebook, or on the one named")
-    parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help=f"name or number; default {FIRST}")
+def add_parser(subparsers: Any) -> None:
+    """Add the arguments of ``subbyte lab``."""
+    parser = command_parser(
+        subparsers, "lab", "Open JupyterLab on the first notebook, or on the one named.", "subbyte lab 02 --no-browser"
+    )
+    parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help=f"name or number (default {FIRST})")
     parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
     parser.add_argument("--port", type=int, help="port on this machine; default: the first free one from 8888")
-    parser.add_argument(
-        "--jupyter", action="append", default=[], metavar="OPTION", help="an option for JupyterLab: --jupyter=--debug"
-    )
+    text = "an option for JupyterLab, such as --jupyter=--debug; several may be given"
+    parser.add_argument("--jupyter", action="append", default=[], metavar="OPTION", help=text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,9 +47,8 @@ def run(args: argparse.Namespace) -> int:
         )
     command = lab_command(notebook, args.port, args.no_browser, args.jupyter)
     print(f"opening {notebook.relative_to(folder.parent)}; stop the server with Ctrl-C twice", file=sys.stderr)
-    if getattr(args, "json", False):
-        started = {"schema": 1, "command": "lab", "notebook": str(notebook), "arguments": command}
-        print(json.dumps(started), flush=True)
+    emit("lab", {"notebook": str(notebook), "arguments": command}, args, "")
+    sys.stdout.flush()
     sys.stderr.flush()
     os.execve(command[0], command, lab_environment(os.environ))
 

@@ -1,0 +1,79 @@
+"""The wheel: built from the checkout, unpacked elsewhere, imported there with everything it needs inside."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = {".h", ".hpp", ".cpp", ".js", ".css", ".html", ".json", ".gz"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel file."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return next(folder.glob("subbyte-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the wheel was installed into, without its dependencies."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(folder)]
+    subprocess.run([*command, str(wheel)], check=True)
+    return folder
+
+
+def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"subbyte", "subbyte_widgets"}
+    assert not [name for name in names if "__pycache__" in name]
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_every_data_file_travels(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    roots = (ROOT / "toolkit", ROOT / "widgets")
+    ours = {
+        path.relative_to(root).as_posix()
+        for root in roots
+        for path in root.rglob("*")
+        if path.suffix in {*DATA, ".py"} and "__pycache__" not in path.parts
+    }
+    assert ours <= names, sorted(ours - names)
+    for kind in (".js", ".json"):
+        assert any(name.endswith(kind) for name in ours), f"no {kind} file: is the list of kinds out of date?"
+
+
+def test_it_imports_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
+    code = (
+        "import subbyte, subbyte.cli.main, subbyte_widgets, pathlib\n"
+        f"assert pathlib.Path(subbyte.__file__).is_relative_to({str(installed)!r}), subbyte.__file__\n"
+        f"assert pathlib.Path(subbyte_widgets.__file__).is_relative_to({str(installed)!r})\n"
+        "print(subbyte.workload('resnet50.stage2@8').spec)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(installed)}, capture_output=True, text=True
+    )
+    assert done.stdout == "n8h56w56c64k64r3s3p1\n", done.stderr
+
+
+def test_the_command_runs_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
+    def command(*words: str) -> subprocess.CompletedProcess[str]:
+        environment = {"PYTHONPATH": str(installed), "HOME": str(tmp_path)}
+        run = [sys.executable, "-m", "subbyte.cli.main", *words]
+        return subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    assert command("--version").stdout.startswith("subbyte ")
+    lab = command("lab")
+    assert lab.returncode == 3
+    assert "inside a checkout" in lab.stderr

@@ -1,0 +1,100 @@
+"""`subbyte lab`: which notebook, which server, and what it says when something is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from subbyte.cli import lab
+from subbyte.cli.main import main
+from subbyte.errors import InvalidInput, MissingDependency
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A checkout with three notebooks."""
+    notebooks = tmp_path / "notebooks"
+    notebooks.mkdir()
+    for stem in ("00_start_here", "01_duplicates", "02_register_packing"):
+        (notebooks / f"{stem}.ipynb").write_text("{}")
+    return notebooks
+
+
+@pytest.mark.parametrize(
+    "name", ["02_register_packing", "02", "2", "register_packing", "notebooks/02_Register_Packing.ipynb"]
+)
+def test_a_notebook_has_several_names(folder: Path, name: str) -> None:
+    assert lab.choose(name, folder) == folder / "02_register_packing.ipynb"
+
+
+def test_the_number_zero_is_the_first_notebook(folder: Path) -> None:
+    assert lab.choose("0", folder).stem == lab.choose("00", folder).stem == lab.FIRST
+
+
+def test_an_unknown_notebook_gets_the_closest_names(folder: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"unknown notebook 'duplicate': did you mean 01_duplicates"):
+        lab.choose("duplicate", folder)
+
+
+def test_without_notebooks_it_says_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MissingDependency, match="inside a checkout of subbyte"):
+        lab.find_notebooks(beside=tmp_path)
+
+
+def test_the_current_folder_serves_an_installed_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    assert lab.find_notebooks(beside=Path("/nowhere")) == folder
+
+
+def test_the_server_is_for_this_machine_and_asks_the_network_nothing(folder: Path) -> None:
+    command = lab.lab_command(folder / "00_start_here.ipynb", 9123, True, ["--ServerApp.port_retries=0"])
+    assert command[:3] == [sys.executable, "-m", "jupyterlab"]
+    assert "--ServerApp.ip=127.0.0.1" in command
+    assert "--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb" in command
+    assert "--ServerApp.port=9123" in command
+    assert "--no-browser" in command
+    assert ("--allow-root" in command) == (os.geteuid() == 0)
+    assert command[-1] == "--ServerApp.port_retries=0"
+
+
+def test_the_news_are_off_and_own_settings_stay(tmp_path: Path) -> None:
+    environment = lab.lab_environment({"JUPYTER_CONFIG_PATH": "/mine", "HOME": "/h"})
+    assert environment["JUPYTER_CONFIG_PATH"] == f"{lab.SETTINGS}{os.pathsep}/mine"
+    assert environment["OMP_WAIT_POLICY"] == "PASSIVE"
+    assert lab.lab_environment({"OMP_WAIT_POLICY": "ACTIVE"})["OMP_WAIT_POLICY"] == "ACTIVE"
+    settings = json.loads((lab.SETTINGS / "labconfig/default_setting_overrides.json").read_text())
+    assert settings["@jupyterlab/apputils-extension:notification"] == {"checkForUpdates": False, "fetchNews": "false"}
+
+
+def test_the_command_starts_the_server(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(lab, "find_notebooks", lambda: folder)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+
+    def start(path: str, command: list[str], environment: dict[str, str]) -> None:
+        started.append(command)
+        raise SystemExit(0)
+
+    monkeypatch.setattr(os, "execve", start)
+    assert main(["lab", "1", "--json", "--jupyter=--debug"]) == 0
+    assert started[0][-1] == "--debug"
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["command"] == "lab"
+    assert shown["notebook"].endswith("01_duplicates.ipynb")
+
+
+def test_without_jupyterlab_it_says_how_to_install_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lab, "find_notebooks", lambda: folder)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main(["lab"]) == 3
+    assert "pip install 'subbyte[lab]'" in capsys.readouterr().err
