@@ -1,0 +1,66 @@
+"""Matrix instructions as data: what one atom multiplies and how a fragment of packed int4 feeds it.
+
+A *fragment* is one 8 x 32 block of packed int4 (8 images or 8 filters, 32 channels), one 32-bit word per lane:
+lane ``4*row + j`` holds channels ``8j .. 8j+7`` of ``row``. That is at once the storage order of NHWCnc and the operand
+order of the m8n8k32 instruction (PTX ISA, "Matrix Fragments for mma.m8n8k32"), so no instruction rearranges anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from subbyte.device.arch import Arch
+from subbyte.errors import InvalidInput, did_you_mean
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One warp-level matrix instruction, D[M,8] += A[M,K] * B[K,8]."""
+
+    name: str
+    ptx: str
+    pixels: int
+    """Pixels (8 rows of A each) of one instruction: M / 8."""
+    blocks: int
+    """Blocks of 32 channels of one instruction, in int4 values."""
+    unpacked: bool
+    """Each word is split in registers into two words of signed bytes, ``w << 4`` and ``w``, masked with 0xF0F0F0F0:
+    the values times 16, even channels first. The order of channels is permuted alike in A and B."""
+    minimum_sm: int
+
+    @property
+    def registers(self) -> int:
+        """Registers of one pixel's (or one column tile's) operand."""
+        return 2 if self.unpacked else self.blocks
+
+    @property
+    def scale_log2(self) -> int:
+        """The accumulators hold the sum times two to this power: 16 * 16 when unpacked."""
+        return 8 if self.unpacked else 0
+
+    @property
+    def accumulators(self) -> int:
+        """Accumulator registers per lane of one instruction."""
+        return 2 * self.pixels
+
+
+ATOMS = {
+    atom.name: atom
+    for atom in (
+        Atom("s4.m8n8k32", "mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32", 1, 1, False, 75),
+        Atom("s4.m16n8k32", "mma.sync.aligned.m16n8k32.row.col.s32.s4.s4.s32", 2, 1, False, 80),
+        Atom("s4.m16n8k64", "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", 2, 2, False, 80),
+        Atom("s8.m16n8k32", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 2, 1, True, 80),
+    )
+}
+
+UNPACKED_REDUCTION_LIMIT = 131_072
+"""R*S*C from which an unpacked atom's accumulator, which carries a factor 256, could leave 32 bits."""
+
+
+def atom(name: str, arch: Arch) -> Atom:
+    """The atom called ``name`` (``auto``: the default of ``arch``). Raises InvalidInput with the closest names."""
+    try:
+        return ATOMS[arch.default_atom if name == "auto" else name]
+    except KeyError:
+        raise InvalidInput(f"unknown atom {name!r}: {did_you_mean(name, ['auto', *ATOMS])}") from None

@@ -1,0 +1,98 @@
+"""The kernel: one convolution of packed int4 on Tensor Cores, described by a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+from tvm.script.ir_builder import IRBuilder
+
+from subbyte.kernel.plan import Plan
+from subbyte.kernel.tirx.block import Block
+from subbyte.kernel.tirx.emit import bind, loop, registers, when
+from subbyte.kernel.tirx.epilogue import epilogue
+from subbyte.kernel.tirx.multiply import multiply_stage
+from subbyte.kernel.tirx.stage import commit, load_parameters, load_stage, wait
+
+
+def conv_kernel(plan: Plan) -> Any:
+    """The TIRx function of a plan. Its buffers are flat; the plan's index maps give them meaning."""
+    buffers = {argument.name: argument for argument in plan.launch.arguments}
+    a, out, wt = (buffers[name] for name in ("A", "Out", "Wt"))
+    if plan.output == "int32":
+
+        @T.prim_func(check_well_formed=False)
+        def conv(A: T.Buffer(a.shape, a.dtype), Out: T.Buffer(out.shape, out.dtype), Wt: T.Buffer(wt.shape, wt.dtype)):
+            _body(plan, A, Out, None, Wt)
+
+    else:
+        prm = buffers["Prm"]
+
+        @T.prim_func(check_well_formed=False)
+        def conv(
+            A: T.Buffer(a.shape, a.dtype),
+            Out: T.Buffer(out.shape, out.dtype),
+            Prm: T.Buffer(prm.shape, prm.dtype),
+            Wt: T.Buffer(wt.shape, wt.dtype),
+        ):
+            _body(plan, A, Out, Prm, Wt)
+
+    return conv
+
+
+def _body(plan: Plan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
+    config = plan.config
+    T.device_entry()
+    if config.min_blocks:
+        T.attr({"tirx.launch_bounds_min_blocks_per_sm": config.min_blocks})
+    pixel_block, column_block = T.cta_id([plan.launch.grid[0], plan.launch.grid[1]])
+    thread = T.thread_id([config.threads])
+    for name, value in (("pixel_block", pixel_block), ("column_block", column_block), ("thread", thread)):
+        IRBuilder.name(name, value)
+    warp = thread // 32
+    height, width = plan.pixel_tiles
+    shared = T.alloc_buffer((plan.shared_bytes // 4,), "uint32", scope="shared.dyn", align=128)
+    IRBuilder.name("shared", shared)
+    block = Block(
+        plan=plan,
+        activations=activations,
+        weights=weights,
+        parameters=parameters,
+        output=output,
+        shared=shared,
+        accumulators=registers("acc", plan.accumulators),
+        thread=thread,
+        lane=bind("lane", thread % 32),
+        warp_row=bind("warp_row", warp % config.blk_row_warps),
+        warp_col=bind("warp_col", warp // config.blk_row_warps % config.blk_col_warps),
+        split=bind("split", warp // (config.blk_row_warps * config.blk_col_warps)),
+        group=bind("group", pixel_block // (height * width)),
+        row0=bind("row0", pixel_block // width % height * plan.tile[0]),
+        col0=bind("col0", pixel_block % width * plan.tile[1]),
+        column_block=column_block,
+    )
+    with loop("i", plan.accumulators) as i:
+        T.buffer_store(block.accumulators, T.uint32(0), [i])
+    _main_loop(block)
+    epilogue(block)
+
+
+def _main_loop(block: Block) -> None:
+    """Stages go round in a ring: while one is multiplied, the next ``stages - 1`` are on their way."""
+    stages, iterations = block.plan.stages, block.plan.iterations
+    ahead = stages - 1
+    for stage in range(max(ahead, 1)):
+        load_stage(block, stage, stage)
+        if stage == 0:
+            load_parameters(block)
+        commit(block)
+    if iterations == 1:
+        wait(block, 0)
+        multiply_stage(block, 0)
+        return
+    with loop("k", iterations, T.serial) as k:
+        wait(block, ahead - 1)
+        with when(k + ahead < iterations):
+            load_stage(block, (k + ahead) % stages, k + ahead)
+        commit(block)
+        multiply_stage(block, k % stages)

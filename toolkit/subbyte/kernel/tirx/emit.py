@@ -1,0 +1,42 @@
+"""Named loops, values and register arrays, so that the generated CUDA reads like the kernel it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tvm.script import tirx as T
+from tvm.script.ir_builder import IRBuilder
+
+
+@contextmanager
+def loop(name: str, extent: int, kind: Any = T.unroll) -> Iterator[Any]:
+    """A loop of ``extent`` turns (``T.unroll``, ``T.serial`` or ``T.vectorized``); gives its variable."""
+    with kind(extent) as variable:
+        IRBuilder.name(name, variable)
+        yield variable
+
+
+def bind(name: str, value: Any) -> Any:
+    """Compute ``value`` once, into a variable called ``name``."""
+    variable = T.bind(value)
+    IRBuilder.name(name, variable)
+    return variable
+
+
+def registers(name: str, count: int, dtype: str = "uint32") -> Any:
+    """A thread's own array of 32-bit words; the compiler keeps it in registers because every index is constant."""
+    buffer = T.alloc_local((count,), dtype)
+    IRBuilder.name(name, buffer)
+    return buffer
+
+
+@contextmanager
+def when(condition: Any) -> Iterator[None]:
+    """``if (condition) { ... }``; without the test where Python already knows that it holds."""
+    if condition is True:
+        yield
+    else:
+        with T.If(condition), T.Then():
+            yield
