@@ -17,11 +17,19 @@ SCHEMA = 1
 """Version of the objects that ``--json`` prints."""
 
 
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps line breaks, and room for the longest command name, which argparse misses by its indent."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+        self._action_max_length = 13
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser that keeps line breaks in its help, allows no abbreviated flags and raises InvalidInput."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        kwargs.setdefault("formatter_class", _HelpFormatter)
         kwargs.setdefault("allow_abbrev", False)
         super().__init__(*args, **kwargs)
 

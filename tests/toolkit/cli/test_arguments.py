@@ -1,0 +1,84 @@
+"""The arguments that commands share."""
+
+import json
+
+import pytest
+
+from subbyte.cli import arguments
+from subbyte.errors import InvalidInput
+from subbyte.space import ConvConfig
+from subbyte.workload import ConvWorkload, workload
+
+
+@pytest.fixture
+def parser():
+    made = arguments.Parser(prog="subbyte build")
+    arguments.add_json_argument(made)
+    arguments.add_workload_argument(made)
+    arguments.add_arch_argument(made)
+    arguments.add_config_arguments(made)
+    return made
+
+
+def parse(parser, *argv):
+    return parser.parse_args(arguments.spread_settings(argv))
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("resnet50.stage2@8", "--set", "chunk=2", "layout=NHWC"),
+        ("--set", "chunk=2", "layout=NHWC", "resnet50.stage2@8"),
+        ("--set", "chunk=2", "resnet50.stage2@8", "--set", "layout=NHWC"),
+        ("--set=chunk=2", "--set=Layout=NHWC", "resnet50.stage2@8"),
+    ],
+)
+def test_settings_in_every_order(parser, argv):
+    args = parse(parser, *argv)
+    assert args.workload == workload("resnet50.stage2@8")
+    assert arguments.configuration(args) == ConvConfig(chunk=2, layout="nhwc")
+
+
+def test_settings_change_a_base_and_none_keep_it(parser):
+    base = ConvConfig(chunk=4)
+    changed = arguments.configuration(parse(parser, "resnet50.stage2", "--set", "stages=3"), base)
+    assert changed == ConvConfig(chunk=4, stages=3)
+    assert arguments.configuration(parse(parser, "resnet50.stage2"), base) is base
+    assert arguments.configuration(parse(parser, "resnet50.stage2")) is None
+
+
+@pytest.mark.parametrize(("setting", "words"), [("chnk=2", "did you mean chunk"), ("chunk=", "knob=value"), ("a", "=")])
+def test_wrong_settings(parser, setting, words):
+    args = parse(parser, "resnet50.stage2", "--set", setting)
+    with pytest.raises(InvalidInput, match=words):
+        arguments.configuration(args)
+
+
+def test_arch_is_normal_and_checked(parser):
+    assert parse(parser, "resnet50.stage2", "--arch", "SM_80").arch == "sm_80"
+    assert parse(parser, "resnet50.stage2").arch == "sm_90a"
+    with pytest.raises(InvalidInput, match="did you mean sm_"):
+        parse(parser, "resnet50.stage2", "--arch", "sm_81")
+
+
+def test_the_message_about_a_workload_arrives_whole(parser):
+    with pytest.raises(InvalidInput, match=r"did you mean resnet50.stage2 .*see `subbyte build --help`"):
+        parse(parser, "resnet50.stag2")
+
+
+def test_a_default_workload_is_a_workload():
+    parser = arguments.Parser(prog="subbyte explain")
+    arguments.add_workload_argument(parser, default="resnet50.stage2@8")
+    assert isinstance(parser.parse_args([]).workload, ConvWorkload)
+
+
+def test_flags_are_not_abbreviated(parser):
+    with pytest.raises(InvalidInput, match="--js"):
+        parse(parser, "resnet50.stage2", "--js")
+
+
+def test_emit_prints_text_or_one_versioned_object(parser, capsys):
+    arguments.emit("build", {"a": [1]}, parse(parser, "resnet50.stage2"), "text")
+    assert capsys.readouterr().out == "text\n"
+    arguments.emit("build", {"a": [1]}, parse(parser, "resnet50.stage2", "--json"), "text")
+    assert json.loads(capsys.readouterr().out) == {"schema": 1, "command": "build", "a": [1]}

@@ -1,0 +1,112 @@
+"""The command line as a whole: exit codes, messages, lazy imports."""
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from subbyte import __version__, errors
+from subbyte.cli import main as cli
+from subbyte.cli import workloads
+
+
+def spawn(*argv, code=None):
+    command = [sys.executable, "-c", code] if code else [sys.executable, "-m", "subbyte.cli.main", *argv]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ}, check=False)
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_command_has_a_module_and_a_help_with_an_example(command, capsys):
+    module = import_module(f"subbyte.cli.{command}")
+    assert callable(module.add_parser)
+    assert callable(module.run)
+    assert cli.main([command, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert f"subbyte {command}" in shown.partition("example")[2]
+
+
+def test_version_and_help(capsys):
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"subbyte {__version__}\n"
+    assert cli.main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in cli.COMMANDS)
+
+
+def test_no_command_prints_help_on_stderr(capsys):
+    assert cli.main([]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "COMMAND" in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["wrkloads"], "unknown command 'wrkloads': did you mean workloads?"),
+        (["workloads", "--jsno"], "unknown argument '--jsno': did you mean --json"),
+        (["--verbose"], "unknown argument '--verbose'"),
+        (["workloads", "resnet5"], "unknown workload 'resnet5': did you mean resnet50"),
+    ],
+)
+def test_bad_input_is_one_message_and_2(argv, words, capsys):
+    assert cli.main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("subbyte: ")
+    assert err.count("\n") == 1
+    assert words in err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.WrongResult("wrong"), 1),
+        (errors.BuildFailed("wrong"), 1),
+        (errors.InvalidInput("wrong"), 2),
+        (errors.MissingDependency("wrong"), 3),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_errors_become_exit_codes(error, code, monkeypatch, capsys):
+    def run(args):
+        raise error
+
+    monkeypatch.setattr(workloads, "run", run)
+    assert cli.main(["workloads"]) == code
+    err = capsys.readouterr().err
+    assert err == ("subbyte: interrupted\n" if code == 130 else "subbyte: wrong\n")
+
+
+def test_a_defect_is_not_hidden(monkeypatch):
+    def run(args):
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(workloads, "run", run)
+    with pytest.raises(RuntimeError, match="a defect"):
+        cli.main(["workloads"])
+
+
+def test_only_the_command_asked_for_is_imported():
+    code = (
+        "import sys; from subbyte.cli.main import main; main(['workloads', 'alexnet']);"
+        "print(sorted({m.split('.')[0] for m in sys.modules} & {'numpy', 'tvm', 'cuda', 'pandas', 'rich'}),"
+        " [m for m in sys.modules if m.startswith('subbyte.cli.')], file=sys.stderr)"
+    )
+    done = spawn(code=code)
+    assert done.returncode == 0
+    assert done.stderr.strip() == "[] ['subbyte.cli.arguments', 'subbyte.cli.main', 'subbyte.cli.workloads']"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes close differently")
+def test_a_reader_that_leaves_early_causes_no_noise():
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "subbyte.cli.main", "workloads"], stdout=write, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write)
+    assert done.stderr == b""
+    assert done.returncode == 141
