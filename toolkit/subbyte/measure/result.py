@@ -36,7 +36,7 @@ class Measured:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.microseconds) and self.microseconds > 0):
-            raise InvalidInput(f"microseconds={self.microseconds!r}: a measured time is a positive number of microseconds")
+            raise InvalidInput(f"microseconds={self.microseconds!r}: a measured time is a positive number")
 
     @property
     def ok(self) -> bool:
@@ -87,7 +87,7 @@ Result: TypeAlias = Measured | Failed
 """What a runner returns for each candidate and a strategy is told."""
 
 
-def result_from_dict(data: Mapping[str, Any]) -> Result:
+def result_from_dict(data: Any) -> Result:
     """The result whose ``to_dict()`` gave ``data``. Raises InvalidInput when fields are missing, unknown or odd."""
     if not isinstance(data, Mapping) or not isinstance(data.get("ok"), bool):
         raise InvalidInput('a result is an object with "ok": true or false')

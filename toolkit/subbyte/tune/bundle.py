@@ -126,7 +126,9 @@ def _open_manifest(path: Path, space: SpaceLike) -> dict[int, dict[str, Any]]:
     return entries
 
 
-def _build_one(workload: ConvWorkload, config: ConvConfig, arch: str, folder: str, build: Build | None) -> dict[str, Any]:
+def _build_one(
+    workload: ConvWorkload, config: ConvConfig, arch: str, folder: str, build: Build | None
+) -> dict[str, Any]:
     """Runs in the worker: build, store the cubin, return the manifest fields."""
     if build is None:
         from subbyte.kernel import build as kernel_build

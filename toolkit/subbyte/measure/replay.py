@@ -1,0 +1,64 @@
+"""A runner without a GPU: looks results up in a recorded landscape."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from subbyte.errors import InvalidInput
+from subbyte.measure.result import Measured, Result
+from subbyte.measure.runner import RunnerBase
+from subbyte.space import ConvConfig
+from subbyte.workload import ConvWorkload
+
+if TYPE_CHECKING:
+    from subbyte.tune.describe import SpaceLike
+    from subbyte.tune.landscape import Landscape
+
+
+class ReplayRunner(RunnerBase):
+    """Replays ``landscape`` (a Landscape, a file, a shipped name). Raises InvalidInput, BrokenRecord.
+
+    Failures that were recorded are replayed too. A workload or a configuration that the landscape does not hold is
+    refused with InvalidInput: made-up times would be worse than none.
+    """
+
+    def __init__(self, landscape: Landscape | str | os.PathLike[str]) -> None:
+        from subbyte.tune.landscape import Landscape
+
+        self.landscape = landscape if isinstance(landscape, Landscape) else Landscape.load(landscape)
+        self.device: Mapping[str, Any] = {
+            **self.landscape.device, "runner": "replay", "landscape": self.landscape.name,
+            "name": str(self.landscape.device.get("name", "unknown")),
+        }  # fmt: skip
+
+    def check(self, space: SpaceLike) -> None:
+        """Raise InvalidInput unless the landscape was recorded for exactly this space."""
+        self._check_workload(space.workload)
+        if space.hash != self.landscape.space_hash:
+            raise InvalidInput(
+                f"landscape {self.landscape.name} was recorded for another space ({self.landscape.kind}, "
+                f"{self.landscape.arch}, hash {self.landscape.space_hash[:12]}; asked: {space.kind}, hash "
+                f"{space.hash[:12]}); record it again with `subbyte landscape record`"
+            )
+
+    def run(self, workload: ConvWorkload, configs: Sequence[ConvConfig]) -> list[Result]:
+        """The recorded results, in order."""
+        self._check_workload(workload)
+        return [self._look_up(config) for config in configs]
+
+    def _check_workload(self, workload: ConvWorkload) -> None:
+        if workload != self.landscape.workload:
+            raise InvalidInput(
+                f"landscape {self.landscape.name} is of {self.landscape.workload.spec}, not of {workload.spec}; "
+                "choose another landscape (`subbyte landscape list`)"
+            )
+
+    def _look_up(self, config: ConvConfig) -> Result:
+        index = self.landscape.by_config.get(config)
+        if index is None:
+            raise InvalidInput(f"landscape {self.landscape.name} holds no result of configuration {config.key}")
+        result = self.landscape.results[index]
+        return replace(result, device=self.device) if isinstance(result, Measured) and not result.device else result

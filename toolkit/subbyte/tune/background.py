@@ -1,0 +1,93 @@
+"""A study that runs in a background thread, for notebooks: the cell returns at once, Stop works, the best is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from subbyte.tune.record import StudyRecord
+
+if TYPE_CHECKING:
+    from subbyte.measure.runner import Runner
+    from subbyte.tune.study import Callback, Stop, Study
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a running study stands. ``total`` is None when it runs until the space is exhausted."""
+
+    done: int
+    total: int | None
+    best_microseconds: float | None
+    running: bool
+    ended: str
+    error: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return asdict(self)
+
+
+class StudyHandle:
+    """Started by :meth:`Study.start`. Stopping lets the batch in flight finish, so that nothing measured is lost."""
+
+    def __init__(
+        self,
+        study: Study,
+        runner: Runner,
+        trials: int | None,
+        batch: int,
+        callbacks: Sequence[Callback],
+        stop: Sequence[Stop],
+    ) -> None:
+        self.study = study
+        self._total = trials
+        self._stopping = threading.Event()
+        self._record: StudyRecord | None = None
+        self._error: BaseException | None = None
+        conditions = (*stop, lambda _: self._stopping.is_set())
+        arguments = (runner, trials, batch, tuple(callbacks), conditions)
+        self._thread = threading.Thread(target=self._work, args=arguments, name="subbyte-study", daemon=True)
+        self._thread.start()
+
+    def _work(self, *arguments: Any) -> None:
+        try:
+            self._record = self.study.run(*arguments)
+        except BaseException as error:  # kept for wait(); a traceback printed by a thread lands in an unrelated cell
+            self._error = error
+
+    def stop(self) -> None:
+        """Ask the study to end after the batch in flight. Returns at once and may be called twice."""
+        self._stopping.set()
+
+    def wait(self, timeout: float | None = None) -> StudyRecord:
+        """Block until the study ended, or ``timeout`` seconds passed; returns the record so far.
+
+        Interrupting the wait (Ctrl-C, the stop button) stops the study. Raises what the run raised.
+        """
+        try:
+            self._thread.join(timeout)
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            self.stop()
+            self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._record if self._record is not None else self.study.record
+
+    @property
+    def progress(self) -> Progress:
+        """Where the study stands; cheap, from any thread."""
+        best = self.study.best
+        running = self._thread.is_alive()
+        return Progress(
+            len(self.study.trials), self._total, best.microseconds if best else None, running,
+            "" if running else self.study.ended, str(self._error or ""),
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        now = self.progress
+        state = "running" if now.running else now.error or now.ended
+        return f"StudyHandle({state}, {now.done} of {now.total if now.total is not None else 'all'} trials)"

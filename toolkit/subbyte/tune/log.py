@@ -1,0 +1,208 @@
+"""Record logs: append-only JSON lines that survive a crash at any point.
+
+The first line is the header (format, schema, space, workload, seed, strategy, device, versions, created); every other
+line is one trial: ``{"trial", "index", "config", "result", "ask", "started", "finished", "crc"}``. A line is written
+with one call and flushed to the disk before the trial counts. ``crc`` is the CRC-32 of the line, carried on from the
+line before, so a changed, missing or repeated line is found and named. A last line without its line break was cut
+by a crash: it is dropped with a warning. ``ask`` is [number of the ask, its size, results told before it], which lets a
+resumed study put its strategy into exactly the state it had; null for a result that was told without being asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.measure.result import Result, result_from_dict
+from subbyte.space import ConvConfig
+from subbyte.tune.describe import to_line
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: two writers are then kept apart by the user
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = "subbyte-log"
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One trial line. ``ask`` is (ask number, ask size, results told before it) or None."""
+
+    trial: int
+    index: int
+    config: ConvConfig
+    result: Result
+    ask: tuple[int, int, int] | None = None
+    started: str = ""
+    finished: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Fields of the line, without the checksum."""
+        return {
+            "trial": self.trial, "index": self.index, "config": self.config.to_dict(),
+            "result": self.result.to_dict(), "ask": list(self.ask) if self.ask else None,
+            "started": self.started, "finished": self.finished,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a log file holds: header, trials, bytes that are whole, the running checksum, and a notice if cut."""
+
+    header: dict[str, Any]
+    entries: tuple[Entry, ...]
+    whole_bytes: int
+    checksum: int
+    notice: str = ""
+
+
+def read_contents(path: str | os.PathLike[str]) -> Contents:
+    """Read and check a log. Raises InvalidInput (no such file), BrokenRecord (damage, with the line number)."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"record log {path}: {error.strerror or error}") from None
+    return parse_contents(data, str(path))
+
+
+def parse_contents(data: bytes, path: str) -> Contents:
+    """Check the bytes of a log; ``path`` is for messages. An empty or cut-off header gives an empty log."""
+    whole = data.rfind(b"\n") + 1
+    lines = data[:whole].split(b"\n")[:-1]
+    notice = ""
+    if whole < len(data):
+        notice = f"{path}, line {len(lines) + 1}: cut short by a crash ({len(data) - whole} bytes), dropped"
+    header: dict[str, Any] = {}
+    entries: list[Entry] = []
+    checksum = 0
+    for number, line in enumerate(lines, start=1):
+        try:
+            fields, checksum = _open_line(line, checksum)
+            if number == 1:
+                header = _check_header(fields)
+            else:
+                entries.append(_to_entry(fields))
+        except (ValueError, KeyError, TypeError) as error:
+            raise BrokenRecord(
+                f"{path}, line {number}: {_describe(error)}; restore the file from a copy, "
+                f"or keep its first {number - 1} lines and resume"
+            ) from None
+    return Contents(header, tuple(entries), whole, checksum, notice)
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+        return "not a whole JSON line"
+    return f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _open_line(line: bytes, before: int) -> tuple[dict[str, Any], int]:
+    """Fields of a line and the checksum after it."""
+    body, mark, tail = line.rpartition(b',"crc":"')
+    fields = json.loads(line)
+    if not isinstance(fields, dict):
+        raise ValueError("not a JSON object")
+    checksum = zlib.crc32(body, before)
+    if not mark or tail != f'{checksum:08x}"}}'.encode():
+        raise ValueError("the checksum does not fit: the line was changed, or the line before it is missing")
+    return fields, checksum
+
+
+def seal_line(fields: Mapping[str, Any], before: int) -> tuple[bytes, int]:
+    """The bytes of a line (with checksum and line break) and the checksum after it."""
+    body = to_line(fields).encode()[:-1]
+    checksum = zlib.crc32(body, before)
+    return body + f',"crc":"{checksum:08x}"}}\n'.encode(), checksum
+
+
+def _check_header(fields: dict[str, Any]) -> dict[str, Any]:
+    if fields.get("format") != FORMAT:
+        raise ValueError(f"not the header of a {FORMAT} file")
+    if fields.get("schema") != SCHEMA:
+        raise ValueError(f"schema {fields.get('schema')}; this version of subbyte reads schema {SCHEMA}")
+    for name in ("space", "workload", "seed", "strategy", "device", "created"):
+        fields[name]
+    return {key: value for key, value in fields.items() if key != "crc"}
+
+
+def _to_entry(fields: Mapping[str, Any]) -> Entry:
+    ask = fields["ask"]
+    return Entry(
+        int(fields["trial"]), int(fields["index"]), ConvConfig.from_dict(fields["config"]),
+        result_from_dict(fields["result"]), (int(ask[0]), int(ask[1]), int(ask[2])) if ask else None,
+        fields["started"], fields["finished"],
+    )  # fmt: skip
+
+
+class LogWriter:
+    """The only writer of a log: holds an exclusive lock from opening to ``close``.
+
+    With ``resume`` an existing file is read into ``contents`` and continued: a cut last line is dropped with a warning
+    and truncated away, everything else stays byte for byte. Without it an existing file is refused. Raises
+    InvalidInput (exists, locked, not writable), BrokenRecord.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], resume: bool = False) -> None:
+        self.path = Path(path)
+        self._file = self._open()
+        try:
+            data = self.path.read_bytes()
+            if data and not resume:
+                raise InvalidInput(
+                    f"record log {path} exists: resume it (resume=True, --resume) or choose another file"
+                )
+            self.contents = parse_contents(data, str(path))
+        except BaseException:
+            self._file.close()
+            raise
+        if self.contents.notice:
+            warnings.warn(self.contents.notice, stacklevel=3)
+            self._file.truncate(self.contents.whole_bytes)
+            os.fsync(self._file.fileno())
+        self._checksum = self.contents.checksum
+        self.empty = not self.contents.header
+
+    def _open(self) -> FileIO:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = FileIO(self.path, "ab")
+        except OSError as error:
+            raise InvalidInput(f"record log {self.path}: cannot write ({error.strerror or error})") from None
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.close()
+                raise InvalidInput(
+                    f"record log {self.path} is being written by another study: close it, or choose another file"
+                ) from None
+        return file
+
+    def append(self, fields: Mapping[str, Any]) -> None:
+        """Write one line and flush it to the disk."""
+        line, checksum = seal_line(fields, self._checksum)
+        start = os.fstat(self._file.fileno()).st_size
+        try:
+            view = memoryview(line)
+            while view:
+                view = view[self._file.write(view) :]
+            os.fsync(self._file.fileno())
+        except BaseException:  # disk full, Ctrl-C: leave no half line behind
+            self._file.truncate(start)
+            raise
+        self._checksum = checksum
+        self.empty = False
+
+    def close(self) -> None:
+        """Release the file and its lock; may be called twice."""
+        self._file.close()

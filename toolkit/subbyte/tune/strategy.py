@@ -1,0 +1,171 @@
+"""Strategies propose configurations and are told what came of them. They know indices, never a GPU.
+
+A strategy is a class with a ``name``, an ``OPTIONS`` table and ``ask`` / ``tell``; ``register`` makes it available as
+``NAME`` or ``NAME:key=value:key=value`` everywhere a strategy is accepted.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+
+from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.measure.result import Result
+from subbyte.tune.describe import SpaceLike
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """Proposes indices of valid configurations.
+
+    ``ask(n)`` returns at most ``n`` indices, none of which it has proposed or been told before; fewer than ``n`` when
+    the space is exhausted. ``tell`` is called once per result, in the order of the record; it may name an index
+    that was never asked (a record loaded, a person's choice). The proposals depend on the seed, the options and the
+    sequence of calls alone, which is what lets a record be resumed.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+
+    def ask(self, n: int) -> list[int]:
+        """At most ``n`` fresh indices."""
+        ...
+
+    def tell(self, index: int, result: Result) -> None:
+        """Learn the result of ``index``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a strategy: how its text is read, its default, one line of meaning."""
+
+    parse: Callable[[Any], Any]
+    default: Any
+    meaning: str
+
+
+def choice(*allowed: str) -> Callable[[Any], str]:
+    """A parser for text options with a fixed list of values."""
+
+    def parse(value: Any) -> str:
+        if str(value).lower() not in allowed:
+            raise InvalidInput(did_you_mean(str(value), allowed))
+        return str(value).lower()
+
+    return parse
+
+
+_Made = TypeVar("_Made", bound=type)
+STRATEGIES: dict[str, Any] = {}
+"""Registered strategy classes by name; each is called with ``(space, seed, **options)``."""
+
+
+def register(cls: _Made) -> _Made:
+    """Class decorator: make a strategy available by its ``name``."""
+    STRATEGIES[cls.name] = cls  # type: ignore[attr-defined]
+    return cls
+
+
+def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
+    """Name and full options of ``NAME[:key=value...]``. Raises InvalidInput with the closest names."""
+    name, *parts = text.strip().split(":")
+    name = name.lower()
+    if name not in STRATEGIES:
+        raise InvalidInput(f"unknown strategy {name!r}: {did_you_mean(name, STRATEGIES)}")
+    known: Mapping[str, Option] = STRATEGIES[name].OPTIONS
+    options = {key: option.default for key, option in known.items()}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        key = key.strip().lower().replace("-", "_")
+        if not equals:
+            raise InvalidInput(f"strategy {text!r}: write options as {name}:key=value, not {part!r}")
+        if key not in known:
+            offer = did_you_mean(key, known) if known else f"{name} has no options"
+            raise InvalidInput(f"unknown option {key!r} of strategy {name}: {offer}")
+        try:
+            options[key] = known[key].parse(value.strip())
+        except ValueError as error:
+            raise InvalidInput(f"option {key}={value!r} of strategy {name}: {error}") from None
+    return name, options
+
+
+def make_strategy(text: str, space: SpaceLike, seed: int) -> Strategy:
+    """The strategy ``NAME[:key=value...]`` for ``space``. Raises InvalidInput."""
+    name, options = parse_strategy(text)
+    made: Strategy = STRATEGIES[name](space, seed, **options)
+    return made
+
+
+@register
+class Random:
+    """Uniform over the valid configurations, without replacement.
+
+    Draws a random permutation of the whole product lazily (Fisher-Yates on a sparse table) and skips what a
+    constraint refuses, so a large space is never enumerated.
+    """
+
+    name: ClassVar[str] = "random"
+    OPTIONS: ClassVar[Mapping[str, Option]] = {}
+
+    def __init__(self, space: SpaceLike, seed: int) -> None:
+        self.options: Mapping[str, Any] = {}
+        self._space = space
+        self._rng = random.Random(seed)
+        self._left = len(space)
+        self._moved: dict[int, int] = {}
+        self._told: set[int] = set()
+
+    def ask(self, n: int) -> list[int]:
+        """At most ``n`` fresh indices."""
+        found: list[int] = []
+        while self._left and len(found) < n:
+            index = self._draw()
+            if index not in self._told and self._space.why_not(index) is None:
+                found.append(index)
+        return found
+
+    def tell(self, index: int, result: Result) -> None:
+        """Remember that ``index`` is done; random learns nothing else."""
+        self._told.add(index)
+
+    def _draw(self) -> int:
+        self._left -= 1
+        place = self._rng.randrange(self._left + 1)
+        drawn = self._moved.get(place, place)
+        self._moved[place] = self._moved.pop(self._left, self._left)
+        return drawn
+
+
+@register
+class Exhaustive:
+    """Every valid configuration once, in ascending or descending index order."""
+
+    name: ClassVar[str] = "exhaustive"
+    OPTIONS: ClassVar[Mapping[str, Option]] = {
+        "order": Option(choice("ascending", "descending"), "ascending", "index order: ascending or descending"),
+    }
+
+    def __init__(self, space: SpaceLike, seed: int, order: str = "ascending") -> None:
+        self.options: Mapping[str, Any] = {"order": order}
+        self._space = space
+        size = len(space)
+        self._ahead = iter(range(size) if order == "ascending" else range(size - 1, -1, -1))
+        self._told: set[int] = set()
+
+    def ask(self, n: int) -> list[int]:
+        """At most ``n`` fresh indices."""
+        found: list[int] = []
+        while len(found) < n:
+            index = next(self._ahead, None)
+            if index is None:
+                break
+            if index not in self._told and self._space.why_not(index) is None:
+                found.append(index)
+        return found
+
+    def tell(self, index: int, result: Result) -> None:
+        """Remember that ``index`` is done."""
+        self._told.add(index)

@@ -1,0 +1,320 @@
+"""A study: one space, one strategy, the results so far. ``ask`` and ``tell`` are the only door, also for ``run``."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.measure.result import Result
+from subbyte.measure.runner import Runner
+from subbyte.tune.describe import SpaceLike, describe_space, describe_workload, now, versions
+from subbyte.tune.log import FORMAT, SCHEMA, Entry, LogWriter
+from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
+from subbyte.tune.strategy import Strategy, make_strategy
+
+if TYPE_CHECKING:
+    from subbyte.tune.background import StudyHandle
+
+Callback = Callable[["Study", Trial, Result], None]
+"""Called after each result was recorded: ``(study, trial, result)``."""
+Stop = Callable[["Study"], bool]
+"""Asked after each batch; true ends the run."""
+
+
+class Study:
+    """Tunes one convolution.
+
+    ``strategy`` is a Strategy, or text ``NAME[:key=value...]``; ``log`` a file every result is appended to (see
+    :mod:`subbyte.tune.log`); with ``resume`` the results an existing log holds are taken over instead of evaluated
+    again. Safe to use from several threads. Raises InvalidInput for an unknown strategy, an existing log without
+    ``resume``, a log of another study; BrokenRecord for a damaged one.
+    """
+
+    def __init__(
+        self,
+        space: SpaceLike,
+        strategy: str | Strategy = "random",
+        seed: int = 0,
+        log: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+    ) -> None:
+        if type(seed) is not int:
+            raise InvalidInput(f"seed={seed!r}: must be an integer")
+        if resume and log is None:
+            raise InvalidInput("resume needs the log to resume from: give log=FILE")
+        self.space = space
+        self.seed = seed
+        self.strategy: Strategy = make_strategy(strategy, space, seed) if isinstance(strategy, str) else strategy
+        self.ended = ""
+        self._lock = threading.RLock()
+        self._told: list[Trial] = []
+        self._told_indices: set[int] = set()
+        self._open: dict[int, Trial] = {}
+        self._again: list[Trial] = []
+        self._numbers = 0
+        self._asks = 0
+        self._header = self._describe()
+        self._log = LogWriter(log, resume) if log is not None else None
+        if self._log is not None and not self._log.empty:
+            try:
+                self._resume(self._log)
+            except BaseException:
+                self._log.close()
+                raise
+
+    # ---- ask and tell ------------------------------------------------------------------------------------------
+
+    def ask(self, n: int = 1) -> list[Trial]:
+        """At most ``n`` trials to evaluate, none of them seen before; an empty list when the space is exhausted.
+
+        Trials that were asked for but never told (an interrupted run) come first, by themselves.
+        """
+        if n < 1:
+            raise InvalidInput(f"ask({n}): must be at least 1")
+        with self._lock:
+            if self._again:
+                again, self._again = self._again[:n], self._again[n:]
+                self._open.update((trial.index, trial) for trial in again)
+                return again
+            trials = self._ask_strategy(n, now())
+            self._open.update((trial.index, trial) for trial in trials)
+            return trials
+
+    def tell(self, trial: Trial | int, result: Result) -> Trial:
+        """Record the result of a trial, or of any index of the space, asked or not; returns the finished trial.
+
+        The result is on the disk when this returns. Raises InvalidInput for an index outside the space, or told before.
+        """
+        index = trial.index if isinstance(trial, Trial) else trial
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self.space):
+            raise InvalidInput(f"tell({index!r}): the space has the indices 0 to {len(self.space) - 1}")
+        with self._lock:
+            if index in self._told_indices:
+                raise InvalidInput(f"tell({index}): this configuration already has a result in the study")
+            known = self._open.get(index) or next((t for t in self._again if t.index == index), None)
+            if known is None:
+                known = Trial(self._numbers, index, self.space.config(index), started=now())
+                self._numbers += 1
+            done = replace(known, result=result, finished=now())
+            if self._log is not None:
+                self._write_header()
+                self._log.append(_entry(done).to_dict())
+            self._open.pop(index, None)
+            self._again = [other for other in self._again if other.index != index]
+            self._accept(done, result)
+            return done
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """Trials with a result, in the order told."""
+        with self._lock:
+            return tuple(self._told)
+
+    @property
+    def best(self) -> Trial | None:
+        """The fastest trial so far, or None."""
+        return best_of(self.trials)
+
+    @property
+    def curve(self) -> BestCurve:
+        """The best-so-far curve."""
+        return best_curve(self.trials)
+
+    @property
+    def record(self) -> StudyRecord:
+        """Everything so far, as plain data."""
+        return StudyRecord(self._header, self.trials, self.ended, path=str(self._log.path) if self._log else "")
+
+    # ---- running -----------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        runner: Runner,
+        trials: int | None = None,
+        batch: int = 8,
+        callbacks: Sequence[Callback] = (),
+        stop: Sequence[Stop] = (),
+    ) -> StudyRecord:
+        """Ask, evaluate and tell until the study holds ``trials`` results (None: until the space is exhausted).
+
+        ``batch`` configurations go to the runner at a time. Ctrl-C ends the run and keeps what is recorded: the
+        returned record's ``ended`` is then ``interrupted``, and a later ``run`` begins with what was open. Raises
+        what a callback raises, and InvalidInput when the runner cannot serve this space or measures on another
+        device than the log holds.
+        """
+        if batch < 1 or (trials is not None and trials < 1):
+            raise InvalidInput(f"trials={trials}, batch={batch}: both must be at least 1")
+        self._begin(runner)
+        self.ended = ""
+        try:
+            self.ended = self._loop(runner, trials, batch, callbacks, stop)
+        except KeyboardInterrupt:
+            self.ended = "interrupted"
+        finally:
+            self._requeue()
+        return self.record
+
+    def start(
+        self,
+        runner: Runner,
+        trials: int | None = None,
+        batch: int = 8,
+        callbacks: Sequence[Callback] = (),
+        stop: Sequence[Stop] = (),
+    ) -> StudyHandle:
+        """``run`` in a background thread; the handle has ``stop()``, ``wait()`` and ``progress``.
+
+        Callbacks are called in that thread.
+        """
+        from subbyte.tune.background import StudyHandle
+
+        return StudyHandle(self, runner, trials, batch, callbacks, stop)
+
+    def close(self) -> None:
+        """Release the log; may be called twice. Results can no longer be told to a study with a log."""
+        if self._log is not None:
+            self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        best = self.best
+        found = f"best {best.microseconds:.2f} us" if best and best.microseconds else "no success"
+        return f"Study({self.space.workload.label!r}, {self.strategy.name}, {len(self._told)} trials, {found})"
+
+    def _repr_html_(self) -> str:
+        return self.record._repr_html_()
+
+    # ---- inside ------------------------------------------------------------------------------------------------
+
+    def _loop(
+        self, runner: Runner, trials: int | None, batch: int, callbacks: Sequence[Callback], stop: Sequence[Stop]
+    ) -> str:
+        while not any(condition(self) for condition in stop):
+            left = batch if trials is None else min(batch, trials - len(self._told))
+            if left <= 0:
+                return "trials"
+            asked = self.ask(left)
+            if not asked:
+                return "exhausted"
+            results = runner.run(self.space.workload, [trial.config for trial in asked])
+            for trial, result in zip(asked, results, strict=True):
+                done = self.tell(trial, result)
+                for callback in callbacks:
+                    callback(self, done, result)
+        return "stopped"
+
+    def _ask_strategy(self, n: int, started: str) -> list[Trial]:
+        event = (self._asks, n, len(self._told))
+        indices = self.strategy.ask(n)
+        self._asks += 1
+        trials = [
+            Trial(self._numbers + place, index, self.space.config(index), ask=event, started=started)
+            for place, index in enumerate(indices)
+        ]
+        self._numbers += len(trials)
+        return trials
+
+    def _accept(self, trial: Trial, result: Result) -> None:
+        self._told.append(trial)
+        self._told_indices.add(trial.index)
+        self.strategy.tell(trial.index, result)
+
+    def _requeue(self) -> None:
+        """Open trials come back with the next ask."""
+        with self._lock:
+            self._again = sorted([*self._again, *self._open.values()], key=lambda trial: trial.number)
+            self._open.clear()
+
+    def _describe(self, device: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        return {
+            "format": FORMAT, "schema": SCHEMA,
+            "workload": describe_workload(self.space.workload), "space": describe_space(self.space), "seed": self.seed,
+            "strategy": {"name": self.strategy.name, "options": dict(self.strategy.options)},
+            "device": dict(device) if device else None, "versions": versions(), "created": now(),
+        }  # fmt: skip
+
+    def _begin(self, runner: Runner) -> None:
+        """Let the runner refuse the space; note the device, or refuse another one."""
+        check = getattr(runner, "check", None)
+        if check is not None:
+            check(self.space)
+        known = self._header["device"]
+        if known is None and not self._told:
+            self._header["device"] = dict(runner.device)
+        elif known is not None:
+            for key in ("runner", "name"):
+                if known.get(key) != runner.device.get(key):
+                    raise InvalidInput(
+                        f"this study was measured with {key} {known.get(key)!r}, not {runner.device.get(key)!r}: "
+                        "times of different devices do not compare; start another study"
+                    )
+        self._write_header()
+
+    def _write_header(self) -> None:
+        if self._log is not None and self._log.empty:
+            self._log.append(self._header)
+
+    def _resume(self, log: LogWriter) -> None:
+        """Take over a log: the same asks and tells in the same order bring the strategy into the state it had."""
+        _refuse_other(log.contents.header, self._header, str(log.path))
+        self._header = log.contents.header
+        entries = log.contents.entries
+        asks = iter(sorted({entry.ask for entry in entries if entry.ask is not None}))
+        ahead = next(asks, None)
+        proposed: dict[int, Trial] = {}
+        drifted = False
+        for line, entry in enumerate(entries, start=2):
+            while ahead is not None and ahead[2] <= len(self._told):
+                self._asks = ahead[0]
+                proposed.update((trial.index, trial) for trial in self._ask_strategy(ahead[1], entry.started))
+                ahead = next(asks, None)
+            if entry.index in self._told_indices or entry.config != self.space.config(entry.index):
+                raise BrokenRecord(
+                    f"{log.path}, line {line}: index {entry.index} repeats, or has another configuration"
+                )
+            if proposed.pop(entry.index, None) is None and entry.ask is not None and not drifted:
+                drifted = True
+                warnings.warn(
+                    f"record log {log.path}: strategy {self.strategy.name} no longer proposes what it did when the log "
+                    "was written; its results are kept, the search goes on differently",
+                    stacklevel=3,
+                )
+            self._accept(Trial.from_entry(entry), entry.result)
+        self._numbers = max([self._numbers, *(trial.number + 1 for trial in self._told)])
+        self._again = list(proposed.values())
+
+
+def _entry(trial: Trial) -> Entry:
+    assert trial.result is not None
+    return Entry(trial.number, trial.index, trial.config, trial.result, trial.ask, trial.started, trial.finished)
+
+
+def _refuse_other(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> None:
+    """Raise InvalidInput naming the first thing in which a log and a study differ."""
+    pairs: Iterable[tuple[str, Any, Any]] = (
+        ("workload", old["workload"]["spec"], new["workload"]["spec"]),
+        ("architecture", old["space"]["arch"], new["space"]["arch"]),
+        ("kind of space", old["space"]["kind"], new["space"]["kind"]),
+        ("space (hash)", old["space"]["hash"], new["space"]["hash"]),
+        ("seed", old["seed"], new["seed"]),
+        ("strategy", old["strategy"], new["strategy"]),
+    )
+    for what, before, after in pairs:
+        if before != after:
+            raise InvalidInput(
+                f"record log {path}: cannot resume, its {what} is {before}, this study's is {after}; "
+                "use the same, or another log file"
+            )
