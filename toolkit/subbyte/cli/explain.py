@@ -1,0 +1,168 @@
+"""``subbyte explain``: a technique as numbers and a picture in plain text."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any
+
+from subbyte.cli.arguments import (
+    add_arch_argument,
+    add_config_arguments,
+    add_workload_argument,
+    command_parser,
+    configuration,
+    emit,
+)
+from subbyte.errors import InvalidInput
+
+DEFAULT_WORKLOAD = "resnet50.stage2@8"
+_PAIR = re.compile(r"(\d{1,6})[x,](\d{1,6})")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the arguments of ``subbyte explain`` and of its topics."""
+    parser = subparsers.add_parser(
+        "explain",
+        help="a technique as numbers: duplicates, packing, layout, fragments",
+        description="A technique as numbers and a picture in plain text.",
+        epilog="example:\n  subbyte explain duplicates resnet50.stage2@8 --tile 1x4",
+    )
+    topics = parser.add_subparsers(dest="topic", metavar="TOPIC", title="topics", required=True)
+    _add_duplicates(topics)
+    _add_packing(topics)
+    _add_layout(topics)
+    _add_fragments(topics)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the record of the topic and return 0."""
+    record, text = _TOPICS[args.topic](args)
+    emit("explain", {"topic": args.topic, **record}, args, text)
+    return 0
+
+
+def _add_duplicates(topics: Any) -> None:
+    parser = command_parser(
+        topics,
+        "duplicates",
+        "Which entries of the lowered (im2col) tile are the same input pixel, and the loads that sharing saves.",
+        "subbyte explain duplicates resnet50.stage2@8 --tile 1x4 --json",
+    )
+    add_workload_argument(parser, DEFAULT_WORKLOAD)
+    parser.add_argument("--tile", metavar="HxW", default="1x4", help="output pixels of the tile (default 1x4)")
+    parser.add_argument("--at", metavar="P,Q", help="output pixel of the tile's first pixel: flags padding")
+    parser.add_argument(
+        "--warp", metavar="I/N", help="only warp I of N that share the tile, each with consecutive pixels"
+    )
+
+
+def _add_packing(topics: Any) -> None:
+    parser = command_parser(
+        topics,
+        "packing",
+        "How the lanes of a warp pack int4 results into words with shuffles, step by step on random values.",
+        "subbyte explain packing --scheme quad",
+    )
+    parser.add_argument("--scheme", default="quad", help="quad (default) or width8")
+    parser.add_argument("--tiles", type=_number, metavar="N", help="8x8 tiles to pack (default: all the scheme takes)")
+    parser.add_argument("--seed", type=_number, metavar="N", default=0, help="seed of the values (default 0)")
+
+
+def _add_layout(topics: Any) -> None:
+    parser = command_parser(
+        topics,
+        "layout",
+        "The addresses one warp of the kernel reads and writes, the sectors they touch and the bank conflicts.",
+        "subbyte explain layout resnet50.stage2@8 --layout nhwc --set warp_row_tiles=8",
+    )
+    add_workload_argument(parser, DEFAULT_WORKLOAD)
+    parser.add_argument("--layout", help="nhwc, hwnc or nhwcnc (default: that of the configuration, nhwcnc)")
+    parser.add_argument("--block", metavar="I,J", default="0,0", help="pixel tile and column block (default 0,0)")
+    parser.add_argument("--warp", type=_number, metavar="N", default=0, help="warp of the block (default 0)")
+    parser.add_argument("--iteration", type=_number, metavar="N", default=0, help="stage of the main loop (default 0)")
+    add_config_arguments(parser)
+    add_arch_argument(parser)
+
+
+def _add_fragments(topics: Any) -> None:
+    parser = command_parser(
+        topics,
+        "fragments",
+        "Which lane and register holds which element of a matrix instruction, and which GPUs have it.",
+        "subbyte explain fragments --instruction m16n8k32.s8",
+    )
+    parser.add_argument(
+        "--instruction",
+        metavar="NAME",
+        default="m16n8k32.s8",
+        help="m8n8k32.s4, m16n8k32.s4, m16n8k64.s4, m16n8k32.s8 (default) or m16n8k256.b1",
+    )
+
+
+def _duplicates(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from subbyte.technique import duplicates
+
+    at = None if args.at is None else _pair("--at", args.at, "an output pixel such as 0,0")
+    record = duplicates(args.workload, _pair("--tile", args.tile, "output pixels such as 1x4"), at=at)
+    if args.warp is not None:
+        first, slash, count = args.warp.partition("/")
+        if not (slash and first.isdecimal() and count.isdecimal() and int(count)):
+            raise InvalidInput(f"--warp {args.warp}: expected a warp of several, such as 0/2 for the first of two")
+        if len(record.pixels) % int(count):
+            raise InvalidInput(f"--warp {args.warp}: {count} warps cannot share {len(record.pixels)} pixels evenly")
+        record = record.warp(int(first), len(record.pixels) // int(count))
+    return record.to_dict(), "" if args.json else record.text()
+
+
+def _packing(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    import numpy as np
+
+    from subbyte.technique import packing_program
+
+    program = packing_program(args.scheme)
+    tiles = program.tiles if args.tiles is None else args.tiles
+    if not 1 <= tiles <= program.tiles:
+        raise InvalidInput(f"--tiles {tiles}: scheme {program.scheme} takes 1 to {program.tiles}")
+    values = np.random.default_rng(args.seed).integers(-8, 8, (tiles, 8, 8))
+    trace = program.run(values)
+    record = {**program.to_dict(), "values": values.tolist(), "trace": trace.to_dict()}
+    return record, "" if args.json else f"{program.text()}\n\n{trace.text()}"
+
+
+def _layout(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from subbyte.technique import accesses
+
+    record = accesses(
+        args.workload,
+        configuration(args),
+        args.layout,
+        arch=args.arch,
+        block=_pair("--block", args.block, "a pixel tile and a column block such as 0,0"),
+        warp=args.warp,
+        iteration=args.iteration,
+    )
+    return record.to_dict(), "" if args.json else record.text()
+
+
+def _fragments(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from subbyte.technique import fragments
+
+    record = fragments(args.instruction)
+    return record.to_dict(), "" if args.json else record.text()
+
+
+_TOPICS = {"duplicates": _duplicates, "packing": _packing, "layout": _layout, "fragments": _fragments}
+
+
+def _pair(name: str, text: str, meaning: str) -> tuple[int, int]:
+    found = _PAIR.fullmatch(text.lower().strip())
+    if found is None:
+        raise InvalidInput(f"{name} {text}: expected {meaning}")
+    return int(found[1]), int(found[2])
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number, 0 or more")
+    return int(text)
