@@ -77,7 +77,8 @@ def choose(name: str, folder: Path) -> Path:
     wanted = Path(name).name.removesuffix(".ipynb").casefold()
     for stem, path in found.items():
         number, _, title = stem.casefold().partition("_")
-        if wanted in (stem.casefold(), title, number) or (wanted.isdigit() and number.lstrip("0") == wanted):
+        same_number = wanted.isdigit() and number.isdigit() and int(wanted) == int(number)
+        if same_number or wanted in (stem.casefold(), title):
             return path
     raise InvalidInput(f"unknown notebook {name!r}: {did_you_mean(wanted, found)}")
 

@@ -1,0 +1,116 @@
+"""The written parts hold what they say: examples run, links lead somewhere, tables and pages are up to date."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from subbyte.cli.main import COMMANDS
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    """The README's code blocks in a language."""
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_readme_python_runs(code: str, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for line in code.splitlines():
+        if shown := re.search(r"print\(.*\)  # (.+)$", line):
+            assert shown[1] in done.stdout.splitlines()
+
+
+def test_readme_names_every_command_and_no_other() -> None:
+    named = set(re.findall(r"^subbyte (\w+)", "\n".join(blocks("text")), re.MULTILINE))
+    assert named == set(COMMANDS)
+
+
+def test_make_targets_named_in_the_pages_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        named = set(re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(), re.MULTILINE))
+        assert named <= targets, f"{page.name}: {named - targets}"
+
+
+def test_readme_keeps_the_place_of_the_benchmark_table() -> None:
+    assert re.search(r"<!-- benchmark:start -->\n.*<!-- benchmark:end -->", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_api_reference_is_up_to_date() -> None:
+    done = subprocess.run([sys.executable, ROOT / "tools/api_reference.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_picture_is_up_to_date() -> None:
+    done = subprocess.run([sys.executable, ROOT / "tools/pictures.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_outdated_page_or_picture_is_refused(tmp_path: Path) -> None:
+    for tool, constant in (("api_reference", "TARGET"), ("pictures", "PICTURE")):
+        (tmp_path / "old").write_text("old")
+        code = f"import {tool}, pathlib, sys; {tool}.{constant} = pathlib.Path('old'); sys.exit({tool}.main())"
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "tools"), *sys.path])}
+        command = [sys.executable, "-c", code, "--check"]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert "out of date" in done.stderr
+
+
+def test_version_and_changelog_agree() -> None:
+    import subbyte
+
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert version == subbyte.__version__
+    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_glossary_defines_the_words() -> None:
+    text = (ROOT / "GLOSSARY.md").read_text().lower()
+    words = "workload,block tile,warp tile,fragment,atom,lane,lowered matrix,genuine index,duplicate index,halo,knob"
+    words += ",configuration,space,trial,candidate,landscape,strategy,cost model,record,native / emulated"
+    for word in words.split(","):
+        assert f"**{word}" in text, word
+
+
+def test_binder_installs_this_checkout_with_the_same_pins() -> None:
+    lines = (ROOT / "binder/requirements.txt").read_text().split()
+    assert lines[:2] == ["-c", "../constraints.txt"]
+    # Binder installs before it copies the checkout unless a line begins with a local `-e .`, which it recognizes.
+    assert lines[2] == "-e"
+    assert lines[3].startswith(".[")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(lines[3][2:-1].split(",")) <= set(extras)
+    assert (ROOT / "binder/runtime.txt").read_text().strip() == "python-3.11"
+    assert "g++" in (ROOT / "binder/apt.txt").read_text().split()
+    assert not (ROOT / "binder/environment.yml").exists(), "it would silently win over requirements.txt"
+
+
+@pytest.mark.parametrize("name", ["postBuild", "start"])
+def test_binder_scripts_are_ready(name: str) -> None:
+    script = ROOT / "binder" / name
+    assert os.access(script, os.X_OK)
+    assert subprocess.run(["bash", "-n", script]).returncode == 0
+    if name == "start":
+        assert script.read_text().splitlines()[-1] == 'exec "$@"'
+    for path in re.findall(r"toolkit/\S+\.json", script.read_text()):
+        assert (ROOT / path).exists()
