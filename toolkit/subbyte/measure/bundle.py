@@ -1,0 +1,272 @@
+"""Measures a bundle of prebuilt kernels (:mod:`subbyte.tune.bundle`) on this GPU. Needs neither TVM nor a compiler.
+
+``python -m subbyte.measure.bundle FOLDER OUT.jsonl`` verifies and times every kernel of the bundle and appends one
+line for each: ``{"index", "ok", "microseconds", ...}`` or ``{"index", "ok": false, "kind", "reason"}``, after a header
+with the workload, the space, the GPU and the protocol. An interrupted measurement goes on where it stopped. The
+measuring runs in a child process: when a kernel hangs or takes the process down, its line says so and a new child
+goes on with the next kernel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
+from subbyte.measure.case import Case, Evaluator, launch_from_dict
+from subbyte.measure.driver import CudaDevice
+from subbyte.measure.result import Failed, Result, result_from_dict
+from subbyte.measure.telemetry import Telemetry
+from subbyte.measure.timing import TimingProtocol, command_line
+from subbyte.space import ConvConfig
+
+if TYPE_CHECKING:
+    from subbyte.tune.landscape import Landscape
+
+FORMAT = "subbyte-measurements"
+DEVICE_LOST = 75
+"""Exit status of a child whose GPU context is beyond repair: a new child can go on."""
+
+
+@dataclass(frozen=True)
+class BundleMeasurement:
+    """What was done: lines in the file that ``measured`` and ``failed`` (in all), ``kept`` of an earlier run.
+
+    ``lost`` says that the GPU can no longer be used by this process and ``remaining`` kernels were not tried.
+    """
+
+    path: str
+    measured: int
+    failed: int
+    kept: int
+    remaining: int
+    lost: bool
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return asdict(self)
+
+
+def measure_bundle(
+    folder: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    device: int | CudaDevice = 0,
+    protocol: TimingProtocol | None = None,
+    seed: int = 0,
+    indices: Iterable[int] | None = None,
+    progress: Callable[[int, int, int, Result], None] | None = None,
+) -> BundleMeasurement:
+    """Verify and time every kernel of the bundle in ``folder``, in this process; results are appended to ``out``.
+
+    ``indices`` restricts it; ``progress(done, total, index, result)`` is called after each. Raises InvalidInput (no
+    bundle, ``out`` belongs to another bundle, or the bundle was built for another architecture), BrokenRecord (a
+    damaged file), MissingDependency (no GPU).
+    """
+    from subbyte.tune.bundle import read_manifest
+    from subbyte.tune.describe import to_line, workload_from_dict
+
+    started = time.monotonic()
+    manifest, entries = read_manifest(folder)
+    how = protocol or TimingProtocol()
+    gpu = device if isinstance(device, CudaDevice) else CudaDevice(device)
+    if manifest["space"]["arch"] != gpu.info.arch:
+        raise InvalidInput(
+            f"{folder} was built for {manifest['space']['arch']}, {gpu.info.name} is {gpu.info.arch}: build the "
+            f"bundle for {gpu.info.arch}"
+        )
+    results = _open_results(Path(out), manifest, gpu, how, seed)
+    wanted = sorted(entries) if indices is None else list(indices)
+    missing = [index for index in wanted if index not in entries]
+    if missing:
+        raise InvalidInput(f"{folder} has no configuration {missing[0]}; it holds {len(entries)} of them")
+    kept = sum(index in results for index in wanted)
+    todo = [index for index in wanted if index not in results]
+    marker = _marker(out)
+    case = Case(workload_from_dict(manifest["workload"]), seed)
+    evaluator = Evaluator(gpu, case, how)
+    with open(out, "a", encoding="utf-8") as file:
+        for count, index in enumerate(todo, start=1):
+            marker.write_text(str(index), encoding="utf-8")
+            result = _evaluate(evaluator, Path(folder), entries[index])
+            results[index] = result
+            file.write(to_line(_entry(index, result)) + "\n")
+            file.flush()
+            if progress is not None:
+                progress(kept + count, len(wanted), index, result)
+            if gpu.lost:
+                break
+    marker.unlink(missing_ok=True)
+    evaluator.close()
+    done = [results[index] for index in wanted if index in results]
+    measured = sum(result.ok for result in done)
+    return BundleMeasurement(
+        str(out), measured, len(done) - measured, kept, len(wanted) - len(done), gpu.lost, time.monotonic() - started
+    )
+
+
+def read_measurements(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[int, Result]]:
+    """Header and results by index of a file :func:`measure_bundle` wrote. A cut last line is left out.
+
+    Raises InvalidInput (no such file), BrokenRecord (damage, with the line number).
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"measurements {path}: {error.strerror or error}") from None
+    header: dict[str, Any] = {}
+    results: dict[int, Result] = {}
+    for number, line in enumerate(text.split("\n")[:-1], start=1):
+        try:
+            data = json.loads(line)
+            if number == 1:
+                header = data
+                if header["format"] != FORMAT or header["schema"] != 1:
+                    raise ValueError(f"not the header of a {FORMAT} file")
+            else:
+                index = data.pop("index")
+                results[index] = result_from_dict(data)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise BrokenRecord(f"{path}, line {number}: {error}; delete that line and measure again") from None
+    return header, results
+
+
+def to_landscape(path: str | os.PathLike[str]) -> Landscape:
+    """The measurements as a landscape, ready to :meth:`~subbyte.tune.landscape.Landscape.save`."""
+    from subbyte.tune.landscape import FORMAT as LANDSCAPE
+    from subbyte.tune.landscape import Landscape, default_name
+
+    header, results = read_measurements(path)
+    if not header:
+        raise BrokenRecord(f"{path}, line 1: no header; nothing was measured, delete the file and start again")
+    header = {**header, "format": LANDSCAPE}
+    return Landscape(header, dict(sorted(results.items())), default_name(header))
+
+
+def _evaluate(evaluator: Evaluator, folder: Path, entry: dict[str, Any]) -> Result:
+    if "failed" in entry:
+        return result_from_dict(entry["failed"])
+    try:
+        cubin = (folder / entry["cubin"]).read_bytes()
+        launch, config = launch_from_dict(entry["launch"]), ConvConfig.from_dict(entry["config"])
+    except (OSError, KeyError, SubbyteError) as error:
+        return Failed("build", f"the bundle's entry cannot be used: {error}")
+    result = evaluator.evaluate(cubin, launch, config)
+    return replace(result, seconds={"build": entry.get("seconds", 0.0), **result.seconds})
+
+
+def _entry(index: int, result: Result) -> dict[str, Any]:
+    """One line. The device stands in the header."""
+    return {"index": index, **{key: value for key, value in result.to_dict().items() if key != "device"}}
+
+
+def _open_results(
+    out: Path, manifest: dict[str, Any], gpu: CudaDevice, how: TimingProtocol, seed: int
+) -> dict[int, Result]:
+    """Results of an earlier run; writes the header of a new file and cuts a half-written last line off."""
+    from subbyte.tune.describe import to_line
+    from subbyte.tune.landscape import make_header
+
+    if out.exists() and out.stat().st_size:
+        content = out.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if whole != content:
+            out.write_bytes(whole)
+        header, results = read_measurements(out)
+        if header:
+            if header["space"]["hash"] != manifest["space"]["hash"] or header["workload"] != manifest["workload"]:
+                raise InvalidInput(f"{out} holds measurements of {header['workload']['spec']} in another space; "
+                                   "choose another file")  # fmt: skip
+            return results
+    device = {"runner": "cuda", **gpu.info.to_dict(), "uuid": Telemetry(gpu.info.bus_id).uuid()}
+    protocol = {**how.to_dict(), "seed": seed}
+    header = make_header(manifest["workload"], manifest["space"], device, protocol, command_line())
+    out.write_text(to_line({**header, "format": FORMAT, "schema": 1}) + "\n", encoding="utf-8")
+    return {}
+
+
+def _marker(out: str | os.PathLike[str]) -> Path:
+    """The file that names the kernel being measured, for when the process dies."""
+    return Path(f"{os.fspath(out)}.running")
+
+
+def _record_death(out: str, status: int) -> bool:
+    """After a child died: make the kernel it was measuring a failed line. False when it died before any kernel."""
+    marker = _marker(out)
+    if not marker.exists():
+        return False
+    index = int(marker.read_text(encoding="utf-8"))
+    marker.unlink()
+    how = f"signal {-status}" if status < 0 else f"status {status}"
+    line = json.dumps(_entry(index, Failed("crash", f"the measuring process died ({how})")))
+    with open(out, "a", encoding="utf-8") as file:
+        file.write(line + "\n")
+    return True
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """``python -m subbyte.measure.bundle``; exit status as of the command line (0 done, 2 bad input, 3 no GPU)."""
+    about = "Verify and time every kernel of a bundle on this GPU."
+    parser = argparse.ArgumentParser(prog="python -m subbyte.measure.bundle", description=about)
+    parser.add_argument("folder", help="bundle written by `subbyte landscape record --build-only`")
+    parser.add_argument("out", help="results, one JSON line per kernel; appended to when it exists")
+    parser.add_argument("--device", type=int, default=0, help="GPU number")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random operands")
+    parser.add_argument("--no-cold", action="store_true", help="leave the L2-cold times out")
+    parser.add_argument("--min-total-ms", type=float, default=20.0, help="device time of the hot samples together")
+    parser.add_argument("--limit", type=int, help="measure only the first so many configurations")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args(arguments)
+    try:
+        return _child(args) if args.child else _supervise(args, list(sys.argv[1:] if arguments is None else arguments))
+    except SubbyteError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def _supervise(args: argparse.Namespace, arguments: list[str]) -> int:
+    command = [sys.executable, "-m", "subbyte.measure.bundle", *arguments, "--child"]
+    while True:
+        status = subprocess.run(command).returncode
+        if status == DEVICE_LOST:
+            continue
+        if 0 <= status <= 3 or not _record_death(args.out, status):
+            return status if 0 <= status <= 3 else 1
+
+
+def _child(args: argparse.Namespace) -> int:
+    from subbyte.tune.bundle import read_manifest
+
+    protocol = TimingProtocol(cold=not args.no_cold, min_total_ms=args.min_total_ms)
+    indices = sorted(read_manifest(args.folder)[1])[: args.limit] if args.limit else None
+    step = [0.0]
+
+    def progress(done: int, total: int, index: int, result: Result) -> None:
+        if done == total or not result.ok or time.monotonic() > step[0] + 5:
+            step[0] = time.monotonic()
+            failed = isinstance(result, Failed)
+            text = f"{result.kind}: {result.reason}"[:200] if failed else f"{result.microseconds:.2f} us"
+            print(f"{done}/{total} configuration {index}: {text}", file=sys.stderr, flush=True)
+
+    report = measure_bundle(
+        args.folder, args.out, device=args.device, protocol=protocol, seed=args.seed, indices=indices, progress=progress
+    )
+    print(json.dumps(report.to_dict()), flush=True)
+    if report.lost and report.remaining:
+        os._exit(DEVICE_LOST)  # an ordinary exit would wait for the kernel that hangs
+    return 0
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    os._exit(status)  # not through the interpreter's exit handlers: a lost context must not hold the process back

@@ -1,0 +1,78 @@
+"""Every element of an output against the reference. Nothing is sampled, nothing is tolerated."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.errors import InvalidInput, WrongResult
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """``elements`` compared, ``wrong`` of them different. The first difference (in memory order) lies at ``first``
+    = (n, p, q, k), where the kernel gave ``actual`` and the reference says ``expected``; None when all are equal."""
+
+    elements: int
+    wrong: int
+    first: tuple[int, ...] | None = None
+    actual: int | None = None
+    expected: int | None = None
+    largest_error: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether every element is right."""
+        return self.wrong == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        data = asdict(self)
+        return {"ok": self.ok, **data, "first": None if self.first is None else list(self.first)}
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"all {self.elements} elements equal the reference"
+        where = ", ".join(f"{axis}={index}" for axis, index in zip("npqk", self.first or (), strict=False))
+        return (
+            f"{self.wrong} of {self.elements} elements differ from the reference (by up to {self.largest_error}); "
+            f"the first at ({where}): {self.actual}, expected {self.expected}"
+        )
+
+
+def compare(actual: NDArray[Any], expected: NDArray[Any]) -> CheckReport:
+    """Compare an output [N,P,Q,K] with the reference, element by element.
+
+    Both int8 (int4 values) or both int32. Raises InvalidInput when shape or dtype differ, when the output is not an
+    integer array or when it is empty: an answer of the wrong form is refused, never broadcast or converted.
+    """
+    given: tuple[tuple[str, Any], ...] = (("actual", actual), ("expected", expected))
+    for name, array in given:
+        if not isinstance(array, np.ndarray) or array.dtype not in (np.int8, np.int32):
+            shown = f"{array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
+            raise InvalidInput(f"{name} output is {shown}: must be a numpy array of int8 (int4 values) or int32")
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        raise InvalidInput(
+            f"output is {actual.dtype}{list(actual.shape)}, the reference {expected.dtype}{list(expected.shape)}: "
+            "shape and dtype must be equal"
+        )
+    if actual.size == 0:
+        raise InvalidInput("output has no elements: nothing would be compared")
+    differs = actual != expected
+    wrong = int(np.count_nonzero(differs))
+    if not wrong:
+        return CheckReport(actual.size, 0)
+    first = tuple(int(i) for i in np.unravel_index(int(np.argmax(differs)), actual.shape))
+    error = np.abs(actual.astype(np.int64) - expected.astype(np.int64))
+    return CheckReport(actual.size, wrong, first, int(actual[first]), int(expected[first]), int(error.max()))
+
+
+def require_equal(actual: NDArray[Any], expected: NDArray[Any], what: str = "the kernel") -> CheckReport:
+    """Like :func:`compare`; raises WrongResult, naming ``what`` ran, unless every element is equal."""
+    report = compare(actual, expected)
+    if not report.ok:
+        raise WrongResult(f"{what}: {report}")
+    return report
