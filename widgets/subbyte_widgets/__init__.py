@@ -1,5 +1,6 @@
 """Views for notebooks: each draws a record of the toolkit and decides nothing itself."""
 
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
+from subbyte_widgets.live_curve import LiveCurve
 
-__all__ = ["DuplicateExplorer", "DuplicateMap"]
+__all__ = ["DuplicateExplorer", "DuplicateMap", "LiveCurve"]

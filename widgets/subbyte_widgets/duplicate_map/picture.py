@@ -8,6 +8,7 @@ the record.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from subbyte.errors import InvalidInput
 from subbyte.technique.duplicates import Duplicates
@@ -15,29 +16,35 @@ from subbyte_widgets.svg import INK, OKABE_ITO, element, text
 
 MOST_CELLS = 3200
 WIDTH, TOP, GAP = 760.0, 58.0, 8.0
-LARGEST = 31.0
+LARGEST, WIDEST = 31.0, 38.0
 TIMES = "\u00d7"
 LEFT_X, LEFT_W = 30.0, 250.0
 RIGHT_X, RIGHT_W = 348.0, 400.0
-TALLEST = 560.0
-SMALLEST_LABELLED, SMALLEST_HATCHED = 17.0, 9.0
+TALLEST = 520.0
+SMALLEST_FONT, SMALLEST_HATCHED = 6.8, 8.0
 BARS = ("none", "width", "full")
 BAR_NAMES = ("no sharing (im2col)", "along the width only", "full sharing")
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Where cells go: ``x``, ``y`` of the first one, cell ``size``, wider steps after every ``group`` columns."""
+    """Where cells go: ``x``, ``y`` of the first one, their size, a wider step after every ``group`` columns."""
 
     x: float
     y: float
-    size: float
+    width: float
+    height: float
     group: int = 0
 
     def at(self, row: int, column: int) -> tuple[float, float]:
         """Upper left corner of a cell."""
         gaps = column // self.group if self.group else 0
-        return self.x + column * self.size + gaps * GAP, self.y + row * self.size
+        return self.x + column * self.width + gaps * GAP, self.y + row * self.height
+
+    def centre(self, row: int, column: int) -> tuple[float, float]:
+        """Middle of a cell."""
+        x, y = self.at(row, column)
+        return x + self.width / 2, y + self.height / 2
 
 
 def duplicates_svg(record: Duplicates, selected: int = -1) -> str:
@@ -50,11 +57,14 @@ def duplicates_svg(record: Duplicates, selected: int = -1) -> str:
     taps = record.workload.r * record.workload.s
     height, width = _extent(record)
     size = min(LARGEST, LEFT_W / width, TALLEST / height)
-    area = Grid(LEFT_X, TOP + 34, size)
+    area = Grid(LEFT_X, TOP + 34, size, size)
     room = RIGHT_W - (record.workload.r - 1) * GAP
-    lowered = Grid(RIGHT_X, TOP + 34, min(LARGEST, room / taps, TALLEST / len(record.pixels)), record.workload.s)
-    tile = Grid(LEFT_X, area.y + height * size + 44, min(LARGEST, LEFT_W / record.tile[1], 160 / record.tile[0]))
-    bars_y = max(tile.y + record.tile[0] * tile.size, lowered.y + len(record.pixels) * lowered.size) + 30
+    rows = len(record.pixels)
+    wide = min(WIDEST, room / taps)
+    lowered = Grid(RIGHT_X, TOP + 34, wide, min(LARGEST, TALLEST / rows, 2.5 * wide), record.workload.s)
+    size = min(LARGEST, LEFT_W / record.tile[1], 160 / record.tile[0])
+    tile = Grid(LEFT_X, area.at(height, 0)[1] + 44, size, size)
+    bars_y = max(tile.at(record.tile[0], 0)[1], lowered.at(rows, 0)[1]) + 30
     parts = [
         _definitions(),
         _legend(record),
@@ -79,8 +89,8 @@ def duplicates_svg(record: Duplicates, selected: int = -1) -> str:
 def in_words(record: Duplicates) -> str:
     """The picture in one sentence."""
     return (
-        f"{record.title()}. The lowered matrix has {record.entries} entries for {record.genuine} distinct input pixels: "
-        f"sharing along the width loads {record.loads.width}, full sharing {record.loads.full}."
+        f"{record.title()}. The lowered matrix has {record.entries} entries for {record.genuine} distinct input "
+        f"pixels: sharing along the width loads {record.loads.width}, full sharing {record.loads.full}."
     )
 
 
@@ -112,26 +122,29 @@ def _legend(record: Duplicates) -> str:
         kinds.append((LEFT_X + 212, "zero", "zero padding"))
     parts = [text(LEFT_X, y + 12, "same number = same pixel", "s")]
     for x, kind, words in kinds:
-        parts += [*_faces(x, y, 16, 2, kind), text(x + 22, y + 12, words)]
+        parts += [*_faces(Grid(x, y, 16, 16), 0, 0, 2, kind), text(x + 22, y + 12, words)]
     return element("g", parts)
 
 
-def _faces(x: float, y: float, size: float, colour: int, kind: str) -> list[str]:
+def _faces(grid: Grid, row: int, column: int, colour: int, kind: str) -> list[str]:
     """The body of a cell: ``kind`` is ``genuine`` (solid), ``copy`` (hatched) or ``zero`` (outlined)."""
+    x, y = grid.at(row, column)
+    size = min(grid.width, grid.height)
     inset = min(1.0, 0.06 * size)
-    box: dict[str, object] = {"x": x + inset, "y": y + inset, "width": size - 2 * inset, "height": size - 2 * inset}
-    box["rx"] = min(3.5, 0.15 * size)
+    box: dict[str, Any] = {"x": x + inset, "y": y + inset, "width": grid.width - 2 * inset,
+                              "height": grid.height - 2 * inset, "rx": min(3.5, 0.15 * size)}  # fmt: skip
     face = element("rect", class_=f"face {kind} c{colour}", **box)
     hatched = kind == "copy" and size >= SMALLEST_HATCHED
     return [face, element("rect", fill=f"url(#sb-hatch-{colour})", **box)] if hatched else [face]
 
 
-def _label(x: float, y: float, size: float, words: str, ink: int | None) -> str:
-    if size < SMALLEST_LABELLED:
+def _label(grid: Grid, row: int, column: int, words: str, ink: int | None) -> str:
+    font = min(13.0, grid.width * (0.46 if len(words) < 3 else 0.38), 0.8 * grid.height)
+    if font < SMALLEST_FONT:
         return ""
-    font = min(13.0, size * (0.46 if len(words) < 3 else 0.38))
+    x, y = grid.centre(row, column)
     class_ = "" if ink is None else f"i{int(INK[ink] != '#ffffff')}"
-    return text(x + size / 2, y + size / 2 + font * 0.36, words, class_, style=f"font-size:{font:.1f}px")
+    return text(x, y + font * 0.36, words, class_, style=f"font-size:{font:.1f}px")
 
 
 def _area(record: Duplicates, grid: Grid, shape: tuple[int, int], selected: int) -> str:
@@ -141,27 +154,28 @@ def _area(record: Duplicates, grid: Grid, shape: tuple[int, int], selected: int)
     cells = []
     for row in range(shape[0]):
         for column in range(shape[1]):
-            x, y = grid.at(row, column)
             group = uses.get((row, column))
             if group is None:
-                inside = element("rect", x=x + 3, y=y + 3, width=grid.size - 6, height=grid.size - 6, rx=2)
-                cells.append(element("g", inside, class_="cell u") if grid.size > 8 else "")
+                x, y = grid.at(row, column)
+                dotted = element("rect", x=x + 3, y=y + 3, width=grid.width - 6, height=grid.height - 6, rx=2)
+                cells.append(element("g", dotted, class_="cell u") if grid.width > 8 else "")
                 continue
             colour = _colour((row, column))
             zero = bool(record.padding) and record.padding[group[0]]
-            inside = _faces(x, y, grid.size, colour, "zero" if zero else "genuine")
-            inside.append(_label(x, y, grid.size, str(group[0]), None if zero else colour))
+            inside = _faces(grid, row, column, colour, "zero" if zero else "genuine")
+            inside.append(_label(grid, row, column, str(group[0]), None if zero else colour))
             inside.append(element("title", _about_datum(record, group, zero)))
             class_ = "cell g" + " on" * (selected in group) + " tap" * ((row, column) in window)
             cells.append(element("g", inside, class_=class_, data_g=group[0], data_row=row, data_col=column))
     rows, columns = record.halo
-    h, w = (count * grid.size for count in shape)
+    h, w = shape[0] * grid.height, shape[1] * grid.width
     heading = [
         text(grid.x, TOP - 8, "Input pixels this tile reads", "h"),
         text(grid.x, TOP + 10, f"{rows} rows {TIMES} {columns} columns = {record.genuine} pixels", "s"),
     ]
-    return element("g", [*heading, _ring(grid.x, grid.y, w, h), *cells], class_="panel input",
-                   tabindex=0, role="application", aria_label="Input pixels. Arrow keys move the selection.")  # fmt: skip
+    content = [*heading, _ring(grid.x, grid.y, w, h), *cells]
+    return element("g", content, class_="panel input", tabindex=0, role="application",
+                   aria_label="Input pixels: arrow keys move the selection")  # fmt: skip
 
 
 def _reads(record: Duplicates, selected: int) -> set[tuple[int, int]]:
@@ -178,10 +192,8 @@ def _about_datum(record: Duplicates, group: tuple[int, ...], zero: bool) -> str:
     if len(group) == 1:
         return f"{where} is used once, by entry {group[0]}."
     copies = ", ".join(map(str, group[1:]))
-    return (
-        f"{where} appears {len(group)} times in the lowered matrix: entry {group[0]} is genuine and is loaded; "
-        f"{'entry' if len(group) == 2 else 'entries'} {copies} {'is a duplicate' if len(group) == 2 else 'are duplicates'}."
-    )
+    rest = f"entry {copies} is a duplicate" if len(group) == 2 else f"entries {copies} are duplicates"
+    return f"{where} appears {len(group)} times in the lowered matrix: entry {group[0]} is genuine and loaded; {rest}."
 
 
 def _ring(x: float, y: float, width: float, height: float) -> str:
@@ -196,8 +208,8 @@ def _tile(record: Duplicates, grid: Grid, selected: int) -> str:
         x, y = grid.at(row, column)
         state = " uses" * ((row, column) in users)
         state += " on" * (selected >= 0 and (row, column) == record.index[selected][:2])
-        inside = element("rect", x=x + 1, y=y + 1, width=grid.size - 2, height=grid.size - 2, rx=3)
-        label = _label(x, y, grid.size, f"p{number}", None)
+        inside = element("rect", x=x + 1, y=y + 1, width=grid.width - 2, height=grid.height - 2, rx=3)
+        label = _label(grid, row, column, f"p{number}", None)
         state += " masked" * bool(record.masked and record.masked[number])
         cells.append(element("g", [inside, label], class_=f"out{state}", data_p=number))
     return element("g", cells, class_="tile")
@@ -207,39 +219,37 @@ def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
     """The lowered matrix: one row per output pixel, one column per kernel offset."""
     r, s = record.workload.r, record.workload.s
     taps = r * s
+    chosen = record.genuine_of[selected] if selected >= 0 else None
     cells = []
     for k, (ph, pw, i, j) in enumerate(record.index):
         number, column = divmod(k, taps)
-        x, y = grid.at(number, column)
         colour, genuine = _colour(record.datum[k]), record.genuine_of[k] == k
         zero = bool(record.padding) and record.padding[k]
-        inside = _faces(x, y, grid.size, colour, "zero" if zero else "genuine" if genuine else "copy")
-        inside.append(_label(x, y, grid.size, str(record.genuine_of[k]), colour if genuine and not zero else None))
+        inside = _faces(grid, number, column, colour, "zero" if zero else "genuine" if genuine else "copy")
+        inside.append(_label(grid, number, column, str(record.genuine_of[k]), colour if genuine and not zero else None))
         about = f"Entry {k}: output pixel p{number} = ({ph}, {pw}) meets kernel weight ({i}, {j})."
         inside.append(element("title", about))
-        class_ = "cell" + " g" * genuine + " on" * (selected >= 0 and record.genuine_of[k] == record.genuine_of[selected])
-        cells.append(
-            element("g", inside, class_=class_ + " here" * (k == selected), data_k=k, data_g=record.genuine_of[k],
-                    data_row=number, data_col=column)
-        )  # fmt: skip
+        class_ = "cell" + " g" * genuine + " on" * (record.genuine_of[k] == chosen) + " here" * (k == selected)
+        cells.append(element("g", inside, class_=class_, data_k=k, data_g=record.genuine_of[k], data_row=number,
+                             data_col=column))  # fmt: skip
+    size = f"{len(record.pixels)} output pixels {TIMES} {taps} offsets = {record.entries} entries"
     heads = [
         text(grid.x, TOP - 8, "Lowered matrix (im2col)", "h"),
-        text(grid.x, TOP + 10, f"{len(record.pixels)} output pixels {TIMES} {taps} offsets = {record.entries} entries", "s"),
+        text(grid.x, TOP + 10, size, "s"),
     ]
     for i in range(r):
         x, y = grid.at(0, i * s)
-        if grid.size * s > 24:
-            name = f"kernel row {i}" if grid.size * s > 70 else f"row {i}"
-            heads.append(text(x + grid.size * s / 2, y - 6, name, "a"))
-    if grid.size >= SMALLEST_LABELLED:
-        heads += [
-            text(grid.x - 8, grid.at(number, 0)[1] + grid.size / 2 + 4, f"p{number}", "s e")
-            for number in range(len(record.pixels))
-        ]
-    w = grid.at(0, taps - 1)[0] + grid.size - grid.x
-    ring = _ring(grid.x, grid.y, w, len(record.pixels) * grid.size)
+        if grid.width * s > 24:
+            name = f"kernel row {i}" if grid.width * s > 70 else f"row {i}"
+            heads.append(text(x + grid.width * s / 2, y - 6, name, "a"))
+    every = 1 if grid.height >= 11 else record.tile[1]
+    if every * grid.height >= 11:
+        numbers = range(0, len(record.pixels), every)
+        heads += [text(grid.x - 8, grid.centre(n, 0)[1] + 4, f"p{n}", "s e") for n in numbers]
+    w = grid.at(0, taps - 1)[0] + grid.width - grid.x
+    ring = _ring(grid.x, grid.y, w, len(record.pixels) * grid.height)
     return element("g", [*heads, ring, *cells], class_="panel lowered", tabindex=0, role="application",
-                   aria_label="Lowered matrix. Arrow keys move the selection.")  # fmt: skip
+                   aria_label="Lowered matrix: arrow keys move the selection")  # fmt: skip
 
 
 def _bars(record: Duplicates, y: float) -> str:
@@ -264,13 +274,13 @@ def _links(record: Duplicates, selected: int, area: Grid, lowered: Grid) -> str:
     """Lines from the input pixel to its copies, as the browser draws them for a live selection."""
     taps = record.workload.r * record.workload.s
     row, column = record.datum[selected]
-    x0, y0 = (v + area.size / 2 for v in area.at(row, column))
+    x0, y0 = area.centre(row, column)
     lines = []
     for k in next(group for group in record.copies if selected in group):
-        x1, y1 = (v + lowered.size / 2 for v in lowered.at(*divmod(k, taps)))
+        x1, y1 = lowered.centre(*divmod(k, taps))
         class_ = "gen" if record.genuine_of[k] == k else "dup"
-        lines.append(element("path", d=f"M{x0:.1f} {y0:.1f}C{x0 + 90:.1f} {y0:.1f} {x1 - 90:.1f} {y1:.1f} {x1:.1f} {y1:.1f}",
-                             class_=class_, data_k=k))  # fmt: skip
+        curve = f"M{x0:.1f} {y0:.1f}C{x0 + 90:.1f} {y0:.1f} {x1 - 90:.1f} {y1:.1f} {x1:.1f} {y1:.1f}"
+        lines.append(element("path", d=curve, class_=class_, data_k=k))
     return "".join(lines)
 
 

@@ -31,7 +31,7 @@ class DuplicateMap(View):
     _state_in_page = ("svg", "selected")
 
     record = traitlets.Instance(Duplicates, allow_none=True)
-    svg = traitlets.Unicode("", help="The picture without a selection; drawn here, never set by a caller").tag(sync=True)
+    svg = traitlets.Unicode("", help="The picture without a selection, drawn by show()").tag(sync=True)
     selected = traitlets.Int(-1, help="Flat index of the selected lowered entry, -1 for none").tag(sync=True)
 
     def __init__(self, record: Duplicates | None = None, **options: Any) -> None:
@@ -118,4 +118,3 @@ def _slider(name: str, value: int, least: int, most: int) -> ipywidgets.IntSlide
         continuous_update=True,
         layout=ipywidgets.Layout(width="270px"),
     )
-
