@@ -125,7 +125,7 @@ def test_any_dlpack_array_is_read():
 
 @pytest.mark.parametrize("value", [[1, 2], "x", None, 3])
 def test_what_is_no_array_is_refused(value):
-    with pytest.raises(InvalidInput, match="x is a .*must be an array"):
+    with pytest.raises(InvalidInput, match=r"x is a .*must be an array"):
         to_host(value, "x")
 
 

@@ -25,7 +25,7 @@ def test_detect_reports_what_the_device_is(fake):
 
 
 def test_unknown_device_lists_those_there_are(fake):
-    with pytest.raises(InvalidInput, match="cuda:3.*2 GPU.*cuda:0, cuda:1"):
+    with pytest.raises(InvalidInput, match=r"cuda:3.*2 GPU.*cuda:0, cuda:1"):
         describe(3, fake.Driver(devices=2))
 
 
@@ -81,9 +81,9 @@ def test_memory_comes_back_as_it_went(fake):
 
 def test_wrong_sizes_are_refused(fake):
     buffer = CudaDevice(0, fake.Driver()).alloc(16)
-    with pytest.raises(InvalidInput, match="20 bytes.*16 bytes"):
+    with pytest.raises(InvalidInput, match=r"20 bytes.*16 bytes"):
         buffer.upload(np.zeros(5, np.int32))
-    with pytest.raises(InvalidInput, match="12 bytes.*16 bytes"):
+    with pytest.raises(InvalidInput, match=r"12 bytes.*16 bytes"):
         buffer.download((3,), np.int32)
 
 
@@ -116,7 +116,7 @@ def test_missing_entry_and_too_much_shared_memory(fake, double):
     with pytest.raises(CudaError, match="no kernel called 'other'"):
         device.load(b"cubin", "other")
     assert not device.api.loaded
-    with pytest.raises(CudaError, match="300000 bytes.*at most 232448"):
+    with pytest.raises(CudaError, match=r"300000 bytes.*at most 232448"):
         device.load(b"cubin", "conv_kernel").allow_shared(300000)
 
 

@@ -94,7 +94,7 @@ def test_time_needs_buffers(fake):
 
 def test_block_too_large_for_the_kernel(fake):
     launch = Launch("conv_kernel", (1, 1, 1), (1024, 1, 1), 0, LAUNCH.arguments)
-    with pytest.raises(CudaError, match="1024 threads.*at most 512") as caught:
+    with pytest.raises(CudaError, match=r"1024 threads.*at most 512") as caught:
         _kernel(fake, launch=launch)
     assert caught.value.kind == "launch"
 

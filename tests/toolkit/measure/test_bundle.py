@@ -1,0 +1,285 @@
+import hashlib
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from subbyte.data import from_nhwc_words, from_nhwcnc, prepare_weights, reference, to_nhwc_words, to_nhwcnc
+from subbyte.errors import BrokenRecord, BuildFailed, InvalidInput, Unsupported
+from subbyte.kernel.launch import Argument, Launch
+from subbyte.measure import bundle as module
+from subbyte.measure.bundle import main, measure_bundle, read_measurements, to_landscape
+from subbyte.measure.case import Case, Evaluator, launch_from_dict
+from subbyte.measure.cuda_runner import CudaRunner
+from subbyte.measure.driver import CudaDevice
+from subbyte.measure.result import Failed, Measured
+from subbyte.measure.runner import Runner
+from subbyte.measure.timing import TimingProtocol
+from subbyte.space import ConvConfig
+from subbyte.workload import ConvWorkload
+
+QUICK = TimingProtocol(
+    launches=2, min_total_ms=0.1, repeats=3, cold_launches=1, cold_repeats=1, spin_up_ms=0, timeout_s=1
+)
+WORKLOAD = ConvWorkload(3, 4, 3, 40, 20, 3, 3, pad=1)  # padding of images, channels and filters
+
+
+def _launch(workload, output="int4"):
+    blocks, groups, wl = workload.filter_blocks, workload.batch_groups, workload
+    size = groups * 8 * wl.p * wl.q * blocks * 4
+    out = (
+        Argument("Out", "uint32", (size,), "out") if output == "int4" else Argument("Out", "int32", (8 * size,), "out")
+    )
+    arguments = (
+        Argument("A", "uint32", (groups * 8 * wl.h * wl.w * wl.channel_blocks * 4,), "in"), out,
+        *((Argument("Prm", "int32", (3 * blocks * 32,), "in"),) if output == "int4" else ()),
+        Argument("Wt", "uint32", (wl.channel_blocks * wl.r * wl.s * blocks * 32 * 4,), "in"),
+    )  # fmt: skip
+    return Launch("conv_kernel", (1, 1, 1), (32, 1, 1), 0, arguments)
+
+
+def _convolution(fake, case, config, broken=None):
+    """A kernel that computes the convolution from its packed inputs the slow way round."""
+    wl = case.workload
+
+    @fake.kernel(4)
+    def body(arrays):
+        words, out, params, weights = arrays
+        nhwcnc = config.layout == "nhwcnc"
+        if nhwcnc:
+            x = from_nhwcnc(words.reshape(wl.batch_groups, wl.h, wl.w, wl.channel_blocks, 8, 4), wl.n, wl.c)
+        else:
+            x = from_nhwc_words(words.reshape(wl.batch_groups * 8, wl.h, wl.w, -1), wl.n, wl.c)
+        assert (weights == prepare_weights(case.w, min(config.warp_col_tiles, 4)).ravel()).all()
+        assert (params.view(np.int32).reshape(3, -1)[1, : wl.k] == case.requant.multiplier).all()
+        y = case.requant.apply(reference(wl, x, case.w))
+        if broken is not None:
+            broken(y)
+        out[:] = (to_nhwcnc if nhwcnc else to_nhwc_words)(y).ravel()
+        out.reshape(-1)[-4:] |= np.uint32(0 if wl.n % 8 == 0 else 0x77)  # padding images hold anything
+
+    return body
+
+
+@pytest.mark.parametrize("layout", ["nhwcnc", "nhwc"])
+def test_right_kernel_is_measured(fake, layout):
+    config, case = ConvConfig(layout=layout), Case(WORKLOAD, seed=3)
+    device = CudaDevice(0, fake.Driver({b"cubin": _convolution(fake, case, config)}))
+    evaluator = Evaluator(device, case, QUICK)
+    result = evaluator.evaluate(b"cubin", _launch(WORKLOAD), config)
+    assert isinstance(result, Measured), result
+    assert result.verified
+    assert result.microseconds == pytest.approx(4.0)
+    assert result.cold_microseconds == pytest.approx(6.5)
+    assert result.device["name"] == "Fake GPU"
+    assert result.seconds["measure"] > 0
+    evaluator.close()
+    assert len(device.api.memory) <= 1  # the flush buffer
+
+
+@pytest.mark.parametrize("place", [(0, 0, 0, 0), (2, 3, 2, 19)])
+def test_one_wrong_element_fails_with_its_place(fake, place):
+    config, case = ConvConfig(), Case(WORKLOAD)
+
+    def broken(y):
+        y[place] ^= 1
+
+    device = CudaDevice(0, fake.Driver({b"cubin": _convolution(fake, case, config, broken)}))
+    result = Evaluator(device, case, QUICK).evaluate(b"cubin", _launch(WORKLOAD), config)
+    n, p, q, k = place
+    assert result.kind == "wrong"
+    assert f"1 of {case.expected.size} elements" in result.reason
+    assert f"(n={n}, p={p}, q={q}, k={k})" in result.reason
+
+
+def test_raw_accumulators_are_checked():
+    case = Case(WORKLOAD)
+    output = np.zeros((8, 4, 3, 32), np.int32)
+    output[:3, ..., :20] = case.accumulators
+    assert case.check(output.ravel(), ConvConfig()).ok
+    output[2, 3, 2, 19] += 1
+    assert case.check(output.ravel(), ConvConfig()).first == (2, 3, 2, 19)
+
+
+def test_operands_of_another_workload_are_refused():
+    argument = Argument("A", "uint32", (7,), "in")
+    with pytest.raises(InvalidInput, match="expects 7 words for A"):
+        Case(WORKLOAD).operand(argument, ConvConfig())
+    with pytest.raises(InvalidInput, match=r"'Bias'.*takes A, Wt, Prm"):
+        Case(WORKLOAD).operand(Argument("Bias", "int32", (7,), "in"), ConvConfig())
+
+
+def test_launch_survives_json():
+    launch = _launch(WORKLOAD)
+    assert launch_from_dict(json.loads(json.dumps(launch.to_dict()))) == launch
+    with pytest.raises(InvalidInput, match="not the record of a launch"):
+        launch_from_dict({"entry": "x"})
+
+
+def _kernels(fake, case):
+    config = ConvConfig()
+
+    @fake.kernel(4)
+    def crash(arrays):
+        raise fake.Fault("CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    @fake.kernel(4)
+    def hang(arrays):
+        raise fake.Hang
+
+    @fake.kernel(4)
+    def silent(arrays):
+        pass
+
+    return {b"good": _convolution(fake, case, config), b"crash": crash, b"hang": hang, b"silent": silent}
+
+
+def test_runner_turns_every_failure_into_a_value(fake):
+    case = Case(WORKLOAD)
+    plans = {1: b"good", 2: b"silent", 4: b"crash", 8: b"other"}
+
+    def build(workload, config, arch):
+        assert arch == "sm_90a"
+        if config.chunk == 16:
+            raise Unsupported("no such chunk")
+        if config.chunk == 32:
+            raise BuildFailed("did not compile")
+        if config.chunk == 64:
+            raise RuntimeError("compiler died")
+        return SimpleNamespace(cubin=plans[config.chunk], launch=_launch(workload))
+
+    device = CudaDevice(0, fake.Driver(_kernels(fake, case)))
+    chunks = (1, 2, 4, 1, 8, 16, 32, 64, 1)
+    with CudaRunner(device, QUICK, build=build) as runner:
+        assert isinstance(runner, Runner)
+        assert runner.device["runner"] == "cuda"
+        results = runner.run(WORKLOAD, [ConvConfig(chunk=chunk) for chunk in chunks])
+    kinds = ["ok" if result.ok else result.kind for result in results]
+    assert kinds == ["ok", "wrong", "crash", "ok", "launch", "refused", "build", "build", "ok"]
+    assert {"build", "measure"} <= results[0].seconds.keys()
+
+
+def test_after_a_hang_every_candidate_fails_with_the_reason(fake):
+    plans = {1: b"good", 2: b"hang"}
+    device = CudaDevice(0, fake.Driver(_kernels(fake, Case(WORKLOAD))))
+    how = TimingProtocol(timeout_s=0.05, spin_up_ms=0)
+    runner = CudaRunner(device, how, build=lambda wl, config, arch: SimpleNamespace(
+        cubin=plans[config.chunk], launch=_launch(wl)))  # fmt: skip
+    results = runner.run(WORKLOAD, [ConvConfig(chunk=chunk) for chunk in (2, 1)])
+    assert [result.kind for result in results] == ["timeout", "crash"]
+    assert "new process" in results[1].reason
+
+
+@pytest.fixture
+def make_bundle(tmp_path):
+    def make(cubins, arch="sm_90a"):
+        folder = tmp_path / "bundle"
+        (folder / "cubins").mkdir(parents=True, exist_ok=True)
+        space = {"kind": "paper", "arch": arch, "hash": "abc", "size": 10, "knobs": {"chunk": list(range(1, 11))},
+                 "fixed": {}, "base": ConvConfig().to_dict()}  # fmt: skip
+        workload = {"spec": WORKLOAD.spec, **{name: getattr(WORKLOAD, name) for name in WORKLOAD.__dataclass_fields__}}
+        lines = [{"format": "subbyte-bundle", "schema": 1, "workload": workload, "space": space, "versions": {}}]
+        for index, cubin in enumerate(cubins):
+            entry = {"index": index, "config": ConvConfig(chunk=index + 1).to_dict()}
+            if cubin is None:
+                entry["failed"] = Failed("build", "did not compile").to_dict()
+            else:
+                name = f"cubins/{hashlib.sha256(cubin).hexdigest()[:20]}.cubin"
+                (folder / name).write_bytes(cubin)
+                entry |= {"cubin": name, "launch": _launch(WORKLOAD).to_dict(), "resources": {}, "seconds": 0.5}
+            lines.append(entry)
+        (folder / "manifest.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return folder
+
+    return make
+
+
+def test_bundle_is_measured_and_resumed(fake, make_bundle, tmp_path):
+    folder, out = make_bundle([b"good", b"silent", None, b"crash", b"good"]), tmp_path / "out.jsonl"
+    seen = []
+
+    def measure(**options):
+        device = CudaDevice(0, fake.Driver(_kernels(fake, Case(WORKLOAD))))
+        return measure_bundle(folder, out, device=device, protocol=QUICK, **options)
+
+    first = measure(indices=[0, 1])
+    assert (first.measured, first.failed, first.kept, first.remaining) == (1, 1, 0, 0)
+    out.write_bytes(out.read_bytes() + b'{"index":3,"ok"')  # a crash cut this line
+    whole = measure(progress=lambda done, total, index, result: seen.append((done, total, index)))
+    assert (whole.measured, whole.failed, whole.kept, whole.lost) == (2, 3, 2, False)
+    assert seen == [(3, 5, 2), (4, 5, 3), (5, 5, 4)]
+    header, results = read_measurements(out)
+    assert header["device"]["arch"] == "sm_90a"
+    assert header["protocol"]["repeats"] == 3
+    assert [results[i].ok for i in range(5)] == [True, False, False, False, True]
+    assert [results[i].kind for i in (1, 2, 3)] == ["wrong", "build", "crash"]
+    assert results[0].seconds["build"] == 0.5
+    assert not list(tmp_path.glob("*.running"))
+    landscape = to_landscape(out)
+    assert landscape.best[0] in (0, 4)
+    assert len(landscape) == 5
+
+
+def test_bundle_stops_when_the_gpu_is_lost(fake, make_bundle, tmp_path):
+    folder, out = make_bundle([b"good", b"hang", b"good"]), tmp_path / "out.jsonl"
+    device = CudaDevice(0, fake.Driver(_kernels(fake, Case(WORKLOAD))))
+    how = TimingProtocol(launches=2, min_total_ms=0.1, cold=False, spin_up_ms=0, timeout_s=0.05)
+    report = measure_bundle(folder, out, device=device, protocol=how)
+    assert (report.lost, report.remaining) == (True, 1)
+    assert read_measurements(out)[1][1].kind == "timeout"
+
+
+def test_bundles_that_do_not_fit_are_refused(fake, make_bundle, tmp_path):
+    device, out = CudaDevice(0, fake.Driver(_kernels(fake, Case(WORKLOAD)))), tmp_path / "out.jsonl"
+    with pytest.raises(InvalidInput, match="built for sm_80, Fake GPU is sm_90a"):
+        measure_bundle(make_bundle([b"good"], arch="sm_80"), out, device=device)
+    with pytest.raises(InvalidInput, match="holds no bundle"):
+        measure_bundle(tmp_path / "nothing", out, device=device)
+    folder = make_bundle([b"good"])
+    with pytest.raises(InvalidInput, match="no configuration 7"):
+        measure_bundle(folder, out, device=device, indices=[7])
+    header = json.loads(out.read_text().splitlines()[0])
+    header["space"]["hash"] = "other"
+    out.write_text(json.dumps(header) + "\n")
+    with pytest.raises(InvalidInput, match="another space"):
+        measure_bundle(folder, out, device=device)
+
+
+def test_damaged_measurements_name_the_line(tmp_path):
+    out = tmp_path / "out.jsonl"
+    out.write_text('{"format":"subbyte-measurements","schema":1}\n{"index":0}\n')
+    with pytest.raises(BrokenRecord, match="line 2"):
+        read_measurements(out)
+    out.write_text('{"format":"something"}\n')
+    with pytest.raises(BrokenRecord, match="line 1"):
+        read_measurements(out)
+    with pytest.raises(InvalidInput, match="No such file"):
+        read_measurements(tmp_path / "none")
+
+
+def test_children_are_restarted_and_deaths_recorded(monkeypatch, tmp_path):
+    out = tmp_path / "out.jsonl"
+    statuses = iter([module.DEVICE_LOST, -11, 0])
+    commands = []
+
+    def run(command):
+        status = next(statuses)
+        commands.append(command)
+        if status == -11:
+            (tmp_path / "out.jsonl.running").write_text("4")
+        return SimpleNamespace(returncode=status)
+
+    monkeypatch.setattr(module.subprocess, "run", run)
+    out.write_text('{"format":"subbyte-measurements","schema":1}\n')
+    assert main(["bundle", str(out)]) == 0
+    assert len(commands) == 3
+    assert commands[0][-1] == "--child"
+    assert read_measurements(out)[1][4] == Failed("crash", "the measuring process died (signal 11)")
+    statuses = iter([-9])
+    assert main(["bundle", str(out)]) == 1  # died before any kernel: nothing to go on with
+
+
+def test_bad_folder_exits_2(tmp_path, capsys):
+    assert main([str(tmp_path), str(tmp_path / "out"), "--limit", "3", "--child"]) == 2
+    assert "holds no bundle" in capsys.readouterr().err
