@@ -1,0 +1,85 @@
+// The CUDA intrinsics and PTX instructions a kernel can use, as functions. Those that need other threads
+// (barriers, shuffles, matrix instructions) or delayed copies are implemented in the runtime.
+#pragma once
+#include "pointers.h"
+
+namespace emulator {
+
+// ---- collectives and copies, implemented in the runtime ------------------------------------------------------------
+void block_barrier();
+void warp_barrier(uint32_t mask);
+// The value of the source lane by the rules of PTX shfl.sync; `control` packs the clamp and the segment mask.
+uint32_t shuffle(int instruction, ShuffleMode mode, uint32_t value, uint32_t lane_or_offset, uint32_t control,
+                 uint32_t mask, bool* in_range);
+
+// Integer matrix instruction: d[m][8] = a[m][k] * b[k][8] + c; one bit operands multiply by XOR or AND.
+struct MatrixShape {
+  int m, k, bits;
+  bool a_signed, b_signed, is_and;
+};
+void matrix_multiply(int instruction, MatrixShape shape, uint32_t* d, const uint32_t* a, const uint32_t* b,
+                     const uint32_t* c);
+void load_matrix(int instruction, int count, bool transposed, uint32_t* d, uint32_t shared_address);
+uint32_t move_matrix(int instruction, uint32_t value);
+
+void copy_async(int instruction, uint32_t shared_address, Pointer<void> source, uint32_t bytes, uint32_t valid);
+void copy_commit();
+void copy_wait(uint32_t groups_left);
+void copy_wait_all();
+uint32_t atomic_add(Pointer<void> address, uint32_t value);
+uint32_t shared_offset(Pointer<void> pointer);
+char* shared_address(uint32_t offset);
+
+// ---- instructions of one thread ------------------------------------------------------------------------------------
+inline uint32_t permute_bytes(uint32_t low, uint32_t high, uint32_t selector) {
+  const uint64_t bytes = uint64_t(high) << 32 | low;
+  uint32_t result = 0;
+  for (int i = 0; i < 4; i++) {
+    const uint32_t choice = selector >> (4 * i) & 15;
+    uint32_t byte = uint32_t(bytes >> (8 * (choice & 7))) & 255;
+    if (choice & 8) byte = byte & 128 ? 255 : 0;  // replicate the sign
+    result |= byte << (8 * i);
+  }
+  return result;
+}
+
+// cvt.pack.sat: saturate both values to `bits` and shift them in below the low bits of `c`, a above b.
+inline uint32_t pack_saturated(int bits, bool is_signed, int32_t a, int32_t b, uint32_t c) {
+  const int32_t low = is_signed ? -(1 << (bits - 1)) : 0, high = low + (1 << bits) - 1;
+  const uint32_t mask = (1u << bits) - 1;
+  const auto saturate = [&](int32_t value) { return uint32_t(value < low ? low : value > high ? high : value) & mask; };
+  return c << (2 * bits) | saturate(a) << bits | saturate(b);
+}
+
+inline uint32_t three_input_logic(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
+  uint32_t result = 0;
+  for (uint32_t row = 0; row < 8; row++)
+    if (table >> row & 1) result |= (row & 4 ? a : ~a) & (row & 2 ? b : ~b) & (row & 1 ? c : ~c);
+  return result;
+}
+
+// PTX shifts give 0 (or the sign) for counts of 32 and more, where C++ leaves them undefined.
+inline uint32_t shift_left(uint32_t value, uint32_t count) { return count > 31 ? 0 : value << count; }
+inline uint32_t shift_right(uint32_t value, uint32_t count) { return count > 31 ? 0 : value >> count; }
+inline uint32_t shift_right_signed(uint32_t value, uint32_t count) { return int32_t(value) >> (count > 31 ? 31 : count); }
+
+inline int32_t dot_product_4(uint32_t a, uint32_t b, int32_t c) {
+  for (int i = 0; i < 4; i++) c += int8_t(a >> (8 * i)) * int8_t(b >> (8 * i));
+  return c;
+}
+
+// ld and st: `address` is a generic pointer, or for .shared an offset in the shared window.
+inline Pointer<void> generic(uint32_t offset) { return pointer_into(shared_address(offset), shared_window); }
+inline Pointer<void> generic(Pointer<void> pointer) { return pointer; }
+inline Pointer<void> offset_by(Pointer<void> pointer, long bytes) {
+  return pointer_into(address_of(pointer) + bytes, region_of(pointer));
+}
+
+template <int N> struct alignas(4 * N) Words {
+  uint32_t w[N];
+};
+
+template <class T> T load_as(Pointer<void> pointer) { return *(Pointer<T>)(pointer); }
+template <class T> void store_as(Pointer<void> pointer, T value) { *(Pointer<T>)(pointer) = value; }
+
+}  // namespace emulator

@@ -1,0 +1,94 @@
+// Findings and the access trace, in the binary form that Python reads (trace.py and findings.py mirror it).
+#pragma once
+#include <cstdlib>
+#include <cstring>
+#include "machine.h"
+
+namespace emulator {
+
+enum FindingKind : uint32_t {
+  race = 0,
+  pending_copy,
+  uninitialised_shared,
+  out_of_bounds,
+  misaligned,
+  divergent_barrier,
+  divergent_warp,
+  deadlock,
+  step_limit_exceeded,
+  store_to_input,
+  load_of_unwritten_output,
+  bad_copy,
+  bad_shuffle,
+};
+
+struct Finding {
+  uint32_t kind, line, other_line, block;
+  int32_t thread, other_thread;
+  int32_t region;
+  uint32_t bytes;
+  int64_t offset;
+  uint64_t count;
+};
+
+enum TraceKind : uint8_t { global_load = 0, global_store, shared_load, shared_store, copy, shuffle_kind, mma, barrier };
+
+struct TraceRow {
+  uint64_t value;
+  int64_t offset;       // byte in the argument's array; for shared accesses, byte in the shared window
+  uint32_t sequence, block, line, phase;
+  int32_t shared;       // byte in the shared window, or -1
+  int16_t buffer;       // index of the argument, or -1
+  uint16_t warp, size, valid, instruction;
+  uint8_t lane, kind, mode;
+  int8_t source_lane;
+  uint8_t padding[2];
+};
+static_assert(sizeof(TraceRow) == 56, "trace.py describes this layout");
+
+// A growing array of plain rows that Python copies out after the run.
+template <class Row> class Rows {
+ public:
+  ~Rows() { std::free(rows_); }
+  Row* add() {
+    if (count_ == capacity_) {
+      capacity_ = capacity_ ? 2 * capacity_ : 256;
+      rows_ = (Row*)std::realloc((void*)rows_, capacity_ * sizeof(Row));
+      if (!rows_) std::abort();
+    }
+    std::memset((void*)&rows_[count_], 0, sizeof(Row));
+    return &rows_[count_++];
+  }
+  void clear() { count_ = 0; }
+  uint64_t size() const { return count_; }
+  Row* data() { return rows_; }
+
+ private:
+  Row* rows_ = nullptr;
+  uint64_t count_ = 0, capacity_ = 0;
+};
+
+// One finding per kind, place and memory region, with a count of how often it happened.
+class Findings {
+ public:
+  static constexpr uint64_t limit = 200;
+  void add(const Finding& found) {
+    for (uint64_t i = 0; i < rows_.size(); i++) {
+      Finding& known = rows_.data()[i];
+      if (known.kind == found.kind && known.line == found.line && known.other_line == found.other_line &&
+          known.region == found.region) {
+        known.count++;
+        return;
+      }
+    }
+    if (rows_.size() == limit) return;
+    *rows_.add() = found;
+    rows_.data()[rows_.size() - 1].count = 1;
+  }
+  Rows<Finding>& rows() { return rows_; }
+
+ private:
+  Rows<Finding> rows_;
+};
+
+}  // namespace emulator

@@ -1,0 +1,286 @@
+"""Running a kernel's CUDA text on the CPU: buffers in, outputs in place, findings and trace out."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.emulator.compiler import build_library, load_library
+from subbyte.emulator.findings import FINDING_DTYPE, Finding, describe
+from subbyte.emulator.trace import TRACE_DTYPE
+from subbyte.emulator.translate import Translation, translate
+from subbyte.errors import InvalidInput, WrongResult, did_you_mean
+from subbyte.kernel.launch import Launch
+
+_WRITTEN_TWICE = np.uint32(0x80000000)
+_LOCK = threading.Lock()  # a library holds the state of one run
+
+
+class _Region(ctypes.Structure):
+    _fields_ = (
+        ("base", ctypes.c_void_p),
+        ("size", ctypes.c_uint64),
+        ("argument", ctypes.c_int32),
+        ("is_output", ctypes.c_int32),
+        ("writer", ctypes.c_void_p),
+    )
+
+
+class _Request(ctypes.Structure):
+    _fields_ = (
+        ("grid", ctypes.c_uint32 * 3),
+        ("block", ctypes.c_uint32 * 3),
+        ("step_limit", ctypes.c_uint64),
+        ("seed", ctypes.c_uint64),
+        ("checking", ctypes.c_uint32),
+        ("tracing", ctypes.c_uint32),
+        ("region_count", ctypes.c_uint32),
+        ("block_count", ctypes.c_uint32),
+        ("regions", ctypes.POINTER(_Region)),
+        ("blocks", ctypes.POINTER(ctypes.c_uint32)),
+        ("findings", ctypes.c_void_p),
+        ("finding_count", ctypes.c_uint64),
+        ("trace", ctypes.c_void_p),
+        ("trace_count", ctypes.c_uint64),
+    )
+
+
+@dataclass(frozen=True)
+class EmulatorRun:
+    """What a run gave besides the outputs, which are written into the caller's arrays.
+
+    ``unwritten`` and ``rewritten`` count, per output, the elements that nobody wrote and those that two threads wrote;
+    both are empty for unchecked runs. ``instructions`` names the numbers in the trace's ``instruction`` field.
+    """
+
+    entry: str
+    findings: tuple[Finding, ...]
+    unwritten: dict[str, int]
+    rewritten: dict[str, int]
+    blocks: int
+    all_blocks: bool
+    checked: bool
+    seconds: float
+    arguments: tuple[str, ...]
+    instructions: tuple[str, ...]
+    trace: NDArray[np.void] | None = field(default=None, repr=False)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Findings and wrongly covered outputs as text; empty when the run is clean."""
+        texts = [str(finding) for finding in self.findings]
+        if self.all_blocks:
+            texts += [f"output {name}: {count} elements never written" for name, count in self.unwritten.items() if count]
+        texts += [f"output {name}: {n} elements written by more than one thread" for name, n in self.rewritten.items() if n]
+        return tuple(texts)
+
+    def __str__(self) -> str:
+        """A short report."""
+        mode = "checked" if self.checked else "unchecked"
+        head = f"{self.entry}: {self.blocks} blocks, {mode}, {self.seconds:.2f} s"
+        if self.trace is not None:
+            head += f", {len(self.trace)} trace rows"
+        return "\n".join([head, *(self.problems or (["no findings"] if self.checked else []))])
+
+
+def require_clean(run: EmulatorRun) -> EmulatorRun:
+    """Return ``run`` when it was checked and nothing was found.
+
+    Raises:
+        WrongResult: the run has findings, unwritten or rewritten output elements; all are listed.
+        InvalidInput: the run was not checked.
+    """
+    if not run.checked:
+        raise InvalidInput("this run was made with check=False, so it shows nothing; run it again with check=True")
+    if run.problems:
+        raise WrongResult(f"kernel {run.entry} is not clean on the emulator:\n" + "\n".join(run.problems))
+    return run
+
+
+@lru_cache(maxsize=64)
+def _translated(cuda_text: str, entry: str) -> Translation:
+    return translate(cuda_text, entry)
+
+
+def run_cuda(
+    cuda_text: str,
+    launch: Launch,
+    buffers: Mapping[str, NDArray[np.generic]],
+    *,
+    seed: int = 0,
+    check: bool = True,
+    trace: bool = False,
+    blocks: Iterable[int] | None = None,
+    max_steps: int = 20_000_000,
+) -> EmulatorRun:
+    """Run the kernel ``launch.entry`` of ``cuda_text`` on the CPU and write its outputs in place.
+
+    Args:
+        cuda_text: CUDA C++ as TVM generates it.
+        launch: grid, block, dynamic shared bytes and arguments.
+        buffers: one C-contiguous array per argument, by name, of exactly the argument's bytes.
+        seed: order of warps, lanes and copy completions in a checked run.
+        check: look for hazards; without, the kernel is trusted and runs many times faster.
+        trace: record every access of the run.
+        blocks: run only these block indices (x fastest), for example to trace one block.
+        max_steps: loop iterations, accesses and collectives one thread may make before the run is stopped.
+
+    Raises:
+        InvalidInput: a buffer is missing, unknown, of the wrong size or not contiguous; a block index is out of range.
+        Unsupported: the kernel uses something that the emulator does not cover.
+        MissingDependency: there is no C++ compiler.
+        BuildFailed: the compiler refused the translated text.
+    """
+    started = time.perf_counter()
+    translation = _translated(cuda_text, launch.entry)
+    arrays = [_array(launch, buffers, name) for name in _argument_names(translation, launch)]
+    chosen = _blocks(launch, blocks)
+    checked = check or trace
+    library = load_library(build_library(translation, checked))
+    aligned = [_aligned(array) for array in arrays]
+    regions, writers = _regions(translation, launch, aligned, check)
+    request = _request(launch, regions, chosen, seed, check, trace, max_steps)
+    with _LOCK:
+        if library.emulator_run(ctypes.byref(request)):
+            raise InvalidInput(
+                f"the emulator cannot run blocks of {prod(launch.block)} threads with {launch.shared_bytes} shared bytes"
+            )
+        finding_rows = _rows(request.findings, request.finding_count, FINDING_DTYPE)
+        trace_rows = _rows(request.trace, request.trace_count, TRACE_DTYPE) if trace else None
+    for array, copy in zip(arrays, aligned, strict=True):
+        if copy is not array:
+            array[...] = copy
+    names = ["private memory", "shared memory", *translation.arguments, *(a.name for a in translation.shared)]
+    lines = cuda_text.split("\n")
+    unwritten, rewritten = _coverage(launch, writers)
+    return EmulatorRun(
+        entry=launch.entry,
+        findings=tuple(describe(row, names[int(row["region"])], lines) for row in finding_rows),
+        unwritten=unwritten,
+        rewritten=rewritten,
+        blocks=len(chosen),
+        all_blocks=blocks is None,
+        checked=check,
+        seconds=time.perf_counter() - started,
+        arguments=tuple(_argument_names(translation, launch)),
+        instructions=translation.instructions,
+        trace=trace_rows,
+    )
+
+
+def _argument_names(translation: Translation, launch: Launch) -> list[str]:
+    """Names of the launch's arguments in the order of the kernel's parameters (``A_ptr`` is argument A)."""
+    known = {argument.name for argument in launch.arguments}
+    names = []
+    for parameter in translation.arguments:
+        name = parameter if parameter in known else parameter.removesuffix("_ptr")
+        if name not in known:
+            raise InvalidInput(
+                f"kernel {launch.entry}: parameter {parameter!r} has no argument in the launch; {did_you_mean(name, known)}"
+            )
+        names.append(name)
+    return names
+
+
+def _array(launch: Launch, buffers: Mapping[str, NDArray[np.generic]], name: str) -> NDArray[np.generic]:
+    argument = next(argument for argument in launch.arguments if argument.name == name)
+    if name not in buffers:
+        raise InvalidInput(f"no buffer for argument {name!r} of {launch.entry}; given: {', '.join(buffers) or 'none'}")
+    array = buffers[name]
+    if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
+        raise InvalidInput(f"buffer {name!r} must be a C-contiguous numpy array; use numpy.ascontiguousarray")
+    expected = np.dtype(argument.dtype).itemsize * prod(argument.shape)
+    if array.nbytes != expected:
+        raise InvalidInput(
+            f"buffer {name!r} has {array.nbytes} bytes, but {launch.entry} takes {argument.dtype} {argument.shape}, "
+            f"which is {expected} bytes"
+        )
+    if argument.role == "out" and not array.flags.writeable:
+        raise InvalidInput(f"buffer {name!r} is an output and must be writeable")
+    return array
+
+
+def _aligned(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The array itself, or a copy that starts at a multiple of 16 bytes, as vector accesses of the host need."""
+    if array.ctypes.data % 16 == 0:
+        return array
+    space = np.empty(array.nbytes + 16, np.uint8)
+    start = -space.ctypes.data % 16
+    copy = space[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def _blocks(launch: Launch, blocks: Iterable[int] | None) -> list[int]:
+    count = prod(launch.grid)
+    if blocks is None:
+        return list(range(count))
+    chosen = [int(block) for block in blocks]
+    bad = [block for block in chosen if not 0 <= block < count]
+    if bad:
+        raise InvalidInput(f"block {bad[0]} does not exist; the grid {launch.grid} has blocks 0 to {count - 1}")
+    return chosen
+
+
+def _regions(
+    translation: Translation, launch: Launch, arrays: list[NDArray[np.generic]], check: bool
+) -> tuple[list[_Region], dict[str, NDArray[np.uint32]]]:
+    shared_total = translation.static_bytes + launch.shared_bytes
+    regions = [_Region(0, 0, -1, 0, 0), _Region(0, shared_total, -1, 0, 0)]
+    writers: dict[str, NDArray[np.uint32]] = {}
+    roles = {argument.name: argument.role for argument in launch.arguments}
+    names = _argument_names(translation, launch)
+    order = [argument.name for argument in launch.arguments]
+    for name, array in zip(names, arrays, strict=True):
+        writer = 0
+        if roles[name] == "out" and check:
+            writers[name] = np.zeros(array.nbytes, np.uint32)
+            writer = writers[name].ctypes.data
+        regions.append(_Region(array.ctypes.data, array.nbytes, order.index(name), roles[name] == "out", writer))
+    for shared in translation.shared:
+        regions.append(_Region(shared.offset, launch.shared_bytes if shared.dynamic else shared.size, -1, 0, 0))
+    return regions, writers
+
+
+def _request(
+    launch: Launch, regions: list[_Region], blocks: list[int], seed: int, check: bool, trace: bool, max_steps: int
+) -> _Request:
+    return _Request(
+        grid=(ctypes.c_uint32 * 3)(*launch.grid),
+        block=(ctypes.c_uint32 * 3)(*launch.block),
+        step_limit=max_steps,
+        seed=seed & (2**64 - 1),
+        checking=check,
+        tracing=trace,
+        region_count=len(regions),
+        block_count=len(blocks),
+        regions=(_Region * len(regions))(*regions),
+        blocks=(ctypes.c_uint32 * max(1, len(blocks)))(*blocks),
+    )
+
+
+def _rows(address: int | None, count: int, dtype: np.dtype[np.void]) -> NDArray[np.void]:
+    if not address or not count:
+        return np.empty(0, dtype)
+    raw = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
+    return np.frombuffer(raw, dtype).copy()
+
+
+def _coverage(launch: Launch, writers: dict[str, NDArray[np.uint32]]) -> tuple[dict[str, int], dict[str, int]]:
+    """Elements of each output that nobody wrote, and that more than one thread wrote."""
+    unwritten, rewritten = {}, {}
+    for argument in launch.arguments:
+        if argument.name not in writers:
+            continue
+        per_element = writers[argument.name].reshape(-1, np.dtype(argument.dtype).itemsize)
+        unwritten[argument.name] = int((per_element == 0).any(axis=1).sum())
+        rewritten[argument.name] = int((per_element & _WRITTEN_TWICE).any(axis=1).sum())
+    return unwritten, rewritten

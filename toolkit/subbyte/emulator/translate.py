@@ -1,0 +1,207 @@
+"""CUDA text as TVM generates it -> one C++ file that the emulator compiles.
+
+Only the vocabulary changes: inline assembly becomes calls, pointer types become ``emulator::Pointer``, shared arrays
+become regions. Statements, loops and index arithmetic stay exactly as generated.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from subbyte.emulator.inline_asm import closing, replace_asm
+from subbyte.emulator.ptx import PtxTranslator
+from subbyte.errors import InvalidInput, Unsupported
+
+_TYPES = (
+    r"(?:(?:signed|unsigned)\s+(?:char|short|int|long\s+long)|long\s+long|u?int(?:8|16|32|64)_t|"
+    r"(?:char|uchar|short|ushort|int|uint|longlong|ulonglong|float|double)[1-4]?|signed|unsigned|bool|void)"
+)
+_POINTER = re.compile(rf"\b(?:(?:const|volatile)\s+)*({_TYPES})(?:\s+const)?\s*\*(?:\s*(?:__restrict__|const)\b)*")
+_REFERENCE = re.compile(rf"(?<=[(,])\s*(?:{_TYPES})\s*&\s*(?=\w+\s*[,)])")
+_KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(')
+_DYNAMIC = re.compile(rf"extern\s+__shared__\s+(?:(?:__align__|alignas)\(\d+\)\s*)?({_TYPES})\s+(\w+)\s*\[\s*\]\s*;")
+_STATIC = re.compile(rf"__shared__\s+(?:(?:__align__|alignas)\(\d+\)\s*)?({_TYPES})\s+(\w+)\s*\[\s*(\d+)\s*\]\s*;")
+_LOCAL = re.compile(rf"((?:alignas|__align__)\(\d+\)\s*)?\b({_TYPES})\s+(\w+)\s*\[\s*(\d+)\s*\]\s*;")
+_LOOP = re.compile(r"^(\s*(?:for|while)\s*\(.*\)\s*\{)\s*$", re.M)
+_STATEMENT = re.compile(r"^\s*(?!else\b|case\b|default\b|#)[\w*(&+].*;\s*(//.*)?$")
+_BYTES = {"char": 1, "bool": 1, "8": 1, "short": 2, "16": 2, "int": 4, "32": 4, "float": 4, "signed": 4, "unsigned": 4}
+_SHARED_ALIGNMENT = 128
+_HEADERS = '#include "cuda_words.h"\n'
+
+
+@dataclass(frozen=True)
+class SharedArray:
+    """One shared array of the kernel: its name, first byte in the shared window and bytes (0: the dynamic rest)."""
+
+    name: str
+    offset: int
+    size: int
+    dynamic: bool
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The C++ text, and what the runtime must know about the kernel."""
+
+    cpp: str
+    entry: str
+    arguments: tuple[str, ...]
+    shared: tuple[SharedArray, ...]
+    static_bytes: int
+    instructions: tuple[str, ...]
+
+
+def translate(cuda_text: str, entry: str) -> Translation:
+    """Translate the kernel ``entry`` of ``cuda_text``.
+
+    Raises:
+        InvalidInput: there is no such kernel.
+        Unsupported: the text uses an instruction or construct that the emulator does not cover; it is named.
+    """
+    text = _without_preamble(cuda_text)
+    begin, signature_end, body_end = _find_kernel(text, entry)
+    parameters = re.findall(r"(\w+)\s*(?:,|$)", text[begin:signature_end])
+    types = [part.strip() for part in text[begin:signature_end].split(",")]
+    for part in types:
+        if "*" not in part:
+            raise Unsupported(f"kernel {entry}: parameter {part!r} is no pointer; the emulator passes arrays only")
+    helpers, body = text[:begin], text[signature_end:body_end]
+    names = set(parameters)
+    body, shared, static_bytes = _shared_arrays(body, first_region=2 + len(parameters))
+    names |= {array.name for array in shared}
+    names |= set(re.findall(r"\b(\w+)\s*\([^()]*\)\s*\{", helpers))
+    body = _without_unused_warp_id(body)
+    body = _LOCAL.sub(lambda m: f"{m[1] or ''}emulator::Local<{m[2]}, {m[4]}> {m[3]};", body)
+    body = _LOOP.sub(r"\1 emulator::step();", body)
+    body = _with_lines(body, first_line=text[:signature_end].count("\n") + 1, names=names)
+    ptx = PtxTranslator()
+    code = replace_asm(text[:signature_end] + body, ptx.statement)
+    code = _REFERENCE.sub(" auto&& ", code)
+    code = _POINTER.sub(r"emulator::Pointer<\1> ", code)
+    code = re.sub(r'extern\s+"C"\s+__global__', "static __global__", code)
+    code = _thread_indices(code)
+    return Translation(
+        cpp=_HEADERS + '#line 1 "kernel.cu"\n' + code + _entry_point(entry, types),
+        entry=entry,
+        arguments=tuple(parameters),
+        shared=shared,
+        static_bytes=static_bytes,
+        instructions=tuple(ptx.instructions),
+    )
+
+
+def _without_preamble(text: str) -> str:
+    """Blank out preprocessor lines and what stands inside ``#if``; line numbers stay as they are."""
+    depth, lines = 0, []
+    for line in text.split("\n"):
+        directive = line.lstrip()
+        opens, closes = directive.startswith("#if"), directive.startswith("#endif")
+        depth += opens
+        keep = depth == 0 and (not directive.startswith("#") or directive.startswith("#define "))
+        lines.append(line if keep and not directive.startswith("#include") else "")
+        depth -= closes
+    return "\n".join(lines)
+
+
+def _find_kernel(text: str, entry: str) -> tuple[int, int, int]:
+    """Start and end of the parameter list of the kernel's definition, and end of its body."""
+    found = []
+    for match in _KERNEL.finditer(text):
+        end = closing(text, match.end() - 1)
+        found.append(match[1])
+        rest = text[end + 1 :].lstrip()
+        if match[1] == entry and rest.startswith("{"):
+            brace = text.index("{", end)
+            return match.end(), end, closing(text, brace) + 1
+    known = ", ".join(sorted(set(found))) or "none"
+    raise InvalidInput(f"the CUDA text defines no kernel {entry!r}; kernels in it: {known}")
+
+
+def _element_bytes(ctype: str) -> int:
+    vector = re.search(r"[a-z]([1-4])$", ctype)
+    scalar = ctype[:-1] if vector else ctype
+    count = int(vector[1]) if vector else 1
+    if "long" in scalar or "64" in scalar or "double" in scalar:
+        return 8 * count
+    return next(size for key, size in _BYTES.items() if key in scalar) * count
+
+
+def _shared_arrays(body: str, first_region: int) -> tuple[str, tuple[SharedArray, ...], int]:
+    """Replace the declarations of shared arrays by pointers into regions numbered from ``first_region``."""
+    arrays: list[SharedArray] = []
+    end = 0
+
+    def static(match: re.Match[str]) -> str:
+        nonlocal end
+        size = _element_bytes(match[1]) * int(match[3])
+        arrays.append(SharedArray(match[2], end, size, dynamic=False))
+        end += -(-size // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT
+        return declare(match[1], match[2])
+
+    def dynamic(match: re.Match[str]) -> str:
+        arrays.append(SharedArray(match[2], -1, 0, dynamic=True))
+        return declare(match[1], match[2])
+
+    def declare(ctype: str, name: str) -> str:
+        region = first_region + len(arrays) - 1
+        return f"emulator::Pointer<{ctype}> {name} = emulator::region_pointer<{ctype}>({region});"
+
+    body = _DYNAMIC.sub(dynamic, body)
+    body = _STATIC.sub(static, body)
+    if "__shared__" in body:
+        raise Unsupported("the emulator cannot read a __shared__ declaration of this kernel; it knows flat arrays only")
+    placed = (SharedArray(a.name, end if a.dynamic else a.offset, a.size, a.dynamic) for a in arrays)
+    return body, tuple(placed), end
+
+
+def _without_unused_warp_id(body: str) -> str:
+    """Drop the warp number that TVM always broadcasts with a shuffle: the CUDA compiler drops it too when unused."""
+    if len(re.findall(r"\bwarp_id_in_cta\b", body)) == 1:
+        body = re.sub(r"int warp_id_in_cta = __shfl_sync\([^;]*;", "", body)
+    return body
+
+
+def _with_lines(body: str, first_line: int, names: set[str]) -> str:
+    """Let each statement that touches memory or other threads say its line in the CUDA text."""
+    word = re.compile(r"\b(?:asm|__\w+|atomic\w+|" + "|".join(map(re.escape, sorted(names))) + r")\b")
+    lines, previous = [], "{"
+    for number, line in enumerate(body.split("\n"), start=first_line):
+        text = line.strip()
+        starts_statement = previous.endswith((";", "{", "}"))
+        if starts_statement and _STATEMENT.match(line) and word.search(line):
+            line = f"emulator::at_line({number}); {line}"
+        if text:
+            previous = re.sub(r"//.*", "", text).strip()
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _thread_indices(code: str) -> str:
+    """Give each function that names threadIdx and its like a constant copy, which the compiler can keep in registers."""
+    values = {
+        "threadIdx": "current->thread_index",
+        "blockIdx": "block_index",
+        "blockDim": "block_dim",
+        "gridDim": "grid_dim",
+    }
+    pieces, position = [], 0
+    for match in re.finditer(r"\)\s*\{", code):
+        brace = match.end() - 1
+        if match.start() < position or "__device__" not in code[:brace] and "__global__" not in code[:brace]:
+            continue
+        end = closing(code, brace)
+        used = [name for name in values if re.search(rf"\b{name}\b", code[brace:end])]
+        copies = " ".join(f"const emulator::Index {name} = emulator::{values[name]};" for name in used)
+        pieces.append(f"{code[position : brace + 1]} {copies}{code[brace + 1 : end]}")
+        position = end
+    pieces.append(code[position:])
+    return "".join(pieces)
+
+
+def _entry_point(entry: str, types: list[str]) -> str:
+    element = [_POINTER.search(part) for part in types]
+    arguments = ", ".join(
+        f"emulator::region_pointer<{match[1]}>({number})" for number, match in enumerate(element, start=2) if match
+    )
+    return f'\nextern "C" __attribute__((visibility("hidden"))) void emulator_kernel() {{ {entry}({arguments}); }}\n'
