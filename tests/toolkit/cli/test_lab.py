@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat.sign import NotebookNotary
 
 from subbyte.cli import lab
 from subbyte.cli.main import main
@@ -79,6 +82,8 @@ def test_the_command_starts_the_server(
     monkeypatch.setattr(lab, "find_notebooks", lambda: folder)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
 
+    monkeypatch.setattr(lab, "trust", lambda notebooks: None)
+
     def start(path: str, command: list[str], environment: dict[str, str]) -> None:
         started.append(command)
         raise SystemExit(0)
@@ -98,3 +103,22 @@ def test_without_jupyterlab_it_says_how_to_install_it(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert main(["lab"]) == 3
     assert "pip install 'subbyte[lab]'" in capsys.readouterr().err
+
+
+def test_only_notebooks_as_committed_are_trusted(folder: Path) -> None:
+    assert len(lab.committed(folder)) == 3, "without git all of them"
+    for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm x"):
+        subprocess.run(["git", *command.split()], cwd=folder.parent, check=True)
+    (folder / "01_duplicates.ipynb").write_text("{ }")
+    (folder / "99_foreign.ipynb").write_text("{}")
+    assert [path.stem for path in lab.committed(folder)] == ["00_start_here", "02_register_packing"]
+
+
+def test_a_trusted_notebook_is_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
+    nbformat.write(notebook, tmp_path / "a.ipynb")
+    notebook = nbformat.read(tmp_path / "a.ipynb", as_version=4)
+    assert not NotebookNotary().check_signature(notebook)
+    lab.trust([tmp_path / "a.ipynb"])
+    assert NotebookNotary().check_signature(notebook)

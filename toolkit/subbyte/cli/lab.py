@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
             "in a checkout run `make lab`, elsewhere `pip install 'subbyte[lab]'`"
         )
     command = lab_command(notebook, args.port, args.no_browser, args.jupyter)
+    trust(committed(folder))
     print(f"opening {notebook.relative_to(folder.parent)}; stop the server with Ctrl-C twice", file=sys.stderr)
     emit("lab", {"notebook": str(notebook), "arguments": command}, args, "")
     sys.stdout.flush()
@@ -81,6 +83,37 @@ def choose(name: str, folder: Path) -> Path:
         if same_number or wanted in (stem.casefold(), title):
             return path
     raise InvalidInput(f"unknown notebook {name!r}: {did_you_mean(wanted, found)}")
+
+
+def committed(folder: Path) -> list[Path]:
+    """The notebooks of ``folder`` that are as the project committed them; all of them where git cannot tell."""
+    found = sorted(folder.glob("*.ipynb"))
+    try:
+        tracked = _git(["git", "ls-files", "-z", "--", "*.ipynb"], folder)
+        changed = _git(["git", "diff", "-z", "--name-only", "--relative", "HEAD", "--", "*.ipynb"], folder)
+    except (OSError, subprocess.SubprocessError):
+        return found
+    return [path for path in found if path.name in tracked - changed]
+
+
+def _git(command: list[str], folder: Path) -> set[str]:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=20, check=True)
+    return set(filter(None, done.stdout.split("\0")))
+
+
+def trust(notebooks: Iterable[Path]) -> None:
+    """Sign notebooks, so that JupyterLab shows the pictures stored in them before a cell runs.
+
+    Jupyter hides stored SVG and HTML of a notebook that was executed elsewhere until it is signed on this machine.
+    """
+    import nbformat
+    from nbformat.sign import NotebookNotary
+
+    notary = NotebookNotary()
+    for path in notebooks:
+        notebook = nbformat.read(path, as_version=4)
+        if not notary.check_signature(notebook):
+            notary.sign(notebook)
 
 
 def lab_command(notebook: Path, port: int | None, no_browser: bool, options: Sequence[str]) -> list[str]:
