@@ -49,7 +49,7 @@ class Access(InfoRecord):
         if self.sectors is not None:
             use = self.sectors
             return (
-                f"{head}: {len(use.sectors)} sectors in {use.lines} lines, {use.useful_bytes} of {use.moved_bytes} "
+                f"{head}: {len(use.sectors)} sectors in {_lines(use.lines)}, {use.useful_bytes} of {use.moved_bytes} "
                 f"bytes useful ({use.efficiency:.0%})"
             )
         assert self.banks is not None
@@ -146,6 +146,10 @@ class Accesses(InfoRecord):
         return "\n\n".join(parts)
 
 
+def _lines(count: int) -> str:
+    return "1 line" if count == 1 else f"{count} lines"
+
+
 def accesses(
     workload: ConvWorkload | str,
     config: ConvConfig | None = None,
@@ -161,11 +165,12 @@ def accesses(
     ``layout`` (``nhwc``, ``hwnc`` or ``nhwcnc``) replaces the configuration's; no kernel uses ``hwnc``, it is there to
     compare. ``block``: (pixel tile, column block) of the launch grid. ``iteration``: stage of the main loop. Without a
     configuration the default one is used. Raises InvalidInput for names or numbers out of range, and for a
-    configuration that no plan exists for.
+    configuration that the constraints refuse, with their reason.
     """
+    from subbyte.space import ConvConfig
     from subbyte.technique.warp import Warp
 
-    who = Warp.of(workload, config, layout, arch, block, warp, iteration)
+    who = Warp.of(workload, config or ConvConfig(), layout, arch, block, warp, iteration)
     return Accesses(
         workload=who.plan.workload,
         config=who.plan.config,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.kernel.plan import BLOCK_WORDS, COPY_WORDS, Plan
 from subbyte.kernel.plan import plan as make_plan
 from subbyte.space.config import LAYOUTS, ConvConfig
+from subbyte.space.constraints import why_not
 from subbyte.technique.accesses import Access
 from subbyte.technique.memory import WORD, bank_conflicts, sectors
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
@@ -33,7 +33,7 @@ class Warp:
     def of(
         cls,
         workload: ConvWorkload | str,
-        config: ConvConfig | None,
+        config: ConvConfig,
         layout: str | None,
         arch: str,
         block: tuple[int, int],
@@ -44,7 +44,6 @@ class Warp:
         from subbyte.device import arch as arch_of
         from subbyte.workload import workload as parse
 
-        config = config or ConvConfig()
         wanted = (layout or config.layout).lower()
         if wanted not in ALL_LAYOUTS:
             raise InvalidInput(f"unknown layout {layout!r}: {did_you_mean(wanted, ALL_LAYOUTS)}")
@@ -52,8 +51,9 @@ class Warp:
             config = replace(config, layout=wanted)
         target = arch_of(arch)
         found = parse(workload)
-        _refuse(found, config, target.name)
         plan = make_plan(found, config, target)
+        if reason := why_not(plan):
+            raise InvalidInput(f"{found.label} with {config.key} on {target.name} is refused: {reason}")
         grid = plan.launch.grid
         for name, given, limit in (
             ("block's pixel tile", block[0], grid[0]),
@@ -284,20 +284,3 @@ def _access(kind: str, instruction: str, memory: str, size: int, axes: tuple[str
         sectors=sectors(addresses, size) if memory == "global" else None,
         banks=bank_conflicts(addresses, size) if memory == "shared" else None,
     )
-
-
-def _refuse(workload: ConvWorkload, config: ConvConfig, arch: str) -> None:
-    """Raise InvalidInput when the plan of this configuration would not be a kernel."""
-    from subbyte.workload import covered
-
-    reasons: list[Any] = [covered(workload)]
-    if workload.channel_blocks % config.chunk:
-        reasons.append(f"chunk={config.chunk} does not divide the {workload.channel_blocks} channel blocks")
-    if workload.filter_blocks * 4 % (config.blk_col_warps * config.warp_col_tiles):
-        reasons.append(
-            f"blk_col_warps * warp_col_tiles = {config.blk_col_warps * config.warp_col_tiles} does not divide the "
-            f"{workload.filter_blocks * 4} tiles of 8 output channels"
-        )
-    for reason in reasons:
-        if reason:
-            raise InvalidInput(f"{workload.label} with {config.key} on {arch}: {reason}")
