@@ -1,13 +1,6 @@
-"""Search: strategies propose, runners measure, studies keep the record; landscapes hold whole spaces.
+"""Search: strategies propose, runners measure, studies keep the record; landscapes hold whole spaces."""
 
-The package can be called: ``subbyte.tune("resnet50.stage2@8")`` is :func:`subbyte.tune.tuning.tune`, whether or not
-this module was imported by its own name before, which puts the module in the place of the function.
-"""
-
-import sys
-from types import ModuleType
-from typing import Any
-
+from subbyte.callable_package import make_callable
 from subbyte.tune.background import Progress, StudyHandle
 from subbyte.tune.bundle import BundleReport, build_bundle, read_manifest
 from subbyte.tune.landscape import Landscape, LandscapeInfo, find_landscape, landscape, shipped
@@ -45,10 +38,4 @@ __all__ = [
     "tune",
 ]
 
-
-class _CallablePackage(ModuleType):
-    def __call__(self, *args: Any, **kwargs: Any) -> TuningReport:
-        return tune(*args, **kwargs)
-
-
-sys.modules[__name__].__class__ = _CallablePackage
+make_callable(__name__, tune)

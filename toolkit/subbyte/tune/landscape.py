@@ -240,12 +240,20 @@ class Landscape:
         return self.info()._repr_html_()
 
 
-def find_landscape(workload: ConvWorkload, arch: str | None = None, kind: str | None = None) -> str | None:
-    """Name of the shipped landscape of ``workload`` (same sizes, whatever it is called), or None."""
+def find_landscape(
+    workload: ConvWorkload, arch: str | None = None, kind: str | None = None, fixed: Mapping[str, Any] | None = None
+) -> str | None:
+    """Name of the shipped landscape of ``workload`` (same sizes, whatever it is called), or None.
+
+    ``fixed`` are switches the landscape must have been recorded with; those not named must be at their defaults.
+    """
+    wanted = ConvConfig().with_values(fixed or {}).to_dict()
     for name, path in shipped().items():
         header = read_header(path)
+        space = header["space"]
         same = header["workload"]["spec"] == workload.spec
-        if same and arch in (None, header["space"]["arch"]) and kind in (None, header["space"]["kind"]):
+        same = same and all(wanted.get(key) == value for key, value in space["fixed"].items())
+        if same and arch in (None, space["arch"]) and kind in (None, space["kind"]):
             return name
     return None
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.measure.result import Result
+from subbyte.space import ConvConfig
 from subbyte.tune.describe import now, versions
 
 FORMAT = "subbyte-landscape"
@@ -36,9 +37,11 @@ def make_header(
 
 
 def default_name(header: Mapping[str, Any]) -> str:
-    """``<workload>.<kind>.<arch>``, the name a landscape has when none is given."""
+    """``<workload>.<kind>.<arch>`` and the switches that are not at their default: a landscape's name if none is given."""
     workload, space = header["workload"], header["space"]
-    return f"{workload['name'] or workload['spec']}.{space['kind']}.{space['arch']}"
+    usual = ConvConfig().to_dict()
+    other = "".join(f".{key}={value}" for key, value in space["fixed"].items() if value != usual.get(key)).lower()
+    return f"{workload['name'] or workload['spec']}.{space['kind']}.{space['arch']}{other}"
 
 
 def shipped() -> dict[str, Path]:
@@ -52,6 +55,7 @@ def read_header(path: Path) -> dict[str, Any]:
 
 
 def locate(name_or_path: str | os.PathLike[str]) -> Path:
+    """The file of a path, a shipped name, or the label or spec of a shipped workload. Raises InvalidInput."""
     path = Path(name_or_path)
     if path.is_file():
         return path
@@ -70,11 +74,13 @@ def _names(header: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def offer(text: str) -> str:
+    """A sentence part: the closest shipped names, or how to record one."""
     names = shipped()
     return did_you_mean(text, names) if names else "record one with `subbyte landscape record`"
 
 
 def read_lines(path: Path) -> Iterator[str]:
+    """Lines of a landscape file. Raises InvalidInput (no such file), BrokenRecord (not gzip, cut short)."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             yield from file
@@ -87,6 +93,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def parse_header(line: str, path: Path) -> dict[str, Any]:
+    """The header in a first line; ``path`` is for messages. Raises BrokenRecord."""
     try:
         header = json.loads(line)
         missing = {"workload", "space", "device", "protocol", "created"} - set(header)

@@ -14,7 +14,7 @@ import json
 import os
 import warnings
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -206,3 +206,21 @@ class LogWriter:
     def close(self) -> None:
         """Release the file and its lock; may be called twice."""
         self._file.close()
+
+
+def refuse_other(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> None:
+    """Raise InvalidInput naming the first thing in which a log and a study differ."""
+    pairs: Iterable[tuple[str, Any, Any]] = (
+        ("workload", old["workload"]["spec"], new["workload"]["spec"]),
+        ("architecture", old["space"]["arch"], new["space"]["arch"]),
+        ("kind of space", old["space"]["kind"], new["space"]["kind"]),
+        ("space (hash)", old["space"]["hash"], new["space"]["hash"]),
+        ("seed", old["seed"], new["seed"]),
+        ("strategy", old["strategy"], new["strategy"]),
+    )
+    for what, before, after in pairs:
+        if before != after:
+            raise InvalidInput(
+                f"record log {path}: cannot resume, its {what} is {before}, this study's is {after}; "
+                "use the same, or another log file"
+            )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -14,7 +14,7 @@ from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Result
 from subbyte.measure.runner import Runner
 from subbyte.tune.describe import SpaceLike, describe_space, describe_workload, now, versions
-from subbyte.tune.log import FORMAT, SCHEMA, Entry, LogWriter
+from subbyte.tune.log import FORMAT, SCHEMA, Entry, LogWriter, refuse_other
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
 from subbyte.tune.strategy import Strategy, make_strategy
 
@@ -92,7 +92,7 @@ class Study:
         The result is on the disk when this returns. Raises InvalidInput for an index outside the space, or told before.
         """
         index = trial.index if isinstance(trial, Trial) else trial
-        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(self.space):
+        if type(index) is not int or not 0 <= index < len(self.space):
             raise InvalidInput(f"tell({index!r}): the space has the indices 0 to {len(self.space) - 1}")
         with self._lock:
             if index in self._told_indices:
@@ -269,7 +269,7 @@ class Study:
 
     def _resume(self, log: LogWriter) -> None:
         """Take over a log: the same asks and tells in the same order bring the strategy into the state it had."""
-        _refuse_other(log.contents.header, self._header, str(log.path))
+        refuse_other(log.contents.header, self._header, str(log.path))
         self._header = log.contents.header
         entries = log.contents.entries
         asks = iter(sorted({entry.ask for entry in entries if entry.ask is not None}))
@@ -300,21 +300,3 @@ class Study:
 def _entry(trial: Trial) -> Entry:
     assert trial.result is not None
     return Entry(trial.number, trial.index, trial.config, trial.result, trial.ask, trial.started, trial.finished)
-
-
-def _refuse_other(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> None:
-    """Raise InvalidInput naming the first thing in which a log and a study differ."""
-    pairs: Iterable[tuple[str, Any, Any]] = (
-        ("workload", old["workload"]["spec"], new["workload"]["spec"]),
-        ("architecture", old["space"]["arch"], new["space"]["arch"]),
-        ("kind of space", old["space"]["kind"], new["space"]["kind"]),
-        ("space (hash)", old["space"]["hash"], new["space"]["hash"]),
-        ("seed", old["seed"], new["seed"]),
-        ("strategy", old["strategy"], new["strategy"]),
-    )
-    for what, before, after in pairs:
-        if before != after:
-            raise InvalidInput(
-                f"record log {path}: cannot resume, its {what} is {before}, this study's is {after}; "
-                "use the same, or another log file"
-            )

@@ -83,6 +83,7 @@ def tune(
     *,
     arch: str | None = None,
     kind: str = "paper",
+    fixed: Mapping[str, Any] | None = None,
     landscape: Landscape | str | os.PathLike[str] | None = None,
     batch: int = 8,
     callbacks: Sequence[Callback] = (),
@@ -94,7 +95,7 @@ def tune(
     times), a Runner, or ``auto``: cuda where there is a GPU, else replay where a landscape is shipped. ``trials``
     counts the results of each study, those resumed included; None means the whole space. With several workloads each
     study writes its own log, ``FILE`` with the workload before its last suffix. Ctrl-C ends the tuning and keeps the
-    best.
+    best. ``fixed`` sets switches of the space (``{"layout": "nhwc"}``); a given landscape brings its own.
 
     Raises InvalidInput for anything unknown, MissingDependency when nothing can measure, BrokenRecord for a damaged
     log.
@@ -112,10 +113,10 @@ def tune(
         shared = runner if not isinstance(runner, str) else None
         for workload in wanted:
             try:
-                source = _choose(runner, workload, arch, kind, given) if shared is None else shared
+                source = _choose(runner, workload, arch, kind, fixed, given) if shared is None else shared
                 if isinstance(source, str):
                     source = shared = stack.enter_context(_open(source))
-                space = _space(workload, source, arch, kind)
+                space = _space(workload, source, arch, kind, fixed)
             except (Unsupported, MissingDependency) as error:
                 if len(wanted) == 1 or (isinstance(error, MissingDependency) and runner == "cuda"):
                     raise
@@ -154,7 +155,12 @@ def _given_landscape(
 
 
 def _choose(
-    runner: str | Runner, workload: ConvWorkload, arch: str | None, kind: str, given: Landscape | None
+    runner: str | Runner,
+    workload: ConvWorkload,
+    arch: str | None,
+    kind: str,
+    fixed: Mapping[str, Any] | None,
+    given: Landscape | None,
 ) -> Runner | str:
     """A replay runner of this workload, or the name of a runner that serves all workloads."""
     if given is not None:
@@ -163,7 +169,7 @@ def _choose(
         return str(runner)
     if runner == "auto" and has_gpu():
         return "cuda"
-    name = find_landscape(workload, arch, kind)
+    name = find_landscape(workload, arch, kind, fixed)
     if name is not None:
         return ReplayRunner(name)
     raise MissingDependency(
@@ -183,15 +189,17 @@ def _open(name: str) -> Runner:
     return CudaRunner()
 
 
-def _space(workload: ConvWorkload, runner: Runner, arch: str | None, kind: str) -> SpaceLike:
+def _space(
+    workload: ConvWorkload, runner: Runner, arch: str | None, kind: str, fixed: Mapping[str, Any] | None
+) -> SpaceLike:
     from subbyte.space import space
 
     if isinstance(runner, ReplayRunner):
-        arch, kind = runner.landscape.arch, runner.landscape.kind
+        recorded = runner.landscape.header["space"]
+        arch, kind, fixed = recorded["arch"], recorded["kind"], recorded["fixed"]
     else:
         arch = arch or getattr(runner, "arch", None) or DEFAULT_ARCH
-    made: SpaceLike = space(workload, arch, kind)
-    return made
+    return space(workload, arch or DEFAULT_ARCH, kind, **(fixed or {}))
 
 
 def _log_path(log: str | os.PathLike[str] | None, workload: ConvWorkload, count: int) -> Path | None:

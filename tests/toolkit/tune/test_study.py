@@ -1,0 +1,204 @@
+"""Ask and tell, the loop on top of them, how a run ends, and the background handle."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from subbyte.errors import InvalidInput
+from subbyte.measure.fake import FakeRunner
+from subbyte.measure.result import Failed, Measured
+from subbyte.tune import Study
+
+
+def test_ask_and_tell_by_hand(toy):
+    study = Study(toy)
+    asked = study.ask(3)
+    assert [trial.number for trial in asked] == [0, 1, 2]
+    assert all(trial.config == toy.config(trial.index) and trial.result is None for trial in asked)
+    study.tell(asked[1], Measured(5.0))
+    study.tell(asked[0].index, Measured(3.0))
+    study.tell(asked[2], Failed("timeout", "too slow"))
+    assert [trial.number for trial in study.trials] == [1, 0, 2]
+    assert study.best.index == asked[0].index
+    assert study.curve.best_microseconds == (5.0, 3.0, 3.0)
+    assert study.curve.microseconds == (5.0, 3.0, None)
+    assert study.curve.failures == ("", "", "timeout")
+
+
+def test_results_told_but_never_asked_count(toy):
+    study = Study(toy)
+    index = study.ask(1)[0].index
+    other = next(i for i in toy.valid if i != index)
+    told = study.tell(other, Measured(1.0))
+    assert told.ask is None
+    assert study.best.index == other
+    assert other not in [trial.index for trial in study.run(FakeRunner(), 20).trials[1:]]
+
+
+@pytest.mark.parametrize("index", [-1, 216, True, "3", 1.0])
+def test_an_index_outside_the_space_is_refused(toy, index):
+    with pytest.raises(InvalidInput, match="0 to 215"):
+        Study(toy).tell(index, Measured(1.0))
+
+
+def test_a_second_result_of_a_configuration_is_refused(toy):
+    study = Study(toy)
+    study.tell(7, Measured(1.0))
+    with pytest.raises(InvalidInput, match="already has a result"):
+        study.tell(7, Measured(2.0))
+
+
+def test_run_ends_at_the_trials_and_at_the_end_of_the_space(toy):
+    study = Study(toy, seed=1)
+    assert study.run(FakeRunner(), trials=20, batch=8).ended == "trials"
+    assert len(study.trials) == 20
+    record = study.run(FakeRunner(), trials=10_000)
+    assert record.ended == "exhausted"
+    assert sorted(trial.index for trial in record.trials) == list(toy.valid)
+    assert record.best.microseconds == min(trial.microseconds for trial in record.trials)
+
+
+def test_failed_candidates_are_recorded_with_their_reason(toy):
+    record = Study(toy).run(FakeRunner(failures={"build": 0.5}), 60)
+    assert 10 < record.failures["build"] < 50
+    assert record.best.result.ok
+    assert "made up" in record.to_frame().query("failure == 'build'").reason.iloc[0]
+
+
+def test_a_study_without_a_success_says_so(toy):
+    record = Study(toy).run(FakeRunner(failures={"launch": 1.0}), 5)
+    assert record.best is None
+    assert record.summary()["best_config"] is None
+    with pytest.raises(InvalidInput, match="5 launch"):
+        _ = record.best_config
+
+
+def test_callbacks_see_every_trial_after_it_was_recorded(toy):
+    seen = []
+
+    def note(study, trial, result):
+        assert study.trials[-1] == trial
+        seen.append((trial.number, result.microseconds))
+
+    record = Study(toy).run(FakeRunner(), 10, callbacks=[note])
+    assert seen == [(trial.number, trial.microseconds) for trial in record.trials]
+
+
+def test_stop_conditions_end_the_run(toy):
+    record = Study(toy).run(FakeRunner(), batch=4, stop=[lambda study: len(study.trials) >= 10])
+    assert record.ended == "stopped"
+    assert len(record.trials) == 12
+
+
+class Interrupted(FakeRunner):
+    """Presses Ctrl-C in its third batch."""
+
+    batches = 0
+
+    def run(self, workload, configs):
+        self.batches += 1
+        if self.batches == 3:
+            raise KeyboardInterrupt
+        return super().run(workload, configs)
+
+
+def test_ctrl_c_keeps_the_best_and_a_later_run_goes_on_as_if_nothing_happened(toy):
+    study = Study(toy, seed=5)
+    record = study.run(Interrupted(), 40)
+    assert record.ended == "interrupted"
+    assert len(record.trials) == 16
+    assert record.best is not None
+    again = study.run(FakeRunner(), 40)
+    straight = Study(toy, seed=5).run(FakeRunner(), 40)
+    assert [trial.index for trial in again.trials] == [trial.index for trial in straight.trials]
+    assert [trial.number for trial in again.trials] == list(range(40))
+
+
+def test_an_error_in_a_callback_reaches_the_caller_and_loses_nothing(toy):
+    study = Study(toy)
+
+    def fail(study, trial, result):
+        if trial.number == 2:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        study.run(FakeRunner(), 8, callbacks=[fail])
+    assert len(study.trials) == 3
+    assert len(study.run(FakeRunner(), 8).trials) == 8
+
+
+def test_times_of_two_devices_are_not_mixed(toy):
+    study = Study(toy)
+    study.run(FakeRunner(), 4)
+    other = FakeRunner()
+    other.device = {"runner": "cuda", "name": "a GPU"}
+    with pytest.raises(InvalidInput, match="do not compare"):
+        study.run(other, 8)
+
+
+@pytest.mark.parametrize("arguments", [{"trials": 0}, {"batch": 0}])
+def test_odd_budgets_are_refused(toy, arguments):
+    with pytest.raises(InvalidInput, match="at least 1"):
+        Study(toy).run(FakeRunner(), **arguments)
+
+
+def test_odd_seeds_and_resume_without_a_log_are_refused(toy):
+    with pytest.raises(InvalidInput, match="must be an integer"):
+        Study(toy, seed="1")
+    with pytest.raises(InvalidInput, match="log=FILE"):
+        Study(toy, resume=True)
+
+
+def test_background_run_reports_stops_and_returns_the_record(toy):
+    study = Study(toy)
+    handle = study.start(FakeRunner(delay=0.005), batch=2)
+    while handle.progress.done < 4:
+        time.sleep(0.002)
+    assert handle.progress.running
+    assert handle.wait(timeout=0.001).ended == ""
+    handle.stop()
+    record = handle.wait()
+    assert record.ended == handle.progress.ended == "stopped"
+    assert not handle.progress.running
+    assert 4 <= len(record.trials) < len(toy.valid)
+    assert handle.progress.best_microseconds == record.best_microseconds
+
+
+def test_background_run_keeps_its_error_for_wait(toy):
+    def fail(study, trial, result):
+        raise ZeroDivisionError("in a callback")
+
+    handle = Study(toy).start(FakeRunner(), 8, callbacks=[fail])
+    with pytest.raises(ZeroDivisionError):
+        handle.wait()
+    assert "in a callback" in handle.progress.error
+
+
+def test_asking_and_telling_from_several_threads(toy):
+    study = Study(toy)
+    runner = FakeRunner()
+
+    def work():
+        while asked := study.ask(1):
+            study.tell(asked[0], runner.run(toy.workload, [asked[0].config])[0])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(trial.index for trial in study.trials) == list(toy.valid)
+    assert sorted(trial.number for trial in study.trials) == list(range(len(toy.valid)))
+
+
+def test_records_print_in_a_notebook_and_go_to_pandas(toy):
+    study = Study(toy)
+    record = study.run(FakeRunner(), 10)
+    assert "best_microseconds" in record._repr_html_() == study._repr_html_()
+    table = record.to_frame()
+    assert len(table) == 10
+    assert table.best_microseconds.is_monotonic_decreasing
+    assert list(record.curve.to_frame().columns) == ["numbers", "microseconds", "best_microseconds", "failures"]
