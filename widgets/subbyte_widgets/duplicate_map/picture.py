@@ -173,9 +173,7 @@ def _area(record: Duplicates, grid: Grid, shape: tuple[int, int], selected: int)
         text(grid.x, TOP - 8, "Input pixels this tile reads", "h"),
         text(grid.x, TOP + 10, f"{rows} rows {TIMES} {columns} columns = {record.genuine} pixels", "s"),
     ]
-    content = [*heading, _ring(grid.x, grid.y, w, h), *cells]
-    return element("g", content, class_="panel input", tabindex=0, role="application",
-                   aria_label="Input pixels: arrow keys move the selection")  # fmt: skip
+    return _panel("input", "Input pixels", [*heading, _ring(grid.x, grid.y, w, h), *cells])
 
 
 def _reads(record: Duplicates, selected: int) -> set[tuple[int, int]]:
@@ -194,6 +192,12 @@ def _about_datum(record: Duplicates, group: tuple[int, ...], zero: bool) -> str:
     copies = ", ".join(map(str, group[1:]))
     rest = f"entry {copies} is a duplicate" if len(group) == 2 else f"entries {copies} are duplicates"
     return f"{where} appears {len(group)} times in the lowered matrix: entry {group[0]} is genuine and loaded; {rest}."
+
+
+def _panel(name: str, title: str, content: list[str]) -> str:
+    """A part of the picture that takes the keyboard; the attribute keeps JupyterLab's shortcuts out of it."""
+    return element("g", content, class_=f"panel {name}", tabindex=0, data_lm_suppress_shortcuts="true",
+                   role="application", aria_label=f"{title}: arrow keys move the selection")  # fmt: skip
 
 
 def _ring(x: float, y: float, width: float, height: float) -> str:
@@ -248,8 +252,7 @@ def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
         heads += [text(grid.x - 8, grid.centre(n, 0)[1] + 4, f"p{n}", "s e") for n in numbers]
     w = grid.at(0, taps - 1)[0] + grid.width - grid.x
     ring = _ring(grid.x, grid.y, w, len(record.pixels) * grid.height)
-    return element("g", [*heads, ring, *cells], class_="panel lowered", tabindex=0, role="application",
-                   aria_label="Lowered matrix: arrow keys move the selection")  # fmt: skip
+    return _panel("lowered", "Lowered matrix", [*heads, ring, *cells])
 
 
 def _bars(record: Duplicates, y: float) -> str:

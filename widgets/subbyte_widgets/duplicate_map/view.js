@@ -7,7 +7,6 @@ const LINES = 400; // more connecting lines than this only blacken the picture
 function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "sb-map";
-  root.dataset.lmSuppressShortcuts = "true";
   const stage = document.createElement("div");
   const problem = Object.assign(document.createElement("div"), { className: "problem", hidden: true });
   problem.setAttribute("role", "alert");

@@ -1,0 +1,220 @@
+"""The duplicate map in JupyterLab: what is drawn, clicked and stepped through equals the toolkit's record."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from subbyte.technique.duplicates import Duplicates, duplicates
+
+WORKLOAD, TILE = "n8h56w56c64k64r3s3p1", (1, 4)
+CELL = f"from subbyte_widgets import DuplicateExplorer\nDuplicateExplorer({WORKLOAD!r}, {TILE})"
+DRAWN = """() => {
+  const cells = (panel) => [...document.querySelectorAll(`.sb-map-svg .${panel} .cell[data-g]`)].map((cell) => ({
+    k: Number(cell.dataset.k ?? -1), g: Number(cell.dataset.g), row: Number(cell.dataset.row),
+    column: Number(cell.dataset.col), text: cell.querySelector("text")?.textContent ?? "",
+    solid: cell.querySelector("rect.genuine") !== null, on: cell.classList.contains("on") }));
+  const words = [...document.querySelectorAll(".sb-map-svg [data-loads]")];
+  return { input: cells("input"), lowered: cells("lowered"),
+    loads: Object.fromEntries(words.map((e) => [e.dataset.loads, e.textContent])),
+    links: [...document.querySelectorAll(".sb-map-svg .links path")].map((e) => Number(e.dataset.k)) };
+}"""
+PRESS_TO_PAINT = """() => {
+  window.latencies = [];
+  document.addEventListener("keydown", () => {
+    const pressed = performance.now();
+    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
+  }, true);
+}"""
+
+
+def differences(drawn: dict[str, Any], record: Duplicates, selected: int = -1) -> list[str]:
+    """Everything in which a drawing differs from a record and a selected entry."""
+    found = []
+    offsets = record.workload.r * record.workload.s
+    chosen = record.genuine_of[selected] if selected >= 0 else None
+    if [cell["k"] for cell in drawn["lowered"]] != list(range(record.entries)):
+        return [f"{len(drawn['lowered'])} lowered cells are drawn, the record has {record.entries} entries"]
+    for cell in drawn["lowered"]:
+        k = cell["k"]
+        genuine = record.genuine_of[k]
+        wanted = {"k": k, "g": genuine, "row": k // offsets, "column": k % offsets, "text": str(genuine),
+                  "solid": genuine == k, "on": genuine == chosen}  # fmt: skip
+        if cell != wanted:
+            found.append(f"entry {k}: drawn {cell}, record {wanted}")
+    pixels = {record.datum[group[0]]: group[0] for group in record.copies}
+    if {(cell["row"], cell["column"]): cell["g"] for cell in drawn["input"]} != pixels:
+        found.append("the input pixels differ")
+    if [cell["g"] for cell in drawn["input"] if cell["on"]] != ([] if chosen is None else [chosen]):
+        found.append("another input pixel is marked")
+    for way, words in drawn["loads"].items():
+        if words != f"{getattr(record.loads, way):,} loads, {getattr(record.bytes_loaded, way):,} bytes":
+            found.append(f"{way}: {words}")
+    copies = next((list(group) for group in record.copies if selected in group), [])
+    if sorted(drawn["links"]) != copies:
+        found.append(f"lines to {drawn['links']}, copies {copies}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """The explorer in a running notebook."""
+    one = open_tab()
+    one.run_notebook(lab.write("map.ipynb", CELL))
+    one.page.wait_for_selector(".sb-map-svg")
+    return one
+
+
+@pytest.fixture
+def record() -> Duplicates:
+    """What must be drawn."""
+    return duplicates(WORKLOAD, TILE)
+
+
+def drawing(tab: Any) -> dict[str, Any]:
+    """What is drawn."""
+    drawn: dict[str, Any] = tab.page.evaluate(DRAWN)
+    return drawn
+
+
+def click(tab: Any, panel: str, k: int) -> None:
+    name = "k" if panel == "lowered" else "g"
+    tab.page.locator(f'.sb-map-svg .{panel} .cell[data-{name}="{k}"]').click()
+
+
+def slide(tab: Any, name: str, key: str) -> None:
+    row = tab.page.locator(".widget-slider", has_text=name)
+    row.locator(".noUi-handle").focus()
+    tab.page.keyboard.press(key)
+
+
+def wait_until(tab: Any, record: Duplicates, selected: int = -1) -> None:
+    """Wait for the drawing of ``record``; on the way nothing but the last drawing counts."""
+    for _ in range(60):
+        if not differences(drawing(tab), record, selected):
+            return
+        tab.page.wait_for_timeout(50)
+    assert not differences(drawing(tab), record, selected)
+
+
+def test_the_drawing_is_the_record(tab: Any, record: Duplicates) -> None:
+    assert not differences(drawing(tab), record)
+    tab.picture("map", ".sb-map")
+
+
+def test_another_record_is_told_apart(tab: Any, record: Duplicates) -> None:
+    moved = list(record.genuine_of)
+    moved[13] = 13
+    assert differences(drawing(tab), replace(record, genuine_of=tuple(moved)))
+    assert differences(drawing(tab), replace(record, loads=replace(record.loads, full=17)))
+    assert differences(drawing(tab), duplicates(WORKLOAD, (2, 2)))
+
+
+def test_a_click_marks_every_copy(tab: Any, record: Duplicates) -> None:
+    for panel, k in (("lowered", 13), ("input", 14), ("lowered", 35)):
+        click(tab, panel, k)
+        wait_until(tab, record, k)
+    words = tab.page.locator(".sb-map .say").text_content()
+    assert "Entry 35: output pixel p3" in words
+    assert "is used once" in words
+    click(tab, "lowered", 13)
+    wait_until(tab, record, 13)
+    tab.picture("map_selected", ".sb-map")
+
+
+def test_arrow_keys_walk_both_pictures(tab: Any, record: Duplicates) -> None:
+    press = tab.page.keyboard.press
+    click(tab, "lowered", 0)
+    walk = [("ArrowRight", 1), ("ArrowDown", 10), ("End", 17), ("ArrowRight", 17), ("Home", 9), ("ArrowUp", 0)]
+    for key, k in walk:
+        press(key)
+        wait_until(tab, record, k)
+    press("Shift+Tab")
+    press("ArrowRight")  # now in the input: the pixel to the right of entry 0's
+    wait_until(tab, record, 1)
+    press("ArrowDown")
+    wait_until(tab, record, 4)
+    press("Escape")
+    wait_until(tab, record)
+    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
+    press("b")  # JupyterLab's own shortcut must not reach the notebook
+    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+
+
+def test_sliders_change_the_tile_and_the_counts(tab: Any) -> None:
+    slide(tab, "tile height", "ArrowRight")
+    wait_until(tab, duplicates(WORKLOAD, (2, 4)))
+    slide(tab, "tile width", "Home")
+    wait_until(tab, duplicates(WORKLOAD, (2, 1)))
+    slide(tab, "stride", "ArrowRight")
+    wait_until(tab, duplicates(WORKLOAD + "u2", (2, 1)))
+    slide(tab, "stride", "Home")
+    slide(tab, "tile height", "Home")
+    for _ in range(3):
+        slide(tab, "tile width", "ArrowRight")
+    wait_until(tab, duplicates(WORKLOAD, TILE))
+
+
+def test_a_problem_is_said_in_the_view(tab: Any, record: Duplicates) -> None:
+    for name in ("kernel", "tile height", "tile width"):
+        slide(tab, name, "End")
+    problem = tab.page.locator(".sb-map .problem")
+    problem.wait_for(state="visible")
+    assert "choose a smaller tile" in problem.text_content()
+    for name, steps in (("kernel", 2), ("tile height", 0), ("tile width", 3)):
+        slide(tab, name, "Home")
+        for _ in range(steps):
+            slide(tab, name, "ArrowRight")
+    wait_until(tab, record)
+    assert not problem.is_visible()
+
+
+def test_light_and_dark(tab: Any, record: Duplicates) -> None:
+    ink = "() => getComputedStyle(document.querySelector('.sb-map-svg text.h')).fill"
+    click(tab, "lowered", 13)
+    light = tab.page.evaluate(ink)
+    tab.theme("JupyterLab Dark")
+    dark = tab.page.evaluate(ink)
+    tab.picture("map_dark", ".sb-map")
+    wait_until(tab, record, 13)
+    tab.theme("JupyterLab Light")
+    assert light != dark
+
+
+def test_a_key_press_is_painted_at_once(tab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    click(tab, "lowered", 0)
+    tab.page.evaluate(PRESS_TO_PAINT)
+    for _ in range(10):
+        for key in ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowLeft"):
+            tab.page.keyboard.press(key)
+            tab.page.wait_for_timeout(15)
+    times = tab.page.evaluate("() => window.latencies")
+    with capsys.disabled():
+        print(f"\nkey press to repaint: median {statistics.median(times):.1f} ms, slowest {max(times):.1f} ms")
+    assert len(times) == 40
+    assert statistics.median(times) < 100
+
+
+def test_a_page_without_a_kernel_is_alive(chromium: Any, tmp_path: Any, record: Duplicates) -> None:
+    from subbyte_widgets import DuplicateMap
+
+    path = tmp_path / "map.html"
+    DuplicateMap(record, selected=13).to_html(path)
+    page = chromium.new_page()
+    asked: list[str] = []
+    errors: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector(".sb-map-svg.chosen")
+    assert not differences(page.evaluate(DRAWN), record, 13)
+    page.locator('.sb-map-svg .lowered .cell[data-k="0"]').click()
+    page.keyboard.press("ArrowDown")
+    assert not differences(page.evaluate(DRAWN), record, 9)
+    page.close()
+    assert not errors
+    assert not [address for address in asked if not address.startswith(("file:", "blob:"))]
