@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "ConvWorkload": "subbyte.workload",
-    "ConvConfig": "subbyte.space",
+    "ConvConfig": "subbyte.schedule",
     "workload": "subbyte.workload",
     "workloads": "subbyte.workload",
     "Requantization": "subbyte.data",

@@ -7,14 +7,13 @@ from hypothesis import strategies as st
 
 from subbyte.data import Requantization, accumulator_bound, reference
 from subbyte.errors import InvalidInput
-from subbyte.workload import ConvWorkload, workload
+from subbyte.workload import workload
 
 LOW, HIGH = -(2**31), 2**31 - 1
 int32 = st.one_of(st.integers(LOW, HIGH), st.sampled_from([LOW, LOW + 1, -1, 0, 1, HIGH - 1, HIGH]))
 multipliers = st.one_of(st.integers(0, HIGH), st.sampled_from([0, 1, 2**30, HIGH]))
 shifts = st.one_of(st.integers(1, 62), st.sampled_from([1, 31, 32, 62]))
 clips = st.tuples(st.integers(-8, 7), st.integers(-8, 7)).map(lambda pair: (min(pair), max(pair)))
-SMALL = ConvWorkload(2, 6, 6, 32, 16, 3, 3, 1)
 
 
 def exact(acc, bias, multiplier, shift, clip):
@@ -52,59 +51,58 @@ def test_channels_have_their_own_parameters():
     assert requant.apply(np.array([[[4, -9], [-4, -8]]], dtype=np.int32)).tolist() == [[[2, 1], [0, 2]]]
 
 
-def fits_by_trying(requant, wl):
-    bound = accumulator_bound(wl)
-    for bias, m, s in zip(requant.bias.tolist(), requant.multiplier.tolist(), requant.shift.tolist(), strict=True):
-        for acc in (-bound, bound):
-            steps = (acc + bias, (acc + bias) * m, 1 << (s - 1), (acc + bias) * m + (1 << (s - 1)))
-            if not all(LOW <= step <= HIGH for step in steps):
-                return False
-    return True
+def fixed_form(words, scaled):
+    """What a kernel computes from the fixed form's words: one product, one 64-bit offset, the upper word."""
+    factor, low, high = (int(row) for row in words[:, 0])
+    return (scaled * factor + (high * 2**32 + low % 2**32)) >> 32
 
 
-@given(st.one_of(int32, st.integers(-5000, 5000)), st.one_of(multipliers, st.integers(0, 9999)), shifts)
-def test_fits_int32_says_what_trying_the_bounds_says(bias, multiplier, shift):
-    wl = ConvWorkload(1, 3, 3, 4, 1, 3, 3)
+@pytest.mark.parametrize("scale_log2", [0, 8])
+@given(st.lists(int32, min_size=1, max_size=6), int32, st.integers(0, 2**22), st.integers(1, 24))
+def test_the_fixed_form_is_exact_wherever_it_is_offered(scale_log2, accs, bias, multiplier, shift):
     requant = Requantization(array(bias), array(multiplier), array(shift))
-    assert requant.fits_int32(wl) == fits_by_trying(requant, wl)
-    if requant.fits_int32(wl):
-        bound = accumulator_bound(wl)
-        acc = np.array([-bound, -1, 0, 1, bound], dtype=np.int32)
-        narrow = ((acc + np.int32(bias)) * np.int32(multiplier) + np.int32(1 << (shift - 1))) >> np.int32(shift)
-        np.testing.assert_array_equal(np.clip(narrow, -8, 7), requant.apply(acc[:, None])[:, 0])
+    words = requant.fixed_words(1, scale_log2)
+    if words is None:
+        assert multiplier << (32 - scale_log2 - shift) > HIGH or abs(bias * multiplier << (32 - shift)) >= 2**61
+        return
+    for acc in accs:
+        acc >>= scale_log2
+        result = fixed_form(words, acc << scale_log2)
+        assert LOW <= result <= HIGH
+        assert min(max(result, -8), 7) == exact(acc, bias, multiplier, shift, (-8, 7))
 
 
-def test_one_wide_channel_makes_the_whole_not_fit():
-    requant = Requantization(array(0, 0), array(1, HIGH), array(1, 31))
-    assert not requant.fits_int32(SMALL)
+def test_one_channel_outside_the_fixed_form_takes_it_from_all():
+    assert Requantization(array(0, 0), array(1, 1), array(24, 24)).fixed_words(32, 8) is not None
+    assert Requantization(array(0, 0), array(1, 1), array(24, 25)).fixed_words(32, 8) is None
+    assert Requantization(array(0, 0), array(1, HIGH), array(24, 23)).fixed_words(32, 8) is None
+    assert Requantization(array(0, HIGH), array(1, HIGH), array(24, 24)).fixed_words(32, 8) is None
+    with pytest.raises(InvalidInput, match="k_padded=1"):
+        Requantization(array(0, 0), array(1, 1), array(24, 24)).fixed_words(1, 8)
 
 
-@given(st.floats(1e-7, 100.0))
-def test_from_scale_without_workload_has_31_bits(scale):
-    requant = Requantization.from_scale(scale, k=3)
-    assert requant.channels == 3
-    real = int(requant.multiplier[0]) / 2.0 ** int(requant.shift[0])
-    assert abs(real / scale - 1) <= max(2.0**-30, requant.scale_error * 1.01)
-    assert requant.scale_error <= 2.0**-30
+def test_fixed_words_pad_with_zeros():
+    words = Requantization(array(-5), array(3), array(20)).fixed_words(3, 8)
+    assert words.tolist() == [[3 << 4, 0, 0], [2**31 - (15 << 12), 0, 0], [0, 0, 0]]
 
 
 @pytest.mark.parametrize("text", ["resnet50.stage2", "resnet50.stage5", "n1h4w4c3k8r1s1"])
-def test_from_scale_for_a_workload_fits_32_bits_and_says_its_error(text):
+def test_from_scale_takes_the_fixed_form_and_says_its_error(text):
     wl = workload(text)
-    scales = np.geomspace(0.5, 20, wl.k) * 8 / accumulator_bound(wl)
+    scales = np.geomspace(2, 40, wl.k) * 8 / accumulator_bound(wl)
     requant = Requantization.from_scale(scales, np.full(wl.k, -7, np.int32), relu=True, workload=wl)
-    assert requant.fits_int32(wl)
+    assert requant.fixed_words(wl.k, 8) is not None
     real = requant.multiplier / 2.0**requant.shift
     assert requant.scale_error == pytest.approx(np.abs(real / scales - 1).max(), rel=1e-6)
     assert 0 < requant.scale_error <= 2.0**-9
     assert requant.clip == (0, 7)
 
 
-def test_from_scale_keeps_precision_where_32_bits_are_too_few():
-    wl = workload("resnet50.stage5")
-    requant = Requantization.from_scale(0.0003, 2**30, workload=wl)
-    assert not requant.fits_int32(wl)
-    assert requant.scale_error < 2.0**-30
+@pytest.mark.parametrize("scale", [1e-7, 2.0**-20 * 1.3, 200.0])
+def test_from_scale_keeps_31_bits_where_the_fixed_form_would_be_coarse(scale):
+    requant = Requantization.from_scale(scale, k=3)
+    assert requant.fixed_words(3, 8) is None
+    assert requant.scale_error <= 2.0**-30
 
 
 @pytest.mark.parametrize("scale", [1e-25, 2.0**-40, 1 - 2.0**-40, 2.0**29])
@@ -138,7 +136,7 @@ def test_random_uses_the_whole_range(text, wide):
     assert set(np.unique(y).tolist()) == set(range(-8, 8))
     counts = np.bincount(y.ravel() + 8, minlength=16)
     assert counts[[0, 15]].sum() < 0.3 * y.size
-    assert requant.fits_int32(wl) is not wide
+    assert (requant.fixed_words(wl.k, 8) is None) is wide
 
 
 def test_words_pad_with_0_0_1():

@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.data.int4 import INT4_MAX, INT4_MIN, Int8Array, Int32Array, check_array, describe
-from subbyte.data.reference import accumulator_bound
 from subbyte.errors import InvalidInput
 from subbyte.workload.conv import ConvWorkload
 
 MULTIPLIER_MAX = (1 << 31) - 1
 SHIFT_MIN, SHIFT_MAX = 1, 62
-FAST_TOLERANCE = 2.0**-9
-"""Relative error of a scale up to which the 32-bit form is preferred: 1/64 of a step at the end of the int4 range."""
+FIXED_BITS = 32
+FIXED_SHIFT = 24
+"""Largest shift of the fixed form behind an atom that scales by 2^8."""
+FIXED_TOLERANCE = 2.0**-9
+"""Relative error of a scale up to which the fixed form is preferred: 1/64 of a step at the end of the int4 range."""
 
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 
@@ -68,16 +70,29 @@ class Requantization:
         rounded = (product >> shift) + ((product >> (shift - 1)) & 1)
         return np.clip(rounded, *self.clip).astype(np.int8)
 
-    def fits_int32(self, workload: ConvWorkload) -> bool:
-        """Whether 32-bit arithmetic is exact for every accumulator the workload can produce (|acc| <= 64*R*S*C).
+    def fixed_words(self, k_padded: int, scale_log2: int) -> Int32Array | None:
+        """The kernel's parameter buffer int32 [3][k_padded] of the fixed form, None where that form is not exact.
 
-        True when acc + bias, its product with the multiplier and that plus 2^(shift-1) all fit int32, for all channels.
+        The fixed form is one multiplication: the upper 32 bits of ``acc * 2^scale_log2 * row0 + offset``, where
+        ``scale_log2`` is what the matrix instruction multiplied the sums by and the 64-bit offset (rows 1 and 2, low
+        and high word) holds bias and rounding. It equals :meth:`apply` for every int32 value of the scaled sum when
+        shift <= 32 - scale_log2, row 0 fits 31 bits and the offset 62.
         """
-        bound = accumulator_bound(workload)
-        return all(
-            _fits(bound, int(bias), int(multiplier), int(shift))
-            for bias, multiplier, shift in zip(self.bias, self.multiplier, self.shift, strict=True)
-        )
+        if k_padded < self.channels:
+            raise InvalidInput(f"k_padded={k_padded}: expected at least the {self.channels} output channels")
+        shift, multiplier = self.shift.astype(np.int64), self.multiplier.astype(np.int64)
+        spare = FIXED_BITS - scale_log2 - shift
+        if spare.min() < 0 or np.any(multiplier >= np.int64(1) << (31 - np.minimum(spare, 31))):
+            return None
+        buffer = np.zeros((3, k_padded), dtype=np.int32)
+        for channel in range(self.channels):
+            factor = int(multiplier[channel]) << int(FIXED_BITS - shift[channel])
+            offset = int(self.bias[channel]) * factor + (1 << (FIXED_BITS - 1))
+            if abs(offset) >= 1 << 62:
+                return None
+            high, low = divmod(offset, 1 << 32)
+            buffer[:, channel] = factor >> scale_log2, low - (low >> 31 << 32), high
+        return buffer
 
     def words(self, k_padded: int) -> Int32Array:
         """The kernel's parameter buffer int32 [3][k_padded]: bias, multiplier, shift (padding 0, 0, 1)."""
@@ -116,19 +131,16 @@ class Requantization:
     ) -> Requantization:
         """The dyadic requantization nearest to ``y = (acc + bias) * scale``, scale a number or real [K].
 
-        K is the length of scale or bias, ``k``, or the workload's. With a workload, the largest shift with which
-        :meth:`fits_int32` holds is taken, if no scale is then off by more than 2^-9; otherwise multipliers have 31
-        bits. The largest relative error is in ``scale_error``. Raises InvalidInput.
+        K is the length of scale or bias, ``k``, or the workload's. Shift 24, which every kernel's fixed form takes, if
+        no scale is then off by more than 2^-9; otherwise multipliers have 31 bits. The largest relative error is in
+        ``scale_error``. Raises InvalidInput.
         """
         scales = _scales(scale, bias, k, workload)
         biases = _int32("bias", bias, scales.size)
-        exact = [_dyadic(float(value)) for value in scales]
-        pairs = exact
-        if workload is not None:
-            bound = accumulator_bound(workload)
-            fast = [_dyadic32(float(value), bound, int(b)) for value, b in zip(scales, biases, strict=True)]
-            if all(pair is not None for pair in fast):
-                pairs = [pair for pair in fast if pair is not None]
+        pairs = [(round(math.ldexp(float(value), FIXED_SHIFT)), FIXED_SHIFT) for value in scales]
+        within = all(_error(*pair, float(v)) <= FIXED_TOLERANCE for pair, v in zip(pairs, scales, strict=True))
+        if not within or max(multiplier for multiplier, _ in pairs) > MULTIPLIER_MAX:
+            pairs = [_dyadic(float(value)) for value in scales]
         multiplier, shift = (np.array(column, dtype=np.int32) for column in zip(*pairs, strict=True))
         error = max(_error(*pair, float(value)) for pair, value in zip(pairs, scales, strict=True))
         return cls(biases, multiplier, shift, _clip_for(relu), error)
@@ -139,24 +151,17 @@ class Requantization:
     ) -> Requantization:
         """One with which uniformly random int4 operands give outputs over the whole int4 range.
 
-        ``wide`` takes 31-bit multipliers, which need the 64-bit form. A product of two such operands has mean 1/4
+        ``wide`` takes 31-bit multipliers, which need the general form. A product of two such operands has mean 1/4
         and variance 462, so the accumulator's spread is known.
         """
         depth = workload.r * workload.s * workload.c
         spread = math.sqrt(462.2 * depth)
         scale = rng.uniform(0.7, 1.4, workload.k) * 4.0 / spread
         bias = np.rint(rng.uniform(-0.5, 0.5, workload.k) * spread - depth / 4).astype(np.int32)
-        return cls.from_scale(scale, bias, relu, workload=None if wide else workload)
-
-
-def _fits(bound: int, bias: int, multiplier: int, shift: int) -> bool:
-    half = 1 << (shift - 1)
-    low, high = bias - bound, bias + bound
-    return (
-        _INT32_MIN <= low <= high <= _INT32_MAX
-        and low * multiplier >= _INT32_MIN
-        and max(high * multiplier, 0) + half <= _INT32_MAX
-    )
+        if not wide:
+            return cls.from_scale(scale, bias, relu)
+        multiplier, shift = (np.array(column, dtype=np.int32) for column in zip(*map(_dyadic, scale), strict=True))
+        return cls(bias, multiplier, shift, _clip_for(relu))
 
 
 def _dyadic(scale: float) -> tuple[int, int]:
@@ -169,15 +174,6 @@ def _dyadic(scale: float) -> tuple[int, int]:
     if shift < SHIFT_MIN:
         raise InvalidInput(f"scale={scale!r}: expected less than 2^30; scales of a quantized layer are far below 1")
     return multiplier, shift
-
-
-def _dyadic32(scale: float, bound: int, bias: int) -> tuple[int, int] | None:
-    """The most precise pair that fits 32-bit arithmetic, None when its error exceeds the tolerance."""
-    for shift in range(31, 0, -1):
-        multiplier = round(math.ldexp(scale, shift))
-        if multiplier <= MULTIPLIER_MAX and _fits(bound, bias, multiplier, shift):
-            return (multiplier, shift) if _error(multiplier, shift, scale) <= FAST_TOLERANCE else None
-    return None
 
 
 def _error(multiplier: int, shift: int, scale: float) -> float:

@@ -7,7 +7,7 @@ from types import ModuleType
 
 from subbyte.errors import BuildFailed, MissingDependency
 
-OPTIONS = ("-default-device", "--std=c++17")
+OPTIONS = ("-default-device", "--std=c++17", "--ptxas-options=-v", "--disable-warnings")
 """Options of every compilation, beside the architecture; part of the cache key."""
 
 
@@ -33,34 +33,35 @@ def version() -> str:
     return f"{major}.{minor}"
 
 
-def compile_cubin(text: str, arch: str) -> bytes:
-    """Machine code for ``arch`` (such as ``sm_90a``). Raises BuildFailed with the compiler's log."""
+def compile_cubin(text: str, arch: str) -> tuple[bytes, str]:
+    """Machine code for ``arch`` (such as ``sm_90a``) and the compiler's report. Raises BuildFailed with its log."""
     return _compile(text, arch, "CUBIN")
 
 
 def compile_ptx(text: str, arch: str) -> str:
     """PTX for the virtual architecture of ``arch``. Raises BuildFailed with the compiler's log."""
-    return _compile(text, arch.replace("sm_", "compute_"), "PTX").rstrip(b"\0").decode()
+    return _compile(text, arch.replace("sm_", "compute_"), "PTX")[0].rstrip(b"\0").decode()
 
 
-def _compile(text: str, arch: str, kind: str) -> bytes:
+def _compile(text: str, arch: str, kind: str) -> tuple[bytes, str]:
     nvrtc = _library()
     status, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, None, None)
     _check(nvrtc, status)
     try:
         options = [f"--gpu-architecture={arch}".encode(), *(option.encode() for option in OPTIONS)]
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        _, size = nvrtc.nvrtcGetProgramLogSize(program)
+        buffer = bytearray(size)
+        nvrtc.nvrtcGetProgramLog(program, buffer)
+        log = buffer.rstrip(b"\0").decode(errors="replace").strip()
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            _, size = nvrtc.nvrtcGetProgramLogSize(program)
-            log = bytearray(size)
-            nvrtc.nvrtcGetProgramLog(program, log)
-            raise BuildFailed(f"NVRTC refused the kernel for {arch}: {log.decode(errors='replace').strip()[:2000]}")
+            raise BuildFailed(f"NVRTC refused the kernel for {arch}: {log[:2000]}")
         status, size = getattr(nvrtc, f"nvrtcGet{kind}Size")(program)
         _check(nvrtc, status)
         data = bytearray(size)
         (status,) = getattr(nvrtc, f"nvrtcGet{kind}")(program, data)
         _check(nvrtc, status)
-        return bytes(data)
+        return bytes(data), log
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from subbyte.kernel.plan import Plan
+from subbyte.schedule.plan import Plan
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any
 from tvm.script import tirx as T
 from tvm.script.ir_builder import IRBuilder
 
-from subbyte.kernel.plan import Plan
+from subbyte.schedule.plan import Plan
 from subbyte.kernel.tirx.block import Block
 from subbyte.kernel.tirx.emit import bind, loop, registers, when
 from subbyte.kernel.tirx.epilogue import epilogue

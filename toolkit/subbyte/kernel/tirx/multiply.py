@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.kernel.plan import BLOCK_WORDS
+from subbyte.schedule.plan import BLOCK_WORDS
 from subbyte.kernel.tirx.block import Block
 from subbyte.kernel.tirx.emit import bind, loop, registers
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.kernel.plan import COPY_WORDS
+from subbyte.schedule.plan import COPY_WORDS
 from subbyte.kernel.tirx.block import Block
 from subbyte.kernel.tirx.emit import bind, loop, when
 from subbyte.workload.conv import ceil_div

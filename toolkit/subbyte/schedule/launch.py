@@ -9,12 +9,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Argument:
-    """One pointer argument, in the kernel's order. ``role`` is ``in`` or ``out``; ``shape`` counts elements."""
+    """One pointer argument, in the kernel's order. ``role`` is ``in`` or ``out``; ``shape`` counts elements.
+
+    ``form`` says how the elements are arranged (see :mod:`subbyte.kernel.operands`): ``nhwc`` or ``nhwcnc`` for
+    activations and outputs, the vector width for weights, ``fixed8``, ``fixed0`` or ``general`` for parameters.
+    """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     role: str
+    form: str = ""
 
     @property
     def nbytes(self) -> int:

@@ -15,9 +15,9 @@ from math import gcd
 from typing import Any
 
 from subbyte.device.arch import ARCHS, Arch
-from subbyte.kernel.atoms import Atom, atom
-from subbyte.kernel.launch import Argument, Launch
-from subbyte.space.config import ConvConfig
+from subbyte.schedule.atoms import Atom, atom
+from subbyte.schedule.launch import Argument, Launch
+from subbyte.schedule.config import ConvConfig
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 
 BLOCK_WORDS = 32
@@ -334,17 +334,19 @@ class Plan:
     @cached_property
     def launch(self) -> Launch:
         """Grid, block and arguments."""
-        w = self.workload
+        w, layout = self.workload, self.config.layout
         height, width = self.pixel_tiles
-        words = w.batch_groups * BATCH_GROUP
-        arguments = [Argument("A", "uint32", (words * w.h * w.w * w.channel_blocks * COPY_WORDS,), "in")]
-        if self.output == "int4":
-            arguments.append(Argument("Out", "uint32", (words * w.p * w.q * w.filter_blocks * COPY_WORDS,), "out"))
-            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in"))
-        else:
-            arguments.append(Argument("Out", "int32", (words * w.p * w.q * w.filter_blocks * 32,), "out"))
+        images = w.batch_groups * BATCH_GROUP
         weights = w.channel_blocks * w.r * w.s * w.filter_blocks * 4 * BLOCK_WORDS
-        arguments.append(Argument("Wt", "uint32", (weights,), "in"))
+        packed_out = images * w.p * w.q * w.filter_blocks * COPY_WORDS
+        parameters = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
+        arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * COPY_WORDS,), "in", layout)]
+        if self.output == "int4":
+            arguments.append(Argument("Out", "uint32", (packed_out,), "out", layout))
+            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", parameters))
+        else:
+            arguments.append(Argument("Out", "int32", (packed_out * 8,), "out", layout))
+        arguments.append(Argument("Wt", "uint32", (weights,), "in", str(self.vector)))
         grid = (w.batch_groups * height * width, self.column_blocks, 1)
         return Launch("conv_kernel", grid, (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments))
 

@@ -1,0 +1,67 @@
+"""Where subbyte keeps what it built: one folder, safe to delete at any time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+VARIABLE = "SUBBYTE_CACHE"
+
+
+def cache_root() -> Path:
+    """The cache folder: ``$SUBBYTE_CACHE``, else ``$XDG_CACHE_HOME/subbyte``, else ``~/.cache/subbyte``."""
+    given = os.environ.get(VARIABLE)
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "subbyte"
+
+
+def cache_folder(part: str) -> Path:
+    """The folder of one kind of thing (``kernels``, ``emulator``), made if need be."""
+    folder = cache_root() / part
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def cache_bytes() -> int:
+    """Bytes the cache holds."""
+    files = cache_root().rglob("*") if cache_root().is_dir() else ()
+    total = 0
+    for file in files:
+        with contextlib.suppress(OSError):
+            total += file.stat().st_size
+    return total
+
+
+def clear_cache() -> int:
+    """Delete everything in the cache; returns the bytes that were freed."""
+    size = cache_bytes()
+    shutil.rmtree(cache_root(), ignore_errors=True)
+    return size
+
+
+def read_cached(path: Path) -> bytes | None:
+    """A cached file's content, None when it is not there."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def write_cached(path: Path, data: bytes) -> None:
+    """Write a cached file in one step, so that a parallel process sees all of it or nothing.
+
+    A full or read-only disk costs the cache entry, not the build.
+    """
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(name, path)
+    except OSError:
+        with contextlib.suppress(OSError, UnboundLocalError):
+            os.unlink(name)

@@ -1,0 +1,94 @@
+"""From workload and configuration to machine code, through two caches: plan to CUDA text, text to cubin."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from subbyte.cache import cache_folder, read_cached, write_cached
+from subbyte.device.arch import Arch
+from subbyte.device.arch import arch as arch_named
+from subbyte.errors import InvalidInput, Unsupported, did_you_mean
+from subbyte.kernel import nvrtc
+from subbyte.schedule.plan import Plan
+from subbyte.kernel.resources import Resources, read_resources
+
+OUTPUTS = ("int4", "int32")
+REQUANT_FORMS = ("fixed", "general")
+
+
+def make_plan(
+    workload: Any, config: Any, arch: Arch | str, output: str, clip: tuple[int, int], requant: str
+) -> Plan:
+    """The plan of a request, checked. Raises InvalidInput, and Unsupported with the reason when it cannot be built."""
+    from subbyte.space.constraints import why_not
+
+    for name, value, allowed in (("output", output, OUTPUTS), ("requant", requant, REQUANT_FORMS)):
+        if value not in allowed:
+            raise InvalidInput(f"{name}={value!r}: {did_you_mean(str(value), allowed)}")
+    low, high = clip
+    if not -8 <= low <= high <= 7:
+        raise InvalidInput(f"clip={clip!r}: expected -8 <= lo <= hi <= 7")
+    target = arch_named(arch) if isinstance(arch, str) else arch
+    plan = Plan(workload, config, target, output, (int(low), int(high)), requant)
+    reason = why_not(plan)
+    if reason is not None:
+        raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")
+    return plan
+
+
+def cuda_text(plan: Plan) -> str:
+    """The CUDA C++ text of a plan, from the cache or through TVM."""
+    path = cache_folder("kernels") / f"{_plan_key(plan)}.cu"
+    cached = read_cached(path)
+    if cached is not None:
+        return cached.decode()
+    from subbyte.kernel import lower
+
+    text = lower.cuda(plan, lower.tir(plan))
+    write_cached(path, text.encode())
+    return text
+
+
+def tir_text(plan: Plan) -> str:
+    """The TIRx script of a plan."""
+    from subbyte.kernel import lower
+
+    return str(lower.tir(plan).script())
+
+
+def machine_code(plan: Plan, text: str) -> tuple[bytes, Resources]:
+    """Cubin and resources of a CUDA text for the plan's architecture, from the cache or through NVRTC."""
+    content = json.dumps([text, plan.arch.name, nvrtc.OPTIONS, nvrtc.version()])
+    stem = hashlib.sha256(content.encode()).hexdigest()[:32]
+    cubin_path, log_path = (cache_folder("kernels") / f"{stem}.{suffix}" for suffix in ("cubin", "log"))
+    cubin, log = read_cached(cubin_path), read_cached(log_path)
+    if cubin is None or log is None:
+        cubin, report = nvrtc.compile_cubin(text, plan.arch.name)
+        log = report.encode()
+        write_cached(cubin_path, cubin)
+        write_cached(log_path, log)
+    return cubin, read_resources(log.decode(), plan.arch, plan.config.threads, plan.shared_bytes)
+
+
+def _plan_key(plan: Plan) -> str:
+    """Digest of everything the CUDA text depends on: the plan, the generator's own source and TVM's version."""
+    fields = [
+        plan.workload.spec, plan.config.to_dict(), asdict(plan.arch), plan.output, plan.clip, plan.requant,
+        _generator(), metadata.version("apache-tvm"),
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]
+
+
+@cache
+def _generator() -> str:
+    """Digest of the source files that decide the generated text."""
+    here = Path(__file__).parent
+    schedule = here.parent / "schedule"
+    files = [schedule / "plan.py", schedule / "atoms.py", here / "lower.py", *sorted((here / "tirx").glob("*.py"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

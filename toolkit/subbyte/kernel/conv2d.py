@@ -1,0 +1,70 @@
+"""A convolution with the user's own weights, in one call."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+
+from subbyte.data import Requantization
+from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.kernel.kernel import Kernel, build
+from subbyte.schedule import ConvConfig
+from subbyte.workload import ConvWorkload
+
+
+def conv2d(
+    x: Any,
+    w: Any,
+    requant: Requantization | None = None,
+    *,
+    pad: int = 0,
+    stride: int = 1,
+    dilation: int = 1,
+    device: str = "auto",
+    arch: str | None = None,
+    config: ConvConfig | None = None,
+) -> Any:
+    """Convolve int4 values: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], both -8..7.
+
+    With ``requant`` the result is int4 values, int8 [N,P,Q,K]; without, the raw int32 sums. Takes numpy, torch and CuPy
+    arrays and gives back x's kind. ``arch`` defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the
+    best one known. Kernels are built once and cached. Raises InvalidInput for wrong shapes, dtypes or values,
+    Unsupported with the reason when no kernel covers the convolution.
+    """
+    for name, array in (("x", x), ("w", w)):
+        if len(getattr(array, "shape", ())) != 4:
+            raise InvalidInput(f"{name} has shape {tuple(getattr(array, 'shape', ()))}: expected four dimensions, "
+                               f"{'[N,H,W,C]' if name == 'x' else '[K,R,S,C]'}")  # fmt: skip
+    n, h, width, c = (int(size) for size in x.shape)
+    k, r, s, depth = (int(size) for size in w.shape)
+    if depth != c:
+        raise InvalidInput(f"w has {depth} input channels, x has {c}; w is [K,R,S,C] (groups are not supported)")
+    workload = ConvWorkload(n, h, width, c, k, r, s, pad, stride, dilation)
+    output = "int32" if requant is None else "int4"
+    kernel = _built(workload, config, arch or _arch_of(device), output)
+    return kernel.run(x, w, requant, device)
+
+
+@lru_cache(maxsize=256)
+def _built(workload: ConvWorkload, config: ConvConfig | None, arch: str, output: str) -> Kernel:
+    return build(workload, config, arch, output=output)
+
+
+def _arch_of(device: str) -> str:
+    """Architecture of the GPU that ``device`` means; that of the newest kernels where the CPU runs them."""
+    from subbyte.device.arch import ARCHS
+    from subbyte.measure.driver import detect
+
+    if device != "emulator":
+        try:
+            known = [gpu for gpu in detect() if gpu.arch in ARCHS]
+        except MissingDependency:
+            known = []
+        number = device.partition(":")[2]
+        for gpu in known:
+            if not number or gpu.ordinal == int(number):
+                return str(gpu.arch)
+    return "sm_90a"
+
+

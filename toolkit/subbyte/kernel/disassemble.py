@@ -1,0 +1,46 @@
+"""Machine code back to text, with the disassembler that comes as a Python package."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from subbyte.errors import BuildFailed, MissingDependency
+
+_PACKAGES = ("nvidia-cuda-nvdisasm", "nvidia-cuda-nvdisasm-cu12")
+_INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_.]+)?)", re.MULTILINE)
+
+
+@cache
+def nvdisasm() -> Path:
+    """The disassembler of the installed package. Raises MissingDependency with the command that installs it."""
+    for package in _PACKAGES:
+        try:
+            files = metadata.files(package) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for file in files:
+            if file.name in ("nvdisasm", "nvdisasm.exe"):
+                return Path(str(file.locate()))
+    raise MissingDependency(f"SASS needs the disassembler: pip install {_PACKAGES[0]}")
+
+
+def sass(cubin: bytes) -> str:
+    """The machine code of a cubin as text. Raises MissingDependency, BuildFailed."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        run = subprocess.run([nvdisasm(), "-c", file.name], capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise BuildFailed(f"nvdisasm could not read the cubin: {run.stderr.strip()[:500]}")
+    return run.stdout
+
+
+def instruction_counts(text: str) -> Counter[str]:
+    """How often each instruction (with its modifiers) stands in a SASS text."""
+    return Counter(_INSTRUCTION.findall(text))

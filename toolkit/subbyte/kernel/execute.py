@@ -1,0 +1,120 @@
+"""Running a built kernel: on a GPU of this machine, or its CUDA text on the CPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.data import Requantization, reference
+from subbyte.errors import InvalidInput, MissingDependency
+
+if TYPE_CHECKING:
+    from subbyte.emulator import EmulatorRun
+    from subbyte.kernel.kernel import Kernel
+    from subbyte.measure.timing import Timing, TimingProtocol
+
+EMULATOR = "emulator"
+
+
+def resolve_device(device: str, arch: str) -> str:
+    """``emulator`` or ``cuda:N`` for a request: ``auto`` takes the first GPU of architecture ``arch``.
+
+    Raises InvalidInput for another text, MissingDependency for a GPU that is not there or does not fit.
+    """
+    from subbyte.measure.driver import detect
+
+    if device == EMULATOR:
+        return EMULATOR
+    if device == "auto":
+        try:
+            fitting = [gpu for gpu in detect() if gpu.arch == arch]
+        except MissingDependency:
+            fitting = []
+        return f"cuda:{fitting[0].ordinal}" if fitting else EMULATOR
+    kind, _, number = device.partition(":")
+    if kind != "cuda" or not (number or "0").isdigit():
+        raise InvalidInput(f"device {device!r}: allowed: auto, cuda:0 (or another number), emulator")
+    gpus = {gpu.ordinal: gpu for gpu in detect()}
+    ordinal = int(number or 0)
+    if ordinal not in gpus:
+        raise MissingDependency(f"there is no GPU {ordinal} here; found: {', '.join(map(str, gpus)) or 'none'}")
+    if gpus[ordinal].arch != arch:
+        raise MissingDependency(
+            f"GPU {ordinal} ({gpus[ordinal].name}) is {gpus[ordinal].arch}, the kernel is built for {arch}; "
+            f"build it with arch={gpus[ordinal].arch!r}"
+        )
+    return f"cuda:{ordinal}"
+
+
+def run(kernel: Kernel, x: Any, w: Any, requant: Requantization | None, device: str) -> Any:
+    """See :meth:`Kernel.run`; ``kernel`` already fits ``requant``."""
+    from subbyte.measure.arrays import to_host
+
+    host_x, origin = to_host(x, "x")
+    host_w, _ = to_host(w, "w")
+    buffers = kernel.pack(host_x, host_w, requant)
+    words = run_words(kernel, buffers, resolve_device(device, kernel.arch))
+    return origin.give_back(kernel.unpack(words))
+
+
+def run_words(kernel: Kernel, buffers: dict[str, NDArray[Any]], device: str) -> NDArray[Any]:
+    """Output words for packed input buffers on a resolved device."""
+    if device == EMULATOR:
+        from subbyte.emulator import run_cuda
+
+        argument = kernel.argument("Out")
+        words = np.empty(argument.shape, argument.dtype)
+        run_cuda(kernel.cuda, kernel.launch, {**buffers, "Out": words}, check=False)
+        return words
+    from subbyte.measure.gpu import GpuKernel
+
+    with GpuKernel(kernel.cubin, kernel.launch, int(device.partition(":")[2])) as gpu:
+        return gpu.run(buffers)["Out"]
+
+
+def random_operands(
+    kernel: Kernel, seed: int
+) -> tuple[NDArray[np.int8], NDArray[np.int8], Requantization | None]:
+    """Full-range int4 operands, and a requantization with which the output uses the whole range."""
+    w = kernel.workload
+    rng = np.random.default_rng(seed)
+    x = rng.integers(-8, 8, (w.n, w.h, w.w, w.c), np.int8)
+    weights = rng.integers(-8, 8, (w.k, w.r, w.s, w.c), np.int8)
+    return x, weights, Requantization.random(w, rng) if kernel.output == "int4" else None
+
+
+def expected(
+    kernel: Kernel, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None
+) -> NDArray[Any]:
+    """What the kernel must give, from the independent reference: int8 or int32 [N,P,Q,K]."""
+    sums = reference(kernel.workload, x, w)
+    return sums if requant is None else requant.apply(sums)
+
+
+def time(kernel: Kernel, protocol: TimingProtocol | None, device: str, seed: int) -> Timing:
+    """See :meth:`Kernel.time`."""
+    from subbyte.measure.check import compare, require_equal
+    from subbyte.measure.gpu import GpuKernel
+
+    place = resolve_device("cuda:0" if device == "auto" else device, kernel.arch)
+    if place == EMULATOR:
+        raise InvalidInput("the emulator has no meaningful times; use device='cuda:0', or a recorded landscape")
+    x, w, requant = random_operands(kernel, seed)
+    fitting = kernel.for_requantization(requant)
+    with GpuKernel(fitting.cubin, fitting.launch, int(place.partition(":")[2])) as gpu:
+        words = gpu.run(fitting.pack(x, w, requant))["Out"]
+        require_equal(compare(fitting.unpack(words), expected(fitting, x, w, requant)))
+        return gpu.time(protocol)
+
+
+def trace(kernel: Kernel, blocks: tuple[int, ...], seed: int) -> EmulatorRun:
+    """See :meth:`Kernel.trace`."""
+    from subbyte.emulator import run_cuda
+
+    x, w, requant = random_operands(kernel, seed)
+    fitting = kernel.for_requantization(requant)
+    argument = fitting.argument("Out")
+    buffers = {**fitting.pack(x, w, requant), "Out": np.zeros(argument.shape, argument.dtype)}
+    return run_cuda(fitting.cuda, fitting.launch, buffers, seed=seed, trace=True, blocks=blocks)

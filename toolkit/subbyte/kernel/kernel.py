@@ -1,0 +1,213 @@
+"""A built kernel: its texts, its machine code, and the ways to run it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.data import Requantization
+from subbyte.errors import InvalidInput
+from subbyte.kernel import build as steps
+from subbyte.kernel import disassemble, nvrtc, operands
+from subbyte.schedule.launch import Argument, Launch
+from subbyte.schedule.plan import Plan
+from subbyte.kernel.resources import Resources
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as workload_named
+
+if TYPE_CHECKING:
+    from subbyte.device.arch import Arch
+    from subbyte.emulator import EmulatorRun
+    from subbyte.measure.timing import Timing, TimingProtocol
+    from subbyte.schedule import ConvConfig
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A convolution kernel. Texts and code are made when first asked for, and cached on disk.
+
+    ``plan`` says everything that was decided before generating it.
+    """
+
+    plan: Plan
+
+    @property
+    def workload(self) -> ConvWorkload:
+        """What it computes."""
+        return self.plan.workload
+
+    @property
+    def config(self) -> ConvConfig:
+        """How it is scheduled."""
+        return self.plan.config
+
+    @property
+    def arch(self) -> str:
+        """The architecture it is built for, such as ``sm_90a``."""
+        return self.plan.arch.name
+
+    @property
+    def output(self) -> str:
+        """``int4`` (requantized) or ``int32`` (raw sums)."""
+        return self.plan.output
+
+    @property
+    def launch(self) -> Launch:
+        """Grid, block, shared memory and arguments."""
+        return self.plan.launch
+
+    @cached_property
+    def tir(self) -> str:
+        """The kernel in TVM TIRx script."""
+        return steps.tir_text(self.plan)
+
+    @cached_property
+    def cuda(self) -> str:
+        """The generated CUDA C++ text."""
+        return steps.cuda_text(self.plan)
+
+    @cached_property
+    def ptx(self) -> str:
+        """PTX of the CUDA text."""
+        return nvrtc.compile_ptx(self.cuda, self.arch)
+
+    @cached_property
+    def _machine_code(self) -> tuple[bytes, Resources]:
+        return steps.machine_code(self.plan, self.cuda)
+
+    @property
+    def cubin(self) -> bytes:
+        """Machine code for the architecture."""
+        return self._machine_code[0]
+
+    @property
+    def resources(self) -> Resources:
+        """Registers, local and shared memory, occupancy."""
+        return self._machine_code[1]
+
+    @cached_property
+    def sass(self) -> str:
+        """The machine code as text."""
+        return disassemble.sass(self.cubin)
+
+    @property
+    def instructions(self) -> Counter[str]:
+        """How often each machine instruction stands in the code."""
+        return disassemble.instruction_counts(self.sass)
+
+    def argument(self, name: str) -> Argument:
+        """The launch argument called ``name`` (A, Out, Prm, Wt)."""
+        return next(argument for argument in self.launch.arguments if argument.name == name)
+
+    def for_requantization(self, requant: Requantization | None) -> Kernel:
+        """This kernel, or its twin with the clip and the multiplication form that ``requant`` needs.
+
+        Raises InvalidInput when ``requant`` is missing for an int4 output, or given for an int32 one.
+        """
+        if self.output == "int32":
+            if requant is not None:
+                raise InvalidInput('requant given, but this kernel was built with output="int32"')
+            return self
+        if requant is None:
+            raise InvalidInput(
+                "an int4 output needs requant=, for example subbyte.Requantization.from_scale(0.01, k=K); "
+                'or build with output="int32" for the raw sums'
+            )
+        padded = self.workload.filter_blocks * 32
+        fixed = requant.fixed_words(padded, self.plan.atom.scale_log2) is not None
+        plan = replace(self.plan, clip=requant.clip, requant="fixed" if fixed else "general")
+        return self if plan == self.plan else Kernel(plan)
+
+    def pack(
+        self, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """Input buffers by argument name: ``x`` int8 [N,H,W,C], ``w`` int8 [K,R,S,C], both -8..7. Raises InvalidInput."""
+        buffers: dict[str, NDArray[Any]] = {
+            "A": operands.activation_words(self.argument("A"), self.workload, x),
+            "Wt": operands.weight_words(self.argument("Wt"), self.workload, w),
+        }
+        if self.output == "int4":
+            if requant is None:
+                raise InvalidInput("an int4 output needs requant=")
+            buffers["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant)
+        return buffers
+
+    def unpack(self, words: NDArray[Any]) -> NDArray[Any]:
+        """Output words as int8 (int4 values) or int32 [N,P,Q,K]."""
+        return operands.output_values(self.argument("Out"), self.workload, words)
+
+    def run(self, x: Any, w: Any, requant: Requantization | None = None, device: str = "auto") -> Any:
+        """Convolve: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], values -8..7, on ``device``.
+
+        ``device`` is ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``. Takes numpy, torch
+        and CuPy arrays and gives back int8 (int4 values) or int32 [N,P,Q,K] of x's kind. Raises InvalidInput for wrong
+        shapes, dtypes or values, MissingDependency when the device is not there.
+        """
+        from subbyte.kernel.execute import run
+
+        return run(self.for_requantization(requant), x, w, requant, device)
+
+    def time(self, protocol: TimingProtocol | None = None, device: str = "auto", seed: int = 0) -> Timing:
+        """Time by CUDA-graph replay on random operands, after comparing every element with the reference.
+
+        Raises MissingDependency without a GPU, WrongResult on a mismatch.
+        """
+        from subbyte.kernel.execute import time
+
+        return time(self, protocol, device, seed)
+
+    def trace(self, blocks: tuple[int, ...] = (0,), seed: int = 0) -> EmulatorRun:
+        """Every load, store, shuffle and matrix instruction of some blocks, from the kernel's run on the CPU."""
+        from subbyte.kernel.execute import trace
+
+        return trace(self, blocks, seed)
+
+    def export(self, folder: str | Path) -> list[Path]:
+        """Write cubin, launch data and a C header that a C++ program can use. Returns the files."""
+        from subbyte.kernel.export import export
+
+        return export(self, Path(folder))
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.workload}, {self.config.key}, {self.arch}, output={self.output!r})"
+
+    def _repr_html_(self) -> str:
+        r, launch = self.resources, self.launch
+        facts = {
+            "workload": self.workload.label, "configuration": self.config.key, "architecture": self.arch,
+            "instruction": self.plan.atom.name, "grid": f"{launch.grid[0]} x {launch.grid[1]} blocks",
+            "block": f"{launch.block[0]} threads", "shared memory": f"{launch.shared_bytes:,} bytes",
+            "registers": f"{r.registers} per thread, {r.local_bytes} bytes of local memory",
+            "blocks per multiprocessor": r.blocks_per_sm,
+        }  # fmt: skip
+        return "<table>" + "".join(f"<tr><th>{k}</th><td>{v}</td></tr>" for k, v in facts.items()) + "</table>"
+
+
+def build(
+    workload: ConvWorkload | str,
+    config: ConvConfig | None = None,
+    arch: Arch | str = "sm_90a",
+    *,
+    output: str = "int4",
+    clip: tuple[int, int] = (-8, 7),
+    requant: str = "fixed",
+) -> Kernel:
+    """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
+
+    ``config`` defaults to the best one known for the workload and architecture. ``requant`` is ``fixed`` (one
+    multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown workload or
+    architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
+    """
+    from subbyte.kernel.default import default_config
+
+    found = workload_named(workload)
+    chosen = config or default_config(found, arch)
+    kernel = Kernel(steps.make_plan(found, chosen, arch, output, clip, requant))
+    _ = kernel.cubin
+    return kernel

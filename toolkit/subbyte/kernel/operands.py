@@ -1,0 +1,73 @@
+"""Callers' arrays to the words a kernel reads, and its words back to arrays: numpy only, no TVM, no GPU."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.data import (
+    Requantization,
+    check_int4,
+    from_nhwc_words,
+    from_nhwcnc,
+    prepare_weights,
+    to_nhwc_words,
+    to_nhwcnc,
+)
+from subbyte.errors import InvalidInput
+from subbyte.schedule.launch import Argument
+from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
+
+
+def activation_words(argument: Argument, workload: ConvWorkload, x: NDArray[np.int8]) -> NDArray[np.uint32]:
+    """int4 values int8 [N,H,W,C] as the packed words of argument ``A``. Raises InvalidInput."""
+    w = workload
+    check_int4(x, "x", (w.n, w.h, w.w, w.c))
+    words = to_nhwcnc(x) if argument.form == "nhwcnc" else to_nhwc_words(x)
+    return _sized(argument, words)
+
+
+def weight_words(argument: Argument, workload: ConvWorkload, w: NDArray[np.int8]) -> NDArray[np.uint32]:
+    """int4 values int8 [K,R,S,C] as the prepared words of argument ``Wt``. Raises InvalidInput."""
+    wl = workload
+    check_int4(w, "w", (wl.k, wl.r, wl.s, wl.c))
+    return _sized(argument, prepare_weights(w, int(argument.form)))
+
+
+def parameter_words(argument: Argument, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32]:
+    """The words of argument ``Prm``. Raises InvalidInput when the kernel's form cannot express ``requant``."""
+    if requant.channels != workload.k:
+        raise InvalidInput(f"requantization of {requant.channels} channels: the layer has {workload.k}")
+    padded = workload.filter_blocks * CHANNEL_BLOCK
+    if argument.form == "general":
+        return _sized(argument, requant.words(padded))
+    words = requant.fixed_words(padded, int(argument.form.removeprefix("fixed")))
+    if words is None:
+        raise InvalidInput(
+            'this requantization is not exact in the kernel\'s fixed form; build with requant="general"'
+        )
+    return _sized(argument, words)
+
+
+def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any]) -> NDArray[Any]:
+    """The words of argument ``Out`` as int8 (int4 values) or int32 [N,P,Q,K], padding cropped."""
+    w = workload
+    packed = argument.form == "nhwcnc"
+    if argument.dtype == "int32":
+        blocked = (w.batch_groups, w.p, w.q, w.filter_blocks, BATCH_GROUP, CHANNEL_BLOCK)
+        flat = (w.batch_groups * BATCH_GROUP, w.p, w.q, w.filter_blocks * CHANNEL_BLOCK)
+        raw = words.reshape(blocked).transpose(0, 4, 1, 2, 3, 5) if packed else words
+        return np.ascontiguousarray(raw.reshape(flat)[: w.n, ..., : w.k])
+    if packed:
+        return from_nhwcnc(words.reshape(w.batch_groups, w.p, w.q, w.filter_blocks, BATCH_GROUP, 4), w.n, w.k)
+    shape = (w.batch_groups * BATCH_GROUP, w.p, w.q, w.filter_blocks * 4)
+    return from_nhwc_words(words.reshape(shape), w.n, w.k)
+
+
+def _sized(argument: Argument, words: NDArray[Any]) -> NDArray[Any]:
+    if words.size != prod(argument.shape):
+        raise InvalidInput(f"{argument.name} has {words.size} words, the kernel takes {prod(argument.shape)}")
+    return np.ascontiguousarray(words.reshape(argument.shape))

@@ -1,0 +1,8 @@
+"""One schedule and what it means: configuration, matrix instruction, index maps, launch. Pure Python."""
+
+from subbyte.schedule.atoms import ATOMS, Atom
+from subbyte.schedule.config import KNOBS, SWITCHES, ConvConfig
+from subbyte.schedule.launch import Argument, Launch
+from subbyte.schedule.plan import Plan, plan
+
+__all__ = ["ATOMS", "KNOBS", "SWITCHES", "Argument", "Atom", "ConvConfig", "Launch", "Plan", "plan"]

@@ -1,0 +1,154 @@
+"""Which configurations can be built, and why the others cannot: one rule, one reason each.
+
+A rule is a function of the plan that returns the reason in words, or None. ``why_not`` gives the first reason that
+holds; the order goes from the request itself to what the hardware lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from subbyte.schedule.atoms import UNPACKED_REDUCTION_LIMIT
+from subbyte.schedule.plan import Plan
+from subbyte.workload.coverage import covered
+
+REGISTER_OVERHEAD = 40
+"""Registers for addresses, loop state and temporaries, beside accumulators and fragments."""
+UNROLLED_LIMIT = 1600
+"""Matrix instructions of one unrolled loop body: beyond it the instruction cache is outgrown several times."""
+WORD_LIMIT = 1 << 31
+"""Word indices of the kernel are 32-bit."""
+
+
+def _coverage(plan: Plan) -> str | None:
+    reason = covered(plan.workload)
+    return f"not covered: {reason}" if reason else None
+
+
+def _atom(plan: Plan) -> str | None:
+    if int(plan.arch.name[3:5]) < plan.atom.minimum_sm:
+        return f"atom: {plan.atom.name} needs sm_{plan.atom.minimum_sm} or later, not {plan.arch.name}"
+    return None
+
+
+def _accumulator(plan: Plan) -> str | None:
+    depth = plan.workload.r * plan.workload.s * plan.workload.c
+    if plan.atom.unpacked and depth >= UNPACKED_REDUCTION_LIMIT:
+        return f"accumulator: R*S*C = {depth} reaches {UNPACKED_REDUCTION_LIMIT}, where 32 bits could overflow"
+    return None
+
+
+def _index(plan: Plan) -> str | None:
+    words = max(argument.nbytes // 4 for argument in plan.launch.arguments)
+    if words >= WORD_LIMIT:
+        return f"index: a tensor of {words} words exceeds 32-bit indices; split the batch"
+    return None
+
+
+def _columns(plan: Plan) -> str | None:
+    channels = plan.workload.filter_blocks * 32
+    if channels % plan.config.columns:
+        return f"divisibility: blocks of {plan.config.columns} output channels do not divide {channels}"
+    return None
+
+
+def _chunk(plan: Plan) -> str | None:
+    blocks, config = plan.workload.channel_blocks, plan.config
+    if blocks % config.chunk:
+        return f"divisibility: chunk {config.chunk} does not divide {blocks} blocks of 32 input channels"
+    turn = config.split_channels * plan.atom.blocks * config.unroll
+    if config.chunk % turn:
+        return (
+            f"divisibility: chunk {config.chunk} is no multiple of split_channels * unroll * channel blocks per "
+            f"instruction = {turn}"
+        )
+    return None
+
+
+def _tile(plan: Plan) -> str | None:
+    config = plan.config
+    if config.tile_height and config.pixels % config.tile_height:
+        return f"divisibility: tile_height {config.tile_height} does not divide {config.pixels} pixels"
+    width = plan.tile[1]
+    if width % config.warp_row_tiles and config.warp_row_tiles % width:
+        return f"divisibility: {config.warp_row_tiles} pixels of a warp are no rectangle in rows of {width}"
+    return None
+
+
+def _stages(plan: Plan) -> str | None:
+    if plan.config.stages < 2:
+        return f"stages: {plan.config.stages}; the ring needs at least 2"
+    if plan.config.stages > max(2, plan.iterations):
+        return f"stages: {plan.config.stages} of only {plan.iterations} iterations builds the same program as fewer"
+    return None
+
+
+def _threads(plan: Plan) -> str | None:
+    if plan.config.threads > plan.arch.threads_per_block:
+        return f"threads: {plan.config.threads} of a block exceed {plan.arch.threads_per_block}"
+    return None
+
+
+def _shared(plan: Plan) -> str | None:
+    if plan.shared_bytes > plan.arch.shared_per_block:
+        return (
+            f"shared memory: {plan.shared_bytes} bytes exceed the {plan.arch.shared_per_block} of a block on "
+            f"{plan.arch.name}"
+        )
+    return None
+
+
+def _registers(plan: Plan) -> str | None:
+    needed, limit = registers_needed(plan), registers_allowed(plan)
+    if needed > limit:
+        return f"registers: about {needed} per thread needed, {limit} allowed with {plan.config.threads} threads"
+    return None
+
+
+def _unrolled(plan: Plan) -> str | None:
+    config = plan.config
+    count = plan.taps_staged * plan.pairs * config.warp_col_tiles * config.unroll
+    if count > UNROLLED_LIMIT:
+        return f"code size: {count} matrix instructions in one loop body exceed {UNROLLED_LIMIT}"
+    return None
+
+
+RULES: tuple[Callable[[Plan], str | None], ...] = (
+    _coverage, _atom, _accumulator, _columns, _chunk, _tile, _index, _stages, _threads, _shared, _registers, _unrolled,
+)  # fmt: skip
+
+
+def why_not(plan: Plan) -> str | None:
+    """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
+    for rule in RULES:
+        reason = rule(plan)
+        if reason is not None:
+            return reason
+    return None
+
+
+def registers_needed(plan: Plan) -> int:
+    """An upper estimate of the registers of one thread, checked against the compiler in the resource table."""
+    atom = plan.atom
+    weights = plan.config.warp_col_tiles * atom.registers + plan.vector
+    return plan.accumulators + live_fragments(plan) * atom.registers + weights + REGISTER_OVERHEAD
+
+
+def registers_allowed(plan: Plan) -> int:
+    """Registers a thread may use so that a block, or ``min_blocks`` of them, fit a multiprocessor."""
+    resident = plan.config.threads * max(plan.config.min_blocks, 1)
+    return min(plan.arch.registers_per_thread, plan.arch.registers_per_sm // resident // 8 * 8)
+
+
+def live_fragments(plan: Plan) -> int:
+    """Activation fragments a warp holds at the same time: with full sharing, those of rows that are still needed."""
+    if plan.config.duplicate_aware != "full":
+        return plan.pairs * plan.atom.pixels
+    rows = range(plan.rows_staged)
+    wanted = [{plan.warp_rows.position(row, r) for row in range(plan.warp_tile[0])} for r in rows]
+    live = 0
+    for r in rows:
+        loaded = set().union(*wanted[: r + 1])
+        needed = set().union(*wanted[r:])
+        live = max(live, len(loaded & needed))
+    return live * plan.warp_cols.count

@@ -1,0 +1,157 @@
+"""A space: the product of the knobs' values for one workload and architecture, with the reason for each refusal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from subbyte.device.arch import Arch
+from subbyte.device.arch import arch as arch_named
+from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.schedule.plan import Plan
+from subbyte.schedule.config import KNOBS, SWITCHES, ConvConfig
+from subbyte.space.constraints import why_not
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as workload_named
+
+_PAPER: dict[str, tuple[int, ...]] = {
+    "blk_row_warps": (1, 2, 4),
+    "blk_col_warps": (1, 2, 4),
+    "warp_row_tiles": (1, 2, 4, 8, 16),
+    "warp_col_tiles": (1, 2, 4, 8, 16),
+    "chunk": (1, 2, 4, 8),
+    "reorder_inner": (0, 1),
+}
+_EXTENDED: dict[str, tuple[int, ...]] = {
+    **_PAPER,
+    "warp_row_tiles": (1, 2, 4, 7, 8, 14, 16),
+    "tile_height": (0, 1, 2, 4, 8),
+    "stages": (2, 3, 4),
+    "split_channels": (1, 2, 4),
+    "min_blocks": (0, 2),
+}
+KINDS: dict[str, dict[str, tuple[int, ...]]] = {"paper": _PAPER, "extended": _EXTENDED}
+"""Value lists by kind of space. ``paper``: the six knobs with TVM's values (Choi et al. 2022, section 4.1)."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """All configurations of a workload on an architecture. Index = mixed radix over ``knobs``, first knob fastest.
+
+    ``fixed`` holds the fields that do not vary: switches and atom.
+    """
+
+    workload: ConvWorkload
+    arch: Arch
+    kind: str
+    knobs: Mapping[str, tuple[int, ...]]
+    fixed: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        return prod(len(values) for values in self.knobs.values())
+
+    def config(self, index: int) -> ConvConfig:
+        """The configuration with this index. Raises InvalidInput when it is out of range."""
+        if not 0 <= index < len(self):
+            raise InvalidInput(f"configuration index {index}: allowed: 0 to {len(self) - 1}")
+        values: dict[str, Any] = {}
+        for name, choices in self.knobs.items():
+            index, digit = divmod(index, len(choices))
+            values[name] = choices[digit]
+        return ConvConfig(**values, **self.fixed)
+
+    def index(self, config: ConvConfig) -> int:
+        """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
+        index, weight = 0, 1
+        for name, choices in self.knobs.items():
+            value = getattr(config, name)
+            if value not in choices:
+                raise InvalidInput(f"{name}={value}: not in the {self.kind} space; allowed: {_listed(choices)}")
+            index += choices.index(value) * weight
+            weight *= len(choices)
+        other = self.config(index)
+        if other != config:
+            names = [name for name in other.to_dict() if getattr(other, name) != getattr(config, name)]
+            shown = ", ".join(f"{name}={getattr(config, name)} (here {getattr(other, name)})" for name in names)
+            raise InvalidInput(f"configuration is not of the {self.kind} space: {shown}")
+        return index
+
+    def plan(self, which: int | ConvConfig) -> Plan:
+        """The plan of a configuration."""
+        config = self.config(which) if isinstance(which, int) else which
+        return Plan(self.workload, config, self.arch)
+
+    def why_not(self, which: int | ConvConfig) -> str | None:
+        """Why a configuration cannot be built ("kind: details"), None when it can."""
+        return why_not(self.plan(which))
+
+    @cached_property
+    def _sorted_out(self) -> tuple[tuple[int, ...], dict[str, int]]:
+        valid, refused = [], Counter[str]()
+        for index in range(len(self)):
+            reason = self.why_not(index)
+            if reason is None:
+                valid.append(index)
+            else:
+                refused[reason.split(":")[0]] += 1
+        return tuple(valid), dict(refused)
+
+    @property
+    def valid(self) -> tuple[int, ...]:
+        """Indices of the configurations that can be built, ascending."""
+        return self._sorted_out[0]
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Number of refused configurations by kind of reason; with ``valid`` they add up to the product."""
+        return self._sorted_out[1]
+
+    @cached_property
+    def hash(self) -> str:
+        """Hexadecimal digest of everything an index depends on: workload, architecture, knobs and fixed fields."""
+        data = {
+            "workload": self.workload.spec,
+            "arch": self.arch.name,
+            "kind": self.kind,
+            "knobs": {name: list(values) for name, values in self.knobs.items()},
+            "fixed": dict(self.fixed),
+        }
+        return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{name}</td><td>{_listed(values)}</td></tr>" for name, values in self.knobs.items())
+        caption = f"{self.kind} space of {self.workload} on {self.arch.name}: {len(self):,} configurations"
+        return f"<table><caption>{caption}</caption>{rows}</table>"
+
+
+def space(
+    workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str = "paper", **fixed: Any
+) -> Space:
+    """The space of a workload. ``fixed`` sets switches or the atom (``layout="nhwc"``); default: all techniques on.
+
+    Raises InvalidInput for an unknown workload, architecture, kind or switch.
+    """
+    if kind not in KINDS:
+        raise InvalidInput(f"unknown kind of space {kind!r}: {did_you_mean(str(kind), KINDS)}")
+    allowed = (*SWITCHES, "atom")
+    for name in fixed:
+        if name not in allowed:
+            raise InvalidInput(f"{name!r} cannot be fixed in a space: {did_you_mean(name, allowed)}")
+    base = ConvConfig().with_values(fixed)
+    held = {name: getattr(base, name) for name in allowed}
+    target = arch_named(arch) if isinstance(arch, str) else arch
+    found = workload_named(workload) if isinstance(workload, str) else workload
+    return Space(found, target, kind, dict(KINDS[kind]), held)
+
+
+def _listed(values: tuple[int, ...]) -> str:
+    return ", ".join(map(str, values))
+
+
+__all__ = ["KINDS", "KNOBS", "Space", "space"]
