@@ -81,7 +81,7 @@ def test_files_stay_short_enough_to_read_in_one_go() -> None:
 @pytest.mark.parametrize(
     ("path", "lines"),
     [
-        ("toolkit/subbyte/kernel/plan.py", 401),
+        ("toolkit/subbyte/schedule/plan.py", 401),
         ("widgets/subbyte_widgets/live_curve/view.py", 151),
         ("widgets/subbyte_widgets/live_curve/view.js", 251),
     ],

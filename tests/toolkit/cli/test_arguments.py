@@ -6,7 +6,7 @@ import pytest
 
 from subbyte.cli import arguments
 from subbyte.errors import InvalidInput
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload, workload
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from subbyte.data import from_nhwc_words, from_nhwcnc, prepare_weights, reference, to_nhwc_words, to_nhwcnc
 from subbyte.errors import BrokenRecord, BuildFailed, InvalidInput, Unsupported
-from subbyte.kernel.launch import Argument, Launch
+from subbyte.schedule.launch import Argument, Launch
 from subbyte.measure import bundle as module
 from subbyte.measure.bundle import main, measure_bundle, read_measurements, to_landscape
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
@@ -16,7 +16,7 @@ from subbyte.measure.driver import CudaDevice
 from subbyte.measure.result import Failed, Measured
 from subbyte.measure.runner import Runner
 from subbyte.measure.timing import TimingProtocol
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload
 
 QUICK = TimingProtocol(

@@ -8,7 +8,7 @@ from subbyte.errors import InvalidInput
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.result import Failed, Measured
 from subbyte.measure.runner import Runner
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload
 
 WORKLOAD = ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1)

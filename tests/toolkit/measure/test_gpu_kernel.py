@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from subbyte.errors import InvalidInput, WrongResult
-from subbyte.kernel.launch import Argument, Launch
+from subbyte.schedule.launch import Argument, Launch
 from subbyte.measure.driver import CudaDevice, CudaError
 from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.timing import TimingProtocol

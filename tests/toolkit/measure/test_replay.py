@@ -9,7 +9,7 @@ from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.result import Failed
 from subbyte.measure.runner import Runner
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.tune import Landscape
 from subbyte.workload import ConvWorkload
 
@@ -39,8 +39,7 @@ def recorded(space):
     results = FakeRunner(failures=lambda c: Failed("wrong", "1 of 9 differ") if c.chunk == 2 else None).run(
         WORKLOAD, [space.config(index) for index in range(4)]
     )
-    plain = {index: result for index, result in enumerate(results)}
-    return Landscape.from_results(space, plain, {"name": "GPU", "driver": "580"})
+    return Landscape.from_results(space, dict(enumerate(results)), {"name": "GPU", "driver": "580"})
 
 
 def test_it_replays_times_and_failures(space, recorded, tmp_path):

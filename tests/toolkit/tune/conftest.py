@@ -8,7 +8,7 @@ from functools import cached_property
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload
 
 WORKLOAD = ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1, name="toy@8")

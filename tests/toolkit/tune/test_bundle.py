@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.kernel.launch import Argument, Launch
+from subbyte.schedule.launch import Argument, Launch
 from subbyte.tune import build_bundle, read_manifest
 from subbyte.tune import bundle as bundle_module
 

@@ -14,7 +14,7 @@ import pytest
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.result import Measured
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.tune import Study, read_log
 from subbyte.workload import ConvWorkload
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from subbyte.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from subbyte.space import ConvConfig
+    from subbyte.schedule import ConvConfig
     from subbyte.workload import ConvWorkload
 
 SCHEMA = 1
@@ -94,7 +94,7 @@ def configuration(args: argparse.Namespace, base: ConvConfig | None = None) -> C
         values[knob.strip()] = value.strip()
     if not values:
         return base
-    from subbyte.space import ConvConfig
+    from subbyte.schedule import ConvConfig
 
     return (base or ConvConfig()).with_values(values)
 

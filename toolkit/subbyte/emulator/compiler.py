@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import tempfile
@@ -19,7 +20,6 @@ from subbyte.errors import BuildFailed, MissingDependency, Unsupported
 
 _SOURCES = Path(__file__).parent / "cpp"
 _FLAGS = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-w", "-fno-strict-aliasing", "-fwrapv")
-_KERNEL_OPTIMISATION = {True: "-O1", False: "-O1"}
 
 
 def cache_folder() -> Path:
@@ -101,8 +101,6 @@ def _compile(compiler: str, arguments: list[str], target: Path) -> None:
 
 def _refuse(errors: str) -> None:
     """Raise the error that says most about why the compiler refused the translated text."""
-    import re
-
     unknown = re.search(r"['‘](\w+)['’] was not declared|use of undeclared identifier '(\w+)'", errors)
     if unknown:
         name = unknown[1] or unknown[2]
@@ -142,7 +140,7 @@ def build_library(translation: Translation, checked: bool, extra_flags: tuple[st
             source = target.with_suffix(f".{os.getpid()}.cpp")
             source.write_text(translation.cpp)
             try:
-                flags = [_KERNEL_OPTIMISATION[checked], f"-DEMULATOR_CHECKED={int(checked)}", *extra_flags]
+                flags = ["-O1", f"-DEMULATOR_CHECKED={int(checked)}", *extra_flags]
                 _compile(compiler, [*flags, "-shared", str(source), str(runtime)], target)
             finally:
                 source.unlink(missing_ok=True)

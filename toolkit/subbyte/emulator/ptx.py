@@ -63,7 +63,10 @@ class PtxTranslator:
         if guard:
             condition = guard.group(1) + _value(guard.group(2))
             return f"if ({condition}) {{ {self._instruction(text[guard.end() :])} }}"
-        opcode, _, rest = text.partition(" ")
+        match = re.match(r"[^\s{\[]+", text)
+        if match is None:
+            raise Unsupported(f"the emulator cannot read the PTX text {text!r}")
+        opcode, rest = match[0], text[match.end() :]
         operands = [part.strip() for part in split_outside(rest, ",") if part.strip()]
         for pattern, emit in _EMITTERS:
             if re.match(pattern, opcode):
@@ -247,7 +250,8 @@ _EMITTERS: tuple[tuple[str, Callable[[str, list[str], Callable[[str], int]], str
     (r"bar\.warp\.sync$", _call("emulator::warp_barrier({0});")),
     (r"dp4a\.s32\.s32$", _call("{0} = emulator::dot_product_4({1}, {2}, {3});")),
     (r"lop3\.b32$", _call("{0} = emulator::three_input_logic({1}, {2}, {3}, {4});")),
-    (r"mov\.[bus](32|64)$", _call("{0} = {1};")),
+    (r"cvta\.to\.shared\.u64$", _call("{0} = emulator::shared_offset({1});")),
+    (r"(mov\.[bus](32|64)|cvt\.u32\.u64)$", _call("{0} = {1};")),
     (r"(add|sub|mul\.lo|and|or|xor|shl|shr)\.[bus]32$", _binary),
     (r"setp\.(eq|ne|lt|le|gt|ge)\.[bus]32$", _compare),
     (r"selp\.[bus]32$", _call("{0} = {3} ? {1} : {2};")),

@@ -18,7 +18,7 @@ from subbyte.emulator.findings import FINDING_DTYPE, Finding, describe
 from subbyte.emulator.trace import TRACE_DTYPE
 from subbyte.emulator.translate import Translation, translate
 from subbyte.errors import InvalidInput, WrongResult, did_you_mean
-from subbyte.kernel.launch import Launch
+from subbyte.schedule.launch import Launch
 
 _WRITTEN_TWICE = np.uint32(0x80000000)
 _LOCK = threading.Lock()  # a library holds the state of one run
@@ -50,6 +50,7 @@ class _Request(ctypes.Structure):
         ("finding_count", ctypes.c_uint64),
         ("trace", ctypes.c_void_p),
         ("trace_count", ctypes.c_uint64),
+        ("trace_full", ctypes.c_uint64),
     )
 
 
@@ -138,6 +139,7 @@ def run_cuda(
         Unsupported: the kernel uses something that the emulator does not cover.
         MissingDependency: there is no C++ compiler.
         BuildFailed: the compiler refused the translated text.
+        WrongResult: an unchecked run met a deadlock or an endless loop (a checked run reports them as findings).
     """
     started = time.perf_counter()
     translation = _translated(cuda_text, launch.entry)
@@ -153,6 +155,10 @@ def run_cuda(
             raise InvalidInput(
                 f"the emulator cannot run blocks of {prod(launch.block)} threads with {launch.shared_bytes} shared bytes"
             )
+        if request.trace_full:
+            raise InvalidInput(
+                f"the trace of {launch.entry} exceeds 20 million rows; trace some blocks only, for example blocks=[0]"
+            )
         finding_rows = _rows(request.findings, request.finding_count, FINDING_DTYPE)
         trace_rows = _rows(request.trace, request.trace_count, TRACE_DTYPE) if trace else None
     for array, copy in zip(arrays, aligned, strict=True):
@@ -161,9 +167,12 @@ def run_cuda(
     names = ["private memory", "shared memory", *translation.arguments, *(a.name for a in translation.shared)]
     lines = cuda_text.split("\n")
     unwritten, rewritten = _coverage(launch, writers)
+    findings = tuple(describe(row, names[int(row["region"])], lines) for row in finding_rows)
+    if findings and not check:  # the run stopped early, so the outputs are worthless
+        raise WrongResult(f"kernel {launch.entry} did not end:\n" + "\n".join(map(str, findings)))
     return EmulatorRun(
         entry=launch.entry,
-        findings=tuple(describe(row, names[int(row["region"])], lines) for row in finding_rows),
+        findings=findings,
         unwritten=unwritten,
         rewritten=rewritten,
         blocks=len(chosen),

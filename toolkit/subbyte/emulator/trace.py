@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.errors import InvalidInput, did_you_mean
+
 TRACE_DTYPE = np.dtype(
     [
         ("value", "u8"),
@@ -33,3 +35,95 @@ TRACE_DTYPE = np.dtype(
 )
 KINDS = ("global_load", "global_store", "shared_load", "shared_store", "copy", "shuffle", "mma", "barrier")
 SHUFFLE_MODES = ("bfly", "idx", "down", "up")
+
+Rows = NDArray[np.void]
+
+
+def of_kind(trace: Rows, *kinds: str) -> Rows:
+    """The rows of the given kinds (names in ``KINDS``), in order of execution."""
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise InvalidInput(f"unknown trace kind {unknown[0]!r}; {did_you_mean(unknown[0], KINDS)}")
+    return trace[np.isin(trace["kind"], [KINDS.index(kind) for kind in kinds])]
+
+
+def counts(trace: Rows) -> dict[str, int]:
+    """Number of rows of each kind (one row per lane)."""
+    numbers = np.bincount(trace["kind"], minlength=len(KINDS))
+    return {kind: int(number) for kind, number in zip(KINDS, numbers, strict=True)}
+
+
+def global_bytes_read(trace: Rows, buffer: int | None = None) -> dict[int, int]:
+    """Bytes read from global memory by each block, repeats included, by loads and copies of one argument or of all."""
+    rows = _global_reads(trace, buffer)
+    return {int(block): int(rows["valid"][rows["block"] == block].sum()) for block in np.unique(trace["block"])}
+
+
+def unique_global_bytes(trace: Rows, buffer: int | None = None) -> dict[int, int]:
+    """Distinct bytes of global memory that each block reads, by loads and copies of one argument or of all."""
+    rows = _global_reads(trace, buffer)
+    result = {}
+    for block in np.unique(trace["block"]):
+        mine = np.unique(rows[rows["block"] == block][["buffer", "offset", "valid"]])
+        start = np.repeat(mine["offset"], mine["valid"])
+        within = np.arange(len(start)) - np.repeat(np.cumsum(mine["valid"]) - mine["valid"], mine["valid"])
+        array = np.repeat(mine["buffer"].astype(np.int64), mine["valid"])
+        result[int(block)] = len(np.unique(array << 48 | (start + within)))
+    return result
+
+
+def _global_reads(trace: Rows, buffer: int | None) -> Rows:
+    rows = of_kind(trace, "global_load", "copy")
+    rows = rows[rows["valid"] > 0]
+    return rows if buffer is None else rows[rows["buffer"] == buffer]
+
+
+def without_repeated_loads(trace: Rows) -> Rows:
+    """Drop each load that repeats the access its thread made just before.
+
+    The generated text may name the same word twice in neighbouring expressions; the CUDA compiler loads it once.
+    """
+    order = np.lexsort((trace["sequence"], trace["lane"], trace["warp"], trace["block"]))
+    rows = trace[order]
+    same = np.ones(len(rows), bool)
+    for name in ("block", "warp", "lane", "kind", "buffer", "offset", "size"):
+        same[1:] &= rows[name][1:] == rows[name][:-1]
+    same[:1] = False
+    is_load = np.isin(rows["kind"], [KINDS.index("global_load"), KINDS.index("shared_load")])
+    kept = order[~(same & is_load)]
+    return trace[np.sort(kept)]
+
+
+def warp_groups(trace: Rows, kind: str) -> NDArray[np.intp]:
+    """The accesses that the lanes of a warp make together: row indices into ``trace``, int [groups, 32], -1 = no lane.
+
+    Lanes belong together when they are at the same line of the CUDA text, have passed the same number of collectives,
+    and do this for the same time since. Groups are in order of their first row.
+    """
+    number = KINDS.index(kind) if kind in KINDS else -1
+    if number < 0:
+        raise InvalidInput(f"unknown trace kind {kind!r}; {did_you_mean(kind, KINDS)}")
+    index = np.flatnonzero(trace["kind"] == number)
+    if not len(index):
+        return np.empty((0, 32), np.intp)
+    rows = trace[index]
+    place = np.stack([rows[name].astype(np.int64) for name in ("block", "warp", "phase", "line")])
+    ordinal = _ordinal(np.vstack([place, rows["lane"][None]]))
+    _, group = np.unique(np.vstack([place, ordinal[None]]), axis=1, return_inverse=True)
+    table = np.full((int(group.max()) + 1, 32), -1, np.intp)
+    table[group.reshape(-1), rows["lane"]] = index
+    first = np.where(table < 0, len(trace), table).min(axis=1)
+    return table[np.argsort(first, kind="stable")]
+
+
+def _ordinal(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many earlier columns of ``keys`` equal each column."""
+    order = np.lexsort(keys[::-1])
+    ordered = keys[:, order]
+    new = np.ones(len(order), bool)
+    new[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    position = np.arange(len(order))
+    start = np.maximum.accumulate(np.where(new, position, 0))
+    result = np.empty(len(order), np.int64)
+    result[order] = position - start
+    return result

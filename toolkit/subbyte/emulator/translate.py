@@ -24,7 +24,7 @@ _DYNAMIC = re.compile(rf"extern\s+__shared__\s+(?:(?:__align__|alignas)\(\d+\)\s
 _STATIC = re.compile(rf"__shared__\s+(?:(?:__align__|alignas)\(\d+\)\s*)?({_TYPES})\s+(\w+)\s*\[\s*(\d+)\s*\]\s*;")
 _LOCAL = re.compile(rf"((?:alignas|__align__)\(\d+\)\s*)?\b({_TYPES})\s+(\w+)\s*\[\s*(\d+)\s*\]\s*;")
 _LOOP = re.compile(r"^(\s*(?:for|while)\s*\(.*\)\s*\{)\s*$", re.M)
-_STATEMENT = re.compile(r"^\s*(?!else\b|case\b|default\b|#)[\w*(&+].*;\s*(//.*)?$")
+_NO_STATEMENT = re.compile(r"^\s*(?:else\b|case\b|default\b|[#}{])")
 _BYTES = {"char": 1, "bool": 1, "8": 1, "short": 2, "16": 2, "int": 4, "32": 4, "float": 4, "signed": 4, "unsigned": 4}
 _SHARED_ALIGNMENT = 128
 _HEADERS = '#include "cuda_words.h"\n'
@@ -168,11 +168,12 @@ def _with_lines(body: str, first_line: int, names: set[str]) -> str:
     lines, previous = [], "{"
     for number, line in enumerate(body.split("\n"), start=first_line):
         text = line.strip()
-        starts_statement = previous.endswith((";", "{", "}"))
-        if starts_statement and _STATEMENT.match(line) and word.search(line):
+        code = re.sub(r"//.*", "", text).strip()
+        starts_statement = bool(code) and previous.endswith((";", "{", "}")) and not _NO_STATEMENT.match(code)
+        spans_lines = not code.endswith((";", "{", "}"))
+        if starts_statement and (spans_lines or word.search(code)):
             line = f"emulator::at_line({number}); {line}"
-        if text:
-            previous = re.sub(r"//.*", "", text).strip()
+        previous = code or previous
         lines.append(line)
     return "\n".join(lines)
 

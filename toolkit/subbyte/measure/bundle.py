@@ -26,7 +26,7 @@ from subbyte.measure.driver import CudaDevice
 from subbyte.measure.result import Failed, Result, result_from_dict
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol, command_line
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 
 if TYPE_CHECKING:
     from subbyte.tune.landscape import Landscape

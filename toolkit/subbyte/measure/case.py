@@ -26,14 +26,14 @@ from subbyte.data import (
     to_nhwcnc,
 )
 from subbyte.errors import InvalidInput, SubbyteError, WrongResult
-from subbyte.kernel.launch import Argument, Launch
+from subbyte.schedule.launch import Argument, Launch
 from subbyte.measure.check import CheckReport, compare
 from subbyte.measure.driver import CudaDevice, CudaError, DeviceBuffer
 from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.workload import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
 
 

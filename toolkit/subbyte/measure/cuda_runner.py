@@ -14,7 +14,7 @@ from subbyte.measure.result import Failed, Result
 from subbyte.measure.runner import RunnerBase
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload
 
 Build = Callable[[ConvWorkload, ConvConfig, str], Any]

@@ -16,7 +16,7 @@ from typing import Any
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.measure.result import FAILURE_KINDS, Failed, Measured, Result
 from subbyte.measure.runner import RunnerBase
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload
 
 Failures = Mapping[str, float] | Callable[[ConvConfig], Failed | None]

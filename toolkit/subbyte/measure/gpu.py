@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.errors import InvalidInput, WrongResult, did_you_mean
-from subbyte.kernel.launch import Argument, Launch
+from subbyte.schedule.launch import Argument, Launch
 from subbyte.measure.arrays import device_pointer
 from subbyte.measure.driver import CudaDevice, CudaError, CudaFunction, DeviceBuffer, FunctionAttributes
 from subbyte.measure.telemetry import Telemetry

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Measured, Result
 from subbyte.measure.runner import RunnerBase
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:

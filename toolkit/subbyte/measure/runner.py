@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
     from subbyte.measure.result import Result
-    from subbyte.space import ConvConfig
+    from subbyte.schedule import ConvConfig
     from subbyte.workload import ConvWorkload
 
 

@@ -1,6 +1,6 @@
 """Memory accesses of one warp as data: every lane's address, the sectors, lines and banks it touches.
 
-The addresses come from the same :class:`subbyte.kernel.plan.Plan` that the generated kernel is written with.
+The addresses come from the same :class:`subbyte.schedule.plan.Plan` that the generated kernel is written with.
 Source of the comparison: Choi et al. 2022 (arXiv 2202.06819), section 3.3: 32 int4 channels are 16 bytes, half of a
 32-byte sector, and the eight images of one operand tile lie far apart in NHWC; in NHWCnc they are 128 contiguous bytes.
 """
@@ -15,7 +15,7 @@ from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
-    from subbyte.space import ConvConfig
+    from subbyte.schedule import ConvConfig
 
 _TEXT_LINES = 16
 
@@ -167,7 +167,7 @@ def accesses(
     configuration the default one is used. Raises InvalidInput for names or numbers out of range, and for a
     configuration that the constraints refuse, with their reason.
     """
-    from subbyte.space import ConvConfig
+    from subbyte.schedule import ConvConfig
     from subbyte.technique.warp import Warp
 
     who = Warp.of(workload, config or ConvConfig(), layout, arch, block, warp, iteration)

@@ -21,7 +21,7 @@ from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import SpaceLike, arch_name, describe_space, describe_workload, now, to_line, versions
 from subbyte.workload import ConvWorkload
 

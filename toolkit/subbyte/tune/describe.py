@@ -12,21 +12,42 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 from subbyte.errors import InvalidInput
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from subbyte.device.arch import Arch
+
 
 class SpaceLike(Protocol):
     """What tuning needs to know of a space (:class:`subbyte.space.Space` is one)."""
 
-    workload: ConvWorkload
-    arch: Any
-    kind: str
-    knobs: Any
-    fixed: Any
+    @property
+    def workload(self) -> ConvWorkload:
+        """The convolution."""
+        ...
+
+    @property
+    def arch(self) -> Arch | str:
+        """The compilation target."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Which value lists: ``paper``, ``extended``."""
+        ...
+
+    @property
+    def knobs(self) -> Mapping[str, Sequence[Any]]:
+        """Value lists in order; the first knob varies fastest."""
+        ...
+
+    @property
+    def fixed(self) -> Mapping[str, Any]:
+        """Fields that do not vary: switches and atom."""
+        ...
 
     @property
     def hash(self) -> str:
@@ -47,14 +68,14 @@ class SpaceLike(Protocol):
         """The index of ``config``; InvalidInput when it lies outside the space."""
         ...
 
-    def why_not(self, config: ConvConfig | int) -> str | None:
+    def why_not(self, which: int | ConvConfig, /) -> str | None:
         """The reason a constraint refuses it, or None."""
         ...
 
 
 def arch_name(space: SpaceLike) -> str:
     """The compilation target of a space, such as ``sm_90a``."""
-    return space.arch if isinstance(space.arch, str) else str(space.arch.name)
+    return space.arch if isinstance(space.arch, str) else space.arch.name
 
 
 def describe_workload(workload: ConvWorkload) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed, Measured, Result, result_from_dict
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import (
     SpaceLike,
     config_at,

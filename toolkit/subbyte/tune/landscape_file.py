@@ -12,7 +12,7 @@ from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.measure.result import Result
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import now, versions
 
 FORMAT = "subbyte-landscape"
@@ -37,7 +37,7 @@ def make_header(
 
 
 def default_name(header: Mapping[str, Any]) -> str:
-    """``<workload>.<kind>.<arch>`` and the switches that are not at their default: a landscape's name if none is given."""
+    """A landscape's usual name: ``<workload>.<kind>.<arch>``, then the switches that are not at their default."""
     workload, space = header["workload"], header["space"]
     usual = ConvConfig().to_dict()
     other = "".join(f".{key}={value}" for key, value in space["fixed"].items() if value != usual.get(key)).lower()

@@ -22,7 +22,7 @@ from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Result, result_from_dict
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import to_line
 
 try:

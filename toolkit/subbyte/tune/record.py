@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed, Measured, Result
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import workload_from_dict
 from subbyte.tune.log import Entry, read_contents
 from subbyte.tune.table import frame, html_table, in_tops

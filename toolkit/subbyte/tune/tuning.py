@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.landscape import Landscape, find_landscape
 from subbyte.tune.record import StudyRecord

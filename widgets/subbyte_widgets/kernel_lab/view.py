@@ -11,9 +11,9 @@ from typing import Any
 import ipywidgets
 
 from subbyte.errors import SubbyteError
-from subbyte.space import ConvConfig
+from subbyte.schedule import ConvConfig
 from subbyte.space import space as space_of
-from subbyte.space.config import DUPLICATE_AWARE, LAYOUTS
+from subbyte.schedule.config import DUPLICATE_AWARE, LAYOUTS
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 

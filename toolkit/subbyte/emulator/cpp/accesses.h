@@ -273,25 +273,44 @@ void step_limit_reached() {
   abort_run();
 }
 
-// ldmatrix: lane 8 * i + r gives the address of row r (16 bytes) of matrix i; lane 4 * r + c receives words.
-void load_matrix(int instruction, int count, bool transposed, uint32_t* d, uint32_t address) {
-  uint32_t row[4];
-  const int lane = machine.self().lane();
-  const uint32_t mine = 8u * uint32_t(count) > uint32_t(lane) ? address : 0;
-  std::memset(row, 0, sizeof(row));
-  if (lane < 8 * count) {
-    struct alignas(16) Row { uint32_t w[4]; } loaded = load_as<Row>(generic(mine));
-    std::memcpy(row, &loaded, 16);
+// ldmatrix: lane 8 * i + r loads row r (16 bytes) of matrix i; lane 4 * r + c then receives word c of each row r,
+// or with .trans the two halves of column r.
+struct MatrixRows {
+  uint32_t row[4], d[4];
+  int count;
+  bool transposed;
+};
+
+static void perform_load_matrix(Thread* const* lanes, uint32_t mask) {
+  if (mask != full_warp) {
+    report(divergent_warp);
+    abort_run();
   }
-  for (int matrix = 0; matrix < count; matrix++) {
-    // the four words of a row travel to four lanes: lane 4 * r + c takes word c of lane 8 * matrix + r
-    uint32_t word = 0;
-    for (int c = 0; c < 4; c++) {
-      const uint32_t sent = shuffle(instruction, shuffle_idx, row[c], uint32_t(8 * matrix + lane / 4), 31, full_warp, nullptr);
-      if (lane % 4 == c) word = sent;
+  const auto rows = [&](int lane) -> MatrixRows& { return *(MatrixRows*)lanes[lane]->meeting.operands; };
+  for (int lane = 0; lane < 32; lane++) {
+    MatrixRows& mine = rows(lane);
+    for (int i = 0; i < mine.count; i++) {
+      const int r = lane / 4, c = lane % 4;
+      if (!mine.transposed) {
+        mine.d[i] = rows(8 * i + r).row[c];
+        continue;
+      }
+      const uint32_t low = rows(8 * i + 2 * c).row[r / 2], high = rows(8 * i + 2 * c + 1).row[r / 2];
+      mine.d[i] = (low >> (16 * (r % 2)) & 0xFFFF) | (high >> (16 * (r % 2)) & 0xFFFF) << 16;
     }
-    d[matrix] = transposed ? move_matrix(instruction, word) : word;
   }
+}
+
+void load_matrix(int instruction, int count, bool transposed, uint32_t* d, uint32_t address) {
+  MatrixRows rows = {};
+  rows.count = count;
+  rows.transposed = transposed;
+  if (machine.self().lane() < 8 * count) {
+    const Words<4> loaded = load_as<Words<4>>(generic(address));
+    std::memcpy(rows.row, loaded.w, sizeof(rows.row));
+  }
+  meet_warp(full_warp, instruction, perform_load_matrix, &rows);
+  std::memcpy(d, rows.d, sizeof(uint32_t) * size_t(count));
 }
 
 }  // namespace emulator

@@ -46,11 +46,17 @@ struct TraceRow {
 };
 static_assert(sizeof(TraceRow) == 56, "trace.py describes this layout");
 
-// A growing array of plain rows that Python copies out after the run.
+// A growing array of plain rows that Python copies out after the run. Beyond `limit` rows the last one is
+// overwritten and full() is true.
 template <class Row> class Rows {
  public:
+  static constexpr uint64_t limit = 20'000'000;
   ~Rows() { std::free(rows_); }
   Row* add() {
+    if (count_ == limit) {
+      full_ = true;
+      count_--;
+    }
     if (count_ == capacity_) {
       capacity_ = capacity_ ? 2 * capacity_ : 256;
       rows_ = (Row*)std::realloc((void*)rows_, capacity_ * sizeof(Row));
@@ -59,13 +65,18 @@ template <class Row> class Rows {
     std::memset((void*)&rows_[count_], 0, sizeof(Row));
     return &rows_[count_++];
   }
-  void clear() { count_ = 0; }
+  void clear() {
+    count_ = 0;
+    full_ = false;
+  }
   uint64_t size() const { return count_; }
+  bool full() const { return full_; }
   Row* data() { return rows_; }
 
  private:
   Row* rows_ = nullptr;
   uint64_t count_ = 0, capacity_ = 0;
+  bool full_ = false;
 };
 
 // One finding per kind, place and memory region, with a count of how often it happened.

@@ -21,6 +21,7 @@ struct Request {
   uint64_t finding_count;
   TraceRow* trace;
   uint64_t trace_count;
+  uint64_t trace_full;
 };
 
 extern "C" void emulator_kernel();
@@ -97,6 +98,7 @@ extern "C" __attribute__((visibility("default"))) int emulator_run(Request* requ
   request->finding_count = machine.findings.rows().size();
   request->trace = machine.trace.data();
   request->trace_count = machine.trace.size();
+  request->trace_full = machine.trace.full();
   return 0;
 }
 
