@@ -140,6 +140,7 @@ class Tab:
         self.page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
         light = str("Light" in name).lower()
         self.page.wait_for_function("(light) => document.body.dataset.jpThemeLight === light", arg=light)
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
     def picture(self, name: str, selector: str) -> bytes:
         """A screenshot of one element, kept when SUBBYTE_PICTURES names a folder."""

@@ -125,16 +125,21 @@ def attempt_one(
     workload: ConvWorkload, config: ConvConfig, arch: str, device: str, say: Callable[[str], None]
 ) -> Attempt:
     """Build ``config``, run it on random operands, compare every element; time it where there is a GPU."""
-    from subbyte.kernel import build
-    from subbyte.measure.case import Case
+    from subbyte.kernel.execute import EMULATOR, expected, random_operands, resolve_device
+    from subbyte.kernel.kernel import build
     from subbyte.measure.check import compare
 
-    say("building ...")
+    say("Building ...")
     kernel = build(workload, config, arch)
-    say("running ...")
-    case = Case(workload)
-    report = compare(kernel.run(case.x, case.w, case.requant, device=device), case.expected)
-    return Attempt(config, report.ok, str(report), where=device)
+    place = resolve_device(device, arch)
+    where = "CPU, through the emulator" if place == EMULATOR else place
+    say(f"Running on {where} ...")
+    x, w, requant = random_operands(kernel, seed=0)
+    report = compare(kernel.run(x, w, requant, device=place), expected(kernel, x, w, requant))
+    if place == EMULATOR or not report.ok:
+        return Attempt(config, report.ok, str(report), where)
+    say("Timing ...")
+    return Attempt(config, True, str(report), where, kernel.time(device=place).microseconds)
 
 
 def _dropdown(name: str, values: tuple[Any, ...], value: Any) -> ipywidgets.Dropdown:

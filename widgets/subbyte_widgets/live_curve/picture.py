@@ -51,9 +51,9 @@ def curve_svg(curve: Mapping[str, Sequence[Any]], total: int, title: str, status
     crosses = "".join(
         f"M{axes.x(i) - 3:.1f} {BOTTOM - 9:.1f}l6 6m0 -6l-6 6" for i, kind in enumerate(curve["failures"]) if kind
     )
-    parts.append(element("path", d=dots, class_="dots"))
-    parts.append(element("path", d=crosses, class_="failed"))
-    parts.append(element("path", d=best_path(axes, curve["best_microseconds"]), class_="best"))
+    parts.append(element("path", d=dots, class_="dots", data_of="study"))
+    parts.append(element("path", d=crosses, class_="failed", data_of="study"))
+    parts.append(element("path", d=best_path(axes, curve["best_microseconds"]), class_="best", data_of="study"))
     last = [(i, best) for i, best in enumerate(curve["best_microseconds"]) if best is not None][-1:]
     for i, best in last:
         parts.append(element("circle", cx=axes.x(i), cy=axes.y(best), r=5, class_="end"))

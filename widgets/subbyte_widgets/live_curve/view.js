@@ -67,8 +67,8 @@ function render({ model, el }) {
     const dots = curve.microseconds.map((t, i) => (t === null ? "" : `M${scale.x(i).toFixed(1)} ${scale.y(t).toFixed(1)}h0`));
     const crosses = curve.failures.map((kind, i) =>
       kind ? `M${(scale.x(i) - 3).toFixed(1)} ${(BOTTOM - 9).toFixed(1)}l6 6m0 -6l-6 6` : "");
-    svg.append(node("path", { d: dots.join(""), class: "dots" }), node("path", { d: crosses.join(""), class: "failed" }));
-    svg.append(node("path", { d: bestPath(scale, curve.best_microseconds), class: "best" }));
+    const paths = { dots: dots.join(""), failed: crosses.join(""), best: bestPath(scale, curve.best_microseconds) };
+    for (const [name, d] of Object.entries(paths)) svg.append(node("path", { d, class: name, "data-of": "study" }));
     const last = curve.best_microseconds.findLastIndex((time) => time !== null);
     if (last >= 0) {
       const [x, y, time] = [scale.x(last), scale.y(curve.best_microseconds[last]), curve.best_microseconds[last]];

@@ -1,0 +1,62 @@
+"""The live curve in JupyterLab: points arrive while the study runs, Stop stops it, the picture is the record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+START = """import re
+from subbyte.measure.fake import FakeRunner
+from subbyte.space import space
+from subbyte.tune.study import Study
+from subbyte_widgets import LiveCurve
+study = Study(space("n8h14w14c64k64r3s3p1", "sm_90a"), "random", seed=3)
+runner = FakeRunner(failures={"wrong": 0.1}, delay=0.01)"""
+SHORT = "curve = LiveCurve.start(study, runner, trials=%d, batch=4)\ncurve"
+WAIT = "record = curve.wait()\nprint(len(record.trials), 'static:', *re.findall('d=\"([^\"]*)\" class=\"\\\\w+\" data-of', curve.to_svg()))"
+DRAWN = "() => [...document.querySelectorAll('.sb-curve-svg [data-of]')].map((path) => path.getAttribute('d'))"
+DOTS = f"() => (({DRAWN})()[0] ?? '').split('M').length - 1"
+
+
+@pytest.fixture(scope="module")
+def tab(open_tab: Callable[..., Any]) -> Any:
+    """A tab of its own."""
+    return open_tab(width=900)
+
+
+def test_points_arrive_and_the_drawing_is_the_record(tab: Any, lab: Any) -> None:
+    tab.run_notebook(lab.write("curve.ipynb", START, SHORT % 60, WAIT))
+    printed = tab.page.get_by_text("60 static:").text_content()
+    tab.page.wait_for_function("document.querySelector('.sb-curve-svg').textContent.includes('60 of 60 trials')")
+    dots, crosses, best = drawn = tab.page.evaluate(DRAWN)
+    assert printed.split("static: ")[1].strip() == " ".join(drawn)
+    assert dots.count("M") + crosses.count("M") == 60
+    assert crosses
+    assert len(re.findall("[HV]", best)) > 60
+    assert not tab.page.locator(".sb-curve button").is_visible()
+    stage = tab.page.locator(".sb-curve .stage")
+    stage.focus()
+    for key in ("End", "ArrowLeft", "Home", "ArrowRight"):
+        tab.page.keyboard.press(key)
+    tab.page.locator(".sb-curve .say", has_text="Trial 1:").wait_for(timeout=5000)
+    tab.picture("curve", ".sb-curve")
+    tab.theme("JupyterLab Dark")
+    tab.picture("curve_dark", ".sb-curve")
+    tab.theme("JupyterLab Light")
+
+
+def test_stop_ends_a_running_study(tab: Any, lab: Any) -> None:
+    tab.run_notebook(lab.write("stop.ipynb", START.replace("delay=0.01", "delay=0.03"), SHORT % 500))
+    tab.page.wait_for_function(f"({DOTS})() > 3")
+    seen = [tab.page.evaluate(DOTS)]
+    for _ in range(3):
+        tab.page.wait_for_timeout(250)
+        seen.append(tab.page.evaluate(DOTS))
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 2, f"points do not arrive while the study runs: {seen}"
+    tab.page.locator(".sb-curve button").click()
+    tab.page.wait_for_function("document.querySelector('.sb-curve-svg').textContent.includes('(stopped)')")
+    assert tab.page.evaluate(DOTS) < 500
