@@ -61,7 +61,7 @@ test-notebooks: env ## execute every notebook
 
 test-browser: env ## JupyterLab in a real Chromium
 	@echo "== browser tests"
-	@$(PYTEST) -m browser
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -m browser
 
 test-gpu: env ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu

@@ -1,7 +1,8 @@
 """Say what this machine lacks, and the command that installs it.
 
-    python3 tools/check_machine.py lab     what `make lab` needs
-    python3 tools/check_machine.py test    what `make test` needs
+    python3 tools/check_machine.py lab      what `make lab` needs
+    python3 tools/check_machine.py test     what `make test` needs
+    python3 tools/check_machine.py browser  prints the path of the Chromium that the browser tests use
 
 Standard library only, and written so that an old Python can still run it and say that it is too old.
 Exit code 0: everything needed is here (a missing extra is only mentioned); 3: something needed is missing.
@@ -136,9 +137,12 @@ def problems(purpose, version=None, install=None):
 
 def main(arguments):
     """Print what is missing; see the module's first lines for the exit code."""
-    if len(arguments) != 1 or arguments[0] not in ("lab", "test"):
-        print("usage: check_machine.py lab|test", file=sys.stderr)
+    if len(arguments) != 1 or arguments[0] not in ("lab", "test", "browser"):
+        print("usage: check_machine.py lab|test|browser", file=sys.stderr)
         return 2
+    if arguments[0] == "browser":
+        print(find_browser() or "")
+        return 0 if find_browser() else 3
     missing, mentioned = problems(arguments[0])
     for sentence in missing:
         print("missing: " + sentence, file=sys.stderr)

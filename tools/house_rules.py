@@ -16,18 +16,19 @@ LAYERS = {
     "workload": {"errors"},
     "device": {"errors"},
     "data": {"errors", "workload"},
-    "space": {"errors", "workload", "device", "kernel"},
-    "kernel": {"errors", "workload", "device", "data", "space", "emulator", "measure"},
-    "emulator": {"errors", "kernel"},
-    "technique": {"errors", "workload", "device", "data", "space", "kernel"},
-    "measure": {"errors", "workload", "device", "data", "space", "kernel", "emulator"},
-    "tune": {"errors", "workload", "device", "space", "measure"},
+    "schedule": {"errors", "workload", "device"},
+    "space": {"errors", "workload", "device", "schedule"},
+    "emulator": {"errors", "schedule"},
+    "measure": {"errors", "workload", "device", "data", "schedule", "space", "emulator"},
+    "kernel": {"errors", "workload", "device", "data", "schedule", "space", "emulator", "measure"},
+    "technique": {"errors", "workload", "device", "data", "schedule", "space"},
+    "tune": {"errors", "workload", "device", "schedule", "space", "measure"},
 }
 """What each package of the library may import, itself and :mod:`subbyte` apart; ``cli`` may import all of them."""
 
-LATE = {"tune": {"kernel"}, "measure": {"tune"}}
-"""What it may import besides, but only inside a function: searching recorded results needs no compiler, and a runner
-that replays or writes records reads their format where it is defined."""
+LATE = {"tune": {"kernel"}, "measure": {"kernel", "tune"}, "kernel": {"tune"}}
+"""What it may import besides, but only inside a function: searching recorded results needs no compiler, a runner reads
+records where their format is defined, and a kernel asked for without a configuration takes the best recorded one."""
 
 LENGTHS = {"toolkit/**/*.py": 400, "widgets/**/*.py": 400, "widgets/**/view.py": 150, "widgets/**/view.js": 250}
 CELL_LINES = 15
