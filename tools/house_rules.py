@@ -19,16 +19,17 @@ LAYERS = {
     "schedule": {"errors", "workload", "device"},
     "space": {"errors", "workload", "device", "schedule"},
     "emulator": {"errors", "schedule"},
-    "measure": {"errors", "workload", "device", "data", "schedule", "space", "emulator"},
-    "kernel": {"errors", "workload", "device", "data", "schedule", "space", "emulator", "measure"},
+    "kernel": {"errors", "workload", "device", "data", "schedule", "space", "emulator"},
+    "measure": {"errors", "workload", "device", "data", "schedule", "space", "emulator", "kernel"},
     "technique": {"errors", "workload", "device", "data", "schedule", "space"},
     "tune": {"errors", "workload", "device", "schedule", "space", "measure"},
 }
 """What each package of the library may import, itself and :mod:`subbyte` apart; ``cli`` may import all of them."""
 
-LATE = {"tune": {"kernel"}, "measure": {"kernel", "tune"}, "kernel": {"tune"}}
+LATE = {"tune": {"kernel"}, "measure": {"tune"}, "kernel": {"measure", "tune"}}
 """What it may import besides, but only inside a function: searching recorded results needs no compiler, a runner reads
-records where their format is defined, and a kernel asked for without a configuration takes the best recorded one."""
+records where their format is defined, and a kernel is timed where it is asked to and takes the best recorded
+configuration when none is named."""
 
 LENGTHS = {"toolkit/**/*.py": 400, "widgets/**/*.py": 400, "widgets/**/view.py": 150, "widgets/**/view.js": 250}
 CELL_LINES = 15
