@@ -59,7 +59,7 @@ def entry(module: ModuleType, name: str, exported: bool) -> str:
 def constant(module: ModuleType, name: str, value: object) -> str:
     """Value of a constant where it is short, and the text that stands below its definition."""
     shown = repr(value)
-    parts = [f"`{shown}`" if len(shown) <= SHOWN and "0x" not in shown else f"A {type(value).__name__}."]
+    parts = [f"`{shown}`." if len(shown) <= SHOWN and "0x" not in shown else f"A {type(value).__name__}."]
     for path in sorted(Path(str(module.__file__)).parent.rglob("*.py")):
         body = ast.parse(path.read_text()).body
         for definition, after in pairwise(body):
