@@ -1,6 +1,7 @@
 """Views for notebooks: each draws a record of the toolkit and decides nothing itself."""
 
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
+from subbyte_widgets.kernel_lab import KernelLab
 from subbyte_widgets.live_curve import LiveCurve
 
-__all__ = ["DuplicateExplorer", "DuplicateMap", "LiveCurve"]
+__all__ = ["DuplicateExplorer", "DuplicateMap", "KernelLab", "LiveCurve"]

@@ -1,5 +1,6 @@
 """The kernel laboratory."""
 
-from subbyte_widgets.kernel_lab.view import Attempt, KernelLab
+from subbyte_widgets.kernel_lab.attempt import Attempt
+from subbyte_widgets.kernel_lab.view import KernelLab
 
 __all__ = ["Attempt", "KernelLab"]

@@ -25,7 +25,7 @@ class Axes:
 
     def x(self, place: int) -> float:
         """Horizontal position of the trial told at ``place`` (from 0)."""
-        return LEFT + (place + 1) / self.count * (RIGHT - LEFT)
+        return LEFT + place / (self.count - 1) * (RIGHT - LEFT)
 
     def y(self, microseconds: float) -> float:
         """Vertical position of a time."""
@@ -38,9 +38,9 @@ class Axes:
         return [m * 10.0**d for d in decades for m in steps if self.low <= log10(m * 10.0**d) <= self.high]
 
     def counts(self) -> list[int]:
-        """Round numbers of trials."""
+        """Round places of trials."""
         step = next(s for d in range(9) for s in (10**d, 2 * 10**d, 5 * 10**d) if self.count / s <= 8)
-        return list(range(0, self.count + 1, step))
+        return list(range(0, self.count, step))
 
 
 def curve_svg(curve: Mapping[str, Sequence[Any]], total: int, title: str, status: str) -> str:
@@ -80,9 +80,9 @@ def _grid(axes: Axes) -> list[str]:
         y = axes.y(time)
         parts.append(element("path", d=f"M{LEFT} {y:.1f}H{RIGHT}", class_="rule"))
         parts.append(text(LEFT - 8, y + 4, f"{time:g}", "s e"))
-    parts += [text(axes.x(count - 1), BOTTOM + 18, count, "s m") for count in axes.counts()]
+    parts += [text(axes.x(count), BOTTOM + 18, count, "s m") for count in axes.counts()]
     parts.append(element("path", d=f"M{LEFT} {BOTTOM}H{RIGHT}", class_="axis"))
-    parts.append(text((LEFT + RIGHT) / 2, BOTTOM + 38, "trials", "s m"))
+    parts.append(text((LEFT + RIGHT) / 2, BOTTOM + 38, "trial", "s m"))
     middle = (TOP + BOTTOM) / 2
     turn = f"rotate(-90 14 {middle:.0f})"
     parts.append(text(14, middle, "\u00b5s (log)", "s m", transform=turn))

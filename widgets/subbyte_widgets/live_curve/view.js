@@ -12,9 +12,9 @@ function axes(curve, total) {
   const [low, high] = [least - 0.2 * span, most + 0.06 * span];
   return {
     count,
-    x: (place) => LEFT + ((place + 1) / count) * (RIGHT - LEFT),
+    x: (place) => LEFT + (place / (count - 1)) * (RIGHT - LEFT),
     y: (time) => BOTTOM - ((Math.log10(time) - low) / (high - low)) * (BOTTOM - TOP),
-    place: (x) => Math.round(((x - LEFT) / (RIGHT - LEFT)) * count) - 1,
+    place: (x) => Math.round(((x - LEFT) / (RIGHT - LEFT)) * (count - 1)),
     times() {
       const steps = high - low > 0.5 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9];
       const found = [];
@@ -26,7 +26,7 @@ function axes(curve, total) {
     counts() {
       const sizes = [...Array(9).keys()].flatMap((d) => [10 ** d, 2 * 10 ** d, 5 * 10 ** d]);
       const step = sizes.find((size) => count / size <= 8);
-      return [...Array(Math.floor(count / step) + 1).keys()].map((i) => i * step);
+      return [...Array(Math.ceil(count / step)).keys()].map((i) => i * step);
     },
   };
 }
@@ -90,9 +90,9 @@ function render({ model, el }) {
       svg.append(node("path", { d: `M${LEFT} ${y.toFixed(1)}H${RIGHT}`, class: "rule" }));
       svg.append(label(LEFT - 8, y + 4, String(Number(time.toPrecision(6))), "s e"));
     }
-    for (const count of scale.counts()) svg.append(label(scale.x(count - 1), BOTTOM + 18, count, "s m"));
+    for (const count of scale.counts()) svg.append(label(scale.x(count), BOTTOM + 18, count, "s m"));
     svg.append(node("path", { d: `M${LEFT} ${BOTTOM}H${RIGHT}`, class: "axis" }));
-    svg.append(label((LEFT + RIGHT) / 2, BOTTOM + 38, "trials", "s m"));
+    svg.append(label((LEFT + RIGHT) / 2, BOTTOM + 38, "trial", "s m"));
     const middle = (TOP + BOTTOM) / 2;
     const side = label(14, middle, "\u00b5s (log)", "s m");
     side.setAttribute("transform", `rotate(-90 14 ${middle})`);

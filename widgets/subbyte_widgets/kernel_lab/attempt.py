@@ -1,0 +1,74 @@
+"""One attempt of the laboratory: the toolkit builds, runs, checks and times; this file only strings it together."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from subbyte.measure.result import Measured
+from subbyte.schedule import ConvConfig
+from subbyte.tune.landscape import Landscape
+from subbyte.workload import ConvWorkload
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of one configuration: what the check said, where it ran, what it needs, microseconds on that GPU."""
+
+    config: ConvConfig
+    ok: bool
+    outcome: str
+    where: str = ""
+    needs: str = ""
+    microseconds: float | None = None
+
+
+def attempt_one(
+    workload: ConvWorkload, config: ConvConfig, arch: str, device: str, say: Callable[[str], None]
+) -> Attempt:
+    """Build ``config``, run it on random operands, compare every element; time it where there is a GPU."""
+    from subbyte.kernel.execute import EMULATOR, expected, random_operands, resolve_device
+    from subbyte.kernel.kernel import build
+    from subbyte.measure.check import compare
+
+    say("Building ...")
+    kernel = build(workload, config, arch)
+    place = resolve_device(device, arch)
+    where = "CPU (emulator)" if place == EMULATOR else place
+    r = kernel.resources
+    needs = f"{r.registers} registers, {r.shared_bytes:,} shared bytes, {r.blocks_per_sm} blocks per multiprocessor"
+    say(f"Running on {where} ...")
+    x, w, requant = random_operands(kernel, seed=0)
+    report = compare(kernel.run(x, w, requant, device=place), expected(kernel, x, w, requant))
+    if place == EMULATOR or not report.ok:
+        return Attempt(config, report.ok, str(report), where, needs)
+    say("Timing ...")
+    return Attempt(config, True, str(report), where, needs, kernel.time(device=place).microseconds)
+
+
+def table(attempts: Iterable[Attempt], landscape: Landscape | None) -> str:
+    """Attempts as an HTML table, the latest one first, with the time ``landscape`` recorded for each."""
+    heads = ["configuration", "check", "ran on", "needs", "measured"] + ["recorded"] * (landscape is not None)
+    rows = []
+    for attempt in attempts:
+        mark = "&#10003;" if attempt.ok else "&#10007;"
+        cells = [f"<code>{attempt.config.key}</code>", f"{mark} {html.escape(attempt.outcome)}", attempt.where,
+                 attempt.needs, _time(attempt.microseconds)]  # fmt: skip
+        if landscape is not None:
+            cells.append(_recorded(landscape, attempt.config))
+        rows.append("<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>")
+    if not rows:
+        return "<p>Nothing built yet.</p>"
+    return f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>{''.join(reversed(rows))}</table>"
+
+
+def _time(microseconds: float | None) -> str:
+    return "" if microseconds is None else f"{microseconds:.2f} µs"
+
+
+def _recorded(landscape: Landscape, config: ConvConfig) -> str:
+    result = landscape.results.get(landscape.by_config.get(config, -1))
+    if isinstance(result, Measured):
+        return _time(result.microseconds)
+    return "not recorded" if result is None else f"failed: {result.kind}"
