@@ -9,6 +9,7 @@ LAB_ARGS ?=
 NOTEBOOK ?=
 PYTEST_ARGS ?=
 JOBS ?= 2
+CHECKS := lint types test-unit test-notebooks test-browser
 
 RUN := $(VENV)/bin/python
 PYTEST := $(RUN) -m pytest $(PYTEST_ARGS)
@@ -22,6 +23,7 @@ NEED_PYTHON = command -v $(PYTHON) >/dev/null || { \
 	echo "missing: $(PYTHON) is not on PATH. Install Python 3.11 to 3.13:" >&2; \
 	echo "    sudo apt-get install python3 python3-venv" >&2; exit 3; }
 
+.NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help env lab test lint types test-unit test-notebooks test-browser test-gpu format constraints wheel docs pictures clean machine
 
@@ -39,7 +41,8 @@ machine:
 	@$(NEED_PYTHON)
 	@$(PYTHON) tools/check_machine.py test
 
-test: machine env lint types test-unit test-notebooks test-browser ## run every check
+test: machine env ## run every check; one that fails does not keep the others from running
+	@$(MAKE) --keep-going --no-print-directory $(CHECKS)
 	@echo "all checks passed"
 
 lint: env ## style and format
