@@ -15,19 +15,12 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
+from subbyte.cache import cache_folder
 from subbyte.emulator.translate import Translation
 from subbyte.errors import BuildFailed, MissingDependency, Unsupported
 
 _SOURCES = Path(__file__).parent / "cpp"
 _FLAGS = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-w", "-fno-strict-aliasing", "-fwrapv")
-
-
-def cache_folder() -> Path:
-    """``$SUBBYTE_CACHE/emulator``, or ``~/.cache/subbyte/emulator``; created when missing."""
-    root = os.environ.get("SUBBYTE_CACHE")
-    folder = (Path(root) if root else Path.home() / ".cache" / "subbyte") / "emulator"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @lru_cache(maxsize=8)
@@ -112,7 +105,7 @@ def _refuse(errors: str) -> None:
 def _runtime_object(compiler: str, checked: bool, extra: tuple[str, ...]) -> Path:
     """The runtime, compiled once per compiler and mode."""
     key = _key(_compiler_version(compiler), _runtime_hash(), str(checked), *extra)
-    target = cache_folder() / f"runtime_{key}.o"
+    target = cache_folder("emulator") / f"runtime_{key}.o"
     if not target.exists():
         with _locked(target):
             if not target.exists():
@@ -131,7 +124,7 @@ def build_library(translation: Translation, checked: bool, extra_flags: tuple[st
     """
     compiler = find_compiler()
     key = _key(_compiler_version(compiler), _runtime_hash(), str(checked), translation.cpp, *extra_flags)
-    target = cache_folder() / f"kernel_{key}.so"
+    target = cache_folder("emulator") / f"kernel_{key}.so"
     if target.exists():
         return target
     runtime = _runtime_object(compiler, checked, extra_flags)

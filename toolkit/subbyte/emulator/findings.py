@@ -64,20 +64,20 @@ def describe(row: np.void, region_name: str, lines: list[str]) -> Finding:
     where = f"thread {thread} of block {int(row['block'])}"
     elsewhere = f"line {other_line}" if other_line else "elsewhere"
     partner = f"thread {other}" if other >= 0 else "several threads"
+    missing = f"; thread {other} is not coming ({elsewhere})" if other >= 0 else ""
+    meanwhile = f"{partner} waits at {elsewhere}" if other >= 0 else "other threads have returned"
+    access = f"{where} accesses {size} bytes at byte {offset} of {region_name}"
     message = {
-        "race": f"{where} touches byte {offset} of shared memory that {partner} touched in {elsewhere}, with no barrier "
-        "between (one of the two writes)",
-        "pending_copy": f"{where} touches byte {offset} of shared memory while the asynchronous copy of {elsewhere} into "
-        "it is not waited for",
+        "race": f"{where} touches byte {offset} of shared memory that {partner} touched in {elsewhere}, at least "
+        "one of them writes, and no barrier lies between",
+        "pending_copy": f"{where} touches byte {offset} of shared memory before the asynchronous copy of {elsewhere} "
+        "into it was waited for",
         "uninitialised_shared": f"{where} reads {size} bytes at byte {offset} of shared memory that nobody wrote",
-        "out_of_bounds": f"{where} accesses {size} bytes at byte {offset} of {region_name}"
-        if int(row["region"])
-        else f"{where} uses element {offset} of a private array of {size}",
-        "misaligned": f"{where} accesses {size} bytes at byte {offset} of {region_name}, which is not aligned",
-        "divergent_barrier": f"{where} waits here for the block while "
-        + (f"{partner} waits at {elsewhere}" if other >= 0 else "other threads have returned"),
+        "out_of_bounds": access if row["region"] else f"{where} uses element {offset} of a private array of {size}",
+        "misaligned": f"{access}, which is not aligned",
+        "divergent_barrier": f"{where} waits here for the block while {meanwhile}",
         "divergent_warp": f"{where} is at this warp instruction while {partner} is at {elsewhere} or not in its mask",
-        "deadlock": f"{where} waits here for ever" + (f"; thread {other} is not coming ({elsewhere})" if other >= 0 else ""),
+        "deadlock": f"{where} waits here for ever{missing}",
         "step_limit": f"{where} made more steps than max_steps allows; the loop may never end",
         "store_to_input": f"{where} stores {size} bytes at byte {offset} of the input {region_name}",
         "load_of_unwritten_output": f"{where} reads byte {offset} of the output {region_name} before anybody wrote it",

@@ -1,4 +1,4 @@
-"""Inline assembly of the CUDA text: finds each ``asm`` statement and hands its PTX to the translator of instructions."""
+"""Inline assembly of the CUDA text: finds each ``asm`` statement and hands its PTX to a translator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from subbyte.errors import Unsupported
 
 _ASM = re.compile(r"\b(?:asm|__asm__)\b(?:\s*(?:volatile|__volatile__)\b)?\s*\(")
-_OPERAND = re.compile(r'\s*"([=+]?)(?:&?)([a-z])"\s*\((.*)\)\s*$', re.S)
+_OPERAND = re.compile(r'\s*"([=+]?)(?:&?)([a-z])"\s*\((.*)\)\s*$', re.DOTALL)
 
 
 @dataclass(frozen=True)

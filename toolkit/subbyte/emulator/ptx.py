@@ -79,7 +79,7 @@ class PtxTranslator:
 
 def _instructions(ptx: str) -> list[str]:
     """The instructions of a PTX text, without comments and scoping braces."""
-    ptx = re.sub(r"//[^\n]*|/\*.*?\*/", " ", ptx, flags=re.S)
+    ptx = re.sub(r"//[^\n]*|/\*.*?\*/", " ", ptx, flags=re.DOTALL)
     ptx = re.sub(r"\s+", " ", ptx).strip()
     found = []
     for text in ptx.split(";"):
@@ -167,10 +167,8 @@ def _copy_async(opcode: str, operands: list[str], number: Callable[[str], int]) 
     if bytes_ not in ("4", "8", "16") or (words[2] == "cg" and bytes_ != "16"):
         raise Unsupported(f"{opcode} copies 4, 8 or 16 bytes (cg only 16), not {operands[2]}")
     valid = _value(operands[3]) if len(operands) == 4 else bytes_
-    pointer = operands[1].strip("[] ")
-    return (
-        f"emulator::copy_async({number(opcode)}, {_shared_address(operands[0])}, {_address(pointer)}, {bytes_}, {valid});"
-    )
+    target, source = _shared_address(operands[0]), _address(operands[1])
+    return f"emulator::copy_async({number(opcode)}, {target}, {source}, {bytes_}, {valid});"
 
 
 def _pack(opcode: str, operands: list[str], number: Callable[[str], int]) -> str:

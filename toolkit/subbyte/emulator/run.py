@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import html
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -78,10 +79,16 @@ class EmulatorRun:
     def problems(self) -> tuple[str, ...]:
         """Findings and wrongly covered outputs as text; empty when the run is clean."""
         texts = [str(finding) for finding in self.findings]
-        if self.all_blocks:
-            texts += [f"output {name}: {count} elements never written" for name, count in self.unwritten.items() if count]
-        texts += [f"output {name}: {n} elements written by more than one thread" for name, n in self.rewritten.items() if n]
+        missing = self.unwritten if self.all_blocks else {}
+        texts += [f"output {name}: {number} elements never written" for name, number in missing.items() if number]
+        for name, number in self.rewritten.items():
+            if number:
+                texts.append(f"output {name}: {number} elements written by more than one thread")
         return tuple(texts)
+
+    def _repr_html_(self) -> str:
+        """The report for a notebook."""
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         """A short report."""
@@ -152,9 +159,8 @@ def run_cuda(
     request = _request(launch, regions, chosen, seed, check, trace, max_steps)
     with _LOCK:
         if library.emulator_run(ctypes.byref(request)):
-            raise InvalidInput(
-                f"the emulator cannot run blocks of {prod(launch.block)} threads with {launch.shared_bytes} shared bytes"
-            )
+            size = f"{prod(launch.block)} threads and {launch.shared_bytes} shared bytes"
+            raise InvalidInput(f"the emulator cannot run {launch.entry} with blocks of {size}")
         if request.trace_full:
             raise InvalidInput(
                 f"the trace of {launch.entry} exceeds 20 million rows; trace some blocks only, for example blocks=[0]"
@@ -192,8 +198,9 @@ def _argument_names(translation: Translation, launch: Launch) -> list[str]:
     for parameter in translation.arguments:
         name = parameter if parameter in known else parameter.removesuffix("_ptr")
         if name not in known:
+            closest = did_you_mean(name, known)
             raise InvalidInput(
-                f"kernel {launch.entry}: parameter {parameter!r} has no argument in the launch; {did_you_mean(name, known)}"
+                f"kernel {launch.entry}: parameter {parameter!r} is no argument of the launch; {closest}"
             )
         names.append(name)
     return names
@@ -203,8 +210,8 @@ def _array(launch: Launch, buffers: Mapping[str, NDArray[np.generic]], name: str
     argument = next(argument for argument in launch.arguments if argument.name == name)
     if name not in buffers:
         raise InvalidInput(f"no buffer for argument {name!r} of {launch.entry}; given: {', '.join(buffers) or 'none'}")
-    array = buffers[name]
-    if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
+    array = np.asarray(buffers[name])
+    if not array.flags.c_contiguous:
         raise InvalidInput(f"buffer {name!r} must be a C-contiguous numpy array; use numpy.ascontiguousarray")
     expected = np.dtype(argument.dtype).itemsize * prod(argument.shape)
     if array.nbytes != expected:
@@ -255,7 +262,8 @@ def _regions(
             writer = writers[name].ctypes.data
         regions.append(_Region(array.ctypes.data, array.nbytes, order.index(name), roles[name] == "out", writer))
     for shared in translation.shared:
-        regions.append(_Region(shared.offset, launch.shared_bytes if shared.dynamic else shared.size, -1, 0, 0))
+        size = launch.shared_bytes if shared.dynamic else shared.size
+        regions.append(_Region(shared.offset, size, -1, 0, 0))
     return regions, writers
 
 
@@ -277,10 +285,11 @@ def _request(
 
 
 def _rows(address: int | None, count: int, dtype: np.dtype[np.void]) -> NDArray[np.void]:
-    if not address or not count:
-        return np.empty(0, dtype)
-    raw = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
-    return np.frombuffer(raw, dtype).copy()
+    """A copy of ``count`` rows that the library keeps at ``address``."""
+    rows = np.empty(count, dtype)
+    if address and count:
+        ctypes.memmove(rows.ctypes.data, address, rows.nbytes)
+    return rows
 
 
 def _coverage(launch: Launch, writers: dict[str, NDArray[np.uint32]]) -> tuple[dict[str, int], dict[str, int]]:

@@ -30,7 +30,7 @@ TRACE_DTYPE = np.dtype(
         ("kind", "u1"),
         ("mode", "u1"),
         ("source_lane", "i1"),
-        ("padding", "V2"),
+        ("padding", "V6"),
     ]
 )
 KINDS = ("global_load", "global_store", "shared_load", "shared_store", "copy", "shuffle", "mma", "barrier")
@@ -64,10 +64,10 @@ def unique_global_bytes(trace: Rows, buffer: int | None = None) -> dict[int, int
     rows = _global_reads(trace, buffer)
     result = {}
     for block in np.unique(trace["block"]):
-        mine = np.unique(rows[rows["block"] == block][["buffer", "offset", "valid"]])
-        start = np.repeat(mine["offset"], mine["valid"])
-        within = np.arange(len(start)) - np.repeat(np.cumsum(mine["valid"]) - mine["valid"], mine["valid"])
-        array = np.repeat(mine["buffer"].astype(np.int64), mine["valid"])
+        mine = rows[rows["block"] == block]
+        spans = np.unique(np.stack([mine[name].astype(np.int64) for name in ("buffer", "offset", "valid")]), axis=1)
+        array, start, size = (np.repeat(row, spans[2]) for row in spans)
+        within = np.arange(len(size)) - np.repeat(np.cumsum(spans[2]) - spans[2], spans[2])
         result[int(block)] = len(np.unique(array << 48 | (start + within)))
     return result
 

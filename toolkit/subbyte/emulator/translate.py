@@ -23,7 +23,7 @@ _KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\(
 _DYNAMIC = re.compile(rf"extern\s+__shared__\s+(?:(?:__align__|alignas)\(\d+\)\s*)?({_TYPES})\s+(\w+)\s*\[\s*\]\s*;")
 _STATIC = re.compile(rf"__shared__\s+(?:(?:__align__|alignas)\(\d+\)\s*)?({_TYPES})\s+(\w+)\s*\[\s*(\d+)\s*\]\s*;")
 _LOCAL = re.compile(rf"((?:alignas|__align__)\(\d+\)\s*)?\b({_TYPES})\s+(\w+)\s*\[\s*(\d+)\s*\]\s*;")
-_LOOP = re.compile(r"^(\s*(?:for|while)\s*\(.*\)\s*\{)\s*$", re.M)
+_LOOP = re.compile(r"^(\s*(?:for|while)\s*\(.*\)\s*\{)\s*$", re.MULTILINE)
 _NO_STATEMENT = re.compile(r"^\s*(?:else\b|case\b|default\b|[#}{])")
 _BYTES = {"char": 1, "bool": 1, "8": 1, "short": 2, "16": 2, "int": 4, "32": 4, "float": 4, "signed": 4, "unsigned": 4}
 _SHARED_ALIGNMENT = 128
@@ -179,7 +179,7 @@ def _with_lines(body: str, first_line: int, names: set[str]) -> str:
 
 
 def _thread_indices(code: str) -> str:
-    """Give each function that names threadIdx and its like a constant copy, which the compiler can keep in registers."""
+    """Give each function that names threadIdx and its like a constant copy, which can live in registers."""
     values = {
         "threadIdx": "current->thread_index",
         "blockIdx": "block_index",
@@ -189,7 +189,7 @@ def _thread_indices(code: str) -> str:
     pieces, position = [], 0
     for match in re.finditer(r"\)\s*\{", code):
         brace = match.end() - 1
-        if match.start() < position or "__device__" not in code[:brace] and "__global__" not in code[:brace]:
+        if match.start() < position or not re.search("__(device|global)__", code[:brace]):
             continue
         end = closing(code, brace)
         used = [name for name in values if re.search(rf"\b{name}\b", code[brace:end])]

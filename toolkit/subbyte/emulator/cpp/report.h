@@ -42,7 +42,7 @@ struct TraceRow {
   uint16_t warp, size, valid, instruction;
   uint8_t lane, kind, mode;
   int8_t source_lane;
-  uint8_t padding[2];
+  uint8_t padding[6];
 };
 static_assert(sizeof(TraceRow) == 56, "trace.py describes this layout");
 
