@@ -1,0 +1,168 @@
+"""``subbyte landscape``: list, info, export, and recording in its three steps."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+import subbyte
+from subbyte.cli.main import main
+from subbyte.measure.fake import FakeRunner
+from subbyte.measure.result import Failed
+from subbyte.schedule.launch import Launch
+from subbyte.tune import Landscape, build_bundle
+from subbyte.tune import bundle as bundle_module
+from subbyte.tune.describe import to_line
+from subbyte.tune.landscape import make_header
+
+WORKLOAD = "n8h7w7c64k64r3s3p1"
+
+
+@pytest.fixture
+def space():
+    return subbyte.space(WORKLOAD)
+
+
+@pytest.fixture
+def shipped(space, tmp_path, monkeypatch):
+    """The package comes with one landscape."""
+    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", tmp_path)
+    results = FakeRunner(failures={"timeout": 0.2}).run(space.workload, [space.config(index) for index in space.valid])
+    recorded = Landscape.from_results(space, dict(zip(space.valid, results, strict=True)), {"name": "some GPU"})
+    recorded.save(tmp_path / f"{recorded.name}.json.gz")
+    return recorded
+
+
+@pytest.fixture
+def bundle(space, tmp_path, monkeypatch):
+    """A bundle of eight configurations and what measuring it wrote."""
+
+    class Kernel:
+        cubin, launch, resources = b"cubin", Launch("conv", (1, 1, 1), (32, 1, 1), 0, ()), {"registers": 32}
+
+    class SameProcess:
+        def __init__(self, *_):
+            pass
+
+        def submit(self, function, *arguments):
+            from concurrent.futures import Future
+
+            future = Future()
+            future.set_result(function(*arguments))
+            return future
+
+        def shutdown(self, **_):
+            pass
+
+    monkeypatch.setattr(bundle_module, "_pool", SameProcess)
+    indices = space.valid[:8]
+    folder = tmp_path / "bundle"
+    build_bundle(space, folder, indices=indices, build=lambda *_: Kernel())
+    manifest = json.loads((folder / "manifest.jsonl").read_text().splitlines()[0])
+    header = make_header(manifest["workload"], manifest["space"], {"name": "some GPU"}, {"repeats": 5}, "measure")
+    results = FakeRunner().run(space.workload, [space.config(index) for index in indices])
+    lines = [to_line({**header, "format": "subbyte-measurements", "schema": 1})]
+    lines += [to_line({"index": i, **result.to_dict()}) for i, result in zip(indices, results, strict=True)]
+    (folder / "results.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_list_and_info(shipped, capsys):
+    assert main(["landscape", "list"]) == 0
+    assert capsys.readouterr().out.startswith(f"{shipped.name}  {shipped.info().measured} measured")
+    assert main(["landscape", "info", WORKLOAD, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["command"], data["part"], data["name"]) == ("landscape", "info", shipped.name)
+    assert data["failed"] == shipped.info().failed
+    assert main(["landscape", "info", WORKLOAD]) == 0
+    assert "some GPU" in capsys.readouterr().out
+
+
+def test_no_landscape_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", tmp_path)
+    assert main(["landscape", "list"]) == 0
+    assert "no landscape" in capsys.readouterr().out
+    assert main(["landscape", "info", "none"]) == 2
+
+
+def test_export(shipped, tmp_path, capsys):
+    file = tmp_path / "a.csv"
+    assert main(["landscape", "export", shipped.name, "-o", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == len(shipped)
+    with open(file, newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [int(row["index"]) for row in rows] == list(shipped.results)
+    times = {int(row["index"]): float(row["microseconds"]) for row in rows if row["microseconds"]}
+    assert times == {index: result.microseconds for index, result in shipped.results.items() if result.ok}
+    assert {row["failure"] for row in rows} == {"", "timeout"}
+    assert main(["landscape", "export", shipped.name]) == 0
+    assert capsys.readouterr().out == file.read_text()
+
+
+def test_assemble_writes_a_landscape_with_the_provenance(bundle, space, tmp_path, capsys):
+    out = tmp_path / "made.json.gz"
+    assert main(["landscape", "assemble", str(bundle), "-o", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["measured"] == 8
+    made = Landscape.load(out)
+    assert sorted(made.results) == list(space.valid[:8])
+    assert made.device == {"name": "some GPU"}
+    assert made.header["protocol"] == {"repeats": 5}
+    assert made.space_hash == space.hash
+
+
+def test_an_incomplete_measurement_is_refused(bundle, tmp_path, capsys):
+    results = bundle / "results.jsonl"
+    lines = results.read_text().splitlines(keepends=True)
+    results.write_text("".join(lines[:-2]))
+    assert main(["landscape", "assemble", str(bundle), "-o", str(tmp_path / "made.json.gz")]) == 2
+    assert "2 of 8 configurations have no result" in capsys.readouterr().err
+    assert not (tmp_path / "made.json.gz").exists()
+
+
+def test_a_measurement_of_another_bundle_is_refused(bundle, tmp_path, capsys):
+    results = bundle / "results.jsonl"
+    header, *lines = results.read_text().splitlines(keepends=True)
+    results.write_text("".join([header.replace('"hash":"', '"hash":"0'), *lines]))
+    assert main(["landscape", "assemble", str(bundle)]) == 2
+    assert "another space" in capsys.readouterr().err
+
+
+def test_a_landscape_of_failures_alone_is_not_written(bundle, space, tmp_path, capsys):
+    results = bundle / "results.jsonl"
+    header = results.read_text().splitlines(keepends=True)[0]
+    failed = Failed("launch", "no room").to_dict()
+    lines = [to_line({"index": index, **failed}) + "\n" for index in space.valid[:8]]
+    results.write_text("".join([header, *lines]))
+    out = tmp_path / "made.json.gz"
+    assert main(["landscape", "assemble", str(bundle), "-o", str(out)]) == 1
+    assert "launch=8" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_recording_needs_a_place(capsys):
+    assert main(["landscape", "record", WORKLOAD]) == 2
+    assert "--build-only" in capsys.readouterr().err
+
+
+def test_record_builds_into_the_folder(tmp_path, monkeypatch, capsys):
+    seen = {}
+
+    def build(space, folder, workers, progress):
+        seen.update(space=space, folder=folder, workers=workers)
+        progress(1, 1)
+        return bundle_module.BundleReport(folder, 1, 0, 0, 0.1)
+
+    monkeypatch.setattr(bundle_module, "build_bundle", build)
+    arguments = ["landscape", "record", WORKLOAD, "--build-only", str(tmp_path), "--arch", "sm_80", "--workers", "3"]
+    assert main([*arguments, "--set", "layout=nhwc", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["built"] == 1
+    assert "built 1/1" in err
+    assert (seen["space"].arch.name, seen["space"].fixed["layout"], seen["workers"]) == ("sm_80", "nhwc", 3)
+
+
+def test_measuring_without_a_gpu_exits_3(bundle, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert main(["landscape", "measure", str(bundle)]) == 3

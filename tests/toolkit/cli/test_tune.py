@@ -1,0 +1,129 @@
+"""``subbyte tune``: output on stdout, all else on stderr, exit codes, logs that are resumed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import subbyte
+from subbyte.cli import tune as command
+from subbyte.cli.main import main
+from subbyte.measure.fake import FakeRunner
+from subbyte.tune import Landscape, read_log
+
+WORKLOAD = "n8h7w7c64k64r3s3p1"
+FAKE = ["tune", WORKLOAD, "--runner", "fake", "--trials", "12"]
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch, tmp_path):
+    monkeypatch.setattr("subbyte.tune.tuning.has_gpu", lambda: False)
+    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", tmp_path)
+
+
+def test_summary_and_json(capsys):
+    assert main(FAKE) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(f"{WORKLOAD}  12 trials on fake\n  best    ")
+    assert "config  blk_row_warps=" in out
+    assert err == ""
+    assert main([*FAKE, "--json", "--seed", "3", "--strategy", "exhaustive:order=descending"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["schema"], data["command"], data["interrupted"]) == (1, "tune", False)
+    (row,) = data["workloads"]
+    assert (row["trials"], row["seed"], row["strategy"]) == (12, 3, "exhaustive")
+    assert row["options"] == {"order": "descending"}
+    assert row["best_config"]["layout"] == "nhwcnc"
+
+
+def test_a_log_is_resumed_and_not_overwritten(tmp_path, capsys):
+    log = tmp_path / "a.jsonl"
+    assert main([*FAKE, "--log", str(log)]) == 0
+    first = read_log(log).trials
+    assert main([*FAKE, "--log", str(log)]) == 2
+    assert "--resume" in capsys.readouterr().err
+    assert main(["tune", WORKLOAD, "--runner", "fake", "--trials", "20", "--log", str(log), "--resume"]) == 0
+    assert read_log(log).trials[:12] == first
+    assert len(read_log(log).trials) == 20
+
+
+def test_a_damaged_log_exits_2_naming_the_line(tmp_path, capsys):
+    log = tmp_path / "a.jsonl"
+    main([*FAKE, "--log", str(log)])
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join([*lines[:3], "damage\n", *lines[4:]]))
+    assert main([*FAKE, "--log", str(log), "--resume"]) == 2
+    assert "line 4" in capsys.readouterr().err
+
+
+def test_switches_are_set_and_knobs_are_not(capsys):
+    assert main([*FAKE, "--json", "--set", "layout=NHWC", "register-packing=off"]) == 0
+    config = json.loads(capsys.readouterr().out)["workloads"][0]["best_config"]
+    assert (config["layout"], config["register_packing"]) == ("nhwc", False)
+    assert main([*FAKE, "--set", "chunk=2"]) == 2
+    assert "'chunk' cannot be fixed" in capsys.readouterr().err
+
+
+def test_replay_of_a_landscape_file(tmp_path, capsys):
+    space = subbyte.space(WORKLOAD)
+    results = FakeRunner(failures={"timeout": 0.2}).run(space.workload, [space.config(index) for index in space.valid])
+    recorded = Landscape.from_results(space, dict(zip(space.valid, results, strict=True)), {"name": "some GPU"})
+    file = str(recorded.save(tmp_path / "toy.json.gz"))
+    arguments = ["tune", WORKLOAD, "--runner", "replay", "--landscape", file, "--trials", "all"]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "on some GPU, the whole space" in out
+    assert "100.0% of the optimum" in out
+    assert "timeout failed)" in out
+
+
+def test_nothing_that_can_measure_exits_3(capsys):
+    (empty := capsys).readouterr()
+    assert main(["tune", "n8h9w9c64k64r3s3p1"]) == 3
+    assert "no GPU and no landscape" in empty.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--trials", "0"], "positive integer"),
+        (["--trials", "many"], "positive integer"),
+        (["--strategy", "anneal"], "unknown strategy"),
+        (["--runner", "gpu"], "unknown runner"),
+        (["--resume"], "log=FILE"),
+        (["--space", "papr"], "did you mean paper"),
+    ],
+)
+def test_odd_arguments_exit_2(arguments, says, capsys):
+    assert main([*FAKE, *arguments]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_without_a_working_configuration_it_falls_short(monkeypatch, capsys):
+    monkeypatch.setattr("subbyte.tune.tuning._open", lambda name: FakeRunner(failures={"launch": 1.0}))
+    assert main(FAKE) == 1
+    assert "(12 launch failed)" in capsys.readouterr().out
+
+
+def test_ctrl_c_prints_the_best_so_far(monkeypatch, capsys):
+    class Interrupted(FakeRunner):
+        def run(self, workload, configs):
+            if self.device.get("used"):
+                raise KeyboardInterrupt
+            self.device = {**self.device, "used": True}
+            return super().run(workload, configs)
+
+    monkeypatch.setattr("subbyte.tune.tuning._open", lambda name: Interrupted())
+    assert main(FAKE) == 130
+    out = capsys.readouterr().out
+    assert "8 trials on fake, interrupted" in out
+    assert "best" in out
+
+
+def test_the_bar_is_drawn_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(command.sys.stderr, "isatty", lambda: True, raising=False)
+    assert main([*FAKE, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["workloads"][0]["trials"] == 12
+    assert WORKLOAD in err

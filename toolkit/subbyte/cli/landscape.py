@@ -1,0 +1,216 @@
+"""``subbyte landscape``: every configuration of a space measured once; list, read and record such files."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subbyte.cli.arguments import (
+    add_arch_argument,
+    add_config_arguments,
+    add_workload_argument,
+    command_parser,
+    configuration,
+    emit,
+)
+from subbyte.errors import InvalidInput, WrongResult
+
+if TYPE_CHECKING:
+    from subbyte.tune.landscape import Landscape
+
+RESULTS = "results.jsonl"
+"""Where ``measure`` writes inside the bundle's folder when no other file is named."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the arguments of ``subbyte landscape`` and of its parts."""
+    parser = subparsers.add_parser(
+        "landscape",
+        help="measure every configuration of a space once, read and exchange such files",
+        description="Landscapes: every configuration of a space, measured once. They let searches run without a GPU.",
+        epilog="example:\n  subbyte landscape record resnet50.stage2@8 -o stage2.json.gz",
+    )
+    parts = parser.add_subparsers(dest="part", metavar="PART", title="parts", required=True)
+    command_parser(parts, "list", "The landscapes that come with the package.", "subbyte landscape list")
+    info = command_parser(
+        parts, "info", "Counts, best configuration and provenance of a landscape.",
+        "subbyte landscape info resnet50.stage2@8",
+    )  # fmt: skip
+    info.add_argument("landscape", metavar="LANDSCAPE", help="a file, a shipped name or its workload")
+    _add_export(parts)
+    _add_record(parts)
+    _add_measure(parts)
+    _add_assemble(parts)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run one part and return its exit code."""
+    return {
+        "list": _list, "info": _info, "export": _export, "record": _record, "measure": _measure, "assemble": _assemble,
+    }[args.part](args)  # fmt: skip
+
+
+def _add_export(parts: Any) -> None:
+    parser = command_parser(
+        parts, "export", "A landscape as a CSV table, one line per configuration.",
+        "subbyte landscape export resnet50.stage2@8 -o stage2.csv",
+    )  # fmt: skip
+    parser.add_argument("landscape", metavar="LANDSCAPE", help="a file, a shipped name or its workload")
+    parser.add_argument("-o", "--output", metavar="FILE", help="CSV file (default: stdout)")
+
+
+def _add_record(parts: Any) -> None:
+    parser = command_parser(
+        parts, "record",
+        "Build every valid configuration, measure each on this GPU, write the landscape. Goes on where it stopped.",
+        "subbyte landscape record resnet50.stage2@8 --build-only stage2.bundle",
+    )  # fmt: skip
+    add_workload_argument(parser)
+    parser.add_argument("--build-only", metavar="DIR", help="only build into DIR; measure it on another machine")
+    parser.add_argument("-o", "--output", metavar="FILE", help="landscape file, ending in .json.gz")
+    parser.add_argument("--space", metavar="KIND", default="paper", help="paper or extended; default paper")
+    parser.add_argument("--workers", metavar="N", type=int, default=2, help="building processes (default 2)")
+    add_arch_argument(parser)
+    add_config_arguments(parser)
+
+
+def _add_measure(parts: Any) -> None:
+    parser = command_parser(
+        parts, "measure", "Verify and time every kernel of a bundle on this GPU. Goes on where it stopped.",
+        "subbyte landscape measure stage2.bundle",
+    )  # fmt: skip
+    parser.add_argument("folder", metavar="DIR", help="bundle written by `record --build-only`")
+    parser.add_argument("-o", "--output", metavar="FILE", help=f"results (default DIR/{RESULTS})")
+    parser.add_argument("--device", metavar="N", type=int, default=0, help="GPU number (default 0)")
+
+
+def _add_assemble(parts: Any) -> None:
+    parser = command_parser(
+        parts, "assemble", "The landscape file of a bundle that was measured.",
+        "subbyte landscape assemble stage2.bundle -o stage2.json.gz",
+    )  # fmt: skip
+    parser.add_argument("folder", metavar="DIR", help="the bundle")
+    parser.add_argument("--results", metavar="FILE", help=f"what `measure` wrote (default DIR/{RESULTS})")
+    parser.add_argument("-o", "--output", metavar="FILE", help="landscape file (default: its usual name, here)")
+
+
+def _list(args: argparse.Namespace) -> int:
+    from subbyte.tune.landscape import Landscape, shipped
+
+    rows = [Landscape.load(path).info().to_dict() for path in shipped().values()]
+    text = "\n".join(f"{row['name']}  {_counts(row)} on {row['device'].get('name')}" for row in rows)
+    emit("landscape", {"part": "list", "landscapes": rows}, args, text or "no landscape comes with this package")
+    return 0
+
+
+def _info(args: argparse.Namespace) -> int:
+    from subbyte.tune.landscape import landscape
+
+    info = landscape(args.landscape).info().to_dict()
+    lines = [f"{name:20} {_shown(value)}" for name, value in info.items()]
+    emit("landscape", {"part": "info", **info}, args, "\n".join(lines))
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    from subbyte.tune.landscape import landscape
+
+    found = landscape(args.landscape)
+    rows = found.rows()
+    table = io.StringIO()
+    writer = csv.DictWriter(table, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    payload: dict[str, Any] = {"part": "export", "name": found.name, "rows": len(rows), "file": args.output}
+    if args.output is None:
+        emit("landscape", {**payload, "configurations": rows}, args, table.getvalue().rstrip("\n"))
+        return 0
+    Path(args.output).write_text(table.getvalue(), encoding="utf-8")
+    emit("landscape", payload, args, f"{args.output}: {len(rows)} configurations of {found.workload.label}")
+    return 0
+
+
+def _record(args: argparse.Namespace) -> int:
+    from subbyte.space import space
+    from subbyte.tune.bundle import build_bundle
+
+    if args.build_only is None and args.output is None:
+        raise InvalidInput("name the landscape file (-o FILE.json.gz), or build only (--build-only DIR)")
+    chosen = configuration(args)
+    names = [setting.partition("=")[0].strip().lower().replace("-", "_") for setting in args.settings]
+    made = space(args.workload, args.arch, args.space, **{name: getattr(chosen, name) for name in names})
+    folder = args.build_only or f"{args.output.removesuffix('.json.gz')}.bundle"
+    report = build_bundle(made, folder, args.workers, progress=_counter("built"))
+    built = f"{folder}: {report.built} kernels, {report.failed} configurations failed, {report.kept} were there before"
+    if args.build_only is not None:
+        emit("landscape", {"part": "record", **report.to_dict()}, args, built)
+        return 0
+    print(built, file=sys.stderr)
+    return _measured(folder, str(Path(folder) / RESULTS), 0) or _save(args, folder, None, "record")
+
+
+def _measure(args: argparse.Namespace) -> int:
+    from subbyte.measure.bundle import read_measurements
+
+    output = args.output or str(Path(args.folder) / RESULTS)
+    status = _measured(args.folder, output, args.device)
+    if status:
+        return status
+    _, results = read_measurements(output)
+    failed = sum(not result.ok for result in results.values())
+    payload = {"part": "measure", "file": output, "measured": len(results) - failed, "failed": failed}
+    emit("landscape", payload, args, f"{output}: {len(results) - failed} measured, {failed} failed")
+    return 0
+
+
+def _measured(folder: str, output: str, device: int) -> int:
+    """Measure in a process of its own, which starts anew after a kernel that hangs or kills it; its exit status."""
+    command = [sys.executable, "-m", "subbyte.measure.bundle", folder, output, "--device", str(device)]
+    return subprocess.run(command, stdout=subprocess.PIPE, check=False).returncode
+
+
+def _assemble(args: argparse.Namespace) -> int:
+    return _save(args, args.folder, args.results, "assemble")
+
+
+def _save(args: argparse.Namespace, folder: str, results: str | None, part: str) -> int:
+    from subbyte.tune.recording import assemble
+
+    made: Landscape = assemble(results or Path(folder) / RESULTS, folder)
+    info = made.info().to_dict()
+    if not info["measured"]:
+        raise WrongResult(
+            f"{folder}: no configuration could be measured ({_shown(info['failed'])}); nothing was written"
+        )
+    path = made.save(args.output or f"{made.name}.json.gz")
+    emit("landscape", {"part": part, "file": str(path), **info}, args, f"{path}: {_counts(info)}")
+    return 0
+
+
+def _counter(what: str) -> Any:
+    """A progress function: one line that counts on a terminal, every hundredth line elsewhere."""
+
+    def progress(done: int, total: int) -> None:
+        terminal = sys.stderr.isatty()
+        if terminal or done % 100 == 0 or done == total:
+            end = "\n" if not terminal or done == total else ""
+            print(f"{chr(13) if terminal else ''}{what} {done}/{total}", end=end, file=sys.stderr, flush=True)
+
+    return progress
+
+
+def _counts(info: dict[str, Any]) -> str:
+    failed = sum(info["failed"].values())
+    best = f", best {info['best_microseconds']:.2f} us" if info["best_microseconds"] is not None else ""
+    return f"{info['measured']} measured, {failed} failed{best}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={item}" for key, item in value.items()) or "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
