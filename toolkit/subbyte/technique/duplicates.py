@@ -28,7 +28,10 @@ _TEXT_OFFSETS = 25
 
 @dataclass(frozen=True)
 class Loads:
-    """How many data a tile loads (or their bytes): no sharing, sharing inside each kernel row, sharing in both axes."""
+    """How many data a tile loads (or their bytes): no sharing, sharing inside each kernel row, sharing in both axes.
+
+    A kernel that stages one kernel row at a time (``reorder_inner=1``) can share along the width only.
+    """
 
     none: int
     width: int

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.schedule.config import LAYOUTS, ConvConfig
 from subbyte.schedule.plan import BLOCK_WORDS, COPY_WORDS, Plan
 from subbyte.schedule.plan import plan as make_plan
-from subbyte.schedule.config import LAYOUTS, ConvConfig
 from subbyte.space.constraints import why_not
 from subbyte.technique.accesses import Access
 from subbyte.technique.memory import WORD, bank_conflicts, sectors
