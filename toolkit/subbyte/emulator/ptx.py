@@ -240,7 +240,7 @@ _EMITTERS: tuple[tuple[str, Callable[[str, list[str], Callable[[str], int]], str
     (r"cp\.async\.commit_group$", _call("emulator::copy_commit();")),
     (r"cp\.async\.wait_group$", _call("emulator::copy_wait({0});")),
     (r"cp\.async\.wait_all$", _call("emulator::copy_wait_all();")),
-    (r"ld\.(global|shared)(::cta)?[\w.:]*$", _load),
+    (r"ld(?:\.volatile)?\.(global|shared)(::cta)?[\w.:]*$", _load),
     (r"st\.(global|shared)(::cta)?[\w.:]*$", _store),
     (r"ldmatrix\.sync\.aligned\.m8n8\.x[124](\.trans)?\.shared(::cta)?\.b16$", _load_matrix),
     (r"movmatrix\.sync\.aligned\.m8n8\.trans\.b16$", _call("{0} = emulator::move_matrix({n}, {1});")),

@@ -61,11 +61,15 @@ def _pipeline() -> Any:
 compilation_pipeline.register_tir_pipeline(PIPELINE, _pipeline)
 
 _PRELUDE = """\
+#ifdef __CUDACC_RTC__
 typedef unsigned int uint;
 typedef unsigned int uint32_t;
 typedef int int32_t;
 typedef unsigned long long uint64_t;
 typedef long long int64_t;
+#else
+#include <cstdint>
+#endif
 """
 _END_OF_BOILERPLATE = "#define ushort unsigned short"
 

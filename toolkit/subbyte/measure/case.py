@@ -16,16 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.data import (
-    Requantization,
-    from_nhwc_words,
-    from_nhwcnc,
-    prepare_weights,
-    reference,
-    to_nhwc_words,
-    to_nhwcnc,
-)
+from subbyte.data import Requantization, reference, to_nhwc_words, to_nhwcnc
 from subbyte.errors import InvalidInput, SubbyteError, WrongResult
+from subbyte.kernel import operands
 from subbyte.schedule.launch import Argument, Launch
 from subbyte.measure.check import CheckReport, compare
 from subbyte.measure.driver import CudaDevice, CudaError, DeviceBuffer
@@ -33,8 +26,7 @@ from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol
-from subbyte.schedule import ConvConfig
-from subbyte.workload import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
+from subbyte.workload import ConvWorkload
 
 
 class Case:
@@ -70,25 +62,18 @@ class Case:
         """The requantized output, int4 values int8 [N,P,Q,K]."""
         return self.requant.apply(self.accumulators)
 
-    def key(self, argument: Argument, config: ConvConfig) -> tuple[str, Any]:
-        """What identifies the contents of an input: its name and the part of the configuration it depends on."""
-        forms: dict[str, Any] = {"A": config.layout, "Wt": min(config.warp_col_tiles, 4), "Prm": None}
-        if argument.name not in forms:
-            raise InvalidInput(f"kernel input {argument.name!r}: a convolution takes {', '.join(forms)}")
-        return argument.name, forms[argument.name]
-
-    def operand(self, argument: Argument, config: ConvConfig) -> NDArray[Any]:
-        """The words of a kernel's input. Raises InvalidInput when the kernel expects another number of them."""
-        key = self.key(argument, config)
+    def operand(self, argument: Argument) -> NDArray[Any]:
+        """The words of a kernel's input, in the form the argument names. Raises InvalidInput when they do not fit."""
+        key = (argument.name, argument.form)
         if key not in self._operands:
-            name, form = key
-            if name == "A":
-                words: NDArray[Any] = (to_nhwcnc if form == "nhwcnc" else to_nhwc_words)(self.x)
-            elif name == "Wt":
-                words = prepare_weights(self.w, form)
+            if argument.name == "A":
+                self._operands[key] = operands.activation_words(argument, self.workload, self.x)
+            elif argument.name == "Wt":
+                self._operands[key] = operands.weight_words(argument, self.workload, self.w)
+            elif argument.name == "Prm":
+                self._operands[key] = operands.parameter_words(argument, self.workload, self.requant)
             else:
-                words = self.requant.words(self.workload.filter_blocks * CHANNEL_BLOCK)
-            self._operands[key] = np.ascontiguousarray(words)
+                raise InvalidInput(f"kernel input {argument.name!r}: a convolution takes A, Wt and Prm")
         words = self._operands[key]
         if words.size != prod(argument.shape):
             raise InvalidInput(
@@ -96,27 +81,18 @@ class Case:
             )
         return words
 
-    def check(self, output: NDArray[Any], config: ConvConfig) -> CheckReport:
+    def check(self, output: NDArray[Any], argument: Argument) -> CheckReport:
         """Every true element of a kernel's output (as it came, flat) against the reference. Raises InvalidInput."""
-        wl = self.workload
-        images, channels = wl.batch_groups * BATCH_GROUP, wl.filter_blocks * CHANNEL_BLOCK
         if output.dtype == np.int32:
-            values = output.reshape(images, wl.p, wl.q, channels)[: wl.n, ..., : wl.k]
-            return compare(np.ascontiguousarray(values), self.accumulators)
-        packed = self._packed_expectation(config.layout)
+            return compare(operands.output_values(argument, self.workload, output), self.accumulators)
+        key = ("expected", argument.form)
+        if key not in self._operands:
+            pack = to_nhwcnc if argument.form == "nhwcnc" else to_nhwc_words
+            self._operands[key] = pack(self.expected).ravel()
+        packed = self._operands[key]
         if output.size == packed.size and np.array_equal(output.ravel(), packed):
             return CheckReport(self.expected.size, 0)
-        if config.layout == "nhwcnc":
-            shape: tuple[int, ...] = (wl.batch_groups, wl.p, wl.q, wl.filter_blocks, BATCH_GROUP, 4)
-            return compare(from_nhwcnc(output.reshape(shape), wl.n, wl.k), self.expected)
-        shape = (images, wl.p, wl.q, wl.filter_blocks * 4)
-        return compare(from_nhwc_words(output.reshape(shape), wl.n, wl.k), self.expected)
-
-    def _packed_expectation(self, layout: str) -> NDArray[np.uint32]:
-        key = ("expected", layout)
-        if key not in self._operands:
-            self._operands[key] = (to_nhwcnc if layout == "nhwcnc" else to_nhwc_words)(self.expected).ravel()
-        return self._operands[key]
+        return compare(operands.output_values(argument, self.workload, output), self.expected)
 
 
 class Evaluator:
@@ -129,7 +105,7 @@ class Evaluator:
         self._held: dict[tuple[str, Any], DeviceBuffer] = {}
         self._generation = device.generation
 
-    def evaluate(self, cubin: bytes, launch: Launch, config: ConvConfig) -> Result:
+    def evaluate(self, cubin: bytes, launch: Launch) -> Result:
         """Load, run twice on poisoned outputs, compare every element, time. Never raises for a candidate.
 
         After a crash the device's context is made anew; when that fails, or after a hang, ``device.lost`` is set and
@@ -138,7 +114,7 @@ class Evaluator:
         started = time.monotonic()
         result: Result
         try:
-            result = self._measure(cubin, launch, config)
+            result = self._measure(cubin, launch)
         except CudaError as error:
             result = Failed(error.kind, self._after(error))
         except WrongResult as error:
@@ -153,11 +129,11 @@ class Evaluator:
             buffer.free()
         self._held = {}
 
-    def _measure(self, cubin: bytes, launch: Launch, config: ConvConfig) -> Measured:
+    def _measure(self, cubin: bytes, launch: Launch) -> Measured:
         with GpuKernel(cubin, launch, self.device) as kernel:
-            outputs = kernel.run(self._inputs(kernel, config), self.protocol.timeout_s)
-            for output in outputs.values():
-                report = self.case.check(output, config)
+            outputs = kernel.run(self._inputs(kernel), self.protocol.timeout_s)
+            for argument in kernel.outputs:
+                report = self.case.check(outputs[argument.name], argument)
                 if not report.ok:
                     raise WrongResult(str(report))
             timing = kernel.time(self.protocol, telemetry=self.telemetry)
@@ -171,13 +147,13 @@ class Evaluator:
             clocks=timing.clocks(),
         )
 
-    def _inputs(self, kernel: GpuKernel, config: ConvConfig) -> Mapping[str, DeviceBuffer]:
+    def _inputs(self, kernel: GpuKernel) -> Mapping[str, DeviceBuffer]:
         if self._generation != self.device.generation:
             self._held, self._generation = {}, self.device.generation
         buffers = {}
         for argument in kernel.inputs:
-            key = self.case.key(argument, config)
-            words = self.case.operand(argument, config)
+            key = (argument.name, argument.form)
+            words = self.case.operand(argument)
             if key not in self._held:
                 self._held[key] = self.device.upload(words)
                 self._held[key].shared = True
@@ -197,7 +173,7 @@ def launch_from_dict(data: Mapping[str, Any]) -> Launch:
     """The launch whose ``to_dict()`` gave ``data``. Raises InvalidInput when fields are missing or odd."""
     try:
         arguments = tuple(
-            Argument(str(a["name"]), str(a["dtype"]), tuple(int(i) for i in a["shape"]), str(a["role"]))
+            Argument(str(a["name"]), str(a["dtype"]), tuple(int(i) for i in a["shape"]), str(a["role"]), str(a["form"]))
             for a in data["arguments"]
         )
         grid, block = (tuple(int(i) for i in data[name]) for name in ("grid", "block"))

@@ -19,10 +19,14 @@ def conv_kernel(plan: Plan) -> Any:
     """The TIRx function of a plan. Its buffers are flat; the plan's index maps give them meaning."""
     buffers = {argument.name: argument for argument in plan.launch.arguments}
     a, out, wt = (buffers[name] for name in ("A", "Out", "Wt"))
+    # Without a number of blocks the compiler keeps registers free for occupancy, and spills.
+    bounds = {"tirx.launch_bounds_min_blocks_per_sm": max(plan.config.min_blocks, 1)}
     if plan.output == "int32":
 
         @T.prim_func(check_well_formed=False)
         def conv(A: T.Buffer(a.shape, a.dtype), Out: T.Buffer(out.shape, out.dtype), Wt: T.Buffer(wt.shape, wt.dtype)):
+            T.device_entry()
+            T.attr(bounds)
             _body(plan, A, Out, None, Wt)
 
     else:
@@ -35,6 +39,8 @@ def conv_kernel(plan: Plan) -> Any:
             Prm: T.Buffer(prm.shape, prm.dtype),
             Wt: T.Buffer(wt.shape, wt.dtype),
         ):
+            T.device_entry()
+            T.attr(bounds)
             _body(plan, A, Out, Prm, Wt)
 
     return conv
@@ -42,9 +48,6 @@ def conv_kernel(plan: Plan) -> Any:
 
 def _body(plan: Plan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
     config = plan.config
-    T.device_entry()
-    if config.min_blocks:
-        T.attr({"tirx.launch_bounds_min_blocks_per_sm": config.min_blocks})
     pixel_block, column_block = T.cta_id([plan.launch.grid[0], plan.launch.grid[1]])
     thread = T.thread_id([config.threads])
     for name, value in (("pixel_block", pixel_block), ("column_block", column_block), ("thread", thread)):

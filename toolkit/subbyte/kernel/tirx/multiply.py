@@ -82,7 +82,15 @@ def _load_fragment(block: Block, base: Any, channel_block: Any, slot: Any, a: An
     plan = block.plan
     for part in range(plan.atom.blocks):
         word = (slot * plan.config.chunk + channel_block + part) * BLOCK_WORDS + block.lane
-        _keep(plan.atom, a, held * plan.atom.registers + part, block.shared[base + word])
+        if plan.config.duplicate_aware == "shared":
+            # A plain load of the same word for another tap would be merged with the first by the CUDA compiler, which
+            # is what "full" does; this mode shares in shared memory only.
+            loaded = registers("loaded", 1)
+            T.evaluate(T.ptx["ld.volatile.shared.u32"](loaded[0], block.shared.ptr_to([base + word])))
+            value = loaded[0]
+        else:
+            value = block.shared[base + word]
+        _keep(plan.atom, a, held * plan.atom.registers + part, value)
 
 
 def _load_weights(block: Block, base: Any, channel_block: Any, b: Any, tap: Any) -> None:
