@@ -16,7 +16,8 @@ from subbyte_widgets import LiveCurve
 study = Study(space("n8h14w14c64k64r3s3p1", "sm_90a"), "random", seed=3)
 runner = FakeRunner(failures={"wrong": 0.1}, delay=0.01)"""
 SHORT = "curve = LiveCurve.start(study, runner, trials=%d, batch=4)\ncurve"
-WAIT = "record = curve.wait()\nprint(len(record.trials), 'static:', *re.findall('d=\"([^\"]*)\" class=\"\\\\w+\" data-of', curve.to_svg()))"
+WAIT = r"""record = curve.wait()
+print(len(record.trials), "static:", *re.findall(r'd="([^"]*)" class="\w+" data-of', curve.to_svg()))"""
 DRAWN = "() => [...document.querySelectorAll('.sb-curve-svg [data-of]')].map((path) => path.getAttribute('d'))"
 DOTS = f"() => (({DRAWN})()[0] ?? '').split('M').length - 1"
 

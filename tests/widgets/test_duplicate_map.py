@@ -1,0 +1,141 @@
+"""The duplicate map without a browser: traits, pictures, refusals."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from subbyte.errors import InvalidInput
+from subbyte.technique.duplicates import Duplicates, duplicates
+from subbyte_widgets import DuplicateExplorer, DuplicateMap
+from subbyte_widgets.duplicate_map.picture import duplicates_svg
+
+LAYER = "n8h56w56c64k64r3s3p1"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def record() -> Duplicates:
+    return duplicates(LAYER, (1, 4))
+
+
+def drawn(svg: str) -> dict[str, list[tuple[int, str, bool]]]:
+    """Of each panel: (index, label, solid) of the cells, in drawing order."""
+    found = {}
+    for panel in ElementTree.fromstring(svg).iter(f"{SVG}g"):
+        name = panel.get("class", "")
+        if name.startswith("panel "):
+            key = "data-k" if "lowered" in name else "data-g"
+            found[name.removeprefix("panel ")] = [
+                (int(cell.get(key, "-1")), cell.findtext(f"{SVG}text", ""), "genuine" in cell[0].get("class", ""))
+                for cell in panel.iter(f"{SVG}g")
+                if cell.get("data-g")
+            ]
+    return found
+
+
+def mismatches(svg: str, record: Duplicates) -> int:
+    """Lowered cells and input pixels that differ from the record."""
+    lowered = [(k, str(g), k == g) for k, g in enumerate(record.genuine_of)]
+    area = Counter((group[0], str(group[0]), True) for group in record.copies)
+    picture = drawn(svg)
+    wrong = sum(a != b for a, b in zip(picture["lowered"], lowered, strict=True))
+    return wrong + (area - Counter(picture["input"])).total()
+
+
+@pytest.mark.parametrize("spec", [LAYER, LAYER + "u2", LAYER + "d2", "n8h56w56c64k64r1s1p0", "n8h9w9c32k8r5s3p2u2"])
+@pytest.mark.parametrize("tile", [(1, 1), (1, 4), (2, 3), (3, 2)])
+def test_every_cell_is_the_records(spec: str, tile: tuple[int, int]) -> None:
+    record = duplicates(spec, tile)
+    assert mismatches(duplicates_svg(record), record) == 0
+
+
+def test_another_record_is_told_apart(record: Duplicates) -> None:
+    wrong = replace(record, genuine_of=(*record.genuine_of[:-1], 34))
+    assert mismatches(duplicates_svg(record), wrong) == 1
+    assert mismatches(duplicates_svg(wrong), record) == 1
+
+
+def test_a_selection_marks_all_copies_and_nothing_else(record: Duplicates) -> None:
+    svg = duplicates_svg(record, 13)
+    marked = [cell for cell in re.findall(r'class="(cell[^"]*)" data-k="(\d+)"', svg) if " on" in cell[0]]
+    assert [int(k) for _, k in marked] == [5, 13, 21]
+    assert [int(k) for k in re.findall(r'class="(?:gen|dup)" data-k="(\d+)"', svg)] == [5, 13, 21]
+
+
+def test_padding_is_drawn_apart() -> None:
+    record = duplicates(LAYER, (1, 4), at=(0, 0))
+    outlined = duplicates_svg(record).count('class="face zero') - 1  # one of them explains itself
+    assert outlined == sum(record.padding) + len(
+        {d for d, zero in zip(record.datum, record.padding, strict=True) if zero}
+    )
+
+
+def test_the_browser_may_select_and_cannot_leave_the_map(record: Duplicates) -> None:
+    view = DuplicateMap(record)
+    view.set_state({"selected": 7})
+    assert view.selected == 7
+    view.set_state({"selected": 36})
+    assert view.selected == -1
+    view.selected = 30
+    view.record = duplicates(LAYER, (1, 2))
+    assert view.selected == -1
+
+
+def test_unknown_options_are_refused(record: Duplicates) -> None:
+    with pytest.raises(InvalidInput, match="selected"):
+        DuplicateMap(record, selecte=3)
+    with pytest.raises(InvalidInput, match="no option"):
+        DuplicateExplorer(LAYER, (1, 4), tiles=3)
+
+
+def test_what_cannot_be_drawn_is_said(record: Duplicates) -> None:
+    view = DuplicateMap(duplicates(LAYER, (20, 20)))
+    assert view.error.endswith("choose a smaller tile or kernel.")
+    assert not view.svg
+    assert view.error in view.to_svg()
+    view.record = record
+    assert not view.error
+    assert view.svg
+
+
+def test_the_controls_drive_the_toolkit() -> None:
+    explorer = DuplicateExplorer(LAYER, (1, 4))
+    explorer.tile_height.value = 2
+    assert explorer.view.record == duplicates(LAYER, (2, 4))
+    explorer.stride.value = 2
+    assert explorer.view.record == duplicates(LAYER + "u2", (2, 4))
+    explorer.view.record = None
+    assert DuplicateExplorer("n8h4w4c32k8r3s3p0").view.error == ""
+
+
+def test_an_impossible_convolution_is_said_in_the_view() -> None:
+    explorer = DuplicateExplorer("n8h4w4c32k8r3s3p0", (1, 1))
+    explorer.kernel.value = 7
+    assert "does not fit" in explorer.view.error
+    explorer.kernel.value = 3
+    assert not explorer.view.error
+    assert explorer.view.svg
+
+
+def test_the_bundle_holds_a_picture_that_stands_alone(record: Duplicates) -> None:
+    for view in (DuplicateMap(record, selected=13), DuplicateExplorer(LAYER, (1, 4))):
+        data, _ = view._repr_mimebundle_()
+        assert "application/vnd.jupyter.widget-view+json" in data
+        svg = data["image/svg+xml"]
+        assert ElementTree.fromstring(svg).get("width") == "760"
+        assert "var(" not in svg
+        assert data["text/html"].startswith("<img ")
+        assert "18 distinct input pixels" in data["text/html"]
+        assert len(repr(view)) < 400
+
+
+def test_a_page_holds_everything_it_needs(record: Duplicates, tmp_path: Path) -> None:
+    page = DuplicateMap(record).to_html(tmp_path / "map.html")
+    assert (tmp_path / "map.html").read_text(encoding="utf-8") == page
+    assert not re.findall(r'(?:src|href|from)\s*=?\s*"?https?:', page)
