@@ -192,3 +192,23 @@ def test_help_lists_every_target_that_people_use() -> None:
     done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, env=dict(os.environ))
     for target in ("lab", "test", "test-gpu", "format", "constraints", "wheel", "docs", "pictures", "clean"):
         assert f"make {target} " in done.stdout
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_continuous_integration_installs_what_is_missing_as_root_only(bin_folder: Path, user: int) -> None:
+    """The run script with stand-ins for the system's tools: a machine with nothing but Python."""
+    log = bin_folder.parent / "log"
+    (bin_folder / "bash").symlink_to(shutil.which("bash") or "/bin/bash")
+    (bin_folder / "python3").symlink_to(sys.executable)
+    tool(bin_folder, "id", f"echo {user}")
+    tool(bin_folder, "apt-get", f'echo "apt-get $*" >> {log}')
+    tool(bin_folder, "make", f'echo "make $*" >> {log}')
+    done = subprocess.run(
+        [bin_folder / "bash", ".ci/run"], cwd=ROOT, env={"PATH": str(bin_folder)}, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    calls = log.read_text().splitlines()
+    assert calls[-1] == "make test"
+    installed = " ".join(call for call in calls if call.startswith("apt-get install"))
+    for package in ("g++", "chromium", "fonts-dejavu-core"):
+        assert (package in installed) == (user == 0)
