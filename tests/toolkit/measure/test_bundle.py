@@ -7,7 +7,6 @@ import pytest
 
 from subbyte.data import from_nhwc_words, from_nhwcnc, prepare_weights, reference, to_nhwc_words, to_nhwcnc
 from subbyte.errors import BrokenRecord, BuildFailed, InvalidInput, Unsupported
-from subbyte.schedule.launch import Argument, Launch
 from subbyte.measure import bundle as module
 from subbyte.measure.bundle import main, measure_bundle, read_measurements, to_landscape
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
@@ -17,6 +16,7 @@ from subbyte.measure.result import Failed, Measured
 from subbyte.measure.runner import Runner
 from subbyte.measure.timing import TimingProtocol
 from subbyte.schedule import ConvConfig
+from subbyte.schedule.launch import Argument, Launch
 from subbyte.workload import ConvWorkload
 
 QUICK = TimingProtocol(
@@ -25,33 +25,30 @@ QUICK = TimingProtocol(
 WORKLOAD = ConvWorkload(3, 4, 3, 40, 20, 3, 3, pad=1)  # padding of images, channels and filters
 
 
-def _launch(workload, output="int4"):
+def _launch(workload, layout="nhwcnc"):
     blocks, groups, wl = workload.filter_blocks, workload.batch_groups, workload
-    size = groups * 8 * wl.p * wl.q * blocks * 4
-    out = (
-        Argument("Out", "uint32", (size,), "out") if output == "int4" else Argument("Out", "int32", (8 * size,), "out")
-    )
     arguments = (
-        Argument("A", "uint32", (groups * 8 * wl.h * wl.w * wl.channel_blocks * 4,), "in"), out,
-        *((Argument("Prm", "int32", (3 * blocks * 32,), "in"),) if output == "int4" else ()),
-        Argument("Wt", "uint32", (wl.channel_blocks * wl.r * wl.s * blocks * 32 * 4,), "in"),
-    )  # fmt: skip
+        Argument("A", "uint32", (groups * 8 * wl.h * wl.w * wl.channel_blocks * 4,), "in", layout),
+        Argument("Out", "uint32", (groups * 8 * wl.p * wl.q * blocks * 4,), "out", layout),
+        Argument("Prm", "int32", (3 * blocks * 32,), "in", "general"),
+        Argument("Wt", "uint32", (wl.channel_blocks * wl.r * wl.s * blocks * 32 * 4,), "in", "4"),
+    )
     return Launch("conv_kernel", (1, 1, 1), (32, 1, 1), 0, arguments)
 
 
-def _convolution(fake, case, config, broken=None):
+def _convolution(fake, case, layout="nhwcnc", broken=None):
     """A kernel that computes the convolution from its packed inputs the slow way round."""
     wl = case.workload
 
     @fake.kernel(4)
     def body(arrays):
         words, out, params, weights = arrays
-        nhwcnc = config.layout == "nhwcnc"
+        nhwcnc = layout == "nhwcnc"
         if nhwcnc:
             x = from_nhwcnc(words.reshape(wl.batch_groups, wl.h, wl.w, wl.channel_blocks, 8, 4), wl.n, wl.c)
         else:
             x = from_nhwc_words(words.reshape(wl.batch_groups * 8, wl.h, wl.w, -1), wl.n, wl.c)
-        assert (weights == prepare_weights(case.w, min(config.warp_col_tiles, 4)).ravel()).all()
+        assert (weights == prepare_weights(case.w, 4).ravel()).all()
         assert (params.view(np.int32).reshape(3, -1)[1, : wl.k] == case.requant.multiplier).all()
         y = case.requant.apply(reference(wl, x, case.w))
         if broken is not None:
@@ -64,10 +61,10 @@ def _convolution(fake, case, config, broken=None):
 
 @pytest.mark.parametrize("layout", ["nhwcnc", "nhwc"])
 def test_right_kernel_is_measured(fake, layout):
-    config, case = ConvConfig(layout=layout), Case(WORKLOAD, seed=3)
-    device = CudaDevice(0, fake.Driver({b"cubin": _convolution(fake, case, config)}))
+    case = Case(WORKLOAD, seed=3)
+    device = CudaDevice(0, fake.Driver({b"cubin": _convolution(fake, case, layout)}))
     evaluator = Evaluator(device, case, QUICK)
-    result = evaluator.evaluate(b"cubin", _launch(WORKLOAD), config)
+    result = evaluator.evaluate(b"cubin", _launch(WORKLOAD, layout))
     assert isinstance(result, Measured), result
     assert result.verified
     assert result.microseconds == pytest.approx(4.0)
@@ -80,13 +77,13 @@ def test_right_kernel_is_measured(fake, layout):
 
 @pytest.mark.parametrize("place", [(0, 0, 0, 0), (2, 3, 2, 19)])
 def test_one_wrong_element_fails_with_its_place(fake, place):
-    config, case = ConvConfig(), Case(WORKLOAD)
+    case = Case(WORKLOAD)
 
     def broken(y):
         y[place] ^= 1
 
-    device = CudaDevice(0, fake.Driver({b"cubin": _convolution(fake, case, config, broken)}))
-    result = Evaluator(device, case, QUICK).evaluate(b"cubin", _launch(WORKLOAD), config)
+    device = CudaDevice(0, fake.Driver({b"cubin": _convolution(fake, case, broken=broken)}))
+    result = Evaluator(device, case, QUICK).evaluate(b"cubin", _launch(WORKLOAD))
     n, p, q, k = place
     assert result.kind == "wrong"
     assert f"1 of {case.expected.size} elements" in result.reason
@@ -94,20 +91,23 @@ def test_one_wrong_element_fails_with_its_place(fake, place):
 
 
 def test_raw_accumulators_are_checked():
-    case = Case(WORKLOAD)
+    case, argument = Case(WORKLOAD), Argument("Out", "int32", (8 * 4 * 3 * 32,), "out", "nhwc")
     output = np.zeros((8, 4, 3, 32), np.int32)
     output[:3, ..., :20] = case.accumulators
-    assert case.check(output.ravel(), ConvConfig()).ok
+    assert case.check(output.ravel(), argument).ok
     output[2, 3, 2, 19] += 1
-    assert case.check(output.ravel(), ConvConfig()).first == (2, 3, 2, 19)
+    assert case.check(output.ravel(), argument).first == (2, 3, 2, 19)
 
 
-def test_operands_of_another_workload_are_refused():
-    argument = Argument("A", "uint32", (7,), "in")
-    with pytest.raises(InvalidInput, match="expects 7 words for A"):
-        Case(WORKLOAD).operand(argument, ConvConfig())
-    with pytest.raises(InvalidInput, match=r"'Bias'.*takes A, Wt, Prm"):
-        Case(WORKLOAD).operand(Argument("Bias", "int32", (7,), "in"), ConvConfig())
+def test_operands_of_another_workload_are_refused(fake):
+    case = Case(WORKLOAD)
+    with pytest.raises(InvalidInput, match="the kernel takes 7"):
+        case.operand(Argument("A", "uint32", (7,), "in", "nhwc"))
+    with pytest.raises(InvalidInput, match=r"'Bias'.*takes A, Wt and Prm"):
+        case.operand(Argument("Bias", "int32", (7,), "in"))
+    device = CudaDevice(0, fake.Driver({b"cubin": _convolution(fake, case)}))
+    odd = Launch("conv_kernel", (1, 1, 1), (32, 1, 1), 0, (Argument("Wt", "uint32", (7,), "in", "three"),))
+    assert Evaluator(device, case, QUICK).evaluate(b"cubin", odd).kind == "launch"
 
 
 def test_launch_survives_json():
@@ -118,8 +118,6 @@ def test_launch_survives_json():
 
 
 def _kernels(fake, case):
-    config = ConvConfig()
-
     @fake.kernel(4)
     def crash(arrays):
         raise fake.Fault("CUDA_ERROR_ILLEGAL_ADDRESS")
@@ -132,7 +130,7 @@ def _kernels(fake, case):
     def silent(arrays):
         pass
 
-    return {b"good": _convolution(fake, case, config), b"crash": crash, b"hang": hang, b"silent": silent}
+    return {b"good": _convolution(fake, case), b"crash": crash, b"hang": hang, b"silent": silent}
 
 
 def test_runner_turns_every_failure_into_a_value(fake):

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from subbyte.errors import InvalidInput, WrongResult
-from subbyte.schedule.launch import Argument, Launch
 from subbyte.measure.driver import CudaDevice, CudaError
 from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.timing import TimingProtocol
+from subbyte.schedule.launch import Argument, Launch
 
 LAUNCH = Launch(
     "conv_kernel", (2, 1, 1), (64, 1, 1), 1024,

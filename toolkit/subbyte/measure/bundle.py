@@ -26,7 +26,6 @@ from subbyte.measure.driver import CudaDevice
 from subbyte.measure.result import Failed, Result, result_from_dict
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol, command_line
-from subbyte.schedule import ConvConfig
 
 if TYPE_CHECKING:
     from subbyte.tune.landscape import Landscape
@@ -157,10 +156,10 @@ def _evaluate(evaluator: Evaluator, folder: Path, entry: dict[str, Any]) -> Resu
         return result_from_dict(entry["failed"])
     try:
         cubin = (folder / entry["cubin"]).read_bytes()
-        launch, config = launch_from_dict(entry["launch"]), ConvConfig.from_dict(entry["config"])
+        launch = launch_from_dict(entry["launch"])
     except (OSError, KeyError, SubbyteError) as error:
         return Failed("build", f"the bundle's entry cannot be used: {error}")
-    result = evaluator.evaluate(cubin, launch, config)
+    result = evaluator.evaluate(cubin, launch)
     return replace(result, seconds={"build": entry.get("seconds", 0.0), **result.seconds})
 
 
@@ -253,8 +252,10 @@ def _child(args: argparse.Namespace) -> int:
     def progress(done: int, total: int, index: int, result: Result) -> None:
         if done == total or not result.ok or time.monotonic() > step[0] + 5:
             step[0] = time.monotonic()
-            failed = isinstance(result, Failed)
-            text = f"{result.kind}: {result.reason}"[:200] if failed else f"{result.microseconds:.2f} us"
+            if isinstance(result, Failed):
+                text = f"{result.kind}: {result.reason}"[:200]
+            else:
+                text = f"{result.microseconds:.2f} us"
             print(f"{done}/{total} configuration {index}: {text}", file=sys.stderr, flush=True)
 
     report = measure_bundle(

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from subbyte.data import Requantization, reference, to_nhwc_words, to_nhwcnc
 from subbyte.errors import InvalidInput, SubbyteError, WrongResult
 from subbyte.kernel import operands
-from subbyte.schedule.launch import Argument, Launch
 from subbyte.measure.check import CheckReport, compare
 from subbyte.measure.driver import CudaDevice, CudaError, DeviceBuffer
 from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol
+from subbyte.schedule.launch import Argument, Launch
 from subbyte.workload import ConvWorkload
 
 
@@ -119,7 +119,7 @@ class Evaluator:
             result = Failed(error.kind, self._after(error))
         except WrongResult as error:
             result = Failed("wrong", str(error))
-        except SubbyteError as error:
+        except (SubbyteError, ValueError) as error:  # ValueError: a launch record with forms unknown here
             result = Failed("launch", str(error))
         return replace(result, seconds={"measure": round(time.monotonic() - started, 4)})
 

@@ -75,7 +75,7 @@ class CudaRunner(RunnerBase):
         except Exception as error:  # whatever a compiler raises is this candidate's failure
             return Failed("build", f"{type(error).__name__}: {error}"[:2000], {"build": time.monotonic() - started})
         seconds = {"build": round(time.monotonic() - started, 4)}
-        result = self._evaluator(workload).evaluate(cubin, launch, config)
+        result = self._evaluator(workload).evaluate(cubin, launch)
         return replace(result, seconds={**seconds, **result.seconds})
 
     def _builder(self) -> Build:

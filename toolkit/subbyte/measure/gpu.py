@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.errors import InvalidInput, WrongResult, did_you_mean
-from subbyte.schedule.launch import Argument, Launch
 from subbyte.measure.arrays import device_pointer
 from subbyte.measure.driver import CudaDevice, CudaError, CudaFunction, DeviceBuffer, FunctionAttributes
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import Timing, TimingProtocol, time_launch
+from subbyte.schedule.launch import Argument, Launch
 
 POISON = (0xCD, 0x32)
 """Bytes an output is filled with before the first and the second run: what the two runs disagree on was not written

@@ -19,13 +19,45 @@ import math
 import statistics
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from subbyte.errors import InvalidInput
-from subbyte.measure.driver import CudaDevice
+from subbyte.measure.driver import GpuInfo
 from subbyte.measure.telemetry import Snapshot, Telemetry
+
+
+class TimedDevice(Protocol):
+    """What timing needs of a device; :class:`~subbyte.measure.driver.CudaDevice` is one."""
+
+    info: GpuInfo
+    spun_up: bool
+
+    def activate(self) -> None:
+        """Make the device current."""
+        ...
+
+    def synchronize(self, timeout_s: float = ...) -> None:
+        """Wait until the work enqueued so far has ended."""
+        ...
+
+    def flush_buffer(self) -> Any:
+        """Make the buffer that ``flush_l2`` overwrites."""
+        ...
+
+    def flush_l2(self) -> None:
+        """Enqueue the overwriting of more than twice the L2."""
+        ...
+
+    def graph(self, record: Callable[[], None]) -> AbstractContextManager[Callable[[], None]]:
+        """Capture what ``record`` enqueues; gives a function that replays it."""
+        ...
+
+    def elapsed_us(self, work: Callable[[], None], timeout_s: float = ...) -> float:
+        """Microseconds the device needs for what ``work`` enqueues."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -112,7 +144,7 @@ class Timing:
 
 
 def time_launch(
-    device: CudaDevice,
+    device: TimedDevice,
     launch: Callable[[], None],
     protocol: TimingProtocol | None = None,
     telemetry: Telemetry | None = None,
@@ -147,7 +179,7 @@ def command_line() -> str:
     return " ".join([program, *sys.argv[1:]]).strip()
 
 
-def _hot(device: CudaDevice, launch: Callable[[], None], how: TimingProtocol) -> tuple[float, ...]:
+def _hot(device: TimedDevice, launch: Callable[[], None], how: TimingProtocol) -> tuple[float, ...]:
     def record() -> None:
         for _ in range(how.launches):
             launch()
@@ -163,7 +195,7 @@ def _hot(device: CudaDevice, launch: Callable[[], None], how: TimingProtocol) ->
     return tuple(us / (per_sample * how.launches) for us in total)
 
 
-def _cold(device: CudaDevice, launch: Callable[[], None], how: TimingProtocol) -> tuple[float, ...]:
+def _cold(device: TimedDevice, launch: Callable[[], None], how: TimingProtocol) -> tuple[float, ...]:
     device.flush_buffer()
 
     def flushed_launches() -> None:
@@ -193,7 +225,7 @@ def _times(work: Callable[[], None], count: int) -> Callable[[], None]:
     return repeated
 
 
-def _spin_up(device: CudaDevice, how: TimingProtocol) -> None:
+def _spin_up(device: TimedDevice, how: TimingProtocol) -> None:
     """Once per context: keep the GPU busy until its clocks have risen."""
     if device.spun_up:
         return

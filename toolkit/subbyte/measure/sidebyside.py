@@ -1,0 +1,239 @@
+"""The same convolutions in this toolkit and in cuDNN, one process, one GPU: the record behind ``subbyte bench``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.measure import baselines
+from subbyte.measure.case import Case, Evaluator, launch_from_dict
+from subbyte.measure.driver import CudaDevice
+from subbyte.measure.gpu import GpuKernel
+from subbyte.measure.result import Measured
+from subbyte.measure.timing import Timing, TimingProtocol, command_line
+from subbyte.schedule import ConvConfig, Launch
+from subbyte.workload import ConvWorkload
+
+PEAKS = {"NVIDIA H200": 1126.0}
+"""Tera-operations per second of ``mma.sync.m16n8k32.s8``, measured without any load or store, by GPU name."""
+
+FINALISTS = 5
+EPILOGUE = "bias, multiply, shift, round, clip, packed int4 stored"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One side on one workload. ``tops`` counts the convolution's true operations over the hot time."""
+
+    workload: str
+    spec: str
+    operations: int
+    side: str
+    output: str
+    epilogue: str
+    plan: str
+    plans: int
+    verified: str
+    microseconds: float
+    cold_microseconds: float | None
+    samples: tuple[float, ...]
+    cold_samples: tuple[float, ...]
+    tops: float
+    share_of_peak: float | None
+    clocks: dict[str, Any]
+    config: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A built kernel of this toolkit."""
+
+    config: ConvConfig
+    cubin: bytes
+    launch: Launch
+
+
+def from_bundles(folders: Sequence[str | os.PathLike[str]]) -> dict[ConvWorkload, list[Candidate]]:
+    """Every kernel of the bundles, by workload. Raises InvalidInput, BrokenRecord."""
+    from subbyte.tune.bundle import read_manifest
+    from subbyte.tune.describe import workload_from_dict
+
+    found: dict[ConvWorkload, list[Candidate]] = {}
+    for folder in folders:
+        manifest, entries = read_manifest(folder)
+        candidates = found.setdefault(workload_from_dict(manifest["workload"]), [])
+        for entry in entries.values():
+            if "failed" not in entry:
+                cubin = (Path(folder) / entry["cubin"]).read_bytes()
+                config = ConvConfig.from_dict(entry["config"])
+                candidates.append(Candidate(config, cubin, launch_from_dict(entry["launch"])))
+    return found
+
+
+def side_by_side(
+    kernels: dict[ConvWorkload, list[Candidate]],
+    device: CudaDevice,
+    protocol: TimingProtocol | None = None,
+    plan_seconds: float = 40.0,
+    graph_api: bool = True,
+    say: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Measure every workload on every side; plain data, ready for JSON.
+
+    A side that cannot run becomes an entry of ``missing`` with the reason. Raises MissingDependency without PyTorch.
+    """
+    how = protocol or TimingProtocol()
+    torch_device = baselines.TorchDevice(device.info)
+    rows: list[Row] = []
+    missing: list[dict[str, str]] = []
+    for workload, candidates in kernels.items():
+        case = Case(workload)
+        for name, measure in _sides(case, candidates, device, torch_device, how, plan_seconds, graph_api):
+            try:
+                rows.append(measure())
+                say(_line(rows[-1]))
+            except Exception as error:  # PyTorch's and cuDNN's own errors too: one side fails, the others go on
+                missing.append({"workload": workload.label, "side": name, "reason": str(error)[:500]})
+                say(f"{workload.label}: {name}: {missing[-1]['reason']}")
+    return {
+        "schema": 1,
+        "benchmark": "side by side with cuDNN",
+        "command": command_line(),
+        "date": rows[0].clocks["date"] if rows else "",
+        "gpu": device.info.to_dict(),
+        "versions": baselines.versions(),
+        "peak_tops": PEAKS.get(device.info.name),
+        "protocol": how.to_dict(),
+        "rows": [asdict(row) for row in rows],
+        "missing": missing,
+    }
+
+
+def _sides(
+    case: Case,
+    candidates: list[Candidate],
+    device: CudaDevice,
+    torch_device: baselines.TorchDevice,
+    how: TimingProtocol,
+    plan_seconds: float,
+    graph_api: bool,
+) -> Iterable[tuple[str, Callable[[], Row]]]:
+    yield "subbyte int4", lambda: ours(case, candidates, device, how)
+
+    def baseline(measure: Callable[[], baselines.BaselineResult]) -> Callable[[], Row]:
+        return lambda: _baseline_row(case, device, measure())
+
+    for dtype in ("float16", "bfloat16"):
+        yield (
+            f"cuDNN {dtype}, PyTorch",
+            baseline(
+                lambda dtype=dtype: baselines.through_torch(case, torch_device, dtype, how)  # type: ignore[misc]
+            ),
+        )
+    for form in baselines.FORMS if graph_api else ():
+        yield (
+            form.side,
+            baseline(
+                lambda form=form: baselines.through_graph(case, torch_device, form, how, plan_seconds)  # type: ignore[misc]
+            ),
+        )
+
+
+def ours(case: Case, candidates: Sequence[Candidate], device: CudaDevice, how: TimingProtocol) -> Row:
+    """The fastest verified candidate: all are tried shortly, the best few timed in full.
+
+    Raises InvalidInput when there is none, or none is right.
+    """
+    quick = replace(how, min_total_ms=min(how.min_total_ms, 4.0), repeats=3, warmup_ms=1.0, cold=False)
+    evaluator = Evaluator(device, case, quick)
+    tried = [(evaluator.evaluate(c.cubin, c.launch), c) for c in candidates]
+    right = sorted(
+        ((result.microseconds, place) for place, (result, _) in enumerate(tried) if isinstance(result, Measured))
+    )
+    if not right:
+        reasons = [result.reason for result, _ in tried if not isinstance(result, Measured)]
+        raise InvalidInput(f"no kernel of {case.workload} ran and was right: {reasons[:1] or 'none was given'}")
+    finals = [(_time_in_full(tried[place][1], case, device, how), tried[place][1]) for _, place in right[:FINALISTS]]
+    timing, winner = min(finals, key=lambda pair: pair[0].microseconds)
+    evaluator.close()
+    what = ("subbyte int4", "int4", EPILOGUE, winner.config.key)
+    return _row(case, device, timing, what, len(right), "every element equal", winner.config.to_dict())
+
+
+def _time_in_full(candidate: Candidate, case: Case, device: CudaDevice, how: TimingProtocol) -> Timing:
+    with GpuKernel(candidate.cubin, candidate.launch, device) as kernel:
+        buffers = {argument.name: case.operand(argument).ravel() for argument in kernel.inputs}
+        return kernel.time(how, buffers)
+
+
+def _baseline_row(case: Case, device: CudaDevice, result: baselines.BaselineResult) -> Row:
+    verified = "every element equal" if result.error == 0 else f"relative error {result.error:.1e}"
+    what = (result.side, result.output, result.epilogue, result.plan)
+    return _row(case, device, result.timing, what, result.plans, verified, None)
+
+
+def _row(
+    case: Case,
+    device: CudaDevice,
+    timing: Timing,
+    what: tuple[str, str, str, str],
+    plans: int,
+    verified: str,
+    config: dict[str, Any] | None,
+) -> Row:
+    workload, peak = case.workload, PEAKS.get(device.info.name)
+    tops = timing.tops(workload.operations)
+    return Row(
+        workload.label, workload.spec, workload.operations, *what, plans, verified,
+        timing.microseconds, timing.cold_microseconds, timing.samples, timing.cold_samples,
+        tops, tops / peak if peak else None, {"date": timing.date, **timing.clocks()}, config,
+    )  # fmt: skip
+
+
+def _line(row: Row) -> str:
+    cold = f"{row.cold_microseconds:8.2f}" if row.cold_microseconds is not None else " " * 8
+    return (
+        f"{row.workload:22} {row.side:36} {row.microseconds:8.2f} us hot {cold} us cold {row.tops:7.1f} TOPS  "
+        f"{row.verified}; {row.plan[:60]} (of {row.plans})"
+    )
+
+
+def text_of(record: dict[str, Any]) -> str:
+    """The record's rows as lines for a terminal."""
+    lines = [_line(Row(**row)) for row in record["rows"]]
+    lines += [
+        f"{entry['workload']:22} {entry['side']:36} not measured: {entry['reason']}" for entry in record["missing"]
+    ]
+    return "\n".join(lines)
+
+
+def build_candidates(workload: ConvWorkload, arch: str) -> list[Candidate]:
+    """Kernels to compare when no bundle is given: the best of a shipped landscape, else the default configuration.
+
+    Raises the errors of :func:`subbyte.build` when none can be built.
+    """
+    from subbyte.kernel import build
+    from subbyte.tune.landscape import Landscape, find_landscape
+
+    name = find_landscape(workload, arch)
+    configs = [ConvConfig()]
+    if name is not None:
+        landscape = Landscape.load(name)
+        timed = sorted((r.microseconds, i) for i, r in landscape.results.items() if isinstance(r, Measured))
+        configs = [landscape.config(index) for _, index in timed[:FINALISTS]] or configs
+    built: list[Candidate] = []
+    problem: SubbyteError | None = None
+    for config in configs:
+        try:
+            kernel = build(workload, config, arch)
+        except SubbyteError as error:
+            problem = error
+            continue
+        built.append(Candidate(config, bytes(kernel.cubin), kernel.launch))
+    if not built and problem is not None:
+        raise problem
+    return built
