@@ -76,6 +76,33 @@ def test_a_study_without_a_success_says_so(toy):
         _ = record.best_config
 
 
+@pytest.mark.parametrize("at_once", [1, 3, 8])
+def test_a_runner_gets_as_many_at_once_as_it_wants(toy, at_once):
+    sizes = []
+
+    class Sized(FakeRunner):
+        def run(self, workload, configs):
+            sizes.append(len(configs))
+            return super().run(workload, configs)
+
+    runner = Sized()
+    runner.at_once = at_once
+    record = Study(toy, seed=2).run(runner, 16, batch=8)
+    assert sizes == {1: [1] * 16, 3: [3, 3, 2] * 2, 8: [8, 8]}[at_once]
+    straight = Study(toy, seed=2).run(FakeRunner(), 16, batch=8)
+    assert [(trial.number, trial.result) for trial in record.trials] == [
+        (trial.number, trial.result) for trial in straight.trials
+    ]
+
+
+def test_trials_asked_by_hand_stay_with_whoever_asked(toy):
+    study = Study(toy)
+    mine = study.ask(2)
+    record = study.run(FakeRunner(), 20)
+    assert not {trial.index for trial in mine} & {trial.index for trial in record.trials}
+    assert not {trial.index for trial in mine} & {trial.index for trial in study.ask(3)}
+
+
 def test_callbacks_see_every_trial_after_it_was_recorded(toy):
     seen = []
 
@@ -90,17 +117,17 @@ def test_callbacks_see_every_trial_after_it_was_recorded(toy):
 def test_stop_conditions_end_the_run(toy):
     record = Study(toy).run(FakeRunner(), batch=4, stop=[lambda study: len(study.trials) >= 10])
     assert record.ended == "stopped"
-    assert len(record.trials) == 12
+    assert len(record.trials) == 10
 
 
 class Interrupted(FakeRunner):
-    """Presses Ctrl-C in its third batch."""
+    """Presses Ctrl-C in its sixteenth measurement."""
 
-    batches = 0
+    calls = 0
 
     def run(self, workload, configs):
-        self.batches += 1
-        if self.batches == 3:
+        self.calls += 1
+        if self.calls == 16:
             raise KeyboardInterrupt
         return super().run(workload, configs)
 
@@ -109,7 +136,7 @@ def test_ctrl_c_keeps_the_best_and_a_later_run_goes_on_as_if_nothing_happened(to
     study = Study(toy, seed=5)
     record = study.run(Interrupted(), 40)
     assert record.ended == "interrupted"
-    assert len(record.trials) == 16
+    assert len(record.trials) == 15
     assert record.best is not None
     again = study.run(FakeRunner(), 40)
     straight = Study(toy, seed=5).run(FakeRunner(), 40)

@@ -41,7 +41,13 @@ def add_parser(subparsers: Any) -> None:
     add("--trials", metavar="N", type=_trials, default=DEFAULT_TRIALS,
         help=f"results per workload, resumed ones included, or `all` (default {DEFAULT_TRIALS})")  # fmt: skip
     add("--seed", metavar="N", type=int, default=0, help="seed of the strategy (default 0)")
-    add("--batch", metavar="N", type=_positive, default=8, help="configurations measured at a time (default 8)")
+    add(
+        "--batch",
+        metavar="N",
+        type=_positive,
+        default=8,
+        help="configurations the strategy is asked for at a time (default 8)",
+    )
     add("--log", metavar="FILE", help="append every result to FILE; several workloads get a file each")
     add("--resume", action="store_true", help="go on with an existing log")
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
@@ -77,7 +83,7 @@ def _switches(args: argparse.Namespace) -> dict[str, Any]:
 
 def _summary(row: dict[str, Any]) -> str:
     failed = ", ".join(f"{count} {kind}" for kind, count in row["failed"].items())
-    head = f"{row['workload']}  {row['trials']} trials{f' ({failed} failed)' if failed else ''} on {row['device']}"
+    head = f"{row['workload']}  {row['trials']} trial{'s' * (row['trials'] != 1)}{f' ({failed} failed)' if failed else ''} on {row['device']}"
     head += {"exhausted": ", the whole space", "interrupted": ", interrupted", "stopped": ", stopped"}.get(
         row["ended"], ""
     )

@@ -20,6 +20,10 @@ class Runner(Protocol):
     ``uuid``, ``driver`` and the like. ``run`` returns one result per configuration, in order, and never raises for
     a candidate that fails: that is a ``Failed`` value. It raises only when no candidate could be served (no GPU, a
     landscape of another workload). ``close`` frees what the runner holds and may be called twice.
+
+    Two attributes are optional: ``at_once``, how many configurations it wants in one call (1 if missing; more pays
+    where they are built or measured side by side), and ``check(space)``, which raises InvalidInput when the runner
+    cannot serve a whole space.
     """
 
     device: Mapping[str, Any]

@@ -32,7 +32,7 @@ class Progress:
 
 
 class StudyHandle:
-    """Started by :meth:`Study.start`. Stopping lets the batch in flight finish, so that nothing measured is lost."""
+    """Started by :meth:`Study.start`. Stopping lets the measurement in flight finish, so that nothing is lost."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class StudyHandle:
             self._error = error
 
     def stop(self) -> None:
-        """Ask the study to end after the batch in flight. Returns at once and may be called twice."""
+        """Ask the study to end after the measurement in flight. Returns at once and may be called twice."""
         self._stopping.set()
 
     def wait(self, timeout: float | None = None) -> StudyRecord:

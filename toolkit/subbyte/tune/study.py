@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Callback = Callable[["Study", Trial, Result], None]
 """Called after each result was recorded: ``(study, trial, result)``."""
 Stop = Callable[["Study"], bool]
-"""Asked after each batch; true ends the run."""
+"""Asked after each result (each ``at_once`` of them); true ends the run."""
 
 
 class Study:
@@ -143,10 +143,11 @@ class Study:
     ) -> StudyRecord:
         """Ask, evaluate and tell until the study holds ``trials`` results (None: until the space is exhausted).
 
-        ``batch`` configurations go to the runner at a time. Ctrl-C ends the run and keeps what is recorded: the
-        returned record's ``ended`` is then ``interrupted``, and a later ``run`` begins with what was open. Raises
-        what a callback raises, and InvalidInput when the runner cannot serve this space or measures on another
-        device than the log holds.
+        The strategy is asked for ``batch`` configurations at a time; the runner gets as many at once as its
+        ``at_once`` says (1 without it), and each result is recorded before the next is measured. Ctrl-C ends the
+        run and keeps what is recorded: the returned record's ``ended`` is then ``interrupted``, and a later ``run``
+        begins with what was open. Raises what a callback raises, and InvalidInput when the runner cannot serve this
+        space or measures on another device than the log holds.
         """
         if batch < 1 or (trials is not None and trials < 1):
             raise InvalidInput(f"trials={trials}, batch={batch}: both must be at least 1")
@@ -156,8 +157,6 @@ class Study:
             self.ended = self._loop(runner, trials, batch, callbacks, stop)
         except KeyboardInterrupt:
             self.ended = "interrupted"
-        finally:
-            self._requeue()
         return self.record
 
     def start(
@@ -202,6 +201,7 @@ class Study:
     def _loop(
         self, runner: Runner, trials: int | None, batch: int, callbacks: Sequence[Callback], stop: Sequence[Stop]
     ) -> str:
+        at_once = max(1, getattr(runner, "at_once", 1))
         while not any(condition(self) for condition in stop):
             left = batch if trials is None else min(batch, trials - len(self._told))
             if left <= 0:
@@ -209,11 +209,17 @@ class Study:
             asked = self.ask(left)
             if not asked:
                 return "exhausted"
-            results = runner.run(self.space.workload, [trial.config for trial in asked])
-            for trial, result in zip(asked, results, strict=True):
-                done = self.tell(trial, result)
-                for callback in callbacks:
-                    callback(self, done, result)
+            try:
+                while asked and not any(condition(self) for condition in stop):
+                    some = asked[:at_once]
+                    results = runner.run(self.space.workload, [trial.config for trial in some])
+                    for trial, result in zip(some, results, strict=True):
+                        done = self.tell(trial, result)
+                        asked.remove(trial)
+                        for callback in callbacks:
+                            callback(self, done, result)
+            finally:
+                self._give_back(asked)
         return "stopped"
 
     def _ask_strategy(self, n: int, started: str) -> list[Trial]:
@@ -232,11 +238,11 @@ class Study:
         self._told_indices.add(trial.index)
         self.strategy.tell(trial.index, result)
 
-    def _requeue(self) -> None:
-        """Open trials come back with the next ask."""
+    def _give_back(self, asked: Sequence[Trial]) -> None:
+        """Trials that were not evaluated come back with the next ask."""
         with self._lock:
-            self._again = sorted([*self._again, *self._open.values()], key=lambda trial: trial.number)
-            self._open.clear()
+            left = [trial for trial in asked if self._open.pop(trial.index, None) is not None]
+            self._again = sorted([*self._again, *left], key=lambda trial: trial.number)
 
     def _describe(self, device: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return {
