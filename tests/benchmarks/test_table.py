@@ -1,0 +1,82 @@
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+spec = importlib.util.spec_from_file_location("benchmark_table", ROOT / "benchmarks" / "table.py")
+table = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(table)
+
+ROW = {
+    "workload": "resnet50.stage2@8", "spec": "n8", "operations": 1_850_000_000, "side": "subbyte int4",
+    "output": "int4", "epilogue": "bias, clip", "plan": "brw1", "plans": 3, "verified": "every element equal",
+    "microseconds": 5.0, "cold_microseconds": 6.25, "samples": [4.9, 5.0, 5.2], "cold_samples": [6.25],
+    "tops": 370.0, "share_of_peak": 0.3286, "clocks": {"after": {"sm_mhz": 1980}}, "config": None,
+}  # fmt: skip
+RECORD = {
+    "schema": 1, "benchmark": "side by side with cuDNN", "command": "cudnn_resnet50.py", "date": "2026-11-20T10:00:00",
+    "gpu": {"name": "NVIDIA H200", "driver_version": "580.1"}, "versions": {"torch": "2.11", "cudnn": "9"},
+    "peak_tops": 1126.0,
+    "rows": [ROW, {**ROW, "side": "cuDNN", "cold_microseconds": None, "share_of_peak": None}],
+    "missing": [{"workload": "resnet50.stage2@8", "side": "cuDNN int8", "reason": "no plan"}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path):
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "h200.json").write_text(json.dumps(RECORD))
+    (results / "other.json").write_text(json.dumps({"benchmark": "something else"}))
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{table.START}\nold\n{table.END}\nafter\n")
+    return readme, results
+
+
+def run(place, *extra):
+    return table.main(["--readme", str(place[0]), "--results", str(place[1]), *extra])
+
+
+def test_table_is_written_once_and_then_fresh(place, capsys):
+    assert run(place, "--check") == 1
+    assert "stale" in capsys.readouterr().err
+    assert run(place) == 0
+    text = place[0].read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "| resnet50.stage2@8 | subbyte int4 | 5.00 (4.90 to 5.20) | 6.25 | 370 | 33% | bias, clip | every" in text
+    assert "| cuDNN | 5.00 (4.90 to 5.20) | - | 370 | - |" in text
+    assert "NVIDIA H200, driver 580.1, SM clock 1980 MHz, 2026-11-20; cudnn 9, torch 2.11" in text
+    assert "Not measured: resnet50.stage2@8, cuDNN int8: no plan." in text
+    assert "(benchmarks/results/h200.json)" in text
+    assert "\nold\n" not in text
+    assert run(place, "--check") == 0
+    assert run(place) == 0
+    assert place[0].read_text() == text
+
+
+def test_a_changed_record_makes_it_stale(place):
+    run(place)
+    (place[1] / "h200.json").write_text(json.dumps({**RECORD, "date": "2027-01-01"}))
+    assert run(place, "--check") == 1
+
+
+def test_no_record_says_so(place):
+    for path in place[1].iterdir():
+        path.unlink()
+    run(place)
+    assert "No measurement has been recorded yet" in place[0].read_text()
+
+
+@pytest.mark.parametrize("text", ["", "<!-- benchmark:end --><!-- benchmark:start -->", "<!-- benchmark:start -->"])
+def test_missing_markers_are_refused(place, text, capsys):
+    place[0].write_text(text)
+    assert run(place) == 2
+    assert "once each" in capsys.readouterr().err
+    assert place[0].read_text() == text
+
+
+def test_the_readme_of_the_project_is_fresh():
+    assert table.main(["--check"]) == 0
