@@ -25,7 +25,7 @@ NEED_PYTHON = command -v $(PYTHON) >/dev/null || { \
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint types test-unit test-notebooks test-browser test-gpu format constraints wheel docs pictures clean machine
+.PHONY: help env lab test lint types test-unit test-notebooks test-browser test-gpu format constraints wheel docs pictures table clean machine
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -84,6 +84,9 @@ docs: env ## write docs/api.md from the docstrings
 
 pictures: env ## draw the README's picture
 	@$(RUN) tools/pictures.py
+
+table: env ## write the README's benchmark table from the raw results
+	@$(RUN) benchmarks/table.py
 
 clean: ## remove the environment, the caches and what was built
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

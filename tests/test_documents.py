@@ -65,6 +65,11 @@ def test_the_picture_is_up_to_date() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_benchmark_table_is_up_to_date() -> None:
+    done = subprocess.run([sys.executable, ROOT / "benchmarks/table.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_an_outdated_page_or_picture_is_refused(tmp_path: Path) -> None:
     for tool, constant in (("api_reference", "TARGET"), ("pictures", "PICTURE")):
         (tmp_path / "old").write_text("old")
