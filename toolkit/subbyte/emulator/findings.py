@@ -52,7 +52,7 @@ class Finding:
     def __str__(self) -> str:
         """One line for a report."""
         often = f" ({self.count} times)" if self.count > 1 else ""
-        return f"{self.kind}, CUDA line {self.line}: {self.message}{often}\n    {self.source}"
+        return f"{self.kind}, CUDA line {self.line}: {self.message}{often}\n    {self.source[:160]}"
 
 
 def describe(row: np.void, region_name: str, lines: list[str]) -> Finding:
@@ -85,4 +85,4 @@ def describe(row: np.void, region_name: str, lines: list[str]) -> Finding:
         "bad_shuffle": f"{where} reads from lane {other}, which does not take part in the shuffle",
     }[kind]
     source = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-    return Finding(kind, message, line, source[:160], int(row["block"]), thread, int(row["count"]))
+    return Finding(kind, message, line, source, int(row["block"]), thread, int(row["count"]))
