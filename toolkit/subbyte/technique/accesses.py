@@ -88,7 +88,10 @@ class Access(InfoRecord):
 
 @dataclass(frozen=True)
 class Accesses(InfoRecord):
-    """The accesses of one warp of one block: a stage's copies, its first fragment loads, the output stores."""
+    """The accesses of one warp of one block: a stage's copies, its first fragment loads, the output stores.
+
+    Left out: the requantization parameters, and the sums that warps exchange which share the input channels.
+    """
 
     workload: ConvWorkload
     config: ConvConfig

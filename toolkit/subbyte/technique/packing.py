@@ -107,7 +107,9 @@ class PackingTrace(InfoRecord):
     def text(self) -> str:
         """The useful lanes after each step, then the state of the first eight lanes."""
         parts = [self.title()]
-        for state in self.states:
+        for before, state in zip((None, *self.states), self.states, strict=False):
+            if before is not None and before.registers == state.registers:
+                continue  # a step of a tile that was not given
             lines = [f"after {state.step}: {state.useful_lanes} of 32 lanes hold a complete word"]
             for register in state.registers[:_TEXT_REGISTERS]:
                 lanes = "  ".join(_lane_text(values, register.kind) for values in register.values[:8])

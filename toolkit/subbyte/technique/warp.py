@@ -238,11 +238,11 @@ class Warp:
             if first >= words:
                 continue
             places = [self._unpacked_place(first + i) if first + i < words else None for i in range(32)]
-            for i in range(8):
+            for i in (0, 4):  # eight neighbouring words: the compiler reads them with two 16-byte loads
                 lanes: list[Lane] = [
                     None if at is None else (at[0] * plan.output_row_words + at[1] * 8 + i, at) for at in places
                 ]
-                yield _access("sum read", "ld.shared.b32", "shared", 4, ("pixel and image", "8-channel tile"), lanes)
+                yield _access("sum read", "ld.shared.v4", "shared", 16, ("pixel and image", "8-channel tile"), lanes)
             stores = [None if at is None else self._store_of(*at) for at in places]
             yield _access("output store", "st.global.b32", "global", 4, _OUTPUT_AXES, stores)
 
