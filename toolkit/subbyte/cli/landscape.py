@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from subbyte.cli.arguments import (
     add_arch_argument,
-    add_config_arguments,
     add_workload_argument,
     command_parser,
     configuration,
@@ -76,7 +75,8 @@ def _add_record(parts: Any) -> None:
     parser.add_argument("--space", metavar="KIND", default="paper", help="paper or extended; default paper")
     parser.add_argument("--workers", metavar="N", type=int, default=2, help="building processes (default 2)")
     add_arch_argument(parser)
-    add_config_arguments(parser)
+    parser.add_argument("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
+                        help="a switch of the whole space, such as layout=nhwc; several may follow")  # fmt: skip
 
 
 def _add_measure(parts: Any) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from subbyte.cli.arguments import (
     add_arch_argument,
-    add_config_arguments,
     add_workloads_argument,
     command_parser,
     configuration,
@@ -53,7 +52,8 @@ def add_parser(subparsers: Any) -> None:
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
     add("--space", metavar="KIND", default="paper", help="paper or extended; default paper")
     add_arch_argument(parser, default=None)
-    add_config_arguments(parser)
+    add("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
+        help="a switch of the whole space, such as layout=nhwc; several may follow")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -83,7 +83,8 @@ def _switches(args: argparse.Namespace) -> dict[str, Any]:
 
 def _summary(row: dict[str, Any]) -> str:
     failed = ", ".join(f"{count} {kind}" for kind, count in row["failed"].items())
-    head = f"{row['workload']}  {row['trials']} trial{'s' * (row['trials'] != 1)}{f' ({failed} failed)' if failed else ''} on {row['device']}"
+    count = f"{row['trials']} trial" + "s" * (row["trials"] != 1)
+    head = f"{row['workload']}  {count}{f' ({failed} failed)' if failed else ''} on {row['device']}"
     head += {"exhausted": ", the whole space", "interrupted": ", interrupted", "stopped": ", stopped"}.get(
         row["ended"], ""
     )
