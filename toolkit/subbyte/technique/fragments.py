@@ -9,7 +9,8 @@ rule. With ``g = lane >> 2``, ``t = lane & 3`` and ``e`` elements in a 32-bit re
 * C and D (int32): register ``i`` holds row ``g + 8*(i / 2)`` and column ``2t + i % 2``.
 
 Support was read off the machine code that ptxas 13.0 makes of a one-instruction kernel: a single ``IMMA``/``BMMA`` of
-that shape is native, a call to a routine is emulated, a refusal is absent.
+that shape is native, a call to a routine is emulated, a refusal is absent. The maps themselves gave the right product
+of random matrices on an H200, for every instruction here.
 """
 
 from __future__ import annotations
