@@ -72,6 +72,8 @@ def bundle(space, tmp_path, monkeypatch):
 def test_list_and_info(shipped, capsys):
     assert main(["landscape", "list"]) == 0
     assert capsys.readouterr().out.startswith(f"{shipped.name}  {shipped.info().measured} measured")
+    assert main(["landscape", "info"]) == 0
+    assert capsys.readouterr().out.startswith(shipped.name)
     assert main(["landscape", "info", WORKLOAD, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["command"], data["part"], data["name"]) == ("landscape", "info", shipped.name)

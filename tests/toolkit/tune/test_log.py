@@ -299,3 +299,14 @@ def test_a_failed_write_leaves_no_half_line(toy, path, monkeypatch):
         monkeypatch.undo()
         study.run(FakeRunner(), 5)
     assert len(read_log(path).trials) == 5
+
+
+def test_ctrl_c_after_a_write_does_not_write_the_trial_twice(toy, path, monkeypatch):
+    with Study(toy, seed=3, log=path) as study:
+        accept = study._accept
+        monkeypatch.setattr(study, "_accept", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert study.run(FakeRunner(), 5).ended == "interrupted"
+        monkeypatch.setattr(study, "_accept", accept)
+        study.run(FakeRunner(), 5)
+    indices = [trial.index for trial in read_log(path).trials]
+    assert len(indices) == len(set(indices)) == 5

@@ -40,7 +40,8 @@ def add_parser(subparsers: Any) -> None:
         parts, "info", "Counts, best configuration and provenance of a landscape.",
         "subbyte landscape info resnet50.stage2@8",
     )  # fmt: skip
-    info.add_argument("landscape", metavar="LANDSCAPE", help="a file, a shipped name or its workload")
+    text = "a file, a shipped name or its workload; without it the shipped ones are listed"
+    info.add_argument("landscape", metavar="LANDSCAPE", nargs="?", help=text)
     _add_export(parts)
     _add_record(parts)
     _add_measure(parts)
@@ -111,6 +112,8 @@ def _list(args: argparse.Namespace) -> int:
 def _info(args: argparse.Namespace) -> int:
     from subbyte.tune.landscape import landscape
 
+    if args.landscape is None:
+        return _list(args)
     info = landscape(args.landscape).info().to_dict()
     lines = [f"{name:20} {_shown(value)}" for name, value in info.items()]
     emit("landscape", {"part": "info", **info}, args, "\n".join(lines))

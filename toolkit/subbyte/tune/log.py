@@ -170,6 +170,7 @@ class LogWriter:
             self._file.truncate(self.contents.whole_bytes)
             os.fsync(self._file.fileno())
         self._checksum = self.contents.checksum
+        self._indices = {entry.index for entry in self.contents.entries}
         self.empty = not self.contents.header
 
     def _open(self) -> FileIO:
@@ -188,20 +189,32 @@ class LogWriter:
                 ) from None
         return file
 
-    def append(self, fields: Mapping[str, Any]) -> None:
-        """Write one line and flush it to the disk."""
+    def write_header(self, fields: Mapping[str, Any]) -> None:
+        """Write the first line of a new log; nothing when there is one."""
+        if self.empty:
+            self._append(fields)
+            self.empty = False
+
+    def write(self, entry: Entry) -> None:
+        """Write one trial and flush it to the disk. An index that is in the file already is not written again, which
+        can only be asked for after Ctrl-C between writing a trial and noting it."""
+        if entry.index not in self._indices:
+            self._append(entry.to_dict())
+            self._indices.add(entry.index)
+
+    def _append(self, fields: Mapping[str, Any]) -> None:
         line, checksum = seal_line(fields, self._checksum)
-        start = os.fstat(self._file.fileno()).st_size
+        before, start = self._checksum, os.fstat(self._file.fileno()).st_size
         try:
             view = memoryview(line)
             while view:
                 view = view[self._file.write(view) :]
             os.fsync(self._file.fileno())
+            self._checksum = checksum
         except BaseException:  # disk full, Ctrl-C: leave no half line behind
             self._file.truncate(start)
+            self._checksum = before
             raise
-        self._checksum = checksum
-        self.empty = False
 
     def close(self) -> None:
         """Release the file and its lock; may be called twice."""

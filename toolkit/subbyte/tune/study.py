@@ -103,11 +103,11 @@ class Study:
                 self._numbers += 1
             done = replace(known, result=result, finished=now())
             if self._log is not None:
-                self._write_header()
-                self._log.append(_entry(done).to_dict())
+                self._log.write_header(self._header)
+                self._log.write(_entry(done))
+            self._accept(done, result)
             self._open.pop(index, None)
             self._again = [other for other in self._again if other.index != index]
-            self._accept(done, result)
             return done
 
     @property
@@ -241,7 +241,8 @@ class Study:
     def _give_back(self, asked: Sequence[Trial]) -> None:
         """Trials that were not evaluated come back with the next ask."""
         with self._lock:
-            left = [trial for trial in asked if self._open.pop(trial.index, None) is not None]
+            open_ones = [trial for trial in asked if self._open.pop(trial.index, None) is not None]
+            left = [trial for trial in open_ones if trial.index not in self._told_indices]
             self._again = sorted([*self._again, *left], key=lambda trial: trial.number)
 
     def _describe(self, device: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -267,11 +268,8 @@ class Study:
                         f"this study was measured with {key} {known.get(key)!r}, not {runner.device.get(key)!r}: "
                         "times of different devices do not compare; start another study"
                     )
-        self._write_header()
-
-    def _write_header(self) -> None:
-        if self._log is not None and self._log.empty:
-            self._log.append(self._header)
+        if self._log is not None:
+            self._log.write_header(self._header)
 
     def _resume(self, log: LogWriter) -> None:
         """Take over a log: the same asks and tells in the same order bring the strategy into the state it had."""
