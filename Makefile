@@ -12,6 +12,8 @@ JOBS ?= 2
 CHECKS := lint types test-unit test-notebooks test-browser
 
 RUN := $(VENV)/bin/python
+# Once the environment stands, its own Python looks after it; PYTHON only creates it (make clean before another one).
+BOOT := $(if $(wildcard $(RUN)),$(RUN),$(PYTHON))
 PYTEST := $(RUN) -m pytest $(PYTEST_ARGS)
 
 # Idle OpenMP threads sleep instead of spinning: on a small machine that is a difference of 30 times.
@@ -19,7 +21,7 @@ export OMP_WAIT_POLICY := PASSIVE
 # Tests never use a system CUDA toolkit; the compiler and the disassembler come from the environment.
 unexport CUDA_HOME CUDA_PATH
 
-NEED_PYTHON = command -v $(PYTHON) >/dev/null || { \
+NEED_PYTHON = command -v $(BOOT) >/dev/null || { \
 	echo "missing: $(PYTHON) is not on PATH. Install Python 3.11 to 3.13:" >&2; \
 	echo "    sudo apt-get install python3 python3-venv" >&2; exit 3; }
 
@@ -32,14 +34,14 @@ help: ## this list
 
 env: ## create or refresh the environment in .venv
 	@$(NEED_PYTHON)
-	@$(PYTHON) tools/environment.py $(VENV) --extras $(EXTRAS)
+	@$(BOOT) tools/environment.py $(VENV) --extras $(EXTRAS)
 
 lab: env ## open JupyterLab on the first notebook (NOTEBOOK=name, LAB_ARGS="--no-browser --port=9000")
 	@$(VENV)/bin/subbyte lab $(NOTEBOOK) $(addprefix --jupyter=,$(LAB_ARGS))
 
 machine:
 	@$(NEED_PYTHON)
-	@$(PYTHON) tools/check_machine.py test
+	@$(BOOT) tools/check_machine.py test
 
 test: machine env ## run every check; one that fails does not keep the others from running
 	@$(MAKE) --keep-going --no-print-directory $(CHECKS)

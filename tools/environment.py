@@ -2,13 +2,14 @@
 
     python3 tools/environment.py FOLDER [--extras lab,dev,cuda13]
 
-Nothing is done when the folder was made from the same pyproject.toml, constraints.txt, extras and Python.
+Nothing is done when the folder was made from the same pyproject.toml, constraints.txt and extras.
 uv is installed into the environment because it is several times faster; where that fails, pip does the work.
 """
 
 import argparse
 import hashlib
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -32,7 +33,7 @@ def fingerprint(extras):
 
 def run(*command):
     """Run a command, shown first; returns whether it succeeded."""
-    print("  $ " + " ".join(command), flush=True)
+    print("  $ " + shlex.join(command), flush=True)
     environment = dict(os.environ, UV_PYTHON_DOWNLOADS="never", PIP_DISABLE_PIP_VERSION_CHECK="1")
     return subprocess.call(command, cwd=ROOT, env=environment) == 0
 
