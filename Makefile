@@ -27,7 +27,7 @@ NEED_PYTHON = command -v $(BOOT) >/dev/null || { \
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint types test-unit test-notebooks test-browser test-gpu format constraints wheel docs pictures table clean machine
+.PHONY: help env lab test lint types test-unit test-notebooks test-browser test-gpu format constraints wheel docs pictures notebooks table clean machine
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -86,6 +86,9 @@ docs: env ## write docs/api.md from the docstrings
 
 pictures: env ## draw the README's picture
 	@$(RUN) tools/pictures.py
+
+notebooks: env ## execute the notebooks and keep their outputs (NOTEBOOK=02 for one)
+	@$(RUN) tools/notebooks.py $(NOTEBOOK)
 
 table: env ## write the README's benchmark table from the raw results
 	@$(RUN) benchmarks/table.py

@@ -11,9 +11,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 HIDDEN_TOOLS = ("nvcc", "ptxas", "nvdisasm", "cuobjdump", "cudafe++", "fatbinary")
 REFUSED = 97
+# The same examples on every machine, and no time limit for one: the machine may be busy.
+settings.register_profile("subbyte", deadline=None, derandomize=True)
+settings.load_profile("subbyte")
+
 _holder: list[tempfile.TemporaryDirectory[str]] = []
 
 

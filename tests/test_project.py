@@ -7,6 +7,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import warnings
 from functools import cache
 from pathlib import Path
 
@@ -155,6 +156,12 @@ def test_no_cuda_toolkit_of_the_machine_is_in_reach() -> None:
         assert found is not None
         assert "subbyte-tests-" in found
         assert subprocess.run([found], capture_output=True).returncode == 97
+
+
+@pytest.mark.parametrize("module", ["subbyte.tune.study", "subbyte_widgets.svg"])
+def test_a_warning_from_our_packages_is_an_error(module: str) -> None:
+    with pytest.raises(UserWarning):
+        warnings.warn_explicit("x", UserWarning, "x.py", 1, module=module)
 
 
 HEAVY = ("tvm", "tvm_ffi", "cuda", "pynvml", "pandas", "rich", "subbyte.kernel", "subbyte.measure", "subbyte_widgets")
