@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 
 import pytest
 
+import subbyte
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.result import Failed, Measured
 from subbyte.tune import Landscape, find_landscape, landscape, shipped
+from subbyte.tune.describe import config_at, describe_space
 
 DEVICE = {"runner": "cuda", "name": "GPU", "driver": "580.1", "uuid": "GPU-1"}
 
@@ -132,3 +135,13 @@ def test_another_file_and_another_ending_are_refused(recorded, tmp_path):
         Landscape.load(tmp_path / "text.json.gz")
     with pytest.raises(InvalidInput, match=r"must end in \.json\.gz"):
         recorded.save(tmp_path / "toy.json")
+
+
+@pytest.mark.parametrize("kind", ["paper", "extended"])
+def test_the_header_rebuilds_every_configuration_without_the_space(kind):
+    space = subbyte.space("n8h7w7c64k64r3s3p1", "sm_80", kind, layout="nhwc")
+    description = json.loads(json.dumps(describe_space(space)))
+    for index in [0, len(space) - 1, *range(1, len(space), len(space) // 97)]:
+        assert config_at(description, index) == space.config(index)
+    with pytest.raises(InvalidInput, match="outside the space"):
+        config_at(description, len(space))

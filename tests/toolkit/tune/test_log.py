@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -310,3 +311,19 @@ def test_ctrl_c_after_a_write_does_not_write_the_trial_twice(toy, path, monkeypa
         study.run(FakeRunner(), 5)
     indices = [trial.index for trial in read_log(path).trials]
     assert len(indices) == len(set(indices)) == 5
+
+
+def test_the_interrupt_signal_ends_a_run_cleanly(path):
+    script = WRITER.replace(
+        "delay=0.002), trials=120)", "delay=0.01), trials=120); print(study.ended, len(study.trials))"
+    )
+    command = [sys.executable, "-c", script, str(Path(__file__).with_name("conftest.py")), str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    while path.read_bytes().count(b"\n") < 4:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, b"")
+    assert out.split()[0] == b"interrupted"
+    assert len(read_log(path).trials) == int(out.split()[1]) >= 3

@@ -11,6 +11,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -188,4 +189,9 @@ def _run_alone(job: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_interrupts)
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C reaches every process of the terminal; the parent ends the build, a worker that died would be blamed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
