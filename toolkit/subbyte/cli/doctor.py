@@ -8,9 +8,9 @@ import platform
 import shutil
 from dataclasses import asdict, dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
+from subbyte.cache import cache_bytes, cache_root
 from subbyte.cli.arguments import command_parser, emit
 from subbyte.device import ARCHS
 from subbyte.errors import MissingDependency, SubbyteError
@@ -176,16 +176,8 @@ def _landscapes() -> list[str]:
     return list(shipped())
 
 
-def cache_folder() -> Path:
-    """Where built kernels are kept: ``SUBBYTE_CACHE``, else ``subbyte`` in the user's cache folder."""
-    own = os.environ.get("SUBBYTE_CACHE")
-    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "subbyte"
-
-
 def _cache() -> dict[str, Any]:
-    folder = cache_folder()
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
-    return {"folder": str(folder), "files": len(sizes), "bytes": sum(sizes)}
+    return {"folder": str(cache_root()), "bytes": cache_bytes()}
 
 
 def _text(report: dict[str, Any]) -> str:
@@ -203,7 +195,7 @@ def _text(report: dict[str, Any]) -> str:
     landscapes = ", ".join(report["landscapes"]) or "none"
     cache = report["cache"]
     lines += ["", f"recorded landscapes: {landscapes}"]
-    lines.append(f"kernel cache: {cache['folder']} ({cache['files']} files, {cache['bytes'] / 2**20:.1f} MiB)")
+    lines.append(f"kernel cache: {cache['folder']} ({cache['bytes'] / 2**20:.1f} MiB)")
     if report["missing"]:
         lines += ["", f"missing: {', '.join(report['missing'])}; see the advice above"]
     elif not report["gpus"]:

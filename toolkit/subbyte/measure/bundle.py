@@ -223,6 +223,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--no-cold", action="store_true", help="leave the L2-cold times out")
     parser.add_argument("--min-total-ms", type=float, default=20.0, help="device time of the hot samples together")
     parser.add_argument("--limit", type=int, help="measure only the first so many configurations")
+    parser.add_argument("--timeout-s", type=float, default=20.0, help="limit for one kernel, in seconds")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     try:
@@ -245,7 +246,7 @@ def _supervise(args: argparse.Namespace, arguments: list[str]) -> int:
 def _child(args: argparse.Namespace) -> int:
     from subbyte.tune.bundle import read_manifest
 
-    protocol = TimingProtocol(cold=not args.no_cold, min_total_ms=args.min_total_ms)
+    protocol = TimingProtocol(cold=not args.no_cold, min_total_ms=args.min_total_ms, timeout_s=args.timeout_s)
     indices = sorted(read_manifest(args.folder)[1])[: args.limit] if args.limit else None
     step = [0.0]
 

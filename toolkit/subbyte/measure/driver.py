@@ -352,7 +352,7 @@ class DeviceBuffer:
     def free(self) -> None:
         """Give the memory back; nothing to do when the context it lived in is gone."""
         if self.pointer and self._generation == self.device.generation and not self.device.lost:
-            self.device.call("cuMemFree", self.pointer)
+            self.device.api.cuMemFree(self.pointer)  # after a crash this answers with the crash again
         self.pointer = 0
 
 
@@ -400,5 +400,5 @@ class CudaFunction:
     def unload(self) -> None:
         """Unload the module; nothing to do when its context is gone."""
         if self._generation == self.device.generation and not self.device.lost:
-            self.device.call("cuModuleUnload", self._module)
+            self.device.api.cuModuleUnload(self._module)  # after a crash this answers with the crash again
             self._generation = -1

@@ -1,0 +1,71 @@
+"""The GPU tests run kernels built elsewhere (build_kernels.py), from the folder SUBBYTE_GPU_BUNDLE names."""
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from subbyte.errors import MissingDependency
+from subbyte.measure.case import launch_from_dict
+from subbyte.measure.driver import CudaDevice
+from subbyte.workload import ConvWorkload
+
+VARIABLE = "SUBBYTE_GPU_BUNDLE"
+
+
+def _kernels():
+    folder = os.environ.get(VARIABLE)
+    path = Path(folder or ".") / "kernels.jsonl"
+    if not folder or not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def pytest_generate_tests(metafunc):
+    """One test for each prebuilt kernel."""
+    if "entry" in metafunc.fixturenames:
+        entries = _kernels()
+        names = [f"{i}-{ConvWorkload(**e['workload']).spec}-{e['output']}" for i, e in enumerate(entries)]
+        skipped = pytest.param(None, marks=pytest.mark.skip(reason=f"{VARIABLE} names no folder with kernels.jsonl"))
+        metafunc.parametrize("entry", entries or [skipped], ids=names or ["none"])
+
+
+@pytest.fixture(scope="session")
+def device():
+    """The first GPU; skips where there is none."""
+    try:
+        return CudaDevice(0)
+    except MissingDependency as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def folder(device):
+    """The folder of prebuilt kernels; skips when it is not given."""
+    given = os.environ.get(VARIABLE)
+    if not given or not (Path(given) / "kernels.jsonl").is_file():
+        pytest.skip(f"{VARIABLE} names no folder with kernels.jsonl: run tests/gpu/build_kernels.py where TVM is")
+    return Path(given).resolve()
+
+
+@pytest.fixture
+def kernel(entry, folder, device):
+    """One prebuilt kernel: ``.workload .cubin .launch .clip .output .name``."""
+    if entry["arch"] != device.info.arch:
+        pytest.skip(f"kernels were built for {entry['arch']}, this GPU is {device.info.arch}")
+    return SimpleNamespace(
+        workload=ConvWorkload(**entry["workload"]), cubin=(folder / entry["cubin"]).read_bytes(),
+        launch=launch_from_dict(entry["launch"]), clip=tuple(entry["clip"]), output=entry["output"],
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def first(folder):
+    """The first prebuilt int4 kernel, for tests that need any."""
+    entry = next(entry for entry in _kernels() if entry["output"] == "int4")
+    return SimpleNamespace(
+        workload=ConvWorkload(**entry["workload"]), cubin=(folder / entry["cubin"]).read_bytes(),
+        launch=launch_from_dict(entry["launch"]), clip=tuple(entry["clip"]),
+    )  # fmt: skip
