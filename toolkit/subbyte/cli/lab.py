@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -110,10 +111,11 @@ def trust(notebooks: Iterable[Path]) -> None:
     from nbformat.sign import NotebookNotary
 
     notary = NotebookNotary()
-    for path in notebooks:
-        notebook = nbformat.read(path, as_version=4)
-        if not notary.check_signature(notebook):
-            notary.sign(notebook)
+    with closing(notary.store):
+        for path in notebooks:
+            notebook = nbformat.read(path, as_version=4)
+            if not notary.check_signature(notebook):
+                notary.sign(notebook)
 
 
 def lab_command(notebook: Path, port: int | None, no_browser: bool, options: Sequence[str]) -> list[str]:
