@@ -196,6 +196,12 @@ def _access_words(opcode: str) -> int:
     return int(match[1]) if match else 1
 
 
+def _barrier(opcode: str, operands: list[str], number: Callable[[str], int]) -> str:
+    if operands != ["0"]:
+        raise Unsupported(f"the emulator knows {opcode} 0 of the whole block only, not {', '.join(operands)}")
+    return "emulator::block_barrier();"
+
+
 def _load_matrix(opcode: str, operands: list[str], number: Callable[[str], int]) -> str:
     targets = _list(operands[0])
     transposed = str(".trans" in opcode).lower()
@@ -241,10 +247,10 @@ _EMITTERS: tuple[tuple[str, Callable[[str, list[str], Callable[[str], int]], str
     (r"cp\.async\.wait_group$", _call("emulator::copy_wait({0});")),
     (r"cp\.async\.wait_all$", _call("emulator::copy_wait_all();")),
     (r"ld(?:\.volatile)?\.(global|shared)(::cta)?[\w.:]*$", _load),
-    (r"st\.(global|shared)(::cta)?[\w.:]*$", _store),
+    (r"st(\.volatile)?\.(global|shared)(::cta)?[\w.:]*$", _store),
     (r"ldmatrix\.sync\.aligned\.m8n8\.x[124](\.trans)?\.shared(::cta)?\.b16$", _load_matrix),
     (r"movmatrix\.sync\.aligned\.m8n8\.trans\.b16$", _call("{0} = emulator::move_matrix({n}, {1});")),
-    (r"(bar\.sync|barrier\.sync(\.aligned)?)$", _call("static_assert({0} == 0); emulator::block_barrier();")),
+    (r"(bar\.sync|barrier\.sync(\.aligned)?)$", _barrier),
     (r"bar\.warp\.sync$", _call("emulator::warp_barrier({0});")),
     (r"dp4a\.s32\.s32$", _call("{0} = emulator::dot_product_4({1}, {2}, {3});")),
     (r"lop3\.b32$", _call("{0} = emulator::three_input_logic({1}, {2}, {3}, {4});")),
