@@ -68,7 +68,7 @@ def make(folder, extras):
     if status:
         return status
     start = time.time()
-    print(f"creating the environment {folder} (once; about 2 GB)", flush=True)
+    print(f"creating the environment {folder} (once; about 1.5 GB)", flush=True)
     usable = os.path.exists(python) and subprocess.call([python, "-c", "import pip"]) == 0
     if not usable and not run(sys.executable, "-m", "venv", "--clear", folder):
         print("missing: python3 -m venv failed; see its message above", file=sys.stderr)
