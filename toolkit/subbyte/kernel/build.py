@@ -13,18 +13,17 @@ from typing import Any
 from subbyte.cache import cache_folder, read_cached, write_cached
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import InvalidInput, Unsupported, did_you_mean
+from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
 from subbyte.kernel import nvrtc
-from subbyte.schedule.plan import Plan
+from subbyte.kernel.recommended import recommended_text
 from subbyte.kernel.resources import Resources, read_resources
+from subbyte.schedule.plan import Plan
 
 OUTPUTS = ("int4", "int32")
 REQUANT_FORMS = ("fixed", "general")
 
 
-def make_plan(
-    workload: Any, config: Any, arch: Arch | str, output: str, clip: tuple[int, int], requant: str
-) -> Plan:
+def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: tuple[int, int], requant: str) -> Plan:
     """The plan of a request, checked. Raises InvalidInput, and Unsupported with the reason when it cannot be built."""
     from subbyte.space.constraints import why_not
 
@@ -48,8 +47,16 @@ def cuda_text(plan: Plan) -> str:
     cached = read_cached(path)
     if cached is not None:
         return cached.decode()
-    from subbyte.kernel import lower
-
+    try:
+        from subbyte.kernel import lower
+    except ImportError as error:
+        kept = recommended_text(plan)
+        if kept is None:
+            raise MissingDependency(
+                f"TVM cannot be loaded ({error}); without it only recommended configurations can be built. "
+                "Install it with: pip install apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1"
+            ) from error
+        return kept
     text = lower.cuda(plan, lower.tir(plan))
     write_cached(path, text.encode())
     return text

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-
 from subbyte.data import Requantization
-from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.errors import InvalidInput
+from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload
@@ -42,29 +42,10 @@ def conv2d(
         raise InvalidInput(f"w has {depth} input channels, x has {c}; w is [K,R,S,C] (groups are not supported)")
     workload = ConvWorkload(n, h, width, c, k, r, s, pad, stride, dilation)
     output = "int32" if requant is None else "int4"
-    kernel = _built(workload, config, arch or _arch_of(device), output)
+    kernel = _built(workload, config, arch or device_arch(device), output)
     return kernel.run(x, w, requant, device)
 
 
 @lru_cache(maxsize=256)
 def _built(workload: ConvWorkload, config: ConvConfig | None, arch: str, output: str) -> Kernel:
     return build(workload, config, arch, output=output)
-
-
-def _arch_of(device: str) -> str:
-    """Architecture of the GPU that ``device`` means; that of the newest kernels where the CPU runs them."""
-    from subbyte.device.arch import ARCHS
-    from subbyte.measure.driver import detect
-
-    if device != "emulator":
-        try:
-            known = [gpu for gpu in detect() if gpu.arch in ARCHS]
-        except MissingDependency:
-            known = []
-        number = device.partition(":")[2]
-        for gpu in known:
-            if not number or gpu.ordinal == int(number):
-                return str(gpu.arch)
-    return "sm_90a"
-
-

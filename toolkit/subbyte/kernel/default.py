@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import SubbyteError, Unsupported
-from subbyte.schedule.plan import Plan
-from subbyte.space import ConvConfig, space
+from subbyte.errors import Unsupported
+from subbyte.kernel.recommended import recommendation
+from subbyte.schedule import ConvConfig, Plan
+from subbyte.space import space
 from subbyte.workload import ConvWorkload, ceil_div, covered
 
 MULTIPROCESSORS = 132
@@ -14,20 +15,11 @@ MULTIPROCESSORS = 132
 
 
 def default_config(workload: ConvWorkload, arch: Arch | str) -> ConvConfig:
-    """The best configuration of the shipped landscape of this workload and architecture, else the one of the
-    paper's space that :func:`estimated_cycles` ranks first. Raises Unsupported when no configuration can be built."""
+    """The recommended configuration of this workload and architecture, else the one of the paper's space that
+    :func:`estimated_cycles` ranks first. Raises Unsupported when no configuration can be built."""
     target = arch_named(arch) if isinstance(arch, str) else arch
-    return _recorded(workload, target) or _estimated(workload, target)
-
-
-def _recorded(workload: ConvWorkload, arch: Arch) -> ConvConfig | None:
-    from subbyte.tune import find_landscape
-
-    try:
-        found = find_landscape(workload, arch.name)
-    except SubbyteError:
-        return None
-    return found.best_config if found is not None else None
+    found = recommendation(workload.spec, target.name)
+    return found.config if found is not None else _estimated(workload, target)
 
 
 def _estimated(workload: ConvWorkload, arch: Arch) -> ConvConfig:

@@ -15,9 +15,9 @@ from subbyte.data import Requantization
 from subbyte.errors import InvalidInput
 from subbyte.kernel import build as steps
 from subbyte.kernel import disassemble, nvrtc, operands
+from subbyte.kernel.resources import Resources
 from subbyte.schedule.launch import Argument, Launch
 from subbyte.schedule.plan import Plan
-from subbyte.kernel.resources import Resources
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
@@ -127,7 +127,10 @@ class Kernel:
     def pack(
         self, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Input buffers by argument name: ``x`` int8 [N,H,W,C], ``w`` int8 [K,R,S,C], both -8..7. Raises InvalidInput."""
+        """Input buffers by argument name: ``x`` int8 [N,H,W,C], ``w`` int8 [K,R,S,C], both -8..7.
+
+        Raises InvalidInput.
+        """
         buffers: dict[str, NDArray[Any]] = {
             "A": operands.activation_words(self.argument("A"), self.workload, x),
             "Wt": operands.weight_words(self.argument("Wt"), self.workload, w),

@@ -9,8 +9,8 @@ from tvm.backend.cuda import transforms as cuda_transforms
 from tvm.tirx import compilation_pipeline, transform
 
 from subbyte.errors import BuildFailed
-from subbyte.schedule.plan import Plan
 from subbyte.kernel.tirx.conv import conv_kernel
+from subbyte.schedule.plan import Plan
 
 PIPELINE = "subbyte"
 

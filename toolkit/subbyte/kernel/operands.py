@@ -46,9 +46,7 @@ def parameter_words(argument: Argument, workload: ConvWorkload, requant: Requant
         return _sized(argument, requant.words(padded))
     words = requant.fixed_words(padded, int(argument.form.removeprefix("fixed")))
     if words is None:
-        raise InvalidInput(
-            'this requantization is not exact in the kernel\'s fixed form; build with requant="general"'
-        )
+        raise InvalidInput('this requantization is not exact in the kernel\'s fixed form; build with requant="general"')
     return _sized(argument, words)
 
 

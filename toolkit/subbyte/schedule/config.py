@@ -85,10 +85,10 @@ class ConvConfig:
         """Short, stable text that names this configuration: fields that differ from the default, in order."""
         parts = [f"{_SHORT[name]}{getattr(self, name)}" for name in KNOBS]
         default = type(self)()
-        for name in _SHORT:
+        for name, short in _SHORT.items():
             value = getattr(self, name)
             if name not in KNOBS and value != getattr(default, name):
-                parts.append(f"{_SHORT[name]}{int(value) if isinstance(value, bool) else value}")
+                parts.append(f"{short}{int(value) if isinstance(value, bool) else value}")
         return "-".join(parts)
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from typing import Any
 
 from subbyte.device.arch import ARCHS, Arch
 from subbyte.schedule.atoms import Atom, atom
-from subbyte.schedule.launch import Argument, Launch
 from subbyte.schedule.config import ConvConfig
+from subbyte.schedule.launch import Argument, Launch
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 
 BLOCK_WORDS = 32

@@ -48,14 +48,20 @@ def _index(plan: Plan) -> str | None:
 def _columns(plan: Plan) -> str | None:
     channels = plan.workload.filter_blocks * 32
     if channels % plan.config.columns:
-        return f"divisibility: blocks of {plan.config.columns} output channels do not divide {channels}"
+        return (
+            f"divisibility: blocks of {plan.config.columns} output channels do not divide {channels}; "
+            f"8 * blk_col_warps * warp_col_tiles may be {_divisors(channels, 8)}"
+        )
     return None
 
 
 def _chunk(plan: Plan) -> str | None:
     blocks, config = plan.workload.channel_blocks, plan.config
     if blocks % config.chunk:
-        return f"divisibility: chunk {config.chunk} does not divide {blocks} blocks of 32 input channels"
+        return (
+            f"divisibility: chunk {config.chunk} does not divide {blocks} blocks of 32 input channels; "
+            f"chunk may be {_divisors(blocks)}"
+        )
     turn = config.split_channels * plan.atom.blocks * config.unroll
     if config.chunk % turn:
         return (
@@ -63,6 +69,10 @@ def _chunk(plan: Plan) -> str | None:
             f"instruction = {turn}"
         )
     return None
+
+
+def _divisors(number: int, multiple_of: int = 1) -> str:
+    return ", ".join(str(d) for d in range(multiple_of, number + 1, multiple_of) if number % d == 0)
 
 
 def _tile(plan: Plan) -> str | None:

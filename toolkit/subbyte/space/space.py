@@ -14,8 +14,8 @@ from typing import Any
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.schedule.plan import Plan
 from subbyte.schedule.config import KNOBS, SWITCHES, ConvConfig
+from subbyte.schedule.plan import Plan
 from subbyte.space.constraints import why_not
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
@@ -130,9 +130,7 @@ class Space:
         return f"<table><caption>{caption}</caption>{rows}</table>"
 
 
-def space(
-    workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str = "paper", **fixed: Any
-) -> Space:
+def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str = "paper", **fixed: Any) -> Space:
     """The space of a workload. ``fixed`` sets switches or the atom (``layout="nhwc"``); default: all techniques on.
 
     Raises InvalidInput for an unknown workload, architecture, kind or switch.

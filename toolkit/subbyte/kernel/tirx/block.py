@@ -37,7 +37,7 @@ class Block:
 
     def tile_pixel(self, pixel: Any) -> tuple[Any, Any]:
         """Row and column, within the block tile, of a pixel of this thread's warp."""
-        height, width = self.plan.tile
+        width = self.plan.tile[1]
         first = self.warp_row * self.plan.config.warp_row_tiles
         wide = self.plan.warp_tile[1]
         return first // width + pixel // wide, first % width + pixel % wide

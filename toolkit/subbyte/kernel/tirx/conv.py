@@ -7,12 +7,12 @@ from typing import Any
 from tvm.script import tirx as T
 from tvm.script.ir_builder import IRBuilder
 
-from subbyte.schedule.plan import Plan
 from subbyte.kernel.tirx.block import Block
 from subbyte.kernel.tirx.emit import bind, loop, registers, when
 from subbyte.kernel.tirx.epilogue import epilogue
 from subbyte.kernel.tirx.multiply import multiply_stage
 from subbyte.kernel.tirx.stage import commit, load_parameters, load_stage, wait
+from subbyte.schedule.plan import Plan
 
 
 def conv_kernel(plan: Plan) -> Any:

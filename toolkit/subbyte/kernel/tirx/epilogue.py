@@ -3,7 +3,8 @@
 Register-level packing (Choi et al. 2022, 3.2, in the form of two shuffles for four tiles): a lane holds channels
 2j and 2j+1 of one image for each of four tiles; it packs each pair to a byte, so one register carries four tiles; a
 4 x 4 byte transpose inside each four lanes (exchange with lane^1, then lane^2) leaves lane j with the complete word of
-tile j. Without the switch, the int32 sums go through shared memory first, and are packed after it (the paper's Figure 5).
+tile j. Without the switch, the int32 sums go through shared memory first and are packed after it (the paper's
+Figure 5).
 """
 
 from __future__ import annotations
@@ -118,9 +119,7 @@ def _transpose_bytes(block: Block, word: Any) -> None:
     """4 x 4 byte transpose inside each four lanes: byte i of lane j and byte j of lane i change places."""
     for distance, keep, cross in ((1, 0x6240, 0x3715), (2, 0x5410, 0x3276)):
         selector = T.Select(block.lane // distance % 2 == 0, T.uint32(keep), T.uint32(cross))
-        T.evaluate(
-            T.ptx.shfl_sync.bfly.b32(word[1], word[0], T.uint32(distance), T.uint32(0x1F), T.uint32(0xFFFFFFFF))
-        )
+        T.evaluate(T.ptx.shfl_sync.bfly.b32(word[1], word[0], T.uint32(distance), T.uint32(0x1F), T.uint32(0xFFFFFFFF)))
         T.evaluate(T.ptx.prmt.b32(word[0], word[0], word[1], selector))
 
 

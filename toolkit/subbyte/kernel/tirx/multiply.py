@@ -11,9 +11,9 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.schedule.plan import BLOCK_WORDS
 from subbyte.kernel.tirx.block import Block
 from subbyte.kernel.tirx.emit import bind, loop, registers
+from subbyte.schedule.plan import BLOCK_WORDS
 
 LOW_NIBBLES = 0xF0F0F0F0
 """After ``word << 4`` the even channels of a packed word, without the shift the odd ones, each times 16."""

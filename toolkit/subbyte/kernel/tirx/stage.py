@@ -11,9 +11,9 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.schedule.plan import COPY_WORDS
 from subbyte.kernel.tirx.block import Block
 from subbyte.kernel.tirx.emit import bind, loop, when
+from subbyte.schedule.plan import COPY_WORDS
 from subbyte.workload.conv import ceil_div
 
 
@@ -104,4 +104,3 @@ def _copy16(block: Block, target: Any, buffer: Any, source: Any, inside: Any) ->
 def _copy_words(block: Block, target: Any, buffer: Any, source: Any) -> None:
     with loop("v", COPY_WORDS, T.vectorized) as v:
         T.buffer_store(block.shared, T.cast(buffer[source + v], "uint32"), [target + v])
-

@@ -1,0 +1,74 @@
+"""``subbyte build``: texts and files of one kernel, and what it refuses."""
+
+import json
+
+import pytest
+
+from subbyte.cli.main import main
+
+LAYER = "n8h7w9c32k32r3s3p1"
+
+
+def test_summary(capsys):
+    assert main(["build", LAYER, "--set", "warp_row_tiles=4", "chunk=1"]) == 0
+    out = capsys.readouterr().out
+    assert "s8.m16n8k32 (int4 unpacked in registers)" in out
+    assert "0 bytes of local memory" in out
+
+
+@pytest.mark.parametrize(
+    ("form", "arch", "holds"),
+    [
+        ("tir", "sm_90a", "def conv("),
+        ("cuda", "sm_75", "mma.sync.aligned.m8n8k32"),
+        ("ptx", "sm_80", "mma.sync.aligned.m16n8k32.row.col.s32.s4.s4.s32"),
+        ("sass", "sm_90a", "IMMA.16832.S8.S8"),
+    ],
+)
+def test_emit(capsys, form, arch, holds):
+    assert main(["build", LAYER, "--arch", arch, "--emit", form]) == 0
+    assert holds in capsys.readouterr().out
+
+
+def test_cubin_goes_to_a_file(tmp_path, capsys):
+    target = tmp_path / "kernel.cubin"
+    assert main(["build", LAYER, "--emit", "cubin"]) == 2
+    assert "-o FILE" in capsys.readouterr().err
+    assert main(["build", LAYER, "--emit", "cubin", "-o", str(target)]) == 0
+    assert target.read_bytes()[:4] == b"\x7fELF"
+    assert main(["build", LAYER, "--emit", "cubin", "-o", str(tmp_path / "no" / "such")]) == 2
+    assert "choose another file" in capsys.readouterr().err
+
+
+def test_json(capsys):
+    assert main(["build", LAYER, "--emit", "cuda", "--json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["schema"], found["command"], found["arch"]) == (1, "build", "sm_90a")
+    assert "__global__" in found["text"]
+    assert found["resources"]["stack_bytes"] == 0
+    assert err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["resnet50.stage9"], "did you mean"),
+        (["alexnet.conv1"], "kernel size 11x11"),
+        ([LAYER, "--arch", "sm_70"], "did you mean"),
+        ([LAYER, "--set", "chunck=2"], "did you mean chunk"),
+        ([LAYER, "--set", "chunk=two"], "must be an integer"),
+        ([LAYER, "--set", "chunk=2"], "chunk may be 1"),
+        ([LAYER, "--set", "warp_col_tiles=16"], "may be 8, 16, 32"),
+        ([LAYER, "--set", "layout=nchw"], "nhwc"),
+        ([LAYER, "--set", "atom=s4.m16n8k64"], "divisibility"),
+        ([LAYER, "--arch", "sm_75", "--set", "atom=s8.m16n8k32"], "needs sm_80 or later"),
+        ([LAYER, "--emit", "llvm"], "--emit"),
+    ],
+)
+def test_refusals_name_the_nearest_choice(capsys, arguments, message):
+    assert main(["build", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err

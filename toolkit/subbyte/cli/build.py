@@ -1,0 +1,104 @@
+"""``subbyte build``: one configuration to TIRx, CUDA, PTX, SASS or cubin. Needs no GPU."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subbyte.cli.arguments import (
+    add_arch_argument,
+    add_config_arguments,
+    add_workload_argument,
+    command_parser,
+    configuration,
+    emit,
+)
+from subbyte.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from subbyte.kernel import Kernel
+
+FORMS = ("tir", "cuda", "ptx", "sass", "cubin")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add this command to the command line."""
+    parser = command_parser(
+        subparsers,
+        "build",
+        "Build a kernel; print its text or write it to a file.",
+        "subbyte build resnet50.stage2@8 --arch sm_80 --set chunk=2 layout=nhwc --emit cuda",
+    )
+    add_workload_argument(parser)
+    add_arch_argument(parser)
+    add_config_arguments(parser)
+    parser.add_argument("--emit", choices=FORMS, help="what to print (default: a summary); cubin needs -o")
+    parser.add_argument("--output", choices=("int4", "int32"), default="int4", help="requantized, or the raw sums")
+    parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="write to FILE instead of stdout")
+    parser.add_argument("--export", metavar="DIR", type=Path, help="also write cubin, launch data and a C header there")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Build, then print or write."""
+    from subbyte.kernel import build
+    from subbyte.kernel.default import default_config
+
+    if args.emit == "cubin" and args.out is None and not args.json:
+        raise InvalidInput("--emit cubin is not text; give a file with -o FILE")
+    config = configuration(args, default_config(args.workload, args.arch))
+    kernel = build(args.workload, config, args.arch, output=args.output)
+    files = [str(path) for path in kernel.export(args.export)] if args.export else []
+    content = getattr(kernel, args.emit) if args.emit else None
+    if args.out is not None:
+        _write(args.out, content if content is not None else kernel.cuda)
+        files.append(str(args.out))
+    text = content if isinstance(content, str) and args.out is None else summary(kernel)
+    emit("build", {**description(kernel), **_emitted(args, content), "files": files}, args, text.rstrip())
+    for file in files:
+        print(f"wrote {file}", file=sys.stderr)
+    return 0
+
+
+def description(kernel: Kernel) -> dict[str, Any]:
+    """What was built, as plain data."""
+    return {
+        "workload": kernel.workload.spec,
+        "name": kernel.workload.label,
+        "arch": kernel.arch,
+        "config": kernel.config.to_dict(),
+        "atom": kernel.plan.atom.name,
+        "tile": list(kernel.plan.tile),
+        "output": kernel.output,
+        "launch": kernel.launch.to_dict(),
+        "resources": kernel.resources.to_dict(),
+    }
+
+
+def summary(kernel: Kernel) -> str:
+    """A few lines about a built kernel."""
+    resources, launch, plan, columns = kernel.resources, kernel.launch, kernel.plan, kernel.config.columns
+    return "\n".join(
+        [
+            f"{kernel.workload.label} ({kernel.workload.spec}) for {kernel.arch}",
+            f"  configuration  {kernel.config.key}",
+            f"  instruction    {plan.atom.name}" + ("" if plan.arch.native_s4 else " (int4 unpacked in registers)"),
+            f"  block          {launch.block[0]} threads",
+            f"  block tile     {plan.tile[0]}x{plan.tile[1]} pixels x 8 images x {columns} channels",
+            f"  grid           {launch.grid[0]} x {launch.grid[1]} blocks",
+            f"  registers      {resources.registers} per thread, {resources.local_bytes} bytes of local memory",
+            f"  shared memory  {launch.shared_bytes} bytes; {resources.blocks_per_sm} blocks per multiprocessor",
+        ]
+    )
+
+
+def _emitted(args: argparse.Namespace, content: str | bytes | None) -> dict[str, Any]:
+    return {"text": content} if isinstance(content, str) and args.out is None else {}
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    try:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise InvalidInput(f"cannot write {path}: {error.strerror}; choose another file with -o") from None

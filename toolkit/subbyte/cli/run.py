@@ -1,0 +1,102 @@
+"""``subbyte run``: execute a kernel, compare every element with the reference, time it on a GPU."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from subbyte.cli.arguments import (
+    add_arch_argument,
+    add_config_arguments,
+    add_workload_argument,
+    command_parser,
+    configuration,
+    emit,
+)
+from subbyte.cli.build import description, summary
+from subbyte.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from subbyte.data import Requantization
+    from subbyte.kernel import Kernel
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add this command to the command line."""
+    parser = command_parser(
+        subparsers,
+        "run",
+        "Run a kernel on random operands, check every output element, and time it on a GPU.",
+        "subbyte run resnet50.stage2@8 --device auto --seed 1 --save run.npz",
+    )
+    add_workload_argument(parser)
+    add_arch_argument(parser, default=None)
+    add_config_arguments(parser)
+    parser.add_argument("--device", default="auto", help="auto (a GPU, else the CPU), cuda:0, or emulator")
+    parser.add_argument("--seed", type=int, default=0, help="of the random operands (default 0)")
+    parser.add_argument("--save", metavar="FILE.npz", type=Path, help="operands, parameters and output")
+    parser.add_argument("--no-time", action="store_true", help="check only")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run and check; a mismatch exits 1."""
+    from subbyte.kernel import build
+    from subbyte.kernel.default import default_config
+    from subbyte.kernel.execute import EMULATOR, device_arch, expected, random_operands, resolve_device, run_words
+    from subbyte.measure.check import compare
+
+    if args.seed < 0:
+        raise InvalidInput(f"--seed {args.seed}: must be 0 or more")
+    arch = args.arch or device_arch(args.device)
+    device = resolve_device(args.device, arch)
+    config = configuration(args, default_config(args.workload, arch))
+    kernel = build(args.workload, config, arch)
+    x, w, requant = random_operands(kernel, args.seed)
+    kernel = kernel.for_requantization(requant)
+    y = kernel.unpack(run_words(kernel, kernel.pack(x, w, requant), device))
+    report = compare(y, expected(kernel, x, w, requant))
+    if args.save is not None:
+        _save(args.save, x, w, requant, y)
+    timed = report.ok and device != EMULATOR and not args.no_time
+    timing = kernel.time(device=device, seed=args.seed) if timed else None
+    payload = {**description(kernel), "device": device, "seed": args.seed, "check": report.to_dict(),
+               "timing": timing.to_dict() if timing else None,
+               "tops": timing.tops(kernel.workload.operations) if timing else None}  # fmt: skip
+    emit("run", payload, args, _text(kernel, device, str(report), timing))
+    return 0 if report.ok else 1
+
+
+def _text(kernel: Kernel, device: str, report: str, timing: Any) -> str:
+    lines = [summary(kernel), f"  device         {device}", f"  check          {report}"]
+    if timing is not None:
+        cold = timing.cold_microseconds
+        lines.append(
+            f"  time           {timing.microseconds:.2f} us ({timing.tops(kernel.workload.operations):.0f} TOPS), "
+            + (f"{cold:.2f} us with a cold L2, " if cold is not None else "")
+            + f"spread {timing.spread:.1%}"
+        )
+        lines.append(f"  on             {timing.device.get('name')}, driver {timing.device.get('driver_version')}")
+    elif device == "emulator":
+        lines.append("  time           none: the CPU runs the kernel's own CUDA text, exactly but not fast")
+    return "\n".join(lines)
+
+
+def _save(
+    path: Path, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None, y: NDArray[np.int8]
+) -> None:
+    """x [N,H,W,C], w [K,R,S,C], bias, multiplier, shift [K], clip [2] and the kernel's own y [N,P,Q,K]."""
+    if requant is None:
+        raise InvalidInput("--save needs an int4 output")
+    try:
+        with open(path, "wb") as file:
+            np.savez_compressed(
+                file, x=x, w=w, bias=requant.bias, multiplier=requant.multiplier, shift=requant.shift,
+                clip=np.array(requant.clip, np.int32), y=y,
+            )  # fmt: skip
+    except OSError as error:
+        raise InvalidInput(f"cannot write {path}: {error.strerror}; choose another file with --save") from None

@@ -1,0 +1,216 @@
+"""A built kernel as files for programs without Python: machine code, launch data and a C header.
+
+The header holds everything a C or C++ program needs: constants, the machine code, and functions that load, launch and
+convert operands. Its text is ``export_template.h`` with the sections chosen that this kernel's forms need.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import subbyte
+from subbyte.errors import InvalidInput
+from subbyte.schedule.plan import BLOCK_WORDS, COPY_WORDS
+from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK
+
+if TYPE_CHECKING:
+    from subbyte.kernel.kernel import Kernel
+    from subbyte.schedule.plan import Plan
+
+FORMAT, SCHEMA = "subbyte-kernel", 1
+C_NAMES = {"A": "x", "Wt": "w", "Prm": "parameters", "Out": "y"}
+"""What the header calls each kernel argument."""
+BUFFERS = {"A": "ACTIVATION", "Wt": "WEIGHT", "Prm": "PARAMETER", "Out": "OUTPUT"}
+BYTES_PER_LINE = 24
+
+
+def export(kernel: Kernel, folder: Path) -> list[Path]:
+    """Write ``<stem>.cubin``, ``<stem>.json`` and ``<stem>.h`` into ``folder``, made if need be. Returns the files.
+
+    Files of the same stem are replaced. Raises InvalidInput when the folder cannot be written.
+    """
+    stem = stem_of(kernel.plan)
+    contents = {
+        "cubin": kernel.cubin,
+        "json": (json.dumps(description(kernel), indent=2) + "\n").encode(),
+        "h": header(kernel.plan, kernel.cubin).encode(),
+    }
+    files = [folder / f"{stem}.{suffix}" for suffix in contents]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, content in zip(files, contents.values(), strict=True):
+            file.write_bytes(content)
+    except OSError as error:
+        raise InvalidInput(
+            f"cannot export to the folder {folder}: {error.strerror} ({error.filename}); give a folder that is new or "
+            "can be written"
+        ) from None
+    return files
+
+
+def stem_of(plan: Plan) -> str:
+    """File stem and C prefix: workload, architecture and output, then what else changes the result or its layout.
+
+    It stays the same when only the schedule changes, so that a better kernel takes the place of the old one.
+    """
+    parts = [plan.workload.label, plan.arch.name, plan.output]
+    if plan.config.layout != "nhwcnc":
+        parts.append(plan.config.layout)
+    if plan.output == "int4":
+        if plan.clip != (-8, 7):
+            parts.append("clip" + "to".join(str(value).replace("-", "m") for value in plan.clip))
+        if plan.requant != "fixed":
+            parts.append(plan.requant)
+    stem = re.sub(r"[^0-9A-Za-z]+", "_", "_".join(parts)).strip("_").lower()
+    return f"conv_{stem}" if stem[0].isdigit() else stem
+
+
+def description(kernel: Kernel) -> dict[str, Any]:
+    """What was exported, as plain data: workload, configuration, launch and operand forms."""
+    plan, w = kernel.plan, kernel.workload
+    sizes = {name: getattr(w, name) for name in ("n", "h", "w", "c", "k", "r", "s", "pad", "stride", "dilation")}
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "version": subbyte.__version__,
+        "stem": stem_of(plan),
+        "arch": kernel.arch,
+        "workload": {"name": w.label, "spec": w.spec, **sizes, "p": w.p, "q": w.q},
+        "config": kernel.config.to_dict(),
+        "atom": plan.atom.name,
+        "output": kernel.output,
+        "launch": kernel.launch.to_dict(),
+        "operands": _operands(plan),
+        "resources": kernel.resources.to_dict(),
+        "cubin": {"bytes": len(kernel.cubin), "sha256": hashlib.sha256(kernel.cubin).hexdigest()},
+    }
+    if kernel.output == "int4":
+        data["clip"], data["requant"] = list(plan.clip), plan.requant
+    return data
+
+
+def header(plan: Plan, cubin: bytes) -> str:
+    """The text of the C header for a plan and its machine code."""
+    names = ["top", *(["not_exact"] if _fixed(plan) else []), f"index_{plan.config.layout}", "operands"]
+    if plan.output == "int4":
+        names.append(f"parameters_{plan.requant}")
+    names += [f"output_{plan.output}", "driver"]
+    sections = _sections()
+    values = {**_constants(plan), **_words(plan), **_machine_code(cubin)}
+    return re.sub(r"@(\w+)@", lambda match: values[match[1]], "\n".join(sections[name] for name in names))
+
+
+def _fixed(plan: Plan) -> bool:
+    return plan.output == "int4" and plan.requant == "fixed"
+
+
+def _sections() -> dict[str, str]:
+    """The template's parts by the names on their ``//@`` lines."""
+    text = Path(__file__).with_name("export_template.h").read_text(encoding="utf-8")
+    parts = re.split(r"^//@ (\w+)\n", text, flags=re.MULTILINE)
+    return {name: body.strip("\n") + "\n" for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def _shapes(plan: Plan) -> dict[str, tuple[int, ...]]:
+    """Shape of each argument's words (or int32 sums), by the argument's name."""
+    w, packed = plan.workload, plan.config.layout == "nhwcnc"
+    images, tiles = w.batch_groups * BATCH_GROUP, w.filter_blocks * CHANNEL_BLOCK // 8
+
+    def tensor(height: int, width: int, blocks: int, words: int) -> tuple[int, ...]:
+        if packed:
+            return (w.batch_groups, height, width, blocks, BATCH_GROUP, words)
+        return (images, height, width, blocks * words)
+
+    shapes: dict[str, tuple[int, ...]] = {
+        "A": tensor(w.h, w.w, w.channel_blocks, COPY_WORDS),
+        "Wt": (w.channel_blocks, w.r * w.s, tiles // plan.vector, BLOCK_WORDS, plan.vector),
+        "Out": tensor(w.p, w.q, w.filter_blocks, COPY_WORDS if plan.output == "int4" else CHANNEL_BLOCK),
+        "Prm": (3, w.filter_blocks * CHANNEL_BLOCK),
+    }
+    return {argument.name: shapes[argument.name] for argument in plan.launch.arguments}
+
+
+def _operands(plan: Plan) -> dict[str, Any]:
+    """By the header's names: the caller's array, and the words on the device."""
+    w = plan.workload
+    y_type = "int8" if plan.output == "int4" else "int32"
+    host: dict[str, dict[str, Any]] = {
+        "A": {"dtype": "int8", "shape": [w.n, w.h, w.w, w.c], "axes": "NHWC"},
+        "Wt": {"dtype": "int8", "shape": [w.k, w.r, w.s, w.c], "axes": "KRSC"},
+        "Out": {"dtype": y_type, "shape": [w.n, w.p, w.q, w.k], "axes": "NPQK"},
+        "Prm": {"dtype": "int32", "shape": [3, w.k], "axes": "bias, multiplier, shift"},
+    }
+    shapes = _shapes(plan)
+    return {
+        C_NAMES[a.name]: {
+            "argument": a.name, "role": a.role, "host": host[a.name],
+            "device": {"dtype": a.dtype, "shape": list(shapes[a.name]), "form": a.form, "bytes": a.nbytes},
+        }
+        for a in plan.launch.arguments
+    }  # fmt: skip
+
+
+def _defines(name: str, values: dict[str, Any]) -> str:
+    return "\n".join(f"#define {name}_{key} {value}" for key, value in values.items())
+
+
+def _constants(plan: Plan) -> dict[str, str]:
+    """The blocks of ``#define`` lines, and what the C functions are called."""
+    w, launch, stem = plan.workload, plan.launch, stem_of(plan)
+    name = stem.upper()
+    shape = {key: getattr(w, key.lower()) for key in ("N", "H", "W", "C", "K", "R", "S", "P", "Q")}
+    shape |= {"PAD": w.pad, "STRIDE": w.stride, "DILATION": w.dilation}
+    shape |= {"CHANNEL_BLOCKS": w.channel_blocks, "FILTER_BLOCKS": w.filter_blocks, "WEIGHT_VECTOR": plan.vector}
+    if plan.output == "int4":
+        shape |= {f"CLIP_{end}": f"({value})" for end, value in zip(("LOW", "HIGH"), plan.clip, strict=True)}
+    start: dict[str, Any] = {"ENTRY": f'"{launch.entry}"', "SHARED_BYTES": launch.shared_bytes}
+    for what, sizes in (("GRID", launch.grid), ("BLOCK", launch.block)):
+        start |= {f"{what}_{axis}": size for axis, size in zip("XYZ", sizes, strict=True)}
+    buffers = {}
+    for argument in launch.arguments:
+        words = prod(argument.shape)
+        buffers[f"{BUFFERS[argument.name]}_WORDS"] = f"((size_t){words})"
+        buffers[f"{BUFFERS[argument.name]}_BYTES"] = f"((size_t){argument.nbytes})"
+    return {
+        "stem": stem, "NAME": name, "version": subbyte.__version__, "arch": plan.arch.name,
+        "shape": _defines(name, shape), "launch": _defines(name, start), "buffers": _defines(name, buffers),
+        "arguments": ", ".join(f"&{C_NAMES[argument.name]}" for argument in launch.arguments),
+    }  # fmt: skip
+
+
+def _words(plan: Plan) -> dict[str, str]:
+    """What the comments say: sizes, layouts and, for a requantizing kernel, its parameters."""
+    w, stem, quantized = plan.workload, stem_of(plan), plan.output == "int4"
+    sizes = {key: str(getattr(w, key)) for key in ("n", "h", "w", "c", "k", "r", "s", "p", "q")}
+    sizes |= {key: str(getattr(w, key)) for key in ("pad", "stride", "dilation")}
+    shapes = {f"{C_NAMES[key]}_words": "".join(f"[{n}]" for n in shape) for key, shape in _shapes(plan).items()}
+    usage = f" *   {stem}_prepare_parameters(bias, multiplier, shift, parameter_words);\n"
+    read = f" *   parameters  {stem.upper()}_PARAMETER_BYTES bytes, as _prepare_parameters makes them\n"
+    return {
+        **sizes, **shapes,
+        "title": f"{w.label} ({w.spec}): an int4 convolution for {plan.arch.name}.",
+        "output": plan.output,
+        "clip": f", requantized and clipped to {plan.clip[0]}..{plan.clip[1]}" if quantized else ", the raw sums",
+        "host_y": "int8" if quantized else "int32",
+        "images": str(w.batch_groups * BATCH_GROUP),
+        "channels": str(w.channel_blocks * CHANNEL_BLOCK),
+        "filters": str(w.filter_blocks * CHANNEL_BLOCK),
+        "fixed_shift": str(32 - plan.atom.scale_log2),
+        "scale_log2": str(plan.atom.scale_log2),
+        "usage_parameters": usage if quantized else "",
+        "usage_device": "parameters_device, " if quantized else "",
+        "launch_parameters": read if quantized else "",
+        "launch_argument": "CUdeviceptr parameters, " if quantized else "",
+    }  # fmt: skip
+
+
+def _machine_code(cubin: bytes) -> dict[str, str]:
+    lines = [
+        "    " + ",".join(map(str, cubin[start : start + BYTES_PER_LINE])) for start in range(0, len(cubin), BYTES_PER_LINE)
+    ]
+    return {"cubin": ",\n".join(lines), "cubin_bytes": str(len(cubin))}

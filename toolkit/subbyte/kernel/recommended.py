@@ -1,0 +1,65 @@
+"""Configurations that were measured and found best, shipped with the package together with their CUDA text.
+
+One file per workload and architecture in ``recommended/``: the configuration, its measured time with its origin, and
+the generated text, so that these kernels can be built and run even where TVM cannot be installed any more.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from subbyte.schedule import ConvConfig, Plan
+from subbyte.workload import ConvWorkload
+
+FOLDER = Path(__file__).parent / "recommended"
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """``microseconds`` is the median measured time (L2 hot) on ``device``; ``source`` names the raw result."""
+
+    workload: str
+    arch: str
+    config: ConvConfig
+    microseconds: float
+    device: str
+    source: str
+    cuda: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {**self.__dict__, "config": self.config.to_dict()}
+
+
+@cache
+def recommendation(spec: str, arch: str) -> Recommendation | None:
+    """What is recommended for a workload's spec on an architecture, None when nothing was measured."""
+    path = path_of(spec, arch)
+    if not path.is_file():
+        return None
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return Recommendation(**{**data, "config": ConvConfig.from_dict(data["config"])})
+
+
+def recommended_text(plan: Plan) -> str | None:
+    """The kept CUDA text of a plan, None when the plan is not a recommended one with an int4 output."""
+    found = recommendation(plan.workload.spec, plan.arch.name)
+    standard = Plan(plan.workload, plan.config, plan.arch)
+    return found.cuda if found is not None and found.config == plan.config and plan == standard else None
+
+
+def save(workload: ConvWorkload, found: Recommendation) -> Path:
+    """Write a recommendation into the package's folder."""
+    FOLDER.mkdir(exist_ok=True)
+    path = path_of(workload.spec, found.arch)
+    path.write_text(json.dumps(found.to_dict(), indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def path_of(spec: str, arch: str) -> Path:
+    """Where the recommendation of a workload and architecture is kept."""
+    return FOLDER / f"{spec}-{arch}.json"
