@@ -45,7 +45,7 @@ def test_an_attempt_is_built_run_and_checked() -> None:
     assert tried.ok, tried.outcome
     assert "equal the reference" in tried.outcome
     assert "registers" in tried.needs
-    bundle = lab._repr_mimebundle_()
+    bundle, _ = lab._repr_mimebundle_()
     assert tried.config.key in bundle["text/html"]
 
 

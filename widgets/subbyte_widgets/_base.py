@@ -12,6 +12,7 @@ from typing import Any
 import anywidget
 import ipywidgets
 import traitlets
+from IPython.display import DisplayHandle, display
 
 from subbyte.errors import InvalidInput, did_you_mean
 
@@ -26,8 +27,33 @@ def refuse_unknown(cls: type[traitlets.HasTraits], given: dict[str, Any]) -> Non
             raise InvalidInput(f"{cls.__name__} has no option {name!r}: {did_you_mean(name, known)}")
 
 
-class StaticPicture:
-    """Adds what a page without a kernel can show to an object with ``to_svg()`` and ``alternative``."""
+class Displayed:
+    """Adds to a widget what a page without a kernel can show, and keeps it up to date in the notebook's file."""
+
+    _saved: DisplayHandle | None = None
+
+    def static(self) -> dict[str, str]:
+        """What to show without a kernel, by MIME type."""
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        return {**(data or {}), "text/plain": repr(self), **self.static()}, metadata
+
+    def _ipython_display_(self) -> None:
+        data, metadata = self._repr_mimebundle_()
+        self._saved = display(data, metadata=metadata, raw=True, display_id=True)
+
+    def save_picture(self) -> None:
+        """Renew what the notebook's file keeps of this view, after it has changed. Call it from a cell."""
+        if self._saved is not None:
+            data, metadata = self._repr_mimebundle_()
+            self._saved.update(data, metadata=metadata, raw=True)
+
+
+class StaticPicture(Displayed):
+    """Static content for an object with ``to_svg()`` and ``alternative``: its picture."""
 
     alternative: str
 
@@ -35,15 +61,13 @@ class StaticPicture:
         """The present state as a stand-alone SVG picture."""
         raise NotImplementedError
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+    def static(self) -> dict[str, str]:
+        """The picture as SVG, and as an image in HTML."""
         svg = self.to_svg()
         encoded = base64.b64encode(svg.encode()).decode()
         # An image, not inline SVG: the styles of a saved picture must not reach the live one on the same page.
         image = f'<img style="max-width:100%" alt="{html.escape(self.alternative)}" src="data:image/svg+xml;base64,'
-        data = {**(data or {}), "text/plain": repr(self), "image/svg+xml": svg, "text/html": f'{image}{encoded}">'}
-        return data, metadata
+        return {"image/svg+xml": svg, "text/html": f'{image}{encoded}">'}
 
 
 class View(StaticPicture, anywidget.AnyWidget):

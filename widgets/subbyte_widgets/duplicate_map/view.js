@@ -25,9 +25,16 @@ function render({ model, el }) {
   const place = (cell) => `${cell.dataset.row},${cell.dataset.col}`;
   const title = (cell) => cell.querySelector("title").textContent;
 
+  // From the attributes, not from the layout: the first drawing happens before the view is on the page.
+  function box(cell) {
+    const rect = cell.querySelector("rect");
+    const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => Number(rect.getAttribute(name)));
+    return { x, y, width, height };
+  }
+
   function centre(cell) {
-    const box = cell.querySelector("rect").getBBox();
-    return [box.x + box.width / 2, box.y + box.height / 2];
+    const { x, y, width, height } = box(cell);
+    return [x + width / 2, y + height / 2];
   }
 
   function shape(name, attributes) {
@@ -99,7 +106,7 @@ function render({ model, el }) {
 
   // The dashed frame around the input pixels that the selected output pixel reads.
   function outline(cells) {
-    const boxes = cells.map((cell) => byGenuine.get(cell.dataset.g).querySelector("rect").getBBox());
+    const boxes = cells.map((cell) => box(byGenuine.get(cell.dataset.g)));
     const x = Math.min(...boxes.map((b) => b.x)) - 2;
     const y = Math.min(...boxes.map((b) => b.y)) - 2;
     const width = Math.max(...boxes.map((b) => b.x + b.width)) + 2 - x;

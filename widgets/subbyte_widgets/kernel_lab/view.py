@@ -16,6 +16,7 @@ from subbyte.space import space as space_of
 from subbyte.tune.landscape import Landscape
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
+from subbyte_widgets._base import Displayed
 from subbyte_widgets.kernel_lab.attempt import Attempt, attempt_one, table
 
 SWITCHES: dict[str, tuple[Any, ...]] = {
@@ -25,7 +26,7 @@ SWITCHES: dict[str, tuple[Any, ...]] = {
 }
 
 
-class KernelLab(ipywidgets.VBox):
+class KernelLab(Displayed, ipywidgets.VBox):
     """Knobs of a configuration and a button that builds, runs and checks it in the background.
 
     ``workload``: a name, a spec or a ConvWorkload; ``device``: ``auto``, ``emulator`` or ``cuda:0``. What a constraint
@@ -78,6 +79,7 @@ class KernelLab(ipywidgets.VBox):
         """Block until the attempt under way has an outcome; the latest attempt."""
         if self._thread is not None:
             self._thread.join(timeout)
+            self.save_picture()
         return self.attempts[-1] if self.attempts else None
 
     def _judge(self, _change: Any = None) -> None:
@@ -105,10 +107,10 @@ class KernelLab(ipywidgets.VBox):
     def __repr__(self) -> str:
         return f"<KernelLab: {self.workload.label}, {len(self.attempts)} attempts>"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        title = f"<p>Kernel laboratory for {html.escape(self.workload.label)}: needs a running kernel.</p>"
-        return {**bundle, "text/plain": repr(self), "text/html": title + self.to_html()}
+    def static(self) -> dict[str, str]:
+        """The attempts so far."""
+        title = f"<p>Kernel laboratory for {html.escape(self.workload.label)} (its controls need a running kernel)</p>"
+        return {"text/html": title + self.to_html()}
 
 
 def _dropdown(name: str, values: tuple[Any, ...], value: Any) -> ipywidgets.Dropdown:

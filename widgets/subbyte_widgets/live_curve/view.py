@@ -81,6 +81,7 @@ class LiveCurve(View):
             raise RuntimeError("nothing was started: use LiveCurve.start(study, runner)")
         record = self.handle.wait(timeout)
         self._end(record)
+        self.save_picture()
         return record
 
     def _later(self, study: Study) -> None:

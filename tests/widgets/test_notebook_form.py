@@ -1,0 +1,50 @@
+"""The normal form of committed notebooks: everything shown is kept, everything of one machine is gone."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from notebooks import WIDGET_VIEW, normal_form
+
+NOTEBOOK: dict[str, Any] = {
+    "nbformat": 4,
+    "nbformat_minor": 5,
+    "metadata": {"widgets": {"state": {}}, "kernelspec": {"name": "my-env", "display_name": "My env"}},
+    "cells": [
+        {"cell_type": "markdown", "id": "x1", "metadata": {}, "source": "# A"},
+        {
+            "cell_type": "code", "id": "x2", "source": "view", "execution_count": 1,
+            "metadata": {"execution": {"iopub.execute_input": "2026-01-01"}, "tags": ["t"]},
+            "outputs": [
+                {"output_type": "stream", "name": "stdout", "text": "a\n"},
+                {"output_type": "stream", "name": "stdout", "text": "b\n"},
+                {"output_type": "display_data", "transient": {"display_id": "7"}, "metadata": {},
+                 "data": {WIDGET_VIEW: {"model_id": "1"}, "image/svg+xml": "<svg/>", "text/plain": "<A>"}},
+                {"output_type": "display_data", "metadata": {}, "data": {WIDGET_VIEW: {"model_id": "2"}}},
+            ],
+        },
+    ],
+}  # fmt: skip
+
+
+def test_what_is_shown_is_kept_and_the_rest_is_gone() -> None:
+    given = copy.deepcopy(NOTEBOOK)
+    normal = normal_form(given)
+    assert given == NOTEBOOK
+    assert "widgets" not in normal["metadata"]
+    assert normal["metadata"]["kernelspec"]["name"] == "python3"
+    code = normal["cells"][1]
+    assert code["metadata"] == {"tags": ["t"]}
+    assert code["id"] == "cell-01"
+    stream, picture, alone = code["outputs"]
+    assert stream["text"] == "a\nb\n"
+    assert picture["data"] == {"image/svg+xml": "<svg/>", "text/plain": "<A>"}
+    assert "transient" not in picture
+    assert alone["data"] == {WIDGET_VIEW: {"model_id": "2"}}
+
+
+def test_the_normal_form_is_its_own() -> None:
+    once = normal_form(NOTEBOOK)
+    assert normal_form(once) == once
+    assert normal_form(NOTEBOOK) != NOTEBOOK

@@ -1,0 +1,106 @@
+"""Run notebooks and bring them into the form that is committed: outputs kept, everything of one machine gone.
+
+``python tools/notebooks.py [NAME ...]`` executes (default: all of them) and writes the normal form; with ``--strip``
+it only writes the normal form, with ``--check`` it only says which files are not in it.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+KEPT_BY_CELL = ("tags", "jp-MarkdownHeadingCollapsed")
+
+
+def normal_form(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook (parsed JSON) without widget state, timings and random cell ids; everything shown is kept.
+
+    A live view is dropped where its static picture stands beside it: without a kernel it could not be drawn anyway.
+    """
+    cells = [_normal_cell(cell, number) for number, cell in enumerate(notebook["cells"])]
+    return {**notebook, "cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _normal_cell(cell: dict[str, Any], number: int) -> dict[str, Any]:
+    kept = {key: value for key, value in cell["metadata"].items() if key in KEPT_BY_CELL}
+    normal = {**cell, "id": f"cell-{number:02}", "metadata": kept}
+    if cell["cell_type"] == "code":
+        normal["outputs"] = _joined([_normal_output(output) for output in cell["outputs"]])
+    return normal
+
+
+def _normal_output(output: dict[str, Any]) -> dict[str, Any]:
+    normal = dict(output)
+    normal.pop("transient", None)
+    if "data" in output:
+        data = output["data"]
+        drawn = "text/html" in data or "image/svg+xml" in data
+        normal["data"] = {kind: data[kind] for kind in sorted(data) if not (drawn and kind == WIDGET_VIEW)}
+        normal["metadata"] = {}
+    return normal
+
+
+def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Neighbouring pieces of one stream as one: where a stream is cut depends on timing."""
+    joined: list[dict[str, Any]] = []
+    for output in outputs:
+        if joined and output.get("name") and joined[-1].get("name") == output["name"]:
+            joined[-1] = {**joined[-1], "text": "".join([*joined[-1]["text"], *output["text"]])}
+        else:
+            joined.append(output)
+    return joined
+
+
+def execute(notebook: nbformat.NotebookNode) -> None:
+    """Run all cells from top to bottom in a fresh kernel. Raises CellExecutionError."""
+    from nbclient import NotebookClient
+
+    resources = {"metadata": {"path": str(FOLDER)}}
+    NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources=resources, store_widget_state=False
+    ).execute()
+
+
+def find(names: list[str]) -> list[Path]:
+    """The notebooks whose file name begins with one of ``names``; all when none is given."""
+    paths = sorted(FOLDER.glob("*.ipynb"))
+    chosen = [path for path in paths if not names or any(path.name.startswith(Path(name).name) for name in names)]
+    if not chosen:
+        sys.exit(f"no notebook matches {', '.join(names)}; there are: {', '.join(path.stem for path in paths)}")
+    return chosen
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--strip", action="store_true", help="do not execute")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when a file is not in normal form")
+    options = parser.parse_args()
+    stale = []
+    for path in find(options.names):
+        notebook = nbformat.read(path, as_version=4)
+        if not (options.strip or options.check):
+            execute(notebook)
+        normal = nbformat.from_dict(normal_form(notebook))
+        text = nbformat.writes(normal) + "\n"
+        if options.check:
+            stale += [path.name] if path.read_text(encoding="utf-8") != text else []
+        else:
+            path.write_text(text, encoding="utf-8")
+            print(f"{path.name}: {len(text) / 1000:.0f} kB")
+    for name in stale:
+        print(f"{name} is not in the normal form: run `python tools/notebooks.py --strip {name}`", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
