@@ -1,10 +1,12 @@
 import sys
+import threading
 import types
 
 import numpy as np
 import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.measure import driver as module
 from subbyte.measure.driver import CudaDevice, CudaError, DeviceHang, describe, detect, load_api
 
 
@@ -180,3 +182,14 @@ def test_hang_ends_at_the_limit(fake):
         device.synchronize(0.05)
     assert caught.value.kind == "timeout"
     assert device.lost
+
+
+def test_a_device_is_opened_once_per_thread(fake, monkeypatch):
+    monkeypatch.setattr(module, "load_api", fake.Driver)
+    monkeypatch.setattr(module, "_opened", threading.local())
+    assert module.open_device(0) is module.open_device(0)
+    other = []
+    thread = threading.Thread(target=lambda: other.append(module.open_device(0)))
+    thread.start()
+    thread.join()
+    assert other[0] is not module.open_device(0)

@@ -8,7 +8,7 @@ import pytest
 from subbyte.errors import InvalidInput
 from subbyte.measure.driver import CudaDevice, CudaError, DeviceHang
 from subbyte.measure.telemetry import Snapshot, Telemetry, driver_version
-from subbyte.measure.timing import TimingProtocol, time_launch
+from subbyte.measure.timing import TimingProtocol, command_line, time_launch
 
 SHORT = TimingProtocol(min_total_ms=1, repeats=3, cold_repeats=2, spin_up_ms=1)
 
@@ -149,6 +149,13 @@ def test_driver_version_comes_from_nvml(monkeypatch):
     module = types.SimpleNamespace(nvmlInit=lambda: None, nvmlSystemGetDriverVersion=lambda: "580.1")
     monkeypatch.setitem(sys.modules, "pynvml", module)
     assert driver_version() == "580.1"
+
+
+def test_commands_keep_no_absolute_path(monkeypatch):
+    monkeypatch.setattr(
+        sys, "argv", ["/home/someone/bin/subbyte", "bench", "/home/someone/bundle/", "--out", "a/b.json"]
+    )
+    assert command_line() == "subbyte bench bundle --out a/b.json"
 
 
 def test_flush_covers_twice_the_l2(fake):

@@ -91,12 +91,12 @@ def _foreign(array: Any, name: str) -> NDArray[Any]:
 
 
 def _copy_from_gpu(interface: dict[str, Any], name: str) -> NDArray[Any]:
-    from subbyte.measure.driver import CudaDevice
+    from subbyte.measure.driver import open_device
 
     dtype = np.dtype(interface["typestr"])
     _require_contiguous(interface, name, dtype.itemsize)
     host = np.empty(interface["shape"], dtype)
-    device = CudaDevice(0)
+    device = open_device()
     device.wait_for_others()
     device.call("cuMemcpyDtoH", host.ctypes.data, int(interface["data"][0]), host.nbytes)
     return host

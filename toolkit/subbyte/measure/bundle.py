@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
-from subbyte.measure.driver import CudaDevice
+from subbyte.measure.driver import CudaDevice, open_device
 from subbyte.measure.result import Failed, Result, result_from_dict
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol, command_line
@@ -77,7 +77,7 @@ def measure_bundle(
     started = time.monotonic()
     manifest, entries = read_manifest(folder)
     how = protocol or TimingProtocol()
-    gpu = device if isinstance(device, CudaDevice) else CudaDevice(device)
+    gpu = device if isinstance(device, CudaDevice) else open_device(device)
     if manifest["space"]["arch"] != gpu.info.arch:
         raise InvalidInput(
             f"{folder} was built for {manifest['space']['arch']}, {gpu.info.name} is {gpu.info.arch}: build the "

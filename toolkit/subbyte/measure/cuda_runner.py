@@ -9,7 +9,7 @@ from typing import Any
 
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.measure.case import Case, Evaluator
-from subbyte.measure.driver import CudaDevice
+from subbyte.measure.driver import CudaDevice, open_device
 from subbyte.measure.result import Failed, Result
 from subbyte.measure.runner import RunnerBase
 from subbyte.measure.telemetry import Telemetry
@@ -37,7 +37,7 @@ class CudaRunner(RunnerBase):
         seed: int = 0,
         build: Build | None = None,
     ) -> None:
-        self._gpu = device if isinstance(device, CudaDevice) else CudaDevice(device)
+        self._gpu = device if isinstance(device, CudaDevice) else open_device(device)
         self.arch = arch or self._gpu.info.arch
         self.protocol = protocol or TimingProtocol()
         info = self._gpu.info

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subbyte.errors import InvalidInput, WrongResult, did_you_mean
 from subbyte.measure.arrays import device_pointer
-from subbyte.measure.driver import CudaDevice, CudaError, CudaFunction, DeviceBuffer, FunctionAttributes
+from subbyte.measure.driver import CudaDevice, CudaError, CudaFunction, DeviceBuffer, FunctionAttributes, open_device
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import Timing, TimingProtocol, time_launch
 from subbyte.schedule.launch import Argument, Launch
@@ -29,7 +29,7 @@ class GpuKernel:
 
     def __init__(self, cubin: bytes, launch: Launch, device: int | CudaDevice = 0) -> None:
         self.launch = launch
-        self.device = device if isinstance(device, CudaDevice) else CudaDevice(device)
+        self.device = device if isinstance(device, CudaDevice) else open_device(device)
         self._function: CudaFunction = self.device.load(cubin, launch.entry)
         self._buffers: dict[str, DeviceBuffer] = {}
         try:

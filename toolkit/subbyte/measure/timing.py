@@ -174,9 +174,10 @@ def time_launch(
 
 
 def command_line() -> str:
-    """The command that is running, as records keep it: the program's name, not where it lies."""
-    program = sys.argv[0].replace("\\", "/").rsplit("/", 1)[-1] if sys.argv else ""
-    return " ".join([program, *sys.argv[1:]]).strip()
+    """The command that is running, as records keep it: of absolute paths only the last part, which names no home."""
+    words = [word.replace("\\", "/") for word in sys.argv]
+    words = [words[0].rsplit("/", 1)[-1], *(w.rstrip("/").rsplit("/", 1)[-1] if w[:1] == "/" else w for w in words[1:])]
+    return " ".join(words).strip()
 
 
 def _hot(device: TimedDevice, launch: Callable[[], None], how: TimingProtocol) -> tuple[float, ...]:

@@ -1,0 +1,226 @@
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from subbyte.cli.main import main
+from subbyte.errors import InvalidInput, MissingDependency, WrongResult
+from subbyte.measure import baselines, sidebyside
+from subbyte.measure.baselines import FORMS, BaselineResult
+from subbyte.measure.case import Case
+from subbyte.measure.driver import CudaDevice
+from subbyte.measure.sidebyside import Candidate, from_bundles, ours, side_by_side, text_of
+from subbyte.measure.timing import TimingProtocol, time_launch
+from subbyte.schedule import Argument, ConvConfig, Launch
+from subbyte.workload import ConvWorkload
+
+HOW = TimingProtocol(launches=2, min_total_ms=0.1, repeats=3, cold_launches=1, cold_repeats=1, spin_up_ms=0)
+WORKLOAD = ConvWorkload(8, 2, 2, 32, 32, 1, 1)
+LAUNCH = Launch(
+    "conv_kernel", (1, 1, 1), (32, 1, 1), 0,
+    (Argument("A", "uint32", (128,), "in", "nhwc"), Argument("Out", "uint32", (128,), "out", "nhwc")),
+)  # fmt: skip
+
+
+@pytest.fixture
+def device(fake):
+    case = Case(WORKLOAD)
+    from subbyte.data import to_nhwc_words
+
+    answer = to_nhwc_words(case.expected).ravel()
+
+    @fake.kernel(2)
+    def right(arrays):
+        arrays[1][:] = answer
+
+    @fake.kernel(2)
+    def wrong(arrays):
+        arrays[1][:] = answer ^ 1
+
+    return CudaDevice(0, fake.Driver({b"right": right, b"wrong": wrong}))
+
+
+def _candidates(*cubins):
+    return [Candidate(ConvConfig(chunk=i + 1), cubin, LAUNCH) for i, cubin in enumerate(cubins)]
+
+
+def test_only_right_kernels_count(device):
+    row = ours(Case(WORKLOAD), _candidates(b"wrong", b"right"), device, HOW)
+    assert row.config["chunk"] == 2
+    assert row.plans == 1
+    assert row.microseconds == pytest.approx(4.0)
+    assert row.tops == pytest.approx(WORKLOAD.operations / 4.0 / 1e6)
+    assert row.share_of_peak is None  # no peak is known of this GPU
+    with pytest.raises(InvalidInput, match=r"no kernel of .*differ from the reference"):
+        ours(Case(WORKLOAD), _candidates(b"wrong"), device, HOW)
+    with pytest.raises(InvalidInput, match="none was given"):
+        ours(Case(WORKLOAD), [], device, HOW)
+
+
+@pytest.fixture
+def stand_ins(monkeypatch, device):
+    """cuDNN's sides without PyTorch: float16 works, bfloat16 is wrong, the graph API is not installed."""
+
+    def through_torch(case, torch_device, dtype, protocol):
+        if dtype == "bfloat16":
+            raise WrongResult("relative error nan")
+        timing = time_launch(device, lambda: device.call("cuCtxSynchronize") or _advance(device), protocol)
+        return BaselineResult("cuDNN float16, PyTorch", "float16", "none", "chosen by PyTorch", 1, 2e-4, timing)
+
+    def through_graph(*_):
+        raise MissingDependency("pip install nvidia-cudnn-frontend")
+
+    monkeypatch.setattr(baselines, "TorchDevice", lambda info: SimpleNamespace(info=info))
+    monkeypatch.setattr(baselines, "versions", lambda: {"torch": "2"})
+    monkeypatch.setattr(baselines, "through_torch", through_torch)
+    monkeypatch.setattr(baselines, "through_graph", through_graph)
+
+
+def _advance(device):
+    def work():
+        device.api.clock += 10.0
+
+    return device.api._enqueue(work)
+
+
+def test_sides_that_fail_are_named_and_the_others_go_on(stand_ins, device):
+    said = []
+    record = side_by_side({WORKLOAD: _candidates(b"right")}, device, HOW, say=said.append)
+    record = json.loads(json.dumps(record))
+    assert [row["side"] for row in record["rows"]] == ["subbyte int4", "cuDNN float16, PyTorch"]
+    assert record["rows"][1]["verified"] == "relative error 2.0e-04"
+    assert {entry["side"] for entry in record["missing"]} == {"cuDNN bfloat16, PyTorch", *(form.side for form in FORMS)}
+    assert record["gpu"]["name"] == "Fake GPU"
+    assert record["date"].startswith("20")
+    assert len(said) == 7
+    assert "not measured: pip install nvidia-cudnn-frontend" in text_of(record)
+
+
+def test_bench_prints_one_object_and_writes_the_record(stand_ins, device, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(sidebyside, "build_candidates", lambda workload, arch: _candidates(b"right"))
+    monkeypatch.setattr("subbyte.measure.driver.CudaDevice", lambda ordinal: device)
+    out = tmp_path / "results" / "r.json"
+    assert main(["bench", WORKLOAD.spec, "--json", "--out", str(out), "--no-graph-api"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["schema"], shown["command"]) == (1, "bench")
+    assert shown["rows"] == json.loads(out.read_text())["rows"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["resnet50.stage2@8", "--bundle", "x"]])
+def test_bench_needs_workloads_or_bundles(arguments, capsys):
+    assert main(["bench", *arguments]) == 2
+    assert "either WORKLOADs" in capsys.readouterr().err
+
+
+def test_bundles_are_read_by_workload(tmp_path):
+    (tmp_path / "cubins").mkdir()
+    (tmp_path / "cubins" / "a.cubin").write_bytes(b"right")
+    sizes = {name: getattr(WORKLOAD, name) for name in WORKLOAD.__dataclass_fields__}
+    lines = [
+        {"format": "subbyte-bundle", "schema": 1, "workload": {"spec": WORKLOAD.spec, **sizes}, "space": {}},
+        {"index": 0, "config": ConvConfig().to_dict(), "cubin": "cubins/a.cubin", "launch": LAUNCH.to_dict()},
+        {"index": 1, "config": ConvConfig().to_dict(), "failed": {"ok": False, "kind": "build", "reason": "no"}},
+    ]
+    (tmp_path / "manifest.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ((workload, candidates),) = from_bundles([tmp_path]).items()
+    assert workload == WORKLOAD
+    assert candidates == [Candidate(ConvConfig(), b"right", LAUNCH)]
+
+
+class Frontend:
+    """Records how cuDNN's graph is described."""
+
+    class data_type:
+        HALF, BFLOAT16, INT8, INT32, FLOAT = "half", "bfloat16", "int8", "int32", "float"
+
+    class heur_mode:
+        A, B, FALLBACK = "a", "b", "fallback"
+
+    def __init__(self):
+        self.made = {}
+
+    def pygraph(self, **options):
+        self.made["options"] = options
+        return self
+
+    def tensor(self, **options):
+        return _Tensor(options)
+
+    def conv_fprop(self, x, w, **options):
+        self.made["conv"] = options
+        return _Tensor({"name": "conv"})
+
+    def mul(self, **options):
+        self.made["mul"] = options
+        return _Tensor({"name": "mul"})
+
+    def create_execution_plans(self, modes):
+        self.made["modes"] = modes
+
+    def validate(self):
+        pass
+
+    build_operation_graph = check_support = validate
+
+
+class _Tensor:
+    def __init__(self, options):
+        self.options, self.is_output, self.type = options, False, None
+
+    def set_output(self, value):
+        self.is_output = value
+        return self
+
+    def set_data_type(self, value):
+        self.type = value
+        return self
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.side)
+def test_the_cudnn_graph_is_described_with_the_right_types(form):
+    frontend = Frontend()
+    array = SimpleNamespace(shape=(1, 2, 3, 4), stride=lambda: (24, 1, 8, 2))
+    workload = ConvWorkload(1, 9, 9, 2, 2, 3, 3, pad=1, stride=2)
+    _, tensors = baselines._graph(frontend, "handle", workload, form, array, array, "y")
+    (output,) = [tensor for tensor, value in tensors.items() if value == "y"]
+    assert output.is_output
+    assert output.type == getattr(Frontend.data_type, baselines._NAMES[form.output])
+    assert frontend.made["conv"]["compute_data_type"] == ("int32" if form.operand == "int8" else "float")
+    assert frontend.made["conv"]["stride"] == [2, 2]
+    assert frontend.made["modes"] == ["a", "b", "fallback"]
+    assert ("mul" in frontend.made) == form.scaled
+    assert ("scale" in tensors) == form.scaled
+
+
+def test_wrong_answers_of_cudnn_are_refused():
+    case = Case(WORKLOAD)
+
+    class Y:
+        def __init__(self, values):
+            self.values = values
+
+        def permute(self, *axes):
+            return self
+
+        def cpu(self):
+            return self
+
+        def float(self):
+            return self
+
+        def numpy(self):
+            return self.values
+
+    exact = case.accumulators
+    assert baselines._check_graph(Y(exact), case, FORMS[2]) == 0.0
+    with pytest.raises(WrongResult, match="1 of"):
+        baselines._check_graph(Y(np.where(np.arange(exact.size).reshape(exact.shape) == 5, 0, exact)), case, FORMS[2])
+    scaled = np.clip(np.rint(exact / 64), -128, 127).astype(np.int8)
+    assert baselines._check_graph(Y(scaled), case, FORMS[3]) == 0.0
+    with pytest.raises(WrongResult, match="scaled reference"):
+        baselines._check_graph(Y(scaled // 2), case, FORMS[3])
+    assert baselines._check_graph(Y(exact.astype(np.float32)), case, FORMS[0]) == 0.0
+    for wrong in (exact * 1.01, np.full(exact.shape, np.nan)):
+        with pytest.raises(WrongResult, match="relative error"):
+            baselines._check_graph(Y(wrong), case, FORMS[0])
