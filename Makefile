@@ -94,5 +94,5 @@ table: env ## write the README's benchmark table from the raw results
 	@$(RUN) benchmarks/table.py
 
 clean: ## remove the environment, the caches and what was built
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache
+	find . \( -name __pycache__ -o -name .ruff_cache \) -type d -prune -exec rm -rf {} +
