@@ -19,7 +19,8 @@ def _kernel(outputs: int, inputs: int, body: str) -> str:
     """A one-warp kernel: ``a`` holds the lane's input words, ``d`` the words it stores."""
     loads = "\n".join(f"  a_ptr[{i}] = A_ptr[((((int)threadIdx.x) * {inputs}) + {i})];" for i in range(inputs))
     stores = "\n".join(f"  Out_ptr[((((int)threadIdx.x) * {outputs}) + {i})] = d_ptr[{i}];" for i in range(outputs))
-    return f"""
+    return f"""#define uint unsigned int
+#define uchar unsigned char
 extern "C" __global__ void __launch_bounds__(32) one_warp(uint* __restrict__ A_ptr, uint* __restrict__ Out_ptr) {{
   alignas(64) uint a_ptr[{inputs}];
   alignas(64) uint d_ptr[{outputs}];
@@ -201,7 +202,7 @@ def test_permute_and_pack() -> None:
 
 def test_matrix_load_and_transpose() -> None:
     words = _words(4)
-    address = "__cvta_generic_to_shared(&(smem_ptr[(((int)threadIdx.x) * 4)]))"
+    address = "(unsigned int)__cvta_generic_to_shared(&(smem_ptr[(((int)threadIdx.x) * 4)]))"
     body = (
         "  for (int i = 0; i < 4; ++i) {\n    smem_ptr[((((int)threadIdx.x) * 4) + i)] = a_ptr[i];\n  }\n"
         "  __syncwarp();\n"
@@ -222,7 +223,7 @@ def test_matrix_load_and_transpose() -> None:
 def test_copy_widths_and_zero_fill() -> None:
     words = _words(4)
     lines = ["  for (int i = 0; i < 7; ++i) {\n    smem_ptr[((((int)threadIdx.x) * 8) + i)] = (uint)7;\n  }"]
-    target = "__cvta_generic_to_shared(&(smem_ptr[((((int)threadIdx.x) * 8) + {0})]))"
+    target = "(unsigned int)__cvta_generic_to_shared(&(smem_ptr[((((int)threadIdx.x) * 8) + {0})]))"
     source = "(&(A_ptr[((((int)threadIdx.x) * 4) + {0})]))"
     for kind, size, valid, to, start in (("cg", 16, 12, 0, 0), ("ca", 8, 0, 4, 2), ("ca", 4, 4, 6, 3)):
         lines.append(

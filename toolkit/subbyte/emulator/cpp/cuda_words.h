@@ -77,8 +77,8 @@ EMULATOR_SHUFFLE(__shfl_xor_sync, shuffle_bfly)
 EMULATOR_SHUFFLE(__shfl_down_sync, shuffle_down)
 EMULATOR_SHUFFLE(__shfl_up_sync, shuffle_up)
 
-inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) { return emulator::permute_bytes(a, b, selector); }
-inline unsigned __cvta_generic_to_shared(emulator::Pointer<void> pointer) { return emulator::shared_offset(pointer); }
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned c) { return emulator::permute_bytes(a, b, c); }
+inline size_t __cvta_generic_to_shared(emulator::Pointer<void> pointer) { return emulator::shared_offset(pointer); }
 inline int __dp4a(int a, int b, int c) { return emulator::dot_product_4(unsigned(a), unsigned(b), c); }
 inline int __popc(unsigned value) { return __builtin_popcount(value); }
 inline int __clz(int value) { return value ? __builtin_clz(unsigned(value)) : 32; }

@@ -1,17 +1,21 @@
 // Fibers: one stack per CUDA thread and a switch between them. Linux on x86-64 switches with ten
 // instructions; everything else goes through ucontext.
 #pragma once
-#include <sys/mman.h>
-#include <cstdint>
-#include <cstdlib>
-#include <vector>
-
 #if defined(__x86_64__) && defined(__linux__) && !defined(EMULATOR_UCONTEXT)
 #define EMULATOR_FAST_SWITCH 1
 #else
 #define EMULATOR_FAST_SWITCH 0
+#ifdef __APPLE__  // declares ucontext only with these
+#define _XOPEN_SOURCE 700
+#define _DARWIN_C_SOURCE
+#endif
 #include <ucontext.h>
 #endif
+
+#include <sys/mman.h>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
 
 namespace emulator {
 

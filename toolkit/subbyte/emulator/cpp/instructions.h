@@ -61,7 +61,9 @@ inline uint32_t three_input_logic(uint32_t a, uint32_t b, uint32_t c, uint32_t t
 // PTX shifts give 0 (or the sign) for counts of 32 and more, where C++ leaves them undefined.
 inline uint32_t shift_left(uint32_t value, uint32_t count) { return count > 31 ? 0 : value << count; }
 inline uint32_t shift_right(uint32_t value, uint32_t count) { return count > 31 ? 0 : value >> count; }
-inline uint32_t shift_right_signed(uint32_t value, uint32_t count) { return int32_t(value) >> (count > 31 ? 31 : count); }
+inline uint32_t shift_right_signed(uint32_t value, uint32_t count) {
+  return uint32_t(int32_t(value) >> (count > 31 ? 31 : count));
+}
 
 inline int32_t dot_product_4(uint32_t a, uint32_t b, int32_t c) {
   for (int i = 0; i < 4; i++) c += int8_t(a >> (8 * i)) * int8_t(b >> (8 * i));
