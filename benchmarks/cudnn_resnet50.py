@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from subbyte.errors import SubbyteError
-from subbyte.measure.driver import CudaDevice
+from subbyte.measure.device import CudaDevice
 from subbyte.measure.sidebyside import from_bundles, side_by_side, text_of
 from subbyte.measure.timing import TimingProtocol
 

@@ -9,7 +9,7 @@ import pytest
 
 from subbyte.errors import MissingDependency
 from subbyte.measure.case import launch_from_dict
-from subbyte.measure.driver import CudaDevice
+from subbyte.measure.device import CudaDevice
 from subbyte.workload import ConvWorkload
 
 VARIABLE = "SUBBYTE_GPU_BUNDLE"

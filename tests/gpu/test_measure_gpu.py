@@ -83,7 +83,8 @@ def test_faulty_requests_are_refused_and_leave_the_device_usable(first, case, de
 FAULT = """
 import sys, os
 from subbyte.errors import WrongResult
-from subbyte.measure.driver import CudaDevice, CudaError
+from subbyte.measure.device import CudaDevice
+from subbyte.measure.driver import CudaError
 from subbyte.measure.gpu import GpuKernel
 from subbyte.schedule import Argument, Launch
 device = CudaDevice(0)

@@ -11,7 +11,7 @@ from subbyte.measure import bundle as module
 from subbyte.measure.bundle import main, measure_bundle, read_measurements, to_landscape
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
 from subbyte.measure.cuda_runner import CudaRunner
-from subbyte.measure.driver import CudaDevice
+from subbyte.measure.device import CudaDevice
 from subbyte.measure.result import Failed, Measured
 from subbyte.measure.runner import Runner
 from subbyte.measure.timing import TimingProtocol

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency
-from subbyte.measure import driver as module
-from subbyte.measure.driver import CudaDevice, CudaError, DeviceHang, describe, detect, load_api
+from subbyte.measure import device as module
+from subbyte.measure.device import CudaDevice
+from subbyte.measure.driver import CudaError, DeviceHang, describe, detect, load_api
 
 
 @pytest.fixture

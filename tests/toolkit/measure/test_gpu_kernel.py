@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from subbyte.errors import InvalidInput, WrongResult
-from subbyte.measure.driver import CudaDevice, CudaError
+from subbyte.measure.device import CudaDevice
+from subbyte.measure.driver import CudaError
 from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.timing import TimingProtocol
 from subbyte.schedule.launch import Argument, Launch

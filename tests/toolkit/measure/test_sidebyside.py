@@ -9,7 +9,7 @@ from subbyte.errors import InvalidInput, MissingDependency, WrongResult
 from subbyte.measure import baselines, sidebyside
 from subbyte.measure.baselines import FORMS, BaselineResult
 from subbyte.measure.case import Case
-from subbyte.measure.driver import CudaDevice
+from subbyte.measure.device import CudaDevice
 from subbyte.measure.sidebyside import Candidate, from_bundles, ours, side_by_side, text_of
 from subbyte.measure.timing import TimingProtocol, time_launch
 from subbyte.schedule import Argument, ConvConfig, Launch
@@ -99,7 +99,7 @@ def test_sides_that_fail_are_named_and_the_others_go_on(stand_ins, device):
 
 def test_bench_prints_one_object_and_writes_the_record(stand_ins, device, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sidebyside, "build_candidates", lambda workload, arch: _candidates(b"right"))
-    monkeypatch.setattr("subbyte.measure.driver.CudaDevice", lambda ordinal: device)
+    monkeypatch.setattr("subbyte.measure.device.CudaDevice", lambda ordinal: device)
     out = tmp_path / "results" / "r.json"
     assert main(["bench", WORKLOAD.spec, "--json", "--out", str(out), "--no-graph-api"]) == 0
     shown = json.loads(capsys.readouterr().out)

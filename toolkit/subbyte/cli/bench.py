@@ -33,7 +33,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print; 0 when every side was measured, 1 when a kernel of ours was wrong or did not run."""
-    from subbyte.measure.driver import CudaDevice
+    from subbyte.measure.device import CudaDevice
     from subbyte.measure.sidebyside import build_candidates, from_bundles, side_by_side, text_of
 
     if bool(args.workloads) == bool(args.bundle):

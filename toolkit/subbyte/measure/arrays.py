@@ -91,7 +91,7 @@ def _foreign(array: Any, name: str) -> NDArray[Any]:
 
 
 def _copy_from_gpu(interface: dict[str, Any], name: str) -> NDArray[Any]:
-    from subbyte.measure.driver import open_device
+    from subbyte.measure.device import open_device
 
     dtype = np.dtype(interface["typestr"])
     _require_contiguous(interface, name, dtype.itemsize)

@@ -38,7 +38,7 @@ class BaselineResult:
 
 
 class TorchDevice:
-    """The parts of a :class:`~subbyte.measure.driver.CudaDevice` that timing needs, on PyTorch's streams and graphs."""
+    """The parts of a :class:`~subbyte.measure.device.CudaDevice` that timing needs, on PyTorch's streams and graphs."""
 
     def __init__(self, info: GpuInfo) -> None:
         self.torch = load_torch()

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
-from subbyte.measure.driver import CudaDevice, open_device
+from subbyte.measure.device import CudaDevice, open_device
 from subbyte.measure.result import Failed, Result, result_from_dict
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol, command_line

@@ -20,7 +20,8 @@ from subbyte.data import Requantization, reference, to_nhwc_words, to_nhwcnc
 from subbyte.errors import InvalidInput, SubbyteError, WrongResult
 from subbyte.kernel import operands
 from subbyte.measure.check import CheckReport, compare
-from subbyte.measure.driver import CudaDevice, CudaError, DeviceBuffer
+from subbyte.measure.device import CudaDevice, DeviceBuffer
+from subbyte.measure.driver import CudaError
 from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.telemetry import Telemetry

@@ -9,7 +9,7 @@ from typing import Any
 
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.measure.case import Case, Evaluator
-from subbyte.measure.driver import CudaDevice, open_device
+from subbyte.measure.device import CudaDevice, open_device
 from subbyte.measure.result import Failed, Result
 from subbyte.measure.runner import RunnerBase
 from subbyte.measure.telemetry import Telemetry

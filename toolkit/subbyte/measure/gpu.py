@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from subbyte.errors import InvalidInput, WrongResult, did_you_mean
 from subbyte.measure.arrays import device_pointer
-from subbyte.measure.driver import CudaDevice, CudaError, CudaFunction, DeviceBuffer, FunctionAttributes, open_device
+from subbyte.measure.device import CudaDevice, CudaFunction, DeviceBuffer, FunctionAttributes, open_device
+from subbyte.measure.driver import CudaError
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import Timing, TimingProtocol, time_launch
 from subbyte.schedule.launch import Argument, Launch

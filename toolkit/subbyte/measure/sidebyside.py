@@ -11,7 +11,7 @@ from typing import Any
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.measure import baselines
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
-from subbyte.measure.driver import CudaDevice
+from subbyte.measure.device import CudaDevice
 from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.result import Measured
 from subbyte.measure.timing import Timing, TimingProtocol, command_line

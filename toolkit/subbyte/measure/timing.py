@@ -30,7 +30,7 @@ from subbyte.measure.telemetry import Snapshot, Telemetry
 
 
 class TimedDevice(Protocol):
-    """What timing needs of a device; :class:`~subbyte.measure.driver.CudaDevice` is one."""
+    """What timing needs of a device; :class:`~subbyte.measure.device.CudaDevice` is one."""
 
     info: GpuInfo
     spun_up: bool
