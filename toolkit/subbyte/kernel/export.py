@@ -96,17 +96,13 @@ def description(kernel: Kernel) -> dict[str, Any]:
 
 def header(plan: Plan, cubin: bytes) -> str:
     """The text of the C header for a plan and its machine code."""
-    names = ["top", *(["not_exact"] if _fixed(plan) else []), f"index_{plan.config.layout}", "operands"]
+    names = ["top", f"index_{plan.config.layout}", "operands"]
     if plan.output == "int4":
         names.append(f"parameters_{plan.requant}")
     names += [f"output_{plan.output}", "driver"]
     sections = _sections()
     values = {**_constants(plan), **_words(plan), **_machine_code(cubin)}
     return re.sub(r"@(\w+)@", lambda match: values[match[1]], "\n".join(sections[name] for name in names))
-
-
-def _fixed(plan: Plan) -> bool:
-    return plan.output == "int4" and plan.requant == "fixed"
 
 
 def _sections() -> dict[str, str]:
@@ -176,21 +172,26 @@ def _constants(plan: Plan) -> dict[str, str]:
         words = prod(argument.shape)
         buffers[f"{BUFFERS[argument.name]}_WORDS"] = f"((size_t){words})"
         buffers[f"{BUFFERS[argument.name]}_BYTES"] = f"((size_t){argument.nbytes})"
+    returns = {"OK": "0", "BAD_VALUE": "1 /* an operand outside -8..7, or a parameter outside its range */"}
+    if plan.output == "int4" and plan.requant == "fixed":
+        returns["NOT_EXACT"] = "2 /* parameters that this kernel cannot apply exactly */"
     return {
         "stem": stem, "NAME": name, "version": subbyte.__version__, "arch": plan.arch.name,
         "shape": _defines(name, shape), "launch": _defines(name, start), "buffers": _defines(name, buffers),
+        "returns": _defines(name, returns),
         "arguments": ", ".join(f"&{C_NAMES[argument.name]}" for argument in launch.arguments),
     }  # fmt: skip
 
 
 def _words(plan: Plan) -> dict[str, str]:
     """What the comments say: sizes, layouts and, for a requantizing kernel, its parameters."""
-    w, stem, quantized = plan.workload, stem_of(plan), plan.output == "int4"
+    w, quantized = plan.workload, plan.output == "int4"
     sizes = {key: str(getattr(w, key)) for key in ("n", "h", "w", "c", "k", "r", "s", "p", "q")}
     sizes |= {key: str(getattr(w, key)) for key in ("pad", "stride", "dilation")}
     shapes = {f"{C_NAMES[key]}_words": "".join(f"[{n}]" for n in shape) for key, shape in _shapes(plan).items()}
-    usage = f" *   {stem}_prepare_parameters(bias, multiplier, shift, parameter_words);\n"
-    read = f" *   parameters  {stem.upper()}_PARAMETER_BYTES bytes, as _prepare_parameters makes them\n"
+    usage = " *   prepare_parameters(bias, multiplier, shift, words)\n *                                            words to the device, PARAMETER_BYTES\n"
+    read = " *   parameters  PARAMETER_BYTES, as prepare_parameters makes them\n"
+    grid, block = (map(str, size) for size in (plan.launch.grid, plan.launch.block))
     return {
         **sizes, **shapes,
         "title": f"{w.label} ({w.spec}): an int4 convolution for {plan.arch.name}.",
@@ -200,17 +201,19 @@ def _words(plan: Plan) -> dict[str, str]:
         "images": str(w.batch_groups * BATCH_GROUP),
         "channels": str(w.channel_blocks * CHANNEL_BLOCK),
         "filters": str(w.filter_blocks * CHANNEL_BLOCK),
+        "channel_blocks": str(w.channel_blocks), "filter_blocks": str(w.filter_blocks), "taps": str(w.r * w.s),
+        "vector": str(plan.vector), "groups": str(w.filter_blocks * 4 // plan.vector),
+        "grid": ", ".join(grid), "block": ", ".join(block), "shared": f"{plan.shared_bytes:,}", "shared_bytes": str(plan.shared_bytes),
         "fixed_shift": str(32 - plan.atom.scale_log2),
         "scale_log2": str(plan.atom.scale_log2),
         "usage_parameters": usage if quantized else "",
-        "usage_device": "parameters_device, " if quantized else "",
+        "usage_device": "parameters, " if quantized else "",
         "launch_parameters": read if quantized else "",
         "launch_argument": "CUdeviceptr parameters, " if quantized else "",
     }  # fmt: skip
 
 
 def _machine_code(cubin: bytes) -> dict[str, str]:
-    lines = [
-        "    " + ",".join(map(str, cubin[start : start + BYTES_PER_LINE])) for start in range(0, len(cubin), BYTES_PER_LINE)
-    ]
+    starts = range(0, len(cubin), BYTES_PER_LINE)
+    lines = ["    " + ",".join(map(str, cubin[start : start + BYTES_PER_LINE])) for start in starts]
     return {"cubin": ",\n".join(lines), "cubin_bytes": str(len(cubin))}
