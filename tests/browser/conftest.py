@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-def browser_program() -> str:
+def find_browser() -> str:
     """Path of an installed Chromium; fails the test with one sentence when there is none."""
     found = next(filter(None, (os.environ.get("SUBBYTE_CHROMIUM"), *map(shutil.which, BROWSERS))), None)
     if not found:
@@ -155,10 +155,17 @@ class Tab:
         """End the notebook's kernel, then the tab."""
         if self.page.url.startswith(self.lab.base):
             self.page.evaluate("""async () => {
-              const panel = [...window.jupyterapp.shell.widgets("main")].find((w) => w.sessionContext);
+              const panels = window.jupyterapp?.shell.widgets("main") ?? [];
+              const panel = [...panels].find((w) => w.sessionContext);
               await panel?.sessionContext.shutdown();
             }""")
         self.context.close()
+
+
+@pytest.fixture
+def browser_program() -> Callable[[], str]:
+    """The search for Chromium, for the test of its refusal."""
+    return find_browser
 
 
 @pytest.fixture(scope="session")
@@ -172,7 +179,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """The browser."""
-    program = browser_program()
+    program = find_browser()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

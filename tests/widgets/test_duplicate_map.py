@@ -110,8 +110,8 @@ def test_the_controls_drive_the_toolkit() -> None:
     assert explorer.view.record == duplicates(LAYER, (2, 4))
     explorer.stride.value = 2
     assert explorer.view.record == duplicates(LAYER + "u2", (2, 4))
-    explorer.view.record = None
-    assert DuplicateExplorer("n8h4w4c32k8r3s3p0").view.error == ""
+    explorer.corner.value = True
+    assert explorer.view.record == duplicates(LAYER + "u2", (2, 4), at=(0, 0))
 
 
 def test_an_impossible_convolution_is_said_in_the_view() -> None:

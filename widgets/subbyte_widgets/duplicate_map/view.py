@@ -73,7 +73,7 @@ def _sentence(words: str) -> str:
 
 
 class DuplicateExplorer(Panel):
-    """A :class:`DuplicateMap` with controls: kernel, stride, dilation and the output tile.
+    """A :class:`DuplicateMap` with controls: kernel, stride, dilation, the output tile, and whether it touches padding.
 
     ``workload``: a name, a spec or a ConvWorkload; the controls change its kernel, stride and dilation. What the
     convolution cannot be is said in the view, in the toolkit's own words.
@@ -92,7 +92,9 @@ class DuplicateExplorer(Panel):
         self.dilation = _slider("dilation", start.dilation, 1, 3)
         self.tile_height = _slider("tile height", tile[0], 1, 8)
         self.tile_width = _slider("tile width", tile[1], 1, 16)
-        controls = [self.kernel, self.stride, self.dilation, self.tile_height, self.tile_width]
+        self.corner = ipywidgets.Checkbox(False, description="tile at the image's corner", indent=False)
+        self.corner.layout = ipywidgets.Layout(width="270px", margin="2px 2px 2px 24px")
+        controls = [self.kernel, self.stride, self.dilation, self.tile_height, self.tile_width, self.corner]
         for control in controls:
             control.observe(self._update, "value")
         box = ipywidgets.HBox(controls, layout=ipywidgets.Layout(flex_flow="row wrap", max_width="900px"))
@@ -102,7 +104,8 @@ class DuplicateExplorer(Panel):
         size = {"r": self.kernel.value, "s": self.kernel.value}
         try:
             workload = replace(self.workload, **size, stride=self.stride.value, dilation=self.dilation.value, name="")
-            record = duplicates(workload, (self.tile_height.value, self.tile_width.value))
+            place = (0, 0) if self.corner.value else None
+            record = duplicates(workload, (self.tile_height.value, self.tile_width.value), at=place)
         except SubbyteError as problem:
             self.view.error = str(problem)
             return

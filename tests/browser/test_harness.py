@@ -1,0 +1,31 @@
+"""The harness itself: what it must refuse, it refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_a_machine_without_chromium_fails_with_one_sentence(
+    browser_program: Callable[[], str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("SUBBYTE_CHROMIUM", raising=False)
+    with pytest.raises(pytest.fail.Exception, match=re.escape("no Chromium on PATH: `sudo apt-get install chromium`")):
+        browser_program()
+
+
+def test_a_view_that_asks_the_network_or_breaks_is_noticed(open_tab: Callable[..., Any], lab: Any) -> None:
+    tab = open_tab()
+    tab.page.goto(f"{lab.base}/lab?token={lab.token}")
+    tab.page.evaluate("() => fetch('http://192.0.2.1/x').catch(() => 0)")
+    assert tab.outside == ["http://192.0.2.1/x"]
+    tab.page.evaluate("() => { setTimeout(() => { throw new Error('a view broke') }) }")
+    tab.page.wait_for_timeout(100)
+    assert any("a view broke" in line for line in tab.errors)
+    tab.outside.clear()
+    tab.errors.clear()
