@@ -59,7 +59,14 @@ def test_unchecked_run_gives_the_same_output() -> None:
         require_clean(run)
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m["name"])
+@pytest.mark.parametrize("mutation", [m for m in MUTATIONS if m["expect"] == "clean"], ids=lambda m: m["name"])
+def test_correct_variant_is_accepted(mutation: dict[str, str]) -> None:
+    assert CLEAN.count(mutation["old"]) == 1
+    run, _, _ = _run(CLEAN.replace(mutation["old"], mutation["new"]), seed=1)
+    require_clean(run)
+
+
+@pytest.mark.parametrize("mutation", [m for m in MUTATIONS if m["expect"] != "clean"], ids=lambda m: m["name"])
 def test_fault_is_found(mutation: dict[str, str]) -> None:
     assert CLEAN.count(mutation["old"]) == 1
     text = CLEAN.replace(mutation["old"], mutation["new"])

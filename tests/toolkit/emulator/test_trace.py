@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from subbyte.emulator import EmulatorRun, run_cuda
+from subbyte.emulator import run as run_module
 from subbyte.emulator import trace as tr
 from subbyte.errors import InvalidInput
 from subbyte.schedule.launch import Argument, Launch
@@ -86,6 +87,12 @@ def test_neighbouring_repeated_loads_are_one() -> None:
     run = run_cuda(text, LAUNCH, {"A": A, "Out": np.zeros(128, np.uint32)}, trace=True)
     assert tr.counts(run.trace)["global_load"] == 256
     assert tr.counts(tr.without_repeated_loads(run.trace)) == {**tr.counts(run.trace), "global_load": 128}
+
+
+def test_trace_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "TRACE_LIMIT", 1000)
+    with pytest.raises(InvalidInput, match=r"exceeds 1,000 rows.*blocks=\[0\]"):
+        run_cuda(TEXT, LAUNCH, {"A": A, "Out": np.zeros(128, np.uint32)}, trace=True)
 
 
 def test_unknown_kind_is_refused(traced: EmulatorRun) -> None:

@@ -22,6 +22,7 @@ from subbyte.errors import InvalidInput, WrongResult, did_you_mean
 from subbyte.schedule.launch import Launch
 
 _WRITTEN_TWICE = np.uint32(0x80000000)
+TRACE_LIMIT = 8_000_000  # rows, 450 MB
 _LOCK = threading.Lock()  # a library holds the state of one run
 
 
@@ -51,6 +52,7 @@ class _Request(ctypes.Structure):
         ("finding_count", ctypes.c_uint64),
         ("trace", ctypes.c_void_p),
         ("trace_count", ctypes.c_uint64),
+        ("trace_limit", ctypes.c_uint64),
         ("trace_full", ctypes.c_uint64),
     )
 
@@ -142,7 +144,8 @@ def run_cuda(
         max_steps: loop iterations, accesses and collectives one thread may make before the run is stopped.
 
     Raises:
-        InvalidInput: a buffer is missing, unknown, of the wrong size or not contiguous; a block index is out of range.
+        InvalidInput: a buffer is missing, unknown, of the wrong size or not contiguous; a block index is out of range;
+            the trace would exceed ``TRACE_LIMIT`` rows.
         Unsupported: the kernel uses something that the emulator does not cover.
         MissingDependency: there is no C++ compiler.
         BuildFailed: the compiler refused the translated text.
@@ -157,16 +160,7 @@ def run_cuda(
     aligned = [_aligned(array) for array in arrays]
     regions, writers = _regions(translation, launch, aligned, check)
     request = _request(launch, regions, chosen, seed, check, trace, max_steps)
-    with _LOCK:
-        if library.emulator_run(ctypes.byref(request)):
-            size = f"{prod(launch.block)} threads and {launch.shared_bytes} shared bytes"
-            raise InvalidInput(f"the emulator cannot run {launch.entry} with blocks of {size}")
-        if request.trace_full:
-            raise InvalidInput(
-                f"the trace of {launch.entry} exceeds 20 million rows; trace some blocks only, for example blocks=[0]"
-            )
-        finding_rows = _rows(request.findings, request.finding_count, FINDING_DTYPE)
-        trace_rows = _rows(request.trace, request.trace_count, TRACE_DTYPE) if trace else None
+    finding_rows, trace_rows = _execute(library, request, launch)
     for array, copy in zip(arrays, aligned, strict=True):
         if copy is not array:
             array[...] = copy
@@ -187,8 +181,21 @@ def run_cuda(
         seconds=time.perf_counter() - started,
         arguments=tuple(_argument_names(translation, launch)),
         instructions=translation.instructions,
-        trace=trace_rows,
+        trace=trace_rows if trace else None,
     )
+
+
+def _execute(library: ctypes.CDLL, request: _Request, launch: Launch) -> tuple[NDArray[np.void], NDArray[np.void]]:
+    """Run the request; its findings and trace, copied out of the library."""
+    with _LOCK:
+        if library.emulator_run(ctypes.byref(request)):
+            size = f"{prod(launch.block)} threads and {launch.shared_bytes} shared bytes"
+            raise InvalidInput(f"the emulator cannot run {launch.entry} with blocks of {size}")
+        if request.trace_full:
+            more = f"exceeds {TRACE_LIMIT:,} rows; trace some blocks only, for example blocks=[0]"
+            raise InvalidInput(f"the trace of {launch.entry} {more}")
+        findings = _rows(request.findings, request.finding_count, FINDING_DTYPE)
+        return findings, _rows(request.trace, request.trace_count, TRACE_DTYPE)
 
 
 def _argument_names(translation: Translation, launch: Launch) -> list[str]:
@@ -277,6 +284,7 @@ def _request(
         seed=seed & (2**64 - 1),
         checking=check,
         tracing=trace,
+        trace_limit=TRACE_LIMIT,
         region_count=len(regions),
         block_count=len(blocks),
         regions=(_Region * len(regions))(*regions),

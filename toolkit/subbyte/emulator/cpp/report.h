@@ -50,10 +50,9 @@ static_assert(sizeof(TraceRow) == 56, "trace.py describes this layout");
 // overwritten and full() is true.
 template <class Row> class Rows {
  public:
-  static constexpr uint64_t limit = 20'000'000;
   ~Rows() { std::free(rows_); }
   Row* add() {
-    if (count_ == limit) {
+    if (count_ == limit_) {
       full_ = true;
       count_--;
     }
@@ -65,8 +64,9 @@ template <class Row> class Rows {
     std::memset((void*)&rows_[count_], 0, sizeof(Row));
     return &rows_[count_++];
   }
-  void clear() {
+  void start(uint64_t limit) {
     count_ = 0;
+    limit_ = limit;
     full_ = false;
   }
   uint64_t size() const { return count_; }
@@ -75,7 +75,7 @@ template <class Row> class Rows {
 
  private:
   Row* rows_ = nullptr;
-  uint64_t count_ = 0, capacity_ = 0;
+  uint64_t count_ = 0, capacity_ = 0, limit_ = 0;
   bool full_ = false;
 };
 

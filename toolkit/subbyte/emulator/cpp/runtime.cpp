@@ -21,7 +21,7 @@ struct Request {
   uint64_t finding_count;
   TraceRow* trace;
   uint64_t trace_count;
-  uint64_t trace_full;
+  uint64_t trace_limit, trace_full;
 };
 
 extern "C" void emulator_kernel();
@@ -76,8 +76,8 @@ static bool prepare(const Request& request) {
   machine.lane_order.clear();
   for (int lane = 0; lane < 32; lane++) machine.lane_order.push_back(lane);
   machine.random = Random(request.seed);
-  machine.findings.rows().clear();
-  machine.trace.clear();
+  machine.findings.rows().start(Findings::limit + 1);
+  machine.trace.start(request.trace_limit);
   machine.checking = request.checking;
   machine.tracing = request.tracing;
   machine.aborted = false;
