@@ -110,6 +110,15 @@ def test_sparse_tensor_is_refused(torch):
         to_host(tensor, "x")
 
 
+def test_tensor_without_a_numpy_counterpart_is_refused(torch):
+    class Half(Tensor):
+        def numpy(self):
+            raise TypeError("Got unsupported ScalarType BFloat16")
+
+    with pytest.raises(InvalidInput, match=r"torch\.bfloat16: must be int8"):
+        to_host(Half(X, dtype="torch.bfloat16"), "x")
+
+
 def test_any_dlpack_array_is_read():
     class Foreign:
         def __dlpack__(self, **options):

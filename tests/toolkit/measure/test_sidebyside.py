@@ -176,15 +176,22 @@ class _Tensor:
         self.type = value
         return self
 
+    def set_dim(self, value):
+        assert value == [1, 2, 3, 4]
+        return self
+
+    def set_stride(self, value):
+        assert value == [24, 1, 8, 2]
+        return self
+
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.side)
 def test_the_cudnn_graph_is_described_with_the_right_types(form):
     frontend = Frontend()
     array = SimpleNamespace(shape=(1, 2, 3, 4), stride=lambda: (24, 1, 8, 2))
     workload = ConvWorkload(1, 9, 9, 2, 2, 3, 3, pad=1, stride=2)
-    _, tensors = baselines._graph(frontend, "handle", workload, form, array, array, "y")
-    (output,) = [tensor for tensor, value in tensors.items() if value == "y"]
-    assert output.is_output
+    _, tensors = baselines._graph(frontend, "handle", workload, form, array, array, array)
+    (output,) = [tensor for tensor in tensors if isinstance(tensor, _Tensor) and tensor.is_output]
     assert output.type == getattr(Frontend.data_type, baselines._NAMES[form.output])
     assert frontend.made["conv"]["compute_data_type"] == ("int32" if form.operand == "int8" else "float")
     assert frontend.made["conv"]["stride"] == [2, 2]

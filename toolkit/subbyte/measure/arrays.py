@@ -70,7 +70,10 @@ def to_host(array: Any, name: str) -> tuple[NDArray[Any], Origin]:
         tensor = array.detach()
         if tensor.layout != sys.modules["torch"].strided or tensor.is_quantized:
             raise InvalidInput(f"{name} is a sparse or quantized torch tensor: must be a plain one")
-        return tensor.cpu().numpy(), Origin("torch", array.device)
+        try:
+            return tensor.cpu().numpy(), Origin("torch", array.device)
+        except TypeError:  # bfloat16 and the like have no NumPy counterpart
+            raise InvalidInput(f"{name} is a torch tensor of {array.dtype}: must be int8 (int4 values)") from None
     if library == "cupy":
         return array.get(), Origin("cupy", int(array.device.id))
     return _foreign(array, name), Origin("numpy")

@@ -266,7 +266,7 @@ def _graph(frontend: Any, handle: Any, wl: Any, form: GraphForm, x: Any, w: Any,
         scale = graph.tensor(name="S", dim=[1, 1, 1, 1], stride=[1, 1, 1, 1], data_type=kind["float32"])
         tensors["scale"] = scale
         out = graph.mul(a=out, b=scale, compute_data_type=kind["float32"])
-    out.set_output(True).set_data_type(kind[form.output])
+    out.set_output(True).set_data_type(kind[form.output]).set_dim(list(y.shape)).set_stride(list(y.stride()))
     tensors[out] = y
     graph.validate()
     graph.build_operation_graph()
