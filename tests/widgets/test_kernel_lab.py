@@ -62,6 +62,21 @@ def test_a_wrong_kernel_is_not_called_right(monkeypatch: pytest.MonkeyPatch) -> 
     assert "differ from the reference" in tried.outcome
 
 
+def test_whatever_goes_wrong_is_said_and_the_button_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    from subbyte.kernel import kernel
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(kernel, "build", fail)
+    lab = KernelLab(LAYER, device="emulator")
+    lab.start()
+    tried = lab.wait(60)
+    assert tried is not None
+    assert "the disk is full" in tried.outcome
+    assert not lab.button.disabled
+
+
 def test_the_recorded_time_stands_beside_the_attempt() -> None:
     known = space(LAYER, "sm_90a")
     first, second, third = known.valid[:3]

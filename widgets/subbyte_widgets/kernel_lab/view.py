@@ -47,6 +47,7 @@ class KernelLab(Displayed, ipywidgets.VBox):
         self.arch, self.device, self.landscape = arch, device, landscape
         self.attempts: tuple[Attempt, ...] = ()
         self._thread: threading.Thread | None = None
+        self._busy = False
         start = default_config(self.workload, arch)
         knobs = {**self.space.knobs, **SWITCHES}
         self.knobs = {name: _dropdown(name, values, getattr(start, name)) for name, values in knobs.items()}
@@ -70,8 +71,9 @@ class KernelLab(Displayed, ipywidgets.VBox):
 
     def start(self) -> None:
         """Build, run and check the shown configuration in the background; one at a time."""
-        if self._thread is not None and self._thread.is_alive():
+        if self._busy:
             return
+        self._busy = self.button.disabled = True
         self._thread = threading.Thread(target=self._work, args=(self.config,), name="subbyte-lab", daemon=True)
         self._thread.start()
 
@@ -83,18 +85,22 @@ class KernelLab(Displayed, ipywidgets.VBox):
         return self.attempts[-1] if self.attempts else None
 
     def _judge(self, _change: Any = None) -> None:
+        if self._busy:
+            return
         reason = self.space.why_not(self.config)
         self.button.disabled = reason is not None
         self.status.value = f"Refused: {html.escape(reason)}" if reason else "Ready."
 
     def _work(self, config: ConvConfig) -> None:
-        self.button.disabled = True
         try:
             attempt = attempt_one(self.workload, config, self.arch, self.device, self._say)
         except SubbyteError as problem:
             attempt = Attempt(config, False, str(problem))
+        except Exception as problem:  # a thread has no cell to raise in: the table says it
+            attempt = Attempt(config, False, f"{type(problem).__name__}: {problem}")
         self.attempts = (*self.attempts, attempt)
         self.table.value = self.to_html()
+        self._busy = False
         self._judge()
 
     def _say(self, words: str) -> None:
