@@ -153,9 +153,7 @@ def test_driver_version_comes_from_nvml(monkeypatch):
 
 
 def test_commands_keep_no_absolute_path(monkeypatch):
-    monkeypatch.setattr(
-        sys, "argv", ["/anywhere/bin/subbyte", "bench", "/anywhere/bundle/", "--out", "a/b.json"]
-    )
+    monkeypatch.setattr(sys, "argv", ["/anywhere/bin/subbyte", "bench", "/anywhere/bundle/", "--out", "a/b.json"])
     assert command_line() == "subbyte bench bundle --out a/b.json"
 
 
