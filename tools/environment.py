@@ -35,6 +35,7 @@ def run(*command):
     """Run a command, shown first; returns whether it succeeded."""
     print("  $ " + shlex.join(command), flush=True)
     environment = dict(os.environ, UV_PYTHON_DOWNLOADS="never", PIP_DISABLE_PIP_VERSION_CHECK="1")
+    environment.setdefault("UV_SYSTEM_CERTS", "1")  # behind a proxy only the system knows its certificate
     return subprocess.call(command, cwd=ROOT, env=environment) == 0
 
 
