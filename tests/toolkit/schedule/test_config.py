@@ -1,0 +1,80 @@
+"""Configurations: what they accept, their names, and what they say when refused."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, fields
+
+import pytest
+
+from subbyte.device.arch import ARCHS
+from subbyte.errors import InvalidInput
+from subbyte.schedule import KNOBS, SWITCHES, Argument, ConvConfig, Launch
+from subbyte.schedule.atoms import atom
+
+
+def test_sizes() -> None:
+    config = ConvConfig(2, 4, 7, 2, split_channels=2)
+    assert (config.pixels, config.columns, config.threads) == (14, 64, 512)
+
+
+def test_fields_are_knobs_switches_and_atom() -> None:
+    names = [field.name for field in fields(ConvConfig)]
+    assert names[:6] == list(KNOBS)
+    assert set(SWITCHES) < set(names)
+    with pytest.raises(FrozenInstanceError):
+        ConvConfig().chunk = 2  # type: ignore[misc]
+
+
+def test_round_trips() -> None:
+    config = ConvConfig(4, 1, 8, 2, 2, 1, 4, 3, 2, 2, 1, "shared", False, "nhwc", "s4.m16n8k64")
+    assert ConvConfig.from_dict(config.to_dict()) == config
+    assert ConvConfig.from_dict({name.upper(): str(value) for name, value in config.to_dict().items()}) == config
+
+
+def test_key_names_every_field() -> None:
+    base = ConvConfig()
+    changes: dict[str, object] = {
+        "blk_row_warps": 4, "blk_col_warps": 4, "warp_row_tiles": 8, "warp_col_tiles": 8, "chunk": 8,
+        "reorder_inner": 1, "tile_height": 2, "stages": 4, "split_channels": 2, "min_blocks": 2, "unroll": 2, "duplicate_aware": "none",
+        "register_packing": False, "layout": "nhwc", "atom": "s4.m8n8k32",
+    }  # fmt: skip
+    assert set(changes) == {field.name for field in fields(ConvConfig)}
+    keys = {base.key, *(base.with_values({name: value}).key for name, value in changes.items())}
+    assert len(keys) == 1 + len(changes)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"chunk": 0}, "chunk=0: must be an integer >= 1"),
+        ({"chunk": 1.5}, "chunk=1.5"),
+        ({"chunk": True}, "chunk=True"),
+        ({"chunk": "many"}, "chunk='many': must be an integer"),
+        ({"reorder_inner": 2}, "reorder_inner=2: allowed: 0, 1"),
+        ({"tile_height": -1}, "tile_height=-1: must be an integer >= 0"),
+        ({"duplicate_aware": "ful"}, "did you mean full"),
+        ({"layout": "nchw"}, "layout='nchw'"),
+        ({"atom": "s4.m16n8k128"}, "did you mean s4.m16n8k"),
+        ({"register_packing": "maybe"}, "allowed: true, false"),
+        ({"register_packing": 2}, "allowed: true, false"),
+        ({"chunck": 1}, "unknown knob 'chunck': did you mean chunk"),
+    ],
+)
+def test_refused_with_the_name_and_what_is_allowed(values: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        ConvConfig().with_values(values)
+    assert message in str(refused.value)
+
+
+def test_unknown_atom() -> None:
+    with pytest.raises(InvalidInput, match=r"unknown atom 's8.m16n8k64': did you mean"):
+        atom("s8.m16n8k64", ARCHS["sm_80"])
+    assert atom("auto", ARCHS["sm_75"]).name == "s4.m8n8k32"
+
+
+def test_launch_is_plain_data() -> None:
+    launch = Launch("conv_kernel", (2, 1, 1), (64, 1, 1), 128, (Argument("A", "uint32", (3, 4), "in", "nhwc"),))
+    assert launch.arguments[0].nbytes == 48
+    assert launch.to_dict()["arguments"][0] == {
+        "name": "A", "dtype": "uint32", "shape": (3, 4), "role": "in", "form": "nhwc",
+    }  # fmt: skip

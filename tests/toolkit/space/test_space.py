@@ -1,0 +1,290 @@
+"""Spaces: product, encoding, hash, and every rule with a case it refuses beside one it accepts."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from math import prod
+from typing import Any
+
+import pytest
+
+from subbyte.device.arch import ARCHS
+from subbyte.errors import InvalidInput
+from subbyte.schedule import ConvConfig, Plan, plan
+from subbyte.space import KINDS, space, why_not
+from subbyte.space.constraints import RULES, registers_allowed, registers_needed
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as named
+
+REASONS = {
+    "not covered", "atom", "accumulator", "divisibility", "index", "stages", "threads", "shared memory", "registers",
+    "code size",
+}  # fmt: skip
+STAGES = ("resnet50.stage2@8", "resnet50.stage3@8", "resnet50.stage4@8", "resnet50.stage5@8")
+SMALL = ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1)
+
+
+@pytest.mark.parametrize("workload", [*STAGES, "n3h7w9c40k40r1s1p0", "n1h13w13c32k96r5s5p2u2"])
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90a"])
+def test_valid_and_refused_add_up_to_the_product(workload: str, arch: str) -> None:
+    candidates = space(workload, arch)
+    assert len(candidates) == prod(len(values) for values in KINDS["paper"].values()) == 1800
+    assert len(candidates.valid) + sum(candidates.refused.values()) == len(candidates)
+    assert 0 < len(candidates.valid) < len(candidates)
+    assert list(candidates.valid) == sorted(set(candidates.valid))
+    assert set(candidates.refused) <= REASONS
+    valid = set(candidates.valid)
+    for index in random.Random(0).sample(range(1800), 100):
+        reason = candidates.why_not(index)
+        assert (reason is None) == (index in valid)
+        assert candidates.why_not(candidates.config(index)) == reason
+        if reason is not None:
+            kind, _, details = reason.partition(": ")
+            assert kind in REASONS
+            assert details
+
+
+def test_the_papers_space_of_every_stage_is_large_enough_to_search() -> None:
+    counts = [len(space(stage, "sm_80").valid) for stage in STAGES]
+    assert all(count > 300 for count in counts), counts
+
+
+def test_the_extended_space_has_more_than_ten_thousand_valid_configurations() -> None:
+    candidates = space("resnet50.stage3@8", "sm_80", kind="extended")
+    drawn = random.Random(1).sample(range(len(candidates)), 2000)
+    share = sum(candidates.why_not(index) is None for index in drawn) / len(drawn)
+    assert share * len(candidates) > 12_000
+
+
+def test_every_index_is_one_configuration() -> None:
+    candidates = space(SMALL)
+    configs = [candidates.config(index) for index in range(len(candidates))]
+    assert len(set(configs)) == len(candidates)
+    assert [candidates.index(config) for config in configs] == list(range(len(candidates)))
+    first = next(iter(candidates.knobs))
+    assert [getattr(config, first) for config in configs[:3]] == list(candidates.knobs[first])
+    assert {(c.duplicate_aware, c.register_packing, c.layout, c.atom) for c in configs} == {
+        ("full", True, "nhwcnc", "auto")
+    }
+
+
+def test_round_trip_of_the_extended_space() -> None:
+    candidates = space(SMALL, "sm_80", kind="extended", layout="nhwc")
+    for index in random.Random(2).sample(range(len(candidates)), 3000):
+        config = candidates.config(index)
+        assert candidates.index(config) == index
+        assert all(getattr(config, name) in values for name, values in candidates.knobs.items())
+        assert config.layout == "nhwc"
+
+
+@pytest.mark.parametrize("index", [-1, 1800, 10**9])
+def test_index_out_of_range(index: int) -> None:
+    with pytest.raises(InvalidInput, match="allowed: 0 to 1799"):
+        space(SMALL).config(index)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (ConvConfig(warp_row_tiles=7), "warp_row_tiles=7: not in the paper space; allowed: 1, 2, 4, 8, 16"),
+        (ConvConfig(layout="nhwc"), r"layout=nhwc \(here nhwcnc\)"),
+        (ConvConfig(stages=3), r"stages=3 \(here 2\)"),
+    ],
+)
+def test_configuration_of_another_space(config: ConvConfig, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        space(SMALL).index(config)
+
+
+# ---- identity ----------------------------------------------------------------------------------------------------------
+
+
+def test_hash_changes_with_every_ingredient() -> None:
+    from dataclasses import replace
+
+    base = space(SMALL, "sm_80")
+    others = [
+        space(SMALL, "sm_86"),
+        space(SMALL, "sm_80", kind="extended"),
+        space(SMALL, "sm_80", layout="nhwc"),
+        space(SMALL, "sm_80", duplicate_aware="shared"),
+        space(SMALL, "sm_80", register_packing=False),
+        space(SMALL, "sm_80", atom="s4.m8n8k32"),
+        replace(base, knobs={**base.knobs, "chunk": (1, 2, 4)}),
+        replace(base, knobs={**base.knobs, "chunk": (2, 1, 4, 8)}),
+        replace(base, knobs=dict(reversed(base.knobs.items()))),
+        *(space(replace(SMALL, **{name: getattr(SMALL, name) + 1}), "sm_80") for name in SMALL_FIELDS),
+    ]
+    hashes = [base.hash, *(other.hash for other in others)]
+    assert len(set(hashes)) == len(hashes)
+
+
+SMALL_FIELDS = ("n", "h", "w", "c", "k", "r", "s", "pad", "stride", "dilation")
+
+
+def test_hash_ignores_the_workloads_name_and_the_process() -> None:
+    by_name, by_spec = space("resnet50.stage2@8"), space(named("resnet50.stage2@8").spec)
+    assert by_name.hash == by_spec.hash
+    code = "from subbyte.space import space; print(space('resnet50.stage2@8').hash)"
+    for seed in ("0", "1"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+        assert run.stdout.strip() == by_name.hash, run.stderr
+
+
+# ---- rules ---------------------------------------------------------------------------------------------------------------
+
+WIDE = ConvWorkload(8, 14, 14, 256, 256, 3, 3, 1)
+DEEP_OK = ConvWorkload(1, 7, 7, 2656, 32, 7, 7, 0)
+DEEP = ConvWorkload(1, 7, 7, 2688, 32, 7, 7, 0)
+C = ConvConfig
+W = ConvWorkload
+Request = tuple[ConvWorkload, ConvConfig, str]
+Case = tuple[str, Request, Request]
+
+CASES: list[Case] = [
+    (
+        "not covered: kernel size",
+        (W(1, 12, 12, 32, 32, 8, 3), C(1, 1), "sm_80"),
+        (W(1, 12, 12, 32, 32, 7, 3), C(1, 1), "sm_80"),
+    ),
+    (
+        "not covered: stride",
+        (W(1, 12, 12, 32, 32, 3, 3, 0, 3), C(1, 1), "sm_80"),
+        (W(1, 12, 12, 32, 32, 3, 3, 0, 2), C(1, 1), "sm_80"),
+    ),
+    (
+        "not covered: dilation",
+        (W(1, 12, 12, 32, 32, 3, 3, 0, 1, 3), C(1, 1), "sm_80"),
+        (W(1, 12, 12, 32, 32, 3, 3, 0, 1, 2), C(1, 1), "sm_80"),
+    ),
+    ("atom: ", (WIDE, C(atom="s4.m16n8k32"), "sm_75"), (WIDE, C(atom="s4.m8n8k32"), "sm_75")),
+    ("atom: ", (WIDE, C(atom="s8.m16n8k32"), "sm_75"), (WIDE, C(atom="s8.m16n8k32"), "sm_80")),
+    (
+        "accumulator: ",
+        (DEEP, C(1, 1, 1, 1, reorder_inner=1), "sm_90a"),
+        (DEEP_OK, C(1, 1, 1, 1, reorder_inner=1), "sm_90a"),
+    ),
+    (
+        "accumulator: ",
+        (DEEP, C(1, 1, 1, 1, reorder_inner=1), "sm_90a"),
+        (DEEP, C(1, 1, 1, 1, reorder_inner=1), "sm_80"),
+    ),
+    (
+        "divisibility: blocks of 64",
+        (W(8, 14, 14, 64, 96, 3, 3, 1), C(1, 2, 1, 4), "sm_80"),
+        (W(8, 14, 14, 64, 96, 3, 3, 1), C(1, 1, 1, 4), "sm_80"),
+    ),
+    ("divisibility: chunk 4 does not divide 2", (SMALL, C(chunk=4), "sm_80"), (SMALL, C(chunk=2), "sm_80")),
+    (
+        "divisibility: chunk 1 is no multiple",
+        (SMALL, C(atom="s4.m16n8k64"), "sm_80"),
+        (SMALL, C(chunk=2, atom="s4.m16n8k64"), "sm_80"),
+    ),
+    (
+        "divisibility: chunk 2 is no multiple",
+        (WIDE, C(chunk=2, split_channels=2, unroll=2), "sm_80"),
+        (WIDE, C(chunk=4, split_channels=2, unroll=2), "sm_80"),
+    ),
+    (
+        "divisibility: tile_height 8",
+        (SMALL, C(1, 1, 4, 4, tile_height=8), "sm_80"),
+        (SMALL, C(1, 1, 4, 4, tile_height=4), "sm_80"),
+    ),
+    (
+        "divisibility: 4 pixels of a warp are no rectangle",
+        (SMALL, C(3, 1, 4, 4, tile_height=2), "sm_80"),
+        (SMALL, C(3, 1, 4, 4, tile_height=3), "sm_80"),
+    ),
+    ("index: ", (W(65536, 56, 56, 96, 32, 1, 1), C(1, 1), "sm_80"), (W(32768, 56, 56, 96, 32, 1, 1), C(1, 1), "sm_80")),
+    ("stages: 1", (SMALL, C(stages=1), "sm_80"), (SMALL, C(stages=2), "sm_80")),
+    ("stages: 3 of only 2", (SMALL, C(stages=3), "sm_80"), (WIDE, C(stages=3), "sm_80")),
+    (
+        "threads: 2048",
+        (WIDE, C(4, 4, 1, 1, chunk=4, split_channels=4), "sm_80"),
+        (WIDE, C(4, 4, 1, 1, chunk=4, split_channels=2), "sm_80"),
+    ),
+    (
+        "shared memory: ",
+        (WIDE, C(2, 4, 4, 4, chunk=4), "sm_86"),
+        (WIDE, C(2, 4, 4, 4, chunk=4, reorder_inner=1), "sm_86"),
+    ),
+    ("shared memory: ", (WIDE, C(2, 2, 4, 4, chunk=4), "sm_75"), (WIDE, C(2, 2, 4, 4, chunk=4), "sm_80")),
+    ("registers: ", (WIDE, C(1, 1, 16, 16), "sm_80"), (WIDE, C(1, 1, 8, 8), "sm_80")),
+    (
+        "registers: ",
+        (WIDE, C(4, 4, 4, 8, reorder_inner=1, min_blocks=2), "sm_80"),
+        (WIDE, C(4, 4, 4, 8, reorder_inner=1, min_blocks=0), "sm_80"),
+    ),
+    (
+        "code size: ",
+        (W(8, 14, 14, 32, 64, 7, 7, 3), C(1, 1, 8, 8, duplicate_aware="shared"), "sm_75"),
+        (W(8, 14, 14, 32, 64, 7, 7, 3), C(1, 1, 4, 4, duplicate_aware="shared"), "sm_80"),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_rule_refuses_one_and_accepts_its_neighbour(case: Case) -> None:
+    reason, request, neighbour = case
+    refused = why_not(plan(*request))
+    assert refused is not None
+    assert refused.startswith(reason), refused
+    assert why_not(plan(*neighbour)) is None
+
+
+def test_every_rule_has_a_case() -> None:
+    """Each rule, alone, refuses one of the cases above; and every kind of reason is shown."""
+    plans = [plan(*request) for _, request, _ in CASES]
+    for rule in RULES:
+        assert any(_first(planned) is rule for planned in plans), rule.__name__
+    assert {str(why_not(planned)).partition(":")[0] for planned in plans} == REASONS
+
+
+def _first(planned: Plan) -> object:
+    return next((rule for rule in RULES if rule(planned) is not None), None)
+
+
+def test_registers_allowed_fall_with_threads_and_resident_blocks() -> None:
+    small, large = (plan(WIDE, C(rows, 4, 1, 1), "sm_80") for rows in (1, 4))
+    assert registers_allowed(small) == 255
+    assert registers_allowed(large) == 128
+    assert registers_allowed(plan(WIDE, C(4, 4, 1, 1, min_blocks=2), "sm_80")) == 64
+    assert registers_needed(large) == registers_needed(small)
+
+
+def test_first_layer_of_alexnet_is_refused_with_the_reason() -> None:
+    candidates = space("alexnet.conv1@1")
+    assert candidates.valid == ()
+    assert candidates.refused == {"not covered": 1800}
+    assert str(candidates.why_not(0)) == "not covered: kernel size 11x11: kernels cover 1 to 7 in each direction"
+
+
+# ---- broken requests ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fixed", "message"),
+    [
+        (("resnet50.stag2@8",), {}, "did you mean"),
+        ((SMALL, "sm_81"), {}, "unknown architecture 'sm_81': did you mean"),
+        ((SMALL, "sm_80", "papers"), {}, "unknown kind of space 'papers': did you mean paper"),
+        ((SMALL,), {"chunk": 2}, "'chunk' cannot be fixed in a space"),
+        ((SMALL,), {"layouts": "nhwc"}, "'layouts' cannot be fixed in a space: did you mean layout"),
+        ((SMALL,), {"layout": "nchw"}, "layout='nchw'"),
+    ],
+)
+def test_unknown_names(arguments: tuple[Any, ...], fixed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        space(*arguments, **fixed)
+    assert message in str(refused.value)
+
+
+def test_notebook_view_names_knobs_and_size() -> None:
+    shown = space(SMALL, "sm_80")._repr_html_()
+    assert "1,800" in shown
+    assert all(name in shown for name in KINDS["paper"])
+    assert set(ARCHS) >= {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"}
