@@ -61,3 +61,22 @@ def test_stop_ends_a_running_study(tab: Any, lab: Any) -> None:
     tab.page.locator(".sb-curve button").click()
     tab.page.wait_for_function("document.querySelector('.sb-curve-svg').textContent.includes('(stopped)')")
     assert tab.page.evaluate(DOTS) < 500
+
+
+def test_a_page_without_a_kernel_shows_the_record(chromium: Any, tmp_path: Any) -> None:
+    from subbyte.measure.fake import FakeRunner
+    from subbyte.space import space
+    from subbyte.tune.study import Study
+    from subbyte_widgets import LiveCurve
+
+    record = Study(space("n8h14w14c64k64r3s3p1", "sm_90a"), "random", seed=2).run(FakeRunner(), trials=40)
+    curve = LiveCurve(record)
+    curve.to_html(tmp_path / "curve.html")
+    page = chromium.new_page()
+    page.goto((tmp_path / "curve.html").as_uri())
+    page.wait_for_selector(".sb-curve-svg")
+    assert page.evaluate(DRAWN) == re.findall(r'd="([^"]*)" class="\w+" data-of', curve.to_svg())
+    page.locator(".sb-curve .stage").focus()
+    page.keyboard.press("End")
+    page.locator(".sb-curve .say", has_text="Trial 39:").wait_for(timeout=3000)
+    page.close()

@@ -14,14 +14,14 @@ from subbyte.errors import InvalidInput
 from subbyte.technique.duplicates import Duplicates
 from subbyte_widgets.svg import INK, OKABE_ITO, element, text
 
-MOST_CELLS = 3200
+MOST_CELLS = 2000
 WIDTH, TOP, GAP = 760.0, 58.0, 8.0
 LARGEST, WIDEST = 31.0, 38.0
 TIMES = "\u00d7"
 LEFT_X, LEFT_W = 30.0, 250.0
 RIGHT_X, RIGHT_W = 348.0, 400.0
 TALLEST = 520.0
-SMALLEST_FONT, SMALLEST_HATCHED = 6.8, 8.0
+SMALLEST_FONT, SMALLEST_HATCHED = 6.2, 8.0
 BARS = ("none", "width", "full")
 BAR_NAMES = ("no sharing (im2col)", "along the width only", "full sharing")
 
@@ -138,8 +138,9 @@ def _faces(grid: Grid, row: int, column: int, colour: int, kind: str) -> list[st
     return [face, element("rect", fill=f"url(#sb-hatch-{colour})", **box)] if hatched else [face]
 
 
-def _label(grid: Grid, row: int, column: int, words: str, ink: int | None) -> str:
-    font = min(13.0, grid.width * (0.46 if len(words) < 3 else 0.38), 0.8 * grid.height)
+def _label(grid: Grid, row: int, column: int, words: str, longest: int, ink: int | None) -> str:
+    """``words`` in a cell, in the size at which the grid's ``longest`` label fits; nothing when that is too small."""
+    font = min(13.0, grid.width * (0.46 if longest < 3 else 0.38), 0.8 * grid.height)
     if font < SMALLEST_FONT:
         return ""
     x, y = grid.centre(row, column)
@@ -147,9 +148,15 @@ def _label(grid: Grid, row: int, column: int, words: str, ink: int | None) -> st
     return text(x, y + font * 0.36, words, class_, style=f"font-size:{font:.1f}px")
 
 
+def _count(number: int, what: str) -> str:
+    plural = what[:-1] + "ies" if what.endswith("y") else what + "s"
+    return f"{number:,} {what if number == 1 else plural}"
+
+
 def _area(record: Duplicates, grid: Grid, shape: tuple[int, int], selected: int) -> str:
     """The input pixels the tile reads; positions no entry needs stay empty."""
     uses = {record.datum[group[0]]: group for group in record.copies}
+    longest = len(str(max(record.genuine_of)))
     window = _reads(record, selected)
     cells = []
     for row in range(shape[0]):
@@ -163,7 +170,7 @@ def _area(record: Duplicates, grid: Grid, shape: tuple[int, int], selected: int)
             colour = _colour((row, column))
             zero = bool(record.padding) and record.padding[group[0]]
             inside = _faces(grid, row, column, colour, "zero" if zero else "genuine")
-            inside.append(_label(grid, row, column, str(group[0]), None if zero else colour))
+            inside.append(_label(grid, row, column, str(group[0]), longest, None if zero else colour))
             inside.append(element("title", _about_datum(record, group, zero)))
             class_ = "cell g" + " on" * (selected in group) + " tap" * ((row, column) in window)
             cells.append(element("g", inside, class_=class_, data_g=group[0], data_row=row, data_col=column))
@@ -171,7 +178,12 @@ def _area(record: Duplicates, grid: Grid, shape: tuple[int, int], selected: int)
     h, w = shape[0] * grid.height, shape[1] * grid.width
     heading = [
         text(grid.x, TOP - 8, "Input pixels this tile reads", "h"),
-        text(grid.x, TOP + 10, f"{rows} rows {TIMES} {columns} columns = {record.genuine} pixels", "s"),
+        text(
+            grid.x,
+            TOP + 10,
+            f"{_count(rows, 'row')} {TIMES} {_count(columns, 'column')} = {_count(record.genuine, 'pixel')}",
+            "s",
+        ),
     ]
     return _panel("input", "Input pixels", [*heading, _ring(grid.x, grid.y, w, h), *cells])
 
@@ -213,7 +225,7 @@ def _tile(record: Duplicates, grid: Grid, selected: int) -> str:
         state = " uses" * ((row, column) in users)
         state += " on" * (selected >= 0 and (row, column) == record.index[selected][:2])
         inside = element("rect", x=x + 1, y=y + 1, width=grid.width - 2, height=grid.height - 2, rx=3)
-        label = _label(grid, row, column, f"p{number}", None)
+        label = _label(grid, row, column, f"p{number}", len(f"p{len(record.pixels) - 1}"), None)
         state += " masked" * bool(record.masked and record.masked[number])
         cells.append(element("g", [inside, label], class_=f"out{state}", data_p=number))
     return element("g", cells, class_="tile")
@@ -224,19 +236,22 @@ def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
     r, s = record.workload.r, record.workload.s
     taps = r * s
     chosen = record.genuine_of[selected] if selected >= 0 else None
+    longest = len(str(max(record.genuine_of)))
     cells = []
     for k, (ph, pw, i, j) in enumerate(record.index):
         number, column = divmod(k, taps)
         colour, genuine = _colour(record.datum[k]), record.genuine_of[k] == k
         zero = bool(record.padding) and record.padding[k]
         inside = _faces(grid, number, column, colour, "zero" if zero else "genuine" if genuine else "copy")
-        inside.append(_label(grid, number, column, str(record.genuine_of[k]), colour if genuine and not zero else None))
+        ink = colour if genuine and not zero else None
+        inside.append(_label(grid, number, column, str(record.genuine_of[k]), longest, ink))
         about = f"Entry {k}: output pixel p{number} = ({ph}, {pw}) meets kernel weight ({i}, {j})."
         inside.append(element("title", about))
         class_ = "cell" + " g" * genuine + " on" * (record.genuine_of[k] == chosen) + " here" * (k == selected)
         cells.append(element("g", inside, class_=class_, data_k=k, data_g=record.genuine_of[k], data_row=number,
                              data_col=column))  # fmt: skip
-    size = f"{len(record.pixels)} output pixels {TIMES} {taps} offsets = {record.entries} entries"
+    shape = f"{_count(len(record.pixels), 'output pixel')} {TIMES} {_count(taps, 'offset')}"
+    size = f"{shape} = {_count(record.entries, 'entry')}"
     heads = [
         text(grid.x, TOP - 8, "Lowered matrix (im2col)", "h"),
         text(grid.x, TOP + 10, size, "s"),
@@ -257,7 +272,7 @@ def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
 
 def _bars(record: Duplicates, y: float) -> str:
     """What the block loads with the three ways of sharing."""
-    x, full = 176.0, 330.0
+    x, full = 176.0, 300.0
     ratios = (1.0, record.ratio_width, record.ratio_full)
     parts = [text(LEFT_X, y + 2, f"What the block loads, for each 8 images {TIMES} 32 channels", "h")]
     for i, way in enumerate(BARS):
@@ -267,7 +282,7 @@ def _bars(record: Duplicates, y: float) -> str:
             text(x - 10, top + 13, BAR_NAMES[i], "t e"),
             element("rect", x=x, y=top, width=full, height=18, rx=3, class_="track"),
             element("rect", x=x, y=top, width=full / ratios[i], height=18, rx=3, class_=f"bar b{i}", data_way=way),
-            text(x + full + 10, top + 13, f"{loads:,} loads, {size:,} bytes", "t", data_loads=way),
+            text(x + full + 10, top + 13, f"{_count(loads, 'load')}, {size:,} bytes", "t", data_loads=way),
             text(WIDTH - 12, top + 13, "" if i == 0 else f"{ratios[i]:.2f}{TIMES} fewer", "t e"),
         ]
     return element("g", parts, class_="bars")
