@@ -7,6 +7,8 @@ import pytest
 from subbyte.measure.result import Measured
 from subbyte.tune import read_log, tune
 
+pytest.importorskip("tvm", reason="tuning builds its candidates with TVM")
+
 pytestmark = pytest.mark.gpu
 
 
