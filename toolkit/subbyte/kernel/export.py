@@ -188,13 +188,17 @@ def _words(plan: Plan) -> dict[str, str]:
     w, quantized = plan.workload, plan.output == "int4"
     sizes = {key: str(getattr(w, key)) for key in ("n", "h", "w", "c", "k", "r", "s", "p", "q")}
     sizes |= {key: str(getattr(w, key)) for key in ("pad", "stride", "dilation")}
+    label = " ".join(w.label.split()).replace("*/", "* /")  # it stands in a comment
     shapes = {f"{C_NAMES[key]}_words": "".join(f"[{n}]" for n in shape) for key, shape in _shapes(plan).items()}
-    usage = " *   prepare_parameters(bias, multiplier, shift, words)\n *                                            words to the device, PARAMETER_BYTES\n"
+    usage = (
+        " *   prepare_parameters(bias, multiplier, shift, words)\n"
+        " *                                            words to the device, PARAMETER_BYTES\n"
+    )
     read = " *   parameters  PARAMETER_BYTES, as prepare_parameters makes them\n"
     grid, block = (map(str, size) for size in (plan.launch.grid, plan.launch.block))
     return {
         **sizes, **shapes,
-        "title": f"{w.label} ({w.spec}): an int4 convolution for {plan.arch.name}.",
+        "title": f"{label} ({w.spec}): an int4 convolution for {plan.arch.name}.",
         "output": plan.output,
         "clip": f", requantized and clipped to {plan.clip[0]}..{plan.clip[1]}" if quantized else ", the raw sums",
         "host_y": "int8" if quantized else "int32",
@@ -203,7 +207,8 @@ def _words(plan: Plan) -> dict[str, str]:
         "filters": str(w.filter_blocks * CHANNEL_BLOCK),
         "channel_blocks": str(w.channel_blocks), "filter_blocks": str(w.filter_blocks), "taps": str(w.r * w.s),
         "vector": str(plan.vector), "groups": str(w.filter_blocks * 4 // plan.vector),
-        "grid": ", ".join(grid), "block": ", ".join(block), "shared": f"{plan.shared_bytes:,}", "shared_bytes": str(plan.shared_bytes),
+        "grid": ", ".join(grid), "block": ", ".join(block),
+        "shared": f"{plan.shared_bytes:,}", "shared_bytes": str(plan.shared_bytes),
         "fixed_shift": str(32 - plan.atom.scale_log2),
         "scale_log2": str(plan.atom.scale_log2),
         "usage_parameters": usage if quantized else "",

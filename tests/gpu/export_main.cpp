@@ -1,0 +1,140 @@
+// Runs one exported kernel: reads operands, compares the output with what it must be.
+//
+//     g++ -std=c++17 -DHEADER='"STEM.h"' -DSTEM=stem -DNAME=STEM [-DREQUANTIZED] -IFOLDER export_main.cpp -lcuda
+//     ./a.out FOLDER
+//
+// FOLDER holds x.bin (int8 [N,H,W,C]), w.bin (int8 [K,R,S,C]), expected.bin (int8 or int32 [N,P,Q,K]) and, for a kernel
+// that requantizes (-DREQUANTIZED), bias.bin, multiplier.bin and shift.bin (int32 [K]). Writes y.bin there. Exit code: 0
+// equal, 1 different, 2 anything else.
+#include HEADER
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#define JOIN_(prefix, name) prefix##_##name
+#define JOIN(prefix, name) JOIN_(prefix, name)
+#define CALL(name) JOIN(STEM, name)
+#define SIZE(name) static_cast<size_t>(JOIN(NAME, name))
+
+#ifdef REQUANTIZED
+using Output = int8_t;
+using OutputWord = uint32_t;
+#else
+using Output = int32_t;
+using OutputWord = int32_t;
+#endif
+
+[[noreturn]] static void stop(const std::string &message)
+{
+    std::fprintf(stderr, "%s\n", message.c_str());
+    std::exit(2);
+}
+
+static void check(CUresult result, const char *what)
+{
+    if (result != CUDA_SUCCESS) {
+        const char *name = nullptr;
+        cuGetErrorName(result, &name);
+        stop(std::string(what) + ": " + (name ? name : "unknown error"));
+    }
+}
+
+template <class T> static std::vector<T> read(const std::string &path, size_t count)
+{
+    std::vector<T> values(count + 1);  // one more, so that a file that is too long is noticed
+    FILE *file = std::fopen(path.c_str(), "rb");
+    const size_t found = file ? std::fread(values.data(), sizeof(T), count + 1, file) : 0;
+    if (file) {
+        std::fclose(file);
+    }
+    if (found != count) {
+        stop(path + ": expected " + std::to_string(count) + " values");
+    }
+    values.resize(count);
+    return values;
+}
+
+static CUdeviceptr upload(const std::vector<uint32_t> &words)
+{
+    CUdeviceptr pointer = 0;
+    check(cuMemAlloc(&pointer, 4 * words.size()), "cuMemAlloc");
+    check(cuMemcpyHtoD(pointer, words.data(), 4 * words.size()), "cuMemcpyHtoD");
+    return pointer;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        stop("one argument: the folder with the operands");
+    }
+    const std::string folder = std::string(argv[1]) + "/";
+    const auto x = read<int8_t>(folder + "x.bin", SIZE(N) * SIZE(H) * SIZE(W) * SIZE(C));
+    const auto w = read<int8_t>(folder + "w.bin", SIZE(K) * SIZE(R) * SIZE(S) * SIZE(C));
+    const auto expected = read<Output>(folder + "expected.bin", SIZE(N) * SIZE(P) * SIZE(Q) * SIZE(K));
+
+    std::vector<uint32_t> x_words(SIZE(ACTIVATION_WORDS)), w_words(SIZE(WEIGHT_WORDS));
+    if (CALL(pack_activations)(x.data(), x_words.data()) || CALL(prepare_weights)(w.data(), w_words.data())) {
+        stop("x.bin or w.bin holds a value outside -8..7");
+    }
+#ifdef REQUANTIZED
+    const auto bias = read<int32_t>(folder + "bias.bin", SIZE(K));
+    const auto multiplier = read<int32_t>(folder + "multiplier.bin", SIZE(K));
+    const auto shift = read<int32_t>(folder + "shift.bin", SIZE(K));
+    std::vector<uint32_t> parameter_words(SIZE(PARAMETER_WORDS));
+    if (CALL(prepare_parameters)(bias.data(), multiplier.data(), shift.data(), parameter_words.data())) {
+        stop("the kernel cannot apply this requantization");
+    }
+#endif
+
+    CUdevice device;
+    CUcontext context;
+    CUstream stream;
+    CUmodule module;
+    CUfunction function;
+    check(cuInit(0), "cuInit");
+    check(cuDeviceGet(&device, 0), "cuDeviceGet");
+    check(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+    check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    check(CALL(load)(&module, &function), "load");
+    check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+
+    std::vector<OutputWord> y_words(SIZE(OUTPUT_WORDS));
+    const CUdeviceptr x_device = upload(x_words), w_device = upload(w_words);
+    CUdeviceptr y_device = 0;
+    check(cuMemAlloc(&y_device, SIZE(OUTPUT_BYTES)), "cuMemAlloc");
+    check(cuMemsetD32(y_device, 0x5A5A5A5A, SIZE(OUTPUT_WORDS)), "cuMemsetD32");
+    check(cuStreamSynchronize(nullptr), "cuStreamSynchronize");
+#ifdef REQUANTIZED
+    const CUdeviceptr parameters_device = upload(parameter_words);
+    check(CALL(launch)(function, stream, x_device, w_device, parameters_device, y_device), "launch");
+#else
+    check(CALL(launch)(function, stream, x_device, w_device, y_device), "launch");
+#endif
+    check(cuStreamSynchronize(stream), "cuStreamSynchronize");
+    check(cuMemcpyDtoH(y_words.data(), y_device, SIZE(OUTPUT_BYTES)), "cuMemcpyDtoH");
+
+    std::vector<Output> y(expected.size());
+    CALL(unpack_output)(y_words.data(), y.data());
+    size_t different = 0;
+    for (size_t i = 0; i < y.size(); ++i) {
+        different += y[i] != expected[i];
+    }
+    FILE *file = std::fopen((folder + "y.bin").c_str(), "wb");
+    if (!file || std::fwrite(y.data(), sizeof(Output), y.size(), file) != y.size() || std::fclose(file)) {
+        stop("cannot write y.bin");
+    }
+    std::printf("%zu values, %zu differ\n", y.size(), different);
+
+#ifdef REQUANTIZED
+    check(cuMemFree(parameters_device), "cuMemFree");
+#endif
+    for (const CUdeviceptr pointer : {x_device, w_device, y_device}) {
+        check(cuMemFree(pointer), "cuMemFree");
+    }
+    check(cuModuleUnload(module), "cuModuleUnload");
+    check(cuStreamDestroy(stream), "cuStreamDestroy");
+    check(cuDevicePrimaryCtxRelease(device), "cuDevicePrimaryCtxRelease");
+    return different ? 1 : 0;
+}

@@ -1,0 +1,136 @@
+"""Exported kernels in a C++ program on a GPU: compiled there with g++ and the CUDA headers, compared with the reference.
+
+Write them where TVM is, run them where the GPU is:
+
+    PYTHONPATH=toolkit python tests/gpu/test_export.py FOLDER [--arch sm_90a]
+    SUBBYTE_GPU_EXPORT=FOLDER PYTHONPATH=toolkit python -m pytest -m gpu tests/gpu/test_export.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+VARIABLE = "SUBBYTE_GPU_EXPORT"
+MAIN = Path(__file__).with_name("export_main.cpp")
+KERNELS = {
+    "default": ("resnet50.stage2@8", {}, {}),
+    "padded_relu": ("n3h5w7c40k20r3s3p1u2", {"warp_col_tiles": 1}, {"clip": (0, 7)}),
+    "nhwc_general": ("n9h4w5c64k65r3s2p1", {"warp_col_tiles": 2, "layout": "nhwc"}, {"requant": "general"}),
+    "sums": ("n10h4w5c32k40r3s3p1", {"warp_col_tiles": 2}, {"output": "int32"}),
+}
+"""Workload, knobs and options of what is exported, by folder."""
+
+
+def write(folder: Path, arch: str) -> None:
+    """For each kernel a folder with its exported files, random operands and the output they must give."""
+    from subbyte.data import Requantization
+    from subbyte.kernel import build
+    from subbyte.kernel.execute import expected, random_operands
+    from subbyte.schedule import ConvConfig
+
+    for name, (spec, knobs, options) in KERNELS.items():
+        config = ConvConfig(1, 1, 2, 4).with_values(knobs) if knobs else None
+        kernel = build(spec, config, arch, **options)
+        x, w, requant = random_operands(kernel, 17)
+        arrays = {"x": x, "w": w}
+        if requant is not None:
+            drawn = Requantization.random(
+                kernel.workload, np.random.default_rng(5), wide=kernel.plan.requant == "general"
+            )
+            requant = Requantization(drawn.bias, drawn.multiplier, drawn.shift, kernel.plan.clip)
+            arrays |= {"bias": requant.bias, "multiplier": requant.multiplier, "shift": requant.shift}
+        arrays["expected"] = expected(kernel, x, w, requant)
+        kernel.export(folder / name)
+        for file, array in arrays.items():
+            array.tofile(folder / name / f"{file}.bin")
+
+
+def _toolkit() -> list[str]:
+    """Flags that find the driver API's header and its link library. The driver itself is found when the program runs."""
+    roots = [
+        *sorted(Path("/usr/local").glob("cuda*")),
+        *Path(sysconfig.get_path("purelib")).glob("nvidia/*"),
+        Path("/usr"),
+    ]
+    headers = [root / "include" for root in roots if (root / "include" / "cuda.h").is_file()]
+    if not headers or not shutil.which("g++"):
+        pytest.skip("no g++ with cuda.h: install the CUDA toolkit's headers")
+    stubs = [f"-L{folder}" for root in roots for folder in root.glob("lib*/stubs")]
+    return [f"-I{headers[0]}", *stubs]
+
+
+def _compile(folder: Path, program: Path) -> dict:
+    """Compile the program for the kernel exported to ``folder``; what was exported."""
+    flags = _toolkit()
+    exported = json.loads(next(folder.glob("*.json")).read_text())
+    stem = exported["stem"]
+    defines = [f'-DHEADER="{stem}.h"', f"-DSTEM={stem}", f"-DNAME={stem.upper()}"]
+    defines += ["-DREQUANTIZED"] if exported["output"] == "int4" else []
+    command = [
+        "g++",
+        "-std=c++17",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        *defines,
+        f"-I{folder}",
+        *flags,
+        MAIN,
+        "-lcuda",
+    ]
+    done = subprocess.run([*command, "-o", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return exported
+
+
+@pytest.mark.gpu
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_program_with_the_header_computes_the_convolution(name: str, tmp_path: Path, device) -> None:
+    given = os.environ.get(VARIABLE)
+    if not given or not (Path(given) / name).is_dir():
+        pytest.skip(
+            f"{VARIABLE} names no folder with {name}: run `python tests/gpu/test_export.py FOLDER` where TVM is"
+        )
+    folder = tmp_path / name
+    shutil.copytree(Path(given) / name, folder)
+    exported = _compile(folder, tmp_path / "program")
+    if exported["arch"] != device.info.arch:
+        pytest.skip(f"the kernel was exported for {exported['arch']}, this GPU is {device.info.arch}")
+    done = subprocess.run([tmp_path / "program", folder], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shape = exported["operands"]["y"]["host"]
+    expected = np.fromfile(folder / "expected.bin", shape["dtype"]).reshape(shape["shape"])
+    np.testing.assert_array_equal(np.fromfile(folder / "y.bin", shape["dtype"]).reshape(shape["shape"]), expected)
+    assert len(np.unique(expected)) >= 8, "operands that hardly exercise the kernel"
+    assert f"{expected.size} values, 0 differ" in done.stdout
+
+    expected.flat[-1] ^= 1
+    expected.tofile(folder / "expected.bin")
+    wrong = subprocess.run([tmp_path / "program", folder], capture_output=True, text=True, timeout=60)
+    assert (wrong.returncode, "1 differ" in wrong.stdout) == (1, True), wrong.stderr
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--arch", default="sm_90a")
+    args = parser.parse_args()
+    write(args.folder, args.arch)
+    print(f"{len(KERNELS)} kernels in {args.folder}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+/* An exported header's functions under plain names, for ctypes. The macros HEADER, STEM, NAME and VALUES come from the
+ * test: file name, prefixes, and the constants to read back. */
+#include HEADER
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define JOIN_(prefix, name) prefix##_##name
+#define JOIN(prefix, name) JOIN_(prefix, name)
+#define CALL(name) JOIN(STEM, name)
+#define VALUE(name) (long long)JOIN(NAME, name),
+
+long long read_value(int i);
+int call_pack(const int8_t *x, uint32_t *words);
+int call_weights(const int8_t *w, uint32_t *words);
+void call_unpack(const void *words, void *y);
+CUresult call_load(void);
+CUresult call_launch(const CUdeviceptr *p);
+
+long long read_value(int i)
+{
+    static const long long values[] = {VALUES 0};
+    return values[i];
+}
+int call_pack(const int8_t *x, uint32_t *words) { return CALL(pack_activations)(x, words); }
+int call_weights(const int8_t *w, uint32_t *words) { return CALL(prepare_weights)(w, words); }
+
+#ifdef REQUANTIZED
+int call_parameters(const int32_t *bias, const int32_t *multiplier, const int32_t *shift, uint32_t *words);
+int call_parameters(const int32_t *bias, const int32_t *multiplier, const int32_t *shift, uint32_t *words)
+{
+    return CALL(prepare_parameters)(bias, multiplier, shift, words);
+}
+void call_unpack(const void *words, void *y) { CALL(unpack_output)((const uint32_t *)words, (int8_t *)y); }
+#else
+void call_unpack(const void *words, void *y) { CALL(unpack_output)((const int32_t *)words, (int32_t *)y); }
+#endif
+
+static CUfunction function;
+CUresult call_load(void)
+{
+    CUmodule module;
+    return CALL(load)(&module, &function);
+}
+CUresult call_launch(const CUdeviceptr *p)
+{
+#ifdef REQUANTIZED
+    return CALL(launch)(function, NULL, p[0], p[1], p[2], p[3]);
+#else
+    return CALL(launch)(function, NULL, p[0], p[1], p[3]);
+#endif
+}
+
+#ifdef __cplusplus
+}
+#endif

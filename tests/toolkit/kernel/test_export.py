@@ -1,0 +1,378 @@
+"""Exported headers: compiled as C99 and C++17 against a driver stand-in, and compared bit for bit with the library."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from subbyte.data import Requantization, to_nhwcnc
+from subbyte.emulator import run_cuda
+from subbyte.errors import InvalidInput
+from subbyte.kernel import Kernel
+from subbyte.kernel.execute import expected, random_operands
+from subbyte.kernel.export import header, stem_of
+from subbyte.schedule import ConvConfig, plan
+from subbyte.schedule.plan import Plan
+from subbyte.workload import workload
+
+HERE = Path(__file__).resolve().parent
+STUB = HERE / "stub_driver"
+MAIN = HERE.parents[1] / "gpu" / "export_main.cpp"
+STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow")
+LANGUAGES = {"c99": ("gcc", "-x", "c", "-std=c99"), "c++17": ("g++", "-x", "c++", "-std=c++17")}
+CUBIN = bytes(range(256)) * 2 + b"odd"
+"""Stands for machine code where only the header's text matters."""
+
+
+def make(spec: str, columns: int, arch: str = "sm_90a", layout: str = "nhwcnc", **options: Any) -> Plan:
+    return plan(workload(spec), ConvConfig(1, 1, 2, columns, layout=layout), arch, **options)
+
+
+CASES = {
+    "one word a lane, padded images and channels": make("n3h5w7c40k20r3s3p1u2", 1, "sm_80"),
+    "two words a lane, general": make("n9h3w5c64k65r3s2p1", 2, requant="general"),
+    "four words a lane": make("n8h6w6c32k32r1s1", 4),
+    "eight column tiles, nhwc": make("n9h4w3c33k64r3s3p1d2", 8, "sm_80", "nhwc", clip=(0, 7)),
+    "nhwc, general": make("n1h4w5c8k9r2s3p1", 2, layout="nhwc", requant="general", clip=(-7, 7)),
+    "sums": make("n10h4w5c32k40r3s3p1", 2, output="int32"),
+    "sums, nhwc": make("n2h4w5c40k33r1s1", 1, layout="nhwc", output="int32"),
+}
+FIXED = [name for name, case in CASES.items() if case.output == "int4" and case.requant == "fixed"]
+
+
+@pytest.fixture(autouse=True)
+def _compilers() -> None:
+    for name in ("gcc", "g++"):
+        if not shutil.which(name):
+            pytest.skip(f"no {name} to compile the header with")
+
+
+class Host:
+    """The functions of one compiled header."""
+
+    def __init__(self, made: Plan, text: str, folder: Path, language: str = "c99") -> None:
+        self.kernel, self.stem = Kernel(made), stem_of(made)
+        (folder / f"{self.stem}.h").write_text(text)
+        self.values = constants(made)
+        compiler, *flags = LANGUAGES[language]
+        macros = {"HEADER": f'"{self.stem}.h"', "STEM": self.stem, "NAME": self.stem.upper()}
+        macros["VALUES"] = " ".join(f"VALUE({name})" for name in self.values)
+        if made.output == "int4":
+            macros["REQUANTIZED"] = "1"
+        library = folder / f"{language}.so"
+        defines = [f"-D{name}={value}" for name, value in macros.items()]
+        sources = [STUB / "calls.c", STUB / "driver.c"]
+        command = [compiler, *flags, *STRICT, "-O1", "-fPIC", "-shared", f"-I{STUB}", f"-I{folder}", *defines]
+        done = subprocess.run([*command, *sources, "-o", library], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        self.library = ctypes.CDLL(str(library))
+        self.library.read_value.restype = ctypes.c_longlong
+
+    def call(self, name: str, *arrays: NDArray[Any]) -> int:
+        return int(getattr(self.library, name)(*(ctypes.c_void_p(array.ctypes.data) for array in arrays)))
+
+    def words(self, argument: str) -> NDArray[Any]:
+        """Memory for a buffer, filled with something that must not stay."""
+        shape = self.kernel.argument(argument)
+        return np.full(shape.shape, 0x5A5A5A5A, shape.dtype)
+
+    def parameters(self, requant: Requantization) -> tuple[int, NDArray[Any]]:
+        words = self.words("Prm")
+        return self.call("call_parameters", requant.bias, requant.multiplier, requant.shift, words), words
+
+    def stub(self) -> Stub:
+        return Stub.in_dll(self.library, "stub")
+
+
+class Stub(ctypes.Structure):
+    """What the driver stand-in recorded."""
+
+    _fields_ = (
+        ("image", ctypes.c_void_p), ("entry", ctypes.c_char * 64), ("attribute", ctypes.c_int),
+        ("value", ctypes.c_int), ("loaded", ctypes.c_int), ("sizes", ctypes.c_uint * 7),
+        ("pointers", ctypes.c_ulonglong * 4),
+    )  # fmt: skip
+
+
+def constants(made: Plan) -> dict[str, int]:
+    """The header's numbers as the library has them."""
+    w, launch = made.workload, made.launch
+    values = {key: getattr(w, key.lower()) for key in ("N", "H", "W", "C", "K", "R", "S", "P", "Q", "STRIDE", "PAD")}
+    values |= {"DILATION": w.dilation, "SHARED_BYTES": launch.shared_bytes, "OK": 0, "BAD_VALUE": 1}
+    for what, sizes in (("GRID", launch.grid), ("BLOCK", launch.block)):
+        values |= {f"{what}_{axis}": size for axis, size in zip("XYZ", sizes, strict=True)}
+    buffers = {"A": "ACTIVATION", "Wt": "WEIGHT", "Out": "OUTPUT", "Prm": "PARAMETER"}
+    for argument in launch.arguments:
+        values[f"{buffers[argument.name]}_WORDS"] = argument.nbytes // 4
+        values[f"{buffers[argument.name]}_BYTES"] = argument.nbytes
+    if made.output == "int4":
+        values |= {"CLIP_LOW": made.clip[0], "CLIP_HIGH": made.clip[1]}
+        values |= {"NOT_EXACT": 2} if made.requant == "fixed" else {}
+    return values
+
+
+def verify(host: Host) -> None:
+    """Constants, every host function and the launch against the library. Raises AssertionError."""
+    kernel = host.kernel
+    assert {name: host.library.read_value(i) for i, name in enumerate(host.values)} == host.values
+    x, w, requant = random_operands(kernel, 3)
+    wanted = kernel.pack(x, w, requant)
+    for call, operand, name in (("call_pack", x, "A"), ("call_weights", w, "Wt")):
+        words = host.words(name)
+        assert host.call(call, operand, words) == 0
+        np.testing.assert_array_equal(words, wanted[name])
+        for place, value in ((0, 8), (operand.size - 1, -9)):
+            broken = operand.copy()
+            broken.flat[place] = value
+            assert host.call(call, broken, words) == 1
+    if requant is not None:
+        status, words = host.parameters(requant)
+        assert status == 0
+        np.testing.assert_array_equal(words, wanted["Prm"])
+    out = kernel.argument("Out")
+    words = np.random.default_rng(4).integers(0, 1 << 32, out.shape, np.uint32).view(out.dtype)
+    y = np.full_like(kernel.unpack(words), 99)
+    host.call("call_unpack", words, y)
+    np.testing.assert_array_equal(y, kernel.unpack(words))
+    verify_launch(host)
+
+
+def verify_launch(host: Host) -> None:
+    """Machine code, entry, sizes and the order of the arguments that reach the driver."""
+    launch = host.kernel.launch
+    ctypes.c_int.in_dll(host.library, "stub_arguments").value = len(launch.arguments)
+    pointers = {"A": 0x1000, "Wt": 0x2000, "Prm": 0x3000, "Out": 0x4000}
+    output = host.words("Out")
+    pointers["Out"] = output.ctypes.data
+    assert host.library.call_load() == 0
+    assert host.library.call_launch((ctypes.c_ulonglong * 4)(*pointers.values())) == 0
+    stub = host.stub()
+    assert stub.entry.decode() == launch.entry
+    assert (stub.attribute, stub.value, stub.loaded) == (8, launch.shared_bytes, 1)
+    assert list(stub.sizes) == [*launch.grid, *launch.block, launch.shared_bytes]
+    given = list(stub.pointers)[: len(launch.arguments)]
+    assert given == [pointers[argument.name] for argument in launch.arguments]
+    assert ctypes.string_at(stub.image, len(CUBIN)) == CUBIN
+    ctypes.c_int.in_dll(host.library, "stub_fails_at_attribute").value = 1
+    assert host.library.call_load() == 1
+    assert host.stub().loaded == 1, "a load that failed left its module behind"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", CASES)
+def test_the_header_does_what_the_library_does(name: str, language: str, tmp_path: Path) -> None:
+    verify(Host(CASES[name], header(CASES[name], CUBIN), tmp_path, language))
+
+
+def edges(scale_log2: int) -> Iterator[tuple[int, int, int]]:
+    """(bias, multiplier, shift) around every limit of the fixed form."""
+    top = 32 - scale_log2
+    biases = {0, -1, (1 << 31) - 1, -(1 << 31)}
+    for shift, change in product((1, 2, 8, 23, 24, 25, 31, 32, 33, 62), (-1, 0, 1)):
+        limit = 1 << max(0, min(31, 31 - (top - shift)))
+        for multiplier in {0, 1, 5, min(limit + change, (1 << 31) - 1), (1 << 31) - 1}:
+            factor = multiplier << max(0, 32 - shift)
+            most = ((1 << 62) - (1 << 31)) // factor if factor else 0
+            near = {sign * most + step for sign in (-1, 1) for step in (-2, -1, 0, 1, 2)}
+            for bias in biases | {value for value in near if -(1 << 31) <= value < 1 << 31}:
+                yield bias, multiplier, shift
+
+
+@pytest.mark.parametrize("name", [FIXED[0], FIXED[1]])
+def test_the_fixed_form_refuses_exactly_what_the_library_refuses(name: str, tmp_path: Path) -> None:
+    made = CASES[name]
+    host = Host(made, header(made, CUBIN), tmp_path)
+    scale, k = made.atom.scale_log2, made.workload.k
+    assert scale == {FIXED[0]: 0, FIXED[1]: 8}[name]
+    refused = 0
+    for edge in sorted(set(edges(scale))):
+        pairs = zip((3, 5, 9), edge, strict=True)
+        bias, multiplier, shift = (np.array([first] * (k - 1) + [last], np.int32) for first, last in pairs)
+        requant = Requantization(bias, multiplier, shift)
+        wanted = requant.fixed_words(host.values["PARAMETER_WORDS"] // 3, scale)
+        status, words = host.parameters(requant)
+        assert status == (2 if wanted is None else 0), edge
+        refused += wanted is None
+        if wanted is not None:
+            np.testing.assert_array_equal(words, wanted.reshape(-1), err_msg=str(edge))
+    assert refused > 20
+
+
+@pytest.mark.parametrize("name", ["four words a lane", "nhwc, general"])
+@pytest.mark.parametrize(("row", "value"), [(1, -1), (2, 0), (2, 63)])
+def test_parameters_outside_their_range_are_refused(name: str, row: int, value: int, tmp_path: Path) -> None:
+    host = Host(CASES[name], header(CASES[name], CUBIN), tmp_path)
+    rows = [np.full(CASES[name].workload.k, start, np.int32) for start in (0, 3, 9)]
+    rows[row][-1] = value
+    assert host.call("call_parameters", *rows, host.words("Prm")) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("four words a lane", "(4 * (element % 8))", "(4 * (7 - element % 8))"),
+        ("four words a lane", "image % 8) * 4", "image % 4) * 4"),
+        ("four words a lane", "k % 8 * 4", "(7 - k % 8) * 4"),
+        ("four words a lane", "+ tile % vector", "+ (vector - 1 - tile % vector)"),
+        ("four words a lane", "value > 7", "value > 8"),
+        ("four words a lane", "factor >> 8", "factor >> 7"),
+        ("four words a lane", "* factor + ((int64_t)1 << 31)", "* factor"),
+        ("four words a lane", "bits < 8 ?", "bits < 9 ?"),
+        ("four words a lane", "{&x, &y, &parameters, &w}", "{&x, &w, &parameters, &y}"),
+        ("four words a lane", "cuModuleUnload(*module);", ""),
+        ("four words a lane", "0,1,2,3,4,5,6,7,8,9,", "0,1,2,3,4,5,6,7,9,8,"),
+        ("nhwc, general", ": 1u;", ": 0u;"),
+        ("nhwc, general", "* 4) + channel / 8", "* 4) + channel / 16"),
+        ("sums", "word * 8 + k % 8", "word * 8"),
+    ],
+)
+def test_a_wrong_header_is_refused(name: str, right: str, wrong: str, tmp_path: Path) -> None:
+    text = header(CASES[name], CUBIN)
+    assert right in text
+    host = Host(CASES[name], text.replace(right, wrong), tmp_path)
+    with pytest.raises(AssertionError):
+        verify(host)
+
+
+def test_two_headers_in_one_program(tmp_path: Path) -> None:
+    chosen = [CASES["four words a lane"], CASES["nhwc, general"], CASES["sums"]]
+    lines = []
+    for made in [*chosen, chosen[0]]:
+        (tmp_path / f"{stem_of(made)}.h").write_text(header(made, CUBIN))
+        lines.append(f'#include "{stem_of(made)}.h"')
+    source = tmp_path / "program.c"
+    source.write_text("\n".join([*lines, "int main(void) { return 0; }", ""]))
+    for compiler, *flags in LANGUAGES.values():
+        command = [compiler, *flags, *STRICT, f"-I{STUB}", "-fsyntax-only", source]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("made", "stem"),
+    [
+        (make("resnet50.stage2@8", 4), "resnet50_stage2_8_sm_90a_int4"),
+        (make("resnet50.stage2@8", 4, layout="nhwc", clip=(0, 7)), "resnet50_stage2_8_sm_90a_int4_nhwc_clip0to7"),
+        (
+            make("n1h6w6c8k9r1s1", 4, clip=(-7, 7), requant="general"),
+            "n1h6w6c8k9r1s1p0_sm_90a_int4_clipm7to7_general",
+        ),
+        (make("n8h6w6c32k32r1s1", 4, output="int32", clip=(0, 7)), "n8h6w6c32k32r1s1p0_sm_90a_int32"),
+    ],
+)
+def test_stems_name_what_the_result_depends_on(made: Plan, stem: str) -> None:
+    assert stem_of(made) == stem
+    assert stem.isidentifier()
+
+
+def test_a_name_cannot_break_out_of_the_header(tmp_path: Path) -> None:
+    odd = replace(CASES["sums"].workload, name="9 */ #error\n@n@ é")
+    made = replace(CASES["sums"], workload=odd)
+    assert stem_of(made) == "conv_9_error_n_sm_90a_int32"
+    verify(Host(made, header(made, CUBIN), tmp_path))
+
+
+# ---- files and whole programs -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built() -> Kernel:
+    """A kernel small enough to run on the CPU, with machine code."""
+    pytest.importorskip("tvm")
+    return Kernel(CASES["two words a lane, general"])
+
+
+def test_the_three_files(built: Kernel, tmp_path: Path) -> None:
+    files = built.export(tmp_path / "new" / "folder")
+    assert [file.name for file in files] == [f"{stem_of(built.plan)}.{suffix}" for suffix in ("cubin", "json", "h")]
+    assert files[0].read_bytes() == built.cubin
+    data = json.loads(files[1].read_text())
+    assert data["launch"] == json.loads(json.dumps(built.launch.to_dict()))
+    assert ConvConfig.from_dict(data["config"]) == built.config
+    assert workload(data["workload"]["spec"]) == built.workload
+    assert data["requant"] == "general"
+    for operand in data["operands"].values():
+        assert 4 * np.prod(operand["device"]["shape"]) == operand["device"]["bytes"]
+    assert files[2].read_text() == header(built.plan, built.cubin)
+    assert built.export(tmp_path / "new" / "folder") == files
+
+
+def test_a_folder_that_cannot_be_written_is_refused(built: Kernel, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "taken" / f"{stem_of(built.plan)}.h").mkdir(parents=True)
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / "taken"):
+        with pytest.raises(InvalidInput, match=r"cannot export to the folder .*; give a folder"):
+            built.export(folder)
+
+
+def test_a_program_computes_the_convolution(built: Kernel, tmp_path: Path) -> None:
+    """Operands prepared, launched and unpacked by the header alone; the emulator stands for the GPU."""
+    host = Host(built.plan, header(built.plan, built.cubin), tmp_path)
+    x, w, requant = random_operands(built, 11)
+    assert requant is not None
+    device = {name: host.words(name) for name in ("A", "Wt", "Prm", "Out")}
+    assert host.call("call_pack", x, device["A"]) == 0
+    assert host.call("call_weights", w, device["Wt"]) == 0
+    assert host.call("call_parameters", requant.bias, requant.multiplier, requant.shift, device["Prm"]) == 0
+    by_address = {array.ctypes.data: array for array in device.values()}
+    ctypes.c_int.in_dll(host.library, "stub_arguments").value = 4
+
+    @ctypes.CFUNCTYPE(None)
+    def launched() -> None:
+        given = [by_address[pointer] for pointer in host.stub().pointers]
+        names = [argument.name for argument in built.launch.arguments]
+        run_cuda(built.cuda, built.launch, dict(zip(names, given, strict=True)))
+
+    ctypes.c_void_p.in_dll(host.library, "stub_launched").value = ctypes.cast(launched, ctypes.c_void_p).value
+    assert host.library.call_load() == 0
+    order = (ctypes.c_ulonglong * 4)(*(device[name].ctypes.data for name in ("A", "Wt", "Prm", "Out")))
+    assert host.library.call_launch(order) == 0
+    wanted = expected(built, x, w, requant)
+    y = np.full_like(wanted, 99)
+    host.call("call_unpack", device["Out"], y)
+    np.testing.assert_array_equal(y, wanted)
+
+
+def test_the_gpu_program_tells_right_from_wrong(tmp_path: Path) -> None:
+    """The program that runs on a GPU, with a driver that fills in the right output, a wrong one or none."""
+    made = CASES["four words a lane"]
+    kernel, stem = Kernel(made), stem_of(made)
+    x, w, requant = random_operands(kernel, 5)
+    assert requant is not None
+    wanted = expected(kernel, x, w, requant)
+    arrays = {"x": x, "w": w, "bias": requant.bias, "multiplier": requant.multiplier, "shift": requant.shift}
+    for name, array in {**arrays, "expected": wanted, "words": to_nhwcnc(wanted)}.items():
+        array.tofile(tmp_path / f"{name}.bin")
+    wrong = wanted.copy()
+    wrong[0, 0, 0, 0] ^= 1
+    to_nhwcnc(wrong).tofile(tmp_path / "wrong.bin")
+    (tmp_path / f"{stem}.h").write_text(header(made, CUBIN))
+    program = tmp_path / "program"
+    defines = [f'-DHEADER="{stem}.h"', f"-DSTEM={stem}", f"-DNAME={stem.upper()}", "-DREQUANTIZED"]
+    command = ["g++", "-std=c++17", *STRICT[:3], f"-I{STUB}", f"-I{tmp_path}", *defines, MAIN, "-x", "c++"]
+    done = subprocess.run([*command, STUB / "driver.c", "-o", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+    def run(output: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, **({"STUB_OUTPUT": str(tmp_path / output)} if output else {})}
+        return subprocess.run([program, tmp_path], env=environment, capture_output=True, text=True)
+
+    right = run("words.bin")
+    assert (right.returncode, right.stdout) == (0, f"{wanted.size} values, 0 differ\n"), right.stderr
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "y.bin", wanted.dtype), wanted.reshape(-1))
+    assert (run("wrong.bin").returncode, run("").returncode) == (1, 1)
+    assert "1 differ" in run("wrong.bin").stdout
+    (tmp_path / "x.bin").write_bytes(b"short")
+    assert run("words.bin").returncode == 2
