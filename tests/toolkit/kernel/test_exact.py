@@ -33,7 +33,7 @@ def make(workload: ConvWorkload, config: ConvConfig, arch: str = "sm_80", **opti
     return Kernel(planned)
 
 
-# ---- switches ---------------------------------------------------------------------------------------------------------
+# ---- switches ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_every_atom_is_tried_with_every_architecture_that_has_it() -> None:
     assert len(PAIRS) == 5 + 4 + 4 + 4
 
 
-# ---- knobs ----------------------------------------------------------------------------------------------------------------
+# ---- knobs ------------------------------------------------------------
 
 KNOB_VALUES = {
     "blk_row_warps": (1, 2, 4),
@@ -149,7 +149,7 @@ def test_knobs_together(exact: Exact, name: str, arch: str) -> None:
     exact(make(CHANNELS, config, "sm_80" if config.atom != "auto" else arch))
 
 
-# ---- shapes -----------------------------------------------------------------------------------------------------------------
+# ---- shapes ------------------------------------------------------------
 
 SHAPES = [
     "n8h7w7c32k32r1s1p0", "n8h7w7c32k32r1s1p3", "n1h1w1c32k32r1s1p0", "n1h1w1c1k1r1s1p0", "n17h3w5c33k65r1s1p0u2",
@@ -190,7 +190,7 @@ def test_shapes_cover_what_they_claim() -> None:
     assert all(any(getattr(w, name) % least for w in every) for name, least in (("n", 8), ("c", 32), ("k", 32)))
 
 
-# ---- outputs ----------------------------------------------------------------------------------------------------------------
+# ---- outputs ------------------------------------------------------------
 
 EPILOGUES = {
     "sm_90a": ConvConfig(1, 1, 2, 4),
@@ -283,7 +283,7 @@ def test_largest_sums_of_an_unpacked_atom(exact: Exact) -> None:
     exact(kernel, (x, np.full_like(weights, 7), None))
 
 
-# ---- layers -------------------------------------------------------------------------------------------------------------------
+# ---- layers ------------------------------------------------------------
 
 
 def test_packed_output_is_the_next_layers_input(exact: Exact) -> None:
