@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -130,3 +135,45 @@ def test_damaged_and_missing_manifests_are_refused(toy, tmp_path, in_process):
 def test_no_workers_is_refused(toy, tmp_path):
     with pytest.raises(InvalidInput, match="at least 1"):
         build_bundle(toy, tmp_path, workers=0)
+
+
+SLOW = """
+import importlib.util, sys, time
+from subbyte.tune import build_bundle
+
+def build(workload, config, arch):
+    time.sleep(0.2)
+    raise RuntimeError("slow")
+
+if __name__ == "__main__":
+    spec = importlib.util.spec_from_file_location("toy", sys.argv[1])
+    toy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(toy)
+    space = toy.ToySpace()
+    print("building", flush=True)
+    build_bundle(space, sys.argv[2], build=build, indices=space.valid[:60])
+"""
+
+
+def test_ctrl_c_twice_leaves_no_process_behind(toy, tmp_path):
+    script = tmp_path / "slow.py"
+    script.write_text(SLOW)
+    command = [sys.executable, str(script), str(Path(__file__).with_name("conftest.py")), str(tmp_path / "bundle")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    manifest = tmp_path / "bundle" / "manifest.jsonl"
+    while not manifest.exists() or manifest.read_bytes().count(b"\n") < 3:
+        assert process.poll() is None
+        time.sleep(0.02)
+    for _ in range(2):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.05)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert err.count(b"Traceback") == 1
+    deadline = time.monotonic() + 10
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(process.pid, 0)
+            time.sleep(0.02)
+    entries = read_manifest(tmp_path / "bundle")[1]
+    assert {entry["failed"]["kind"] for entry in entries.values()} == {"build"}

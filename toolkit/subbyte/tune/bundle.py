@@ -12,10 +12,12 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -73,8 +75,12 @@ def build_bundle(
     kept = len(wanted) - len(todo)
     arch = arch_name(space)
     jobs = {index: (space.workload, space.config(index), arch, str(root), build) for index in todo}
-    with open(root / MANIFEST, "a", encoding="utf-8") as manifest:
-        for count, (index, outcome) in enumerate(_run_jobs(jobs, workers), start=1):
+    with (
+        _one_interrupt(),
+        closing(_run_jobs(jobs, workers)) as outcomes,
+        open(root / MANIFEST, "a", encoding="utf-8") as manifest,
+    ):
+        for count, (index, outcome) in enumerate(outcomes, start=1):
             entry = {"index": index, "config": space.config(index).to_dict(), **outcome}
             manifest.write(to_line(entry) + "\n")
             manifest.flush()
@@ -159,7 +165,7 @@ def _plain(value: Any) -> dict[str, Any]:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else dict(value)
 
 
-def _run_jobs(jobs: Mapping[int, tuple[Any, ...]], workers: int) -> Iterator[tuple[int, dict[str, Any]]]:
+def _run_jobs(jobs: Mapping[int, tuple[Any, ...]], workers: int) -> Generator[tuple[int, dict[str, Any]], None, None]:
     """Outcomes as they come. When a worker dies, what was in flight is tried again, each alone, to find the culprit."""
     waiting = list(jobs)[::-1]
     while waiting:
@@ -190,6 +196,24 @@ def _run_alone(job: tuple[Any, ...]) -> dict[str, Any]:
 
 def _pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_interrupts)
+
+
+@contextmanager
+def _one_interrupt() -> Iterator[None]:
+    """Let one Ctrl-C through: a second one, while the worker processes are being stopped, would leave them behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def first(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 def _leave_interrupts() -> None:

@@ -1,0 +1,141 @@
+"""A space as arrays: knob digits, validity and neighbours of many indices at a time.
+
+A space is *listed* when its valid configurations can be held as one array: up to ``LIST_LIMIT`` products, or when the
+space says so by an attribute ``listed = True`` (an imported table knows its rows). In any other space validity is asked
+configuration by configuration and remembered.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subbyte.tune.describe import SpaceLike
+
+Indices = npt.NDArray[np.int64]
+Digits = npt.NDArray[np.int32]
+
+LIST_LIMIT = 1_000_000
+"""Products up to which a space is listed."""
+_KEPT = 8
+_TRIES = 400
+_grids: OrderedDict[str, Grid] = OrderedDict()
+
+
+class Grid:
+    """Index arithmetic of ``space``: index = sum of digit * weight, the first knob varies fastest."""
+
+    def __init__(self, space: SpaceLike) -> None:
+        self.names = tuple(space.knobs)
+        self.values: tuple[tuple[Any, ...], ...] = tuple(tuple(values) for values in space.knobs.values())
+        self.dims = np.array([len(values) for values in self.values], dtype=np.int64)
+        self.weights = np.cumprod(np.concatenate([[1], self.dims[:-1]])).astype(np.int64)
+        self.size = prod(len(values) for values in self.values)
+        self.listed = self.size <= LIST_LIMIT or bool(getattr(space, "listed", False))
+        self.valid: Indices = np.sort(np.array(space.valid if self.listed else (), dtype=np.int64))
+        """Valid indices, ascending; empty when the space is not listed."""
+        self.valid_digits: Digits = self.digits(self.valid)
+        self.cache: dict[Any, Any] = {}
+        """Tables derived from the space (features), kept as long as the grid."""
+        self._known: dict[int, bool] = {}
+
+    def digits(self, indices: npt.ArrayLike) -> Digits:
+        """Knob digits int32[n, knobs] of indices [n]."""
+        wide = np.asarray(indices, dtype=np.int64)[..., None] // self.weights % self.dims
+        return wide.astype(np.int32)
+
+    def indices(self, digits: npt.NDArray[np.integer[Any]]) -> Indices:
+        """Indices [n] of knob digits [n, knobs]."""
+        return digits.astype(np.int64) @ self.weights
+
+    def rows(self, indices: npt.ArrayLike) -> Indices:
+        """Positions of valid indices within ``valid`` (listed spaces)."""
+        return np.searchsorted(self.valid, np.asarray(indices, dtype=np.int64))
+
+    def is_valid(self, indices: npt.ArrayLike, space: SpaceLike) -> npt.NDArray[np.bool_]:
+        """Which of the indices [n] no constraint refuses."""
+        asked = np.asarray(indices, dtype=np.int64)
+        if self.listed:
+            if not len(self.valid):
+                return np.zeros(asked.shape, dtype=bool)
+            return self.valid[np.minimum(self.rows(asked), len(self.valid) - 1)] == asked
+        for index in asked.tolist():
+            if index not in self._known:
+                self._known[index] = space.why_not(index) is None
+        return np.array([self._known[index] for index in asked.tolist()], dtype=bool)
+
+    def sample(self, count: int, rng: np.random.Generator, space: SpaceLike, exclude: Iterable[int] = ()) -> Indices:
+        """At most ``count`` distinct valid indices, uniform among those not in ``exclude``.
+
+        In a space that is not listed the search for them gives up after 400 draws per index.
+        """
+        taken = set(exclude)
+        if self.listed:
+            left = self._left(taken, count, rng)
+            if left is not None:
+                return left
+        found: list[int] = []
+        for _ in range(_TRIES):
+            for index in rng.integers(self.size, size=max(count, 16)).tolist() if not self.listed else []:
+                if len(found) < count and index not in taken and bool(self.is_valid([index], space)[0]):
+                    found.append(index)
+                    taken.add(index)
+            if len(found) >= count or self.listed:
+                break
+        return np.array(found, dtype=np.int64)
+
+    def _left(self, taken: set[int], count: int, rng: np.random.Generator) -> Indices | None:
+        mask = np.ones(len(self.valid), dtype=bool)
+        if taken:
+            gone = np.array(sorted(taken), dtype=np.int64)
+            rows = self.rows(gone)
+            inside = rows < len(self.valid)
+            rows, gone = rows[inside], gone[inside]
+            mask[rows[self.valid[rows] == gone]] = False
+        left = self.valid[mask]
+        return rng.permutation(left)[:count] if count >= len(left) else rng.choice(left, count, replace=False)
+
+    def neighbours(self, index: int) -> Indices:
+        """All indices that differ from ``index`` in exactly one knob, valid or not."""
+        own = self.digits([index])[0]
+        moved = []
+        for knob, size in enumerate(self.dims.tolist()):
+            others = np.array([digit for digit in range(size) if digit != own[knob]], dtype=np.int64)
+            moved.append(index + (others - own[knob]) * self.weights[knob])
+        return np.concatenate(moved) if moved else np.zeros(0, dtype=np.int64)
+
+    def mutate(self, points: Indices, rng: np.random.Generator, space: SpaceLike) -> Indices:
+        """One mutant of each point: a random value of a random knob, drawn again until it differs and is valid.
+
+        A point all of whose draws fail 400 times has no mutant and is returned itself.
+        """
+        mutants = points.copy()
+        waiting = np.arange(len(points))
+        for _ in range(_TRIES):
+            knob = rng.integers(len(self.dims), size=len(waiting))
+            digit = rng.integers(self.dims[knob])
+            old = points[waiting]
+            drawn = old + (digit - old // self.weights[knob] % self.dims[knob]) * self.weights[knob]
+            good = drawn != old
+            good[good] = self.is_valid(drawn[good], space)
+            mutants[waiting[good]] = drawn[good]
+            waiting = waiting[~good]
+            if not len(waiting):
+                break
+        return mutants
+
+
+def grid_of(space: SpaceLike) -> Grid:
+    """The grid of a space; those of the last spaces asked for are kept (by the space's hash)."""
+    key = space.hash
+    if key not in _grids:
+        _grids[key] = Grid(space)
+        if len(_grids) > _KEPT:
+            _grids.popitem(last=False)
+    _grids.move_to_end(key)
+    return _grids[key]
