@@ -185,7 +185,7 @@ def _area(record: Duplicates, grid: Grid, shape: tuple[int, int], selected: int)
             "s",
         ),
     ]
-    return _panel("input", "Input pixels", [*heading, _ring(grid.x, grid.y, w, h), *cells])
+    return _panel("input", "Input pixels", [*heading, _ground(grid.x, grid.y, w, h), *cells])
 
 
 def _reads(record: Duplicates, selected: int) -> set[tuple[int, int]]:
@@ -212,8 +212,10 @@ def _panel(name: str, title: str, content: list[str]) -> str:
                    role="application", aria_label=f"{title}: arrow keys move the selection")  # fmt: skip
 
 
-def _ring(x: float, y: float, width: float, height: float) -> str:
-    return element("rect", class_="ring", x=x - 5, y=y - 5, width=width + 10, height=height + 10, rx=6)
+def _ground(x: float, y: float, width: float, height: float) -> str:
+    """The ground of a panel, which softens the lines that run below it, and the frame that shows the keyboard focus."""
+    ground = element("rect", class_="ground", x=x, y=y, width=width, height=height)
+    return ground + element("rect", class_="ring", x=x - 5, y=y - 5, width=width + 10, height=height + 10, rx=6)
 
 
 def _tile(record: Duplicates, grid: Grid, selected: int) -> str:
@@ -266,7 +268,7 @@ def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
         numbers = range(0, len(record.pixels), every)
         heads += [text(grid.x - 8, grid.centre(n, 0)[1] + 4, f"p{n}", "s e") for n in numbers]
     w = grid.at(0, taps - 1)[0] + grid.width - grid.x
-    ring = _ring(grid.x, grid.y, w, len(record.pixels) * grid.height)
+    ring = _ground(grid.x, grid.y, w, len(record.pixels) * grid.height)
     return _panel("lowered", "Lowered matrix", [*heads, ring, *cells])
 
 

@@ -25,6 +25,18 @@ SWITCHES: dict[str, tuple[Any, ...]] = {
     "layout": tuple(reversed(LAYOUTS)),
 }
 
+HELP = {
+    "blk_row_warps": "warps of a block side by side along the output pixels",
+    "blk_col_warps": "warps of a block side by side along the output channels",
+    "warp_row_tiles": "output pixels of one warp (each for 8 images)",
+    "warp_col_tiles": "groups of 8 output channels of one warp",
+    "chunk": "blocks of 32 input channels fetched together",
+    "reorder_inner": "0: all kernel rows fetched together; 1: one kernel row at a time",
+    "duplicate_aware": "none: the lowered tile is copied; shared: each pixel once; full: and once into registers",
+    "register_packing": "pack the 4-bit outputs in registers, or through shared memory",
+    "layout": "order of the activations in memory; nhwcnc keeps 8 images of 32 channels together",
+}
+
 
 class KernelLab(Displayed, ipywidgets.VBox):
     """Knobs of a configuration and a button that builds, runs and checks it in the background.
@@ -125,6 +137,7 @@ def _dropdown(name: str, values: tuple[Any, ...], value: Any) -> ipywidgets.Drop
         options=options,
         value=value if value in values else values[0],
         description=name,
+        tooltip=HELP.get(name, ""),
         style={"description_width": "130px"},
         layout=ipywidgets.Layout(width="250px"),
     )
