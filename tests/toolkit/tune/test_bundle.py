@@ -155,6 +155,17 @@ if __name__ == "__main__":
 """
 
 
+def gone(group):
+    """True once no process of the group is left; its last helpers take a moment."""
+    for _ in range(500):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
 def test_ctrl_c_twice_leaves_no_process_behind(toy, tmp_path):
     script = tmp_path / "slow.py"
     script.write_text(SLOW)
@@ -170,10 +181,6 @@ def test_ctrl_c_twice_leaves_no_process_behind(toy, tmp_path):
     _, err = process.communicate(timeout=60)
     assert process.returncode != 0
     assert err.count(b"Traceback") == 1
-    deadline = time.monotonic() + 10
-    with pytest.raises(ProcessLookupError):
-        while time.monotonic() < deadline:
-            os.killpg(process.pid, 0)
-            time.sleep(0.02)
+    assert gone(process.pid)
     entries = read_manifest(tmp_path / "bundle")[1]
     assert {entry["failed"]["kind"] for entry in entries.values()} == {"build"}

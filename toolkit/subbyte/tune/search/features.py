@@ -112,7 +112,7 @@ def plan_features(plan: Plan) -> list[float]:
     registers = min(registers_needed(plan), registers_allowed(plan))
     by_shared = max(1, arch.shared_per_sm // (plan.shared_bytes + 1024))
     by_registers = max(1, arch.registers_per_sm // (max(registers, 1) * config.threads))
-    resident = max(1, min(by_shared, by_registers, 2048 // config.threads, 32))
+    resident = max(1, min(by_shared, by_registers, arch.threads_per_sm // config.threads, 32))
     held = min(resident, -(-blocks // MULTIPROCESSORS))
     turns = blocks / (MULTIPROCESSORS * resident)
     waves = float(-(-blocks // (MULTIPROCESSORS * resident)))
