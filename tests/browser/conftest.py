@@ -142,14 +142,12 @@ class Tab:
         self.page.wait_for_function("(light) => document.body.dataset.jpThemeLight === light", arg=light)
         self.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
-    def picture(self, name: str, selector: str) -> bytes:
-        """A screenshot of one element, kept when SUBBYTE_PICTURES names a folder."""
-        image: bytes = self.page.locator(selector).first.screenshot()
+    def picture(self, name: str, selector: str) -> None:
+        """Keep a screenshot of one element when SUBBYTE_PICTURES names a folder."""
         folder = os.environ.get("SUBBYTE_PICTURES")
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            (Path(folder) / f"{name}.png").write_bytes(image)
-        return image
+            self.page.locator(selector).first.screenshot(path=str(Path(folder) / f"{name}.png"))
 
     def close(self) -> None:
         """End the notebook's kernel, then the tab."""
