@@ -171,6 +171,13 @@ def test_sliders_change_the_tile_and_the_counts(tab: Any) -> None:
     wait_until(tab, duplicates(WORKLOAD, TILE))
 
 
+def test_every_hatch_has_its_pattern(tab: Any) -> None:
+    missing = """() => [...document.querySelectorAll('.sb-map-svg [fill^="url("]')]
+      .filter((e) => !document.getElementById(e.getAttribute("fill").slice(5, -1))).length"""
+    assert tab.page.evaluate("document.querySelectorAll('.sb-map-svg [fill^=\"url(\"]').length") > 10
+    assert tab.page.evaluate(missing) == 0
+
+
 def test_a_problem_is_said_in_the_view(tab: Any, record: Duplicates) -> None:
     for name in ("kernel", "tile height", "tile width"):
         slide(tab, name, "End")

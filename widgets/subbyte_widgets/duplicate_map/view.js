@@ -4,7 +4,10 @@
 const SVG = "http://www.w3.org/2000/svg";
 const LINES = 400; // more connecting lines than this only blacken the picture
 
+let views = 0; // each view has hatch patterns of its own: those of a hidden one are not drawn
+
 function render({ model, el }) {
+  const view = (views += 1);
   const root = document.createElement("div");
   root.className = "sb-map";
   const stage = document.createElement("div");
@@ -49,7 +52,7 @@ function render({ model, el }) {
     problem.textContent = words;
     stage.hidden = say.hidden = Boolean(words) || !model.get("svg");
     const focused = svg && svg.contains(document.activeElement) ? document.activeElement.classList[1] : null;
-    stage.innerHTML = model.get("svg");
+    stage.innerHTML = model.get("svg").replaceAll("sb-hatch-", `sb-hatch-${view}-`);
     svg = stage.querySelector("svg");
     if (!svg) return;
     const cells = (panel) => [...svg.querySelectorAll(`.${panel} .cell[data-g]`)];
