@@ -42,7 +42,8 @@ class KernelLab(Displayed, ipywidgets.VBox):
     """Knobs of a configuration and a button that builds, runs and checks it in the background.
 
     ``workload``: a name, a spec or a ConvWorkload; ``device``: ``auto``, ``emulator`` or ``cuda:0``. What a constraint
-    refuses is said at once, with its reason. With a ``landscape``, its recorded time stands beside each attempt.
+    refuses is said at once, with its reason. With a ``landscape``, the controls start at its fastest configuration and
+    its recorded time stands beside each attempt.
     ``attempts`` holds every outcome, ``wait()`` blocks until the one under way is there.
     """
 
@@ -60,7 +61,7 @@ class KernelLab(Displayed, ipywidgets.VBox):
         self.attempts: tuple[Attempt, ...] = ()
         self._thread: threading.Thread | None = None
         self._busy = False
-        start = default_config(self.workload, arch)
+        start = landscape.config(landscape.best[0]) if landscape else default_config(self.workload, arch)
         knobs = {**self.space.knobs, **SWITCHES}
         self.knobs = {name: _dropdown(name, values, getattr(start, name)) for name, values in knobs.items()}
         self.button = ipywidgets.Button(description="Build and check", button_style="primary", icon="play")
