@@ -59,7 +59,7 @@ class Lab:
         self.base = f"http://127.0.0.1:{self.port}"
         state = folder / ".jupyter-state"
         names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
-        environment = {
+        self.environment = {
             **os.environ,
             **{f"JUPYTER_{name}": str(state / name) for name in names},
             "JUPYTERLAB_SETTINGS_DIR": str(state / "settings"),
@@ -74,7 +74,7 @@ class Lab:
                    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]  # fmt: skip
         self.log = folder / "server.log"
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=subprocess.STDOUT)
         self._wait_until_up()
 
     def _wait_until_up(self) -> None:
@@ -125,12 +125,16 @@ class Tab:
             self.outside.append(address)
             route.abort()
 
-    def run_notebook(self, name: str, seconds: float = 90) -> None:
-        """Open a notebook, run all its cells, wait until the kernel is idle again."""
+    def open_notebook(self, name: str) -> None:
+        """Open a notebook and wait until its kernel is ready."""
         self.page.goto(f"{self.lab.base}/doc/tree/{name}?token={self.lab.token}&reset")
         self.page.wait_for_selector(".jp-Notebook", timeout=60_000)
         self.page.wait_for_function("window.jupyterapp !== undefined")
         self.page.wait_for_function(KERNEL_IDLE, timeout=60_000)
+
+    def run_notebook(self, name: str, seconds: float = 90) -> None:
+        """Open a notebook, run all its cells, wait until the kernel is idle again."""
+        self.open_notebook(name)
         self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
         self.page.wait_for_timeout(200)
         self.page.wait_for_function(KERNEL_IDLE, timeout=seconds * 1000)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,3 +25,18 @@ def test_the_first_notebook_runs(open_tab: Callable[..., Any], lab: Any, reposit
     failed = tab.page.locator('.jp-RenderedText[data-mime-type="application/vnd.jupyter.error"]')
     assert failed.count() == 0, failed.first.text_content()
     tab.picture("start_here", ".jp-Notebook")
+
+
+def test_the_committed_notebook_shows_its_pictures_before_a_cell_runs(
+    open_tab: Callable[..., Any], lab: Any, repository: Any
+) -> None:
+    shutil.copy(repository / "notebooks/00_start_here.ipynb", lab.folder / "read.ipynb")
+    command = [sys.executable, "-m", "jupyter", "trust", str(lab.folder / "read.ipynb")]
+    subprocess.run(command, env=lab.environment, check=True, capture_output=True)
+    tab = open_tab(width=1100, height=6800)
+    tab.open_notebook("read.ipynb")
+    tab.page.wait_for_selector('img[alt*="18 distinct input pixels"], img[src^="data:image/svg+xml"]')
+    drawn = tab.page.locator('.jp-OutputArea img[src^="data:image/svg+xml"]')
+    assert drawn.count() == 2, "the duplicate map and the tuning curve"
+    assert all(width > 500 for width in drawn.evaluate_all("(all) => all.map((image) => image.naturalWidth)"))
+    tab.picture("committed", ".jp-Notebook")
