@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 VARIABLE = "SUBBYTE_CACHE"
@@ -21,10 +23,27 @@ def cache_root() -> Path:
 
 
 def cache_folder(part: str) -> Path:
-    """The folder of one kind of thing (``kernels``, ``emulator``), made if need be."""
+    """The folder of one kind of thing (``kernels``, ``emulator``), made if need be.
+
+    Where the cache cannot be written, a folder that lives as long as this process stands in for it.
+    """
     folder = cache_root() / part
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        writable = os.access(folder, os.W_OK)
+    except OSError:
+        writable = False
+    if not writable:
+        folder = _stand_in() / part
+        folder.mkdir(exist_ok=True)
     return folder
+
+
+@lru_cache(maxsize=1)
+def _stand_in() -> Path:
+    folder = tempfile.mkdtemp(prefix="subbyte-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def cache_bytes() -> int:
@@ -33,7 +52,7 @@ def cache_bytes() -> int:
     total = 0
     for file in files:
         with contextlib.suppress(OSError):
-            total += file.stat().st_size
+            total += file.stat().st_size if file.is_file() else 0
     return total
 
 

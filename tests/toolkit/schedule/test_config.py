@@ -35,8 +35,8 @@ def test_key_names_every_field() -> None:
     base = ConvConfig()
     changes: dict[str, object] = {
         "blk_row_warps": 4, "blk_col_warps": 4, "warp_row_tiles": 8, "warp_col_tiles": 8, "chunk": 8,
-        "reorder_inner": 1, "tile_height": 2, "stages": 4, "split_channels": 2, "min_blocks": 2, "unroll": 2, "duplicate_aware": "none",
-        "register_packing": False, "layout": "nhwc", "atom": "s4.m8n8k32",
+        "reorder_inner": 1, "tile_height": 2, "stages": 4, "split_channels": 2, "min_blocks": 2, "unroll": 2,
+        "duplicate_aware": "none", "register_packing": False, "layout": "nhwc", "atom": "s4.m8n8k32",
     }  # fmt: skip
     assert set(changes) == {field.name for field in fields(ConvConfig)}
     keys = {base.key, *(base.with_values({name: value}).key for name, value in changes.items())}

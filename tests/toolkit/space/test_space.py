@@ -99,7 +99,7 @@ def test_configuration_of_another_space(config: ConvConfig, message: str) -> Non
         space(SMALL).index(config)
 
 
-# ---- identity ----------------------------------------------------------------------------------------------------------
+# ---- identity ------------------------------------------------------------
 
 
 def test_hash_changes_with_every_ingredient() -> None:
@@ -135,7 +135,7 @@ def test_hash_ignores_the_workloads_name_and_the_process() -> None:
         assert run.stdout.strip() == by_name.hash, run.stderr
 
 
-# ---- rules ---------------------------------------------------------------------------------------------------------------
+# ---- rules ------------------------------------------------------------
 
 WIDE = ConvWorkload(8, 14, 14, 256, 256, 3, 3, 1)
 DEEP_OK = ConvWorkload(1, 7, 7, 2656, 32, 7, 7, 0)

@@ -29,15 +29,17 @@ class Arch:
     registers_per_sm: int = 65536
     registers_per_thread: int = 255
     threads_per_block: int = 1024
+    blocks_per_sm: int = 32
+    """Resident blocks of a multiprocessor, however small they are."""
 
 
 ARCHS = {
     arch.name: arch
     for arch in (
-        Arch("sm_75", "T4, RTX 20", 65536, 65536, 1024, False, True, "s4.m8n8k32"),
+        Arch("sm_75", "T4, RTX 20", 65536, 65536, 1024, False, True, "s4.m8n8k32", blocks_per_sm=16),
         Arch("sm_80", "A100, A30", 166912, 167936, 2048, True, True, "s4.m16n8k32"),
-        Arch("sm_86", "A10, A40, RTX 30", 101376, 102400, 1536, True, True, "s4.m16n8k32"),
-        Arch("sm_89", "L4, L40, RTX 40", 101376, 102400, 1536, True, True, "s4.m16n8k32"),
+        Arch("sm_86", "A10, A40, RTX 30", 101376, 102400, 1536, True, True, "s4.m16n8k32", blocks_per_sm=16),
+        Arch("sm_89", "L4, L40, RTX 40", 101376, 102400, 1536, True, True, "s4.m16n8k32", blocks_per_sm=24),
         Arch("sm_90a", "H100, H200", 232448, 233472, 2048, True, False, "s8.m16n8k32"),
     )
 }

@@ -51,10 +51,11 @@ def read_resources(log: str, arch: Arch, threads: int, shared_bytes: int) -> Res
 
 
 def _blocks_per_sm(arch: Arch, registers: int, threads: int, shared_bytes: int) -> int:
-    """Resident blocks (CUDA C++ Programming Guide, "Multiprocessor Level"): registers go by 256 per warp, each block
-    costs 1 KiB of shared memory for the system on sm_80 and later."""
+    """Resident blocks (CUDA C++ Programming Guide, "Multiprocessor Level"): registers go by 256 per warp and lie in
+    four equal parts, one for each warp scheduler; each block costs 1 KiB of shared memory for the system on sm_80 and
+    later."""
     per_warp = -(-registers * 32 // 256) * 256
-    by_registers = arch.registers_per_sm // per_warp // (threads // 32)
+    by_registers = arch.registers_per_sm // 4 // per_warp * 4 // (threads // 32)
     reserved = 1024 if arch.async_copy else 0
     by_shared = arch.shared_per_sm // max(shared_bytes + reserved, 1)
-    return max(min(by_registers, by_shared, arch.threads_per_sm // threads, 16 if not arch.async_copy else 32), 0)
+    return max(min(by_registers, by_shared, arch.threads_per_sm // threads, arch.blocks_per_sm), 0)
