@@ -10,6 +10,7 @@ from subbyte_widgets.svg import element, text
 
 WIDTH, HEIGHT = 760.0, 330.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 742.0, 46.0, 284.0
+STEPS = (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)
 EMPTY: dict[str, list[Any]] = {"numbers": [], "microseconds": [], "best_microseconds": [], "failures": []}
 
 
@@ -32,9 +33,10 @@ class Axes:
         return BOTTOM - (log10(microseconds) - self.low) / (self.high - self.low) * (BOTTOM - TOP)
 
     def times(self) -> list[float]:
-        """Round times inside the axis: 1, 2 and 5 times a power of ten."""
+        """Round times inside the axis: few digits times a power of ten, more of them on a short axis."""
         decades = range(floor(self.low), floor(self.high) + 1)
-        steps = (1, 2, 5) if self.high - self.low > 0.5 else (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)
+        decades_shown = self.high - self.low
+        steps = (1, 2, 5) if decades_shown > 1.2 else (1, 2, 3, 5, 7) if decades_shown > 0.55 else STEPS
         return [m * 10.0**d for d in decades for m in steps if self.low <= log10(m * 10.0**d) <= self.high]
 
     def counts(self) -> list[int]:

@@ -16,7 +16,8 @@ function axes(curve, total) {
     y: (time) => BOTTOM - ((Math.log10(time) - low) / (high - low)) * (BOTTOM - TOP),
     place: (x) => Math.round(((x - LEFT) / (RIGHT - LEFT)) * (count - 1)),
     times() {
-      const steps = high - low > 0.5 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9];
+      const few = high - low > 1.2 ? [1, 2, 5] : [1, 2, 3, 5, 7];
+      const steps = high - low > 0.55 ? few : [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9];
       const found = [];
       for (let d = Math.floor(low); d <= Math.floor(high); d += 1) {
         for (const m of steps) if (Math.log10(m * 10 ** d) >= low && Math.log10(m * 10 ** d) <= high) found.push(m * 10 ** d);
