@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from subbyte.errors import InvalidInput
 from subbyte.schedule import ConvConfig
+from subbyte.tune.foreign import FOREIGN, ForeignConfig, foreign_workload
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
@@ -84,7 +85,13 @@ def describe_workload(workload: ConvWorkload) -> dict[str, Any]:
 
 
 def workload_from_dict(data: Mapping[str, Any]) -> ConvWorkload:
-    """The workload ``describe_workload`` described. Raises InvalidInput."""
+    """The workload ``describe_workload`` described; a ForeignWorkload where a foreign kernel was tuned.
+
+    Raises InvalidInput.
+    """
+    if "problem_size" in data:
+        foreign: Any = foreign_workload(data)
+        return foreign  # type: ignore[no-any-return]
     try:
         return ConvWorkload(**{key: value for key, value in data.items() if key != "spec"})
     except TypeError as error:
@@ -109,11 +116,18 @@ def config_at(description: Mapping[str, Any], index: int) -> ConvConfig:
     knobs: Mapping[str, Sequence[Any]] = description["knobs"]
     if not 0 <= index < prod(len(values) for values in knobs.values()):
         raise InvalidInput(f"index {index} lies outside the space of {description['size']} configurations")
-    chosen = dict(description["base"])
+    foreign = description["kind"] == FOREIGN
+    chosen = {} if foreign else dict(description["base"])
     for name, values in knobs.items():
         index, digit = divmod(index, len(values))
         chosen[name] = values[digit]
-    return ConvConfig.from_dict(chosen)
+    return config_from_dict(chosen, description["kind"])
+
+
+def config_from_dict(data: Mapping[str, Any], kind: str) -> ConvConfig:
+    """The configuration with these fields: a ForeignConfig in a foreign space. Raises InvalidInput."""
+    made: Any = ForeignConfig.from_dict(data) if kind == FOREIGN else ConvConfig.from_dict(data)
+    return made  # type: ignore[no-any-return]
 
 
 def versions() -> dict[str, str]:

@@ -23,7 +23,7 @@ from typing import Any
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Result, result_from_dict
 from subbyte.schedule import ConvConfig
-from subbyte.tune.describe import to_line
+from subbyte.tune.describe import config_from_dict, to_line
 
 try:
     import fcntl
@@ -91,7 +91,7 @@ def parse_contents(data: bytes, path: str) -> Contents:
             if number == 1:
                 header = _check_header(fields)
             else:
-                entries.append(_to_entry(fields))
+                entries.append(_to_entry(fields, header["space"]["kind"]))
         except (ValueError, KeyError, TypeError) as error:
             raise BrokenRecord(
                 f"{path}, line {number}: {_describe(error)}; restore the file from a copy, "
@@ -135,10 +135,10 @@ def _check_header(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key != "crc"}
 
 
-def _to_entry(fields: Mapping[str, Any]) -> Entry:
+def _to_entry(fields: Mapping[str, Any], kind: str) -> Entry:
     ask = fields["ask"]
     return Entry(
-        int(fields["trial"]), int(fields["index"]), ConvConfig.from_dict(fields["config"]),
+        int(fields["trial"]), int(fields["index"]), config_from_dict(fields["config"], kind),
         result_from_dict(fields["result"]), (int(ask[0]), int(ask[1]), int(ask[2])) if ask else None,
         fields["started"], fields["finished"],
     )  # fmt: skip

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     import pandas
 
 
-def in_tops(workload: ConvWorkload, microseconds: float) -> float:
-    """10^12 operations per second of the workload's true sizes."""
-    return workload.operations / microseconds / 1e6
+def in_tops(workload: ConvWorkload, microseconds: float) -> float | None:
+    """10^12 operations per second of the workload's true sizes; None for a foreign kernel, whose work is unknown."""
+    operations: int | None = workload.operations
+    return operations / microseconds / 1e6 if operations is not None else None
 
 
 def frame(rows: Sequence[Mapping[str, Any]], index: str | None = None) -> pandas.DataFrame:

@@ -14,8 +14,10 @@ from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner
 from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import SpaceLike
+from subbyte.tune.foreign import FOREIGN
 from subbyte.tune.landscape import Landscape, find_landscape
 from subbyte.tune.record import StudyRecord
+from subbyte.tune.recorded import space_of
 from subbyte.tune.study import Callback, Stop, Study
 from subbyte.tune.table import frame, html_table
 from subbyte.workload import ConvWorkload
@@ -100,12 +102,14 @@ def tune(
     Raises InvalidInput for anything unknown, MissingDependency when nothing can measure, BrokenRecord for a damaged
     log.
     """
-    wanted = parse_workloads(workloads)
+    given = landscape if isinstance(landscape, Landscape | None) else Landscape.load(landscape)
+    wanted = _foreign(workloads, given) or parse_workloads(workloads)
     if isinstance(runner, str) and runner not in RUNNERS:
         raise InvalidInput(f"unknown runner {runner!r}: {did_you_mean(runner, RUNNERS)}")
     if landscape is not None and runner not in ("auto", "replay"):
         raise InvalidInput("a landscape goes with the runner replay")
-    given = _given_landscape(landscape, wanted)
+    if given is not None and list(wanted) != [given.workload]:
+        raise InvalidInput(f"landscape {given.name} is of {given.workload.label}; tune exactly that workload with it")
     records: list[StudyRecord] = []
     optima: dict[str, float] = {}
     skipped: dict[str, str] = {}
@@ -143,15 +147,15 @@ def has_gpu() -> bool:
         return False
 
 
-def _given_landscape(
-    landscape: Landscape | str | os.PathLike[str] | None, wanted: Sequence[ConvWorkload]
-) -> Landscape | None:
-    if landscape is None:
-        return None
-    found = landscape if isinstance(landscape, Landscape) else Landscape.load(landscape)
-    if list(wanted) != [found.workload]:
-        raise InvalidInput(f"landscape {found.name} is of {found.workload.label}; tune exactly that workload with it")
-    return found
+def _foreign(
+    workloads: str | ConvWorkload | Iterable[str | ConvWorkload], given: Landscape | None
+) -> list[ConvWorkload]:
+    """The workload of a landscape of a foreign kernel, when it is what was asked for by name or spec."""
+    if given is None or given.kind != FOREIGN:
+        return []
+    asked = [workloads] if isinstance(workloads, str | ConvWorkload) else list(workloads)
+    known = (given.workload.label, given.workload.spec)
+    return [given.workload] if len(asked) == 1 and str(asked[0]) in known else []
 
 
 def _choose(
@@ -195,6 +199,8 @@ def _space(
     from subbyte.space import space
 
     if isinstance(runner, ReplayRunner):
+        if runner.landscape.kind == FOREIGN:
+            return space_of(runner.landscape)
         recorded = runner.landscape.header["space"]
         arch, kind, fixed = recorded["arch"], recorded["kind"], recorded["fixed"]
     else:

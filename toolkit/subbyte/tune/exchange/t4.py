@@ -1,0 +1,123 @@
+"""T4, the auto-tuning community's format of results (schema 1.0.0), read and written.
+
+T4 names neither the kernel nor the GPU nor the values a knob may take; an importer is told the first two and takes
+the values that occur. Files of ours carry all of it in their ``metadata``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from subbyte.errors import BrokenRecord
+from subbyte.measure.result import Failed, Result
+from subbyte.tune.exchange.rows import (
+    OWN,
+    UNKNOWN_DEVICE,
+    Row,
+    exported_header,
+    extras,
+    foreign_landscape,
+    measured,
+    own_landscape,
+    with_extras,
+)
+from subbyte.tune.landscape import Landscape
+
+SCHEMA_VERSION = "1.0.0"
+INVALIDITY = {
+    "constraints": "refused",
+    "compile": "build",
+    "runtime": "crash",
+    "timeout": "timeout",
+    "correctness": "wrong",
+}
+"""T4's reasons without a time, and ours."""
+_OURS = {"refused": "constraints", "build": "compile", "timeout": "timeout", "wrong": "correctness"}
+_UNITS = {
+    "milliseconds": 1000.0, "miliseconds": 1000.0, "ms": 1000.0, "seconds": 1e6, "s": 1e6, "microseconds": 1.0,
+    "us": 1.0, "nanoseconds": 1e-3, "ns": 1e-3,
+}  # fmt: skip
+_STEPS = {"compilation": "build", "compilation_time": "build", "validation": "verify", "benchmark": "measure"}
+
+
+def from_t4(
+    data: Any, kernel: str, device: str = UNKNOWN_DEVICE, source: str = "results", statistic: str = "time"
+) -> Landscape:
+    """The landscape of a parsed T4 file of ``kernel`` on ``device``. Raises BrokenRecord naming the damaged result."""
+    try:
+        results, metadata = list(data["results"]), dict(data.get("metadata") or {})
+        version = str(data.get("schema_version", SCHEMA_VERSION))
+    except (KeyError, TypeError, ValueError) as error:
+        raise BrokenRecord(f"{source}: not a T4 file ({error!r})") from None
+    if version.split(".", maxsplit=1)[0] != SCHEMA_VERSION.split(".", maxsplit=1)[0]:
+        raise BrokenRecord(f"{source}: T4 schema {version}; this version of subbyte reads {SCHEMA_VERSION}")
+    unit = str(metadata.get("timeunit", "milliseconds"))
+    if unit not in _UNITS:
+        raise BrokenRecord(f"{source}: time unit {unit!r}; known: {', '.join(_UNITS)}")
+    own = metadata.get(OWN)
+    rows = [_row(entry, unit, statistic, source, f"result {n}", own is not None) for n, entry in enumerate(results)]
+    if own is not None:
+        return own_landscape(own, rows, source)
+    return foreign_landscape(rows, kernel, [], device, source)
+
+
+def _row(entry: Any, unit: str, statistic: str, source: str, place: str, own: bool) -> Row:
+    where = f"{source}, {place}"
+    try:
+        values, times, invalidity = dict(entry["configuration"]), dict(entry["times"]), entry["invalidity"]
+        samples = [float(sample) * _UNITS[unit] for sample in times.get("runtimes") or []]
+        seconds = {name: float(times[step]) * _UNITS[unit] / 1e6 for step, name in _STEPS.items() if times.get(step)}
+        found = {item["name"]: item for item in entry.get("measurements") or []}
+        if invalidity != "correct" and invalidity not in INVALIDITY:
+            raise BrokenRecord(f"{where}: unknown invalidity {invalidity!r}; known: correct, {', '.join(INVALIDITY)}")
+        if own:
+            return Row(values, with_extras(entry[OWN], samples), place)
+        if invalidity != "correct":
+            reason = f"{invalidity}, says the file it was imported from"
+            return Row(values, Failed(INVALIDITY[invalidity], reason, seconds), place)
+        objective = (entry.get("objectives") or ["time"])[0]
+        item = found[objective]
+        scale = _UNITS[item.get("unit") or unit]
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, BrokenRecord):
+            raise
+        raise BrokenRecord(f"{where}: {error!r} is missing or odd") from None
+    value = item["value"]
+    time = value * scale if isinstance(value, int | float) else value
+    return Row(values, measured(time, samples, statistic, seconds, where), place)
+
+
+def to_t4(landscape: Landscape) -> dict[str, Any]:
+    """The T4 file of a landscape, ready for JSON, times in milliseconds. Importing it gives the same landscape back."""
+    knobs = landscape.header["space"]["knobs"]
+    results = []
+    for index, result in landscape.results.items():
+        config: Mapping[str, Any] = landscape.config(index).to_dict()
+        results.append({
+            "timestamp": str(landscape.header["created"]), "configuration": {name: config[name] for name in knobs},
+            **_fields(index, result),
+        })  # fmt: skip
+    metadata = {"timeunit": "milliseconds", OWN: exported_header(landscape)}
+    return {"schema_version": SCHEMA_VERSION, "metadata": metadata, "results": results}
+
+
+def _fields(index: int, result: Result) -> dict[str, Any]:
+    seconds = {name: 1000.0 * result.seconds.get(name, 0.0) for name in ("build", "verify", "measure")}
+    times: dict[str, Any] = {
+        "compilation_time": seconds["build"], "validation": seconds["verify"], "benchmark": seconds["measure"],
+        "framework": 0.0, "search_algorithm": 0.0,
+    }  # fmt: skip
+    invalidity, measurements = "correct", []
+    if isinstance(result, Failed):
+        invalidity = _OURS.get(result.kind, "runtime")
+        times["runtimes"] = []
+    else:
+        times["runtimes"] = [sample / 1000.0 for sample in result.samples]
+        measurements.append({"name": "time", "value": result.microseconds / 1000.0, "unit": "ms"})
+        if result.cold_microseconds is not None:
+            measurements.append({"name": "cold_time", "value": result.cold_microseconds / 1000.0, "unit": "ms"})
+    return {
+        "times": times, "invalidity": invalidity, "correctness": float(invalidity != "correctness"),
+        "measurements": measurements, "objectives": ["time"], OWN: extras(index, result),
+    }  # fmt: skip

@@ -1,0 +1,171 @@
+"""Kernels that are not ours: a workload, a configuration and a space known only from a table of results.
+
+The knobs of such a space may hold anything a table holds: numbers that are no powers of two, truth values, text. What
+a constraint of the other tuner refused is not in the table, so the recorded rows are what is valid; rows that failed
+stay in, because whoever searches the space pays for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from math import prod
+from typing import Any
+
+from subbyte.errors import BrokenRecord, InvalidInput
+
+FOREIGN = "foreign"
+"""Kind of space of an imported table."""
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class ForeignWorkload:
+    """A kernel by name and the problem size it was tuned for. Nothing is known of its operations."""
+
+    name: str
+    problem_size: tuple[int | str, ...] = ()
+
+    @property
+    def spec(self) -> str:
+        """Name and problem size: ``convolution_kernel:4096x4096``."""
+        return ":".join([self.name, *(["x".join(map(str, self.problem_size))] if self.problem_size else [])])
+
+    @property
+    def label(self) -> str:
+        """The name."""
+        return self.name
+
+    @property
+    def operations(self) -> None:
+        """Unknown."""
+        return None
+
+    def __str__(self) -> str:
+        return self.spec
+
+
+@dataclass(frozen=True)
+class ForeignConfig:
+    """Values of the knobs, in the order of the space."""
+
+    items: tuple[tuple[str, Value], ...]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ForeignConfig:
+        """The configuration with these knobs, in this order. Raises InvalidInput for a value that is no scalar."""
+        for name, value in data.items():
+            if not isinstance(value, bool | int | float | str):
+                raise InvalidInput(f"knob {name}={value!r}: a number, a truth value or text is expected")
+        return cls(tuple(data.items()))
+
+    @property
+    def key(self) -> str:
+        """``name=value`` of every knob, separated by commas."""
+        return ",".join(f"{name}={value}" for name, value in self.items)
+
+    def to_dict(self) -> dict[str, Value]:
+        """Ready for JSON."""
+        return dict(self.items)
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class ForeignSpace:
+    """The product of the knobs' values, of which the ``recorded`` indices are valid.
+
+    ``arch`` names the device the table was measured on. Index = mixed radix over ``knobs``, first knob fastest.
+    Raises InvalidInput when a knob has no or equal values, or an index lies outside the product.
+    """
+
+    kind = FOREIGN
+    listed = True
+
+    def __init__(
+        self, workload: ForeignWorkload, arch: str, knobs: Mapping[str, Sequence[Value]], recorded: Iterable[int]
+    ) -> None:
+        self.workload = workload
+        self.arch = arch
+        self.knobs: dict[str, tuple[Value, ...]] = {name: tuple(values) for name, values in knobs.items()}
+        self.fixed: dict[str, Any] = {}
+        self.valid = tuple(sorted(set(recorded)))
+        for name, values in self.knobs.items():
+            if not values or len(set(values)) < len(values):
+                raise InvalidInput(f"knob {name}: its values {list(values)} must be distinct, and at least one")
+        if self.valid and not 0 <= self.valid[0] <= self.valid[-1] < len(self):
+            raise InvalidInput(f"recorded index {self.valid[-1]}: the space has {len(self)} configurations")
+
+    def __len__(self) -> int:
+        return prod(len(values) for values in self.knobs.values())
+
+    def config(self, index: int) -> ForeignConfig:
+        """The configuration at ``index``. Raises InvalidInput when it is out of range."""
+        if not 0 <= index < len(self):
+            raise InvalidInput(f"configuration index {index}: allowed: 0 to {len(self) - 1}")
+        items = []
+        for name, values in self.knobs.items():
+            index, digit = divmod(index, len(values))
+            items.append((name, values[digit]))
+        return ForeignConfig(tuple(items))
+
+    def index(self, config: ForeignConfig | Mapping[str, Any]) -> int:
+        """The index of a configuration. Raises InvalidInput naming the knob that is not of this space."""
+        given = config.to_dict() if isinstance(config, ForeignConfig) else dict(config)
+        if set(given) != set(self.knobs):
+            odd = sorted(set(given) ^ set(self.knobs))
+            raise InvalidInput(f"knobs {', '.join(odd)}: the space has {', '.join(self.knobs)}")
+        return index_of(given, self.knobs)
+
+    def why_not(self, which: int | ForeignConfig) -> str | None:
+        """``unrecorded: ...`` for what the table does not hold, None for what it does."""
+        index = which if isinstance(which, int) else self.index(which)
+        return None if index in self._recorded else "unrecorded: the imported table does not hold this configuration"
+
+    @cached_property
+    def _recorded(self) -> frozenset[int]:
+        return frozenset(self.valid)
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Configurations of the product that the table does not hold."""
+        missing = len(self) - len(self.valid)
+        return {"unrecorded": missing} if missing else {}
+
+    @cached_property
+    def hash(self) -> str:
+        """Hexadecimal digest of kernel, problem size, device, knobs and recorded indices."""
+        data = [self.workload.spec, self.arch, {name: list(values) for name, values in self.knobs.items()}, self.valid]
+        return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{escape(', '.join(map(str, values)))}</td></tr>"
+            for name, values in self.knobs.items()
+        )
+        caption = f"imported space of {self.workload} on {self.arch}: {len(self.valid):,} of {len(self):,} recorded"
+        return f"<table><caption>{escape(caption)}</caption>{rows}</table>"
+
+
+def index_of(values: Mapping[str, Any], knobs: Mapping[str, Sequence[Any]]) -> int:
+    """Mixed-radix index of knob values, first knob fastest. Raises InvalidInput naming the knob that does not fit."""
+    index, weight = 0, 1
+    for name, choices in knobs.items():
+        value = values[name]
+        if value not in choices:
+            raise InvalidInput(f"{name}={value}: not in the space; allowed: {', '.join(map(str, choices))}")
+        index += list(choices).index(value) * weight
+        weight *= len(choices)
+    return index
+
+
+def foreign_workload(data: Mapping[str, Any]) -> ForeignWorkload:
+    """The workload a file's header describes. Raises BrokenRecord."""
+    name, size = data.get("name"), data.get("problem_size")
+    if not isinstance(name, str) or not name or not isinstance(size, list | tuple):
+        raise BrokenRecord(f"workload {dict(data)}: a kernel has a name and a problem size")
+    return ForeignWorkload(name, tuple(size))
