@@ -91,7 +91,8 @@ def workload_from_dict(data: Mapping[str, Any]) -> ConvWorkload:
     """
     if "problem_size" in data:
         foreign: Any = foreign_workload(data)
-        return foreign  # type: ignore[no-any-return]
+        taken_for: ConvWorkload = foreign
+        return taken_for
     try:
         return ConvWorkload(**{key: value for key, value in data.items() if key != "spec"})
     except TypeError as error:
@@ -126,8 +127,9 @@ def config_at(description: Mapping[str, Any], index: int) -> ConvConfig:
 
 def config_from_dict(data: Mapping[str, Any], kind: str) -> ConvConfig:
     """The configuration with these fields: a ForeignConfig in a foreign space. Raises InvalidInput."""
-    made: Any = ForeignConfig.from_dict(data) if kind == FOREIGN else ConvConfig.from_dict(data)
-    return made  # type: ignore[no-any-return]
+    made: Any = ForeignConfig if kind == FOREIGN else ConvConfig
+    config: ConvConfig = made.from_dict(data)
+    return config
 
 
 def versions() -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import SpaceLike, config_at
-from subbyte.tune.foreign import FOREIGN, ForeignSpace, ForeignWorkload, index_of
+from subbyte.tune.foreign import FOREIGN, ForeignSpace, index_of
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def space_of(landscape: Landscape) -> SpaceLike:
     """The space a landscape was recorded in; only what it holds is valid."""
     if landscape.kind != FOREIGN:
         return RecordedSpace(landscape)
-    assert isinstance(landscape.workload, ForeignWorkload)
-    space: Any = ForeignSpace(landscape.workload, landscape.arch, landscape.header["space"]["knobs"], landscape.results)
-    return space  # type: ignore[no-any-return]
+    workload: Any = landscape.workload
+    space: Any = ForeignSpace(workload, landscape.arch, landscape.header["space"]["knobs"], landscape.results)
+    found: SpaceLike = space
+    return found

@@ -62,7 +62,7 @@ def to_text(landscape: Landscape, format: str) -> str:  # noqa: A002
 
 
 def export_landscape(landscape: Landscape, path: str | os.PathLike[str], format: str) -> Path:  # noqa: A002
-    """Write a file in one of FORMATS, compressed when its name ends in ``.gz``; returns its path. Raises InvalidInput."""
+    """Write a file in one of FORMATS, compressed when its name ends in ``.gz``; its path. Raises InvalidInput."""
     target = Path(path)
     content = to_text(landscape, format).encode()
     try:
