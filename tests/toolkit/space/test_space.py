@@ -15,7 +15,7 @@ from subbyte.device.arch import ARCHS
 from subbyte.errors import InvalidInput
 from subbyte.schedule import ConvConfig, Plan, plan
 from subbyte.space import KINDS, space, why_not
-from subbyte.space.constraints import RULES, registers_allowed, registers_needed
+from subbyte.space.constraints import HOISTED_ADDRESSES, RULES, registers_allowed, registers_needed
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as named
 
@@ -250,7 +250,7 @@ def _first(planned: Plan) -> object:
 
 def test_registers_allowed_fall_with_threads_and_resident_blocks() -> None:
     small, large = (plan(WIDE, C(rows, 4, 1, 1), "sm_80") for rows in (1, 4))
-    assert registers_allowed(small) == 255
+    assert registers_allowed(small) == 255 - HOISTED_ADDRESSES
     assert registers_allowed(large) == 128
     assert registers_allowed(plan(WIDE, C(4, 4, 1, 1, min_blocks=2), "sm_80")) == 64
     assert registers_needed(large) == registers_needed(small)
