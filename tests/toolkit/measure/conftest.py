@@ -6,9 +6,13 @@ per pointer argument. Time is simulated: work on the stream advances a clock tha
 
 import ctypes
 import enum
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.append(str(Path(__file__).parent))  # faulty.py, for the tests and for the processes they start
 
 CODES = [
     "CUDA_SUCCESS", "CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_NO_DEVICE",

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from subbyte.data import from_nhwc_words, from_nhwcnc, prepare_weights, reference, to_nhwc_words, to_nhwcnc
-from subbyte.errors import BrokenRecord, BuildFailed, InvalidInput, Unsupported
+from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure import bundle as module
 from subbyte.measure.bundle import main, measure_bundle, read_measurements, to_landscape
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
-from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.device import CudaDevice
 from subbyte.measure.result import Failed, Measured
-from subbyte.measure.runner import Runner
 from subbyte.measure.timing import TimingProtocol
 from subbyte.schedule import ConvConfig
 from subbyte.schedule.launch import Argument, Launch
@@ -133,40 +131,23 @@ def _kernels(fake, case):
     return {b"good": _convolution(fake, case), b"crash": crash, b"hang": hang, b"silent": silent}
 
 
-def test_runner_turns_every_failure_into_a_value(fake):
+def test_every_failure_is_a_value_and_after_a_hang_each_says_why(fake):
     case = Case(WORKLOAD)
-    plans = {1: b"good", 2: b"silent", 4: b"crash", 8: b"other"}
-
-    def build(workload, config, arch):
-        assert arch == "sm_90a"
-        if config.chunk == 16:
-            raise Unsupported("no such chunk")
-        if config.chunk == 32:
-            raise BuildFailed("did not compile")
-        if config.chunk == 64:
-            raise RuntimeError("compiler died")
-        return SimpleNamespace(cubin=plans[config.chunk], launch=_launch(workload))
-
     device = CudaDevice(0, fake.Driver(_kernels(fake, case)))
-    chunks = (1, 2, 4, 1, 8, 16, 32, 64, 1)
-    with CudaRunner(device, QUICK, build=build) as runner:
-        assert isinstance(runner, Runner)
-        assert runner.device["runner"] == "cuda"
-        results = runner.run(WORKLOAD, [ConvConfig(chunk=chunk) for chunk in chunks])
-    kinds = ["ok" if result.ok else result.kind for result in results]
-    assert kinds == ["ok", "wrong", "crash", "ok", "launch", "refused", "build", "build", "ok"]
-    assert {"build", "measure"} <= results[0].seconds.keys()
+    how = TimingProtocol(**{**QUICK.to_dict(), "timeout_s": 0.05})
+    evaluator = Evaluator(device, case, how)
+    results = [evaluator.evaluate(name, _launch(WORKLOAD)) for name in (b"good", b"silent", b"crash", b"good", b"?")]
+    assert ["ok" if r.ok else r.kind for r in results] == ["ok", "wrong", "crash", "ok", "launch"]
+    lost = [evaluator.evaluate(name, _launch(WORKLOAD)) for name in (b"hang", b"good")]
+    assert [r.kind for r in lost] == ["timeout", "crash"]
+    assert "new process" in lost[1].reason
 
 
-def test_after_a_hang_every_candidate_fails_with_the_reason(fake):
-    plans = {1: b"good", 2: b"hang"}
-    device = CudaDevice(0, fake.Driver(_kernels(fake, Case(WORKLOAD))))
-    how = TimingProtocol(timeout_s=0.05, spin_up_ms=0)
-    runner = CudaRunner(device, how, build=lambda wl, config, arch: SimpleNamespace(
-        cubin=plans[config.chunk], launch=_launch(wl)))  # fmt: skip
-    results = runner.run(WORKLOAD, [ConvConfig(chunk=chunk) for chunk in (2, 1)])
-    assert [result.kind for result in results] == ["timeout", "crash"]
-    assert "new process" in results[1].reason
+def test_kernels_are_timed_side_by_side(fake):
+    case = Case(WORKLOAD)
+    device = CudaDevice(0, fake.Driver(_kernels(fake, case)))
+    times = Evaluator(device, case, QUICK).interleave([(b"good", _launch(WORKLOAD))] * 2, rounds=3)
+    assert times == [[pytest.approx(4.0)] * 3] * 2
 
 
 @pytest.fixture

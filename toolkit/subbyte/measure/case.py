@@ -6,8 +6,10 @@ and the expected output, also packed, so that a right answer is recognised by co
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from math import prod
@@ -23,6 +25,7 @@ from subbyte.measure.check import CheckReport, compare
 from subbyte.measure.device import CudaDevice, DeviceBuffer
 from subbyte.measure.driver import CudaError
 from subbyte.measure.gpu import GpuKernel
+from subbyte.measure.noise import Watch
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol
@@ -97,12 +100,18 @@ class Case:
 
 
 class Evaluator:
-    """Verifies and times kernels of one case on one device; every failure becomes a value."""
+    """Verifies and times kernels of one case on one device; every failure becomes a value.
 
-    def __init__(self, device: CudaDevice, case: Case, protocol: TimingProtocol | None = None) -> None:
+    ``watch`` is shared by evaluators of one device, so that a clock that fell between two workloads is noticed too.
+    """
+
+    def __init__(
+        self, device: CudaDevice, case: Case, protocol: TimingProtocol | None = None, watch: Watch | None = None
+    ) -> None:
         self.device, self.case = device, case
         self.protocol = protocol or TimingProtocol()
         self.telemetry = Telemetry(device.info.bus_id)
+        self.watch = watch or Watch()
         self._held: dict[tuple[str, Any], DeviceBuffer] = {}
         self._generation = device.generation
 
@@ -124,6 +133,24 @@ class Evaluator:
             result = Failed("launch", str(error))
         return replace(result, seconds={"measure": round(time.monotonic() - started, 4)})
 
+    def interleave(self, kernels: Sequence[tuple[bytes, Launch]], rounds: int, seed: int = 0) -> list[list[float]]:
+        """Time kernels side by side, in ``rounds`` of a random order: microseconds by kernel and round, L2 hot.
+
+        The outputs are not compared again. Raises CudaError, DeviceHang, WrongResult.
+        """
+        brief = replace(self.protocol, cold=False, repeats=3, min_total_ms=min(self.protocol.min_total_ms, 6.0))
+        times: list[list[float]] = [[] for _ in kernels]
+        order, rng = list(range(len(kernels))), random.Random(seed)
+        with ExitStack() as stack:
+            loaded = [stack.enter_context(GpuKernel(cubin, launch, self.device)) for cubin, launch in kernels]
+            for kernel in loaded:
+                kernel.run(self._inputs(kernel), self.protocol.timeout_s)
+            for _ in range(rounds):
+                rng.shuffle(order)
+                for place in order:
+                    times[place].append(loaded[place].time(brief, telemetry=self.telemetry).microseconds)
+        return times
+
     def close(self) -> None:
         """Free the operands on the device. May be called twice."""
         for buffer in self._held.values():
@@ -137,7 +164,7 @@ class Evaluator:
                 report = self.case.check(outputs[argument.name], argument)
                 if not report.ok:
                     raise WrongResult(str(report))
-            timing = kernel.time(self.protocol, telemetry=self.telemetry)
+            timing, notes = self.watch.steady(lambda: kernel.time(self.protocol, telemetry=self.telemetry))
         cold = timing.cold_microseconds
         return Measured(
             microseconds=timing.microseconds,
@@ -146,6 +173,7 @@ class Evaluator:
             verified=True,
             device=timing.device,
             clocks=timing.clocks(),
+            notes=notes,
         )
 
     def _inputs(self, kernel: GpuKernel) -> Mapping[str, DeviceBuffer]:

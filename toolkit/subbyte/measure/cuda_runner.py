@@ -1,91 +1,217 @@
-"""The runner that measures on a GPU of this machine: build, run, verify every element, time."""
+"""The runner that measures on a GPU of this machine: built in worker processes, measured in one that holds the GPU.
+
+Candidates are built ahead by ``workers`` processes while one process per GPU verifies and times them one by one.
+Whatever a candidate does to its process costs that candidate: the process is replaced, the reason recorded.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from subbyte.errors import InvalidInput, SubbyteError
-from subbyte.measure.case import Case, Evaluator
-from subbyte.measure.device import CudaDevice, open_device
+from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
+from subbyte.measure.gpu_worker import Body, Build, Built, GpuBody, ask, begin, build_candidate, usable_cpus
 from subbyte.measure.result import Failed, Result
 from subbyte.measure.runner import RunnerBase
-from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol
+from subbyte.measure.worker import Worker, WorkerDied, WorkerPool, WorkerTimeout
 from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload
 
-Build = Callable[[ConvWorkload, ConvConfig, str], Any]
-"""Like :func:`subbyte.build`: gives an object with ``cubin`` (bytes) and ``launch``."""
+DEFAULT_TIMEOUT_S = 20.0
+BUILD_TIMEOUT_S = 180.0
+MOST_WORKERS = 16
+_GRACE_S = 10.0
+_PREPARE_S = 300.0
+_REOPEN_TRIES = 3
+Device = int | str | Sequence[int]
+
+
+@dataclass(frozen=True)
+class MakeGpuBody:
+    """Makes the body of a measuring process; travels there by pickle. ``devices`` None means any GPU."""
+
+    devices: tuple[int, ...] | None
+    protocol: TimingProtocol
+    seed: int
+
+    def __call__(self) -> Body:
+        """The body, in the process that calls."""
+        return GpuBody(self.devices, self.protocol, self.seed)
 
 
 class CudaRunner(RunnerBase):
-    """Measures configurations on GPU ``device``, building them for its architecture (or ``arch``).
+    """Measures configurations on one GPU, building them for its architecture (or ``arch``).
 
-    Operands are drawn once per workload from ``seed``. A kernel that faults costs one candidate: the context is made
-    anew. After a hang, or when the driver does not recover, every later candidate fails with the reason.
-    Raises MissingDependency without a GPU, InvalidInput for a device that does not exist.
+    ``device`` is a number, ``cuda:1``, ``any``, or several numbers: the first GPU on which nobody else measures. The
+    GPU is held exclusively until ``close``. A candidate may take ``timeout`` seconds on the GPU; its build may take
+    three minutes. ``workers`` build side by side (default: one per processor, at most 16). Operands are drawn once
+    per workload from ``seed``. ``build`` and ``make_body`` (for tests) are functions of importable modules. Raises
+    MissingDependency without a GPU or when it is in use, InvalidInput for a device that does not exist.
     """
 
     def __init__(
         self,
-        device: int | CudaDevice = 0,
+        device: Device = 0,
         protocol: TimingProtocol | None = None,
         arch: str | None = None,
         seed: int = 0,
         build: Build | None = None,
+        *,
+        timeout: float | None = None,
+        workers: int | None = None,
+        make_body: Callable[[tuple[int, ...] | None, TimingProtocol, int], Callable[[], Body]] = MakeGpuBody,
+        build_timeout: float = BUILD_TIMEOUT_S,
     ) -> None:
-        self._gpu = device if isinstance(device, CudaDevice) else open_device(device)
-        self.arch = arch or self._gpu.info.arch
-        self.protocol = protocol or TimingProtocol()
-        info = self._gpu.info
-        self.device: Mapping[str, Any] = {
-            "runner": "cuda",
-            "name": info.name,
-            "uuid": Telemetry(info.bus_id).uuid(),
-            "driver": info.driver_version,
-            "cuda": info.cuda_version,
-            "arch": self.arch,
-            "sms": info.sms,
-        }
-        self._seed, self._build = seed, build
-        self._evaluators: dict[ConvWorkload, Evaluator] = {}
+        how = protocol or TimingProtocol()
+        limit = timeout if timeout is not None else how.timeout_s
+        if not 0 < limit < float("inf"):
+            raise InvalidInput(f"timeout={timeout!r}: must be a number of seconds above 0")
+        self.protocol = replace(how, timeout_s=limit)
+        self.timeout = limit
+        self._make = partial(make_body, protocol=self.protocol, seed=seed)
+        self._build = build
+        self._worker = Worker("measuring")
+        self._prepared: set[ConvWorkload] = set()
+        self._ahead = 2 * (workers or min(usable_cpus(), MOST_WORKERS))
+        self._pool = WorkerPool(self._ahead // 2, "building", build_timeout)
+        self.device: Mapping[str, Any] = {}
+        self._open(parse_device(device))
+        self.arch = arch or str(self.device["arch"])
 
     def run(self, workload: ConvWorkload, configs: Sequence[ConvConfig]) -> list[Result]:
         """One result per configuration, in order."""
-        return [self._one(workload, config) for config in configs]
+        return list(self.iterate(workload, configs))
+
+    def iterate(self, workload: ConvWorkload, configs: Iterable[ConvConfig]) -> Generator[Result, None, None]:
+        """Results in order, each as soon as it is known; the next ones are built meanwhile.
+
+        Closing the generator gives up what is not measured yet.
+        """
+        source = iter(configs)
+        waiting: deque[Future[Built | Failed]] = deque()
+        try:
+            while True:
+                while len(waiting) < self._ahead and (config := next(source, None)) is not None:
+                    waiting.append(self._pool.submit(build_candidate, self._build, workload, config, self.arch))
+                if not waiting:
+                    return
+                yield self._measure(workload, _built(waiting.popleft()))
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def rematch(self, workload: ConvWorkload, configs: Sequence[ConvConfig], rounds: int) -> list[list[float]]:
+        """Time configurations side by side in ``rounds`` of a random order: microseconds by configuration and round.
+
+        Raises SubbyteError when one of them fails now, or the process dies.
+        """
+        futures = [self._pool.submit(build_candidate, self._build, workload, config, self.arch) for config in configs]
+        kernels = []
+        for built in map(_built, futures):
+            if isinstance(built, Failed):
+                raise SubbyteError(f"a finalist could not be built again: {built.reason}")
+            kernels.append((built.cubin, built.launch))
+        self._get_ready(workload)
+        limit = self.timeout * (len(kernels) + 1) + _GRACE_S
+        try:
+            times: list[list[float]] = self._worker.call(ask, "interleave", workload, kernels, rounds, timeout=limit)
+        except SubbyteError:
+            self._drop_process()
+            raise
+        return times
 
     def close(self) -> None:
-        """Free the operands on the device. May be called twice."""
-        for evaluator in self._evaluators.values():
-            evaluator.close()
-        self._evaluators = {}
+        """End all processes and let others use the GPU. May be called twice; the runner is of no use afterwards."""
+        self._worker.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _one(self, workload: ConvWorkload, config: ConvConfig) -> Result:
+    def __del__(self) -> None:
+        if hasattr(self, "_pool"):
+            self.close()
+
+    def _measure(self, workload: ConvWorkload, built: Built | Failed) -> Result:
+        if isinstance(built, Failed):
+            return replace(built, device=self.device)
+        self._get_ready(workload)
         started = time.monotonic()
+        result: Result
+        healthy = False
         try:
-            kernel = self._builder()(workload, config, self.arch)
-            cubin, launch = bytes(kernel.cubin), kernel.launch
-        except InvalidInput as error:
-            return Failed("refused", str(error))
+            result, healthy = self._worker.call(
+                ask, "evaluate", workload, built.cubin, built.launch, timeout=self.timeout + _GRACE_S
+            )
+        except WorkerTimeout:
+            result = Failed("timeout", f"the kernel did not end within {self.timeout:g} s, and its process was ended")
+        except WorkerDied as error:
+            result = Failed("crash", str(error))
         except SubbyteError as error:
-            return Failed("build", str(error), {"build": time.monotonic() - started})
-        except Exception as error:  # whatever a compiler raises is this candidate's failure
-            return Failed("build", f"{type(error).__name__}: {error}"[:2000], {"build": time.monotonic() - started})
-        seconds = {"build": round(time.monotonic() - started, 4)}
-        result = self._evaluator(workload).evaluate(cubin, launch)
-        return replace(result, seconds={**seconds, **result.seconds})
+            result = Failed("launch", str(error))
+        if not healthy:
+            self._drop_process()
+        seconds = {"build": built.seconds, "measure": round(time.monotonic() - started, 4), **result.seconds}
+        return replace(result, seconds=seconds, device=self.device)
 
-    def _builder(self) -> Build:
-        if self._build is None:
-            from subbyte.kernel import build  # type: ignore[attr-defined,unused-ignore]  # loads TVM
+    def _get_ready(self, workload: ConvWorkload) -> None:
+        """A measuring process that holds the GPU and the workload's operands. Raises SubbyteError when none can."""
+        problem: SubbyteError | None = None
+        for attempt in range(_REOPEN_TRIES):
+            try:
+                if self._worker.pid is None:
+                    self._open((int(self.device["ordinal"]),))
+                if workload not in self._prepared:
+                    self._worker.call(ask, "prepare", workload, timeout=_PREPARE_S)
+                    self._prepared.add(workload)
+                return
+            except WorkerDied as error:  # a GPU that was just torn from a hanging kernel may need a moment
+                problem = error
+                self._drop_process()
+                time.sleep(attempt)
+        raise MissingDependency(f"the GPU cannot be used any more, after {_REOPEN_TRIES} tries: {problem}")
 
-            self._build = build
-        return self._build
+    def _open(self, devices: tuple[int, ...] | None) -> None:
+        self._prepared.clear()
+        try:
+            device = self._worker.call(begin, self._make(devices), timeout=_PREPARE_S)
+        except WorkerDied as error:
+            raise type(error)(f"the GPU could not be opened: {error}") from None
+        if self.device and device.get("uuid") != self.device.get("uuid"):
+            raise MissingDependency(f"the GPU is gone: found {device.get('name')} instead of {self.device.get('name')}")
+        self.device = device
 
-    def _evaluator(self, workload: ConvWorkload) -> Evaluator:
-        if workload not in self._evaluators:
-            self._evaluators[workload] = Evaluator(self._gpu, Case(workload, self._seed), self.protocol)
-        return self._evaluators[workload]
+    def _drop_process(self) -> None:
+        self._worker.close()
+        self._prepared.clear()
+
+
+def parse_device(device: Device) -> tuple[int, ...] | None:
+    """GPU numbers of ``1``, ``cuda:1``, ``cuda:0,cuda:1`` or a sequence; None for ``any``. Raises InvalidInput."""
+    if isinstance(device, str):
+        if device.strip().lower() == "any":
+            return None
+        parts = [part.strip().lower().removeprefix("cuda:") for part in device.split(",")]
+        if not all(part.isdecimal() for part in parts):
+            raise InvalidInput(f"device {device!r}: must be a GPU number, cuda:N, several of them (0,1) or any")
+        return tuple(int(part) for part in parts)
+    numbers = (device,) if isinstance(device, int) else tuple(device)
+    if not numbers or not all(type(number) is int and number >= 0 for number in numbers):
+        raise InvalidInput(f"device {device!r}: must be a GPU number, cuda:N, several of them (0,1) or any")
+    return numbers
+
+
+def _built(future: Future[Built | Failed]) -> Built | Failed:
+    try:
+        return future.result()
+    except WorkerTimeout as error:
+        return Failed("timeout", str(error))
+    except WorkerDied as error:
+        return Failed("crash", str(error))
+    except MissingDependency:
+        raise
+    except SubbyteError as error:
+        return Failed("build", str(error))

@@ -22,7 +22,8 @@ class Measured:
     before every launch; ``overlapped_microseconds`` the mean per launch of back-to-back launches, whose ends and
     beginnings overlap. ``verified`` says that the output was compared with the reference. ``device`` identifies the
     GPU, ``clocks`` holds its telemetry during the measurement (MHz, watts, degrees), ``seconds`` the wall-clock cost
-    of each step (``build``, ``measure``). Raises InvalidInput when ``microseconds`` is not a positive number.
+    of each step (``build``, ``measure``), ``notes`` whatever disturbed the measurement (a clock that fell, outliers).
+    Raises InvalidInput when ``microseconds`` is not a positive number.
     """
 
     microseconds: float
@@ -33,6 +34,7 @@ class Measured:
     device: Mapping[str, Any] = field(default_factory=dict, hash=False)
     clocks: Mapping[str, Any] = field(default_factory=dict, hash=False)
     seconds: Mapping[str, float] = field(default_factory=dict, hash=False)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.microseconds) and self.microseconds > 0):
@@ -51,6 +53,8 @@ class Measured:
                 data[name] = getattr(self, name)
         if self.samples:
             data["samples"] = list(self.samples)
+        if self.notes:
+            data["notes"] = list(self.notes)
         for name in ("device", "clocks", "seconds"):
             if getattr(self, name):
                 data[name] = dict(getattr(self, name))
@@ -61,12 +65,14 @@ class Measured:
 class Failed:
     """A candidate without a time. ``kind`` is one of FAILURE_KINDS, ``reason`` a sentence a person can act on.
 
-    Raises InvalidInput for an unknown kind.
+    ``device`` identifies the GPU it was tried on, ``seconds`` is as in :class:`Measured`. Raises
+    InvalidInput for an unknown kind.
     """
 
     kind: str
     reason: str
     seconds: Mapping[str, float] = field(default_factory=dict, hash=False)
+    device: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.kind not in FAILURE_KINDS:
@@ -80,7 +86,10 @@ class Failed:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         data: dict[str, Any] = {"ok": False, "kind": self.kind, "reason": self.reason}
-        return {**data, "seconds": dict(self.seconds)} if self.seconds else data
+        for name in ("seconds", "device"):
+            if getattr(self, name):
+                data[name] = dict(getattr(self, name))
+        return data
 
 
 Result: TypeAlias = Measured | Failed
@@ -95,6 +104,8 @@ def result_from_dict(data: Any) -> Result:
     try:
         if not data["ok"]:
             return Failed(**fields)
+        if "notes" in fields:
+            fields["notes"] = tuple(str(note) for note in fields["notes"])
         if "samples" in fields:
             fields["samples"] = tuple(float(sample) for sample in fields["samples"])
         return Measured(**fields)

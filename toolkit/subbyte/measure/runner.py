@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+from subbyte.errors import InvalidInput
 
 if TYPE_CHECKING:
     from subbyte.measure.result import Result
@@ -21,9 +24,11 @@ class Runner(Protocol):
     a candidate that fails: that is a ``Failed`` value. It raises only when no candidate could be served (no GPU, a
     landscape of another workload). ``close`` frees what the runner holds and may be called twice.
 
-    Two attributes are optional: ``at_once``, how many configurations it wants in one call (1 if missing; more pays
-    where they are built or measured side by side), and ``check(space)``, which raises InvalidInput when the runner
-    cannot serve a whole space.
+    Optional: ``at_once``, how many configurations it wants in one call (1 if missing; more pays where they are built or
+    measured side by side); ``check(space)``, which raises InvalidInput when the runner cannot serve a whole space;
+    ``iterate(workload, configs)``, a generator of results in order, each as soon as it is known, which a study prefers
+    to ``run````rematch(workload, configs, rounds)``, microseconds by configuration and round,
+    measured side by side.
     """
 
     device: Mapping[str, Any]
@@ -45,6 +50,39 @@ class Runner(Protocol):
     ) -> None:
         """Close."""
         ...
+
+
+LIKE = ("runner", "name", "arch", "sms")
+"""What two devices must have in common for their times to compare (as far as both say it)."""
+
+
+def refuse_unlike(known: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    """Raise InvalidInput, naming the difference, when times of two devices do not compare."""
+    for key in LIKE:
+        if key in known and key in other and known[key] != other[key]:
+            raise InvalidInput(
+                f"this was measured with {key} {known[key]!r}, not {other[key]!r}: times of different devices do not "
+                "compare; use devices of one kind, or start another study"
+            )
+
+
+def results_of(
+    runner: Runner, workload: ConvWorkload, configs: Sequence[ConvConfig]
+) -> Generator[Sequence[Result], None, None]:
+    """Results of ``configs`` in order, in the portions in which the runner hands them over."""
+    iterate = getattr(runner, "iterate", None)
+    if iterate is not None:
+        with closing(iterate(workload, configs)) as results:
+            for result in results:
+                yield (result,)
+        return
+    at_once = max(1, getattr(runner, "at_once", 1))
+    for first in range(0, len(configs), at_once):
+        some = configs[first : first + at_once]
+        results = runner.run(workload, some)
+        if len(results) != len(some):
+            raise ValueError(f"runner gave {len(results)} results for {len(some)} configurations")
+        yield results
 
 
 class RunnerBase:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Result
-from subbyte.measure.runner import Runner
+from subbyte.measure.runner import Runner, refuse_unlike, results_of
+from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import SpaceLike, describe_space, describe_workload, now, versions
 from subbyte.tune.log import FORMAT, SCHEMA, Entry, LogWriter, refuse_other
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
@@ -89,7 +91,8 @@ class Study:
     def tell(self, trial: Trial | int, result: Result) -> Trial:
         """Record the result of a trial, or of any index of the space, asked or not; returns the finished trial.
 
-        The result is on the disk when this returns. Raises InvalidInput for an index outside the space, or told before.
+        The result is on the disk when this returns. Raises InvalidInput for an index outside the space, or told before,
+        and for a result of another kind of device than the study's.
         """
         index = trial.index if isinstance(trial, Trial) else trial
         if type(index) is not int or not 0 <= index < len(self.space):
@@ -97,6 +100,7 @@ class Study:
         with self._lock:
             if index in self._told_indices:
                 raise InvalidInput(f"tell({index}): this configuration already has a result in the study")
+            refuse_unlike(self._header["device"] or {}, result.device)
             known = self._open.get(index) or next((t for t in self._again if t.index == index), None)
             if known is None:
                 known = Trial(self._numbers, index, self.space.config(index), started=now())
@@ -109,6 +113,26 @@ class Study:
             self._open.pop(index, None)
             self._again = [other for other in self._again if other.index != index]
             return done
+
+    def queue(self, configs: Iterable[ConvConfig]) -> int:
+        """Have configurations evaluated before whatever the strategy proposes; how many were accepted.
+
+        Left out are those that lie outside the space, that a constraint refuses, or that were asked or told before.
+        They go into the log as results that nobody asked for.
+        """
+        with self._lock:
+            known = self._told_indices | self._open.keys() | {trial.index for trial in self._again}
+            before = len(self._again)
+            for config in configs:
+                try:
+                    index = self.space.index(config)
+                except InvalidInput:
+                    continue
+                if index not in known and self.space.why_not(index) is None:
+                    known.add(index)
+                    self._again.append(Trial(self._numbers, index, self.space.config(index), started=now()))
+                    self._numbers += 1
+            return len(self._again) - before
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -201,7 +225,6 @@ class Study:
     def _loop(
         self, runner: Runner, trials: int | None, batch: int, callbacks: Sequence[Callback], stop: Sequence[Stop]
     ) -> str:
-        at_once = max(1, getattr(runner, "at_once", 1))
         while not any(condition(self) for condition in stop):
             left = batch if trials is None else min(batch, trials - len(self._told))
             if left <= 0:
@@ -210,14 +233,15 @@ class Study:
             if not asked:
                 return "exhausted"
             try:
-                while asked and not any(condition(self) for condition in stop):
-                    some = asked[:at_once]
-                    results = runner.run(self.space.workload, [trial.config for trial in some])
-                    for trial, result in zip(some, results, strict=True):
-                        done = self.tell(trial, result)
-                        asked.remove(trial)
-                        for callback in callbacks:
-                            callback(self, done, result)
+                with closing(results_of(runner, self.space.workload, [trial.config for trial in asked])) as results:
+                    for portion in results:
+                        for result in portion:
+                            done = self.tell(asked[0], result)
+                            del asked[0]
+                            for callback in callbacks:
+                                callback(self, done, result)
+                        if any(condition(self) for condition in stop):
+                            break
             finally:
                 self._give_back(asked)
         return "stopped"
@@ -262,12 +286,7 @@ class Study:
         if known is None and not self._told:
             self._header["device"] = dict(runner.device)
         elif known is not None:
-            for key in ("runner", "name"):
-                if known.get(key) != runner.device.get(key):
-                    raise InvalidInput(
-                        f"this study was measured with {key} {known.get(key)!r}, not {runner.device.get(key)!r}: "
-                        "times of different devices do not compare; start another study"
-                    )
+            refuse_unlike(known, runner.device)
         if self._log is not None:
             self._log.write_header(self._header)
 

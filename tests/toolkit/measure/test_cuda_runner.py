@@ -1,0 +1,145 @@
+"""The GPU runner in real processes on a fake driver: each fault costs one candidate and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from functools import partial
+
+import faulty
+import pytest
+
+from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
+from subbyte.measure.cuda_runner import CudaRunner, parse_device
+from subbyte.measure.lock import GpuBusy, GpuLock
+from subbyte.measure.result import Failed, Measured
+from subbyte.measure.runner import Runner
+from subbyte.measure.timing import TimingProtocol
+from subbyte.schedule import ConvConfig
+from subbyte.workload import ConvWorkload
+
+WORKLOAD = ConvWorkload(3, 4, 3, 40, 20, 3, 3, pad=1)
+QUICK = TimingProtocol(launches=2, min_total_ms=0.1, repeats=3, cold_launches=1, cold_repeats=1, spin_up_ms=0)
+
+
+def candidates(*faults):
+    return [ConvConfig(chunk=1 + faulty.FAULTS.index(fault)) for fault in faults]
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    monkeypatch.setattr("subbyte.measure.cuda_runner._GRACE_S", 0.3)
+    made = []
+
+    def start(**options):
+        options = {"timeout": 0.3, "workers": 2, "build": faulty.build, "build_timeout": 3.0, **options}
+        made.append(CudaRunner(0, QUICK, make_body=partial(faulty.faulty_body, folder=tmp_path), **options))
+        return made[-1]
+
+    yield start
+    for runner in made:
+        runner.close()
+
+
+def test_each_fault_costs_one_candidate_with_its_reason(make, tmp_path):
+    runner = make()
+    assert isinstance(runner, Runner)
+    assert runner.device["name"] == "Fake GPU"
+    assert runner.arch == "sm_90a"
+    faults = [name for fault in faulty.FAULTS for name in (fault, "good")]
+    results = runner.run(WORKLOAD, candidates(*faults))
+    kinds = ["ok" if result.ok else result.kind for result in results]
+    assert kinds[::2] == list(faulty.KINDS)
+    assert kinds[1::2] == ["ok"] * len(faulty.FAULTS)
+    said = {fault: result.reason for fault, result in zip(faults, results, strict=True) if isinstance(result, Failed)}
+    for fault, words in {
+        "silent": "differ", "stray": "ILLEGAL_ADDRESS", "hang": "did not end within 0.3 s", "memory": "OUT_OF_MEMORY",
+        "segv": "measuring process died (SIGSEGV)", "freeze": "did not end within 0.3 s", "refused": "no such chunk",
+        "uncompilable": "did not compile", "raises": "RuntimeError: compiler in disarray",
+        "compiler_dies": "building process died (SIGSEGV)", "compiler_hangs": "did not answer within 3 s",
+        "disk_full": "No space left on device", "host_memory": "out of memory",
+    }.items():  # fmt: skip
+        assert words in said[fault], said[fault]
+    assert all(result.device["uuid"] == "GPU-fake" for result in results)
+    assert all(result.verified for result in results if isinstance(result, Measured))
+    assert {"build", "measure"} <= results[0].seconds.keys()
+    begun = (tmp_path / "processes").read_text().split()
+    assert len(begun) == 1 + 4  # one more after each of: stray, hang, segv, freeze
+
+
+def test_the_gpu_belongs_to_one_process(make, tmp_path):
+    runner = make()
+    with pytest.raises(MissingDependency, match=r"in use by process \d+"):
+        make()
+    runner.close()
+    assert make().run(WORKLOAD, candidates("good"))[0].ok
+
+
+def test_a_measuring_process_killed_from_outside_is_replaced(make, tmp_path):
+    runner = make()
+    results = runner.iterate(WORKLOAD, candidates("good", "good", "good"))
+    assert next(results).ok
+    os.kill(int((tmp_path / "processes").read_text()), signal.SIGKILL)
+    time.sleep(0.1)
+    assert [result.ok for result in results] == [True, True]
+
+
+def test_closing_the_iteration_stops_the_builds_ahead(make):
+    runner = make(build=faulty.slow_build)
+    results = runner.iterate(WORKLOAD, candidates(*["good"] * 20))
+    next(results)
+    results.close()
+    started = time.monotonic()
+    assert runner.run(WORKLOAD, candidates("good"))[0].ok
+    assert time.monotonic() - started < 1.0
+
+
+def test_builds_run_ahead_of_the_measurements(make):
+    runner = make(build=faulty.slow_build)
+    results = runner.iterate(WORKLOAD, candidates(*["good"] * 5))
+    next(results)
+    time.sleep(0.6)
+    started = time.monotonic()
+    assert len(list(results)) == 4
+    assert time.monotonic() - started < 4 * 0.05 + 0.5
+
+
+def test_finalists_are_timed_side_by_side(make):
+    runner = make()
+    times = runner.rematch(WORKLOAD, candidates("good", "good"), 3)
+    assert times == [[pytest.approx(4.0)] * 3] * 2
+    with pytest.raises(SubbyteError, match="could not be built again"):
+        runner.rematch(WORKLOAD, candidates("good", "raises"), 3)
+    with pytest.raises(SubbyteError, match=r"ILLEGAL_ADDRESS|died"):
+        runner.rematch(WORKLOAD, candidates("good", "stray"), 3)
+    assert runner.run(WORKLOAD, candidates("good"))[0].ok
+
+
+def test_without_a_gpu_it_says_so():
+    with pytest.raises(MissingDependency, match="nothing here"):
+        CudaRunner(0, make_body=faulty.no_gpu, workers=1)
+
+
+def test_odd_requests_are_refused():
+    for device in ("gpu", "", "cuda:x", "0,,1", -1, (), (0, -1)):
+        with pytest.raises(InvalidInput, match="must be a GPU number"):
+            parse_device(device)
+    assert [parse_device(device) for device in ("cuda:1", "0,cuda:2", "any", 3, [1, 2])] == [
+        (1,), (0, 2), None, (3,), (1, 2)]  # fmt: skip
+    for timeout in (0, -1, float("inf")):
+        with pytest.raises(InvalidInput, match="seconds above 0"):
+            CudaRunner(0, timeout=timeout)
+
+
+def test_a_lock_is_free_when_its_holder_is_gone(tmp_path):
+    first = GpuLock("GPU-1/x", 0, tmp_path)
+    assert first.path.parent == tmp_path
+    with pytest.raises(GpuBusy, match=f"process {os.getpid()}"):
+        GpuLock("GPU-1/x", 0, tmp_path)
+    GpuLock("GPU-2", 0, tmp_path).release()
+    first.release()
+    first.release()
+    GpuLock("GPU-1/x", 0, tmp_path).release()
+    with pytest.raises(MissingDependency, match="cannot be opened"):
+        GpuLock("x", 0, tmp_path / "none")

@@ -1,0 +1,153 @@
+"""Measuring on several GPUs or machines: any executor with ``submit`` will do.
+
+``concurrent.futures`` executors, :class:`~subbyte.measure.worker.WorkerPool` (processes that may die) and the client of
+a Dask cluster (``distributed.Client``) have been tried. In each process that gets a task the runner is made once, by
+``make``, and kept. Every result says which device it came from, and results of unlike devices are never mixed.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
+from subbyte.measure.result import Failed, Result
+from subbyte.measure.runner import Runner, RunnerBase, refuse_unlike
+from subbyte.measure.worker import WorkerDied, WorkerTimeout
+from subbyte.schedule import ConvConfig
+from subbyte.workload import ConvWorkload
+
+
+class FutureLike(Protocol):
+    """What is asked of a future."""
+
+    def result(self) -> Any:
+        """Wait for the value, or raise."""
+        ...
+
+    def cancel(self) -> Any:
+        """Give the task up if it has not begun."""
+        ...
+
+
+class ExecutorLike(Protocol):
+    """What is asked of an executor."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> FutureLike:
+        """Run ``function(*arguments)`` somewhere."""
+        ...
+
+
+class ExecutorRunner(RunnerBase):
+    """Measures ``at_once`` configurations at a time through ``executor``; give it as many as there are devices.
+
+    ``make`` is called in the executor's processes and gives a runner: a class or function of an importable module, or
+    ``functools.partial`` of one, such as ``partial(CudaRunner, "any")``, which takes a GPU nobody else holds. The
+    executor stays the caller's, who closes it. Raises InvalidInput for an ``executor`` without ``submit``,
+    MissingDependency when no process can make the runner.
+    """
+
+    def __init__(self, executor: ExecutorLike, make: Callable[[], Runner], at_once: int) -> None:
+        if not callable(getattr(executor, "submit", None)):
+            raise InvalidInput(f"executor is a {type(executor).__name__}: must have submit(function, *arguments)")
+        if at_once < 1:
+            raise InvalidInput(f"at_once={at_once}: must be at least 1")
+        self.executor, self.at_once = executor, at_once
+        try:
+            self._make = pickle.dumps(make)
+        except Exception as error:  # pickle raises what the objects' own methods raise
+            raise InvalidInput(f"make cannot be sent to another process ({error}): define it in a module") from None
+        try:
+            self.device: Mapping[str, Any] = self._submit(_describe, self._make).result()
+        except SubbyteError:
+            raise
+        except Exception as error:  # every executor has its own
+            raise MissingDependency(f"the executor cannot make a runner: {_said(error)}") from None
+        self.arch: str | None = self.device.get("arch")
+
+    def run(self, workload: ConvWorkload, configs: Sequence[ConvConfig]) -> list[Result]:
+        """One result per configuration, in order."""
+        return list(self.iterate(workload, configs))
+
+    def iterate(self, workload: ConvWorkload, configs: Iterable[ConvConfig]) -> Generator[Result, None, None]:
+        """Results in order, each as soon as it and all before it are known.
+
+        A task whose process died is one failure. Raises InvalidInput when a result is of another kind of device.
+        """
+        source = iter(configs)
+        waiting: deque[FutureLike] = deque()
+        try:
+            while True:
+                while len(waiting) < self.at_once and (config := next(source, None)) is not None:
+                    waiting.append(self._submit(_measure, self._make, workload, config))
+                if not waiting:
+                    return
+                yield self._collect(waiting.popleft())
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> FutureLike:
+        # Dask takes equal calls for one task, whose value it would give twice
+        options = {"pure": False} if hasattr(self.executor, "scheduler_info") else {}
+        return self.executor.submit(function, *arguments, **options)
+
+    def _collect(self, future: FutureLike) -> Result:
+        try:
+            result, device = future.result()
+        except (InvalidInput, MissingDependency):
+            raise
+        except WorkerTimeout as error:
+            return Failed("timeout", str(error))
+        except Exception as error:  # a broken pool, a lost machine, a cancelled task
+            if _is_beyond_repair(error):
+                raise MissingDependency(
+                    f"the executor is broken ({_said(error)}); subbyte.measure.worker.WorkerPool replaces processes "
+                    "that die"
+                ) from None
+            return Failed("crash", f"the measuring process was lost: {_said(error)}")
+        refuse_unlike(self.device, device)
+        return replace(result, device=device)
+
+
+def _is_beyond_repair(error: Exception) -> bool:
+    from concurrent.futures import BrokenExecutor
+
+    return isinstance(error, BrokenExecutor) and not isinstance(error, WorkerDied)
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".strip(": ")[:300]
+
+
+_runners: dict[bytes, Runner] = {}
+_lock = threading.Lock()
+
+
+def _runner(make: bytes) -> Runner:
+    """This process's runner, made at first use. Call with the lock held."""
+    if make not in _runners:
+        made: Runner = pickle.loads(make)()
+        _runners[make] = made
+    return _runners[make]
+
+
+def _describe(make: bytes) -> dict[str, Any]:
+    with _lock:
+        runner = _runner(make)
+        arch = getattr(runner, "arch", None)
+        return {**runner.device, **({"arch": arch} if arch else {})}
+
+
+def _measure(make: bytes, workload: ConvWorkload, config: ConvConfig) -> tuple[Result, dict[str, Any]]:
+    with _lock:  # an executor may use several threads in a process, the device serves one
+        runner = _runner(make)
+        started = time.monotonic()
+        result = runner.run(workload, [config])[0]
+        seconds = {"turn": round(time.monotonic() - started, 4), **result.seconds}
+    return replace(result, seconds=seconds), dict(result.device or runner.device)

@@ -1,0 +1,176 @@
+"""What runs inside the process that measures: it holds the GPU, its operands, and the lock that keeps others away.
+
+:func:`begin` makes the body once per process, :func:`ask` calls one of its methods; both are called through
+:class:`~subbyte.measure.worker.Worker`. :func:`build_candidate` is what a building process does.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, SubbyteError
+from subbyte.measure.case import Case, Evaluator
+from subbyte.measure.device import CudaDevice
+from subbyte.measure.driver import GpuInfo, detect
+from subbyte.measure.lock import GpuBusy, GpuLock
+from subbyte.measure.noise import Watch
+from subbyte.measure.result import Failed, Result
+from subbyte.measure.telemetry import Telemetry
+from subbyte.measure.timing import TimingProtocol
+from subbyte.schedule import ConvConfig
+from subbyte.schedule.launch import Launch
+from subbyte.workload import ConvWorkload
+
+Build = Callable[[ConvWorkload, ConvConfig, str], Any]
+"""Like :func:`subbyte.build`: gives an object with ``cubin`` (bytes) and ``launch``. A function of a module, because
+it is called in other processes."""
+KEPT_WORKLOADS = 3
+POISONED = ("crash", "timeout")
+"""After these the process is replaced: whatever the driver says, its context is not trusted again."""
+
+
+class Body(Protocol):
+    """What a measuring process holds. ``device`` is plain data: runner, name, uuid, arch, ordinal and the like."""
+
+    device: Mapping[str, Any]
+
+    def prepare(self, workload: ConvWorkload) -> None:
+        """Make operands and the exact answer, so that no candidate pays for them."""
+        ...
+
+    def evaluate(self, workload: ConvWorkload, cubin: bytes, launch: Launch) -> tuple[Result, bool]:
+        """Result of a kernel, and whether this process may go on."""
+        ...
+
+    def interleave(
+        self, workload: ConvWorkload, kernels: Sequence[tuple[bytes, Launch]], rounds: int
+    ) -> list[list[float]]:
+        """Microseconds by kernel and round."""
+        ...
+
+
+class GpuBody:
+    """A GPU of this machine. ``devices`` are the ordinals to choose from: the first that nobody measures on is taken.
+
+    ``patience`` seconds are waited for a single one. Raises MissingDependency (no GPU, all busy), InvalidInput.
+    """
+
+    def __init__(
+        self, devices: Sequence[int] | None, protocol: TimingProtocol, seed: int, patience: float | None = None
+    ) -> None:
+        info, uuid, self._lock = _take(devices, patience)
+        self._gpu = CudaDevice(info.ordinal)
+        self._protocol, self._seed = protocol, seed
+        self._watch = Watch()
+        self._evaluators: dict[ConvWorkload, Evaluator] = {}
+        self.device: Mapping[str, Any] = {
+            "runner": "cuda", "name": info.name, "uuid": uuid, "driver": info.driver_version,
+            "cuda": info.cuda_version, "arch": info.arch, "sms": info.sms, "memory_bytes": info.memory_bytes,
+            "ordinal": info.ordinal, "host": platform.node(),
+        }  # fmt: skip
+
+    def prepare(self, workload: ConvWorkload) -> None:
+        """Make operands and the exact answer."""
+        _ = self._evaluator(workload).case.expected
+
+    def evaluate(self, workload: ConvWorkload, cubin: bytes, launch: Launch) -> tuple[Result, bool]:
+        """Load, verify every element, time."""
+        result = self._evaluator(workload).evaluate(cubin, launch)
+        return result, not self._gpu.lost and not (isinstance(result, Failed) and result.kind in POISONED)
+
+    def interleave(
+        self, workload: ConvWorkload, kernels: Sequence[tuple[bytes, Launch]], rounds: int
+    ) -> list[list[float]]:
+        """Time kernels side by side."""
+        return self._evaluator(workload).interleave(kernels, rounds, self._seed)
+
+    def _evaluator(self, workload: ConvWorkload) -> Evaluator:
+        if workload not in self._evaluators:
+            while len(self._evaluators) >= KEPT_WORKLOADS:
+                self._evaluators.pop(next(iter(self._evaluators))).close()
+            case = Case(workload, self._seed)
+            self._evaluators[workload] = Evaluator(self._gpu, case, self._protocol, self._watch)
+        return self._evaluators[workload]
+
+
+def _take(devices: Sequence[int] | None, patience: float | None) -> tuple[GpuInfo, str, GpuLock]:
+    """A GPU nobody measures on, and its lock."""
+    found = detect()
+    for ordinal in devices or ():
+        if not 0 <= ordinal < len(found):
+            allowed = ", ".join(f"cuda:{info.ordinal}" for info in found)
+            raise InvalidInput(f"device cuda:{ordinal}: this machine has {len(found)} GPU(s); allowed: {allowed}")
+    offered = [info for info in found if devices is None or info.ordinal in devices]
+    busy: list[str] = []
+    for info in offered:
+        uuid = Telemetry(info.bus_id).uuid() or info.bus_id
+        try:
+            wait = (10.0 if len(offered) == 1 else 0.0) if patience is None else patience
+            return info, uuid, GpuLock(uuid, wait)
+        except GpuBusy as error:
+            busy.append(str(error))
+    raise MissingDependency("; ".join(busy))
+
+
+_body: Body | None = None
+
+
+def begin(make: Callable[[], Body]) -> Mapping[str, Any]:
+    """Make the body of this process; what device it holds."""
+    global _body  # noqa: PLW0603 - one per process, by design
+    if _body is None:
+        _body = make()
+    return _body.device
+
+
+def ask(method: str, *arguments: Any) -> Any:
+    """Call a method of the body."""
+    if _body is None:
+        raise InvalidInput("the measuring process was not begun")
+    return getattr(_body, method)(*arguments)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A candidate's machine code, how it is launched, and the seconds it took."""
+
+    cubin: bytes
+    launch: Launch
+    seconds: float
+
+
+def build_candidate(build: Build | None, workload: ConvWorkload, config: ConvConfig, arch: str) -> Built | Failed:
+    """Build in this process; every failure is a value with its reason."""
+    started = time.monotonic()
+    try:
+        if build is None:
+            from subbyte.kernel import build as build_kernel
+
+            build = build_kernel
+        kernel = build(workload, config, arch)
+        return Built(bytes(kernel.cubin), kernel.launch, round(time.monotonic() - started, 4))
+    except InvalidInput as error:
+        return Failed("refused", str(error))
+    except MissingDependency:  # not this candidate's fault: nothing can be built here
+        raise
+    except (SubbyteError, BuildFailed) as error:
+        return Failed("build", str(error), {"build": round(time.monotonic() - started, 4)})
+    except MemoryError:
+        return Failed("memory", "the building process ran out of memory")
+    except Exception as error:  # whatever a compiler raises, a full disk too, is this candidate's failure
+        return Failed(
+            "build", f"{type(error).__name__}: {error}"[:2000], {"build": round(time.monotonic() - started, 4)}
+        )
+
+
+def usable_cpus() -> int:
+    """Processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        return os.cpu_count() or 1

@@ -1,0 +1,90 @@
+"""One process per GPU: whoever measures holds a lock that all processes of the machine see.
+
+The lock is a file in the machine's folder for temporary files, named after the GPU. It belongs to the measuring process
+and is free again the moment that process is gone, however it went.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from subbyte.errors import MissingDependency
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: two measuring processes are then kept apart by the user
+    fcntl = None  # type: ignore[assignment]
+
+_PATIENCE_S = 10.0
+"""A process that was killed a moment ago may still be letting go of the GPU."""
+
+
+class GpuBusy(MissingDependency):
+    """Another process is measuring on the GPU."""
+
+
+class GpuLock:
+    """Exclusive use of the GPU ``uuid`` among measuring processes, until ``release`` or the process's end.
+
+    Waits up to ``patience`` seconds; then raises GpuBusy naming the holder.
+    """
+
+    def __init__(self, uuid: str, patience: float = _PATIENCE_S, folder: str | os.PathLike[str] | None = None) -> None:
+        safe = "".join(c if c.isalnum() or c in "-." else "_" for c in uuid)
+        self.path = Path(folder or tempfile.gettempdir()) / f"subbyte-{safe}.lock"
+        self._file: int | None = _open(self.path)
+        deadline = time.monotonic() + patience
+        while not self._try():
+            if time.monotonic() >= deadline:
+                holder = self._holder()
+                self.release()
+                raise GpuBusy(
+                    f"GPU {uuid} is in use by {holder}, which is measuring: two at once would spoil both. Wait for it, "
+                    "or choose another GPU (--device)"
+                )
+            time.sleep(0.05)
+        self._sign()
+
+    def release(self) -> None:
+        """Let others measure. May be called twice."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _try(self) -> bool:
+        if fcntl is None or self._file is None:
+            return True
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def _sign(self) -> None:
+        try:
+            self.path.write_text(f"process {os.getpid()}\n", encoding="utf-8")
+        except OSError:  # the file of another user: the lock holds, only its holder's name is unknown
+            return
+
+    def _holder(self) -> str:
+        try:
+            text = self.path.read_text(encoding="utf-8").strip()
+        except OSError:
+            text = ""
+        return text or "another process"
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDONLY)
+    except OSError:
+        pass
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise MissingDependency(
+            f"the GPU's lock file {path} cannot be opened ({error.strerror}): set TMPDIR to a writable folder"
+        ) from None
