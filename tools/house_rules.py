@@ -21,15 +21,15 @@ LAYERS = {
     "emulator": {"errors", "schedule"},
     "kernel": {"errors", "workload", "device", "data", "schedule", "space", "emulator"},
     "measure": {"errors", "workload", "device", "data", "schedule", "space", "emulator", "kernel"},
-    "technique": {"errors", "workload", "device", "data", "schedule", "space"},
+    "technique": {"errors", "workload", "device", "data", "schedule", "space", "emulator"},
     "tune": {"errors", "workload", "device", "schedule", "space", "measure"},
 }
 """What each package of the library may import, itself and :mod:`subbyte` apart; ``cli`` may import all of them."""
 
-LATE = {"tune": {"kernel"}, "measure": {"tune"}, "kernel": {"measure", "tune"}}
+LATE = {"tune": {"kernel"}, "measure": {"tune"}, "kernel": {"measure", "tune"}, "technique": {"kernel"}}
 """What it may import besides, but only inside a function: searching recorded results needs no compiler, a runner reads
-records where their format is defined, and a kernel is timed where it is asked to and takes the best recorded
-configuration when none is named."""
+records where their format is defined, a kernel is timed where it is asked to and takes the best recorded
+configuration when none is named, and a record of what a kernel does generates it when asked to."""
 
 LENGTHS = {"toolkit/**/*.py": 400, "widgets/**/*.py": 400, "widgets/**/view.py": 150, "widgets/**/view.js": 250}
 CELL_LINES = 15

@@ -1,12 +1,14 @@
-"""The techniques as plain data: duplicate-aware load, register-level packing, memory access, operand fragments."""
+"""The techniques as plain data: tiling, duplicate-aware load, packing in registers, memory access, fragments."""
 
 from subbyte.technique.accesses import Access, Accesses, accesses
 from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte.technique.fragments import Fragments, fragments
+from subbyte.technique.load_steps import LoadStep, LoadSteps, load_steps
 from subbyte.technique.memory import bank_conflicts, sectors
 from subbyte.technique.mma import check_fragments
 from subbyte.technique.packing import PackingProgram, PackingTrace, packing_program
 from subbyte.technique.record import InfoRecord
+from subbyte.technique.tiling import Tiling, tiling
 
 __all__ = [
     "Access",
@@ -14,13 +16,18 @@ __all__ = [
     "Duplicates",
     "Fragments",
     "InfoRecord",
+    "LoadStep",
+    "LoadSteps",
     "PackingProgram",
     "PackingTrace",
+    "Tiling",
     "accesses",
     "bank_conflicts",
     "check_fragments",
     "duplicates",
     "fragments",
+    "load_steps",
     "packing_program",
     "sectors",
+    "tiling",
 ]
