@@ -7,8 +7,10 @@ A strategy is a class with a ``name``, an ``OPTIONS`` table and ``ask`` / ``tell
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections import UserDict
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from subbyte.errors import InvalidInput, did_you_mean
@@ -59,7 +61,30 @@ def choice(*allowed: str) -> Callable[[Any], str]:
 
 
 _Made = TypeVar("_Made", bound=type)
-STRATEGIES: dict[str, Any] = {}
+
+
+class _Registry(UserDict[str, Any]):
+    """Strategy classes by name. A text ``module:Class`` stands for one that is imported when it is first asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        found = super().__getitem__(name)
+        if isinstance(found, str):
+            module, _, attribute = found.partition(":")
+            found = self.data[name] = getattr(import_module(module), attribute)
+        return found
+
+
+STRATEGIES: MutableMapping[str, Any] = _Registry(
+    {
+        name: f"subbyte.tune.search.{place}"
+        for name, place in {
+            "auto": "auto:Auto",
+            "autotvm": "autotvm:AutoTvm",
+            "diverse": "diverse:Diverse",
+            "genetic": "genetic:Genetic",
+        }.items()
+    }
+)
 """Registered strategy classes by name; each is called with ``(space, seed, **options)``."""
 
 

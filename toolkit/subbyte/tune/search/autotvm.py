@@ -44,12 +44,20 @@ class AutoTvm:
     OPTIONS: ClassVar[Mapping[str, Option]] = {
         "plan": Option(whole(1), 32, "configurations planned, and results between two fits of the cost model"),
         "loss": Option(choice(*LOSSES), "rank", "objective of the cost model: rank (as in 2022), reg, rank-native"),
-        "features": Option(choice(*KINDS), "knob", "what the model sees: knob values, or also loops and traffic (plan)"),
+        "features": Option(
+            choice(*KINDS), "knob", "what the model sees: knob values, or also loops and traffic (plan)"
+        ),
         "filter": Option(whole(1), 1, "AutoTVM's diversity filter ratio; 1 is off"),
     }
 
     def __init__(
-        self, space: SpaceLike, seed: int, plan: int = 32, loss: str = "rank", features: str = "knob", filter: int = 1  # noqa: A002
+        self,
+        space: SpaceLike,
+        seed: int,
+        plan: int = 32,
+        loss: str = "rank",
+        features: str = "knob",
+        filter: int = 1,  # noqa: A002
     ) -> None:
         self.options: Mapping[str, Any] = {"plan": plan, "loss": loss, "features": features, "filter": filter}
         self.annealing = Annealing()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from subbyte.measure.result import Measured, Result
 
 
 def spearman(predicted: npt.ArrayLike, true: npt.ArrayLike) -> float | None:
@@ -49,6 +51,19 @@ class ModelQuality:
         count = len(np.asarray(speeds))
         return cls(count, spearman(scores, speeds), {k: recall_at(scores, speeds, k) for k in ks})
 
+    @classmethod
+    def held_out(
+        cls,
+        score: Callable[[npt.NDArray[np.int64]], npt.ArrayLike],
+        results: Mapping[int, Result],
+        ks: Sequence[int] = (1, 5, 10, 32),
+    ) -> ModelQuality:
+        """On results by index that the model never saw; ``score`` is a strategy's ``scores``."""
+        indices = np.array(sorted(results), dtype=np.int64)
+        found = [results[index] for index in indices.tolist()]
+        speeds = [1.0 / result.microseconds if isinstance(result, Measured) else 0.0 for result in found]
+        return cls.of(score(indices), speeds, ks)
+
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         return {**asdict(self), "recall": {str(k): value for k, value in self.recall.items()}}
@@ -83,9 +98,7 @@ class BatchQuality:
     scores: int
 
     @classmethod
-    def of(
-        cls, scores: npt.ArrayLike, speeds: Sequence[float], digits: npt.NDArray[np.integer[Any]]
-    ) -> BatchQuality:
+    def of(cls, scores: npt.ArrayLike, speeds: Sequence[float], digits: npt.NDArray[np.integer[Any]]) -> BatchQuality:
         """From the model's scores [n], the measured speeds [n] (0 for failures) and knob digits [n, knobs]."""
         worked = [speed for speed in speeds if speed > 0]
         spread = float(np.std(worked) / np.mean(worked)) if worked else None

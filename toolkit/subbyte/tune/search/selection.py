@@ -13,58 +13,61 @@ from subbyte.tune.search.features import knob_coordinates
 from subbyte.tune.search.grid import Digits, Grid
 
 Places = npt.NDArray[np.int64]
+Places2D = npt.NDArray[np.float64]
+
+
+RENEWED = 16
+"""Picks after which gains are computed anew; a whole half at once would pick near-copies."""
 
 
 def pick_novel(candidates: Digits, reference: Digits, count: int) -> Places:
     """Greedy by rarity of knob values: gain = sum over knobs of 1 / (1 + times the value was picked).
 
     ``candidates`` int[n, knobs] and ``reference`` int[m, knobs] (which counts as picked) are digits. Counts instead of
-    AutoTVM's yes or no, whose gains are all zero after a handful of picks. Returns ``count`` places, in order.
+    AutoTVM's yes or no, whose gains are all zero after a handful of picks. Gains are renewed after every 16 picks; an
+    exact duplicate of another candidate comes last. Returns ``count`` places, in order.
     """
-    knobs = candidates.shape[1]
+    n, knobs = candidates.shape
     top = 1 + int(max(candidates.max(initial=0), reference.max(initial=0)))
-    counts = np.zeros((knobs, top))
-    for knob in range(knobs):
-        counts[knob] += np.bincount(reference[:, knob], minlength=top)
-    columns = np.arange(knobs)
-    gains = (1.0 / (1.0 + counts[columns, candidates])).sum(axis=1)
-    same = np.zeros(len(candidates), dtype=bool)
-    picked = np.empty(min(count, len(candidates)), dtype=np.int64)
-    for turn in range(len(picked)):
-        place = int(np.argmax(gains))
-        picked[turn] = place
-        own = candidates[place]
-        before = counts[columns, own]
-        counts[columns, own] += 1
-        shared = candidates == own
-        gains += shared @ (1.0 / (2.0 + before) - 1.0 / (1.0 + before))
-        same = shared.all(axis=1)
-        gains[same & (gains > -1e6)] -= 1e9  # an exact duplicate comes last
-        gains[place] = -np.inf
-    return picked
+    shift = np.arange(knobs) * top  # one histogram for all knobs
+    places = candidates + shift
+    counts = np.bincount((reference + shift).ravel(), minlength=knobs * top)
+    penalty = np.full(n, 1e9)
+    keys = candidates.astype(np.int64) @ (1_000_003 ** np.arange(knobs, dtype=np.int64))  # a hash; overflow is fine
+    penalty[np.unique(keys, return_index=True)[1]] = 0.0
+    picked: list[int] = []
+    while len(picked) < min(count, n):
+        gains = (1.0 / (1.0 + counts[places])).sum(axis=1) - penalty
+        step = np.argsort(-gains, kind="stable")[: min(RENEWED, count - len(picked))]
+        picked += step.tolist()
+        penalty[step] = np.inf
+        counts += np.bincount(places[step].ravel(), minlength=knobs * top)
+    return np.array(picked[:n], dtype=np.int64)
 
 
-def pick_distant(
-    candidates: npt.NDArray[np.float64], reference: npt.NDArray[np.float64], count: int
-) -> Places:
+def pick_distant(candidates: Places2D, reference: Places2D, count: int) -> Places:
     """Greedy farthest points: each pick has the greatest least distance to the picked and the reference rows.
 
     Rows are coordinates float[n, d]; the distance is the sum of absolute differences. Without any reference the first
     row starts. Returns ``count`` places, in order.
     """
-    nearest = np.full(len(candidates), np.inf)
-    if len(reference):
-        gaps = np.zeros((len(candidates), len(reference)))
-        for column in range(candidates.shape[1]):
-            gaps += np.abs(candidates[:, column, None] - reference[None, :, column])
-        nearest = gaps.min(axis=1)
+    apart = _distances(candidates, candidates)
+    nearest = _distances(candidates, reference).min(axis=1) if len(reference) else np.full(len(candidates), np.inf)
     picked = np.empty(min(count, len(candidates)), dtype=np.int64)
     for turn in range(len(picked)):
         place = int(np.argmax(nearest))
         picked[turn] = place
-        nearest = np.minimum(nearest, np.abs(candidates - candidates[place]).sum(axis=1))
-        nearest[picked[: turn + 1]] = -1.0
+        np.minimum(nearest, apart[place], out=nearest)
+        nearest[place] = -np.inf
     return picked
+
+
+def _distances(a: Places2D, b: Places2D) -> Places2D:
+    """Sums of absolute differences [n, m] between rows [n, d] and [m, d]."""
+    gaps = np.zeros((len(a), len(b)))
+    for column in range(a.shape[1]):
+        gaps += np.abs(a[:, column, None] - b[None, :, column])
+    return gaps
 
 
 def coordinates(grid: Grid, digits: Digits, weights: npt.NDArray[np.float64] | None = None) -> npt.NDArray[np.float64]:

@@ -1,0 +1,195 @@
+"""``auto``, the default: an analytic estimate to begin with, boosted trees to go on, local search against their errors.
+
+1. The first ``start`` configurations lie far apart; where configurations have a plan they are taken from the eighth of
+   the space that the plan's cycle estimate likes best.
+2. Then an ensemble of boosted trees, fitted to all results every few trials, learns the speed relative to the best
+   (0 for failures) from the knobs, and from the loops and traffic of the plan where there is one.
+3. ``model`` percent of a batch are the candidates with the highest optimistic prediction, mean plus half a deviation of
+   the ensemble. The others are random one-knob neighbours of the fastest results: the optimum of a kernel is often a
+   spike no model of a hundred results can see, but rarely far from other good configurations.
+
+Nothing in it was fitted to a recorded landscape but its few round settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from subbyte.measure.result import Measured, Result
+from subbyte.tune.describe import SpaceLike
+from subbyte.tune.search.autotvm import whole
+from subbyte.tune.search.ensemble import Ensemble
+from subbyte.tune.search.features import Features
+from subbyte.tune.search.grid import Grid, Indices, grid_of
+from subbyte.tune.search.quality import BatchQuality, QualityLog
+from subbyte.tune.search.selection import coordinates
+from subbyte.tune.strategy import Option, choice
+
+BATCH = 8
+"""Configurations planned between two fits; from 128 results on a sixteenth of their number."""
+CANDIDATES = 3000
+UNLISTED_CANDIDATES = 300
+"""Random candidates scored per fit, in listed spaces and in those whose configurations must be asked for one by one."""
+ELITES = 5
+"""Fastest results whose neighbours are tried."""
+FAVOURED = 0.12
+"""Share of the space, best by estimate, that the first configurations come from."""
+OPTIMISM = 0.5
+"""Deviations of the ensemble added to its mean."""
+_CHOICE = 50
+
+
+class Auto:
+    """The search described in the module."""
+
+    name: ClassVar[str] = "auto"
+    OPTIONS: ClassVar[Mapping[str, Option]] = {
+        "start": Option(whole(2), 16, "configurations before the first fit"),
+        "model": Option(whole(0), 50, "percent of a batch that the model picks; the rest are neighbours of the best"),
+        "trees": Option(whole(1), 3, "members of the ensemble"),
+        "prior": Option(choice("on", "off"), "on", "start from the plan's cycle estimate, where there is a plan"),
+    }
+
+    def __init__(
+        self, space: SpaceLike, seed: int, start: int = 16, model: int = 50, trees: int = 3, prior: str = "on"
+    ) -> None:
+        self.options: Mapping[str, Any] = {"start": start, "model": model, "trees": trees, "prior": prior}
+        self.quality = QualityLog()
+        """How well each fit predicted the batch after it."""
+        self._space = space
+        self._grid: Grid = grid_of(space)
+        self._features = Features(space, "plan")
+        self._rng = np.random.default_rng([seed, 8])
+        self._model = Ensemble(trees)
+        self._visited: set[int] = set()
+        self._open = np.ones(len(self._grid.valid), dtype=bool)
+        self._indices: list[int] = []
+        self._times: list[float] = []
+        self._fitted = 0
+        self._queue: list[int] = []
+
+    # ---- ask and tell ------------------------------------------------------------------------------------------
+
+    def ask(self, n: int) -> list[int]:
+        """At most ``n`` fresh indices."""
+        found: list[int] = []
+        while len(found) < n:
+            if not self._queue:
+                self._queue = self._propose(max(n - len(found), BATCH, len(self._indices) // 16))
+                if not self._queue:
+                    break
+            index = self._queue.pop(0)
+            if index not in self._visited:
+                found.append(index)
+                self._visit(index)
+        return found
+
+    def tell(self, index: int, result: Result) -> None:
+        """Learn a result; a failure counts as infinitely slow."""
+        self._visit(index)
+        self._indices.append(index)
+        self._times.append(result.microseconds if isinstance(result, Measured) else float("inf"))
+
+    def scores(self, indices: Indices) -> npt.NDArray[np.float64]:
+        """Predicted speeds [n] relative to the best, of valid indices [n]. Raises InvalidInput before the first fit."""
+        return self._model.predict(self._features(indices))[0]
+
+    def _visit(self, index: int) -> None:
+        self._visited.add(index)
+        if self._grid.listed and bool(self._grid.is_valid([index], self._space)[0]):
+            self._open[self._grid.rows([index])] = False
+
+    def _propose(self, count: int) -> list[int]:
+        if len(self._visited) < self.options["start"]:
+            return self._spread(min(count, self.options["start"] - len(self._visited)))
+        if sum(np.isfinite(self._times)) < 4:
+            return self._spread(count)
+        return self._search(count)
+
+    # ---- first configurations ------------------------------------------------------------------------------------
+
+    def _spread(self, count: int) -> list[int]:
+        """Configurations far from each other and from those seen, among the favoured or among random ones."""
+        pool = self._favoured() if self.options["prior"] == "on" else None
+        if pool is None or not len(pool):
+            pool = self._grid.sample(8 * _CHOICE, self._rng, self._space, self._visited)
+        place = coordinates(self._grid, self._grid.digits(pool))
+        seen = coordinates(self._grid, self._grid.digits(sorted(self._visited)))
+        nearest = np.full(len(pool), 1e3)
+        for row in seen:
+            nearest = np.minimum(nearest, np.abs(place - row).sum(axis=1))
+        picked: list[int] = []
+        for _ in range(min(count, len(pool))):
+            some = self._rng.permutation(len(pool))[:_CHOICE]
+            best = int(some[np.argmax(nearest[some])])
+            picked.append(int(pool[best]))
+            nearest = np.minimum(nearest, np.abs(place - place[best]).sum(axis=1))
+            nearest[best] = -1.0
+        return list(dict.fromkeys(picked))
+
+    def _favoured(self) -> Indices | None:
+        """Open configurations with the least estimated cycles; None without plans."""
+        table, names = self._features.whole, self._features.names
+        if table is None or "estimate" not in names:
+            return None
+        rows = np.flatnonzero(self._open)
+        order = np.argsort(table[rows, names.index("estimate")], kind="stable")
+        return self._grid.valid[rows[order[: max(2 * BATCH, int(FAVOURED * len(rows)))]]]
+
+    # ---- model and neighbours ------------------------------------------------------------------------------------
+
+    def _search(self, count: int) -> list[int]:
+        self._fit()
+        near = self._fresh(self._around())
+        candidates = np.unique(np.concatenate([near, self._random(), self._favoured_few()]))
+        if not len(candidates):
+            return []
+        mean, deviation = self._model.predict(self._features(candidates))
+        ranked = candidates[np.argsort(-(mean + OPTIMISM * deviation), kind="stable")].tolist()
+        modelled = ranked[: round(count * self.options["model"] / 100)]
+        around = [index for index in self._rng.permutation(near).tolist() if index not in set(modelled)]
+        chosen = modelled + around[: count - len(modelled)]
+        if len(chosen) < count:
+            taken = set(chosen)
+            chosen += [index for index in ranked if index not in taken][: count - len(chosen)]
+        return chosen
+
+    def _fit(self) -> None:
+        times = np.array(self._times)
+        speeds = times[np.isfinite(times)].min() / times
+        if self._fitted and len(times) > self._fitted:
+            batch = self._indices[self._fitted :]
+            scores = self.scores(np.array(batch, dtype=np.int64))
+            found = speeds[self._fitted :].tolist()
+            self.quality.add(BatchQuality.of(scores, found, self._grid.digits(batch)))
+        self._model.fit(self._features(self._indices), speeds, int(self._rng.integers(1 << 30)))
+        self._fitted = len(times)
+
+    def _around(self) -> Iterable[int]:
+        """One-knob neighbours of the fastest results."""
+        best = np.argsort(self._times, kind="stable")[:ELITES].tolist()
+        elites = [self._indices[place] for place in best if np.isfinite(self._times[place])]
+        return np.concatenate([self._grid.neighbours(index) for index in elites]).tolist()
+
+    def _fresh(self, indices: Iterable[int]) -> Indices:
+        """The valid ones that were not visited, each once."""
+        left = np.array(sorted(set(indices) - self._visited), dtype=np.int64)
+        return left[self._grid.is_valid(left, self._space)]
+
+    def _random(self) -> Indices:
+        if not self._grid.listed:
+            return self._grid.sample(UNLISTED_CANDIDATES, self._rng, self._space, self._visited)
+        rows = np.flatnonzero(self._open)
+        if len(rows) > CANDIDATES:
+            rows = self._rng.choice(rows, CANDIDATES, replace=False)
+        return self._grid.valid[rows]
+
+    def _favoured_few(self) -> Indices:
+        """In spaces too large to score wholly, the best by estimate are always among the candidates."""
+        large = int(self._open.sum()) > CANDIDATES and self.options["prior"] == "on"
+        pool = self._favoured() if large else None
+        return pool[: CANDIDATES // 3] if pool is not None else np.zeros(0, dtype=np.int64)
