@@ -19,6 +19,7 @@ _HOME = {
     "reference": "subbyte.data",
     "duplicates": "subbyte.technique",
     "packing_program": "subbyte.technique",
+    "tiling": "subbyte.technique",
     "accesses": "subbyte.technique",
     "fragments": "subbyte.technique",
     "space": "subbyte.space",
