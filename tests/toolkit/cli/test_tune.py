@@ -101,7 +101,7 @@ def test_odd_arguments_exit_2(arguments, says, capsys):
 
 
 def test_without_a_working_configuration_it_falls_short(monkeypatch, capsys):
-    monkeypatch.setattr("subbyte.tune.tuning._open", lambda name: FakeRunner(failures={"launch": 1.0}))
+    monkeypatch.setattr("subbyte.tune.tuning._open", lambda *_: FakeRunner(failures={"launch": 1.0}))
     assert main(FAKE) == 1
     assert "(12 launch failed)" in capsys.readouterr().out
 
@@ -114,7 +114,7 @@ def test_ctrl_c_prints_the_best_so_far(monkeypatch, capsys):
             self.device = {**self.device, "used": True}
             return super().run(workload, configs)
 
-    monkeypatch.setattr("subbyte.tune.tuning._open", lambda name: Interrupted())
+    monkeypatch.setattr("subbyte.tune.tuning._open", lambda *_: Interrupted())
     assert main(FAKE) == 130
     out = capsys.readouterr().out
     assert "1 trial on fake, interrupted" in out

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
+from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.gpu_worker import Body, Build, Built, GpuBody, ask, begin, build_candidate, usable_cpus
 from subbyte.measure.result import Failed, Result
 from subbyte.measure.runner import RunnerBase
@@ -202,6 +203,27 @@ def parse_device(device: Device) -> tuple[int, ...] | None:
     if not numbers or not all(type(number) is int and number >= 0 for number in numbers):
         raise InvalidInput(f"device {device!r}: must be a GPU number, cuda:N, several of them (0,1) or any")
     return numbers
+
+
+class SeveralGpus(ExecutorRunner):
+    """Measures on several GPUs of this machine side by side, each held by processes of its own.
+
+    ``timeout`` is that of :class:`CudaRunner`. The processors are shared out among the GPUs' building processes.
+    """
+
+    def __init__(self, devices: Sequence[int], timeout: float | None = None) -> None:
+        self._pool = WorkerPool(len(devices), "runner")
+        workers = max(1, min(usable_cpus(), MOST_WORKERS) // len(devices))
+        make = partial(CudaRunner, tuple(devices), timeout=timeout, workers=workers)
+        try:
+            super().__init__(self._pool, make, at_once=len(devices))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End all processes. May be called twice."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _built(future: Future[Built | Failed]) -> Built | Failed:

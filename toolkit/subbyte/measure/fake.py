@@ -52,6 +52,16 @@ class FakeRunner(RunnerBase):
         """One made-up result per configuration, in order."""
         return [self._evaluate(workload, config) for config in configs]
 
+    def rematch(self, workload: ConvWorkload, configs: Sequence[ConvConfig], rounds: int) -> list[list[float]]:
+        """Made-up times of rounds side by side: microseconds by configuration and round."""
+        return [self._rounds(workload, config, rounds) for config in configs]
+
+    def _rounds(self, workload: ConvWorkload, config: ConvConfig, rounds: int) -> list[float]:
+        chance = self._chances(workload, config)
+        base = _LAUNCH_MICROSECONDS + workload.operations / (1e6 * _PEAK_TOPS * efficiency(workload, config))
+        drawn = [next(chance) for _ in range(1 + _SAMPLES + rounds)][1 + _SAMPLES :]
+        return [base * (1 + self._noise * (2 * value - 1)) for value in drawn]
+
     def _evaluate(self, workload: ConvWorkload, config: ConvConfig) -> Result:
         if self._delay:
             time.sleep(self._delay)

@@ -49,6 +49,13 @@ class ReplayRunner(RunnerBase):
         self._check_workload(workload)
         return [self._look_up(config) for config in configs]
 
+    def rematch(self, workload: ConvWorkload, configs: Sequence[ConvConfig], rounds: int) -> list[list[float]]:
+        """The recorded samples in place of rounds: at most ``rounds``, as many as each of the configurations has."""
+        found = [result for result in self.run(workload, configs) if isinstance(result, Measured)]
+        samples = [list(result.samples or (result.microseconds,)) for result in found]
+        common = min(rounds, *(len(one) for one in samples))
+        return [one[:common] for one in samples]
+
     def _check_workload(self, workload: ConvWorkload) -> None:
         if workload != self.landscape.workload:
             raise InvalidInput(
@@ -61,4 +68,4 @@ class ReplayRunner(RunnerBase):
         if index is None:
             raise InvalidInput(f"landscape {self.landscape.name} holds no result of configuration {config.key}")
         result = self.landscape.results[index]
-        return replace(result, device=self.device) if isinstance(result, Measured) and not result.device else result
+        return replace(result, device=self.device) if isinstance(result, Measured) else result

@@ -20,7 +20,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
 from subbyte.measure.result import Result, result_from_dict
 from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import config_from_dict, to_line
@@ -32,6 +32,12 @@ except ImportError:  # not a POSIX system: two writers are then kept apart by th
 
 FORMAT = "subbyte-log"
 SCHEMA = 1
+
+
+class NotRecorded(SubbyteError, OSError):
+    """A result could not be written: the disk is full or gone."""
+
+    exit_code = 3
 
 
 @dataclass(frozen=True)
@@ -211,9 +217,14 @@ class LogWriter:
                 view = view[self._file.write(view) :]
             os.fsync(self._file.fileno())
             self._checksum = checksum
-        except BaseException:  # disk full, Ctrl-C: leave no half line behind
-            self._file.truncate(start)
+        except BaseException as error:  # disk full, Ctrl-C: leave no half line behind
             self._checksum = before
+            self._file.truncate(start)
+            if isinstance(error, OSError):
+                raise NotRecorded(
+                    f"record log {self.path}: cannot be written ({error.strerror or error}); what it holds is whole. "
+                    "Make room, then go on with --resume"
+                ) from error
             raise
 
     def close(self) -> None:

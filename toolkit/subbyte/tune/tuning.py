@@ -5,73 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner
-from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import SpaceLike
+from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.foreign import FOREIGN
 from subbyte.tune.landscape import Landscape, find_landscape
+from subbyte.tune.outcome import TuningReport
 from subbyte.tune.record import StudyRecord
 from subbyte.tune.recorded import space_of
 from subbyte.tune.study import Callback, Stop, Study
-from subbyte.tune.table import frame, html_table
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workloads as parse_workloads
-
-if TYPE_CHECKING:
-    import pandas
 
 RUNNERS = ("auto", "cuda", "replay", "fake")
 DEFAULT_ARCH = "sm_90a"
 DEFAULT_TRIALS = 100
-
-
-@dataclass(frozen=True, eq=False)
-class TuningReport:
-    """One record per tuned workload. ``optima`` holds the landscape's best microseconds by spec where it is known;
-    ``skipped`` says by label why a workload was not tuned."""
-
-    records: tuple[StudyRecord, ...]
-    optima: Mapping[str, float] = field(default_factory=dict)
-    skipped: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def best(self) -> dict[str, ConvConfig]:
-        """Fastest configuration by workload label; workloads without any success are left out."""
-        return {record.workload.label: record.best.config for record in self.records if record.best}
-
-    @property
-    def interrupted(self) -> bool:
-        """True when Ctrl-C ended the tuning early."""
-        return any(record.ended == "interrupted" for record in self.records)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One summary per workload; ``fraction_of_optimum`` is 1.0 for the landscape's best, None when unknown."""
-        rows = []
-        for record in self.records:
-            optimum, found = self.optima.get(record.workload.spec), record.best_microseconds
-            fraction = optimum / found if optimum and found else None
-            rows.append({**record.summary(), "optimum_microseconds": optimum, "fraction_of_optimum": fraction})
-        return rows
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {"workloads": self.rows(), "skipped": dict(self.skipped), "interrupted": self.interrupted}
-
-    def to_frame(self) -> pandas.DataFrame:
-        """``rows()`` as a pandas table indexed by workload. Raises MissingDependency without pandas."""
-        return frame(self.rows(), index="workload")
-
-    def _repr_html_(self) -> str:
-        shown = ("workload", "trials", "ended", "best_microseconds", "best_tops", "fraction_of_optimum", "device")
-        rows = [{name: row[name] for name in shown} for row in self.rows()]
-        table = html_table(rows, "Tuning")
-        return table + "".join(f"<p>{label}: not tuned, {reason}</p>" for label, reason in self.skipped.items())
 
 
 def tune(
@@ -90,8 +43,11 @@ def tune(
     batch: int = 8,
     callbacks: Sequence[Callback] = (),
     stop: Sequence[Stop] = (),
+    device: int | str | Sequence[int] = 0,
+    timeout: float | None = None,
+    finalists: int | None = None,
 ) -> TuningReport:
-    """Tune each workload (a name, a network, a spec, or several of them) and report the best configurations.
+    """Tune each workload (a name, a spec, or several of them) and report the best configurations.
 
     ``runner`` is ``cuda`` (this machine's GPU), ``replay`` (``landscape``, or the shipped one), ``fake`` (made-up
     times), a Runner, or ``auto``: cuda where there is a GPU, else replay where a landscape is shipped. ``trials``
@@ -99,42 +55,99 @@ def tune(
     study writes its own log, ``FILE`` with the workload before its last suffix. Ctrl-C ends the tuning and keeps the
     best. ``fixed`` sets switches of the space (``{"layout": "nhwc"}``); a given landscape brings its own.
 
+    A single network (``resnet50@8``) is tuned as a whole: ``trials`` is then what all its layers get together, spent
+    where it pays (:func:`subbyte.tune.network.tune_network`), and the report is a NetworkReport.
+
+    ``device`` is a GPU number, ``cuda:1``, ``any`` (one that nobody measures on), or several (``0,1``), which measure
+    side by side; ``timeout`` the seconds a candidate may take on it. The ``finalists`` fastest (default 5; none with
+    made-up times) are measured once more, side by side, and the report says which of them are a tie.
+
     Raises InvalidInput for anything unknown, MissingDependency when nothing can measure, BrokenRecord for a damaged
     log.
     """
     given = landscape if isinstance(landscape, Landscape | None) else Landscape.load(landscape)
-    wanted = _foreign(workloads, given) or parse_workloads(workloads)
-    if isinstance(runner, str) and runner not in RUNNERS:
-        raise InvalidInput(f"unknown runner {runner!r}: {did_you_mean(runner, RUNNERS)}")
-    if landscape is not None and runner not in ("auto", "replay"):
-        raise InvalidInput("a landscape goes with the runner replay")
-    if given is not None and list(wanted) != [given.workload]:
+    asked = [workloads] if isinstance(workloads, str | ConvWorkload) else list(workloads)
+    if given is None and len(asked) == 1 and isinstance(asked[0], str) and _names_network(asked[0]):
+        from subbyte.tune.network import tune_network
+
+        return tune_network(
+            asked[0], runner, strategy, trials, seed, log, resume, arch=arch, kind=kind, fixed=fixed, batch=batch,
+            callbacks=callbacks, stop=stop, device=device, timeout=timeout, finalists=finalists,
+        )  # fmt: skip
+    wanted = _foreign(asked, given) or parse_workloads(asked)
+    if given is not None and list(wanted) != [given.workload] and runner in ("auto", "replay"):
         raise InvalidInput(f"landscape {given.name} is of {given.workload.label}; tune exactly that workload with it")
     records: list[StudyRecord] = []
     optima: dict[str, float] = {}
     skipped: dict[str, str] = {}
-    with ExitStack() as stack:
-        shared = runner if not isinstance(runner, str) else None
+    finals: dict[str, Finals] = {}
+    with Sources(runner, arch, kind, fixed, given, device, timeout) as sources:
         for workload in wanted:
             try:
-                source = _choose(runner, workload, arch, kind, fixed, given) if shared is None else shared
-                if isinstance(source, str):
-                    source = shared = stack.enter_context(_open(source))
-                space = _space(workload, source, arch, kind, fixed)
+                source, space = sources.of(workload)
             except (Unsupported, MissingDependency) as error:
-                if len(wanted) == 1 or (isinstance(error, MissingDependency) and runner == "cuda"):
+                if len(wanted) == 1 or (isinstance(error, MissingDependency) and sources.shared_only):
                     raise
                 skipped[workload.label] = str(error)
                 continue
-            with Study(space, strategy, seed, _log_path(log, workload, len(wanted)), resume) as study:
+            with Study(space, strategy, seed, log_path(log, workload, len(wanted)), resume) as study:
                 records.append(study.run(source, trials, batch, callbacks, stop))
-            if isinstance(source, ReplayRunner):
-                optima[workload.spec] = source.landscape.best[1].microseconds
+            optima.update(sources.optimum(source, workload))
             if study.ended == "interrupted":
                 break
+            count = default_finalists(source) if finalists is None else finalists
+            final = hold_finals(records[-1], source, count) if count > 1 else None
+            if final is not None:
+                finals[workload.label] = final
     if not records:
         raise MissingDependency("nothing was tuned: " + "; ".join(f"{k}: {v}" for k, v in skipped.items()))
-    return TuningReport(tuple(records), optima, skipped)
+    return TuningReport(tuple(records), optima, skipped, finals)
+
+
+class Sources(ExitStack):
+    """Where the results of each workload come from: its runner and its space. Closes the runners that it opened.
+
+    Raises InvalidInput for an unknown runner, or a landscape with another runner than replay.
+    """
+
+    def __init__(
+        self,
+        runner: str | Runner,
+        arch: str | None,
+        kind: str,
+        fixed: Mapping[str, Any] | None,
+        given: Landscape | None,
+        device: int | str | Sequence[int] = 0,
+        timeout: float | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(runner, str) and runner not in RUNNERS:
+            raise InvalidInput(f"unknown runner {runner!r}: {did_you_mean(runner, RUNNERS)}")
+        if given is not None and runner not in ("auto", "replay"):
+            raise InvalidInput("a landscape goes with the runner replay")
+        self._runner, self._given = runner, given
+        self._arch, self._kind, self._fixed = arch, kind, fixed
+        self._device, self._timeout = device, timeout
+        self._shared = runner if not isinstance(runner, str) else None
+        self.shared_only = runner == "cuda" or self._shared is not None
+
+    def of(self, workload: ConvWorkload) -> tuple[Runner, SpaceLike]:
+        """Runner and space of a workload. Raises Unsupported, MissingDependency with the reason."""
+        source = self._shared or _choose(self._runner, workload, self._arch, self._kind, self._fixed, self._given)
+        if isinstance(source, str):
+            source = self._shared = self.enter_context(_open(source, self._device, self._timeout))
+        return source, _space(workload, source, self._arch, self._kind, self._fixed)
+
+    @staticmethod
+    def optimum(runner: Runner, workload: ConvWorkload) -> dict[str, float]:
+        """The landscape's best microseconds by spec, empty where it is unknown."""
+        return {workload.spec: runner.landscape.best[1].microseconds} if isinstance(runner, ReplayRunner) else {}
+
+
+def _names_network(text: str) -> bool:
+    from subbyte.tune.network import is_network
+
+    return is_network(text)
 
 
 def has_gpu() -> bool:
@@ -183,14 +196,17 @@ def _choose(
     )
 
 
-def _open(name: str) -> Runner:
+def _open(name: str, device: int | str | Sequence[int] = 0, timeout: float | None = None) -> Runner:
     if name == "fake":
         from subbyte.measure.fake import FakeRunner
 
         return FakeRunner()
-    from subbyte.measure.cuda_runner import CudaRunner
+    from subbyte.measure.cuda_runner import CudaRunner, SeveralGpus, parse_device
 
-    return CudaRunner()
+    numbers = parse_device(device)
+    if numbers is not None and len(numbers) > 1:
+        return SeveralGpus(numbers, timeout)
+    return CudaRunner(device, timeout=timeout)
 
 
 def _space(
@@ -208,7 +224,8 @@ def _space(
     return space(workload, arch or DEFAULT_ARCH, kind, **(fixed or {}))
 
 
-def _log_path(log: str | os.PathLike[str] | None, workload: ConvWorkload, count: int) -> Path | None:
+def log_path(log: str | os.PathLike[str] | None, workload: ConvWorkload, count: int) -> Path | None:
+    """The log of one of ``count`` workloads."""
     if log is None:
         return None
     path = Path(log)

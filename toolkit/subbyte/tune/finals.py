@@ -1,0 +1,91 @@
+"""The last word on a study: its fastest configurations measured once more, side by side, and ties called ties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from subbyte.errors import SubbyteError
+from subbyte.measure.noise import Standing, rank_interleaved
+from subbyte.measure.runner import Runner
+from subbyte.schedule import ConvConfig
+from subbyte.tune.record import StudyRecord, Trial
+from subbyte.tune.table import html_table
+
+FINALISTS = 5
+ROUNDS = 9
+"""With nine rounds the second lowest and the second highest ratio bound the median with 96 % confidence."""
+
+
+@dataclass(frozen=True)
+class Finals:
+    """``standings`` are fastest first; ``trials[standing.place]`` is the trial it stands for.
+
+    ``remeasured`` is false when the times are the recorded samples of a landscape. ``notice`` says why there are none.
+    """
+
+    trials: tuple[Trial, ...]
+    standings: tuple[Standing, ...]
+    remeasured: bool
+    notice: str = ""
+
+    @property
+    def winner(self) -> Trial | None:
+        """The fastest of the finals; None when they could not be held."""
+        return self.trials[self.standings[0].place] if self.standings else None
+
+    @property
+    def winner_config(self) -> ConvConfig | None:
+        """Its configuration."""
+        return self.winner.config if self.winner else None
+
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """Numbers of the trials that cannot be told from the winner, the winner first; one number: no tie."""
+        return tuple(self.trials[standing.place].number for standing in self.standings if standing.tied)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per finalist, fastest first."""
+        return [
+            {
+                "trial": self.trials[standing.place].number, "index": self.trials[standing.place].index,
+                "microseconds": standing.microseconds, "slower": standing.slower, "tied": standing.tied,
+                "first_microseconds": self.trials[standing.place].microseconds,
+            }
+            for standing in self.standings
+        ]  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "remeasured": self.remeasured, "tied": list(self.tied), "rows": self.rows(),
+            "samples": {str(self.trials[s.place].number): list(s.samples) for s in self.standings},
+            "notice": self.notice,
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"Finals(winner {self.tied[0]}, {len(self.tied)} tied)" if self.tied else f"Finals({self.notice})"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows(), "Finals")
+
+
+def hold_finals(record: StudyRecord, runner: Runner, finalists: int = FINALISTS, rounds: int = ROUNDS) -> Finals | None:
+    """Measure the ``finalists`` fastest trials of a study again in interleaved ``rounds``; None when it has no two, or
+    the runner cannot. A finalist that fails now is no reason to lose the study: the notice says so."""
+    rematch = getattr(runner, "rematch", None)
+    timed = [trial for trial in record.trials if trial.microseconds is not None]
+    timed = sorted(timed, key=lambda trial: (trial.microseconds, trial.number))[:finalists]
+    if rematch is None or len(timed) < 2:
+        return None
+    fresh = runner.device.get("runner") != "replay"
+    try:
+        times = rematch(record.workload, [trial.config for trial in timed], rounds)
+    except SubbyteError as error:
+        return Finals(tuple(timed), (), fresh, f"the finalists could not be measured again: {error}")
+    return Finals(tuple(timed), rank_interleaved(times), fresh)
+
+
+def default_finalists(runner: Runner) -> int:
+    """How many finalists make sense: none for made-up times."""
+    return 0 if runner.device.get("runner") == "fake" else FINALISTS

@@ -1,0 +1,222 @@
+"""Tuning a whole network: one study per distinct layer, one budget of trials, spent where it pays.
+
+:mod:`subbyte.tune.allocation` says which layer is next. A layer's study begins with the configurations that were best
+for the layers before it, as far as its space has them. With a log every layer has its own file; killed at any moment
+and resumed, the whole ends as it would have ended uninterrupted (same seed, a runner that repeats itself).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from subbyte.errors import InvalidInput, MissingDependency, Unsupported
+from subbyte.measure.runner import Runner, refuse_unlike
+from subbyte.schedule import ConvConfig
+from subbyte.tune.allocation import LayerState, next_layer, portion_of
+from subbyte.tune.finals import Finals, default_finalists, hold_finals
+from subbyte.tune.outcome import NetworkReport
+from subbyte.tune.record import best_of
+from subbyte.tune.study import Callback, Stop, Study
+from subbyte.tune.tuning import DEFAULT_TRIALS, Sources, log_path
+from subbyte.workload import NETWORKS, ConvWorkload, covered
+from subbyte.workload import workloads as parse_workloads
+
+WARM_STARTS = 3
+"""Most configurations a layer takes over from others."""
+
+
+@dataclass
+class _Layer:
+    study: Study
+    runner: Runner
+    count: int
+    exhausted: bool = False
+
+    @property
+    def label(self) -> str:
+        return self.study.space.workload.label
+
+    def state(self) -> LayerState:
+        operations = self.study.space.workload.operations
+        return LayerState(self.count, operations, self.study.curve.best_microseconds, self.exhausted)
+
+
+def is_network(given: object) -> bool:
+    """Whether a text names a network, such as ``resnet50@8``."""
+    return isinstance(given, str) and given.strip().lower().partition("@")[0] in NETWORKS
+
+
+def network_layers(network: str) -> list[tuple[ConvWorkload, int]]:
+    """Distinct layers of a network with how often each occurs. Raises InvalidInput for what is no network."""
+    if not is_network(network):
+        raise InvalidInput(f"{network!r} is no network; networks: {', '.join(NETWORKS)}, with a batch as in resnet50@8")
+    distinct = parse_workloads(network)
+    counts = dict.fromkeys(distinct, 0)
+    for layer in NETWORKS[network.strip().lower().partition("@")[0]]:
+        counts[layer.workload(distinct[0].n)] += layer.count
+    return list(counts.items())
+
+
+def tune_network(
+    network: str | Sequence[tuple[ConvWorkload, int]],
+    runner: str | Runner = "auto",
+    strategy: str = "random",
+    trials: int | None = DEFAULT_TRIALS,
+    seed: int = 0,
+    log: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    *,
+    arch: str | None = None,
+    kind: str = "paper",
+    fixed: Mapping[str, Any] | None = None,
+    batch: int = 8,
+    callbacks: Sequence[Callback] = (),
+    stop: Sequence[Stop] = (),
+    device: int | str | Sequence[int] = 0,
+    timeout: float | None = None,
+    finalists: int | None = None,
+) -> NetworkReport:
+    """Tune every layer of ``network`` (``resnet50@8``, or pairs of workload and count) with ``trials`` in all.
+
+    The trials are handed out ``batch`` at a time, fewer when a third of them would not be enough for every layer to get
+    that many; None means the whole space of every layer. Layers that cannot be
+    measured are skipped with the reason. The other arguments are those of :func:`subbyte.tune`, and so are the errors;
+    InvalidInput also when the layers would be measured on unlike devices, whose times do not add up.
+    """
+    if batch < 1 or (trials is not None and trials < 1):
+        raise InvalidInput(f"trials={trials}, batch={batch}: both must be at least 1")
+    if resume and log is None:
+        raise InvalidInput("resume needs the log to resume from: give log=FILE")
+    pairs = network_layers(network) if isinstance(network, str) else list(network)
+    name = network.strip().lower() if isinstance(network, str) else f"{len(pairs)} layers"
+    grants: list[tuple[str, int, float | None]] = []
+    with ExitStack() as stack:
+        sources = stack.enter_context(Sources(runner, arch, kind, fixed, None, device, timeout))
+        layers, optima, skipped = _open_layers(stack, sources, pairs, strategy, seed, log, resume)
+        portion = portion_of(trials, len(layers), batch)
+        try:
+            ended = _spend(layers, trials, portion, callbacks, stop, grants)
+        except KeyboardInterrupt:  # between two studies
+            ended = "interrupted"
+        finals = {} if ended == "interrupted" else _finals(layers, finalists)
+        for layer in layers:
+            layer.study.ended = layer.study.ended or ended
+    return NetworkReport(
+        tuple(layer.study.record for layer in layers), optima, skipped, finals, name,
+        {layer.label: layer.count for layer in layers}, tuple(grants), trials, ended,
+    )  # fmt: skip
+
+
+def _open_layers(
+    stack: ExitStack,
+    sources: Sources,
+    pairs: Sequence[tuple[ConvWorkload, int]],
+    strategy: str,
+    seed: int,
+    log: str | os.PathLike[str] | None,
+    resume: bool,
+) -> tuple[list[_Layer], dict[str, float], dict[str, str]]:
+    layers: list[_Layer] = []
+    optima: dict[str, float] = {}
+    skipped: dict[str, str] = {}
+    for workload, count in pairs:
+        reason = covered(workload)
+        if reason is not None:
+            skipped[workload.label] = reason
+            continue
+        try:
+            runner, space = sources.of(workload)
+        except (Unsupported, MissingDependency) as error:
+            if isinstance(error, MissingDependency) and sources.shared_only:
+                raise
+            skipped[workload.label] = str(error)
+            continue
+        if layers:
+            refuse_unlike(layers[0].runner.device, runner.device)
+        where: Path | None = log_path(log, workload, max(2, len(pairs)))
+        study = stack.enter_context(Study(space, strategy, seed, where, resume))
+        layers.append(_Layer(study, runner, count))
+        optima.update(sources.optimum(runner, workload))
+    if not layers:
+        raise MissingDependency("nothing was tuned: " + "; ".join(f"{k}: {v}" for k, v in skipped.items()))
+    return layers, optima, skipped
+
+
+def _spend(
+    layers: Sequence[_Layer],
+    trials: int | None,
+    batch: int,
+    callbacks: Sequence[Callback],
+    stop: Sequence[Stop],
+    grants: list[tuple[str, int, float | None]],
+) -> str:
+    """Hand the trials out; why it ended."""
+    order = sorted(range(len(layers)), key=lambda place: (-layers[place].state().weight, place))
+    while True:
+        left = None if trials is None else trials - sum(len(layer.study.trials) for layer in layers)
+        if left is not None and left <= 0:
+            return "trials"
+        chosen, gain = _choose(layers, batch)
+        if chosen is None:
+            return "exhausted"
+        layer = layers[chosen]
+        told = len(layer.study.trials)
+        if told < batch:
+            layer.study.queue(_warm_starts(layers, order, chosen, batch))
+        # a portion that was interrupted is completed first
+        target = told + batch - told % batch
+        target = target if left is None else min(target, told + left)
+        record = layer.study.run(layer.runner, target, batch, callbacks, stop)
+        grants.append((layer.label, len(record.trials) - told, gain))
+        if record.ended in ("interrupted", "stopped"):
+            return record.ended
+        layer.exhausted = record.ended == "exhausted"
+
+
+def _choose(layers: Sequence[_Layer], batch: int) -> tuple[int | None, float | None]:
+    """The layer whose portion was interrupted, else the one the rule names."""
+    for place, layer in enumerate(layers):
+        if len(layer.study.trials) % batch and not layer.exhausted:
+            return place, None
+    found = next_layer([layer.state() for layer in layers], batch)
+    return found if found is not None else (None, None)
+
+
+def _warm_starts(layers: Sequence[_Layer], order: Sequence[int], chosen: int, batch: int) -> list[ConvConfig]:
+    """Best configurations of the layers before ``chosen``, the most alike first: only their first portions count,
+    which are the same however often the run was interrupted."""
+    mine = layers[chosen].study.space.workload
+    before = [layers[place] for place in order[: order.index(chosen)]]
+    before.sort(key=lambda layer: _unlike(mine, layer.study.space.workload))
+    found: list[ConvConfig] = []
+    for layer in before:
+        best = best_of(layer.study.trials[:batch])
+        if best is not None and best.config not in found:
+            found.append(best.config)
+    return found[: min(WARM_STARTS, batch)]
+
+
+def _unlike(one: ConvWorkload, other: ConvWorkload) -> tuple[int, float]:
+    """Another kernel size counts most, then another size of the output or number of channels (as ratios)."""
+    ratio = 1.0
+    for mine, theirs in ((one.p * one.q, other.p * other.q), (one.c, other.c), (one.k, other.k)):
+        ratio *= max(mine, theirs) / min(mine, theirs)
+    return (int((one.r, one.s, one.stride) != (other.r, other.s, other.stride)), ratio)
+
+
+def _finals(layers: Sequence[_Layer], finalists: int | None) -> dict[str, Finals]:
+    held = {}
+    for layer in layers:
+        wanted = default_finalists(layer.runner) if finalists is None else finalists
+        try:
+            found = hold_finals(layer.study.record, layer.runner, wanted) if wanted > 1 else None
+        except KeyboardInterrupt:
+            break
+        if found is not None:
+            held[layer.label] = found
+    return held

@@ -1,0 +1,145 @@
+"""What ``tune`` gives back: one record per workload, and for a network what it all adds up to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subbyte.schedule import ConvConfig
+from subbyte.tune.finals import Finals
+from subbyte.tune.record import StudyRecord
+from subbyte.tune.table import frame, html_table
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True, eq=False)
+class TuningReport:
+    """One record per tuned workload. ``optima`` holds the landscape's best microseconds by spec where it is known;
+    ``skipped`` says by label why a workload was not tuned; ``finals`` holds the finals by label, where they were held.
+    """
+
+    records: tuple[StudyRecord, ...]
+    optima: Mapping[str, float] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    finals: Mapping[str, Finals] = field(default_factory=dict)
+
+    @property
+    def best(self) -> dict[str, ConvConfig]:
+        """Fastest configuration by workload label (of the finals, where they were held); workloads without any
+        success are left out."""
+        found = {}
+        for record in self.records:
+            final = self.finals.get(record.workload.label)
+            config = (final.winner_config if final else None) or (record.best.config if record.best else None)
+            if config is not None:
+                found[record.workload.label] = config
+        return found
+
+    @property
+    def interrupted(self) -> bool:
+        """True when Ctrl-C ended the tuning early."""
+        return any(record.ended == "interrupted" for record in self.records)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One summary per workload; ``fraction_of_optimum`` is 1.0 for the landscape's best, None when unknown;
+        ``finals`` is None when none were held."""
+        rows = []
+        for record in self.records:
+            optimum, found = self.optima.get(record.workload.spec), record.best_microseconds
+            fraction = optimum / found if optimum and found else None
+            final = self.finals.get(record.workload.label)
+            rows.append(
+                {
+                    **record.summary(), "optimum_microseconds": optimum, "fraction_of_optimum": fraction,
+                    "finals": final.to_dict() if final else None,
+                }
+            )  # fmt: skip
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"workloads": self.rows(), "skipped": dict(self.skipped), "interrupted": self.interrupted}
+
+    def to_frame(self) -> pandas.DataFrame:
+        """``rows()`` as a pandas table indexed by workload. Raises MissingDependency without pandas."""
+        return frame(self.rows(), index="workload")
+
+    def to_html(self) -> str:
+        """A page of its own: every curve, configuration, failure and device; nothing is fetched from anywhere."""
+        from subbyte.tune.report import html_page
+
+        return html_page(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write :meth:`to_html` to a file. Raises InvalidInput when it cannot be written."""
+        from subbyte.tune.report import write_page
+
+        return write_page(self, path)
+
+    def _repr_html_(self) -> str:
+        shown = ("workload", "trials", "ended", "best_microseconds", "best_tops", "fraction_of_optimum", "device")
+        rows = [{name: row[name] for name in shown} for row in self.rows()]
+        table = html_table(rows, "Tuning")
+        left_out = (f"<p>{escape(k)}: not tuned, {escape(reason)}</p>" for k, reason in self.skipped.items())
+        return table + "".join(left_out)
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkReport(TuningReport):
+    """A tuned network. ``counts`` says by label how often a layer occurs; ``grants`` is who got how many trials, in
+    order: (label, trials, expected gain in microseconds per trial or None for the first ones). ``ended`` is ``trials``
+    (the budget is spent), ``exhausted``, ``stopped`` or ``interrupted``."""
+
+    network: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    grants: tuple[tuple[str, int, float | None], ...] = ()
+    trials: int | None = None
+    ended: str = ""
+
+    @property
+    def interrupted(self) -> bool:
+        """True when Ctrl-C ended the tuning early."""
+        return self.ended == "interrupted"
+
+    @property
+    def microseconds(self) -> float | None:
+        """Time of all tuned layers, each as often as it occurs; None while one has no working configuration."""
+        times = [(record.best_microseconds, self.counts[record.workload.label]) for record in self.records]
+        if not times or any(time is None for time, _ in times):
+            return None
+        return sum((time or 0.0) * count for time, count in times)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """As for a list of workloads, with ``count`` and ``share`` (of the network's time)."""
+        whole = self.microseconds
+        rows = []
+        for row in super().rows():
+            count, best = self.counts[row["workload"]], row["best_microseconds"]
+            share = count * best / whole if whole and best else None
+            rows.append({"workload": row["workload"], "count": count, "share": share, **row})
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        grants = [
+            {"workload": label, "trials": n, "expected_gain": gain if gain is not None and isfinite(gain) else None}
+            for label, n, gain in self.grants
+        ]
+        return {
+            **super().to_dict(), "network": self.network, "network_microseconds": self.microseconds,
+            "budget": self.trials, "ended": self.ended, "grants": grants,
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        shown = ("workload", "count", "trials", "best_microseconds", "best_tops", "share", "fraction_of_optimum")
+        rows = [{name: row[name] for name in shown} for row in self.rows()]
+        total = f"{self.microseconds:.1f} us" if self.microseconds else "not every layer has a time"
+        left_out = (f"<p>{escape(k)}: not tuned, {escape(reason)}</p>" for k, reason in self.skipped.items())
+        return html_table(rows, f"{self.network}: {total}") + "".join(left_out)

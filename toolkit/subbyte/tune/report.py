@@ -1,0 +1,245 @@
+"""The report of a tuning as one HTML page: tables and pictures inside it, nothing fetched from anywhere."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from subbyte.errors import InvalidInput
+from subbyte.measure.result import Failed, Measured
+from subbyte.schedule import ConvConfig
+from subbyte.schedule.config import KNOBS
+from subbyte.tune.outcome import NetworkReport, TuningReport
+from subbyte.tune.record import StudyRecord
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #0072b2; --dot: #999; --grid: #8884; --bar: #009e73; --bad: #d55e00; }
+@media (prefers-color-scheme: dark) { :root { --line: #56b4e9; } }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: .5rem 0 1.5rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid var(--grid); }
+th:first-child, td:first-child, td.text { text-align: left; }
+figure { display: inline-block; margin: 0 1rem 1rem 0; vertical-align: top; }
+figcaption { font-size: .85rem; }
+svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
+.best { fill: none; stroke: var(--line); stroke-width: 2; }
+.trial { fill: var(--dot); } .failed { stroke: var(--bad); stroke-width: 1.5; } .axis { stroke: var(--grid); }
+.bar { fill: var(--bar); } code { font-size: .85rem; }
+"""
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 320, 170, 46, 24
+
+
+def html_page(report: TuningReport) -> str:
+    """The page, self-contained."""
+    network = isinstance(report, NetworkReport)
+    title = f"Tuning of {report.network}" if isinstance(report, NetworkReport) else "Tuning"
+    parts = [f"<h1>{escape(title)}</h1>", _lead(report)]
+    parts.append(_table(_summary_rows(report)))
+    if isinstance(report, NetworkReport) and report.grants:
+        parts += ["<h2>Where the trials went</h2>", _allocation(report)]
+    parts.append("<h2>Best so far</h2>")
+    parts += [_curve(record) for record in report.records]
+    finals = [(label, row) for label, final in report.finals.items() for row in final.rows()]
+    if finals:
+        again = any(final.remeasured for final in report.finals.values())
+        how = "measured again, in rounds of a random order" if again else "judged by their recorded samples"
+        parts += [
+            "<h2>Finals</h2>",
+            f"<p>The fastest of each study, {how}. Those marked as tied cannot be told apart.</p>",
+            _table(_finals_rows(finals)),
+        ]
+    parts += ["<h2>Best configurations</h2>", _table(_config_rows(report))]
+    failures, notes = list(_failures(report.records)), list(_notes(report.records))
+    if failures:
+        parts += ["<h2>Failures</h2>", _table(failures)]
+    if notes:
+        parts += ["<h2>Disturbed measurements</h2>", _table(notes)]
+    if report.skipped:
+        rows = [{"workload": label, "not tuned, because": reason} for label, reason in report.skipped.items()]
+        parts += ["<h2>Left out</h2>", _table(rows)]
+    parts += ["<h2>How it was measured</h2>", _table(_provenance(report, network))]
+    body = "\n".join(parts)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>\n<body>\n{body}\n'
+        "</body></html>\n"
+    )
+
+
+def write_page(report: TuningReport, path: str | os.PathLike[str]) -> Path:
+    """Write the page in one step. Raises InvalidInput when the file cannot be written."""
+    target = Path(path)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(html_page(report), encoding="utf-8")
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InvalidInput(f"report {target}: cannot be written ({error.strerror or error})") from None
+    return target
+
+
+def _lead(report: TuningReport) -> str:
+    trials = sum(len(record.trials) for record in report.records)
+    text = f"{trials} trials on {len(report.records)} workload(s)"
+    if isinstance(report, NetworkReport) and report.microseconds:
+        text += f"; all tuned layers together, as often as they occur: <b>{report.microseconds:.1f} us</b>"
+    return f"<p>{text}{'. Interrupted.' if report.interrupted else '.'}</p>"
+
+
+def _summary_rows(report: TuningReport) -> list[dict[str, Any]]:
+    rows = []
+    for row in report.rows():
+        final = report.finals.get(row["workload"])
+        line: dict[str, Any] = {"workload": row["workload"]}
+        if "count" in row:
+            line["occurs"] = row["count"]
+        line |= {"trials": row["trials"], "failed": sum(row["failed"].values()), "best us": row["best_microseconds"],
+                 "TOPS": row["best_tops"]}  # fmt: skip
+        if row.get("share") is not None:
+            line["share of time"] = f"{100 * row['share']:.1f}%"
+        if row["fraction_of_optimum"] is not None:
+            line["of optimum"] = f"{100 * row['fraction_of_optimum']:.1f}%"
+        line["tied"] = len(final.tied) if final and len(final.tied) > 1 else ""
+        rows.append(line)
+    return rows
+
+
+def _finals_rows(finals: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "workload": label, "trial": row["trial"], "us": row["microseconds"],
+            "slower": f"{100 * row['slower']:.2f}%", "tied": "tied" if row["tied"] else "",
+            "us, first time": row["first_microseconds"],
+        }
+        for label, row in finals
+    ]  # fmt: skip
+
+
+def _config_rows(report: TuningReport) -> list[dict[str, Any]]:
+    usual = ConvConfig().to_dict()
+    rows: list[dict[str, Any]] = []
+    for label, config in report.best.items():
+        values = config.to_dict()
+        chosen = {key: value for key, value in values.items() if key in KNOBS or value != usual.get(key)}
+        rows.append({"workload": label, "configuration": " ".join(f"{key}={value}" for key, value in chosen.items())})
+    return rows
+
+
+def _failures(records: Sequence[StudyRecord]) -> Iterable[dict[str, Any]]:
+    for record in records:
+        kinds: Counter[str] = Counter()
+        reasons: dict[str, str] = {}
+        for trial in record.trials:
+            if isinstance(trial.result, Failed):
+                kinds[trial.result.kind] += 1
+                reasons.setdefault(trial.result.kind, trial.result.reason)
+        for kind, count in kinds.items():
+            yield {
+                "workload": record.workload.label,
+                "kind": kind,
+                "trials": count,
+                "first reason": reasons[kind][:300],
+            }
+
+
+def _notes(records: Sequence[StudyRecord]) -> Iterable[dict[str, Any]]:
+    for record in records:
+        for trial in record.trials:
+            if isinstance(trial.result, Measured) and trial.result.notes:
+                yield {"workload": record.workload.label, "trial": trial.number, "finished": trial.finished,
+                       "what": "; ".join(trial.result.notes)}  # fmt: skip
+
+
+def _provenance(report: TuningReport, network: bool) -> list[dict[str, Any]]:
+    rows = []
+    for record in report.records[: 1 if network else None]:
+        header, device = record.header, record.header["device"] or {}
+        strategy = header["strategy"]
+        options = "".join(f":{key}={value}" for key, value in strategy["options"].items())
+        rows.append(
+            {
+                "workload": report.network if isinstance(report, NetworkReport) else record.workload.label,
+                "measured by": f"{device.get('runner', '')} on {device.get('name', 'unknown')}",
+                "device": device.get("uuid") or device.get("landscape") or "",
+                "driver": device.get("driver") or device.get("driver_version") or "",
+                "space": f"{header['space']['kind']}, {header['space']['arch']}",
+                "strategy": f"{strategy['name']}{options}", "seed": header["seed"], "begun": header["created"],
+                "versions": ", ".join(f"{name} {version}" for name, version in header["versions"].items()),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _allocation(report: NetworkReport) -> str:
+    """Bars: trials each layer got."""
+    got = {record.workload.label: len(record.trials) for record in report.records}
+    most, step, left = max(got.values()) or 1, 18, 210
+    lines = []
+    for row, (label, trials) in enumerate(got.items()):
+        y, width = row * step, 300 * trials / most
+        text = f'<text x="{left - 6}" y="{y + 12}" text-anchor="end">{escape(label)}</text>'
+        bar = f'<rect class="bar" x="{left}" y="{y + 2}" width="{width:.1f}" height="{step - 5}"/>'
+        lines.append(f'{text}{bar}<text x="{left + width + 5:.1f}" y="{y + 12}">{trials}</text>')
+    height = step * len(got) + 4
+    return f'<svg role="img" width="560" height="{height}" viewBox="0 0 560 {height}">{"".join(lines)}</svg>'
+
+
+def _curve(record: StudyRecord) -> str:
+    """Trials as dots, failures as strokes at the top, the best so far as a line; logarithmic microseconds."""
+    caption = f"<figcaption>{escape(record.workload.label)}</figcaption>"
+    times = [time for time in record.curve.microseconds if time is not None]
+    if not times:
+        return f"<figure>{caption}<p>no configuration worked</p></figure>"
+    from math import log
+
+    low, high = log(min(times) * 0.97), log(max(times) * 1.03)
+    width, height = _WIDTH - _LEFT - 8, _HEIGHT - _BOTTOM - 8
+    count = len(record.trials)
+
+    def x(place: float) -> float:
+        return _LEFT + width * (place + 0.5) / count
+
+    def y(time: float) -> float:
+        return 8 + height * (1 - (log(time) - low) / (high - low))
+
+    marks, line = [], []
+    for place, (time, best) in enumerate(zip(record.curve.microseconds, record.curve.best_microseconds, strict=True)):
+        if time is None:
+            marks.append(f'<path class="failed" d="M{x(place):.1f} 2v7"/>')
+        else:
+            marks.append(f'<circle class="trial" cx="{x(place):.1f}" cy="{y(time):.1f}" r="2"/>')
+        if best is not None:
+            step = f"H{x(place):.1f}V{y(best):.1f}" if line else f"M{x(place):.1f} {y(best):.1f}"
+            line.append(step)
+    line.append(f"H{_WIDTH - 8}")
+    ticks = "".join(
+        f'<path class="axis" d="M{_LEFT} {y(value):.1f}H{_WIDTH - 8}"/>'
+        f'<text x="{_LEFT - 5}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.3g}</text>'
+        for value in {min(times): 1, max(times): 1}
+    )
+    foot = f'<text x="{_WIDTH - 8}" y="{_HEIGHT - 8}" text-anchor="end">{count} trials; us per launch</text>'
+    return (
+        f'<figure>{caption}<svg role="img" width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}">'
+        f'{ticks}{"".join(marks)}<path class="best" d="{"".join(line)}"/>{foot}</svg></figure>'
+    )
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join("<tr>" + "".join(_cell(row.get(name)) for name in names) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "<td></td>"
+    if isinstance(value, float):
+        return f"<td>{value:.4g}</td>"
+    return f"<td>{value}</td>" if isinstance(value, int) else f'<td class="text">{escape(str(value))}</td>'
