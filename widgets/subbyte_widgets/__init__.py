@@ -1,7 +1,8 @@
 """Views for notebooks: each draws a record of the toolkit and decides nothing itself."""
 
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
+from subbyte_widgets.fragment_explorer import FragmentExplorer
 from subbyte_widgets.kernel_lab import KernelLab
 from subbyte_widgets.live_curve import LiveCurve
 
-__all__ = ["DuplicateExplorer", "DuplicateMap", "KernelLab", "LiveCurve"]
+__all__ = ["DuplicateExplorer", "DuplicateMap", "FragmentExplorer", "KernelLab", "LiveCurve"]

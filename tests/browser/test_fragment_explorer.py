@@ -1,0 +1,124 @@
+"""The fragment explorer in JupyterLab: clicks and keys lead where the record says."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from subbyte.technique.fragments import fragments
+
+CELL = 'from subbyte_widgets import FragmentExplorer\nview = FragmentExplorer("m16n8k64.s4", row=3, column=21)\nview'
+STATE = """() => {
+  const svg = document.querySelector(".sb-frag-svg");
+  const own = (all) => [...svg.querySelectorAll(all)].map((e) => e.dataset.w.split(" ").slice(0, 3).join(" "));
+  return { instruction: document.querySelector('.sb-frag [aria-checked="true"]').textContent,
+    lanes: [...new Set(own(".mine").map((w) => w.split(" ")[1]))].map(Number), here: [...new Set(own(".here[data-w]"))],
+    say: document.querySelector(".sb-frag .say").textContent,
+    detail: [...svg.querySelectorAll(".detail .bits")].findIndex((e) => e.classList.contains("here")) };
+}"""
+PRESS_TO_PAINT = """() => {
+  window.latencies = [];
+  document.addEventListener("keydown", () => {
+    const pressed = performance.now();
+    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
+  }, true);
+}"""
+
+
+@pytest.fixture(scope="module")
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """The explorer in a running notebook."""
+    one = open_tab()
+    one.run_notebook(lab.write("fragments.ipynb", CELL))
+    one.page.wait_for_selector(".sb-frag-svg.chosen")
+    return one
+
+
+def check(tab: Any, instruction: str, operand: str, row: int, column: int) -> None:
+    """What is marked must be what the record says of this element."""
+    state = tab.page.evaluate(STATE)
+    lane, register, index = fragments(instruction).owner(operand, row, column)
+    assert state["instruction"] == instruction
+    assert state["lanes"] == [lane]
+    assert state["here"] == [f"{operand} {lane} {register}"]
+    assert state["detail"] == index
+    assert state["say"].startswith(f"{operand.upper()}[{row},{column}] is element {index} of register")
+
+
+def test_keys_walk_matrices_and_registers(tab: Any) -> None:
+    press = tab.page.keyboard.press
+    check(tab, "m16n8k64.s4", "a", 3, 21)
+    tab.picture("fragments", ".sb-frag")
+    tab.page.locator(".sb-frag-svg .panel.a").focus()
+    for key, row, column in (("ArrowRight", 3, 22), ("ArrowDown", 4, 22), ("End", 4, 63), ("ArrowRight", 4, 63),
+                             ("Home", 4, 0), ("ArrowUp", 3, 0)):  # fmt: skip
+        press(key)
+        check(tab, "m16n8k64.s4", "a", row, column)
+    tab.page.locator(".sb-frag-svg .panel.lanes").focus()
+    press("ArrowRight")  # the same register of the next lane
+    check(tab, "m16n8k64.s4", "a", 3, 8)
+    press("ArrowDown")
+    check(tab, "m16n8k64.s4", "a", 11, 8)
+    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
+    press("b")  # JupyterLab's own shortcut must not reach the notebook
+    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+
+
+def test_a_click_finds_the_element_under_it(tab: Any) -> None:
+    word = tab.page.locator('.sb-frag-svg .panel.b .w[data-w="b 9 1 40 2 8"] path')
+    box = word.bounding_box()
+    word.click(position={"x": box["width"] / 2, "y": box["height"] * 3.5 / 8})
+    check(tab, "m16n8k64.s4", "b", 43, 2)
+    tab.page.locator('.sb-frag-svg .q[data-w="c 31 3"]').click()
+    check(tab, "m16n8k64.s4", "c", 15, 7)
+
+
+@pytest.mark.parametrize("name", ["m8n8k32.s4", "m16n8k256.b1", "m16n8k32.s8"])
+def test_every_instruction_is_one_click_away(tab: Any, name: str) -> None:
+    tab.page.get_by_role("radio", name=name).click()
+    check(tab, name, "a", 0, 0)
+
+
+def test_light_and_dark(tab: Any) -> None:
+    ink = "() => getComputedStyle(document.querySelector('.sb-frag-svg text.h')).fill"
+    light = tab.page.evaluate(ink)
+    tab.theme("JupyterLab Dark")
+    assert tab.page.evaluate(ink) != light
+    tab.picture("fragments_dark", ".sb-frag")
+    tab.theme("JupyterLab Light")
+
+
+def test_a_key_press_is_painted_at_once(tab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    tab.page.get_by_role("radio", name="m16n8k64.s4").click()
+    tab.page.locator(".sb-frag-svg .panel.a").focus()
+    tab.page.evaluate(PRESS_TO_PAINT)
+    for _ in range(10):
+        for key in ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowRight"):
+            tab.page.keyboard.press(key)
+            tab.page.wait_for_timeout(15)
+    times = tab.page.evaluate("() => window.latencies")
+    with capsys.disabled():
+        print(f"\nkey press to repaint: median {statistics.median(times):.1f} ms, slowest {max(times):.1f} ms")
+    assert len(times) == 40
+    assert statistics.median(times) < 50
+
+
+def test_a_page_without_a_kernel_is_alive(chromium: Any, tmp_path: Any) -> None:
+    from subbyte_widgets import FragmentExplorer
+
+    path = tmp_path / "fragments.html"
+    FragmentExplorer("m16n8k32.s8", operand="c", row=8, column=1).to_html(path)
+    page = chromium.new_page(viewport={"width": 700, "height": 900}, device_scale_factor=1.25)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector(".sb-frag-svg.chosen")
+    assert page.evaluate(STATE)["here"] == ["c 0 3"]
+    page.get_by_role("radio", name="m8n8k32.s4").click()
+    assert page.evaluate(STATE)["here"] == ["a 0 0"]
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.close()
+    assert not errors

@@ -1,0 +1,5 @@
+"""The fragment explorer."""
+
+from subbyte_widgets.fragment_explorer.view import FragmentExplorer
+
+__all__ = ["FragmentExplorer"]

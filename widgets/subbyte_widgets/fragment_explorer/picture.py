@@ -1,0 +1,226 @@
+"""The picture of an instruction's fragments: its three matrices, the registers of the warp, and one register in detail.
+
+Every rectangle of a matrix is one 32-bit register of one lane and says so in its attribute ``data-w``: operand, lane,
+register, row and column of its first element, number of elements. The browser finds its way with these; nothing about
+an instruction is known outside the record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from subbyte.technique.fragments import LANES, Fragments
+from subbyte_widgets.svg import element, text
+
+WIDTH = 760.0
+LEFT, RIGHT_X, TOP = 44.0, 482.0, 42.0
+WORD_W, CELL_W, CELL_H = 50.0, 33.0, 18.0
+DETAIL_X, DETAIL_Y, DETAIL_W = 18.0, 156.0, 400.0
+LANE_W, LANE_H, LANE_X = 21.0, 15.0, 72.0
+NAMES = {"a": "A", "b": "B", "c": "C and D"}
+MARKS = {"native": "\u25cf", "emulated": "\u25d0", "absent": "\u25cb"}
+TIMES = "\u00d7"
+
+
+@dataclass(frozen=True)
+class Word:
+    """One register of one lane: the run of matrix elements it holds."""
+
+    operand: str
+    lane: int
+    register: int
+    row: int
+    column: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The selected element."""
+
+    operand: str
+    row: int
+    column: int
+
+
+def words(record: Fragments, operand: str) -> list[Word]:
+    """The registers of an operand, lane by lane."""
+    return [
+        Word(operand, lane, register, *elements[0], len(elements))
+        for lane, registers in enumerate(record.map(operand))
+        for register, elements in enumerate(registers)
+    ]
+
+
+def fragments_svg(record: Fragments, chosen: Chosen | None = None) -> str:
+    """The picture of one instruction; with ``chosen`` its lane and register are marked and shown in detail."""
+    per = 32 // record.bits
+    rows_of_b = record.k // per
+    b_height = 22.0 if rows_of_b > 4 else 36.0
+    middle = TOP + 22 + rows_of_b * b_height + 46
+    places = {
+        "a": (LEFT, middle, WORD_W / per, CELL_H),
+        "b": (RIGHT_X, TOP + 22, CELL_W, b_height / per),
+        "c": (RIGHT_X, middle, CELL_W, CELL_H),
+    }
+    lanes_y = middle + record.m * CELL_H + 56
+    lane = record.owner(chosen.operand, chosen.row, chosen.column)[0] if chosen else -1
+    registers = [(p, r) for p in "abc" for r in range(len(record.map(p)[0]))]
+    parts = [
+        text(18, 20, f"mma.{record.instruction}", "h"),
+        text(18, 40, f"D = A {TIMES} B + C: {record.m} {TIMES} {record.k} by {record.k} {TIMES} {record.n}", "s"),
+        _support(record),
+        text(DETAIL_X, DETAIL_Y + 42, "Number = lane, colour = register: 0 blue, 1 orange, 2 green, 3 pink.", "s"),
+        text(DETAIL_X, DETAIL_Y + 57, "A rectangle is one register with all the elements it holds.", "s"),
+        *(_matrix(record, p, places[p], lane, chosen) for p in "abc"),
+        _registers(registers, lanes_y, lane, record, chosen),
+        element("g", _detail(record, chosen) if chosen else "", class_="detail"),
+    ]
+    height = lanes_y + len(registers) * LANE_H + 14 + 2 * 6
+    return element(
+        "svg",
+        parts,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
+        class_="sb-frag-svg" + (" chosen" if chosen else ""),
+        role="group",
+        aria_label=record.title(),
+        data_bits=record.bits,
+    )
+
+
+def in_words(record: Fragments, chosen: Chosen) -> str:
+    """The selected element in one sentence."""
+    lane, register, index = record.owner(chosen.operand, chosen.row, chosen.column)
+    bits = 32 if chosen.operand in "cd" else record.bits
+    where = f"bits {index * bits} to {index * bits + bits - 1} of register {chosen.operand}{register}"
+    where = f"bit {index} of register {chosen.operand}{register}" if bits == 1 else where
+    where = f"register {chosen.operand}{register}" if bits == 32 else where
+    status = ", ".join(
+        f"{kind} on {' '.join(support.arch for support in group)}"
+        for kind, group in groupby(sorted(record.support, key=lambda s: s.status, reverse=True), lambda s: s.status)
+    )
+    return (
+        f"mma.{record.instruction}: {chosen.operand.upper()}[{chosen.row},{chosen.column}] lies in lane {lane}, "
+        f"{where}. The instruction is {status}."
+    )
+
+
+def _support(record: Fragments) -> str:
+    """Where the instruction is native, emulated or absent: one line for each operation."""
+    parts = []
+    groups = groupby(record.support, lambda support: support.operation)
+    for line, (operation, group) in enumerate(groups):
+        y = 70.0 + 34 * line
+        name = "" if operation == "mma" else f"{operation}:"
+        parts.append(text(18, y - 3, name, "s")) if name else None
+        for i, support in enumerate(group):
+            x = (18 if not name else 84) + i * (82 if not name else 68)
+            parts.append(text(x, y - 9, support.arch, "t"))
+            parts.append(text(x, y + 6, f"{MARKS[support.status]} {support.status}", f"s {support.status}"))
+    return element("g", parts, class_="support")
+
+
+def _matrix(
+    record: Fragments, operand: str, place: tuple[float, float, float, float], lane: int, chosen: Chosen | None
+) -> str:
+    x0, y0, wide, high = place
+    rows, columns = record.shape(operand)
+    shown = [_word(record, word, place, lane, chosen) for word in words(record, operand)]
+    width, height = columns * wide, rows * high
+    heads = [text(x0, y0 - 22, f"{NAMES[operand]}  {rows} {TIMES} {columns}", "h")]
+    ticks_x = [(j, x0 + (j + 0.5) * wide) for j in _ticks(columns, wide)]
+    ticks_y = [(i, y0 + (i + 0.5) * high) for i in _ticks(rows, high)]
+    heads += [text(x, y0 - 6, j, "n m") for j, x in ticks_x]
+    heads += [text(x0 - 6, y + 4, i, "n e") for i, y in ticks_y]
+    lines = "".join(f"M{x0 + j * wide:.1f} {y0:.1f}v{height:.1f}" for j in range(1, columns) if 4 < wide < 20)
+    lines += "".join(f"M{x0:.1f} {y0 + i * high:.1f}h{width:.1f}" for i in range(1, rows) if 2.5 < high < 10)
+    marker = _marker(place, chosen) if chosen and chosen.operand == operand else _marker(place, None)
+    ring = element("rect", class_="ring", x=x0 - 4, y=y0 - 4, width=width + 8, height=height + 8, rx=5)
+    return element(
+        "g",
+        [*heads, ring, *shown, element("path", d=lines, class_="grid") if lines else "", marker],
+        class_="panel " + operand,
+        tabindex=0,
+        data_lm_suppress_shortcuts="true",
+        role="application",
+        aria_label=f"Matrix {NAMES[operand]}: arrow keys move the selected element",
+        data_x=x0, data_y=y0, data_w=round(wide, 4), data_h=round(high, 4), data_rows=rows, data_columns=columns,
+    )  # fmt: skip
+
+
+def _ticks(count: int, size: float) -> range:
+    step = next(step for step in (1, 2, 4, 8, 16, 32, 64) if step * size >= 14 or step >= count)
+    return range(0, count, step)
+
+
+def _marker(place: tuple[float, float, float, float], chosen: Chosen | None) -> str:
+    x0, y0, wide, high = place
+    if chosen is None:
+        return element("rect", class_="at", width=0, height=0)
+    x, y = x0 + chosen.column * wide, y0 + chosen.row * high
+    return element("rect", class_="at", x=x - 1, y=y - 1, width=wide + 2, height=high + 2, rx=2)
+
+
+def _word(
+    record: Fragments, word: Word, place: tuple[float, float, float, float], lane: int, chosen: Chosen | None
+) -> str:
+    x0, y0, wide, high = place
+    along = word.count if word.operand == "a" else 1
+    down = word.count if word.operand == "b" else 1
+    x, y = x0 + word.column * wide, y0 + word.row * high
+    w, h = along * wide, down * high
+    holds = chosen is not None and record.owner(chosen.operand, chosen.row, chosen.column)[:2] == (
+        word.lane,
+        word.register,
+    )
+    class_ = f"w k{word.register}" + " mine" * (word.lane == lane)
+    class_ += " here" * (holds and chosen is not None and chosen.operand == word.operand)
+    label = element("text", str(word.lane), x=round(x + w / 2, 1), y=round(y + h / 2 + 4, 1))
+    what = f"{word.operand} {word.lane} {word.register} {word.row} {word.column} {word.count}"
+    return element("g", [element("path", d=_box(x, y, w, h)), label], class_=class_, data_w=what)
+
+
+def _box(x: float, y: float, w: float, h: float) -> str:
+    """A rectangle with a small gap around it, in few characters."""
+    return f"M{x + 0.8:.4g} {y + 0.8:.4g}h{w - 1.6:.4g}v{h - 1.6:.4g}h{1.6 - w:.4g}z"
+
+
+def _registers(registers: list[tuple[str, int]], y0: float, lane: int, record: Fragments, chosen: Chosen | None) -> str:
+    """The registers of the 32 lanes: one column each."""
+    holder = record.owner(chosen.operand, chosen.row, chosen.column) if chosen else (-1, -1, -1)
+    parts = [text(18, y0 - 24, "Registers of the warp: a column for each lane", "h")]
+    parts += [text(LANE_X + (i + 0.5) * LANE_W, y0 - 6, i, "n m") for i in range(LANES)]
+    y = y0
+    for number, (operand, register) in enumerate(registers):
+        y += 6 if number and operand != registers[number - 1][0] else 0
+        parts.append(text(LANE_X - 8, y + 12, f"{operand}{register}", "t e"))
+        for i in range(LANES):
+            here = chosen is not None and (operand, register, i) == (chosen.operand, holder[1], holder[0])
+            class_ = f"q k{register}" + " mine" * (i == lane) + " here" * here
+            d = _box(LANE_X + i * LANE_W, y, LANE_W, LANE_H)
+            parts.append(element("path", class_=class_, d=d, data_w=f"{operand} {i} {register}"))
+        y += LANE_H
+    ring = element("rect", class_="ring", x=LANE_X - 4, y=y0 - 4, width=LANES * LANE_W + 8, height=y - y0 + 8, rx=5)
+    return element(
+        "g", [ring, *parts], class_="panel lanes", tabindex=0, data_lm_suppress_shortcuts="true", role="application",
+        aria_label="Registers: left and right arrow keys change the lane, up and down the register",
+    )  # fmt: skip
+
+
+def _detail(record: Fragments, chosen: Chosen) -> list[str]:
+    """The 32 bits of the register that holds the selected element, lowest bits to the right."""
+    lane, register, index = record.owner(chosen.operand, chosen.row, chosen.column)
+    held = record.map(chosen.operand)[lane][register]
+    wide = DETAIL_W / len(held)
+    parts = [text(DETAIL_X, DETAIL_Y - 22, f"Lane {lane}, register {chosen.operand}{register}", "h")]
+    parts += [text(DETAIL_X, DETAIL_Y - 5, "bit 31", "n"), text(DETAIL_X + DETAIL_W, DETAIL_Y - 5, "bit 0", "n e")]
+    for i, (row, column) in enumerate(held):
+        x = DETAIL_X + DETAIL_W - (i + 1) * wide
+        class_ = f"bits k{register}" + " here" * (i == index)
+        parts.append(element("rect", x=x + 1, y=DETAIL_Y, width=wide - 2, height=26, rx=2, class_=class_))
+        if wide >= 34:
+            name = f"{chosen.operand.upper()}[{row},{column}]" if wide > 64 else f"{row},{column}"
+            parts.append(text(x + wide / 2, DETAIL_Y + 17, name, "m b"))
+    return parts

@@ -1,0 +1,215 @@
+// The fragment explorer: shows one of the pictures the kernel drew and marks an element, its register and its lane.
+// What lies where is written on the registers (data-w: operand, lane, register, first row and column, elements).
+
+const SVG = "http://www.w3.org/2000/svg";
+const DETAIL = { x: 18, y: 156, width: 400 };
+
+function render({ model, el }) {
+  const root = document.createElement("div");
+  root.className = "sb-frag";
+  root.innerHTML = `<div class="choices" role="radiogroup" aria-label="Instruction"></div>
+    <div class="problem" role="alert" hidden></div><div class="stage"></div><div class="say" aria-live="polite"></div>`;
+  const [choices, problem, stage, say] = [".choices", ".problem", ".stage", ".say"].map((name) => root.querySelector(name));
+  el.append(root);
+
+  let svg = null;
+  let shown = null; // the instruction whose picture is in the page
+  let held = new Map(); // "operand,row,column" -> [word, place in the word]
+  let words = new Map(); // "operand,lane,register" -> word
+  let cells = new Map(); // the same -> its cell in the register panel
+  let lanes = []; // lane -> everything that belongs to it
+  let rows = []; // [operand, register] of the rows of the register panel
+  let marked = [];
+
+  const number = (node, name) => Number(node.dataset[name]);
+  const key = (...parts) => parts.join(",");
+
+  function about(node) {
+    const [operand, ...numbers] = node.dataset.w.split(" ");
+    const [lane, register, row, column, count] = numbers.map(Number);
+    return { node, operand, lane, register, row, column, count };
+  }
+
+  function place(word, i) {
+    const across = word.operand !== "b";
+    return [word.row + (across ? 0 : i), word.column + (across ? i : 0)];
+  }
+
+  function draw() {
+    const pictures = model.get("pictures");
+    const name = model.get("instruction");
+    problem.hidden = !model.get("error");
+    problem.textContent = model.get("error");
+    if (!(name in pictures)) return;
+    if (name !== shown) {
+      const panel = svg?.contains(document.activeElement) ? document.activeElement.classList[1] : null;
+      stage.innerHTML = pictures[name];
+      svg = stage.querySelector("svg");
+      shown = name;
+      index();
+      buttons(Object.keys(pictures));
+      if (panel) svg.querySelector(`.panel.${panel}`).focus();
+    }
+    mark();
+  }
+
+  function index() {
+    [held, words, cells, lanes, rows, marked] = [new Map(), new Map(), new Map(), [], [], []];
+    for (const node of svg.querySelectorAll("[data-w]")) {
+      const one = about(node);
+      const at = key(one.operand, one.lane, one.register);
+      (lanes[one.lane] ??= []).push(node);
+      if (node.classList.contains("q")) {
+        cells.set(at, node);
+        if (one.lane === 0) rows.push([one.operand, one.register]);
+      } else {
+        words.set(at, one);
+        for (let i = 0; i < one.count; i += 1) held.set(key(one.operand, ...place(one, i)), [one, i]);
+      }
+    }
+    for (const panel of svg.querySelectorAll(".panel")) panel.addEventListener("keydown", onKey);
+  }
+
+  function buttons(names) {
+    if (choices.children.length !== names.length) {
+      choices.replaceChildren(...names.map((name) => {
+        const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+        button.setAttribute("role", "radio");
+        button.dataset.lmSuppressShortcuts = "true";
+        button.addEventListener("click", () => write({ instruction: name, operand: "a", row: 0, column: 0 }));
+        return button;
+      }));
+    }
+    for (const button of choices.children) button.setAttribute("aria-checked", button.textContent === shown);
+  }
+
+  function add(nodes, name) {
+    for (const node of nodes) {
+      node.classList.add(name);
+      marked.push([node, name]);
+    }
+  }
+
+  function mark() {
+    for (const [node, name] of marked) node.classList.remove(name);
+    marked = [];
+    const at = [model.get("operand"), model.get("row"), model.get("column")];
+    const found = held.get(key(...at));
+    svg.classList.toggle("chosen", Boolean(found));
+    for (const frame of svg.querySelectorAll(".at")) frame.setAttribute("width", 0);
+    if (!found) return;
+    const [word, i] = found;
+    const { lane, register, operand } = word;
+    add(lanes[lane], "mine");
+    add([word.node, cells.get(key(operand, lane, register))], "here");
+    frame(operand, at[1], at[2]);
+    detail(word, i);
+    const bits = 32 / word.count;
+    const last = i * bits + bits - 1;
+    const where = bits === 32 ? "" : bits === 1 ? ` (bit ${i})` : ` (bits ${i * bits} to ${last})`;
+    const also = ["a", "b", "c"].map((p) => `${p.toUpperCase()} ${count(p, lane)}`).join(", ");
+    say.textContent = `${operand.toUpperCase()}[${at[1]},${at[2]}] is element ${i} of register ${operand}${register} in lane ${lane}${where}. `
+      + `Registers lane ${lane} holds: ${also}.`;
+  }
+
+  const count = (p, lane) => rows.filter(([name, register]) => name === p && words.has(key(p, lane, register))).length;
+
+  function frame(operand, row, column) {
+    const panel = svg.querySelector(`.panel.${operand}`);
+    const [x, y, w, h] = ["x", "y", "w", "h"].map((name) => number(panel, name));
+    const box = { x: x + column * w - 1, y: y + row * h - 1, width: w + 2, height: h + 2, rx: 2 };
+    for (const [name, value] of Object.entries(box)) panel.querySelector(".at").setAttribute(name, value);
+  }
+
+  // The 32 bits of the register that holds the selected element, lowest bits to the right.
+  function detail(word, chosen) {
+    const { lane, register, operand, count: n } = word;
+    const wide = DETAIL.width / n;
+    const parts = [label(DETAIL.x, DETAIL.y - 22, `Lane ${lane}, register ${operand}${register}`, "h"),
+      label(DETAIL.x, DETAIL.y - 5, "bit 31", "n"), label(DETAIL.x + DETAIL.width, DETAIL.y - 5, "bit 0", "n e")];
+    for (let i = 0; i < n; i += 1) {
+      const x = DETAIL.x + DETAIL.width - (i + 1) * wide;
+      const here = i === chosen ? " here" : "";
+      parts.push(node("rect", { x: x + 1, y: DETAIL.y, width: wide - 2, height: 26, rx: 2, class: `bits k${register}${here}` }));
+      const [row, column] = place(word, i);
+      const name = wide > 64 ? `${operand.toUpperCase()}[${row},${column}]` : `${row},${column}`;
+      if (wide >= 34) parts.push(label(x + wide / 2, DETAIL.y + 17, name, `m b${here}`));
+    }
+    svg.querySelector(".detail").replaceChildren(...parts);
+  }
+
+  function node(name, attributes) {
+    const made = document.createElementNS(SVG, name);
+    for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
+    return made;
+  }
+
+  function label(x, y, content, name) {
+    const made = node("text", { x, y, class: name });
+    made.textContent = content;
+    return made;
+  }
+
+  function write(values) {
+    for (const [name, value] of Object.entries(values)) model.set(name, value);
+    model.save_changes();
+    draw();
+  }
+
+  function choose(operand, row, column) {
+    if (held.has(key(operand, row, column))) write({ operand, row, column });
+  }
+
+  function chooseWord(operand, lane, register, i = 0) {
+    const word = words.get(key(operand, lane, register));
+    if (word) choose(operand, ...place(word, Math.min(i, word.count - 1)));
+  }
+
+  function onClick(event) {
+    const target = event.target.closest("[data-w]");
+    if (!target) return;
+    target.closest(".panel").focus();
+    const word = about(target);
+    if (!word.count) {
+      chooseWord(word.operand, word.lane, word.register);
+      return;
+    }
+    const box = target.querySelector("path").getBoundingClientRect();
+    const across = word.operand !== "b";
+    const share = across ? (event.clientX - box.left) / box.width : (event.clientY - box.top) / box.height;
+    choose(word.operand, ...place(word, Math.min(word.count - 1, Math.max(0, Math.floor(share * word.count)))));
+  }
+
+  function onKey(event) {
+    const panel = event.currentTarget;
+    const arrows = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    const here = [model.get("operand"), model.get("row"), model.get("column")];
+    const [down, right] = arrows[event.key] ?? [0, 0];
+    if (panel.classList.contains("lanes")) {
+      const found = held.get(key(...here));
+      if (!found || !(event.key in arrows)) return;
+      const [one, i] = found;
+      const row = rows.findIndex(([operand, register]) => operand === one.operand && register === one.register) + down;
+      if (rows[row]) chooseWord(rows[row][0], one.lane + right, rows[row][1], i);
+    } else {
+      const operand = panel.classList[1];
+      const [row, column] = here[0] === operand ? here.slice(1) : [0, 0];
+      if (event.key === "Home" || event.key === "End") choose(operand, row, event.key === "Home" ? 0 : number(panel, "columns") - 1);
+      else if (!(event.key in arrows)) return;
+      else if (here[0] === operand) choose(operand, row + down, column + right);
+      else choose(operand, 0, 0);
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  stage.addEventListener("click", onClick);
+  const watched = ["pictures", "instruction", "operand", "row", "column", "error"];
+  for (const name of watched) model.on(`change:${name}`, draw);
+  draw();
+  return () => {
+    for (const name of watched) model.off(`change:${name}`, draw);
+  };
+}
+
+export default { render };

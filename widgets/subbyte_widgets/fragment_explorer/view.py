@@ -1,0 +1,67 @@
+"""The fragment explorer: which lane and register holds which matrix element, for every instruction, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import traitlets
+
+from subbyte.errors import SubbyteError
+from subbyte.technique.fragments import INSTRUCTIONS, Fragments, fragments
+from subbyte_widgets._base import View
+from subbyte_widgets.fragment_explorer.picture import Chosen, fragments_svg, in_words
+from subbyte_widgets.svg import element, standalone, text
+
+HERE = Path(__file__).parent
+
+
+class FragmentExplorer(View):
+    """Draws the :class:`~subbyte.technique.fragments.Fragments` of every matrix instruction.
+
+    The browser writes ``instruction`` and the selected element: ``operand`` (``a``, ``b`` or ``c``), ``row``,
+    ``column``. An atom's name such as ``s8.m16n8k32`` is accepted as instruction too.
+    """
+
+    _esm = HERE / "view.js"
+    _css = HERE / "view.css"
+    _state_in_page = ("pictures", "instruction", "operand", "row", "column")
+
+    pictures: traitlets.Dict[str, str] = traitlets.Dict(
+        help="The picture of each instruction without a selection; sent once, the browser marks the selection"
+    ).tag(sync=True)
+    instruction = traitlets.Unicode("m16n8k32.s8").tag(sync=True)
+    operand = traitlets.Unicode("a", help="a, b, or c (which D shares)").tag(sync=True)
+    row = traitlets.Int(0, help="Row of the selected element").tag(sync=True)
+    column = traitlets.Int(0, help="Column of the selected element").tag(sync=True)
+
+    def __init__(self, instruction: str = "m16n8k32.s8", **options: Any) -> None:
+        super().__init__(instruction=instruction, **options)
+        self.pictures = {name: fragments_svg(fragments(name)) for name in INSTRUCTIONS}
+        self._say(None)
+
+    @property
+    def record(self) -> Fragments:
+        """The record of the chosen instruction. Raises InvalidInput for an unknown one."""
+        return fragments(self.instruction)
+
+    @property
+    def chosen(self) -> Chosen:
+        """The selected element."""
+        return Chosen(self.operand.lower().replace("d", "c"), self.row, self.column)
+
+    @traitlets.observe("instruction", "operand", "row", "column")
+    def _say(self, _change: Any) -> None:
+        try:
+            record = self.record
+            self.alternative, self.error = in_words(record, self.chosen), ""
+            self.instruction = record.instruction
+        except SubbyteError as problem:
+            self.alternative, self.error = "", str(problem)
+
+    def to_svg(self) -> str:
+        """The chosen instruction with the selected element, as a picture that stands alone."""
+        if self.error:
+            sentence = text(12, 26, self.error)
+            return standalone(element("svg", sentence, xmlns="http://www.w3.org/2000/svg", viewBox="0 0 760 44"), "")
+        return standalone(fragments_svg(self.record, self.chosen), HERE / "view.css")
