@@ -1,5 +1,6 @@
 """The techniques as plain data: tiling, duplicate-aware load, packing in registers, memory access, fragments."""
 
+from subbyte.technique.access_map import AccessMap, access_map
 from subbyte.technique.accesses import Access, Accesses, accesses
 from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte.technique.fragments import Fragments, fragments
@@ -12,6 +13,7 @@ from subbyte.technique.tiling import Tiling, tiling
 
 __all__ = [
     "Access",
+    "AccessMap",
     "Accesses",
     "Duplicates",
     "Fragments",
@@ -21,6 +23,7 @@ __all__ = [
     "PackingProgram",
     "PackingTrace",
     "Tiling",
+    "access_map",
     "accesses",
     "bank_conflicts",
     "check_fragments",
