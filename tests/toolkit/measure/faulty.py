@@ -19,6 +19,7 @@ from subbyte.data import to_nhwcnc
 from subbyte.errors import BuildFailed, MissingDependency, Unsupported
 from subbyte.measure.case import Case
 from subbyte.measure.device import CudaDevice
+from subbyte.measure.fake import FakeRunner
 from subbyte.measure.gpu_worker import GpuBody
 from subbyte.measure.lock import GpuLock
 from subbyte.measure.noise import Watch
@@ -181,3 +182,16 @@ def faulty_body(devices, protocol, seed, folder):
 
 def no_gpu(devices, protocol, seed):
     return refuse
+
+
+class DyingRunner(FakeRunner):
+    """A fake runner whose process dies at every configuration of two channel chunks."""
+
+    def run(self, workload, configs):
+        if configs[0].chunk == 2:
+            kill_self()
+        return super().run(workload, configs)
+
+
+def dying_runner():
+    return DyingRunner()

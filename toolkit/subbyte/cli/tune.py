@@ -18,6 +18,7 @@ from subbyte.cli.arguments import (
 
 if TYPE_CHECKING:
     from subbyte.measure.result import Result
+    from subbyte.tune.outcome import TuningReport
     from subbyte.tune.record import Trial
     from subbyte.tune.study import Callback, Study
 
@@ -30,7 +31,8 @@ def add_parser(subparsers: Any) -> None:
     parser = command_parser(
         subparsers,
         "tune",
-        "Search the best configuration of each workload. Ctrl-C keeps the best so far; --log survives a crash.",
+        "Search the best configuration of each workload, or of all layers of a network. Ctrl-C keeps the best so far; "
+        "--log survives a crash.",
         "subbyte tune resnet50.stage2@8 --trials 200 --seed 1 --log stage2.jsonl",
     )
     add_workloads_argument(parser)
@@ -38,7 +40,8 @@ def add_parser(subparsers: Any) -> None:
     add("--runner", default="auto", help="auto (cuda with a GPU, else replay), cuda, replay, fake; default auto")
     add("--strategy", metavar="NAME[:k=v]", default="random", help="random, exhaustive:order=...; default random")
     add("--trials", metavar="N", type=_trials, default=DEFAULT_TRIALS,
-        help=f"results per workload, resumed ones included, or `all` (default {DEFAULT_TRIALS})")  # fmt: skip
+        help="results per workload, for a network of all its layers together (spent where they pay); resumed ones "
+             f"included; or `all` (default {DEFAULT_TRIALS})")  # fmt: skip
     add("--seed", metavar="N", type=int, default=0, help="seed of the strategy (default 0)")
     add(
         "--batch",
@@ -49,6 +52,11 @@ def add_parser(subparsers: Any) -> None:
     )
     add("--log", metavar="FILE", help="append every result to FILE; several workloads get a file each")
     add("--resume", action="store_true", help="go on with an existing log")
+    add("--report", metavar="FILE.html", help="write a page with every curve, configuration and failure")
+    add("--device", metavar="N", default="0", help="GPU number, several (0,1: side by side) or any; default 0")
+    add("--timeout", metavar="S", type=_seconds, help="seconds a candidate may take on the GPU (default 20)")
+    add("--finalists", metavar="N", type=int,
+        help="measure the N fastest once more, side by side (default 5, 0 with made-up times)")  # fmt: skip
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
     add("--space", metavar="KIND", default="paper", help="paper or extended; default paper")
     add_arch_argument(parser, default=None)
@@ -58,20 +66,35 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Tune, print the report; 1 when a workload has no working configuration, 130 after Ctrl-C."""
+    from subbyte.measure.cuda_runner import parse_device
     from subbyte.tune import tune
+    from subbyte.tune.network import is_network
 
-    with _progress(args.trials) as callback:
+    parse_device(args.device)
+    network = len(args.workloads) == 1 and is_network(args.workloads[0]) and not args.landscape
+    with _progress(args.trials, args.workloads[0] if network else "") as callback:
         report = tune(
             args.workloads, args.runner, args.strategy, args.trials, args.seed, args.log, args.resume,
             arch=args.arch, kind=args.space, fixed=_switches(args), landscape=args.landscape, batch=args.batch,
-            callbacks=[callback] if callback else [],
+            callbacks=[callback] if callback else [], device=args.device, timeout=args.timeout,
+            finalists=args.finalists,
         )  # fmt: skip
     for label, reason in report.skipped.items():
         print(f"subbyte: {label} was not tuned: {reason}", file=sys.stderr)
-    emit("tune", report.to_dict(), args, "\n".join(_summary(row) for row in report.rows()))
+    if args.report:
+        print(f"subbyte: wrote {report.save(args.report)}", file=sys.stderr)
+    emit("tune", report.to_dict(), args, _text(report))
     if report.interrupted:
         return INTERRUPTED
     return 0 if len(report.best) == len(report.records) else FALLS_SHORT
+
+
+def _text(report: TuningReport) -> str:
+    lines = [_summary(row) for row in report.rows()]
+    network, whole = getattr(report, "network", ""), getattr(report, "microseconds", None)
+    if whole:
+        lines.append(f"{network}  {whole:.2f} us for the {len(report.records)} tuned layers, as often as they occur")
+    return "\n".join(lines)
 
 
 def _switches(args: argparse.Namespace) -> dict[str, Any]:
@@ -93,7 +116,20 @@ def _summary(row: dict[str, Any]) -> str:
     best = f"  best    {row['best_microseconds']:.2f} us, {row['best_tops']:.1f} TOPS (trial {row['best_trial']})"
     if row["fraction_of_optimum"] is not None:
         best += f", {100 * row['fraction_of_optimum']:.1f}% of the optimum ({row['optimum_microseconds']:.2f} us)"
-    return f"{head}\n{best}\n  config  {_settings(row['best_config'])}"
+    lines = [head, best, f"  config  {_settings(row['best_config'])}"]
+    if row["finals"]:
+        lines += _finals_lines(row["finals"])
+    return "\n".join(lines)
+
+
+def _finals_lines(finals: dict[str, Any]) -> list[str]:
+    if finals["notice"]:
+        return [f"  finals  {finals['notice']}"]
+    first, tied = finals["rows"][0], finals["tied"]
+    how = "measured again, side by side" if finals["remeasured"] else "by their recorded samples"
+    said = f"  finals  trial {first['trial']} wins with {first['microseconds']:.2f} us ({how})"
+    others = ", ".join(str(number) for number in tied[1:])
+    return [f"{said}; a tie with trial{'s' * (len(tied) > 2)} {others}" if others else said]
 
 
 def _settings(config: dict[str, Any]) -> str:
@@ -105,8 +141,8 @@ def _settings(config: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _progress(trials: int | None) -> Iterator[Callback | None]:
-    """A callback that draws a bar per workload on stderr; None when stderr is no terminal."""
+def _progress(trials: int | None, network: str = "") -> Iterator[Callback | None]:
+    """A callback that draws a bar per workload (one for a network) on stderr; None when stderr is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -116,20 +152,33 @@ def _progress(trials: int | None) -> Iterator[Callback | None]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
                TextColumn("{task.fields[best]}"))  # fmt: skip
     tasks: dict[str, Any] = {}
-    fastest: dict[str, float] = {}
+    done: dict[str, int] = {}
     with Progress(*columns, console=Console(stderr=True)) as bars:
 
         def update(study: Study, trial: Trial, result: Result) -> None:
             label = study.space.workload.label
-            if label not in tasks:
-                tasks[label] = bars.add_task(label, total=trials, best="")
-                fastest[label] = study.best.microseconds or 0.0 if study.best else float("inf")
-            if trial.microseconds is not None:
-                fastest[label] = min(fastest[label], trial.microseconds)
-            best = f"best {fastest[label]:.2f} us" if fastest[label] < float("inf") else ""
-            bars.update(tasks[label], completed=len(study.trials), best=best)
+            name = network or label
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=trials, best="")
+            done[label] = len(study.trials)
+            best = study.best
+            text = f"best {best.microseconds:.2f} us" if best and best.microseconds else ""
+            bars.update(
+                tasks[name], completed=sum(done.values()) if network else done[label],
+                best=f"{label}: {text}" if network else text,
+            )  # fmt: skip
 
         yield update
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds above 0")
+    return value
 
 
 def _trials(text: str) -> int | None:

@@ -66,7 +66,7 @@ class CudaRunner(RunnerBase):
         *,
         timeout: float | None = None,
         workers: int | None = None,
-        make_body: Callable[[tuple[int, ...] | None, TimingProtocol, int], Callable[[], Body]] = MakeGpuBody,
+        make_body: Callable[..., Callable[[], Body]] = MakeGpuBody,
         build_timeout: float = BUILD_TIMEOUT_S,
     ) -> None:
         how = protocol or TimingProtocol()
@@ -75,7 +75,7 @@ class CudaRunner(RunnerBase):
             raise InvalidInput(f"timeout={timeout!r}: must be a number of seconds above 0")
         self.protocol = replace(how, timeout_s=limit)
         self.timeout = limit
-        self._make = partial(make_body, protocol=self.protocol, seed=seed)
+        self._make = partial(make_body, protocol=self.protocol, seed=seed)  # lacks the devices
         self._build = build
         self._worker = Worker("measuring")
         self._prepared: set[ConvWorkload] = set()

@@ -55,10 +55,10 @@ class GpuLock:
             self._file = None
 
     def _try(self) -> bool:
-        if fcntl is None or self._file is None:
+        if self._file is None:
             return True
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._file)
         except OSError:
             return False
         return True
@@ -75,6 +75,12 @@ class GpuLock:
         except OSError:
             text = ""
         return text or "another process"
+
+
+def _lock(descriptor: int) -> None:
+    """Lock without waiting. Raises OSError when another process holds it."""
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _open(path: Path) -> int:

@@ -3,20 +3,25 @@
 from subbyte.callable_package import make_callable
 from subbyte.tune.background import Progress, StudyHandle
 from subbyte.tune.bundle import BundleReport, build_bundle, read_manifest
+from subbyte.tune.finals import Finals, hold_finals
 from subbyte.tune.landscape import Landscape, LandscapeInfo, find_landscape, landscape, shipped
+from subbyte.tune.network import network_layers, tune_network
+from subbyte.tune.outcome import NetworkReport, TuningReport
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, read_log
 from subbyte.tune.recording import assemble
 from subbyte.tune.strategy import STRATEGIES, Option, Strategy, make_strategy, register
 from subbyte.tune.study import Study
-from subbyte.tune.tuning import RUNNERS, TuningReport, tune
+from subbyte.tune.tuning import RUNNERS, tune
 
 __all__ = [
     "RUNNERS",
     "STRATEGIES",
     "BestCurve",
     "BundleReport",
+    "Finals",
     "Landscape",
     "LandscapeInfo",
+    "NetworkReport",
     "Option",
     "Progress",
     "Strategy",
@@ -29,13 +34,16 @@ __all__ = [
     "best_curve",
     "build_bundle",
     "find_landscape",
+    "hold_finals",
     "landscape",
     "make_strategy",
+    "network_layers",
     "read_log",
     "read_manifest",
     "register",
     "shipped",
     "tune",
+    "tune_network",
 ]
 
 make_callable(__name__, tune)

@@ -26,7 +26,8 @@ TRIES_WITHOUT_SUCCESS = 3
 
 @dataclass(frozen=True)
 class LayerState:
-    """A layer during tuning: how often it occurs, its operations, and the best microseconds after each trial."""
+    """A layer during tuning: how often it occurs, the operations a kernel does for it (padding included), and the best
+    microseconds after each trial."""
 
     count: int
     operations: int

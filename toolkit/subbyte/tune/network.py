@@ -42,8 +42,9 @@ class _Layer:
         return self.study.space.workload.label
 
     def state(self) -> LayerState:
-        operations = self.study.space.workload.operations
-        return LayerState(self.count, operations, self.study.curve.best_microseconds, self.exhausted)
+        return LayerState(
+            self.count, _work(self.study.space.workload), self.study.curve.best_microseconds, self.exhausted
+        )
 
 
 def is_network(given: object) -> bool:
@@ -199,6 +200,13 @@ def _warm_starts(layers: Sequence[_Layer], order: Sequence[int], chosen: int, ba
         if best is not None and best.config not in found:
             found.append(best.config)
     return found[: min(WARM_STARTS, batch)]
+
+
+def _work(workload: ConvWorkload) -> int:
+    """Operations of the padded sizes, which a kernel really does: a layer of three channels costs as one of 32."""
+    wl = workload
+    pixels, columns = 8 * wl.batch_groups * wl.p * wl.q, 32 * wl.filter_blocks
+    return 2 * pixels * columns * wl.r * wl.s * 32 * wl.channel_blocks
 
 
 def _unlike(one: ConvWorkload, other: ConvWorkload) -> tuple[int, float]:

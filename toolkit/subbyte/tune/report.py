@@ -13,6 +13,7 @@ from subbyte.errors import InvalidInput
 from subbyte.measure.result import Failed, Measured
 from subbyte.schedule import ConvConfig
 from subbyte.schedule.config import KNOBS
+from subbyte.tune.finals import Finals
 from subbyte.tune.outcome import NetworkReport, TuningReport
 from subbyte.tune.record import StudyRecord
 
@@ -43,14 +44,14 @@ def html_page(report: TuningReport) -> str:
         parts += ["<h2>Where the trials went</h2>", _allocation(report)]
     parts.append("<h2>Best so far</h2>")
     parts += [_curve(record) for record in report.records]
-    finals = [(label, row) for label, final in report.finals.items() for row in final.rows()]
+    finals = [row for label, final in report.finals.items() for row in _finals_rows(label, final)]
     if finals:
         again = any(final.remeasured for final in report.finals.values())
         how = "measured again, in rounds of a random order" if again else "judged by their recorded samples"
         parts += [
             "<h2>Finals</h2>",
             f"<p>The fastest of each study, {how}. Those marked as tied cannot be told apart.</p>",
-            _table(_finals_rows(finals)),
+            _table(finals),
         ]
     parts += ["<h2>Best configurations</h2>", _table(_config_rows(report))]
     failures, notes = list(_failures(report.records)), list(_notes(report.records))
@@ -110,15 +111,16 @@ def _summary_rows(report: TuningReport) -> list[dict[str, Any]]:
     return rows
 
 
-def _finals_rows(finals: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+def _finals_rows(label: str, final: Finals) -> list[dict[str, Any]]:
+    tie = len(final.tied) > 1
     return [
         {
             "workload": label, "trial": row["trial"], "us": row["microseconds"],
-            "slower": f"{100 * row['slower']:.2f}%", "tied": "tied" if row["tied"] else "",
+            "slower": f"{100 * row['slower']:.2f}%", "": ("tied" if tie else "fastest") if row["tied"] else "",
             "us, first time": row["first_microseconds"],
         }
-        for label, row in finals
-    ]  # fmt: skip
+        for row in final.rows()
+    ] or [{"workload": label, "trial": final.notice}]  # fmt: skip
 
 
 def _config_rows(report: TuningReport) -> list[dict[str, Any]]:
@@ -208,7 +210,8 @@ def _curve(record: StudyRecord) -> str:
     def y(time: float) -> float:
         return 8 + height * (1 - (log(time) - low) / (high - low))
 
-    marks, line = [], []
+    marks: list[str] = []
+    line: list[str] = []
     for place, (time, best) in enumerate(zip(record.curve.microseconds, record.curve.best_microseconds, strict=True)):
         if time is None:
             marks.append(f'<path class="failed" d="M{x(place):.1f} 2v7"/>')
