@@ -3,6 +3,16 @@
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
 from subbyte_widgets.fragment_explorer import FragmentExplorer
 from subbyte_widgets.kernel_lab import KernelLab
+from subbyte_widgets.layout_view import LayoutView
 from subbyte_widgets.live_curve import LiveCurve
+from subbyte_widgets.load_stepper import LoadStepper
 
-__all__ = ["DuplicateExplorer", "DuplicateMap", "FragmentExplorer", "KernelLab", "LiveCurve"]
+__all__ = [
+    "DuplicateExplorer",
+    "DuplicateMap",
+    "FragmentExplorer",
+    "KernelLab",
+    "LayoutView",
+    "LiveCurve",
+    "LoadStepper",
+]

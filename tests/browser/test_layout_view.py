@@ -1,0 +1,122 @@
+"""The layout view in JupyterLab: buttons, keys and pointing lead to the accesses of the record."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from subbyte.technique import accesses
+
+CELL = "from subbyte_widgets import LayoutView\nLayoutView('resnet50.stage2@8', where={'block': (30, 0)})"
+STATE = """() => {
+  const svg = document.querySelector(".sb-access-svg");
+  return { checked: [...document.querySelectorAll('.sb-access [aria-checked="true"]')].map((e) => e.dataset.value),
+    lanes: [...svg.querySelectorAll(".lane.on")].map((e) => Number(e.dataset.lane)),
+    pieces: [...svg.querySelectorAll(".piece.on")].map((e) => e.dataset.lanes),
+    moved: svg.querySelectorAll(".sector.moved").length,
+    say: document.querySelector(".sb-access .say").textContent };
+}"""
+PRESS_TO_PAINT = """() => {
+  window.latencies = [];
+  document.addEventListener("keydown", () => {
+    const pressed = performance.now();
+    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
+  }, true);
+}"""
+
+
+@pytest.fixture(scope="module")
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """The view in a running notebook."""
+    one = open_tab()
+    one.run_notebook(lab.write("layout.ipynb", CELL))
+    one.page.wait_for_selector(".sb-access-svg")
+    return one
+
+
+def pick(tab: Any, *names: str) -> None:
+    for name in names:
+        tab.page.get_by_role("radio", name=name, exact=True).click()
+
+
+def test_buttons_show_the_access_in_each_layout(tab: Any) -> None:
+    for kind, name in (("tile", "one operand tile"), ("activation load", "activation load"),
+                       ("output store", "output store")):  # fmt: skip
+        for layout, title in (("nhwc", "NHWC"), ("hwnc", "HWNC"), ("nhwcnc", "NHWCnc")):
+            pick(tab, name, title)
+            record = accesses("resnet50.stage2@8", None, layout, block=(30, 0))
+            use = (record.tile if kind == "tile" else record.of(kind)[0]).sectors
+            state = tab.page.evaluate(STATE)
+            assert state["checked"] == [kind, layout]
+            assert state["moved"] == len(use.sectors)
+
+
+def test_keys_and_pointing_choose_a_lane(tab: Any) -> None:
+    pick(tab, "activation load", "NHWC")
+    press = tab.page.keyboard.press
+    tab.page.locator(".sb-access-svg .panel").focus()
+    walk = [("ArrowRight", 0), ("ArrowRight", 1), ("ArrowDown", 9), ("End", 31), ("ArrowDown", 31), ("Home", 0)]
+    for key, lane in walk:
+        press(key)
+        state = tab.page.evaluate(STATE)
+        assert (state["lanes"], state["pieces"]) == ([lane], [str(lane)])
+        assert state["say"].startswith(f"Lane {lane} moves 16 bytes")
+    tab.page.locator('.sb-access-svg .piece[data-lanes="21"]').hover()
+    assert tab.page.evaluate(STATE)["lanes"] == [21]
+    tab.picture("layout", ".sb-access")
+    tab.page.mouse.move(5, 5)
+    assert tab.page.evaluate(STATE)["lanes"] == [0]
+    pick(tab, "NHWCnc")  # the chosen lane stays chosen
+    assert tab.page.evaluate(STATE)["lanes"] == [0]
+    tab.page.locator(".sb-access-svg .panel").focus()
+    press("Escape")
+    assert tab.page.evaluate(STATE)["lanes"] == []
+    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
+    press("b")  # JupyterLab's own shortcut must not reach the notebook
+    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+
+
+def test_light_and_dark(tab: Any) -> None:
+    ink = "() => getComputedStyle(document.querySelector('.sb-access-svg text.h')).fill"
+    light = tab.page.evaluate(ink)
+    tab.theme("JupyterLab Dark")
+    assert tab.page.evaluate(ink) != light
+    pick(tab, "one operand tile", "NHWC")
+    tab.picture("layout_dark", ".sb-access")
+    tab.theme("JupyterLab Light")
+
+
+def test_a_key_press_is_painted_at_once(tab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    pick(tab, "weight fragment")
+    tab.page.locator(".sb-access-svg .panel").focus()
+    tab.page.evaluate(PRESS_TO_PAINT)
+    for _ in range(10):
+        for key in ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowRight"):
+            tab.page.keyboard.press(key)
+            tab.page.wait_for_timeout(15)
+    times = tab.page.evaluate("() => window.latencies")
+    with capsys.disabled():
+        print(f"\nkey press to repaint: median {statistics.median(times):.1f} ms, slowest {max(times):.1f} ms")
+    assert len(times) == 40
+    assert statistics.median(times) < 50
+
+
+def test_a_page_without_a_kernel_is_alive(chromium: Any, tmp_path: Any) -> None:
+    from subbyte_widgets import LayoutView
+
+    path = tmp_path / "layout.html"
+    LayoutView(lane=3).to_html(path)
+    page = chromium.new_page(viewport={"width": 700, "height": 900}, device_scale_factor=1.25)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector(".sb-access-svg.chosen")
+    assert page.evaluate(STATE)["moved"] == 8
+    page.get_by_role("radio", name="NHWCnc").click()
+    assert page.evaluate(STATE)["moved"] == 4
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.close()
+    assert not errors

@@ -1,0 +1,5 @@
+"""The layout view."""
+
+from subbyte_widgets.layout_view.view import LayoutView
+
+__all__ = ["LayoutView"]

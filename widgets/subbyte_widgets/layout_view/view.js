@@ -1,0 +1,126 @@
+// The layout view: shows one of the pictures the kernel drew and marks a lane in it.
+// Every piece of memory carries the lanes that ask for it; the sentence about a lane is the title of its square.
+
+function render({ model, el }) {
+  const root = document.createElement("div");
+  root.className = "sb-access";
+  root.innerHTML = `<div class="choices kinds" role="radiogroup" aria-label="Access"></div>
+    <div class="choices layouts" role="radiogroup" aria-label="Layout"></div>
+    <div class="problem" role="alert" hidden></div><div class="stage"></div><div class="say" aria-live="polite"></div>`;
+  const [kinds, layouts, problem, stage, say] = [".kinds", ".layouts", ".problem", ".stage", ".say"].map((name) => root.querySelector(name));
+  el.append(root);
+
+  let svg = null;
+  let shown = "";
+  let lanes = []; // lane -> its square and its pieces
+  let hovered = -1;
+  let marked = [];
+
+  function draw() {
+    problem.hidden = !model.get("error");
+    problem.textContent = model.get("error");
+    const pictures = model.get("pictures");
+    const kind = model.get("kind");
+    const picture = pictures[kind] ?? pictures[`${kind}|${model.get("data_layout")}`] ?? "";
+    buttons(kinds, "kind", "Access", model.get("kinds"));
+    buttons(layouts, "data_layout", "Layout", model.get("layouts"));
+    if (picture && picture !== shown) {
+      const focused = svg?.contains(document.activeElement);
+      stage.innerHTML = picture;
+      svg = stage.querySelector("svg");
+      shown = picture;
+      index();
+      if (focused) svg.querySelector(".panel").focus();
+    }
+    mark();
+  }
+
+  function index() {
+    lanes = [...svg.querySelectorAll(".lane")].map((square) => [square]);
+    for (const piece of svg.querySelectorAll(".piece")) {
+      for (const lane of piece.dataset.lanes.split(" ")) lanes[Number(lane)].push(piece);
+    }
+    marked = [];
+    svg.querySelector(".panel").addEventListener("keydown", onKey);
+  }
+
+  function buttons(row, trait, title, names) {
+    if (row.children.length !== Object.keys(names).length + 1) {
+      row.replaceChildren(Object.assign(document.createElement("span"), { textContent: title }));
+      for (const [value, name] of Object.entries(names)) {
+        const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+        button.setAttribute("role", "radio");
+        button.dataset.value = value;
+        button.dataset.lmSuppressShortcuts = "true";
+        button.addEventListener("click", () => write(trait, value));
+        row.append(button);
+      }
+    }
+    for (const button of row.querySelectorAll("button")) {
+      button.setAttribute("aria-checked", String(button.dataset.value === model.get(trait)));
+    }
+  }
+
+  function mark() {
+    if (!svg) return;
+    for (const node of marked) node.classList.remove("on");
+    const lane = hovered >= 0 ? hovered : model.get("lane");
+    marked = lanes[lane] ?? [];
+    for (const node of marked) node.classList.add("on");
+    svg.classList.toggle("chosen", marked.length > 0);
+    say.textContent = marked.length ? marked[0].querySelector("title").textContent
+      : "Point at a lane or at a piece of memory, or press Tab and the arrow keys. Grey: moved along, asked for by nobody.";
+  }
+
+  function write(trait, value) {
+    model.set(trait, value);
+    model.save_changes();
+    draw();
+  }
+
+  function laneAt(event) {
+    const node = event.target.closest?.(".lane, .piece");
+    return node ? Number(node.dataset.lane ?? node.dataset.lanes.split(" ")[0]) : -1;
+  }
+
+  function onPoint(event) {
+    const lane = event.type === "pointerleave" ? -1 : laneAt(event);
+    if (lane === hovered) return;
+    hovered = lane;
+    mark();
+  }
+
+  function onClick(event) {
+    const lane = laneAt(event);
+    if (lane < 0) return;
+    svg.querySelector(".panel").focus();
+    write("lane", lane === model.get("lane") ? -1 : lane);
+  }
+
+  function onKey(event) {
+    const lane = model.get("lane");
+    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -8, ArrowDown: 8 };
+    let next = lane;
+    if (event.key in steps) next = lane < 0 ? 0 : lane + steps[event.key];
+    else if (event.key === "Home") next = 0;
+    else if (event.key === "End") next = lanes.length - 1;
+    else if (event.key === "Escape") next = -1;
+    else return;
+    hovered = -1;
+    if (event.key === "Escape" || lanes[next]) write("lane", next);
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  stage.addEventListener("pointermove", onPoint);
+  stage.addEventListener("pointerleave", onPoint);
+  stage.addEventListener("click", onClick);
+  const watched = ["pictures", "kinds", "data_layout", "kind", "lane", "error"];
+  for (const name of watched) model.on(`change:${name}`, draw);
+  draw();
+  return () => {
+    for (const name of watched) model.off(`change:${name}`, draw);
+  };
+}
+
+export default { render };

@@ -1,0 +1,105 @@
+"""The layout view: what one warp's accesses touch, sector by sector and bank by bank, in three layouts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import traitlets
+
+from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
+from subbyte.schedule import ConvConfig
+from subbyte.technique import Access, Accesses, access_map, accesses
+from subbyte.workload import ConvWorkload
+from subbyte_widgets._base import View, refuse_unknown
+from subbyte_widgets.layout_view.picture import KINDS, NAMES, access_svg, in_words
+from subbyte_widgets.svg import element, standalone, text
+
+HERE = Path(__file__).parent
+
+
+class LayoutView(View):
+    """Draws the accesses of one warp (:func:`subbyte.accesses`); of each kind the one with the most active lanes.
+
+    ``where`` takes ``arch``, ``block``, ``warp`` and ``iteration`` of :func:`subbyte.accesses`. The browser writes
+    ``data_layout`` (nhwc, hwnc, nhwcnc), ``kind`` (``tile``, ``activation load``, ...) and ``lane`` (-1 for none).
+    """
+
+    _esm = HERE / "view.js"
+    _css = HERE / "view.css"
+    _state_in_page = ("pictures", "kinds", "layouts", "data_layout", "kind", "lane")
+
+    pictures: traitlets.Dict[str, str] = traitlets.Dict(
+        help="Pictures by 'kind|layout', or by kind where the layout makes no difference"
+    ).tag(sync=True)
+    kinds: traitlets.Dict[str, str] = traitlets.Dict(help="Names of the kinds of access there are").tag(sync=True)
+    layouts: traitlets.Dict[str, str] = traitlets.Dict(NAMES).tag(sync=True)
+    data_layout = traitlets.Unicode("nhwc", help="nhwc, hwnc or nhwcnc").tag(sync=True)
+    kind = traitlets.Unicode("tile").tag(sync=True)
+    lane = traitlets.Int(-1, help="The chosen lane, -1 for none").tag(sync=True)
+
+    def __init__(
+        self,
+        workload: ConvWorkload | str = "resnet50.stage2@8",
+        config: ConvConfig | None = None,
+        where: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        refuse_unknown(type(self), options)
+        self.records: dict[str, Accesses] = {}
+        super().__init__(**options)
+        self.show(workload, config, **(where or {}))
+
+    def show(self, workload: ConvWorkload | str, config: ConvConfig | None = None, **where: Any) -> None:
+        """Draw the accesses of another warp; what cannot be is said in the view."""
+        try:
+            self.records = {name: accesses(workload, config, name, **where) for name in NAMES}
+        except SubbyteError as problem:
+            self.error = str(problem)
+            return
+        with self.hold_sync():
+            self.kinds = {kind: name for kind, name in KINDS.items() if self._group(kind, "nhwc")}
+            chosen = [(kind, layout) for kind in self.kinds for layout in NAMES]
+            self.pictures = {self._key(kind, layout): self._draw(kind, layout) for kind, layout in chosen}
+            self._say(None)
+
+    def access(self, kind: str, layout: str) -> Access:
+        """The access that stands for its kind. Raises InvalidInput for names that do not exist."""
+        if layout not in NAMES:
+            raise InvalidInput(f"unknown layout {layout!r}: {did_you_mean(layout, NAMES)}")
+        if not (group := self._group(kind, layout)):
+            raise InvalidInput(f"unknown kind of access {kind!r}: {did_you_mean(kind, self.kinds)}")
+        return min(group, key=lambda access: access.addresses.count(None))
+
+    def _group(self, kind: str, layout: str) -> tuple[Access, ...]:
+        record = self.records[layout]
+        return (record.tile,) if kind == "tile" else record.of(kind)
+
+    def _key(self, kind: str, layout: str) -> str:
+        found = {self.access(kind, name).addresses for name in NAMES}
+        return kind if len(found) == 1 else f"{kind}|{layout}"
+
+    def _draw(self, kind: str, layout: str, lane: int = -1) -> str:
+        others = {name: self.access(kind, name) for name in NAMES}
+        own = layout if self._key(kind, layout) != kind else None
+        return access_svg(access_map(others[layout]), kind, own, others, len(self._group(kind, layout)), lane)
+
+    @traitlets.observe("data_layout", "kind")
+    def _say(self, _change: Any) -> None:
+        if not self.records:
+            return
+        try:
+            self.alternative, self.error = in_words(self.access(self.kind, self.data_layout), self.data_layout), ""
+        except SubbyteError as problem:
+            self.alternative, self.error = "", str(problem)
+
+    @traitlets.validate("lane")
+    def _a_lane(self, proposal: Any) -> int:
+        return proposal.value if 0 <= proposal.value < 32 else -1
+
+    def to_svg(self) -> str:
+        """The chosen access, as a picture that stands alone."""
+        if self.error:
+            sentence = text(12, 26, self.error)
+            return standalone(element("svg", sentence, xmlns="http://www.w3.org/2000/svg", viewBox="0 0 760 44"), "")
+        return standalone(self._draw(self.kind, self.data_layout, self.lane), HERE / "view.css")
