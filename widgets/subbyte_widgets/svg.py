@@ -41,3 +41,8 @@ def standalone(svg: str, style: str | Path) -> str:
     width, height = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', opening)[0]
     ground = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
     return f'{opening} width="{width}" height="{height}"><style>{html.escape(css, quote=False)}</style>{ground}{rest}'
+
+
+def sentence_svg(words: str) -> str:
+    """A picture that is one sentence: what to show when there is nothing to draw."""
+    return standalone(element("svg", text(12, 26, words), xmlns="http://www.w3.org/2000/svg", viewBox="0 0 760 44"), "")

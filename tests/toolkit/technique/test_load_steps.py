@@ -213,6 +213,11 @@ def test_the_counts_are_those_of_the_duplicates_record(way: str, shared: int, re
     assert [level.saved for level in record.levels] == [72 - shared, 36 - registers]
     assert record.steps[-1].done == (shared, registers, record.multiplications)
     assert record.multiplications == 9 * 2 * 2
+    again = {kind: sum(step.repeats for step in record.steps if step.kind == kind) for kind in ("copy", "load")}
+    assert again == {"copy": shared - 24, "load": registers - 18}
+    # Each fragment that two or three taps of a kernel row share is multiplied again for all but the first of them.
+    kept = sum(step.repeats for step in record.steps if step.kind == "mma")
+    assert kept == (2 * (36 - 18) if way == "full" else 0)
 
 
 def test_fragments_of_the_steps_are_those_of_the_duplicates_record() -> None:

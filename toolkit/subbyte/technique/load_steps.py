@@ -48,6 +48,8 @@ class LoadStep:
     """The warp's tile of 8 output channels to which an mma adds."""
     line: int = 0
     """Line of the generated CUDA text."""
+    repeats: int = 0
+    """How many of ``data`` an earlier step has copied or loaded already; of an mma, fragments kept from another tap."""
     done: tuple[int, int, int] = (0, 0, 0)
     """Slots filled, fragments loaded and mma executed, this step included."""
 
@@ -138,18 +140,21 @@ def load_steps(
     config: ConvConfig | None = None,
     *,
     arch: str = "sm_80",
-    block: int = 0,
+    block: int | None = None,
     warp: int = 0,
 ) -> LoadSteps:
     """Run one block of a kernel on the CPU and give its first stage's loads and multiplications, step by step.
 
     ``source``: a kernel, or a workload for which ``config`` and ``arch`` say how it is generated. ``block`` counts
-    blocks along the pixels. Raises InvalidInput for a place that is not there, a configuration that is refused or too
-    many steps; Unsupported where copies are not asynchronous or an instruction takes two blocks of channels;
+    blocks along the pixels; by default it is the first of the second row of tiles, with padding on its left. Raises
+    InvalidInput for a place that is not there, a configuration that is refused or too many steps; Unsupported where
+    copies are not asynchronous or an instruction takes two blocks of channels;
     MissingDependency without a C++ compiler.
     """
     kernel = _kernel(source, config, arch)
     plan = kernel.plan
+    if block is None:
+        block = plan.pixel_tiles[1] if plan.pixel_tiles[0] > 1 else 0
     place = Warp.of(plan.workload, plan.config, None, plan.arch.name, (block, 0), warp, 0)
     if not plan.arch.async_copy or plan.atom.blocks > 1:
         raise Unsupported(
@@ -319,10 +324,20 @@ def _operand_order(plan: Plan) -> list[tuple[tuple[int, int], tuple[int, ...], t
 
 
 def _counted(steps: list[LoadStep]) -> list[LoadStep]:
-    """The steps with their running counts."""
+    """The steps with their running counts, and what is moved or used again."""
     done = {"copy": 0, "load": 0, "mma": 0}
+    seen: dict[str, set[int]] = {"copy": set(), "load": set()}
+    first_tap: dict[int, tuple[int, int] | None] = {}
     counted = []
     for step in steps:
         done[step.kind] += len(step.slots) if step.kind == "copy" else 1
-        counted.append(replace(step, done=(done["copy"], done["load"], done["mma"])))
+        if step.kind == "mma":
+            kept = dict.fromkeys(step.registers)
+            repeats = sum(first_tap.setdefault(register, step.tap) != step.tap for register in kept)
+        else:
+            repeats = sum(datum in seen[step.kind] for datum in step.data)
+            seen[step.kind].update(step.data)
+            for register in step.registers:
+                first_tap.pop(register, None)
+        counted.append(replace(step, done=(done["copy"], done["load"], done["mma"]), repeats=repeats))
     return counted

@@ -1,0 +1,5 @@
+"""The load stepper."""
+
+from subbyte_widgets.load_stepper.view import LoadStepper
+
+__all__ = ["LoadStepper"]
