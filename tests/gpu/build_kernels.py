@@ -4,7 +4,7 @@
     SUBBYTE_GPU_BUNDLE=FOLDER PYTHONPATH=toolkit python -m pytest -m gpu tests/gpu     # there
 
 FOLDER gets ``kernels.jsonl`` (one kernel a line: workload, configuration, output, clip, cubin, launch), the cubins, a
-small bundle as `subbyte landscape record` builds it, and three kernels that misbehave on purpose.
+small bundle as `subbyte landscape record` builds it, and four kernels that misbehave on purpose.
 """
 
 from __future__ import annotations
@@ -65,7 +65,20 @@ def main() -> int:
         (args.folder / f"{name}.cubin").write_bytes(compile_cubin(text, args.arch)[0])
     small = space(workload(SHAPES[0]), args.arch)
     build_bundle(small, args.folder / "bundle", workers=1, indices=small.valid[:: max(1, len(small.valid) // 6)][:6])
+    build_zeros(args.folder, args.arch)
     return 0
+
+
+def build_zeros(folder: Path, arch: str) -> None:
+    """A kernel that writes every word of the bundle's output, each time the same and each time wrong."""
+    entries = map(json.loads, (folder / "bundle/manifest.jsonl").read_text().splitlines()[1:])
+    launch = next(entry["launch"] for entry in entries if "launch" in entry)
+    words = next(int(np.prod(a["shape"])) for a in launch["arguments"] if a["role"] == "out")
+    body = (
+        f"if (blockIdx.x + blockIdx.y == 0) for (unsigned i = threadIdx.x; i < {words}u; i += blockDim.x) out[i] = 0u;"
+    )
+    text = f'extern "C" __global__ void conv_kernel(unsigned* out) {{ {body} }}'
+    (folder / "zeros.cubin").write_bytes(compile_cubin(text, arch)[0])
 
 
 def kernels(found: ConvWorkload, arch: str, folder: Path, count: int, rng: np.random.Generator):

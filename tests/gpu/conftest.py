@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from subbyte.measure.case import launch_from_dict
 from subbyte.measure.device import CudaDevice
 from subbyte.workload import ConvWorkload
 
+sys.path.append(str(Path(__file__).parent))  # prebuilt.py, for the tests and for the processes they start
 VARIABLE = "SUBBYTE_GPU_BUNDLE"
 
 

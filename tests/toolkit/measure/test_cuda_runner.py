@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import faulty
 import pytest
@@ -83,6 +86,36 @@ def test_a_measuring_process_killed_from_outside_is_replaced(make, tmp_path):
     os.kill(int((tmp_path / "processes").read_text()), signal.SIGKILL)
     time.sleep(0.1)
     assert [result.ok for result in results] == [True, True]
+
+
+SCRIPT = """
+import sys
+from functools import partial
+import faulty
+from subbyte.measure.cuda_runner import CudaRunner
+from subbyte.measure.timing import TimingProtocol
+from subbyte.schedule import ConvConfig
+from subbyte.workload import ConvWorkload
+runner = CudaRunner(0, TimingProtocol(), build=faulty.build, workers=2, timeout=60,
+                    make_body=partial(faulty.faulty_body, folder=sys.argv[1]))
+print("open", flush=True)
+runner.run(ConvWorkload(3, 4, 3, 40, 20, 3, 3, pad=1), [ConvConfig(chunk=1 + faulty.FAULTS.index("freeze"))])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_is_left_of_a_runner_that_is_killed_in_a_measurement(make, tmp_path, number):
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(faulty.__file__).parent), *sys.path])}
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
+    assert parent.stdout.readline() == b"open\n"
+    time.sleep(0.5)
+    parent.send_signal(number)
+    parent.wait(10)
+    parent.stdout.close()
+    lock = GpuLock("GPU-fake", 5, tmp_path)  # free as soon as the measuring process is gone
+    lock.release()
+    assert make().run(WORKLOAD, candidates("good"))[0].ok
 
 
 def test_closing_the_iteration_stops_the_builds_ahead(make):

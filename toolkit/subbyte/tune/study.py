@@ -302,6 +302,7 @@ class Study:
         for line, entry in enumerate(entries, start=2):
             while ahead is not None and ahead[2] <= len(self._told):
                 self._asks = ahead[0]
+                self._numbers = max([self._numbers, *(trial.number + 1 for trial in self._told)])
                 proposed.update((trial.index, trial) for trial in self._ask_strategy(ahead[1], entry.started))
                 ahead = next(asks, None)
             if entry.index in self._told_indices or entry.config != self.space.config(entry.index):
