@@ -17,7 +17,8 @@ from pathlib import Path
 from types import ModuleType
 
 TARGET = Path(__file__).resolve().parent.parent / "docs/api.md"
-PACKAGES = ("workload", "device", "data", "schedule", "space", "technique", "kernel", "emulator", "measure", "tune")
+PACKAGES = ("workload", "device", "data", "schedule", "space", "technique", "kernel", "emulator", "measure", "tune",
+            "tune.exchange", "analysis")  # fmt: skip
 SHOWN = 60
 HEAD = """# API reference
 

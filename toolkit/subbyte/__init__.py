@@ -29,6 +29,7 @@ _HOME = {
     "Study": "subbyte.tune",
     "tune": "subbyte.tune",
     "landscape": "subbyte.tune",
+    "race": "subbyte.analysis",
 }
 __all__ = sorted(_HOME)
 

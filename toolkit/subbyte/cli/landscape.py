@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +41,7 @@ def add_parser(subparsers: Any) -> None:
     text = "a file, a shipped name or its workload; without it the shipped ones are listed"
     info.add_argument("landscape", metavar="LANDSCAPE", nargs="?", help=text)
     _add_export(parts)
+    _add_import(parts)
     _add_record(parts)
     _add_measure(parts)
     _add_assemble(parts)
@@ -51,17 +50,36 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run one part and return its exit code."""
     return {
-        "list": _list, "info": _info, "export": _export, "record": _record, "measure": _measure, "assemble": _assemble,
+        "list": _list, "info": _info, "export": _export, "import": _import, "record": _record, "measure": _measure,
+        "assemble": _assemble,
     }[args.part](args)  # fmt: skip
 
 
 def _add_export(parts: Any) -> None:
     parser = command_parser(
-        parts, "export", "A landscape as a CSV table, one line per configuration.",
-        "subbyte landscape export resnet50.stage2@8 -o stage2.csv",
+        parts, "export", "A landscape as a CSV table (one line per configuration), Kernel Tuner cache or T4.",
+        "subbyte landscape export resnet50.stage2@8 --format kernel-tuner -o stage2.json",
     )  # fmt: skip
     parser.add_argument("landscape", metavar="LANDSCAPE", help="a file, a shipped name or its workload")
-    parser.add_argument("-o", "--output", metavar="FILE", help="CSV file (default: stdout)")
+    parser.add_argument("--format", metavar="FORMAT", default="csv", help="csv, kernel-tuner or t4; default csv")
+    parser.add_argument("-o", "--output", metavar="FILE", help="compressed when it ends in .gz (default: stdout)")
+
+
+def _add_import(parts: Any) -> None:
+    parser = command_parser(
+        parts, "import", "A landscape from a Kernel Tuner cache, a T4 file or a CSV table, also of a foreign kernel.",
+        "subbyte landscape import cache.json.gz -o convolution.json.gz",
+    )  # fmt: skip
+    parser.add_argument("file", metavar="FILE", help="what to read, compressed or not")
+    parser.add_argument("-o", "--output", metavar="FILE", help="landscape file (default: its usual name, here)")
+    parser.add_argument(
+        "--format", metavar="FORMAT", default="auto", help="kernel-tuner, t4 or csv; default: by content"
+    )
+    parser.add_argument("--kernel", metavar="NAME", help="name of the kernel, where the file does not say")
+    parser.add_argument("--device", metavar="NAME", help="name of the GPU, where the file does not say")
+    text = "time (as the file has it) or median of the samples but the first; default time"
+    parser.add_argument("--statistic", metavar="NAME", default="time", help=text)
+    parser.add_argument("--like", metavar="LANDSCAPE", help="CSV: kernel, device and space are those of this landscape")
 
 
 def _add_record(parts: Any) -> None:
@@ -121,20 +139,31 @@ def _info(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
+    from subbyte.tune.exchange import export_landscape, to_text
     from subbyte.tune.landscape import landscape
 
     found = landscape(args.landscape)
-    rows = found.rows()
-    table = io.StringIO()
-    writer = csv.DictWriter(table, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    payload: dict[str, Any] = {"part": "export", "name": found.name, "rows": len(rows), "file": args.output}
+    payload: dict[str, Any] = {"part": "export", "name": found.name, "rows": len(found), "format": args.format,
+                               "file": args.output}  # fmt: skip
     if args.output is None:
-        emit("landscape", {**payload, "configurations": rows}, args, table.getvalue().rstrip("\n"))
+        emit("landscape", {**payload, "configurations": found.rows()}, args, to_text(found, args.format).rstrip("\n"))
         return 0
-    Path(args.output).write_text(table.getvalue(), encoding="utf-8")
-    emit("landscape", payload, args, f"{args.output}: {len(rows)} configurations of {found.workload.label}")
+    export_landscape(found, args.output, args.format)
+    emit("landscape", payload, args, f"{args.output}: {len(found)} configurations of {found.workload.label}")
+    return 0
+
+
+def _import(args: argparse.Namespace) -> int:
+    from subbyte.tune.exchange import import_landscape
+    from subbyte.tune.landscape import landscape
+
+    like = landscape(args.like) if args.like is not None else None
+    made = import_landscape(
+        args.file, args.format, kernel=args.kernel, device=args.device, statistic=args.statistic, like=like
+    )
+    path = made.save(args.output or f"{made.name}.json.gz")
+    info = made.info().to_dict()
+    emit("landscape", {"part": "import", "file": str(path), **info}, args, f"{path}: {_counts(info)}")
     return 0
 
 

@@ -81,7 +81,8 @@ def arch_name(space: SpaceLike) -> str:
 
 def describe_workload(workload: ConvWorkload) -> dict[str, Any]:
     """Spec, name and every size."""
-    return {"spec": workload.spec, **asdict(workload)}
+    sizes = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(workload).items()}
+    return {"spec": workload.spec, **sizes}
 
 
 def workload_from_dict(data: Mapping[str, Any]) -> ConvWorkload:

@@ -84,6 +84,7 @@ STRATEGIES: MutableMapping[str, Any] = _Registry(
             "genetic": "genetic:Genetic",
         }.items()
     }
+    | {"optuna": "subbyte.tune.optuna_strategy:Optuna"}
 )
 """Registered strategy classes by name; each is called with ``(space, seed, **options)``."""
 

@@ -39,10 +39,10 @@ def from_csv(
     text: str, kernel: str, device: str = UNKNOWN_DEVICE, source: str = "table", like: Landscape | None = None
 ) -> Landscape:
     """The landscape of a CSV table: see :func:`from_rows`. Text that means a number becomes one."""
-    lines = csv.DictReader(io.StringIO(text))
+    lines = csv.DictReader(io.StringIO(text), restkey="")
     rows = []
     for number, line in enumerate(lines, start=2):
-        if None in line or None in line.values():
+        if "" in line or None in line.values():
             raise BrokenRecord(f"{source}, line {number}: its number of columns is not that of the first line")
         rows.append({name.strip(): _parsed(value) for name, value in line.items()})
     return from_rows(rows, kernel, device, source, like)
@@ -91,10 +91,10 @@ def from_rows(
 
 def _row(row: Mapping[str, Any], knobs: Iterable[str], place: str, source: str) -> Row:
     try:
-        values: dict[str, Value] = {name: row[name] for name in knobs}
-        odd = [name for name, value in values.items() if value is None]
-        if odd:
-            raise InvalidInput(f"knob {odd[0]} is empty")
+        values = {name: row[name] for name in knobs}
+        empty = [name for name, value in values.items() if value is None]
+        if empty:
+            raise InvalidInput(f"knob {empty[0]} is empty")
         return Row(values, _result(row), place)
     except (KeyError, TypeError, ValueError) as error:
         raise BrokenRecord(f"{source}, {place}: {error}") from None

@@ -1,0 +1,292 @@
+"""Running a race: every strategy on every landscape with every seed, spread over worker processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from subbyte.analysis.result import Race
+from subbyte.analysis.runs import WINDOW, Fit, LandscapeFacts, Run
+from subbyte.analysis.traces import Traces, read_traces
+from subbyte.errors import BuildFailed, InvalidInput
+from subbyte.measure.replay import ReplayRunner
+from subbyte.measure.result import Failed, Measured
+from subbyte.tune.describe import SpaceLike, now
+from subbyte.tune.landscape import Landscape, find_landscape
+from subbyte.tune.recorded import space_of
+from subbyte.tune.search.quality import QualityLog, spearman
+from subbyte.tune.strategy import STRATEGIES, parse_strategy
+from subbyte.tune.study import Study
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workloads as parse_workloads
+
+DEFAULT_STRATEGIES = ("random", "genetic", "autotvm", "diverse")
+HOLDOUT = 256
+"""Configurations of the landscape on which models are also judged."""
+_RECALL = 10
+Entrant = str | ConvWorkload | Landscape | os.PathLike[str]
+Progress = Callable[[int, int], None]
+
+
+def race(
+    workloads: Entrant | Iterable[Entrant],
+    strategies: str | Sequence[str] = DEFAULT_STRATEGIES,
+    trials: int = 200,
+    seeds: int | Sequence[int] = 100,
+    workers: int = 2,
+    *,
+    batch: int = 8,
+    traces: Iterable[Traces | str | os.PathLike[str]] = (),
+    statistics_seed: int = 0,
+    progress: Progress | None = None,
+) -> Race:
+    """Run every strategy on every recorded landscape and compare them.
+
+    ``workloads`` are landscapes, their files or names, or workloads and networks of which landscapes are shipped.
+    ``seeds`` is their number or the seeds themselves; a strategy is asked for ``batch`` configurations at a time.
+    ``traces`` brings in what another tool did (see :mod:`subbyte.analysis.traces`). ``workers`` processes are started
+    with spawn, so a script needs ``if __name__ == "__main__":`` around this call; 1 stays in this process.
+    ``progress(done, total)`` is called after each run.
+
+    Raises InvalidInput for anything unknown, or numbers below one.
+    """
+    texts = [strategies] if isinstance(strategies, str) else list(strategies)
+    numbers = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    _check(texts, numbers, trials, workers, batch)
+    landscapes, skipped = find_landscapes(workloads)
+    facts = [LandscapeFacts.of(found) for found in landscapes]
+    started = time.monotonic()
+    guests = [found if isinstance(found, Traces) else read_traces(found) for found in traces]
+    visitors = _visitors(guests, landscapes, trials, texts)
+    jobs = [_Job(found.name, text, seed, trials, batch) for seed in numbers for found in landscapes for text in texts]
+    runs = _run(jobs, [_lean(found) for found in landscapes], workers, progress)
+    participants = list(dict.fromkeys([*texts, *(run.participant for run in visitors)]))
+    seconds = round(time.monotonic() - started, 3)
+    return Race(tuple(facts), tuple(participants), trials, (*runs, *visitors), statistics_seed, now(), seconds,
+                tuple(skipped))  # fmt: skip
+
+
+def _check(strategies: Sequence[str], seeds: Sequence[int], trials: int, workers: int, batch: int) -> None:
+    for name, value in (("trials", trials), ("seeds", len(seeds)), ("workers", workers), ("batch", batch)):
+        if value < 1:
+            raise InvalidInput(f"{name}={value}: must be at least 1")
+    for values in (strategies, seeds):
+        if len(set(values)) < len(values) or not values:
+            raise InvalidInput(f"{', '.join(map(str, values)) or 'nothing'}: each must be named once, and at least one")
+    for text in strategies:
+        name, _ = parse_strategy(text)
+        if workers > 1 and STRATEGIES[name].__module__ == "__main__":
+            raise InvalidInput(
+                f"strategy {name} is defined in this session only; put it in a module, or give workers=1"
+            )
+
+
+def find_landscapes(workloads: Entrant | Iterable[Entrant]) -> tuple[list[Landscape], list[str]]:
+    """The landscapes named, and what was left out: layers of a network without one. Raises InvalidInput."""
+    single = isinstance(workloads, str | ConvWorkload | Landscape | os.PathLike)
+    asked: list[Any] = [workloads] if single else list(workloads)  # type: ignore[arg-type]
+    found: list[Landscape] = []
+    skipped: list[str] = []
+    for item in asked:
+        if isinstance(item, Landscape):
+            found.append(item)
+            continue
+        layers = _layers(item)
+        if len(layers) < 2:
+            found.append(Landscape.load(layers[0].spec if isinstance(item, ConvWorkload) else item))
+            continue
+        names = {layer.label: find_landscape(layer) for layer in layers}
+        found += [Landscape.load(name) for name in dict.fromkeys(filter(None, names.values()))]
+        skipped += [f"{label}: no landscape of it is shipped" for label, name in names.items() if name is None]
+    if not found:
+        raise InvalidInput("no landscape to race on: " + ("; ".join(skipped) or "name at least one"))
+    repeated = {one.name for one in found if [other.name for other in found].count(one.name) > 1}
+    if repeated:
+        raise InvalidInput(f"{', '.join(sorted(repeated))}: two landscapes of this name; each may run once")
+    return found, skipped
+
+
+def _layers(item: Any) -> list[ConvWorkload]:
+    """The workloads of a network's name; anything else is one."""
+    if isinstance(item, str) and not os.path.exists(item):
+        try:
+            return parse_workloads(item)
+        except InvalidInput:  # the name of a landscape, or unknown: then Landscape.load says so
+            return []
+    return [item] if isinstance(item, ConvWorkload) else []
+
+
+def _visitors(
+    guests: Sequence[Traces], landscapes: Sequence[Landscape], trials: int, taken: Sequence[str]
+) -> list[Run]:
+    runs = []
+    for guest in guests:
+        if guest.participant in taken:
+            raise InvalidInput(f"traces of {guest.participant!r}: a strategy of the race has this name")
+        fitting = [one for one in landscapes if (one.workload.spec, one.space_hash) == (guest.spec, guest.space_hash)]
+        runs += guest.runs(fitting[0] if fitting else landscapes[0], trials)
+    return runs
+
+
+# ---- one run ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Job:
+    landscape: str
+    strategy: str
+    seed: int
+    trials: int
+    batch: int
+
+
+class _Table(ReplayRunner):
+    """Replays a landscape for the space made from it, which needs no check."""
+
+    def check(self, space: SpaceLike) -> None:
+        """Nothing to check."""
+
+
+class _Ground:
+    """A landscape with what every run on it shares: space, runner, configurations on which models are judged."""
+
+    def __init__(self, landscape: Landscape) -> None:
+        self.landscape = landscape
+        self.space = space_of(landscape)
+        self.runner = _Table(landscape)
+        indices = sorted(landscape.results)
+        drawn = np.random.default_rng(0).permutation(len(indices))[:HOLDOUT]
+        self.holdout = np.array(sorted(indices[place] for place in drawn), dtype=np.int64)
+        results = [landscape.results[index] for index in self.holdout.tolist()]
+        self.speeds = [1.0 / r.microseconds if isinstance(r, Measured) else 0.0 for r in results]
+
+
+def run_one(ground: _Ground, job: _Job) -> Run:
+    """One study on a landscape, reduced to a run."""
+    started = time.monotonic()
+    study = Study(ground.space, job.strategy, job.seed)
+    holdout: list[float | None] = []
+
+    def judge(study: Study, trial: Any, result: Any) -> None:
+        if len(study.trials) % WINDOW == 0:
+            holdout.append(_on_holdout(study.strategy, ground))
+
+    record = study.run(ground.runner, job.trials, job.batch, [judge])
+    if record.ended == "interrupted":
+        raise KeyboardInterrupt
+    seconds = round(time.monotonic() - started, 4)
+    return Run.of(record, job.landscape, job.strategy, job.trials, holdout, _fits(study.strategy), seconds)
+
+
+def _on_holdout(strategy: Any, ground: _Ground) -> float | None:
+    """Rank correlation of a strategy's model with the landscape; None without a model, or before it was fitted."""
+    scores = getattr(strategy, "scores", None)
+    if scores is None:
+        return None
+    try:
+        return spearman(scores(ground.holdout), ground.speeds)
+    except InvalidInput:
+        return None
+
+
+def _fits(strategy: Any) -> list[Fit]:
+    """What the strategy noted of its model."""
+    log = getattr(strategy, "quality", None)
+    batches = log.batches if isinstance(log, QualityLog) else []
+    return [Fit(batch.model.spearman, batch.model.recall.get(_RECALL)) for batch in batches]
+
+
+# ---- many runs -------------------------------------------------------------------------------------------------
+
+_grounds: dict[str, _Ground] = {}
+"""Of a worker process, by landscape: made once."""
+
+
+def _run(jobs: Sequence[_Job], landscapes: Sequence[Landscape], workers: int, progress: Progress | None) -> list[Run]:
+    """The runs of ``jobs``, in that order."""
+    if workers == 1 or len(jobs) == 1:
+        grounds = {found.name: _Ground(found) for found in landscapes}
+        runs = []
+        for done, job in enumerate(jobs, start=1):
+            runs.append(run_one(grounds[job.landscape], job))
+            if progress is not None:
+                progress(done, len(jobs))
+        return runs
+    with _quiet_threads(), _stopped_at_once(_pool(min(workers, len(jobs)), landscapes)) as pool:
+        futures = [pool.submit(_work, job) for job in jobs]
+        try:
+            for done, future in enumerate(as_completed(futures), start=1):
+                future.result()
+                if progress is not None:
+                    progress(done, len(jobs))
+        except BrokenProcessPool:
+            raise BuildFailed(
+                "a worker process of the race died (killed, or out of memory; or a script that calls race() outside "
+                '`if __name__ == "__main__":`); workers=1 runs without them'
+            ) from None
+        return [future.result() for future in futures]
+
+
+def _pool(workers: int, landscapes: Sequence[Landscape]) -> ProcessPoolExecutor:
+    modules = sorted({cls.__module__ for cls in map(STRATEGIES.get, _registered()) if cls is not None})
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, context, _start_worker, (list(landscapes), modules))
+
+
+def _registered() -> list[str]:
+    """Strategies that were registered by hand, which a new process has to import."""
+    return [name for name, cls in STRATEGIES.items() if not cls.__module__.startswith("subbyte.")]
+
+
+def _start_worker(landscapes: Sequence[Landscape], modules: Sequence[str]) -> None:
+    """In the new process: leave Ctrl-C to the parent, load what every run needs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for module in modules:
+        import_module(module)
+    _grounds.update({found.name: _Ground(found) for found in landscapes})
+
+
+def _work(job: _Job) -> Run:
+    return run_one(_grounds[job.landscape], job)
+
+
+def _lean(landscape: Landscape) -> Landscape:
+    """Without samples and telemetry: what a search sees."""
+    results = {
+        index: Measured(result.microseconds) if isinstance(result, Measured) else Failed(result.kind, result.reason)
+        for index, result in landscape.results.items()
+    }
+    return replace(landscape, results=results)
+
+
+@contextmanager
+def _quiet_threads() -> Iterator[None]:
+    """Idle OpenMP threads of the workers sleep; spinning ones slow everybody down by far on a small machine."""
+    wanted = {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
+
+
+@contextmanager
+def _stopped_at_once(pool: ProcessPoolExecutor) -> Iterator[ProcessPoolExecutor]:
+    """What waits is dropped when the block ends early."""
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,235 @@
+"""The result of a race: every run as recorded, and the statistics computed from it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subbyte.analysis.comparison import MARGIN, Comparison, compare, in_words
+from subbyte.analysis.curves import Curve, Fractions, Standing, curve_of, fractions, standing_of
+from subbyte.analysis.runs import LandscapeFacts, Run
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.technique.record import InfoRecord, Table, columns_text, plain
+from subbyte.tune.describe import now, to_line, versions
+
+FORMAT = "subbyte-race"
+SCHEMA = 1
+SUFFIX = ".json.gz"
+
+
+@dataclass(frozen=True, eq=False)
+class Race(InfoRecord):
+    """Participants on landscapes: ``runs`` for every participant, landscape and seed.
+
+    Statistics depend on the runs and on ``statistics_seed`` alone. Landscapes of one GPU are pooled; those of different
+    GPUs are shown side by side and never ranked together. ``skipped`` says what was asked for and left out, and why.
+    """
+
+    landscapes: tuple[LandscapeFacts, ...]
+    participants: tuple[str, ...]
+    trials: int
+    runs: tuple[Run, ...]
+    statistics_seed: int = 0
+    created: str = ""
+    seconds: float = 0.0
+    skipped: tuple[str, ...] = ()
+
+    # ---- statistics --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _sorted(self) -> dict[tuple[str, str], list[Run]]:
+        groups: dict[tuple[str, str], list[Run]] = {}
+        for run in sorted(self.runs, key=lambda run: run.seed):
+            groups.setdefault((run.landscape, run.participant), []).append(run)
+        return groups
+
+    def runs_of(self, landscape: str, participant: str) -> tuple[Run, ...]:
+        """The runs of one participant on one landscape, by seed."""
+        return tuple(self._sorted.get((landscape, participant), ()))
+
+    def fractions(self, landscape: str, participant: str) -> Fractions:
+        """float[seeds, trials]: fraction of the optimum. Raises InvalidInput for a pair that did not run."""
+        runs = self.runs_of(landscape, participant)
+        facts = {facts.name: facts for facts in self.landscapes}.get(landscape)
+        if not runs or facts is None:
+            raise InvalidInput(f"no run of {participant!r} on {landscape!r} in this race")
+        return fractions(runs, facts)
+
+    @cached_property
+    def curves(self) -> tuple[Curve, ...]:
+        """Best-so-far curves of every landscape and participant."""
+        return tuple(curve_of(*key, self.fractions(*key)) for key in self._pairs())
+
+    @cached_property
+    def standings(self) -> tuple[Standing, ...]:
+        """Area, fractions, trials to targets, distinctness and model quality of every landscape and participant."""
+        return tuple(standing_of(*key, self.runs_of(*key), self.fractions(*key)) for key in self._pairs())
+
+    def _pairs(self) -> Iterable[tuple[str, str]]:
+        return (
+            (facts.name, name)
+            for facts in self.landscapes
+            for name in self.participants
+            if self.runs_of(facts.name, name)
+        )
+
+    @cached_property
+    def scopes(self) -> dict[str, tuple[str, ...]]:
+        """Landscapes by scope: each alone, then by device where several landscapes share one."""
+        found: dict[str, tuple[str, ...]] = {facts.name: (facts.name,) for facts in self.landscapes}
+        for device in dict.fromkeys(facts.device for facts in self.landscapes):
+            names = tuple(facts.name for facts in self.landscapes if facts.device == device)
+            if len(names) > 1 and device != "unknown":
+                found[device] = names
+        return found
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Every pair of participants, on every landscape and pooled over those of each device."""
+        return tuple(c for scope in self.scopes for c in self.compare_in(scope))
+
+    def compare_in(self, scope: str, margin: float = MARGIN) -> tuple[Comparison, ...]:
+        """Every pair of participants that ran on all landscapes of ``scope``, paired by seed."""
+        names = self.scopes[scope]
+        here = [p for p in self.participants if all(self.runs_of(name, p) for name in names)]
+        pairs = list(combinations(here, 2))
+        made = []
+        for a, b in pairs:
+            areas = [self._paired_areas(name, a, b) for name in names]
+            if all(len(left) for left, _ in areas):
+                made.append(compare(a, b, scope, self.trials, areas, len(pairs), self.statistics_seed, margin))
+        return tuple(made)
+
+    def _paired_areas(self, landscape: str, a: str, b: str) -> tuple[Fractions, Fractions]:
+        left, right = (
+            dict(zip([run.seed for run in self.runs_of(landscape, p)], self.fractions(landscape, p).mean(axis=1),
+                     strict=True)) for p in (a, b)
+        )  # fmt: skip
+        seeds = sorted(set(left) & set(right))
+        return np.array([left[seed] for seed in seeds]), np.array([right[seed] for seed in seeds])
+
+    @property
+    def verdict(self) -> str:
+        """What may be said, one sentence for each scope; devices are not ranked together."""
+        lines = []
+        for scope, names in self.scopes.items():
+            here = [p for p in self.participants if all(self.runs_of(name, p) for name in names)]
+            comparisons = [c for c in self.comparisons if c.scope == scope]
+            what = scope if len(names) == 1 else f"{scope}, {len(names)} landscapes together"
+            lines.append(f"{what}: {in_words(comparisons, here)}.")
+        devices = list(dict.fromkeys(facts.device for facts in self.landscapes))
+        if len(devices) > 1:
+            lines.append(f"Results of unlike GPUs are not ranked together: {'; '.join(devices)}.")
+        return "\n".join(lines)
+
+    # ---- showing -----------------------------------------------------------------------------------------------
+
+    def title(self) -> str:
+        """What ran."""
+        seeds = max((s.runs for s in self.standings), default=0)
+        return (
+            f"Race of {len(self.participants)} participants on {len(self.landscapes)} "
+            f"landscape{'s' * (len(self.landscapes) != 1)}, {self.trials} trials, {seeds} seeds"
+        )
+
+    def table(self) -> Table:
+        """One row per landscape and participant."""
+        marks = list(self.standings[0].fractions) if self.standings else []
+        targets = [f"to {round(100 * reach.target)}%" for reach in self.standings[0].reach] if self.standings else []
+        columns = ("landscape", "participant", "area", "se", *(f"@{t}" for t in marks), *targets, "optimum",
+                   "distinct", "spearman")  # fmt: skip
+        rows = tuple(
+            (
+                s.landscape, s.participant, *_fixed(s.area, s.area_error, *(s.fractions[t] for t in marks)),
+                *(_trials(reach.median, reach.share, self.trials) for reach in s.reach),
+                f"{100 * s.optimum_found:.0f}%", *(_fixed(s.hamming, s.spearman)),
+            )
+            for s in self.standings
+        )  # fmt: skip
+        return Table(columns, rows)
+
+    def text(self) -> str:
+        """Table, comparisons and verdict for a terminal."""
+        notes = (
+            "area: mean fraction of the optimum over the trials; @t: mean fraction after t trials; to p%: median\n"
+            "trials to p% of the optimum and the share of runs that got there; optimum: runs that found it;\n"
+            "distinct: mean share of knobs in which two of a batch differ; spearman: the model's ranks against those\n"
+            "measured next"
+        )
+        compared = "\n".join(f"  {comparison.verdict}" for comparison in self.comparisons)
+        skipped = "".join(f"\nleft out: {line}" for line in self.skipped)
+        parts = [self.title() + skipped, columns_text(self.table()), notes, compared, self.verdict]
+        return "\n\n".join(part for part in parts if part)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The statistics, ready for JSON. The runs themselves are in the file that :meth:`save` writes."""
+        return {
+            "trials": self.trials, "participants": list(self.participants), "runs": len(self.runs),
+            "landscapes": [asdict(facts) for facts in self.landscapes], "standings": plain(self.standings),
+            "curves": plain(self.curves),
+            "comparisons": [{**plain(c), "verdict": c.verdict} for c in self.comparisons],
+            "verdict": self.verdict, "skipped": list(self.skipped), "statistics_seed": self.statistics_seed,
+            "created": self.created, "seconds": self.seconds,
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"Race({', '.join(self.participants)}; {', '.join(facts.name for facts in self.landscapes)})"
+
+    # ---- files -------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write every run, gzip-compressed JSON; the name must end in .json.gz. Raises InvalidInput."""
+        target = Path(path)
+        if not target.name.endswith(SUFFIX):
+            raise InvalidInput(f"race file {target}: the name must end in {SUFFIX}")
+        data = {
+            "format": FORMAT, "schema": SCHEMA, "created": self.created or now(), "versions": versions(),
+            "trials": self.trials, "participants": list(self.participants), "statistics_seed": self.statistics_seed,
+            "seconds": self.seconds, "skipped": list(self.skipped),
+            "landscapes": [asdict(facts) for facts in self.landscapes], "runs": [run.to_dict() for run in self.runs],
+        }  # fmt: skip
+        target.write_bytes(gzip.compress((to_line(data) + "\n").encode(), mtime=0))
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Race:
+        """The race in a file. Raises InvalidInput (no such file), BrokenRecord (damaged, or no race)."""
+        try:
+            data = json.loads(gzip.decompress(Path(path).read_bytes()))
+        except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
+            raise BrokenRecord(f"{path}: not a race file, damaged or cut short ({error})") from None
+        except OSError as error:
+            raise InvalidInput(f"race file {path}: {error.strerror or error}") from None
+        if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("schema") != SCHEMA:
+            raise BrokenRecord(f"{path}: not a file of format {FORMAT}, schema {SCHEMA}")
+        try:
+            made = cls(
+                tuple(LandscapeFacts(**facts) for facts in data["landscapes"]), tuple(data["participants"]),
+                int(data["trials"]), tuple(Run.from_dict(run) for run in data["runs"]), int(data["statistics_seed"]),
+                data["created"], float(data["seconds"]), tuple(data["skipped"]),
+            )  # fmt: skip
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BrokenRecord(f"{path}: {error!r} is missing or odd; the file is damaged") from None
+        names = {facts.name for facts in made.landscapes}
+        for run in made.runs:
+            if run.landscape not in names or len(run.best_microseconds) != made.trials:
+                raise BrokenRecord(f"{path}: run of {run.participant}, seed {run.seed}, does not fit the race")
+        return made
+
+
+def _fixed(*values: float | None) -> tuple[str, ...]:
+    return tuple("-" if value is None else f"{value:.3f}" for value in values)
+
+
+def _trials(median: float | None, share: float, trials: int) -> str:
+    return f"{f'>{trials}' if median is None else f'{median:.0f}'} ({100 * share:.0f}%)"

@@ -1,0 +1,221 @@
+"""One run of one participant on one landscape, reduced to what comparisons need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.measure.result import Measured
+from subbyte.tune.landscape import Landscape
+from subbyte.tune.record import StudyRecord
+
+WINDOW = 32
+"""Trials of one batch whose distinctness is looked at: the plan size of AutoTVM's search."""
+
+
+@dataclass(frozen=True)
+class LandscapeFacts:
+    """What a race needs of a landscape. ``size`` counts its configurations, ``failed`` those of them without a time."""
+
+    name: str
+    workload: str
+    spec: str
+    device: str
+    arch: str
+    kind: str
+    space_hash: str
+    size: int
+    failed: int
+    optimum_microseconds: float
+
+    @classmethod
+    def of(cls, landscape: Landscape) -> LandscapeFacts:
+        """The facts of a landscape. Raises InvalidInput when nothing in it was measured."""
+        failed = sum(not result.ok for result in landscape.results.values())
+        return cls(
+            landscape.name, landscape.workload.label, landscape.workload.spec,
+            str(landscape.device.get("name", "unknown")), landscape.arch, landscape.kind, landscape.space_hash,
+            len(landscape), failed, landscape.best[1].microseconds,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Batch:
+    """How distinct one batch of a run is; None where there is nothing to say.
+
+    ``hamming``: mean share of knobs in which two of the batch differ; ``nearest``: mean share of knobs that differ from
+    the most similar configuration measured before; ``values``: mean share of a knob's values that occur; ``spread``:
+    coefficient of variation of the times; ``holdout``: rank correlation of the scores of the model then in use with the
+    speeds of configurations drawn from the whole landscape.
+    """
+
+    trials: int
+    hamming: float | None
+    nearest: float | None
+    values: float | None
+    spread: float | None
+    holdout: float | None = None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a model predicted the results between its fit and the next: rank correlation, and the share of the ten
+    fastest that is among the ten best predicted."""
+
+    spearman: float | None
+    recall: float | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """The best time after each trial. Microseconds; None before the first success.
+
+    ``evaluated`` counts the distinct configurations tried; a run that ended early keeps its best to the end.
+    """
+
+    landscape: str
+    participant: str
+    seed: int
+    best_microseconds: tuple[float | None, ...]
+    evaluated: int
+    failed: int
+    seconds: float = 0.0
+    batches: tuple[Batch, ...] = ()
+    fits: tuple[Fit, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        record: StudyRecord,
+        landscape: str,
+        participant: str,
+        trials: int,
+        holdout: Sequence[float | None] = (),
+        fits: Sequence[Fit] = (),
+        seconds: float = 0.0,
+        window: int = WINDOW,
+    ) -> Run:
+        """The run a study's record holds; ``holdout`` by batch and ``fits`` are what its model was worth."""
+        times = [trial.microseconds for trial in record.trials[:trials]]
+        indices = [trial.index for trial in record.trials[:trials]]
+        knobs = record.header["space"]["knobs"]
+        batches = describe_batches(indices, times, [len(values) for values in knobs.values()], holdout, window)
+        seed = int(record.header["seed"])
+        best = best_so_far(times, trials)
+        return cls(landscape, participant, seed, best, len(times), times.count(None), seconds, batches, tuple(fits))
+
+    @classmethod
+    def of_indices(
+        cls,
+        landscape: Landscape,
+        participant: str,
+        seed: int,
+        indices: Sequence[int],
+        trials: int,
+        window: int = WINDOW,
+    ) -> Run:
+        """The run of somebody else's search that visited ``indices``; visits to a configuration count once.
+
+        Raises InvalidInput for an index that the landscape does not hold.
+        """
+        unique = list(dict.fromkeys(indices))[:trials]
+        times: list[float | None] = []
+        for index in unique:
+            if index not in landscape.results:
+                raise InvalidInput(f"{participant}, seed {seed}: index {index} is not in landscape {landscape.name}")
+            result = landscape.results[index]
+            times.append(result.microseconds if isinstance(result, Measured) else None)
+        sizes = [len(values) for values in landscape.header["space"]["knobs"].values()]
+        batches = describe_batches(unique, times, sizes, (), window)
+        best = best_so_far(times, trials)
+        return cls(landscape.name, participant, seed, best, len(times), times.count(None), 0.0, batches)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        data = asdict(self)
+        data["best_microseconds"] = list(self.best_microseconds)
+        data["batches"] = [[getattr(batch, field.name) for field in fields(Batch)] for batch in self.batches]
+        data["fits"] = [[fit.spearman, fit.recall] for fit in self.fits]
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Run:
+        """The run whose ``to_dict()`` gave ``data``. Raises BrokenRecord."""
+        try:
+            best = tuple(None if time is None else float(time) for time in data["best_microseconds"])
+            timed = [time for time in best if time is not None]
+            if best[len(best) - len(timed) :] != tuple(sorted(timed, reverse=True)) or min(timed, default=1.0) <= 0:
+                raise InvalidInput("a best-so-far curve never rises")
+            batches = tuple(Batch(*batch) for batch in data["batches"])
+            fits = tuple(Fit(*fit) for fit in data["fits"])
+            return cls(**{**data, "best_microseconds": best, "batches": batches, "fits": fits})
+        except (KeyError, TypeError, ValueError) as error:
+            raise BrokenRecord(f"run of {data.get('participant')!r}, seed {data.get('seed')!r}: {error}") from None
+
+
+def best_so_far(times: Sequence[float | None], trials: int) -> tuple[float | None, ...]:
+    """The least time after each of ``trials`` trials; the last one holds on where there are fewer times."""
+    best: float | None = None
+    curve: list[float | None] = []
+    for time in times[:trials]:
+        if time is not None and (best is None or time < best):
+            best = time
+        curve.append(best)
+    return tuple(curve + [best] * (trials - len(curve)))
+
+
+def describe_batches(
+    indices: Sequence[int],
+    times: Sequence[float | None],
+    sizes: Sequence[int],
+    holdout: Sequence[float | None] = (),
+    window: int = WINDOW,
+) -> tuple[Batch, ...]:
+    """Batches of ``window`` trials in order; ``sizes`` are the numbers of values of the knobs, first knob fastest.
+
+    A last batch that is cut short counts when it holds at least two configurations.
+    """
+    digits = _digits(indices, sizes)
+    several = [knob for knob, size in enumerate(sizes) if size > 1]
+    digits = digits[:, several]
+    batches = []
+    for number, start in enumerate(range(0, len(indices), window)):
+        part = digits[start : start + window]
+        if len(part) < 2 or not several:
+            break
+        timed = [time for time in times[start : start + window] if time is not None]
+        shares = [len(np.unique(part[:, k])) / min(sizes[knob], len(part)) for k, knob in enumerate(several)]
+        batches.append(
+            Batch(
+                len(part), _mean_pairwise(part), _nearest(part, digits[:start]), float(np.mean(shares)),
+                float(np.std(timed) / np.mean(timed)) if len(timed) > 1 else None,
+                holdout[number] if number < len(holdout) else None,
+            )
+        )  # fmt: skip
+    return tuple(batches)
+
+
+def _digits(indices: Sequence[int], sizes: Sequence[int]) -> npt.NDArray[np.int64]:
+    """int64[n, knobs] of indices [n]."""
+    weights = np.cumprod([1, *sizes[:-1]]).astype(np.int64)
+    return np.asarray(indices, dtype=np.int64)[:, None] // weights % np.asarray(sizes, dtype=np.int64)
+
+
+def _mean_pairwise(part: npt.NDArray[np.int64]) -> float:
+    """Mean share of knobs in which two rows differ."""
+    n, knobs = part.shape
+    equal = sum(float((np.bincount(part[:, knob]) ** 2).sum() - n) for knob in range(knobs))
+    return 1.0 - equal / (n * (n - 1) * knobs)
+
+
+def _nearest(part: npt.NDArray[np.int64], before: npt.NDArray[np.int64]) -> float | None:
+    """Mean over the rows of the least share of knobs that differ from a row of ``before``."""
+    if not len(before):
+        return None
+    differ = (part[:, None, :] != before[None, :, :]).mean(axis=2)
+    return float(differ.min(axis=1).mean())

@@ -1,0 +1,75 @@
+"""``subbyte race``: strategies compared on recorded landscapes, with intervals and a verdict in words."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from subbyte.cli.arguments import command_parser, emit
+from subbyte.errors import InvalidInput
+
+STRATEGIES = "random,genetic,autotvm,diverse"
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the arguments of ``subbyte race``."""
+    parser = command_parser(
+        subparsers,
+        "race",
+        "Compare strategies on recorded landscapes: every strategy with every seed, paired intervals, a verdict.",
+        "subbyte race resnet50.stage2@8 --strategies random,autotvm,diverse --trials 200 --seeds 100 -o race.json.gz",
+    )
+    add = parser.add_argument
+    text = "a landscape (a file or a shipped name), a layer or a network of which landscapes are shipped"
+    add("workloads", metavar="WORKLOAD", nargs="*", help=text)
+    text = f"strategies with their options, such as autotvm:loss=reg; default {STRATEGIES}"
+    add("--strategies", metavar="A,B,...", default=STRATEGIES, help=text)
+    add("--trials", metavar="N", type=_positive, default=200, help="trials of each run (default 200)")
+    add("--seeds", metavar="N", type=_positive, default=100, help="runs of each strategy, seeds 0 to N-1 (default 100)")
+    add("--workers", metavar="N", type=_positive, default=2, help="worker processes (default 2)")
+    add("--batch", metavar="N", type=_positive, default=8, help="configurations asked for at a time (default 8)")
+    add("--traces", metavar="FILE", action="append", default=[],
+        help="also compare what another tool visited (a trace file); may be given several times")  # fmt: skip
+    add("--statistics-seed", metavar="N", type=int, default=0, help="seed of the resampling (default 0)")
+    add("-o", "--output", metavar="FILE", help="keep every run in FILE (.json.gz)")
+    add("--load", metavar="FILE", help="print the statistics of a race kept earlier; nothing runs")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run or load a race and print it."""
+    from subbyte.analysis import Race, race
+
+    if args.output is not None and not args.output.endswith(".json.gz"):
+        raise InvalidInput(f"--output {args.output}: the name must end in .json.gz")
+    if args.load is not None:
+        if args.workloads or args.output or args.traces:
+            raise InvalidInput("--load prints a race kept earlier; it takes no WORKLOAD, --traces or --output")
+        found = Race.load(args.load)
+    elif not args.workloads:
+        raise InvalidInput("name a WORKLOAD or a landscape (`subbyte landscape list`), or --load FILE")
+    else:
+        strategies = [text.strip() for text in args.strategies.split(",") if text.strip()]
+        found = race(
+            args.workloads, strategies, args.trials, args.seeds, args.workers, batch=args.batch, traces=args.traces,
+            statistics_seed=args.statistics_seed, progress=_progress,
+        )  # fmt: skip
+    file = str(found.save(args.output)) if args.output is not None else None
+    text = found.text() + (f"\n\nevery run: {file}" if file else "")
+    emit("race", {**found.to_dict(), "file": file}, args, text)
+    return 0
+
+
+def _progress(done: int, total: int) -> None:
+    """One line that counts on a terminal, every hundredth run elsewhere."""
+    terminal = sys.stderr.isatty()
+    if terminal or done % 100 == 0 or done == total:
+        end = "\n" if not terminal or done == total else ""
+        print(f"{chr(13) if terminal else ''}runs {done}/{total}", end=end, file=sys.stderr, flush=True)
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a positive integer")
+    return number
