@@ -34,6 +34,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure and print; 0 when every side was measured, 1 when a kernel of ours was wrong or did not run."""
     from subbyte.measure.device import CudaDevice
+    from subbyte.measure.lock import hold
     from subbyte.measure.sidebyside import build_candidates, from_bundles, side_by_side, text_of
 
     if bool(args.workloads) == bool(args.bundle):
@@ -41,10 +42,11 @@ def run(args: argparse.Namespace) -> int:
     asked = [one for text in args.workloads for one in workloads(text)]
     device = CudaDevice(args.device)
     kernels = from_bundles(args.bundle) or {one: build_candidates(one, device.info.arch) for one in asked}
-    record = side_by_side(
-        kernels, device, plan_seconds=args.plan_seconds, graph_api=not args.no_graph_api,
-        say=lambda text: print(text, file=sys.stderr, flush=True),
-    )  # fmt: skip
+    with hold(device.info):
+        record = side_by_side(
+            kernels, device, plan_seconds=args.plan_seconds, graph_api=not args.no_graph_api,
+            say=lambda text: print(text, file=sys.stderr, flush=True),
+        )  # fmt: skip
     if args.out:
         target = Path(args.out)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
 from subbyte.measure.device import CudaDevice, open_device
+from subbyte.measure.lock import hold
 from subbyte.measure.result import Failed, Result, result_from_dict
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol, command_line
@@ -69,7 +70,7 @@ def measure_bundle(
 
     ``indices`` restricts it; ``progress(done, total, index, result)`` is called after each. Raises InvalidInput (no
     bundle, ``out`` belongs to another bundle, or the bundle was built for another architecture), BrokenRecord (a
-    damaged file), MissingDependency (no GPU).
+    damaged file), MissingDependency (no GPU, or another process measures on it).
     """
     from subbyte.tune.bundle import read_manifest
     from subbyte.tune.describe import to_line, workload_from_dict
@@ -93,7 +94,7 @@ def measure_bundle(
     marker = _marker(out)
     case = Case(workload_from_dict(manifest["workload"]), seed)
     evaluator = Evaluator(gpu, case, how)
-    with open(out, "a", encoding="utf-8") as file:
+    with hold(gpu.info), open(out, "a", encoding="utf-8") as file:
         for count, index in enumerate(todo, start=1):
             marker.write_text(str(index), encoding="utf-8")
             result = _evaluate(evaluator, Path(folder), entries[index])

@@ -10,6 +10,7 @@ import os
 import tempfile
 import time
 from pathlib import Path
+from typing import Protocol
 
 from subbyte.errors import MissingDependency
 
@@ -24,6 +25,11 @@ _PATIENCE_S = 10.0
 
 class GpuBusy(MissingDependency):
     """Another process is measuring on the GPU."""
+
+
+class _Info(Protocol):
+    @property
+    def bus_id(self) -> str: ...
 
 
 class GpuLock:
@@ -54,6 +60,12 @@ class GpuLock:
             os.close(self._file)
             self._file = None
 
+    def __enter__(self) -> GpuLock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
     def _try(self) -> bool:
         if self._file is None:
             return True
@@ -75,6 +87,13 @@ class GpuLock:
         except OSError:
             text = ""
         return text or "another process"
+
+
+def hold(info: _Info) -> GpuLock:
+    """The lock of a GPU this process measures on (``device.info``). Raises GpuBusy."""
+    from subbyte.measure.telemetry import Telemetry
+
+    return GpuLock(Telemetry(info.bus_id).uuid() or info.bus_id)
 
 
 def _lock(descriptor: int) -> None:
