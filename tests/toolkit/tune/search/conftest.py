@@ -27,7 +27,9 @@ class ForeignSpace:
 
     workload = ConvWorkload(1, 8, 8, 32, 32, 3, 3, 1, name="foreign@1")
     arch, kind, knobs, listed = "sm_80", "foreign", KNOBS, True
-    fixed: dict[str, object] = {}
+
+    def __init__(self) -> None:
+        self.fixed: dict[str, object] = {}
 
     def __len__(self) -> int:
         return 432

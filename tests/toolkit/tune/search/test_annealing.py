@@ -77,7 +77,7 @@ def test_stops_when_the_list_has_not_changed():
     assert done.rounds == 57  # changed in the round with number 7, then 50 more
 
 
-def test_temperature_falls_by_a_501st_per_round():
+def test_500_rounds_at_most():
     seen = []
 
     def uniform(n):
@@ -86,7 +86,21 @@ def test_temperature_falls_by_a_501st_per_round():
 
     done = anneal(np.array([3]), score, lambda p: np.array([4]), uniform, 1, (), Annealing(1, 500, 10**9))
     assert done.rounds == len(seen) == 500
-    assert (1.0 - 0.0) / (500 + 1) == pytest.approx(0.001996, abs=1e-6)
+
+
+def test_temperature_of_the_last_round():
+    # After 499 rounds the temperature is 1 - 499/501: a loss of 0.002 passes with chance exp(-0.002 / 0.004).
+    loss = {0: 1.0, 1: 0.998}
+    chances = []
+    for draw in (0.60, 0.61):
+        script = Script(*[[1]] * 500)
+        draws = Script(*[[2.0]] * 499, [draw])  # nothing is accepted before the last round
+        done = anneal(
+            np.array([0]), lambda p: np.array([loss[int(i)] for i in p]), script, draws, 1, (), Annealing(1, 500, 501)
+        )
+        chances.append(int(done.points[0]))
+    assert math.exp(-0.002 / (1 - 499 / 501 + 1e-5)) == pytest.approx(0.6067, abs=1e-3)
+    assert chances == [1, 0]
 
 
 def test_nothing_is_planned_from_an_exhausted_space():

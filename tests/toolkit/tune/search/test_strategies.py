@@ -138,10 +138,10 @@ def test_a_space_with_plans():
 class Unlisted:
     """A product of 10^12 that nobody can enumerate; only its ``why_not`` says what exists."""
 
-    arch, kind = "sm_90a", "foreign"
-    hash = "unlisted"
-    knobs = {f"k{place}": tuple(range(10)) for place in range(12)}
-    fixed: dict[str, object] = {}
+    arch, kind, hash = "sm_90a", "foreign", "unlisted"
+
+    def __init__(self):
+        self.knobs = {f"k{place}": tuple(range(10)) for place in range(12)}
 
     def __len__(self):
         return 10**12

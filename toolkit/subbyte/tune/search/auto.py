@@ -1,7 +1,7 @@
 """``auto``, the default: an analytic estimate to begin with, boosted trees to go on, local search against their errors.
 
 1. The first ``start`` configurations lie far apart; where configurations have a plan they are taken from the eighth of
-   the space that the plan's cycle estimate likes best.
+   the space that the plan's cycle estimate likes best, elsewhere from random ones.
 2. Then an ensemble of boosted trees, fitted to all results every few trials, learns the speed relative to the best
    (0 for failures) from the knobs, and from the loops and traffic of the plan where there is one.
 3. ``model`` percent of a batch are the candidates with the highest optimistic prediction, mean plus half a deviation of
@@ -40,7 +40,10 @@ FAVOURED = 0.12
 """Share of the space, best by estimate, that the first configurations come from."""
 OPTIMISM = 0.5
 """Deviations of the ensemble added to its mean."""
-_CHOICE = 50
+_AMONG = {True: 50, False: 4}
+"""Each of the first configurations is the farthest of so many random ones: of the favoured, of a whole space. Many
+would fill a whole space's corners, where kernels are seldom fast."""
+_POOL = 400
 
 
 class Auto:
@@ -115,8 +118,9 @@ class Auto:
     def _spread(self, count: int) -> list[int]:
         """Configurations far from each other and from those seen, among the favoured or among random ones."""
         pool = self._favoured() if self.options["prior"] == "on" else None
-        if pool is None or not len(pool):
-            pool = self._grid.sample(8 * _CHOICE, self._rng, self._space, self._visited)
+        among = _AMONG[pool is not None]
+        if pool is None:
+            pool = self._grid.sample(_POOL, self._rng, self._space, self._visited)
         place = coordinates(self._grid, self._grid.digits(pool))
         seen = coordinates(self._grid, self._grid.digits(sorted(self._visited)))
         nearest = np.full(len(pool), 1e3)
@@ -124,7 +128,7 @@ class Auto:
             nearest = np.minimum(nearest, np.abs(place - row).sum(axis=1))
         picked: list[int] = []
         for _ in range(min(count, len(pool))):
-            some = self._rng.permutation(len(pool))[:_CHOICE]
+            some = self._rng.permutation(len(pool))[:among]
             best = int(some[np.argmax(nearest[some])])
             picked.append(int(pool[best]))
             nearest = np.minimum(nearest, np.abs(place - place[best]).sum(axis=1))

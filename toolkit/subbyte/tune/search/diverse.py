@@ -91,10 +91,7 @@ class Diverse(AutoTvm):
         measure, n = self.options["measure"], len(points)
         if measure == "random":
             return self._rng.random(n) < 0.5
-        if measure == "score":
-            scores = self.scores(mutants)
-        else:
-            scores = self._novelty_alone(points, mutants)
+        scores = self.scores(mutants) if measure == "score" else self._novelty_alone(points, mutants)
         ties = self._rng.random(n) < 0.5
         return np.where(scores[n:] == scores[:n], ties, scores[n:] > scores[:n])
 

@@ -12,9 +12,10 @@ from subbyte.tune.search.cost_model import load_xgboost
 
 ROUNDS = 40
 _TREES = {
-    "max_depth": 4, "eta": 0.3, "subsample": 0.8, "colsample_bytree": 0.8, "tree_method": "exact", "nthread": 1,
-    "verbosity": 0,
+    "max_depth": 5, "eta": 0.3, "lambda": 0.1, "subsample": 0.8, "colsample_bytree": 0.8, "tree_method": "exact",
+    "nthread": 1, "verbosity": 0,
 }  # fmt: skip
+"""Little regularization: replayed times hardly scatter, and the fastest configurations stand alone in their leaves."""
 
 
 class Ensemble:
