@@ -127,3 +127,34 @@ def test_the_bar_is_drawn_on_a_terminal(monkeypatch, capsys):
     out, err = capsys.readouterr()
     assert json.loads(out)["workloads"][0]["trials"] == 12
     assert WORKLOAD in err
+
+
+def test_a_network_is_tuned_with_one_budget_and_a_page(tmp_path, capsys, monkeypatch):
+    page = tmp_path / "report.html"
+    arguments = ["tune", "alexnet@8", "--runner", "fake", "--trials", "24", "--report", str(page)]
+    assert main([*arguments, "--json"]) == 0
+    out, err = capsys.readouterr()
+    data = json.loads(out)
+    assert sum(row["trials"] for row in data["workloads"]) == 24
+    assert (data["network"], data["budget"]) == ("alexnet@8", 24)
+    assert str(page) in err
+    assert "<svg" in page.read_text()
+    monkeypatch.setattr(command.sys.stderr, "isatty", lambda: True, raising=False)
+    assert main(arguments) == 0
+    out, err = capsys.readouterr()
+    assert "alexnet@8  " in out
+    assert "tuned layers, as often as they occur" in out
+    assert "24/24" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--device", "gpu0"], "must be a GPU number"),
+        (["--timeout", "0"], "seconds above 0"),
+        (["--timeout", "soon"], "seconds above 0"),
+    ],
+)
+def test_odd_devices_and_limits_exit_2(arguments, says, capsys):
+    assert main([*FAKE, *arguments]) == 2
+    assert says in capsys.readouterr().err

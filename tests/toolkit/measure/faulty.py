@@ -12,6 +12,7 @@ import time
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 
@@ -191,6 +192,12 @@ class DyingRunner(FakeRunner):
         if configs[0].chunk == 2:
             kill_self()
         return super().run(workload, configs)
+
+
+class PlainRunner:
+    """Only what every runner has."""
+
+    device: ClassVar[dict] = {"runner": "fake", "name": "fake"}
 
 
 def dying_runner():

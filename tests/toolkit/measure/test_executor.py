@@ -9,7 +9,7 @@ from multiprocessing import get_context
 import faulty
 import pytest
 
-from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
 from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.runner import Runner, refuse_unlike
@@ -42,6 +42,7 @@ def test_results_are_those_of_the_runner_itself(make_executor):
         results = runner.run(WORKLOAD, CONFIGS)
         assert all(result.device["name"] == "fake" for result in results)
         assert all(result.seconds["turn"] >= 0 for result in results)
+        assert runner.rematch(WORKLOAD, CONFIGS, 3) == MAKE().rematch(WORKLOAD, CONFIGS, 3)
 
 
 def test_a_dask_cluster_measures_a_study(tmp_path):
@@ -65,6 +66,8 @@ def test_a_process_that_dies_costs_one_candidate():
         results = runner.run(WORKLOAD, [ConvConfig(chunk=chunk) for chunk in (1, 2, 1, 2, 1)])
         assert [r.ok or r.kind for r in results] == [True, "crash", True, "crash", True]
         assert "SIGKILL" in results[1].reason
+        with pytest.raises(SubbyteError, match="cannot time configurations side by side"):
+            ExecutorRunner(pool, faulty.PlainRunner, at_once=1).rematch(WORKLOAD, CONFIGS, 3)
 
 
 def test_a_broken_pool_is_named():

@@ -48,6 +48,8 @@ class ToySpace:
     def index(self, config: ConvConfig) -> int:
         place, scale = 0, 1
         for name, choices in KNOBS.items():
+            if getattr(config, name) not in choices:
+                raise InvalidInput(f"{name}={getattr(config, name)}: not in the space")
             place += scale * choices.index(getattr(config, name))
             scale *= len(choices)
         return place

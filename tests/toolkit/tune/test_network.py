@@ -12,7 +12,7 @@ import subbyte.space as space_module
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.result import Failed, Measured
-from subbyte.tune import Landscape, NetworkReport, Study, network_layers, read_log, tune, tune_network
+from subbyte.tune import Landscape, NetworkReport, Study, network_layers, read_log, start_tuning, tune, tune_network
 from subbyte.tune.allocation import LayerState, expected_gain, next_layer, portion_of
 from subbyte.tune.finals import hold_finals
 from subbyte.workload import ConvWorkload
@@ -266,3 +266,22 @@ def test_the_page_needs_nothing_from_anywhere(tmp_path, monkeypatch):
         report.save(tmp_path)
     single = tune("n8h7w7c64k64r3s3p1", FakeRunner(failures={"launch": 1.0}), trials=3).to_html()
     assert "no configuration worked" in single
+
+
+# ---- in the background -----------------------------------------------------------------------------------------------
+
+
+def test_a_network_in_the_background_is_stopped_and_keeps_its_best():
+    handle = start_tuning("resnet18@8", FakeRunner(delay=0.002), trials=None)
+    while handle.done < 12:
+        assert handle.running
+    handle.stop()
+    report = handle.wait(20)
+    assert report.ended == "stopped"
+    assert 12 <= handle.done == sum(len(record.trials) for record in report.records)
+    assert handle.best == {row["workload"]: row["best_microseconds"] for row in report.rows() if row["trials"]}
+    assert not handle.running
+    assert "ended" in repr(handle)
+    failing = start_tuning("resnet18@8", "reply")
+    with pytest.raises(InvalidInput, match="did you mean replay"):
+        failing.wait()

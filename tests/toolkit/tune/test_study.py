@@ -10,6 +10,7 @@ import pytest
 from subbyte.errors import InvalidInput
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.result import Failed, Measured
+from subbyte.schedule import ConvConfig
 from subbyte.tune import Study
 
 
@@ -229,3 +230,59 @@ def test_records_print_in_a_notebook_and_go_to_pandas(toy):
     assert len(table) == 10
     assert table.best_microseconds.is_monotonic_decreasing
     assert list(record.curve.to_frame().columns) == ["numbers", "microseconds", "best_microseconds", "failures"]
+
+
+class Streaming(FakeRunner):
+    """Hands results over one by one, and notes when it was told to stop."""
+
+    def __init__(self):
+        super().__init__()
+        self.began, self.closed = 0, 0
+
+    def iterate(self, workload, configs):
+        try:
+            for config in configs:
+                self.began += 1
+                yield self.run(workload, [config])[0]
+        finally:
+            self.closed += 1
+
+
+def test_a_streaming_runner_is_stopped_after_the_result_in_flight(toy):
+    runner, study = Streaming(), Study(toy)
+    record = study.run(runner, 30, stop=[lambda study: len(study.trials) >= 11])
+    assert (record.ended, len(record.trials)) == ("stopped", 11)
+    assert (runner.began, runner.closed) == (11, 2)
+    assert [t.index for t in study.run(runner, 30).trials] == [t.index for t in Study(toy).run(FakeRunner(), 30).trials]
+
+
+def test_ctrl_c_closes_a_streaming_runner(toy):
+    def interrupt(study, trial, result):
+        if trial.number == 4:
+            raise KeyboardInterrupt
+
+    runner, study = Streaming(), Study(toy)
+    assert study.run(runner, 30, callbacks=[interrupt]).ended == "interrupted"
+    assert (len(study.trials), runner.closed) == (5, 1)
+
+
+def test_queued_configurations_come_first_once_and_only_if_valid(toy):
+    study = Study(toy, seed=1)
+    refused = next(index for index in range(len(toy)) if toy.why_not(index))
+    told = toy.valid[0]
+    study.tell(told, Measured(1.0))
+    wanted = [toy.config(toy.valid[9]), toy.config(toy.valid[9]), toy.config(refused), toy.config(told)]
+    assert study.queue([*wanted, ConvConfig(chunk=64)]) == 1
+    record = study.run(FakeRunner(), 6)
+    assert [(t.index, t.ask is None) for t in record.trials[:2]] == [(told, True), (toy.valid[9], True)]
+    assert all(trial.ask is not None for trial in record.trials[2:])
+    assert len({trial.number for trial in record.trials}) == 6
+
+
+def test_a_result_of_another_kind_of_gpu_is_refused(toy):
+    study = Study(toy)
+    study.run(FakeRunner(), 2)
+    index = study.ask(1)[0].index
+    with pytest.raises(InvalidInput, match="measured with name 'fake', not 'A100'"):
+        study.tell(index, Measured(1.0, device={"name": "A100"}))
+    assert study.tell(index, Measured(1.0)).microseconds == 1.0

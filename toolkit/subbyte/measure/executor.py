@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
+from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, Unsupported
 from subbyte.measure.result import Failed, Result
 from subbyte.measure.runner import Runner, RunnerBase, refuse_unlike
 from subbyte.measure.worker import WorkerDied, WorkerTimeout
@@ -92,6 +92,21 @@ class ExecutorRunner(RunnerBase):
             for future in waiting:
                 future.cancel()
 
+    def rematch(self, workload: ConvWorkload, configs: Sequence[ConvConfig], rounds: int) -> list[list[float]]:
+        """Time configurations side by side on one of the devices: microseconds by configuration and round.
+
+        Raises SubbyteError when that device's runner cannot, or one of them fails now.
+        """
+        try:
+            times, device = self._submit(_rematch, self._make, workload, list(configs), rounds).result()
+        except SubbyteError:
+            raise
+        except Exception as error:  # every executor has its own
+            raise SubbyteError(f"the process was lost: {_said(error)}") from None
+        refuse_unlike(self.device, device)
+        found: list[list[float]] = times
+        return found
+
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> FutureLike:
         # Dask takes equal calls for one task, whose value it would give twice
         options = {"pure": False} if hasattr(self.executor, "scheduler_info") else {}
@@ -142,6 +157,17 @@ def _describe(make: bytes) -> dict[str, Any]:
         runner = _runner(make)
         arch = getattr(runner, "arch", None)
         return {**runner.device, **({"arch": arch} if arch else {})}
+
+
+def _rematch(
+    make: bytes, workload: ConvWorkload, configs: Sequence[ConvConfig], rounds: int
+) -> tuple[list[list[float]], dict[str, Any]]:
+    with _lock:
+        runner = _runner(make)
+        rematch = getattr(runner, "rematch", None)
+        if rematch is None:
+            raise Unsupported(f"a {type(runner).__name__} cannot time configurations side by side")
+        return rematch(workload, configs, rounds), dict(runner.device)
 
 
 def _measure(make: bytes, workload: ConvWorkload, config: ConvConfig) -> tuple[Result, dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Search: strategies propose, runners measure, studies keep the record; landscapes hold whole spaces."""
 
 from subbyte.callable_package import make_callable
-from subbyte.tune.background import Progress, StudyHandle
+from subbyte.tune.background import Progress, StudyHandle, TuningHandle, start_tuning
 from subbyte.tune.bundle import BundleReport, build_bundle, read_manifest
 from subbyte.tune.finals import Finals, hold_finals
 from subbyte.tune.landscape import Landscape, LandscapeInfo, find_landscape, landscape, shipped
@@ -29,6 +29,7 @@ __all__ = [
     "StudyHandle",
     "StudyRecord",
     "Trial",
+    "TuningHandle",
     "TuningReport",
     "assemble",
     "best_curve",
@@ -42,6 +43,7 @@ __all__ = [
     "read_manifest",
     "register",
     "shipped",
+    "start_tuning",
     "tune",
     "tune_network",
 ]
