@@ -70,7 +70,8 @@ def race(
     guests = [found if isinstance(found, Traces) else read_traces(found) for found in traces]
     visitors = _visitors(guests, landscapes, trials, texts)
     jobs = [_Job(found.name, text, seed, trials, batch) for seed in numbers for found in landscapes for text in texts]
-    runs = _run(jobs, [_lean(found) for found in landscapes], workers, progress)
+    with _quiet_threads():
+        runs = _run(jobs, [_lean(found) for found in landscapes], workers, progress)
     participants = list(dict.fromkeys([*texts, *(run.participant for run in visitors)]))
     seconds = round(time.monotonic() - started, 3)
     return Race(tuple(facts), tuple(participants), trials, (*runs, *visitors), statistics_seed, now(), seconds,
@@ -223,7 +224,7 @@ def _run(jobs: Sequence[_Job], landscapes: Sequence[Landscape], workers: int, pr
             if progress is not None:
                 progress(done, len(jobs))
         return runs
-    with _quiet_threads(), _stopped_at_once(_pool(min(workers, len(jobs)), landscapes)) as pool:
+    with _stopped_at_once(_pool(min(workers, len(jobs)), landscapes)) as pool:
         futures = [pool.submit(_work, job) for job in jobs]
         try:
             for done, future in enumerate(as_completed(futures), start=1):

@@ -113,7 +113,8 @@ def _summary(row: dict[str, Any]) -> str:
     )
     if row["best_config"] is None:
         return f"{head}\n  no configuration worked; see the reasons in the log (--log FILE)"
-    best = f"  best    {row['best_microseconds']:.2f} us, {row['best_tops']:.1f} TOPS (trial {row['best_trial']})"
+    speed = f", {row['best_tops']:.1f} TOPS" if row["best_tops"] is not None else ""
+    best = f"  best    {row['best_microseconds']:.2f} us{speed} (trial {row['best_trial']})"
     if row["fraction_of_optimum"] is not None:
         best += f", {100 * row['fraction_of_optimum']:.1f}% of the optimum ({row['optimum_microseconds']:.2f} us)"
     lines = [head, best, f"  config  {_settings(row['best_config'])}"]
@@ -133,11 +134,12 @@ def _finals_lines(finals: dict[str, Any]) -> list[str]:
 
 
 def _settings(config: dict[str, Any]) -> str:
-    """The knobs of the paper and whatever is not at its default, as ``subbyte build --set`` takes them."""
+    """The knobs of the paper and whatever is not at its default, as ``subbyte build --set`` takes them; of a foreign
+    kernel every knob."""
     from subbyte.schedule.config import KNOBS, ConvConfig
 
     usual = ConvConfig().to_dict()
-    return " ".join(f"{key}={value}" for key, value in config.items() if key in KNOBS or value != usual[key])
+    return " ".join(f"{key}={value}" for key, value in config.items() if key in KNOBS or value != usual.get(key))
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from subbyte.tune.search.grid import Grid, grid_of
 from subbyte.tune.strategy import Option, choice
 
 SAMPLERS = ("tpe", "random", "nsga2")
-_TRIES = 200
+_TRIES = 100
 
 
 def load_optuna() -> Any:

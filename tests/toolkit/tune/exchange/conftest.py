@@ -35,7 +35,8 @@ def foreign_cache() -> dict:
                         cache[",".join(map(str, values.values()))] = entry
     return {
         "device_name": "Some GPU", "kernel_name": "stencil", "problem_size": [4096, 4096],
-        "tune_params_keys": list(KNOBS), "tune_params": {name: list(values) for name, values in KNOBS.items()}, "objective": "time", "cache": cache,
+        "tune_params_keys": list(KNOBS), "tune_params": {name: list(KNOBS[name]) for name in KNOBS},
+        "objective": "time", "cache": cache,
     }  # fmt: skip
 
 
