@@ -1,13 +1,16 @@
 """Views for notebooks: each draws a record of the toolkit and decides nothing itself."""
 
+from subbyte_widgets.convolution_tiling import ConvolutionTiling, TilingExplorer
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
 from subbyte_widgets.fragment_explorer import FragmentExplorer
 from subbyte_widgets.kernel_lab import KernelLab
 from subbyte_widgets.layout_view import LayoutView
 from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
+from subbyte_widgets.packing_stepper import PackingStepper
 
 __all__ = [
+    "ConvolutionTiling",
     "DuplicateExplorer",
     "DuplicateMap",
     "FragmentExplorer",
@@ -15,4 +18,6 @@ __all__ = [
     "LayoutView",
     "LiveCurve",
     "LoadStepper",
+    "PackingStepper",
+    "TilingExplorer",
 ]

@@ -3,7 +3,6 @@
 
 const SVG_NS = "http://www.w3.org/2000/svg";
 const SPEEDS = [0.5, 1, 2, 4, 8];
-const STEPS_PER_SECOND = 2;
 const BUTTONS = [
   ["first", "to the start (Home)", "M4 3h2v10H4zM14 3v10L7 8z"],
   ["reverse", "play backwards (Shift+Space)", "M13 2.5v11L3 8z"],
@@ -21,8 +20,9 @@ function svgNode(name, attributes) {
 }
 
 // `count()`: steps; `stops()`: where phases begin; `draw(step)` shows a step and returns its sentence; `onKey(event)`
-// takes the keys that are left and says whether it did; `rebuild()` makes the stage anew from the data.
-function player({ model, el, name, label, count, stops, draw, onKey, rebuild, listen }) {
+// takes the keys that are left and says whether it did; `rebuild()` makes the stage anew from the data; `rate`: steps
+// per second; `listen` gives the view's own traits with what to do when they change.
+function player({ model, el, name, label, rate, count, stops, draw, onKey, rebuild, listen }) {
   const root = document.createElement("div");
   root.className = `sb-step ${name}`;
   const buttons = BUTTONS.map(([key, title, path]) => `<button type="button" data-do="${key}" title="${title}"
@@ -88,7 +88,7 @@ function player({ model, el, name, label, count, stops, draw, onKey, rebuild, li
       const before = model.get("step");
       go(before + way);
       if (model.get("step") === before || model.get("step") === (way > 0 ? count() : 0)) stop();
-    }, 1000 / (STEPS_PER_SECOND * Number(speed.value)));
+    }, 1000 / (rate * Number(speed.value)));
   }
 
   function phase(way) {

@@ -78,7 +78,7 @@ function render({ model, el }) {
   }
 
   const listen = (stage, show, renew) => [["way", renew]];
-  return player({ model, el, name: "sb-load", label: "Duplicate-aware load", count, stops, draw, rebuild, listen, onKey: () => false });
+  return player({ model, el, rate: 2, name: "sb-load", label: "Duplicate-aware load", count, stops, draw, rebuild, listen, onKey: () => false });
 }
 
 export default { render };

@@ -1,0 +1,203 @@
+"""The packing stepper in JupyterLab: every step in the browser equals the trace; values are followed; both schemes."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from subbyte.technique.packing import PackingTrace, packing_program
+from subbyte_widgets.packing_stepper.picture import Layout, boxes, shown_registers, window
+from subbyte_widgets.packing_stepper.view import EXAMPLE
+
+CELL = "from subbyte_widgets import PackingStepper\nPackingStepper(follow=77)"
+DRAWN = """() => {
+  const number = (node, name) => Number(node.getAttribute(name));
+  const box = (node) => ({ o: Number(node.dataset.o), x: number(node, "x"), y: number(node, "y") });
+  const all = (selector) => [...document.querySelectorAll(".sb-pack-svg " + selector)];
+  return { over: all(".over rect").map(box), zoom: all(".zoom rect.box").map(box),
+    values: all(".zoom text.v").map((e) => [Number(e.dataset.o), e.textContent]),
+    lanes: all(".zoom text.n").map((e) => e.textContent), live: all(".reg.live").map((e) => e.dataset.reg),
+    marks: all("rect.mark").map((e) => Number(e.dataset.o)), frames: all(".frame").length,
+    useful: all(".lanes")[0].textContent, now: all(".use.now").map((e) => Number(e.dataset.step)),
+    stored: all(".word.stored").map((e) => Number(e.dataset.word)) };
+}"""
+PRESS_TO_PAINT = """() => {
+  window.latencies = [];
+  document.addEventListener("keydown", () => {
+    const pressed = performance.now();
+    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
+  }, true);
+}"""
+
+
+def layout(scheme: str) -> Layout:
+    """What must be drawn."""
+    program = packing_program(scheme)
+    return Layout(program, program.run(EXAMPLE[: program.tiles]))
+
+
+def differences(drawn: dict[str, Any], shape: Layout, step: int, follow: int) -> list[str]:
+    """Everything in which the drawing differs from the trace."""
+    trace: PackingTrace = shape.trace
+    state = trace.states[min(step, len(trace.states) - 1)]
+    unit = (shape.lane - 1.6) / 8
+    wanted = sorted(
+        (box.origin, round(shape.lanes[box.lane] + max(box.nibble, 0) * unit), shape.names.index(box.register))
+        for box in boxes(state.registers)
+    )
+    rows = [shape.y(name) for name in shape.names]
+    found = []
+    over = sorted((b["o"], round(b["x"]), max(i for i, y in enumerate(rows) if y <= b["y"])) for b in drawn["over"])
+    if over != wanted:
+        found.append("the overview differs")
+    if drawn["live"] != [name for name in shape.names if name in {r.name for r in state.registers}]:
+        found.append(f"registers in use: {drawn['live']}")
+    first = window(state.registers, follow)
+    near = [b for b in boxes(shown_registers(state.registers, max(follow, 0) // 64)) if first <= b.lane < first + 8]
+    if sorted(drawn["values"]) != sorted([b.origin, str(b.value)] for b in near):
+        found.append("the enlarged values differ")
+    if drawn["lanes"] != [f"lane {first + i}" for i in range(8)]:
+        found.append(f"enlarged: {drawn['lanes']}")
+    copies = sum(b.origin == follow for b in boxes(state.registers))
+    if drawn["marks"] != [follow] * copies:
+        found.append(f"marked: {drawn['marks']}")
+    if drawn["useful"] != f"{state.useful_lanes} of 32 lanes" or drawn["now"] != [step]:
+        found.append(f"{drawn['useful']} at {drawn['now']}")
+    if drawn["stored"] != ([store.word for store in trace.stores] if step == len(trace.states) else []):
+        found.append(f"stored: {drawn['stored']}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """The stepper in a running notebook."""
+    one = open_tab(height=1300)
+    one.run_notebook(lab.write("packing.ipynb", CELL))
+    one.page.wait_for_selector(".sb-pack-svg")
+    one.page.locator(".sb-pack .stage").focus()
+    return one
+
+
+def check(tab: Any, shape: Layout, step: int, follow: int) -> None:
+    assert not differences(tab.page.evaluate(DRAWN), shape, step, follow)
+
+
+@pytest.mark.parametrize(("scheme", "steps"), [("quad", 6), ("width8", 13)])
+def test_keys_walk_through_every_step(tab: Any, scheme: str, steps: int) -> None:
+    shape, press = layout(scheme), tab.page.keyboard.press
+    tab.page.locator(f'.sb-pack input[value="{scheme}"]').check(force=True)
+    tab.page.locator(".sb-pack .stage").focus()
+    press("Home")
+    check(tab, shape, 0, 77)
+    for step in range(1, steps + 1):
+        press("ArrowRight")
+        check(tab, shape, step, 77)
+        if step in (2, 3, 9, steps):
+            tab.picture(f"packing_{scheme}_{step}", ".sb-pack")
+    for step in range(steps - 1, -1, -1):
+        press("ArrowLeft")
+        check(tab, shape, step, 77)
+    press("End")
+    check(tab, shape, steps, 77)
+    words = tab.page.locator(".sb-pack .say").text_content()
+    store = next(s for s in shape.trace.stores if 64 * s.tile + 8 * s.row <= 77 < 64 * s.tile + 8 * s.row + 8)
+    assert f"Lane {store.lane} stores word {store.word} of the block" in words
+    assert f"{store.value:#010x}" in words
+
+
+def test_another_trace_is_told_apart(tab: Any) -> None:
+    shape = layout("width8")
+    tab.page.keyboard.press("Home")
+    for _ in range(4):
+        tab.page.keyboard.press("ArrowRight")
+    drawn = tab.page.evaluate(DRAWN)
+    assert not differences(drawn, shape, 4, 77)
+    states = list(shape.trace.states)
+    registers = list(states[4].registers)
+    registers[3] = replace(registers[3], origins=registers[2].origins)
+    states[4] = replace(states[4], registers=tuple(registers))
+    assert differences(drawn, Layout(shape.program, replace(shape.trace, states=tuple(states))), 4, 77)
+    assert differences(drawn, shape, 5, 77)
+    assert differences(drawn, shape, 4, 78)
+
+
+def test_a_value_is_followed_by_keys_pointer_and_click(tab: Any) -> None:
+    shape, press = layout("quad"), tab.page.keyboard.press
+    tab.page.locator('.sb-pack input[value="quad"]').check(force=True)
+    tab.page.locator(".sb-pack .stage").focus()
+    press("Home")
+    press("ArrowRight")
+    press("ArrowDown")
+    check(tab, shape, 1, 78)
+    press("Shift+ArrowDown")
+    check(tab, shape, 1, 86)
+    press("ArrowUp")
+    check(tab, shape, 1, 85)
+    first = tab.page.locator('.sb-pack-svg .zoom rect.box[data-o="22"]').first
+    first.hover()
+    check(tab, shape, 1, 22)
+    tab.page.mouse.move(5, 5)
+    check(tab, shape, 1, 85)
+    tab.page.locator('.sb-pack-svg .zoom rect.box[data-o="22"]').first.click()
+    tab.page.mouse.move(5, 5)
+    check(tab, shape, 1, 22)
+    assert "tile 0, image 2, channel 6" in tab.page.locator(".sb-pack .say").text_content()
+    press("Escape")
+    check(tab, shape, 1, -1)
+    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
+    press("b")  # JupyterLab's own shortcut must not reach the notebook
+    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+
+
+def test_light_and_dark(tab: Any) -> None:
+    ink = "() => getComputedStyle(document.querySelector('.sb-pack-svg text.h')).fill"
+    light = tab.page.evaluate(ink)
+    tab.theme("JupyterLab Dark")
+    dark = tab.page.evaluate(ink)
+    tab.picture("packing_dark", ".sb-pack")
+    tab.theme("JupyterLab Light")
+    assert light != dark
+
+
+@pytest.mark.parametrize("scheme", ["quad", "width8"])
+def test_a_key_press_is_painted_at_once(tab: Any, scheme: str, capsys: pytest.CaptureFixture[str]) -> None:
+    tab.page.locator(f'.sb-pack input[value="{scheme}"]').check(force=True)
+    tab.page.locator(".sb-pack .stage").focus()
+    tab.page.keyboard.press("Home")
+    tab.page.evaluate(PRESS_TO_PAINT)
+    for key in (["ArrowRight"] * 6 + ["ArrowLeft"] * 6 + ["ArrowDown"] * 2) * 3:
+        tab.page.keyboard.press(key)
+        tab.page.wait_for_timeout(20)
+    times = tab.page.evaluate("() => window.latencies")
+    middle = statistics.median(times)
+    with capsys.disabled():
+        print(f"\npacking {scheme}, key press to repaint: median {middle:.1f} ms, slowest {max(times):.1f} ms")
+    assert len(times) >= 42
+    assert middle < 50
+
+
+def test_a_page_without_a_kernel_is_alive(chromium: Any, tmp_path: Any) -> None:
+    from subbyte_widgets import PackingStepper
+
+    PackingStepper(scheme="width8", step=4, follow=77).to_html(tmp_path / "packing.html")
+    page = chromium.new_page(viewport={"width": 700, "height": 900})
+    asked: list[str] = []
+    errors: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((tmp_path / "packing.html").as_uri())
+    page.wait_for_selector(".sb-pack-svg .over rect")
+    assert not differences(page.evaluate(DRAWN), layout("width8"), 4, 77)
+    page.locator(".sb-pack .stage").focus()
+    page.keyboard.press("End")
+    assert not differences(page.evaluate(DRAWN), layout("width8"), 13, 77)
+    page.locator('.sb-pack input[value="quad"]').check(force=True)
+    assert not differences(page.evaluate(DRAWN), layout("quad"), 6, 77)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 700
+    page.close()
+    assert not errors
+    assert not [address for address in asked if not address.startswith(("file:", "blob:"))]
