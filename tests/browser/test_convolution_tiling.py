@@ -1,0 +1,193 @@
+"""The tiling view in JupyterLab: clicks and keys move the markers to where the toolkit puts them."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from subbyte.schedule import ConvConfig
+from subbyte.technique import Tiling, tiling
+from subbyte_widgets.convolution_tiling.layout import geometry
+from subbyte_widgets.convolution_tiling.picture import Selection, loupe_labels, loupe_marks, markers
+
+LAYER, CONFIG = "n16h28w28c64k128r3s3p1", ConvConfig(2, 2, 8, 4)
+CELL = f"""from subbyte_widgets import TilingExplorer
+from subbyte import ConvConfig
+explorer = TilingExplorer({LAYER!r}, {CONFIG!r}, tile=16, warp=1, multiply=5, step=4)
+explorer"""
+DRAWN = """() => {
+  const svg = document.querySelector(".sb-tiling-svg");
+  const at = (all) => [...svg.querySelectorAll(all)].map((e) => e.dataset.at).sort();
+  const marks = [...svg.querySelectorAll("[data-mark]")].map((e) => [e.dataset.mark, e.getAttribute("d")]);
+  return { marks: Object.fromEntries(marks),
+    own: at(".rt.own"), now: at(".rt.now"),
+    loupe: Object.fromEntries(["pad", "warp", "window", "now"].map((name) => [name, at(`.px.${name}`)])),
+    labels: Object.fromEntries([...svg.querySelectorAll("[data-tick]")].map((e) => [e.dataset.tick, e.textContent])),
+    step: [...svg.querySelectorAll(".st.now")].map((e) => Number(e.dataset.step)),
+    say: document.querySelector(".sb-tiling .say").textContent };
+}"""
+PRESS_TO_PAINT = """() => {
+  window.latencies = [];
+  document.addEventListener("keydown", () => {
+    const pressed = performance.now();
+    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
+  }, true);
+}"""
+
+
+def differences(drawn: dict[str, Any], record: Tiling, wanted: Selection) -> list[str]:
+    """Everything in which a drawing differs from a record and a selection."""
+    chosen = wanted.inside(record)
+    found = []
+    for name, path in markers(record, chosen, geometry(record)).items():
+        numbers = [[float(n) for n in re.findall(r"-?[\d.]+", d)] for d in (drawn["marks"][name], path)]
+        if len(numbers[0]) != len(numbers[1]) or any(abs(a - b) > 0.11 for a, b in zip(*numbers, strict=True)):
+            found.append(f"marker {name}")
+    warp, multiply = record.warps[chosen.warp], record.multiplies[chosen.multiply]
+    if drawn["own"] != sorted(f"{p},{c}" for p in warp.pixels for c in warp.columns):
+        found.append("squares of the warp")
+    if drawn["now"] != sorted({f"{warp.pixels[p]},{warp.columns[multiply.column]}" for p in multiply.pixels}):
+        found.append("squares of the instruction")
+    marks = loupe_marks(record, chosen)
+    for name, cells in drawn["loupe"].items():
+        if cells != sorted(f"{i},{j}" for (i, j), classes in marks.items() if name in classes.split()):
+            found.append(f"enlarged pixels: {name}")
+    labels = loupe_labels(record, chosen)
+    if any(labels[tick] != label for tick, label in drawn["labels"].items()):
+        found.append("labels of the enlarged pixels")
+    if drawn["step"] != [chosen.step]:
+        found.append("step")
+    return found
+
+
+@pytest.fixture(scope="module")
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """The explorer in a running notebook."""
+    one = open_tab()
+    one.run_notebook(lab.write("tiling.ipynb", CELL))
+    one.page.wait_for_selector(".sb-tiling-svg")
+    return one
+
+
+@pytest.fixture(scope="module")
+def record() -> Tiling:
+    """What must be drawn."""
+    return tiling(LAYER, CONFIG)
+
+
+def check(tab: Any, record: Tiling, *chosen: int) -> None:
+    found = differences(tab.page.evaluate(DRAWN), record, Selection(*chosen))
+    assert not found, found
+
+
+def test_keys_walk_every_panel(tab: Any, record: Tiling) -> None:
+    check(tab, record, 16, 0, 1, 5, 4)
+    tab.picture("tiling", ".sb-tiling")
+    focus = lambda panel: tab.page.locator(f".sb-tiling-svg .panel.{panel}").focus()  # noqa: E731
+    press = tab.page.keyboard.press
+    focus("out")
+    for key, tile in (("ArrowRight", 17), ("ArrowDown", 24), ("ArrowLeft", 23), ("Home", 21), ("ArrowUp", 14),
+                      ("ArrowLeft", 14), ("End", 20)):  # fmt: skip
+        press(key)
+        check(tab, record, tile, 0, 1, 5, 4)
+    focus("c")
+    press("ArrowRight")
+    check(tab, record, 20, 1, 1, 5, 4)
+    for _ in range(30):
+        press("ArrowDown")  # into the second group of images
+    check(tab, record, 50, 1, 1, 5, 4)
+    focus("block")
+    press("ArrowRight")
+    check(tab, record, 50, 1, 1, 6, 4)
+    press("ArrowUp")
+    check(tab, record, 50, 1, 1, 2, 4)
+    press("ArrowUp")  # into the warp above: its last pixel is the partner of pixel 3
+    check(tab, record, 50, 1, 0, 14, 4)
+    press("ArrowUp")
+    check(tab, record, 50, 1, 0, 10, 4)
+    focus("steps")
+    press("End")
+    check(tab, record, 50, 1, 0, 10, 17)
+    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
+    press("b")  # JupyterLab's own shortcut must not reach the notebook
+    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+
+
+def test_another_record_is_told_apart(tab: Any, record: Tiling) -> None:
+    drawn = tab.page.evaluate(DRAWN)
+    assert differences(drawn, record, Selection(51, 1, 0, 10, 17))
+    assert differences(drawn, tiling(LAYER, ConvConfig(2, 2, 8, 4, reorder_inner=1)), Selection(50, 1, 0, 10, 17))
+
+
+def test_pointing_shows_and_a_click_chooses(tab: Any, record: Tiling) -> None:
+    tab.page.locator('.sb-tiling-svg .rt[data-at="3,6"]').hover()
+    check(tab, record, 50, 1, 2, 14, 17)
+    tab.page.locator('.sb-tiling-svg .st[data-step="2"]').hover()
+    check(tab, record, 50, 1, 0, 10, 2)
+    tab.page.mouse.move(3, 3)
+    check(tab, record, 50, 1, 0, 10, 17)
+    tab.page.locator('.sb-tiling-svg .rt[data-at="3,6"]').click()
+    tab.page.locator('.sb-tiling-svg .st[data-step="2"]').click()
+    tab.page.mouse.move(3, 3)
+    check(tab, record, 50, 1, 2, 14, 2)
+    map_ = tab.page.locator(".sb-tiling-svg .panel.out .ground")
+    box = map_.bounding_box()
+    map_.click(position={"x": box["width"] * 0.5, "y": box["height"] * 0.9})  # row 6, column 3 of the second group
+    tab.page.mouse.move(3, 3)
+    check(tab, record, 49 + 6 * 7 + 3, 1, 2, 14, 2)
+    assert "images 8 to 15" in tab.page.evaluate(DRAWN)["say"]
+
+
+def test_a_knob_changes_the_tiling_and_a_refusal_is_said(tab: Any) -> None:
+    knob = lambda name: tab.page.locator(".widget-dropdown", has_text=name).locator("select")  # noqa: E731
+    knob("warp_col_tiles").select_option("16")
+    problem = tab.page.locator(".sb-tiling .problem")
+    problem.wait_for(state="visible")
+    assert "divisibility" in problem.text_content() or "registers" in problem.text_content()
+    knob("warp_col_tiles").select_option("2")
+    problem.wait_for(state="hidden")
+    tab.page.wait_for_function("document.querySelectorAll('.sb-tiling-svg .rt').length === 64")
+    check(tab, tiling(LAYER, ConvConfig(2, 2, 8, 2)), 94, 1, 2, 14, 2)
+
+
+def test_light_and_dark(tab: Any) -> None:
+    ink = "() => getComputedStyle(document.querySelector('.sb-tiling-svg text.h')).fill"
+    light = tab.page.evaluate(ink)
+    tab.theme("JupyterLab Dark")
+    assert tab.page.evaluate(ink) != light
+    tab.picture("tiling_dark", ".sb-tiling")
+    tab.theme("JupyterLab Light")
+
+
+def test_a_key_press_is_painted_at_once(chromium: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """The largest sensible size: 512 x 512 pixels, 64 pixels and 8 warps a block; in a page without a kernel."""
+    from subbyte_widgets import ConvolutionTiling
+
+    large = tiling("n16h512w512c128k128r3s3p1", ConvConfig(4, 2, 16, 2, chunk=2))
+    path = tmp_path / "tiling.html"
+    ConvolutionTiling(large, tile=60).to_html(path)
+    page = chromium.new_page(viewport={"width": 700, "height": 900}, device_scale_factor=1.25)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector(".sb-tiling-svg")
+    page.evaluate(PRESS_TO_PAINT)
+    for panel in ("out", "block"):
+        page.locator(f".sb-tiling-svg .panel.{panel}").focus()
+        for _ in range(5):
+            for key in ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowRight"):
+                page.keyboard.press(key)
+                page.wait_for_timeout(15)
+    times = page.evaluate("() => window.latencies")
+    with capsys.disabled():
+        print(f"\nkey press to repaint: median {statistics.median(times):.1f} ms, slowest {max(times):.1f} ms")
+    assert not differences(page.evaluate(DRAWN), large, Selection(63, 0, 4, 1, 0))
+    assert len(times) == 40
+    assert statistics.median(times) < 50
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.close()
+    assert not errors

@@ -1,0 +1,124 @@
+"""The convolution and its tiling: feature maps, matrix product, block tile and steps, linked by one selection."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+import traitlets
+
+from subbyte.errors import SubbyteError
+from subbyte.schedule import ConvConfig
+from subbyte.space import space
+from subbyte.technique.tiling import Tiling, tiling
+from subbyte.workload import ConvWorkload
+from subbyte_widgets._base import Panel, View, refuse_unknown
+from subbyte_widgets.convolution_tiling.picture import Selection, in_words, page_data, tiling_svg
+from subbyte_widgets.svg import element, standalone, text
+
+HERE = Path(__file__).parent
+CHOICE = ("tile", "column_block", "warp", "multiply", "step")
+
+
+class ConvolutionTiling(View):
+    """Draws one :class:`~subbyte.technique.tiling.Tiling` record; click or use the arrow keys in each panel.
+
+    The selection is five traits, the only ones the browser writes: ``tile`` (number of the pixel tile in the launch
+    grid), ``column_block``, ``warp``, ``multiply`` (the instruction) and ``step`` (along K).
+    """
+
+    _esm = HERE / "view.js"
+    _css = HERE / "view.css"
+    _state_in_page = ("svg", "data", *CHOICE)
+
+    record = traitlets.Instance(Tiling, allow_none=True)
+    svg = traitlets.Unicode("", help="The picture without a selection, drawn by show()").tag(sync=True)
+    data = traitlets.Dict(help="The parts of the record that place the markers").tag(sync=True)
+    tile = traitlets.Int(0).tag(sync=True)
+    column_block = traitlets.Int(0).tag(sync=True)
+    warp = traitlets.Int(0).tag(sync=True)
+    multiply = traitlets.Int(0).tag(sync=True)
+    step = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, record: Tiling | None = None, **options: Any) -> None:
+        super().__init__(record=record, **options)
+
+    @property
+    def chosen(self) -> Selection:
+        """The selection, as it is drawn: every number inside its range."""
+        wanted = Selection(*(getattr(self, name) for name in CHOICE))
+        return wanted if self.record is None else wanted.inside(self.record)
+
+    @traitlets.observe("record")
+    def _redraw(self, _change: Any) -> None:
+        self.show(self.record)
+
+    @traitlets.observe(*CHOICE)
+    def _say(self, _change: Any) -> None:
+        if self.record is not None and not self.error:
+            self.alternative = in_words(self.record, self.chosen)
+
+    def show(self, record: Tiling | None) -> None:
+        """Draw ``record``; what cannot be drawn is said in the view."""
+        with self.hold_sync():
+            self.record = record
+            self.svg, self.data, self.alternative, self.error = "", {}, "", ""
+            if record is None:
+                return
+            try:
+                self.svg, self.data = tiling_svg(record), page_data(record)
+                self.alternative = in_words(record, self.chosen)
+            except SubbyteError as problem:
+                self.error = str(problem)
+
+    def to_svg(self) -> str:
+        """The picture with its selection, standing alone."""
+        if self.record is None or self.error:
+            sentence = text(12, 26, self.error or "nothing to draw yet")
+            return standalone(element("svg", sentence, xmlns="http://www.w3.org/2000/svg", viewBox="0 0 760 44"), "")
+        return standalone(tiling_svg(self.record, self.chosen), HERE / "view.css")
+
+
+class TilingExplorer(Panel):
+    """A :class:`ConvolutionTiling` with the knobs of the paper above it.
+
+    ``workload``: a name, a spec or a ConvWorkload. A configuration that cannot be built is refused in the view, with
+    the constraint's own words.
+    """
+
+    def __init__(
+        self,
+        workload: ConvWorkload | str = "resnet50.stage2@8",
+        config: ConvConfig | None = None,
+        arch: str = "sm_90a",
+        **options: Any,
+    ) -> None:
+        refuse_unknown(ConvolutionTiling, options)
+        record = tiling(workload, config, arch=arch)
+        self.workload, self.config, self.arch = record.workload, record.config, arch
+        self.view = ConvolutionTiling(record, **options)
+        self.knobs = {
+            name: ipywidgets.Dropdown(
+                options=sorted({*values, getattr(self.config, name)}),
+                value=getattr(self.config, name),
+                description=name,
+                style={"description_width": "110px"},
+                layout=ipywidgets.Layout(width="190px"),
+            )
+            for name, values in space(self.workload, arch).knobs.items()
+        }
+        for knob in self.knobs.values():
+            knob.observe(self._update, "value")
+        layout = ipywidgets.Layout(flex_flow="row wrap", max_width="900px")
+        super().__init__([ipywidgets.HBox([*self.knobs.values()], layout=layout), self.view])
+
+    def _update(self, _change: Any) -> None:
+        config = replace(self.config, **{name: knob.value for name, knob in self.knobs.items()})
+        try:
+            record = tiling(self.workload, config, arch=self.arch)
+        except SubbyteError as problem:
+            self.view.error = str(problem)
+            return
+        self.view.show(record)
