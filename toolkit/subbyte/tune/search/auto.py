@@ -32,8 +32,9 @@ from subbyte.tune.strategy import Option, choice
 BATCH = 8
 """Configurations planned between two fits; from 128 results on a sixteenth of their number."""
 CANDIDATES = 3000
-UNLISTED_CANDIDATES = 300
-"""Random candidates scored per fit, in listed spaces and in those whose configurations must be asked for one by one."""
+"""Random candidates scored per fit where that is cheap: the space is listed, and has no plans or is small."""
+POOL, FRESH = 2000, 100
+"""Elsewhere: size of a random pool, and how many join it per fit."""
 ELITES = 5
 """Fastest results whose neighbours are tried."""
 FAVOURED = 0.12
@@ -69,7 +70,9 @@ class Auto:
         self._rng = np.random.default_rng([seed, 8])
         self._model = Ensemble(trees)
         self._visited: set[int] = set()
+        self._whole = self._grid.listed and (self._features.whole is not None or "estimate" not in self._features.names)
         self._open = np.ones(len(self._grid.valid), dtype=bool)
+        self._pool: Indices = np.zeros(0, dtype=np.int64)
         self._indices: list[int] = []
         self._times: list[float] = []
         self._fitted = 0
@@ -136,20 +139,20 @@ class Auto:
         return list(dict.fromkeys(picked))
 
     def _favoured(self) -> Indices | None:
-        """Open configurations with the least estimated cycles; None without plans."""
-        table, names = self._features.whole, self._features.names
-        if table is None or "estimate" not in names:
+        """Open candidates with the least estimated cycles, best first; None without plans."""
+        names = self._features.names
+        if "estimate" not in names:
             return None
-        rows = np.flatnonzero(self._open)
-        order = np.argsort(table[rows, names.index("estimate")], kind="stable")
-        return self._grid.valid[rows[order[: max(2 * BATCH, int(FAVOURED * len(rows)))]]]
+        candidates = self._candidates(0)
+        order = np.argsort(self._features(candidates)[:, names.index("estimate")], kind="stable")
+        return candidates[order[: max(2 * BATCH, int(FAVOURED * len(candidates)))]]
 
     # ---- model and neighbours ------------------------------------------------------------------------------------
 
     def _search(self, count: int) -> list[int]:
         self._fit()
         near = self._fresh(self._around())
-        candidates = np.unique(np.concatenate([near, self._random(), self._favoured_few()]))
+        candidates = np.unique(np.concatenate([near, self._candidates(FRESH)]))
         if not len(candidates):
             return []
         mean, deviation = self._model.predict(self._features(candidates))
@@ -184,16 +187,14 @@ class Auto:
         left = np.array(sorted(set(indices) - self._visited), dtype=np.int64)
         return left[self._grid.is_valid(left, self._space)]
 
-    def _random(self) -> Indices:
-        if not self._grid.listed:
-            return self._grid.sample(UNLISTED_CANDIDATES, self._rng, self._space, self._visited)
-        rows = np.flatnonzero(self._open)
-        if len(rows) > CANDIDATES:
-            rows = self._rng.choice(rows, CANDIDATES, replace=False)
-        return self._grid.valid[rows]
-
-    def _favoured_few(self) -> Indices:
-        """In spaces too large to score wholly, the best by estimate are always among the candidates."""
-        large = int(self._open.sum()) > CANDIDATES and self.options["prior"] == "on"
-        pool = self._favoured() if large else None
-        return pool[: CANDIDATES // 3] if pool is not None else np.zeros(0, dtype=np.int64)
+    def _candidates(self, fresh: int) -> Indices:
+        """Open valid indices to score: all, or those of a random pool that ``fresh`` ones join each time."""
+        if self._whole:
+            left = self._grid.valid[self._open]
+            return left if len(left) <= CANDIDATES else self._rng.choice(left, CANDIDATES, replace=False)
+        fresh = max(fresh, POOL - len(self._pool))
+        if fresh:
+            seen = self._visited | set(self._pool.tolist())
+            self._pool = np.append(self._pool, self._grid.sample(fresh, self._rng, self._space, seen))
+        self._pool = np.array([index for index in self._pool.tolist() if index not in self._visited], dtype=np.int64)
+        return self._pool

@@ -25,11 +25,12 @@ Table = npt.NDArray[np.float32]
 KINDS = ("knob", "plan")
 MULTIPROCESSORS = 132
 """Of the GPU that waves are counted for (H200)."""
-_EAGER = 200_000
+_EAGER = {True: 4_000, False: 200_000}
+"""Valid configurations up to which a listed space is computed wholly at once, with plan columns and without."""
 
 
 class Features:
-    """Feature rows of a space by index; rows of a listed space are computed once and kept."""
+    """Feature rows of a space by index. Plan columns, and small listed spaces as a whole, are computed once."""
 
     def __init__(self, space: SpaceLike, kind: str = "knob") -> None:
         self._grid: Grid = grid_of(space)
@@ -40,9 +41,9 @@ class Features:
             for name, values, table in zip(self._grid.names, self._grid.values, self._columns, strict=True)
             for value in (values if table.shape[1] > 1 else (None,))
         ) + (PLAN_FEATURES if self._plan is not None else ())
-        self._rows: dict[int, list[float]] = {}
+        self._rows: dict[int, list[float]] = self._grid.cache.setdefault("plan rows", {})
         self._whole: Table | None = None
-        if self._grid.listed and len(self._grid.valid) <= _EAGER:
+        if self._grid.listed and len(self._grid.valid) <= _EAGER[self._plan is not None]:
             key = ("features", self._plan is not None)
             if key not in self._grid.cache:
                 self._grid.cache[key] = self._table(self._grid.valid)
