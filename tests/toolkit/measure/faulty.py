@@ -24,6 +24,7 @@ from subbyte.measure.fake import FakeRunner
 from subbyte.measure.gpu_worker import GpuBody
 from subbyte.measure.lock import GpuLock
 from subbyte.measure.noise import Watch
+from subbyte.measure.telemetry import Telemetry
 from subbyte.schedule.launch import Argument, Launch
 
 
@@ -156,9 +157,9 @@ class FaultyBody(GpuBody):
     def __init__(self, devices, protocol, seed, folder):
         self._lock = GpuLock("GPU-fake", 0.3, folder)
         self._protocol, self._seed, self._watch = protocol, seed, Watch()
+        self._telemetry = Telemetry("no such bus")
         self._evaluators = {}
-        self._expected = np.zeros(0, np.uint32)
-        self._gpu = CudaDevice(0, None or fake_driver(self._expected))
+        self._gpu = CudaDevice(0, fake_driver(np.zeros(0, np.uint32)))
         self.device = {"runner": "cuda", "name": "Fake GPU", "uuid": "GPU-fake", "arch": "sm_90a", "ordinal": 0}
         with open(Path(folder) / "processes", "a") as file:
             file.write(f"{os.getpid()}\n")

@@ -169,7 +169,9 @@ class CudaRunner(RunnerBase):
                     self._worker.call(ask, "prepare", workload, timeout=_PREPARE_S)
                     self._prepared.add(workload)
                 return
-            except WorkerDied as error:  # a GPU that was just torn from a hanging kernel may need a moment
+            except (InvalidInput, MissingDependency):
+                raise
+            except SubbyteError as error:  # a GPU that was just torn from a hanging kernel may need a moment
                 problem = error
                 self._drop_process()
                 time.sleep(attempt)

@@ -18,7 +18,7 @@ from subbyte.measure.case import Case, Evaluator
 from subbyte.measure.device import CudaDevice
 from subbyte.measure.driver import GpuInfo, detect
 from subbyte.measure.lock import GpuBusy, GpuLock
-from subbyte.measure.noise import Watch
+from subbyte.measure.noise import CLOCK_FELL, Watch
 from subbyte.measure.result import Failed, Result
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol
@@ -66,7 +66,7 @@ class GpuBody:
         info, uuid, self._lock = _take(devices, patience)
         self._gpu = CudaDevice(info.ordinal)
         self._protocol, self._seed = protocol, seed
-        self._watch = Watch()
+        self._watch, self._telemetry = Watch(), Telemetry(info.bus_id)
         self._evaluators: dict[ConvWorkload, Evaluator] = {}
         self.device: Mapping[str, Any] = {
             "runner": "cuda", "name": info.name, "uuid": uuid, "driver": info.driver_version,
@@ -80,6 +80,7 @@ class GpuBody:
 
     def evaluate(self, workload: ConvWorkload, cubin: bytes, launch: Launch) -> tuple[Result, bool]:
         """Load, verify every element, time."""
+        self._wake()
         result = self._evaluator(workload).evaluate(cubin, launch)
         return result, not self._gpu.lost and not (isinstance(result, Failed) and result.kind in POISONED)
 
@@ -88,6 +89,12 @@ class GpuBody:
     ) -> list[list[float]]:
         """Time kernels side by side."""
         return self._evaluator(workload).interleave(kernels, rounds, self._seed)
+
+    def _wake(self) -> None:
+        """Have the GPU busied before the next timing when its clock went down while it waited for a build."""
+        now, highest = self._telemetry.snapshot().sm_mhz, self._watch.highest_mhz
+        if now is not None and highest is not None and now < CLOCK_FELL * highest:
+            self._gpu.spun_up = False
 
     def _evaluator(self, workload: ConvWorkload) -> Evaluator:
         if workload not in self._evaluators:

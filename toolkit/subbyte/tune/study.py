@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.errors import InvalidInput
 from subbyte.measure.result import Result
 from subbyte.measure.runner import Runner, refuse_unlike, results_of
 from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import SpaceLike, describe_space, describe_workload, now, versions
-from subbyte.tune.log import FORMAT, SCHEMA, Entry, LogWriter, refuse_other
+from subbyte.tune.log import FORMAT, SCHEMA, Entry, LogWriter
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
+from subbyte.tune.resuming import take_over
 from subbyte.tune.strategy import Strategy, make_strategy
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Study:
         self._log = LogWriter(log, resume) if log is not None else None
         if self._log is not None and not self._log.empty:
             try:
-                self._resume(self._log)
+                take_over(self, self._log)
             except BaseException:
                 self._log.close()
                 raise
@@ -289,36 +289,6 @@ class Study:
             refuse_unlike(known, runner.device)
         if self._log is not None:
             self._log.write_header(self._header)
-
-    def _resume(self, log: LogWriter) -> None:
-        """Take over a log: the same asks and tells in the same order bring the strategy into the state it had."""
-        refuse_other(log.contents.header, self._header, str(log.path))
-        self._header = log.contents.header
-        entries = log.contents.entries
-        asks = iter(sorted({entry.ask for entry in entries if entry.ask is not None}))
-        ahead = next(asks, None)
-        proposed: dict[int, Trial] = {}
-        drifted = False
-        for line, entry in enumerate(entries, start=2):
-            while ahead is not None and ahead[2] <= len(self._told):
-                self._asks = ahead[0]
-                self._numbers = max([self._numbers, *(trial.number + 1 for trial in self._told)])
-                proposed.update((trial.index, trial) for trial in self._ask_strategy(ahead[1], entry.started))
-                ahead = next(asks, None)
-            if entry.index in self._told_indices or entry.config != self.space.config(entry.index):
-                raise BrokenRecord(
-                    f"{log.path}, line {line}: index {entry.index} repeats, or has another configuration"
-                )
-            if proposed.pop(entry.index, None) is None and entry.ask is not None and not drifted:
-                drifted = True
-                warnings.warn(
-                    f"record log {log.path}: strategy {self.strategy.name} no longer proposes what it did when the log "
-                    "was written; its results are kept, the search goes on differently",
-                    stacklevel=3,
-                )
-            self._accept(Trial.from_entry(entry), entry.result)
-        self._numbers = max([self._numbers, *(trial.number + 1 for trial in self._told)])
-        self._again = list(proposed.values())
 
 
 def _entry(trial: Trial) -> Entry:
