@@ -1,0 +1,45 @@
+"""How a study takes over what a log holds."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from subbyte.errors import BrokenRecord
+from subbyte.tune.log import LogWriter, refuse_other
+from subbyte.tune.record import Trial
+
+if TYPE_CHECKING:
+    from subbyte.tune.study import Study
+
+
+def take_over(study: Study, log: LogWriter) -> None:
+    """Take over a log: the same asks and tells in the same order bring the strategy into the state it had.
+
+    Raises InvalidInput when the log is of another study, BrokenRecord when it does not fit the space.
+    """
+    refuse_other(log.contents.header, study._header, str(log.path))
+    study._header = log.contents.header
+    entries = log.contents.entries
+    asks = iter(sorted({entry.ask for entry in entries if entry.ask is not None}))
+    ahead = next(asks, None)
+    proposed: dict[int, Trial] = {}
+    drifted = False
+    for line, entry in enumerate(entries, start=2):
+        while ahead is not None and ahead[2] <= len(study._told):
+            study._asks = ahead[0]
+            study._numbers = max([study._numbers, *(trial.number + 1 for trial in study._told)])
+            proposed.update((trial.index, trial) for trial in study._ask_strategy(ahead[1], entry.started))
+            ahead = next(asks, None)
+        if entry.index in study._told_indices or entry.config != study.space.config(entry.index):
+            raise BrokenRecord(f"{log.path}, line {line}: index {entry.index} repeats, or has another configuration")
+        if proposed.pop(entry.index, None) is None and entry.ask is not None and not drifted:
+            drifted = True
+            warnings.warn(
+                f"record log {log.path}: strategy {study.strategy.name} no longer proposes what it did when the log "
+                "was written; its results are kept, the search goes on differently",
+                stacklevel=3,
+            )
+        study._accept(Trial.from_entry(entry), entry.result)
+    study._numbers = max([study._numbers, *(trial.number + 1 for trial in study._told)])
+    study._again = list(proposed.values())
