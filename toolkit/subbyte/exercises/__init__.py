@@ -1,0 +1,16 @@
+"""Exercises of the notebooks: each takes a reader's answer and says what is right, or which mistake it looks like."""
+
+from subbyte.exercises.duplicates import check_genuine_map, check_loads, check_tile
+from subbyte.exercises.feedback import Feedback
+from subbyte.exercises.packing import Warp, check_address, check_gather, check_pack
+
+__all__ = [
+    "Feedback",
+    "Warp",
+    "check_address",
+    "check_gather",
+    "check_genuine_map",
+    "check_loads",
+    "check_pack",
+    "check_tile",
+]

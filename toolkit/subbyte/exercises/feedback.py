@@ -1,0 +1,48 @@
+"""The answer to an answer: right or not yet, and why."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What a checker says. True in a condition when the answer is right."""
+
+    right: bool
+    message: str
+
+    def __bool__(self) -> bool:
+        return self.right
+
+    def __str__(self) -> str:
+        return ("Right. " if self.right else "Not yet. ") + self.message
+
+    def _repr_html_(self) -> str:
+        colour, mark = ("#009e73", "\u2713 Right.") if self.right else ("#d55e00", "\u2192 Not yet.")
+        style = f"border-left: 4px solid {colour}; padding: 8px 14px; max-width: 820px"
+        return f'<div style="{style}"><b>{mark}</b> {html.escape(self.message)}</div>'
+
+
+def call(function: Any, *arguments: Any, case: str) -> tuple[Any, Feedback | None]:
+    """The answer function's result for a case; feedback instead when it is no function, or raises."""
+    if not callable(function):
+        return None, Feedback(False, f"Give a function, not {_short(function)}.")
+    try:
+        return function(*arguments), None
+    except Exception as problem:
+        # Whatever a reader's code raises is part of the answer to them.
+        return None, Feedback(False, f"For {case} your function raised {type(problem).__name__}: {problem}")
+
+
+def mistake(given: Any, known: Mapping[str, Callable[[], Any]]) -> str:
+    """The sentence of the first known wrong answer that equals what was given; empty when none does."""
+    return next((words for words, wrong in known.items() if wrong() == given), "")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
