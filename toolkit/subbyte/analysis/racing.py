@@ -173,7 +173,7 @@ class _Ground:
         self.speeds = [1.0 / r.microseconds if isinstance(r, Measured) else 0.0 for r in results]
 
 
-def run_one(ground: _Ground, job: _Job) -> Run:
+def run_one(ground: _Ground, job: _Job, stop: Sequence[Callable[[Any], bool]] = ()) -> Run:
     """One study on a landscape, reduced to a run."""
     started = time.monotonic()
     study = Study(ground.space, job.strategy, job.seed)
@@ -183,7 +183,7 @@ def run_one(ground: _Ground, job: _Job) -> Run:
         if len(study.trials) % WINDOW == 0:
             holdout.append(_on_holdout(study.strategy, ground))
 
-    record = study.run(ground.runner, job.trials, job.batch, [judge])
+    record = study.run(ground.runner, job.trials, job.batch, [judge], stop)
     if record.ended == "interrupted":
         raise KeyboardInterrupt
     seconds = round(time.monotonic() - started, 4)
@@ -212,6 +212,8 @@ def _fits(strategy: Any) -> list[Fit]:
 
 _grounds: dict[str, _Ground] = {}
 """Of a worker process, by landscape: made once."""
+_stopping: list[Any] = []
+"""Of a worker process: the event that ends what it does."""
 
 
 def _run(jobs: Sequence[_Job], landscapes: Sequence[Landscape], workers: int, progress: Progress | None) -> list[Run]:
@@ -224,7 +226,7 @@ def _run(jobs: Sequence[_Job], landscapes: Sequence[Landscape], workers: int, pr
             if progress is not None:
                 progress(done, len(jobs))
         return runs
-    with _stopped_at_once(_pool(min(workers, len(jobs)), landscapes)) as pool:
+    with _pool(min(workers, len(jobs)), landscapes) as pool:
         futures = [pool.submit(_work, job) for job in jobs]
         try:
             for done, future in enumerate(as_completed(futures), start=1):
@@ -239,10 +241,18 @@ def _run(jobs: Sequence[_Job], landscapes: Sequence[Landscape], workers: int, pr
         return [future.result() for future in futures]
 
 
-def _pool(workers: int, landscapes: Sequence[Landscape]) -> ProcessPoolExecutor:
+@contextmanager
+def _pool(workers: int, landscapes: Sequence[Landscape]) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end at once, whatever they are doing, when the block is left early."""
     modules = sorted({cls.__module__ for cls in map(STRATEGIES.get, _registered()) if cls is not None})
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, context, _start_worker, (list(landscapes), modules))
+    stopping = context.Event()
+    pool = ProcessPoolExecutor(workers, context, _start_worker, (list(landscapes), modules, stopping))
+    try:
+        yield pool
+    finally:
+        stopping.set()
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _registered() -> list[str]:
@@ -250,16 +260,17 @@ def _registered() -> list[str]:
     return [name for name, cls in STRATEGIES.items() if not cls.__module__.startswith("subbyte.")]
 
 
-def _start_worker(landscapes: Sequence[Landscape], modules: Sequence[str]) -> None:
+def _start_worker(landscapes: Sequence[Landscape], modules: Sequence[str], stopping: Any) -> None:
     """In the new process: leave Ctrl-C to the parent, load what every run needs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for module in modules:
         import_module(module)
+    _stopping.append(stopping)
     _grounds.update({found.name: _Ground(found) for found in landscapes})
 
 
 def _work(job: _Job) -> Run:
-    return run_one(_grounds[job.landscape], job)
+    return run_one(_grounds[job.landscape], job, [lambda _: bool(_stopping[0].is_set())])
 
 
 def _lean(landscape: Landscape) -> Landscape:
@@ -282,12 +293,3 @@ def _quiet_threads() -> Iterator[None]:
     finally:
         for name, value in before.items():
             os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
-
-
-@contextmanager
-def _stopped_at_once(pool: ProcessPoolExecutor) -> Iterator[ProcessPoolExecutor]:
-    """What waits is dropped when the block ends early."""
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
