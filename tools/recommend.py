@@ -19,6 +19,7 @@ from subbyte.workload import workload
 
 
 def main() -> int:
+    """Write the files; 0 when done."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("record", type=Path)
     args = parser.parse_args()
