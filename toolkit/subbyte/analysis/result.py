@@ -164,8 +164,7 @@ class Race(InfoRecord):
             "area: mean fraction of the optimum over the trials; @t: mean fraction after t trials; to p%: median\n"
             "trials to p% of the optimum and the share of runs that got there; optimum: runs that found it;\n"
             "distinct: mean share of knobs in which two of a batch differ; spearman: the model's ranks against those\n"
-            "measured next. An interval on one landscape speaks for other seeds there; a pooled one also for other
-"
+            "measured next. An interval on one landscape speaks for other seeds there; a pooled one also for other\n"
             "landscapes"
         )
         compared = "\n".join(f"  {comparison.verdict}" for comparison in self.comparisons)
