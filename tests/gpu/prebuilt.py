@@ -9,10 +9,13 @@ import json
 import os
 import signal
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
+from subbyte.errors import BuildFailed
 from subbyte.measure.case import launch_from_dict
+from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import workload_from_dict
 
 FAULTS = ("good", "spin", "stray", "silent", "zeros", "memory", "no_image", "compiler_dies", "other")
@@ -46,3 +49,23 @@ def build(workload, config, arch):
     if fault in ("memory", "spin", "stray", "silent", "zeros"):
         launch = replace(launch, arguments=(*outs, *ins))
     return SimpleNamespace(cubin=cubin, launch=launch)
+
+
+@cache
+def spaces():
+    """Bundles by workload in the folder SUBBYTE_GPU_SPACES names: folder and entries by configuration."""
+    found = {}
+    for manifest in sorted(Path(os.environ.get("SUBBYTE_GPU_SPACES") or "/nonexistent").glob("*/manifest.jsonl")):
+        lines = [json.loads(line) for line in manifest.read_text().splitlines()]
+        entries = {ConvConfig.from_dict(line["config"]): line for line in lines[1:] if "cubin" in line}
+        found[workload_from_dict(lines[0]["workload"])] = (manifest.parent, entries)
+    return found
+
+
+def from_spaces(workload, config, arch):
+    """The kernel a bundle holds for this configuration."""
+    folder, entries = spaces()[workload]
+    if config not in entries:
+        raise BuildFailed("the bundle holds no kernel of this configuration")
+    entry = entries[config]
+    return SimpleNamespace(cubin=(folder / entry["cubin"]).read_bytes(), launch=launch_from_dict(entry["launch"]))

@@ -22,6 +22,7 @@ from subbyte.measure.result import Failed, Measured
 from subbyte.measure.timing import TimingProtocol
 from subbyte.measure.worker import WorkerPool
 from subbyte.schedule import ConvConfig
+from subbyte.tune import tune_network
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(240)]
 
@@ -115,6 +116,32 @@ def test_through_an_executor(folder, device, workload, make_executor):
         at_once = 2 if gpus > 1 and isinstance(executor, WorkerPool) else 1
         if at_once == 1 and isinstance(executor, WorkerPool):
             pytest.skip("needs two GPUs")
-        results = ExecutorRunner(executor, make, at_once).run(workload, candidates(*["good", "stray"] * 4))
+        with ExecutorRunner(executor, make, at_once) as runner:
+            results = runner.run(workload, candidates(*["good", "stray"] * 4))
     assert [result.ok or result.kind for result in results] == [True, "crash"] * 4
     assert len({result.device["uuid"] for result in results}) == at_once
+
+
+def test_a_network_of_prebuilt_layers_is_tuned(device, tmp_path):
+    """SUBBYTE_GPU_SPACES names a folder of bundles; their kernels are the candidates, so that no compiler is needed."""
+    layers = prebuilt.spaces()
+    if not layers:
+        pytest.skip("SUBBYTE_GPU_SPACES names no folder of bundles (subbyte landscape record --build-only)")
+    log = tmp_path / "net.jsonl"
+    options = {"trials": 16 * len(layers), "log": log, "seed": 1}
+    pairs = [(workload, 3) for workload in layers]
+    with CudaRunner(device.info.ordinal, SHORT, build=prebuilt.from_spaces, timeout=5) as runner:
+        started = time.monotonic()
+        report = tune_network(pairs, runner, **options)
+        seconds = time.monotonic() - started
+        again = tune_network(pairs, runner, resume=True, **options)
+    timed = [t.result for record in report.records for t in record.trials if isinstance(t.result, Measured)]
+    assert len(timed) > 0.9 * sum(len(record.trials) for record in report.records)
+    assert all(result.verified and result.device["uuid"] for result in timed)
+    assert seconds / len(timed) < 1.5
+    assert report.microseconds == again.microseconds
+    for label, final in report.finals.items():
+        assert final.remeasured, label
+        assert final.tied, final.notice
+        assert final.standings[0].microseconds < 1.1 * final.trials[0].microseconds
+    print(report.save(tmp_path / "report.html"), f"{1000 * seconds / len(timed):.0f} ms a trial", report.finals)

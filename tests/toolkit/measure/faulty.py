@@ -195,6 +195,15 @@ class DyingRunner(FakeRunner):
         return super().run(workload, configs)
 
 
+class ClosingRunner(FakeRunner):
+    """Counts how often it was closed."""
+
+    closed = 0
+
+    def close(self):
+        ClosingRunner.closed += 1
+
+
 class PlainRunner:
     """Only what every runner has."""
 

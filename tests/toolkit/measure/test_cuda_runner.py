@@ -14,12 +14,13 @@ import faulty
 import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
-from subbyte.measure.cuda_runner import CudaRunner, parse_device
+from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.lock import GpuBusy, GpuLock
 from subbyte.measure.result import Failed, Measured
-from subbyte.measure.runner import Runner
+from subbyte.measure.runner import Runner, parse_device
 from subbyte.measure.timing import TimingProtocol
 from subbyte.schedule import ConvConfig
+from subbyte.tune import read_log, tune
 from subbyte.workload import ConvWorkload
 
 WORKLOAD = ConvWorkload(3, 4, 3, 40, 20, 3, 3, pad=1)
@@ -95,6 +96,7 @@ import faulty
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.timing import TimingProtocol
 from subbyte.schedule import ConvConfig
+from subbyte.tune import read_log, tune
 from subbyte.workload import ConvWorkload
 runner = CudaRunner(0, TimingProtocol(), build=faulty.build, workers=2, timeout=60,
                     make_body=partial(faulty.faulty_body, folder=sys.argv[1]))
@@ -116,6 +118,19 @@ def test_nothing_is_left_of_a_runner_that_is_killed_in_a_measurement(make, tmp_p
     lock = GpuLock("GPU-fake", 5, tmp_path)  # free as soon as the measuring process is gone
     lock.release()
     assert make().run(WORKLOAD, candidates("good"))[0].ok
+
+
+def test_a_study_ends_with_finals_and_says_which_gpu(make, tmp_path):
+    report = tune(WORKLOAD, make(), trials=6, log=tmp_path / "log.jsonl", seed=2, finalists=3)
+    record = read_log(tmp_path / "log.jsonl")
+    assert record.header["device"]["uuid"] == "GPU-fake"
+    assert [trial.result.device["uuid"] for trial in record.trials] == ["GPU-fake"] * 6
+    assert {trial.config.chunk: trial.result.ok for trial in record.trials} == {1: True, 2: False}
+    assert record.failures["wrong"] == sum(trial.config.chunk == 2 for trial in record.trials)
+    final = report.finals[WORKLOAD.label]
+    assert final.remeasured
+    assert len(final.tied) == len(final.standings) == 3  # all kernels of the fake take four microseconds
+    assert "measured again" in report.to_html()
 
 
 def test_closing_the_iteration_stops_the_builds_ahead(make):

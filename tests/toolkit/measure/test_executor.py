@@ -116,3 +116,11 @@ def test_odd_executors_are_refused():
             ExecutorRunner(pool, lambda: FakeRunner(), 1)
         with pytest.raises(MissingDependency, match="nothing here"):
             ExecutorRunner(pool, faulty.refuse, 1)
+
+
+def test_a_runner_made_in_this_process_is_closed_with_it():
+    with ThreadPoolExecutor(1) as pool, ExecutorRunner(pool, faulty.ClosingRunner, 1) as runner:
+        runner.run(WORKLOAD, CONFIGS[:1])
+    assert faulty.ClosingRunner.closed == 1
+    runner.close()
+    assert faulty.ClosingRunner.closed == 1

@@ -66,7 +66,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Tune, print the report; 1 when a workload has no working configuration, 130 after Ctrl-C."""
-    from subbyte.measure.cuda_runner import parse_device
+    from subbyte.measure.runner import parse_device
     from subbyte.tune import tune
     from subbyte.tune.network import is_network
 

@@ -18,7 +18,7 @@ from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
 from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.gpu_worker import Body, Build, Built, GpuBody, ask, begin, build_candidate, usable_cpus
 from subbyte.measure.result import Failed, Result
-from subbyte.measure.runner import RunnerBase
+from subbyte.measure.runner import Device, RunnerBase, parse_device
 from subbyte.measure.timing import TimingProtocol
 from subbyte.measure.worker import Worker, WorkerDied, WorkerPool, WorkerTimeout
 from subbyte.schedule import ConvConfig
@@ -30,7 +30,6 @@ MOST_WORKERS = 16
 _GRACE_S = 10.0
 _PREPARE_S = 300.0
 _REOPEN_TRIES = 3
-Device = int | str | Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -190,21 +189,6 @@ class CudaRunner(RunnerBase):
     def _drop_process(self) -> None:
         self._worker.close()
         self._prepared.clear()
-
-
-def parse_device(device: Device) -> tuple[int, ...] | None:
-    """GPU numbers of ``1``, ``cuda:1``, ``cuda:0,cuda:1`` or a sequence; None for ``any``. Raises InvalidInput."""
-    if isinstance(device, str):
-        if device.strip().lower() == "any":
-            return None
-        parts = [part.strip().lower().removeprefix("cuda:") for part in device.split(",")]
-        if not all(part.isdecimal() for part in parts):
-            raise InvalidInput(f"device {device!r}: must be a GPU number, cuda:N, several of them (0,1) or any")
-        return tuple(int(part) for part in parts)
-    numbers = (device,) if isinstance(device, int) else tuple(device)
-    if not numbers or not all(type(number) is int and number >= 0 for number in numbers):
-        raise InvalidInput(f"device {device!r}: must be a GPU number, cuda:N, several of them (0,1) or any")
-    return numbers
 
 
 class SeveralGpus(ExecutorRunner):

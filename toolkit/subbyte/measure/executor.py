@@ -7,6 +7,7 @@ a Dask cluster (``distributed.Client``) have been tried. In each process that ge
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import threading
 import time
@@ -107,6 +108,14 @@ class ExecutorRunner(RunnerBase):
         found: list[list[float]] = times
         return found
 
+    def close(self) -> None:
+        """Close the runners made in this process (an executor of threads) and on a Dask cluster; those in other
+        processes are closed when their process ends. May be called twice."""
+        if hasattr(self.executor, "scheduler_info"):
+            with contextlib.suppress(Exception):  # a cluster that is gone has no runners left
+                self.executor.run(_close, self._make)  # type: ignore[attr-defined]
+        _close(self._make)
+
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> FutureLike:
         # Dask takes equal calls for one task, whose value it would give twice
         options = {"pure": False} if hasattr(self.executor, "scheduler_info") else {}
@@ -150,6 +159,13 @@ def _runner(make: bytes) -> Runner:
         made: Runner = pickle.loads(make)()
         _runners[make] = made
     return _runners[make]
+
+
+def _close(make: bytes) -> None:
+    with _lock:
+        runner = _runners.pop(make, None)
+    if runner is not None:
+        runner.close()
 
 
 def _describe(make: bytes) -> dict[str, Any]:

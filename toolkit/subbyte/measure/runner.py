@@ -56,6 +56,25 @@ LIKE = ("runner", "name", "arch", "sms")
 """What two devices must have in common for their times to compare (as far as both say it)."""
 
 
+Device = int | str | Sequence[int]
+"""How a GPU is named: its number, ``cuda:1``, ``any``, or several numbers."""
+
+
+def parse_device(device: Device) -> tuple[int, ...] | None:
+    """GPU numbers of ``1``, ``cuda:1``, ``cuda:0,cuda:1`` or a sequence; None for ``any``. Raises InvalidInput."""
+    if isinstance(device, str):
+        if device.strip().lower() == "any":
+            return None
+        parts = [part.strip().lower().removeprefix("cuda:") for part in device.split(",")]
+        if not all(part.isdecimal() for part in parts):
+            raise InvalidInput(f"device {device!r}: must be a GPU number, cuda:N, several of them (0,1) or any")
+        return tuple(int(part) for part in parts)
+    numbers = (device,) if isinstance(device, int) else tuple(device)
+    if not numbers or not all(type(number) is int and number >= 0 for number in numbers):
+        raise InvalidInput(f"device {device!r}: must be a GPU number, cuda:N, several of them (0,1) or any")
+    return numbers
+
+
 def refuse_unlike(known: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     """Raise InvalidInput, naming the difference, when times of two devices do not compare."""
     for key in LIKE:

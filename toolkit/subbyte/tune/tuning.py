@@ -10,7 +10,7 @@ from typing import Any
 
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
 from subbyte.measure.replay import ReplayRunner
-from subbyte.measure.runner import Runner
+from subbyte.measure.runner import Runner, parse_device
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.foreign import FOREIGN
@@ -201,7 +201,7 @@ def _open(name: str, device: int | str | Sequence[int] = 0, timeout: float | Non
         from subbyte.measure.fake import FakeRunner
 
         return FakeRunner()
-    from subbyte.measure.cuda_runner import CudaRunner, SeveralGpus, parse_device
+    from subbyte.measure.cuda_runner import CudaRunner, SeveralGpus
 
     numbers = parse_device(device)
     if numbers is not None and len(numbers) > 1:
