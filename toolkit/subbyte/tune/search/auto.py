@@ -24,7 +24,7 @@ from subbyte.tune.describe import SpaceLike
 from subbyte.tune.search.autotvm import whole
 from subbyte.tune.search.ensemble import Ensemble
 from subbyte.tune.search.features import Features
-from subbyte.tune.search.grid import Grid, Indices, grid_of
+from subbyte.tune.search.grid import LIST_LIMIT, Grid, Indices, grid_of
 from subbyte.tune.search.quality import BatchQuality, QualityLog
 from subbyte.tune.search.selection import coordinates
 from subbyte.tune.strategy import Option, choice
@@ -33,6 +33,8 @@ BATCH = 8
 """Configurations planned between two fits; from 128 results on a sixteenth of their number."""
 CANDIDATES = 3000
 """Random candidates scored per fit where that is cheap: the space is listed, and has no plans or is small."""
+LISTED = 20_000
+"""Products up to which a space with plans is listed: asking a plan for each reason takes longer than searching."""
 POOL, FRESH = 2000, 100
 """Elsewhere: size of a random pool, and how many join it per fit."""
 ELITES = 5
@@ -65,8 +67,8 @@ class Auto:
         self.quality = QualityLog()
         """How well each fit predicted the batch after it."""
         self._space = space
-        self._grid: Grid = grid_of(space)
-        self._features = Features(space, "plan")
+        self._grid: Grid = grid_of(space, LISTED if hasattr(space, "plan") else LIST_LIMIT)
+        self._features = Features(space, "plan", self._grid)
         self._rng = np.random.default_rng([seed, 8])
         self._model = Ensemble(trees)
         self._visited: set[int] = set()

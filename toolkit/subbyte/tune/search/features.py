@@ -32,8 +32,8 @@ _EAGER = {True: 4_000, False: 200_000}
 class Features:
     """Feature rows of a space by index. Plan columns, and small listed spaces as a whole, are computed once."""
 
-    def __init__(self, space: SpaceLike, kind: str = "knob") -> None:
-        self._grid: Grid = grid_of(space)
+    def __init__(self, space: SpaceLike, kind: str = "knob", grid: Grid | None = None) -> None:
+        self._grid: Grid = grid or grid_of(space)
         self._columns = [_knob_columns(values) for values in self._grid.values]
         self._plan: Callable[[int], Plan] | None = getattr(space, "plan", None) if kind == "plan" else None
         self.names: tuple[str, ...] = tuple(

@@ -24,19 +24,19 @@ LIST_LIMIT = 1_000_000
 """Products up to which a space is listed."""
 _KEPT = 8
 _TRIES = 400
-_grids: OrderedDict[str, Grid] = OrderedDict()
+_grids: OrderedDict[tuple[str, bool], Grid] = OrderedDict()
 
 
 class Grid:
     """Index arithmetic of ``space``: index = sum of digit * weight, the first knob varies fastest."""
 
-    def __init__(self, space: SpaceLike) -> None:
+    def __init__(self, space: SpaceLike, limit: int = LIST_LIMIT) -> None:
         self.names = tuple(space.knobs)
         self.values: tuple[tuple[Any, ...], ...] = tuple(tuple(values) for values in space.knobs.values())
         self.dims = np.array([len(values) for values in self.values], dtype=np.int64)
         self.weights = np.cumprod(np.concatenate([[1], self.dims[:-1]])).astype(np.int64)
         self.size = prod(len(values) for values in self.values)
-        self.listed = self.size <= LIST_LIMIT or bool(getattr(space, "listed", False))
+        self.listed = self.size <= limit or bool(getattr(space, "listed", False))
         self.valid: Indices = np.sort(np.array(space.valid if self.listed else (), dtype=np.int64))
         """Valid indices, ascending; empty when the space is not listed."""
         self.valid_digits: Digits = self.digits(self.valid)
@@ -72,24 +72,28 @@ class Grid:
     def sample(self, count: int, rng: np.random.Generator, space: SpaceLike, exclude: Iterable[int] = ()) -> Indices:
         """At most ``count`` distinct valid indices, uniform among those not in ``exclude``.
 
-        In a space that is not listed the search for them gives up after 400 draws per index.
+        In a space that is not listed they are drawn and asked for; after 400 rounds of draws what is missing is taken
+        in index order, from spaces of up to a million; a larger one then gives fewer.
         """
         taken = set(exclude)
         if self.listed:
-            left = self._left(taken, count, rng)
-            if left is not None:
-                return left
+            return self._left(taken, count, rng)
         found: list[int] = []
         for _ in range(_TRIES):
-            for index in rng.integers(self.size, size=max(count, 16)).tolist() if not self.listed else []:
-                if len(found) < count and index not in taken and bool(self.is_valid([index], space)[0]):
-                    found.append(index)
-                    taken.add(index)
-            if len(found) >= count or self.listed:
+            if len(found) >= count:
                 break
+            self._add(rng.integers(self.size, size=max(count, 16)).tolist(), found, taken, count, space)
+        if len(found) < count and self.size <= LIST_LIMIT:
+            self._add(range(self.size), found, taken, count, space)
         return np.array(found, dtype=np.int64)
 
-    def _left(self, taken: set[int], count: int, rng: np.random.Generator) -> Indices | None:
+    def _add(self, drawn: Iterable[int], found: list[int], taken: set[int], count: int, space: SpaceLike) -> None:
+        for index in drawn:
+            if len(found) < count and index not in taken and bool(self.is_valid([index], space)[0]):
+                found.append(index)
+                taken.add(index)
+
+    def _left(self, taken: set[int], count: int, rng: np.random.Generator) -> Indices:
         mask = np.ones(len(self.valid), dtype=bool)
         if taken:
             gone = np.array(sorted(taken), dtype=np.int64)
@@ -130,11 +134,11 @@ class Grid:
         return mutants
 
 
-def grid_of(space: SpaceLike) -> Grid:
-    """The grid of a space; those of the last spaces asked for are kept (by the space's hash)."""
-    key = space.hash
+def grid_of(space: SpaceLike, limit: int = LIST_LIMIT) -> Grid:
+    """The grid of a space, listed up to ``limit`` products; those of the last spaces asked for are kept, by hash."""
+    key = (space.hash, len(space) <= limit)
     if key not in _grids:
-        _grids[key] = Grid(space)
+        _grids[key] = Grid(space, limit)
         if len(_grids) > _KEPT:
             _grids.popitem(last=False)
     _grids.move_to_end(key)
