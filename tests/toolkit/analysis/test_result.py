@@ -111,6 +111,10 @@ def test_unlike_gpus_are_not_ranked_together():
     race = made_up({"a": 0.80, "b": 0.90}, grounds, seeds=20)
     assert set(race.scopes) == {"one", "two", "three", "GPU A"}
     assert {c.scope for c in race.comparisons if c.landscapes == 2} == {"GPU A"}
+    assert {curve.landscape for curve in race.curves} == {"one", "two", "three", "GPU A"}
+    pooled = next(curve for curve in race.curves if (curve.landscape, curve.participant) == ("GPU A", "a"))
+    alone = [curve for curve in race.curves if curve.participant == "a" and curve.landscape in ("one", "two")]
+    assert pooled.mean == pytest.approx([(x + y) / 2 for x, y in zip(alone[0].mean, alone[1].mean, strict=True)])
     assert "not ranked together: GPU A; GPU B" in race.verdict
     unknown = made_up({"a": 0.8, "b": 0.9}, (facts("one", "unknown"), facts("two", "unknown")), seeds=6)
     assert set(unknown.scopes) == {"one", "two"}

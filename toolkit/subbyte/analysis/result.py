@@ -67,8 +67,13 @@ class Race(InfoRecord):
 
     @cached_property
     def curves(self) -> tuple[Curve, ...]:
-        """Best-so-far curves of every landscape and participant."""
-        return tuple(curve_of(*key, self.fractions(*key)) for key in self._pairs())
+        """Best-so-far curves of every participant, by scope: every landscape, and those of a device together."""
+        return tuple(
+            curve_of(scope, participant, np.concatenate([self.fractions(name, participant) for name in names]))
+            for scope, names in self.scopes.items()
+            for participant in self.participants
+            if all(self.runs_of(name, participant) for name in names)
+        )
 
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
