@@ -1,5 +1,7 @@
 """Exercises of the notebooks: each takes a reader's answer and says what is right, or which mistake it looks like."""
 
+from subbyte.exercises.convolution_as_gemm import check_datum, check_tiling, check_waste
+from subbyte.exercises.data_layout import check_byte, check_chunk, check_sectors
 from subbyte.exercises.duplicates import check_genuine_map, check_loads, check_tile
 from subbyte.exercises.feedback import Feedback
 from subbyte.exercises.packing import Warp, check_address, check_gather, check_pack
@@ -8,9 +10,15 @@ __all__ = [
     "Feedback",
     "Warp",
     "check_address",
+    "check_byte",
+    "check_chunk",
+    "check_datum",
     "check_gather",
     "check_genuine_map",
     "check_loads",
     "check_pack",
+    "check_sectors",
     "check_tile",
+    "check_tiling",
+    "check_waste",
 ]
