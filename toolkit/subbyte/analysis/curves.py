@@ -22,8 +22,8 @@ Fractions = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Curve:
-    """Fraction of the optimum after each trial: mean, median and quartiles over the runs on a landscape, or on those of a
-    device together (then ``landscape`` names the device)."""
+    """Fraction of the optimum after each trial: mean, median and quartiles over the runs on a landscape, or on those of
+    a device together (then ``landscape`` names the device)."""
 
     landscape: str
     participant: str
