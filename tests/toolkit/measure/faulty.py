@@ -114,6 +114,17 @@ def build(workload, config, arch):
     return SimpleNamespace(cubin=fault.encode(), launch=launch_of(workload))
 
 
+def counted_build(workload, config, arch):
+    with open(os.environ["FAULTY_COUNTS"], "a") as file:
+        file.write("built\n")
+    return build(workload, config, arch)
+
+
+def counted():
+    """How many builds all processes did."""
+    return Path(os.environ["FAULTY_COUNTS"]).read_text().count("built")
+
+
 def slow_build(workload, config, arch):
     time.sleep(0.05)
     return build(workload, config, arch)

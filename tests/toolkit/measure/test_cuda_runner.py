@@ -33,6 +33,7 @@ def candidates(*faults):
 
 @pytest.fixture
 def make(tmp_path, monkeypatch):
+    monkeypatch.setenv("FAULTY_COUNTS", str(tmp_path / "counts"))
     monkeypatch.setattr("subbyte.measure.cuda_runner._GRACE_S", 0.3)
     made = []
 
@@ -151,6 +152,18 @@ def test_builds_run_ahead_of_the_measurements(make):
     started = time.monotonic()
     assert len(list(results)) == 4
     assert time.monotonic() - started < 4 * 0.05 + 0.5
+
+
+def test_what_is_built_ahead_is_not_built_again(make):
+    runner = make(build=faulty.counted_build)
+    runner.run(WORKLOAD, candidates("good"))
+    before = faulty.counted()
+    runner.build_ahead(WORKLOAD, candidates("stray", "silent"))
+    kinds = [result.kind for result in runner.run(WORKLOAD, candidates("silent", "stray"))]
+    assert kinds == ["wrong", "crash"]
+    assert faulty.counted() - before == 2
+    runner.build_ahead(WORKLOAD, [ConvConfig(1, 1, rows, 4) for rows in (1, 2, 4, 8, 16)])
+    assert len(runner._begun) == 4
 
 
 def test_finalists_are_timed_side_by_side(make):

@@ -78,10 +78,15 @@ class CudaRunner(RunnerBase):
         self._build = build
         self._worker = Worker("measuring")
         self._prepared: set[ConvWorkload] = set()
+        self._begun: dict[tuple[ConvWorkload, ConvConfig], Future[Built | Failed]] = {}
         self._ahead = 2 * (workers or min(usable_cpus(), MOST_WORKERS))
         self._pool = WorkerPool(self._ahead // 2, "building", build_timeout)
         self.device: Mapping[str, Any] = {}
-        self._open(parse_device(device))
+        try:
+            self._open(parse_device(device))
+        except BaseException:
+            self.close()
+            raise
         self.arch = arch or str(self.device["arch"])
 
     def run(self, workload: ConvWorkload, configs: Sequence[ConvConfig]) -> list[Result]:
@@ -98,7 +103,7 @@ class CudaRunner(RunnerBase):
         try:
             while True:
                 while len(waiting) < self._ahead and (config := next(source, None)) is not None:
-                    waiting.append(self._pool.submit(build_candidate, self._build, workload, config, self.arch))
+                    waiting.append(self._begin_build(workload, config))
                 if not waiting:
                     return
                 yield self._measure(workload, _built(waiting.popleft()))
@@ -106,12 +111,25 @@ class CudaRunner(RunnerBase):
             for future in waiting:
                 future.cancel()
 
+    def build_ahead(self, workload: ConvWorkload, configs: Iterable[ConvConfig]) -> None:
+        """Begin to build configurations that will be asked for soon; returns at once."""
+        for config in configs:
+            self._begun[workload, config] = self._begin_build(workload, config)
+        while len(self._begun) > self._ahead:
+            self._begun.pop(next(iter(self._begun))).cancel()
+
+    def _begin_build(self, workload: ConvWorkload, config: ConvConfig) -> Future[Built | Failed]:
+        begun = self._begun.pop((workload, config), None)
+        if begun is not None:
+            return begun
+        return self._pool.submit(build_candidate, self._build, workload, config, self.arch)
+
     def rematch(self, workload: ConvWorkload, configs: Sequence[ConvConfig], rounds: int) -> list[list[float]]:
         """Time configurations side by side in ``rounds`` of a random order: microseconds by configuration and round.
 
         Raises SubbyteError when one of them fails now, or the process dies.
         """
-        futures = [self._pool.submit(build_candidate, self._build, workload, config, self.arch) for config in configs]
+        futures = [self._begin_build(workload, config) for config in configs]
         kernels = []
         for built in map(_built, futures):
             if isinstance(built, Failed):

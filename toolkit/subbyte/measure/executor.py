@@ -1,7 +1,12 @@
 """Measuring on several GPUs or machines: any executor with ``submit`` will do.
 
 ``concurrent.futures`` executors, :class:`~subbyte.measure.worker.WorkerPool` (processes that may die) and the client of
-a Dask cluster (``distributed.Client``) have been tried. In each process that gets a task the runner is made once, by
+a Dask cluster (``distributed.Client``) have been tried::
+
+    with ExecutorRunner(Client("tcp://head:8786"), partial(CudaRunner, "any"), at_once=4) as runner:
+        subbyte.tune("resnet50@8", runner, trials=400)
+
+In each process that gets a task the runner is made once, by
 ``make``, and kept. Every result says which device it came from, and results of unlike devices are never mixed.
 """
 
@@ -80,12 +85,15 @@ class ExecutorRunner(RunnerBase):
 
         A task whose process died is one failure. Raises InvalidInput when a result is of another kind of device.
         """
-        source = iter(configs)
+        wanted = list(configs)
+        begun = 0
         waiting: deque[FutureLike] = deque()
         try:
             while True:
-                while len(waiting) < self.at_once and (config := next(source, None)) is not None:
-                    waiting.append(self._submit(_measure, self._make, workload, config))
+                while len(waiting) < self.at_once and begun < len(wanted):
+                    ahead = wanted[begun + self.at_once : begun + self.at_once + 1]  # what this process may get next
+                    waiting.append(self._submit(_measure, self._make, workload, wanted[begun], ahead))
+                    begun += 1
                 if not waiting:
                     return
                 yield self._collect(waiting.popleft())
@@ -186,9 +194,14 @@ def _rematch(
         return rematch(workload, configs, rounds), dict(runner.device)
 
 
-def _measure(make: bytes, workload: ConvWorkload, config: ConvConfig) -> tuple[Result, dict[str, Any]]:
+def _measure(
+    make: bytes, workload: ConvWorkload, config: ConvConfig, ahead: Sequence[ConvConfig]
+) -> tuple[Result, dict[str, Any]]:
     with _lock:  # an executor may use several threads in a process, the device serves one
         runner = _runner(make)
+        build_ahead = getattr(runner, "build_ahead", None)
+        if build_ahead is not None:
+            build_ahead(workload, [config, *ahead])
         started = time.monotonic()
         result = runner.run(workload, [config])[0]
         seconds = {"turn": round(time.monotonic() - started, 4), **result.seconds}
