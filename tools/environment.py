@@ -24,7 +24,7 @@ STAMP = "made-from.txt"
 def fingerprint(extras):
     """Digest of everything that decides what the environment contains."""
     digest = hashlib.sha256()
-    for name in ("pyproject.toml", "constraints.txt"):
+    for name in ("pyproject.toml", "constraints.txt", os.path.join("tools", "overrides.txt")):
         with open(os.path.join(ROOT, name), "rb") as file:
             digest.update(file.read())
     digest.update(repr((ROOT, extras)).encode())
@@ -43,7 +43,8 @@ def install(python, extras):
     """Install the checkout (editable) with its extras; returns whether that worked."""
     what = ["--constraint", "constraints.txt", "--editable", f".[{extras}]"]
     if run(python, "-m", "pip", "install", "--quiet", "uv"):
-        if run(python, "-m", "uv", "pip", "install", "--quiet", "--python", python, *what):
+        lean = ["--override", "tools/overrides.txt"]  # pip has no such option: it installs everything
+        if run(python, "-m", "uv", "pip", "install", "--quiet", "--python", python, *lean, *what):
             return True
         print("uv could not finish; trying again with pip (this takes a few minutes)", flush=True)
     else:

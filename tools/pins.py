@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HEAD = "# Pins of every extra but cuda12, whose exact pins stand in pyproject.toml. Written by `make constraints`.\n"
 OPTIONS = ["--universal", "--python-version", "3.11", "--upgrade", "--no-annotate", "--no-header", "--quiet"]
 OPTIONS += ["--extra", "lab", "--extra", "dev", "--extra", "cuda13", "--no-emit-package", "cuda-bindings"]
-OPTIONS += ["--no-emit-index-url", "--no-emit-find-links"]
+OPTIONS += ["--no-emit-index-url", "--no-emit-find-links", "--override", "tools/overrides.txt"]
 
 
 def main() -> int:
