@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import closing
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed
+from subbyte.measure.worker import WorkerDied, WorkerPool
 from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import SpaceLike, arch_name, describe_space, describe_workload, now, to_line, versions
 from subbyte.workload import ConvWorkload
@@ -76,7 +73,6 @@ def build_bundle(
     arch = arch_name(space)
     jobs = {index: (space.workload, space.config(index), arch, str(root), build) for index in todo}
     with (
-        _one_interrupt(),
         closing(_run_jobs(jobs, workers)) as outcomes,
         open(root / MANIFEST, "a", encoding="utf-8") as manifest,
     ):
@@ -166,56 +162,27 @@ def _plain(value: Any) -> dict[str, Any]:
 
 
 def _run_jobs(jobs: Mapping[int, tuple[Any, ...]], workers: int) -> Generator[tuple[int, dict[str, Any]], None, None]:
-    """Outcomes as they come. When a worker dies, what was in flight is tried again, each alone, to find the culprit."""
+    """Outcomes as they come. A process that dies costs the configuration it was building, and is replaced."""
     waiting = list(jobs)[::-1]
-    while waiting:
-        running: dict[Future[dict[str, Any]], int] = {}
-        pool = _pool(min(workers, len(waiting)))
-        try:
-            while waiting or running:
-                while waiting and len(running) < 2 * workers:
-                    running[pool.submit(_build_one, *jobs[waiting[-1]])] = waiting[-1]
-                    waiting.pop()
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield running[future], future.result()
-                    del running[future]
-        except BrokenProcessPool:
-            for index in running.values():
-                yield index, _run_alone(jobs[index])
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _run_alone(job: tuple[Any, ...]) -> dict[str, Any]:
-    with _pool(1) as pool:
-        try:
-            return pool.submit(_build_one, *job).result()
-        except BrokenProcessPool:
-            return {"failed": Failed("crash", "the building process died (killed, or out of memory)").to_dict()}
-
-
-def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _leave_interrupts)
-
-
-@contextmanager
-def _one_interrupt() -> Iterator[None]:
-    """Let one Ctrl-C through: a second one, while the worker processes are being stopped, would leave them behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def first(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, first)
+    running: dict[Future[dict[str, Any]], int] = {}
+    pool = _pool(max(1, min(workers, len(waiting))))
     try:
-        yield
+        while waiting or running:
+            while waiting and len(running) < 2 * workers:
+                running[pool.submit(_build_one, *jobs[waiting[-1]])] = waiting[-1]
+                waiting.pop()
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), _outcome(future)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C reaches every process of the terminal; the parent ends the build, a worker that died would be blamed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _outcome(future: Future[dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return future.result()
+    except WorkerDied as error:
+        return {"failed": Failed("crash", str(error)).to_dict()}
+
+
+def _pool(workers: int) -> Executor:
+    return WorkerPool(workers, "building")
