@@ -138,14 +138,13 @@ def digest(text: str) -> str:
 
 def _compile(job: Job) -> list[Row]:
     from subbyte.kernel import nvrtc
-    from subbyte.kernel.resources import read_resources
+    from subbyte.kernel.build import machine_code
 
     text, spec, kind, arch, indices = job
     row: Row = {"text": digest(text), "workload": spec, "arch": arch, "nvrtc": nvrtc.version()}
     planned = space(spec, arch, kind).plan(indices[0])
     try:
-        _, log = nvrtc.compile_cubin(text, arch)
-        found = read_resources(log, planned.arch, planned.config.threads, planned.shared_bytes)
+        _, found = machine_code(planned, text)
     except BuildFailed as error:
         return [{**row, "index": index, "error": str(error)[:500]} for index in indices]
     row |= {"registers": found.registers, "stack": found.stack_bytes, "shared": found.shared_bytes}
