@@ -55,13 +55,13 @@ class Auto:
     name: ClassVar[str] = "auto"
     OPTIONS: ClassVar[Mapping[str, Option]] = {
         "start": Option(whole(2), 16, "configurations before the first fit"),
-        "model": Option(whole(0), 50, "percent of a batch that the model picks; the rest are neighbours of the best"),
+        "model": Option(whole(0), 75, "percent of a batch that the model picks; the rest are neighbours of the best"),
         "trees": Option(whole(1), 3, "members of the ensemble"),
         "prior": Option(choice("on", "off"), "on", "start from the plan's cycle estimate, where there is a plan"),
     }
 
     def __init__(
-        self, space: SpaceLike, seed: int, start: int = 16, model: int = 50, trees: int = 3, prior: str = "on"
+        self, space: SpaceLike, seed: int, start: int = 16, model: int = 75, trees: int = 3, prior: str = "on"
     ) -> None:
         self.options: Mapping[str, Any] = {"start": start, "model": model, "trees": trees, "prior": prior}
         self.quality = QualityLog()
