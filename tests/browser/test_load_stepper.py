@@ -217,3 +217,20 @@ def test_a_page_without_a_kernel_is_alive(chromium: Any, tmp_path: Any, records:
     page.close()
     assert not errors
     assert not [address for address in asked if not address.startswith(("file:", "blob:"))]
+
+
+def test_a_problem_is_said_in_place_of_the_picture(chromium: Any, tmp_path: Any) -> None:
+    from subbyte_widgets import LoadStepper
+
+    view = LoadStepper(WORKLOAD, replace(SMALL, chunk=8))
+    view.to_html(tmp_path / "problem.html")
+    page = chromium.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((tmp_path / "problem.html").as_uri())
+    page.wait_for_selector(".sb-load .problem")
+    assert page.locator(".sb-load .problem").text_content() == view.error
+    assert not page.locator(".sb-load .tools").is_visible()
+    assert not page.locator(".sb-load .stage").is_visible()
+    page.close()
+    assert not errors
