@@ -15,7 +15,7 @@ from subbyte_widgets.svg import element, text
 
 WIDTH = 760.0
 LEFT, RIGHT_X, TOP = 44.0, 482.0, 42.0
-WORD_W, CELL_W, CELL_H = 50.0, 33.0, 18.0
+A_W, CELL_W, CELL_H = 400.0, 33.0, 18.0
 DETAIL_X, DETAIL_Y, DETAIL_W = 18.0, 156.0, 400.0
 LANE_W, LANE_H, LANE_X = 21.0, 15.0, 72.0
 NAMES = {"a": "A", "b": "B", "c": "C and D"}
@@ -57,10 +57,10 @@ def fragments_svg(record: Fragments, chosen: Chosen | None = None) -> str:
     """The picture of one instruction; with ``chosen`` its lane and register are marked and shown in detail."""
     per = 32 // record.bits
     rows_of_b = record.k // per
-    b_height = 22.0 if rows_of_b > 4 else 36.0
+    b_height = 22.0 if rows_of_b > 4 else 42.0
     middle = TOP + 22 + rows_of_b * b_height + 46
     places = {
-        "a": (LEFT, middle, WORD_W / per, CELL_H),
+        "a": (LEFT, middle, A_W / record.k, CELL_H),
         "b": (RIGHT_X, TOP + 22, CELL_W, b_height / per),
         "c": (RIGHT_X, middle, CELL_W, CELL_H),
     }

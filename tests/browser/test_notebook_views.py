@@ -1,0 +1,29 @@
+"""The notebooks on tiling and data layout in a real JupyterLab, from top to bottom: views drawn, no cell in error."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+NOTEBOOKS = {
+    "01_convolution_as_gemm": {".sb-tiling-svg .rt": 128},
+    "04_data_layout": {".sb-access-svg .sector.moved": 8, ".sb-frag-svg .w": 128},
+}
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_notebook_runs(name: str, open_tab: Callable[..., Any], lab: Any, repository: Any) -> None:
+    shutil.copy(repository / f"notebooks/{name}.ipynb", lab.folder)
+    shutil.copytree(repository / "notebooks/records", lab.folder / "records", dirs_exist_ok=True)
+    tab = open_tab(width=1100, height=7600)  # tall: what is out of sight is not drawn
+    tab.run_notebook(f"{name}.ipynb")
+    for selector, count in NOTEBOOKS[name].items():
+        tab.page.wait_for_selector(selector)
+        assert tab.page.locator(selector).count() == count, selector
+    assert tab.page.get_by_text("Not yet.").count() == 3, "three exercises wait for an answer"
+    failed = tab.page.locator('.jp-RenderedText[data-mime-type="application/vnd.jupyter.error"]')
+    assert failed.count() == 0, failed.first.text_content()
+    tab.picture(name, ".jp-Notebook")
