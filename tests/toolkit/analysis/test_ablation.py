@@ -1,0 +1,99 @@
+"""Ablation against data with known contributions, and what it refuses."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from subbyte.analysis.ablation import TECHNIQUES, ablation
+from subbyte.errors import InvalidInput
+from subbyte.measure.result import Failed, Measured
+from subbyte.space import space
+from subbyte.tune.landscape import Landscape
+
+GAINS = {"duplicate_aware": 1.5, "register_packing": 1.1, "layout": 1.3}
+DEVICE = {"runner": "fake", "name": "Test GPU"}
+LAYER = "resnet50.stage2@8"
+
+
+def record(sharing, packing, layout, noise=0.0, indices=range(40), device=DEVICE, layer=LAYER, synergy=1.0):
+    here = space(layer, duplicate_aware=sharing, register_packing=packing, layout=layout)
+    on = {"duplicate_aware": sharing != "none", "register_packing": packing, "layout": layout == "nhwcnc"}
+    gain = np.prod([GAINS[name] for name, active in on.items() if active]) * (synergy if all(on.values()) else 1.0)
+    rng = np.random.default_rng([sum(map(ord, sharing + layout)), packing])
+    chosen = [here.valid[i] for i in indices]
+    base = {i: 5.0 + 0.01 * i for i in chosen}
+    times = {i: base[i] / gain * np.exp(noise * rng.normal()) for i in chosen}
+    return Landscape.from_results(here, {i: Measured(t, (t,)) for i, t in times.items()}, device)
+
+
+def records(**options):
+    combinations = itertools.product(("none", "full"), (False, True), ("nhwc", "nhwcnc"))
+    return [record(*switches, **options) for switches in combinations]
+
+
+def test_known_contributions_come_out():
+    found = ablation(records())
+    product = np.prod(list(GAINS.values()))
+    for name, gain in GAINS.items():
+        assert found.shapley[name].speed_up == pytest.approx(gain)
+        assert found.marginal[name].speed_up == pytest.approx(gain)
+    assert list(found.accumulated) == list(TECHNIQUES)
+    assert [f.speed_up for f in found.accumulated.values()] == pytest.approx([1.5, 1.65, product])
+    assert found.combinations["sharing full, packing on, nhwcnc"].speed_up == pytest.approx(product)
+    assert found.sharing["full"].speed_up == pytest.approx(1.5)
+    assert found.schedules == 40
+
+
+def test_shapley_shares_what_only_all_three_bring_and_multiplies_to_the_whole():
+    found = ablation(records(synergy=2.0))
+    for name, gain in GAINS.items():
+        assert found.shapley[name].speed_up == pytest.approx(gain * 2 ** (1 / 3))
+        assert found.marginal[name].speed_up == pytest.approx(gain * 2)
+    whole = found.combinations["sharing full, packing on, nhwcnc"].speed_up
+    assert np.prod([f.speed_up for f in found.shapley.values()]) == pytest.approx(whole)
+
+
+def test_intervals_cover_noise_and_a_missing_effect_is_not_claimed(monkeypatch):
+    monkeypatch.setitem(GAINS, "register_packing", 1.0)
+    found = ablation(records(noise=0.05))
+    nothing, much = found.marginal["register_packing"], found.marginal["duplicate_aware"]
+    assert nothing.low < 1.0 < nothing.high
+    assert much.low > 1.3
+    assert much.low < 1.5 < much.high
+
+
+def test_only_common_schedules_count():
+    some = records()
+    failing = record("none", True, "nhwc")
+    lost = next(iter(failing.results))
+    some[2] = Landscape(failing.header, {**failing.results, lost: Failed("timeout", "too slow")})
+    some.append(record("shared", True, "nhwcnc", indices=range(5, 40)))
+    found = ablation(some)
+    assert found.schedules == 35
+    assert found.sharing["shared"].speed_up == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda some: some[:-1], "no landscape with sharing full, packing on, nhwcnc"),
+        (lambda some: [*some[:-1], record("full", True, "nhwcnc", device={**DEVICE, "name": "Other"})], "devices"),
+        (lambda some: [*some[:-1], record("full", True, "nhwcnc", layer="resnet50.stage3@8")], "several workloads"),
+        (lambda some: [*some[:-1], record("full", True, "nhwcnc", indices=range(9))], "only 9 schedules"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(change, message):
+    with pytest.raises(InvalidInput, match=message):
+        ablation(change(records()))
+
+
+def test_text_and_table():
+    found = ablation(records())
+    assert "speed-ups over 40 schedules" in found.text()
+    assert ("Shapley", "layout", "1.30 (1.30 to 1.30)") in found.table().rows
+    assert found.to_dict()["fastest"]["sharing none, packing off, nhwc"] == pytest.approx(5.0 + 0.01 * found_first())
+
+
+def found_first():
+    return space(LAYER).valid[0]
