@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from subbyte.technique.packing import PackingTrace, packing_program
-from subbyte_widgets.packing_stepper.picture import Layout, boxes, shown_registers, window
+from subbyte_widgets.packing_stepper.picture import Layout, address, boxes, shown_registers, window
 from subbyte_widgets.packing_stepper.view import EXAMPLE
 
 CELL = "from subbyte_widgets import PackingStepper\nPackingStepper(follow=77)"
@@ -20,7 +20,9 @@ DRAWN = """() => {
   const all = (selector) => [...document.querySelectorAll(".sb-pack-svg " + selector)];
   return { over: all(".over rect").map(box), zoom: all(".zoom rect.box").map(box),
     values: all(".zoom text.v").map((e) => [Number(e.dataset.o), e.textContent]),
-    lanes: all(".zoom text.n").map((e) => e.textContent), live: all(".reg.live").map((e) => e.dataset.reg),
+    addresses: all(".zoom text.address").map((e) => e.textContent),
+    lanes: all(".zoom text.n:not(.address)").map((e) => e.textContent),
+    live: all(".reg.live").map((e) => e.dataset.reg),
     marks: all("rect.mark").map((e) => Number(e.dataset.o)), frames: all(".frame").length,
     useful: all(".lanes")[0].textContent, now: all(".use.now").map((e) => Number(e.dataset.step)),
     stored: all(".word.stored").map((e) => Number(e.dataset.word)) };
@@ -62,6 +64,9 @@ def differences(drawn: dict[str, Any], shape: Layout, step: int, follow: int) ->
         found.append("the enlarged values differ")
     if drawn["lanes"] != [f"lane {first + i}" for i in range(8)]:
         found.append(f"enlarged: {drawn['lanes']}")
+    words = [[store.word for store in trace.stores if store.lane == first + i] for i in range(8)]
+    if drawn["addresses"] != ([address(lane) for lane in words] if step == len(trace.states) else []):
+        found.append(f"addresses: {drawn['addresses']}")
     copies = sum(b.origin == follow for b in boxes(state.registers))
     if drawn["marks"] != [follow] * copies:
         found.append(f"marked: {drawn['marks']}")

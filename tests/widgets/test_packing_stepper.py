@@ -70,6 +70,11 @@ def test_the_followed_value_is_marked_and_enlarged() -> None:
         assert sum(rect.get("class") == "frame" for rect in root.iter(f"{SVG}rect")) == 1
     stored = [g for g in root.iter(f"{SVG}g") if g.get("class") == "word stored on"]
     store = next(s for s in shape.trace.stores if (s.tile, s.row) == (3, 2))
+    below = [label.text for label in root.iter(f"{SVG}text") if label.get("class") == "n address"]
+    assert len(below) == 8
+    assert below[store.lane % 8] == "to byte " + ", ".join(
+        str(4 * other.word) for other in shape.trace.stores if other.lane == store.lane
+    )
     assert [int(g.get("data-word", -1)) for g in stored] == [store.word]
 
 

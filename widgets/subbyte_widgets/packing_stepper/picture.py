@@ -116,7 +116,7 @@ def packing_svg(layout: Layout, step: int, follow: int = -1) -> str:
     registers = trace.states[min(step, len(trace.states) - 1)].registers
     content = [
         element("g", _overview(layout, registers, follow), class_="over"),
-        element("g", _zoom(layout, registers, follow), class_="zoom"),
+        element("g", _zoom(layout, registers, follow, stored), class_="zoom"),
     ]
     return _svg(
         layout, [*_fixed(layout, {r.name for r in registers}), *content, *_lowest(layout, step, stored, follow)]
@@ -194,16 +194,24 @@ def _overview(layout: Layout, registers: tuple[RegisterState, ...], follow: int)
     return sorted(parts, key=lambda part: " on" in part)
 
 
+def address(words: list[int]) -> str:
+    """Where a lane stores its words, in bytes from the start of the first block; empty when it stores none."""
+    return "to byte " + ", ".join(str(4 * word) for word in words) if words else ""
+
+
 def window(registers: tuple[RegisterState, ...], follow: int) -> int:
     """First of the eight lanes to enlarge: where the followed value is, else lane 0."""
     return next((box.lane // WINDOW * WINDOW for box in boxes(registers) if box.origin == follow), 0)
 
 
-def _zoom(layout: Layout, registers: tuple[RegisterState, ...], follow: int) -> list[str]:
+def _zoom(layout: Layout, registers: tuple[RegisterState, ...], follow: int, stored: bool) -> list[str]:
     first, chosen = window(registers, follow), shown_registers(registers, max(follow, 0) // 64)
     y0, x0 = layout.zoom, LEFT
     parts = [text(x0 + (i + 0.5) * ZOOM_WIDTH, y0 - 5, f"lane {first + i}", "n") for i in range(WINDOW)]
     rows = {register.name: y0 + i * ZOOM_HEIGHT for i, register in enumerate(chosen)}
+    for i in range(WINDOW if stored else 0):
+        words = address([store.word for store in layout.trace.stores if store.lane == first + i])
+        parts.append(text(x0 + (i + 0.5) * ZOOM_WIDTH, y0 + len(rows) * ZOOM_HEIGHT + 11, words, "n address"))
     cell: dict[str, Any] = {"class_": "cell", "width": ZOOM_WIDTH - 4, "height": ZOOM_HEIGHT - 4, "rx": 2}
     for name, y in rows.items():
         parts.append(text(x0 - 6, y + 17, name, "s e small"))

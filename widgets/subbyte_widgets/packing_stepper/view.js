@@ -75,7 +75,7 @@ function render({ model, el }) {
   }
 
   function zoom(step) {
-    const { states, registers, left, zoom: top } = here();
+    const { states, registers, stores, left, zoom: top } = here();
     const { window: window_, zoomWidth, zoomHeight, nibbles, low } = sizes();
     const value = followed();
     let first = 0;
@@ -101,6 +101,11 @@ function render({ model, el }) {
         made.push(svgNode("rect", { class: "cell", x: left + i * zoomWidth + 1, y: y + 1, width: zoomWidth - 4, height: zoomHeight - 4, rx: 2 }));
       }
     });
+    for (let i = 0; step === states.length && i < window_; i += 1) {
+      const bytes = stores.filter((store) => store[0] === first + i).map((store) => 4 * store[1]);
+      const place = { class: "n address" };
+      write(left + (i + 0.5) * zoomWidth, top + names.length * zoomHeight + 11, bytes.length ? `to byte ${bytes.join(", ")}` : "", place);
+    }
     const unit = (zoomWidth - 4) / nibbles;
     for (const box of boxes(names, step)) {
       if (box.lane < first || box.lane >= first + window_) continue;
