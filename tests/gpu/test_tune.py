@@ -19,7 +19,7 @@ def test_a_study_on_the_gpu(tmp_path):
     assert record.trials[:3] == first.trials
     assert record.header["device"]["runner"] == "cuda"
     timed = [trial.result for trial in record.trials if isinstance(trial.result, Measured)]
-    assert timed
+    assert timed, [trial.result for trial in record.trials]
     assert all(result.verified and result.samples for result in timed)
     kernel = read_log(log).build_best()
     assert kernel.config == record.best_config
