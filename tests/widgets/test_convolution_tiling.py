@@ -41,10 +41,21 @@ def near(found: list[tuple[float, ...]], wanted: list[tuple[float, ...]], slack:
 
 
 def test_every_square_of_the_block_has_its_warp(record: Tiling) -> None:
-    drawn = re.findall(r'class="rt w(\d) ?[^"]*" data-at="(\d+),(\d+)"', tiling_svg(record))
+    drawn = re.findall(r'class="rt w(\d) ?[^"]*" data-at="(\d+),(\d+)" data-warp="(\d+)"', tiling_svg(record))
     wanted = {(p, c): w.number for w in record.warps for p in w.pixels for c in w.columns}
-    assert {(int(p), int(c)): int(warp) for warp, p, c in drawn} == wanted
+    assert {(int(p), int(c)): int(warp) for _, p, c, warp in drawn} == wanted
     assert len(drawn) == len(record.pixels) * record.block_channels // 8
+
+
+def test_neighbouring_warps_differ_in_colour() -> None:
+    svg = tiling_svg(tiling("n8h56w56c64k128r3s3p1", ConvConfig(4, 4, 4, 2)))
+    found = re.findall(r'class="rt w(\d) ?[^"]*" data-at="(\d+),(\d+)" data-warp="(\d+)"', svg)
+    squares = {(int(p), int(c)): (colour, warp) for colour, p, c, warp in found}
+    assert len({warp for _, warp in squares.values()}) == 16
+    for (p, c), (colour, warp) in squares.items():
+        for beside in ((p + 1, c), (p, c + 1)):
+            if beside in squares and squares[beside][1] != warp:
+                assert squares[beside][0] != colour
 
 
 def test_every_step_is_there_in_the_kernels_order(record: Tiling) -> None:

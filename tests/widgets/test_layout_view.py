@@ -14,7 +14,7 @@ import pytest
 from subbyte.errors import InvalidInput
 from subbyte.schedule import ConvConfig
 from subbyte.technique import access_map
-from subbyte_widgets import LayoutView
+from subbyte_widgets import LayoutExplorer, LayoutView
 from subbyte_widgets.layout_view.picture import KINDS, NAMES, access_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -82,6 +82,21 @@ def test_sums_through_shared_memory_are_there_when_the_kernel_has_them() -> None
     assert list(view.kinds)[-3:] == ["sum spill", "sum read", "output store"]
     assert not view.error
     assert "2 turns; 2 without bank conflicts" in view.to_svg()
+
+
+def test_the_controls_move_the_warp() -> None:
+    explorer = LayoutExplorer("n8h16w16c64k64r3s3p1", kind="activation load")
+    corner = drawn(explorer.view.pictures["activation load|nhwc"])
+    explorer.controls["block"].value = 9
+    inside = drawn(explorer.view.pictures["activation load|nhwc"])
+    assert len(corner[1]) < len(inside[1]) == 32, "at the corner some lanes fall on padding"
+    explorer.controls["stage"].value = 1
+    assert "channel block 1." in explorer.view.pictures["activation load|nhwc"]
+    explorer.controls["warp"].value = 1
+    assert explorer.view.records["nhwc"].warp == 1
+    assert not explorer.view.error
+    with pytest.raises(InvalidInput, match="no option"):
+        LayoutExplorer(blok=3)
 
 
 def test_what_does_not_exist_is_said_in_the_view(view: LayoutView) -> None:

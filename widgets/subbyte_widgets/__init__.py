@@ -4,7 +4,7 @@ from subbyte_widgets.convolution_tiling import ConvolutionTiling, TilingExplorer
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
 from subbyte_widgets.fragment_explorer import FragmentExplorer
 from subbyte_widgets.kernel_lab import KernelLab
-from subbyte_widgets.layout_view import LayoutView
+from subbyte_widgets.layout_view import LayoutExplorer, LayoutView
 from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
 from subbyte_widgets.packing_stepper import PackingStepper
@@ -15,6 +15,7 @@ __all__ = [
     "DuplicateMap",
     "FragmentExplorer",
     "KernelLab",
+    "LayoutExplorer",
     "LayoutView",
     "LiveCurve",
     "LoadStepper",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from subbyte.errors import InvalidInput
-from subbyte.technique.tiling import Band, Tiling
+from subbyte.technique.tiling import Band, Tiling, WarpTile
 from subbyte_widgets.convolution_tiling.layout import Geometry, Place, geometry
 from subbyte_widgets.svg import element, text
 
@@ -340,10 +340,10 @@ def _block(record: Tiling, places: Geometry, chosen: Selection | None) -> str:
     for (pixel, column), number in sorted(owners.items()):
         x, y = place.x + column * place.sx, place.y + pixel * place.sy
         gap = 0.8 if min(place.sx, place.sy) > 5 else 0.2
-        class_ = f"rt w{number % 6}" + " own" * (own >= 0 and twins[own] == twins[number])
+        class_ = f"rt w{_colour(record.warps[number])}" + " own" * (own >= 0 and twins[own] == twins[number])
         class_ += " now" * ((pixel, column) in now)
         cells.append(element("rect", x=x + gap, y=y + gap, width=place.sx - 2 * gap, height=place.sy - 2 * gap,
-                             class_=class_, data_at=f"{pixel},{column}"))  # fmt: skip
+                             class_=class_, data_at=f"{pixel},{column}", data_warp=number))  # fmt: skip
     for pixel in range(0, len(record.pixels), _every(place.sy, 12)):
         row, column = record.pixels[pixel]
         cells += [text(place.x - 6, place.y + (pixel + 0.5) * place.sy + 4, f"{row},{column}", "n e")]
@@ -352,6 +352,11 @@ def _block(record: Tiling, places: Geometry, chosen: Selection | None) -> str:
             cells.append(text(place.x + warp.columns[0] * place.sx + 5, place.y + warp.pixels[0] * place.sy + 12,
                               f"warp {warp.number}", "in"))  # fmt: skip
     return _panel("block", places, "Block tile: arrow keys choose an instruction", cells)
+
+
+def _colour(warp: WarpTile) -> int:
+    # Three colours: neighbours differ, along the pixels and along the channels.
+    return (warp.pixels[0] // len(warp.pixels) + warp.columns[0] // len(warp.columns)) % 3
 
 
 def _about_block(record: Tiling) -> str:

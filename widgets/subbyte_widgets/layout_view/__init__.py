@@ -1,5 +1,5 @@
 """The layout view."""
 
-from subbyte_widgets.layout_view.view import LayoutView
+from subbyte_widgets.layout_view.view import LayoutExplorer, LayoutView
 
-__all__ = ["LayoutView"]
+__all__ = ["LayoutExplorer", "LayoutView"]

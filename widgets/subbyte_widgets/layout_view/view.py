@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ipywidgets
 import traitlets
 
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.schedule import ConvConfig
-from subbyte.technique import Access, Accesses, access_map, accesses
+from subbyte.technique import Access, Accesses, access_map, accesses, tiling
 from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import View, refuse_unknown
+from subbyte_widgets._base import Panel, View, refuse_unknown
 from subbyte_widgets.layout_view.picture import KINDS, NAMES, access_svg, in_words
 from subbyte_widgets.svg import element, standalone, text
 
@@ -103,3 +104,40 @@ class LayoutView(View):
             sentence = text(12, 26, self.error)
             return standalone(element("svg", sentence, xmlns="http://www.w3.org/2000/svg", viewBox="0 0 760 44"), "")
         return standalone(self._draw(self.kind, self.data_layout, self.lane), HERE / "view.css")
+
+
+class LayoutExplorer(Panel):
+    """A :class:`LayoutView` with controls: the block's pixel tile, its warp, and the stage of the main loop.
+
+    ``workload``: a name, a spec or a ConvWorkload; ``block``: the pixel tile to begin with. Blocks at the edge of the
+    image have lanes without part.
+    """
+
+    def __init__(
+        self,
+        workload: ConvWorkload | str = "resnet50.stage2@8",
+        config: ConvConfig | None = None,
+        arch: str = "sm_90a",
+        block: int = 0,
+        **options: Any,
+    ) -> None:
+        refuse_unknown(LayoutView, options)
+        cut = tiling(workload, config, arch=arch)
+        self.workload, self.config, self.arch = cut.workload, cut.config, arch
+        limits = {"block": cut.blocks // cut.column_blocks, "warp": len(cut.warps), "stage": cut.iterations}
+        self.controls = {
+            name: ipywidgets.IntSlider(
+                block * (name == "block"), min=0, max=limit - 1, description=name, disabled=limit == 1
+            )
+            for name, limit in limits.items()
+        }
+        for control in self.controls.values():
+            control.layout = ipywidgets.Layout(width="270px")
+            control.observe(self._update, "value")
+        self.view = LayoutView(cut.workload, cut.config, {"arch": arch, "block": (block, 0)}, **options)
+        layout = ipywidgets.Layout(flex_flow="row wrap", max_width="900px")
+        super().__init__([ipywidgets.HBox([*self.controls.values()], layout=layout), self.view])
+
+    def _update(self, _change: Any) -> None:
+        block, warp, stage = (control.value for control in self.controls.values())
+        self.view.show(self.workload, self.config, arch=self.arch, block=(block, 0), warp=warp, iteration=stage)
