@@ -191,3 +191,30 @@ def test_a_key_press_is_painted_at_once(chromium: Any, tmp_path: Any, capsys: py
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     page.close()
     assert not errors
+
+
+ODD = [
+    ("n9h9w7c64k32r3s3p1u2", ConvConfig(2, 1, 4, 4, reorder_inner=1), "sm_90a", Selection(3, 0, 1, 2, 11)),
+    ("n8h12w12c64k64r3s3p2d2", ConvConfig(2, 1, 2, 4, chunk=2, split_channels=2), "sm_80", Selection(5, 1, 0, 1, 14)),
+    ("n8h7w7c128k64r1s1p0", ConvConfig(1, 2, 1, 4), "sm_75", Selection(48, 0, 1, 3, 2)),
+    ("n8h7w7c64k64r3s3p1", ConvConfig(1, 1, 8, 8, chunk=2), "sm_80", Selection(6, 0, 0, 31, 17)),
+    ("n8h20w11c64k32r5s2p1", ConvConfig(4, 1, 4, 2, duplicate_aware="none"), "sm_80", Selection(4, 1, 3, 1, 9)),
+]
+
+
+@pytest.mark.parametrize(("layer", "config", "arch", "chosen"), ODD, ids=[layer for layer, *_ in ODD])
+def test_odd_layers_are_marked_as_the_toolkit_marks_them(
+    layer: str, config: ConvConfig, arch: str, chosen: Selection, chromium: Any, tmp_path: Any
+) -> None:
+    """Stride, dilation, edges, kernels that are not square, one pixel a warp, warps that share the channels."""
+    from dataclasses import asdict
+
+    from subbyte_widgets import ConvolutionTiling
+
+    odd = tiling(layer, config, arch=arch)
+    ConvolutionTiling(odd, **asdict(chosen)).to_html(tmp_path / "odd.html")
+    page = chromium.new_page()
+    page.goto((tmp_path / "odd.html").as_uri())
+    page.wait_for_selector(".sb-tiling-svg")
+    assert not differences(page.evaluate(DRAWN), odd, chosen)
+    page.close()
