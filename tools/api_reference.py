@@ -18,7 +18,7 @@ from types import ModuleType
 
 TARGET = Path(__file__).resolve().parent.parent / "docs/api.md"
 PACKAGES = ("workload", "device", "data", "schedule", "space", "technique", "kernel", "emulator", "measure", "tune",
-            "tune.exchange", "analysis")  # fmt: skip
+            "tune.exchange", "analysis", "exercises")  # fmt: skip
 SHOWN = 60
 HEAD = """# API reference
 

@@ -1,8 +1,10 @@
-"""Searches compared: best-so-far curves, areas, trials to a target, paired intervals and a verdict in words.
+"""Searches compared: best-so-far curves, areas, trials to a target, paired intervals and a verdict in words; techniques
+compared: what each contributes to the speed of the same schedules.
 
 Statistics are computed from the records of studies on recorded landscapes; nothing here draws or measures.
 """
 
+from subbyte.analysis.ablation import Ablation, Factor, ablation
 from subbyte.analysis.bootstrap import Interval, paired_interval
 from subbyte.analysis.comparison import Comparison
 from subbyte.analysis.curves import Curve, Reach, Standing
@@ -12,9 +14,11 @@ from subbyte.analysis.runs import Batch, Fit, LandscapeFacts, Run
 from subbyte.analysis.traces import read_traces, write_traces
 
 __all__ = [
+    "Ablation",
     "Batch",
     "Comparison",
     "Curve",
+    "Factor",
     "Fit",
     "Interval",
     "LandscapeFacts",
@@ -22,6 +26,7 @@ __all__ = [
     "Reach",
     "Run",
     "Standing",
+    "ablation",
     "paired_interval",
     "race",
     "read_traces",
