@@ -17,7 +17,8 @@ NOTEBOOKS = {
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_notebook_runs(name: str, open_tab: Callable[..., Any], lab: Any, repository: Any) -> None:
     shutil.copy(repository / f"notebooks/{name}.ipynb", lab.folder)
-    shutil.copytree(repository / "notebooks/records", lab.folder / "records", dirs_exist_ok=True)
+    records = "benchmarks/results/ablation"
+    shutil.copytree(repository / records, lab.folder.parent / records, dirs_exist_ok=True)
     tab = open_tab(width=1100, height=7600)  # tall: what is out of sight is not drawn
     tab.run_notebook(f"{name}.ipynb")
     for selector, count in NOTEBOOKS[name].items():
