@@ -22,6 +22,7 @@ from subbyte.analysis.traces import Traces, read_traces
 from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.result import Failed, Measured
+from subbyte.measure.worker import end_with_parent
 from subbyte.tune.describe import SpaceLike, now
 from subbyte.tune.landscape import Landscape, find_landscape
 from subbyte.tune.recorded import space_of
@@ -262,6 +263,7 @@ def _registered() -> list[str]:
 
 def _start_worker(landscapes: Sequence[Landscape], modules: Sequence[str], stopping: Any) -> None:
     """In the new process: leave Ctrl-C to the parent, load what every run needs."""
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for module in modules:
         import_module(module)

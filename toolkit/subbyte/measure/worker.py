@@ -214,7 +214,7 @@ def describe_exit(status: int | None) -> str:
 def serve(descriptor: int) -> NoReturn:
     """What the child process does: answer until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    end_with_parent()
     pipe = Connection(descriptor)
     while True:
         try:
@@ -238,8 +238,12 @@ def serve(descriptor: int) -> NoReturn:
             os._exit(0)
 
 
+def end_with_parent() -> None:
+    """From now on this process ends when its parent is gone, also while it is busy."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
 def _end_with(parent: int) -> None:
-    """End this process when its parent is gone, also while it is busy."""
     while os.getppid() == parent:
         time.sleep(_LIFE_CHECK_S)
     os._exit(0)
