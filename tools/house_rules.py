@@ -23,6 +23,8 @@ LAYERS = {
     "measure": {"errors", "workload", "device", "data", "schedule", "space", "emulator", "kernel"},
     "technique": {"errors", "workload", "device", "data", "schedule", "space", "emulator"},
     "tune": {"errors", "workload", "device", "schedule", "space", "measure"},
+    "analysis": {"errors", "workload", "device", "schedule", "space", "measure", "technique", "tune"},
+    "exercises": {"errors", "workload", "data", "schedule", "space", "technique"},
 }
 """What each package of the library may import, itself and :mod:`subbyte` apart; ``cli`` may import all of them."""
 
