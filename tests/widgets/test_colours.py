@@ -32,6 +32,7 @@ SETS = {
         r"\.rt\.(?:w\d|own|now) \{ fill: (#\w{6})",
     ],
     "fragment_explorer": [r"rect\.k\d \{ fill: (#\w{6})"],
+    "kernel_reader": [r"i\.[MCLSXB] \{ background: (#\w{6})"],
     "layout_view": [r"\.c\d rect \{ fill: (#\w{6})"],
 }
 

@@ -4,21 +4,27 @@ from subbyte_widgets.convolution_tiling import ConvolutionTiling, TilingExplorer
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
 from subbyte_widgets.fragment_explorer import FragmentExplorer
 from subbyte_widgets.kernel_lab import KernelLab
+from subbyte_widgets.kernel_reader import KernelEditor, KernelExplorer, KernelReader
 from subbyte_widgets.layout_view import LayoutExplorer, LayoutView
 from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
 from subbyte_widgets.packing_stepper import PackingStepper
+from subbyte_widgets.tuning_monitor import TuningMonitor
 
 __all__ = [
     "ConvolutionTiling",
     "DuplicateExplorer",
     "DuplicateMap",
     "FragmentExplorer",
+    "KernelEditor",
+    "KernelExplorer",
     "KernelLab",
+    "KernelReader",
     "LayoutExplorer",
     "LayoutView",
     "LiveCurve",
     "LoadStepper",
     "PackingStepper",
     "TilingExplorer",
+    "TuningMonitor",
 ]

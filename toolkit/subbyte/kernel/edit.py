@@ -1,0 +1,128 @@
+"""A kernel whose CUDA text a person has changed: compiled, run and compared with the reference like any other."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from subbyte.data import Requantization
+from subbyte.errors import InvalidInput, SubbyteError, Unsupported
+from subbyte.kernel.execute import EMULATOR, expected, random_operands, resolve_device
+from subbyte.kernel.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class EditedKernel(Kernel):
+    """A kernel with a CUDA text of its own; its plan still says how it is started and what it must compute."""
+
+    text: str = ""
+    edited = True
+
+    @cached_property
+    def cuda(self) -> str:
+        """The changed CUDA text."""
+        return self.text
+
+    @cached_property
+    def tir(self) -> str:
+        """There is none. Raises Unsupported."""
+        raise Unsupported("an edited kernel begins at its CUDA text; the unedited kernel has the TIRx")
+
+    def for_requantization(self, requant: Requantization | None) -> Kernel:
+        """This kernel. Raises InvalidInput when ``requant`` needs another clip or another form than the text has."""
+        if Kernel(self.plan).for_requantization(requant).plan != self.plan:
+            raise InvalidInput(
+                f"the edited text requantizes with clip={self.plan.clip} in the {self.plan.requant} form; "
+                "give a requant= that fits, or edit the text of a kernel built for it"
+            )
+        return self
+
+
+def rebuild(kernel: Kernel, cuda_text: str) -> EditedKernel:
+    """Compile ``cuda_text`` in place of the kernel's own text. No GPU is needed; TVM is not asked.
+
+    Raises InvalidInput when the text has no function of the launch's name, BuildFailed with the compiler's words.
+    """
+    if kernel.launch.entry not in cuda_text:
+        raise InvalidInput(f"the text has no function {kernel.launch.entry!r}, which the launch starts; keep its name")
+    edited = EditedKernel(kernel.plan, cuda_text)
+    _ = edited.cubin
+    return edited
+
+
+@dataclass(frozen=True)
+class EditReport:
+    """What came of an edited text: ``outcome`` is one sentence, ``kernel`` is None when it does not compile.
+
+    ``wrong`` is the first wrong element (n, p, q, k), ``findings`` are hazards that the emulator saw, such as two
+    threads touching the same shared word without a barrier. ``seconds``: wall-clock time of it all.
+    """
+
+    ok: bool
+    outcome: str
+    where: str
+    seconds: float
+    kernel: EditedKernel | None = None
+    wrong: tuple[int, ...] | None = None
+    actual: int | None = None
+    expected: int | None = None
+    findings: tuple[str, ...] = ()
+
+
+def try_edit(kernel: Kernel, cuda_text: str, device: str = EMULATOR, seed: int = 0) -> EditReport:
+    """Compile ``cuda_text``, run it on random operands and compare every element; whatever fails is in the report.
+
+    The emulator is the default even where there is a GPU: it checks every access, so that a wrong index is a finding
+    and neither ends the process nor damages its CUDA context. ``device`` as for :meth:`Kernel.run`.
+    """
+    start = time.perf_counter()
+    edited, place, outcome = None, device, ""
+    try:
+        place = resolve_device(device, kernel.arch)
+        # The machine code and the emulator's library are made by two compilers: side by side.
+        with ThreadPoolExecutor(1) as pool:
+            building = pool.submit(rebuild, kernel, cuda_text)
+            report = _run(EditedKernel(kernel.plan, cuda_text), seed) if place == EMULATOR else None
+            edited = building.result()
+        if report is None:
+            report = _run_on_gpu(edited, place, seed)
+    except SubbyteError as problem:
+        outcome = str(problem)
+        try:  # a text that neither compiler takes: the CUDA compiler says it best
+            edited = rebuild(kernel, cuda_text)
+        except SubbyteError as refused:
+            outcome = str(refused)
+        return EditReport(False, outcome, place, time.perf_counter() - start, edited)
+    ok, outcome, wrong, actual, wanted, findings = report
+    return EditReport(ok, outcome, place, time.perf_counter() - start, edited, wrong, actual, wanted, findings)
+
+
+_Checked = tuple[bool, str, "tuple[int, ...] | None", "int | None", "int | None", tuple[str, ...]]
+
+
+def _run(kernel: EditedKernel, seed: int) -> _Checked:
+    from subbyte.emulator import run_cuda
+
+    x, w, requant = random_operands(kernel, seed)
+    fitting = kernel.for_requantization(requant)
+    argument = fitting.argument("Out")
+    words = np.zeros(argument.shape, argument.dtype)
+    done = run_cuda(fitting.cuda, fitting.launch, {**fitting.pack(x, w, requant), "Out": words}, seed=seed)
+    return _compared(fitting.unpack(words), expected(fitting, x, w, requant), done.problems)
+
+
+def _run_on_gpu(kernel: EditedKernel, place: str, seed: int) -> _Checked:
+    x, w, requant = random_operands(kernel, seed)
+    return _compared(kernel.run(x, w, requant, device=place), expected(kernel, x, w, requant), ())
+
+
+def _compared(actual: np.ndarray, wanted: np.ndarray, findings: tuple[str, ...]) -> _Checked:
+    from subbyte.measure.check import compare
+
+    report = compare(actual, wanted)
+    outcome = f"{report}; the emulator found a hazard: {findings[0]}" if findings else str(report)
+    return report.ok and not findings, outcome, report.first, report.actual, report.expected, findings

@@ -1,0 +1,90 @@
+"""Change a kernel's CUDA text: it is compiled, run and compared with the reference; the reader shows what changed."""
+
+from __future__ import annotations
+
+import html
+import threading
+from typing import Any
+
+import ipywidgets
+
+from subbyte.kernel.edit import EditReport, try_edit
+from subbyte.kernel.kernel import Kernel, build
+from subbyte_widgets._base import Panel, refuse_unknown
+from subbyte_widgets.kernel_reader.view import KernelReader
+
+
+class KernelEditor(Panel):
+    """The CUDA text of a kernel to be changed, a button, and a :class:`KernelReader` of the difference.
+
+    ``kernel``: a :class:`~subbyte.kernel.Kernel`, or a workload to build; a small one answers at once. ``device``:
+    ``emulator`` (checks every access) or ``cuda:0``. ``reports`` holds every outcome, ``wait()`` blocks for the one
+    under way.
+    """
+
+    def __init__(self, kernel: Kernel | str = "n8h7w7c32k32r3s3p1", device: str = "emulator", **options: Any) -> None:
+        refuse_unknown(KernelReader, options)
+        self.kernel = build(kernel) if isinstance(kernel, str) else kernel
+        self.device = device
+        self.reports: tuple[EditReport, ...] = ()
+        self._thread: threading.Thread | None = None
+        self.text = ipywidgets.Textarea(self.kernel.cuda, layout=ipywidgets.Layout(width="100%", height="320px"))
+        self.text.add_class("sb-reader-edit")
+        self.button = ipywidgets.Button(description="Build and check", button_style="primary", icon="play")
+        self.reset = ipywidgets.Button(description="Undo all changes", icon="undo")
+        self.outcome = ipywidgets.HTML("Change the text, for example a mask or a shuffle, then build and check.")
+        self.button.on_click(lambda _button: self.start())
+        self.reset.on_click(lambda _button: setattr(self.text, "value", self.kernel.cuda))
+        self.view = KernelReader(self.kernel, **{"language": "cuda", **options})
+        buttons = ipywidgets.HBox([self.button, self.reset])
+        layout = ipywidgets.Layout(max_width="900px")
+        super().__init__([self.text, buttons, self.outcome, self.view], layout=layout)
+
+    def start(self) -> None:
+        """Build, run and check the text in the background; one at a time."""
+        if self.button.disabled:
+            return
+        self.button.disabled = True
+        self.outcome.value = "Building and running ..."
+        self._thread = threading.Thread(target=self._work, args=(self.text.value,), name="subbyte-edit", daemon=True)
+        self._thread.start()
+
+    def wait(self, timeout: float | None = None) -> EditReport | None:
+        """Block until the edit under way has an outcome; the latest report."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+            self.save_picture()
+        return self.reports[-1] if self.reports else None
+
+    def _work(self, words: str) -> None:
+        try:
+            report = try_edit(self.kernel, words, self.device)
+        except Exception as error:  # a thread has no cell to raise in: the outcome says it
+            report = EditReport(False, f"{type(error).__name__}: {error}", self.device, 0.0)
+        self.reports = (*self.reports, report)
+        self.outcome.value = outcome_html(report)
+        changed = report.kernel is not None and report.kernel.cuda != self.kernel.cuda
+        self.view.show(self.kernel, report.kernel if changed else None)
+        if changed and self.view.record is not None and self.view.record.hunks["cuda"]:
+            self.view.language, self.view.line = "cuda", self.view.record.hunks["cuda"][0][0]
+        self.button.disabled = False
+
+    def static(self) -> dict[str, str]:
+        """The latest outcome and the reader's picture."""
+        pictures = super().static()
+        said = outcome_html(self.reports[-1]) if self.reports else "<p>Kernel editor (needs a running kernel)</p>"
+        return {**pictures, "text/html": said + pictures["text/html"]}
+
+
+def outcome_html(report: EditReport) -> str:
+    """An outcome as HTML: right or wrong in one line, the first wrong element, what the compiler said."""
+    mark, colour = ("&#10003; right", "#0072b2") if report.ok else ("&#10007; not right", "#d55e00")
+    first, _, rest = report.outcome.partition("\n")
+    more = (
+        f"<pre style='margin:4px 0 0;white-space:pre-wrap;line-height:1.35'>{html.escape(rest)}</pre>" if rest else ""
+    )
+    return (
+        f"<div style='border-left:4px solid {colour};padding:6px 12px;line-height:1.45'><b>{mark}</b>: "
+        f"{html.escape(first)} <span style='opacity:0.7'>({html.escape(report.where)}, {report.seconds:.1f} s)</span>"
+        f"{more}</div>"
+    )

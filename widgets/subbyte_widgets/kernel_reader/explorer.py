@@ -1,0 +1,94 @@
+"""A kernel reader with controls: flip a technique, or an architecture, and see which instructions change."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import ipywidgets
+
+from subbyte.device.arch import ARCHS
+from subbyte.errors import SubbyteError
+from subbyte.kernel.default import default_config
+from subbyte.kernel.kernel import build
+from subbyte.schedule import ConvConfig
+from subbyte.schedule.config import DUPLICATE_AWARE, LAYOUTS
+from subbyte.technique.kernel_reading import KernelReading, kernel_reading
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as parse_workload
+from subbyte_widgets._base import Panel, refuse_unknown
+from subbyte_widgets.kernel_reader.view import KernelReader
+
+
+class KernelExplorer(Panel):
+    """A :class:`KernelReader` that compares a kernel with the one whose techniques the controls name.
+
+    ``workload``: a name, a spec or a ConvWorkload; ``config`` defaults to the best known. Kernels are built in the
+    background; ``wait()`` blocks until the view shows what the controls say.
+    """
+
+    def __init__(
+        self,
+        workload: ConvWorkload | str = "resnet50.stage2@8",
+        config: ConvConfig | None = None,
+        arch: str = "sm_90a",
+        **options: Any,
+    ) -> None:
+        refuse_unknown(KernelReader, options)
+        self.workload = parse_workload(workload)
+        self.config = config or default_config(self.workload, arch)
+        start = self.config.to_dict()
+        choices: dict[str, list[Any]] = {
+            "duplicate_aware": [*DUPLICATE_AWARE], "register_packing": [("on", True), ("off", False)],
+            "layout": [*LAYOUTS],
+        }  # fmt: skip
+        self.switches = {
+            name: ipywidgets.Dropdown(options=values, value=start[name], description=name.replace("_", " "))
+            for name, values in choices.items()
+        }
+        self.arch = ipywidgets.Dropdown(options=list(ARCHS), value=arch, description="architecture")
+        self.status = ipywidgets.HTML()
+        for control in (*self.switches.values(), self.arch):
+            control.style, control.layout = {"description_width": "112px"}, ipywidgets.Layout(width="215px")
+            control.observe(self._update, "value")
+        self.view = KernelReader(**options)
+        self._asked = 0
+        self._thread: threading.Thread | None = None
+        row = ipywidgets.Layout(flex_flow="row wrap", max_width="900px")
+        super().__init__([ipywidgets.HBox([*self.switches.values(), self.arch, self.status], layout=row), self.view])
+        self._update()
+
+    def wait(self, timeout: float | None = None) -> KernelReading | None:
+        """Block until the reading of the present controls is there."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+            self.save_picture()
+        return self.view.record
+
+    def _update(self, _change: Any = None) -> None:
+        self._asked += 1
+        changed = self.config.with_values({name: control.value for name, control in self.switches.items()})
+        self.status.value = "&nbsp; Building ..."
+        job = (self._asked, changed, self.arch.value, self._thread)
+        self._thread = threading.Thread(target=self._work, args=job, name="subbyte-reader", daemon=True)
+        self._thread.start()
+
+    def _work(self, number: int, changed: ConvConfig, arch: str, before: threading.Thread | None) -> None:
+        if before is not None:
+            before.join()
+        if number != self._asked:
+            return  # the controls have moved on
+        problem, record = "", None
+        try:
+            first = build(self.workload, self.config, arch)
+            record = kernel_reading(first, None if changed == self.config else build(self.workload, changed, arch))
+        except SubbyteError as refused:
+            problem = str(refused)
+        except Exception as error:  # a thread has no cell to raise in: the view says it
+            problem = f"{type(error).__name__}: {error}"
+        if number != self._asked:
+            return
+        self.status.value = ""
+        if record is not None:
+            self.view.show_record(record)
+        self.view.error = problem

@@ -1,0 +1,101 @@
+"""The kernel reader: TIRx, CUDA, PTX and SASS of a kernel the instructions that matter, a difference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import traitlets
+
+from subbyte.errors import SubbyteError
+from subbyte.kernel.kernel import Kernel, build
+from subbyte.technique.kernel_reading import CLASSES, LANGUAGES, KernelReading, kernel_reading
+from subbyte_widgets._base import View
+from subbyte_widgets.kernel_reader.picture import LETTERS, in_words, reading_svg
+from subbyte_widgets.svg import sentence_svg, standalone
+
+HERE = Path(__file__).parent
+LONGEST = 80_000
+"""Characters of one text that are sent; the rest stays in the kernel's own attribute."""
+
+
+class KernelReader(View):
+    """Draws a :class:`~subbyte.technique.kernel_reading.KernelReading` of one kernel, or of two compared.
+
+    ``kernel`` and ``other``: a :class:`~subbyte.kernel.Kernel`, or a workload to build with its default configuration.
+    The browser writes ``language`` (tir, cuda, ptx, sass), ``line`` (index of the visited row), ``query`` (what is
+    searched for) and ``only_changes``.
+    """
+
+    _esm = HERE / "view.js"
+    _css = HERE / "view.css"
+    _state_in_page = ("title", "configs", "texts", "hunks", "facts", "classes", "languages", "language", "line",
+                      "query", "only_changes")  # fmt: skip
+
+    title = traitlets.Unicode("").tag(sync=True)
+    configs: traitlets.List[str] = traitlets.List(help="Configuration keys of the one or two kernels").tag(sync=True)
+    texts: traitlets.Dict[str, str] = traitlets.Dict(
+        help="Each text; every line begins with its sign and the letter of its class"
+    ).tag(sync=True)
+    hunks: traitlets.Dict[str, Any] = traitlets.Dict(help="Ranges of rows that differ").tag(sync=True)
+    facts: traitlets.List[Any] = traitlets.List(help="Name, numbers and change, as text").tag(sync=True)
+    classes: traitlets.Dict[str, Any] = traitlets.Dict(
+        {LETTERS[name]: [name, words] for name, words in CLASSES.items()}
+    ).tag(sync=True)
+    languages: traitlets.Dict[str, str] = traitlets.Dict(LANGUAGES).tag(sync=True)
+    language = traitlets.Enum(tuple(LANGUAGES), "sass").tag(sync=True)
+    line = traitlets.Int(0, help="Index of the visited row").tag(sync=True)
+    query = traitlets.Unicode("").tag(sync=True)
+    only_changes = traitlets.Bool(False, help="Show the rows that differ and their neighbours").tag(sync=True)
+
+    def __init__(self, kernel: Kernel | str | None = None, other: Kernel | str | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self.record: KernelReading | None = None
+        if kernel is not None:
+            self.show(kernel, other)
+
+    def show(self, kernel: Kernel | str, other: Kernel | str | None = None) -> None:
+        """Read another kernel, or compare two; what cannot be is said in the view."""
+        try:
+            first = build(kernel) if isinstance(kernel, str) else kernel
+            record = kernel_reading(first, build(other) if isinstance(other, str) else other)
+        except SubbyteError as problem:
+            self.error = str(problem)
+            return
+        self.show_record(record)
+
+    def show_record(self, record: KernelReading) -> None:
+        """Draw a record."""
+        self.record = record
+        with self.hold_sync():
+            self.title = f"Kernel of {record.workload} on {record.arch}, instruction {record.instruction}"
+            self.configs = [record.config] if record.other is None else [record.config, record.other]
+            self.texts = {name: _packed(record, name) for name in record.rows}
+            self.hunks = {name: [list(hunk) for hunk in hunks] for name, hunks in record.hunks.items()}
+            self.facts = [list(row) for row in record.table().rows]
+            self.line = max(0, min(self.line, len(record.rows[self.language]) - 1))
+            self.only_changes = self.only_changes and record.other is not None
+            self.alternative, self.error = in_words(record), ""
+
+    @traitlets.validate("line")
+    def _a_row(self, proposal: Any) -> int:
+        rows = self.record.rows[self.language] if self.record else ()
+        return max(0, min(proposal.value, len(rows) - 1)) if rows else max(0, proposal.value)
+
+    def to_svg(self) -> str:
+        """Where the instructions lie in the machine code and the numbers, as a picture that stands alone."""
+        if self.error or self.record is None:
+            return sentence_svg(self.error or "nothing to read yet")
+        return standalone(reading_svg(self.record), HERE / "view.css")
+
+
+def _packed(record: KernelReading, language: str) -> str:
+    lines, length = [], 0
+    for place, row in enumerate(record.rows[language]):
+        length += len(row.text) + 3
+        if length > LONGEST:
+            left = len(record.rows[language]) - place
+            lines.append(f"  ... {left} more lines are in the kernel's .{language}")
+            break
+        lines.append(f"{row.sign}{LETTERS.get(row.kind, ' ')}{row.text}")
+    return "\n".join(lines)
