@@ -25,7 +25,7 @@ from subbyte.tune.search.autotvm import whole
 from subbyte.tune.search.ensemble import Ensemble
 from subbyte.tune.search.features import Features
 from subbyte.tune.search.grid import LIST_LIMIT, Grid, Indices, grid_of
-from subbyte.tune.search.quality import BatchQuality, QualityLog
+from subbyte.tune.search.quality import BatchQuality, Proposal, QualityLog
 from subbyte.tune.search.selection import coordinates
 from subbyte.tune.strategy import Option, choice
 
@@ -66,6 +66,9 @@ class Auto:
         self.options: Mapping[str, Any] = {"start": start, "model": model, "trees": trees, "prior": prior}
         self.quality = QualityLog()
         """How well each fit predicted the batch after it."""
+        self.proposals: dict[int, Proposal] = {}
+        """Why each index was proposed."""
+        self._fits = 0
         self._space = space
         self._grid: Grid = grid_of(space, LISTED if hasattr(space, "plan") else LIST_LIMIT)
         self._features = Features(space, "plan", self._grid)
@@ -138,6 +141,7 @@ class Auto:
             picked.append(int(pool[best]))
             nearest = np.minimum(nearest, np.abs(place - place[best]).sum(axis=1))
             nearest[best] = -1.0
+        self.proposals |= {index: Proposal("start") for index in picked}
         return list(dict.fromkeys(picked))
 
     def _favoured(self) -> Indices | None:
@@ -165,6 +169,11 @@ class Auto:
         if len(chosen) < count:
             taken = set(chosen)
             chosen += [index for index in ranked if index not in taken][: count - len(chosen)]
+        scores = dict(zip(candidates.tolist(), mean.tolist(), strict=True))
+        strangers = set(around)
+        for index in chosen:
+            origin = "neighbour" if index in strangers else "model"
+            self.proposals[index] = Proposal(origin, scores[index], self._fits)
         return chosen
 
     def _fit(self) -> None:
@@ -177,6 +186,7 @@ class Auto:
             self.quality.add(BatchQuality.of(scores, found, self._grid.digits(batch)))
         self._model.fit(self._features(self._indices), speeds, int(self._rng.integers(1 << 30)))
         self._fitted = len(times)
+        self._fits += 1
 
     def _around(self) -> Iterable[int]:
         """One-knob neighbours of the fastest results."""

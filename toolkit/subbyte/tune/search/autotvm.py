@@ -18,7 +18,7 @@ from subbyte.tune.search.annealing import Annealing, Scores, anneal
 from subbyte.tune.search.cost_model import LOSSES, BoostedTrees
 from subbyte.tune.search.features import KINDS, Features
 from subbyte.tune.search.grid import Grid, Indices, grid_of
-from subbyte.tune.search.quality import BatchQuality, QualityLog
+from subbyte.tune.search.quality import BatchQuality, Proposal, QualityLog
 from subbyte.tune.strategy import Option, choice
 
 RANDOM_SHARE = 0.05
@@ -63,6 +63,8 @@ class AutoTvm:
         self.annealing = Annealing()
         self.quality = QualityLog()
         """How well each fit predicted the batch after it."""
+        self.proposals: dict[int, Proposal] = {}
+        """Why each index was proposed."""
         self._space = space
         self._grid: Grid = grid_of(space)
         self._features = Features(space, features)
@@ -86,8 +88,10 @@ class AutoTvm:
             self._fit()
             self._replan(size)
         found: list[int] = []
+        origins: list[str] = []
         while len(found) < n:
             index = self._planned(size)
+            origins.append("random" if index is None else "plan")
             if index is None:
                 drawn = self._grid.sample(1, self._rng, self._space, self._visited)
                 if not len(drawn):
@@ -95,6 +99,7 @@ class AutoTvm:
                 index = int(drawn[0])
             found.append(index)
             self._visited.add(index)
+        self._note(found, origins)
         return found
 
     def tell(self, index: int, result: Result) -> None:
@@ -102,6 +107,11 @@ class AutoTvm:
         self._visited.add(index)
         self._indices.append(index)
         self._speeds.append(1.0 / result.microseconds if isinstance(result, Measured) else 0.0)
+
+    def _note(self, found: list[int], origins: list[str]) -> None:
+        scores = self.scores(np.array(found, dtype=np.int64)).tolist() if self._fits and found else [None] * len(found)
+        for index, origin, score in zip(found, origins, scores, strict=False):
+            self.proposals[index] = Proposal(origin, score, self._fits)
 
     def _planned(self, size: int) -> int | None:
         """The next planned index not visited; None when the turn of the random ones has come."""

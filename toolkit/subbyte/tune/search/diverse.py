@@ -15,6 +15,7 @@ import numpy.typing as npt
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.search.autotvm import AutoTvm
 from subbyte.tune.search.grid import Indices
+from subbyte.tune.search.kept import SelectionLog
 from subbyte.tune.search.selection import coordinates, main_effects, pair_globally, pick_distant, pick_novel
 from subbyte.tune.strategy import Option, choice
 
@@ -53,16 +54,23 @@ class Diverse(AutoTvm):
     ) -> None:
         super().__init__(space, seed, **options)
         self.options = {**self.options, "scope": scope, "reference": reference, "measure": measure}
+        self.selection = SelectionLog(self._grid)
+        """What was kept and dropped of the mutants."""
 
     def rivals(self, points: Indices) -> Indices:
         """The kept mutant that each point competes with."""
         n = len(points)
         mutants = np.concatenate([super().rivals(points), super().rivals(points)])
         scope = self.options["scope"]
-        if scope == "parent":
-            return mutants[np.where(self._second_better(points, mutants), np.arange(n) + n, np.arange(n))]
         kept = np.zeros(2 * n, dtype=bool)
-        kept[self._half(points, mutants)] = True
+        if scope == "parent":
+            own = np.where(self._second_better(points, mutants), np.arange(n) + n, np.arange(n))
+            kept[own] = True
+        else:
+            kept[self._half(points, mutants)] = True
+        self.selection.note(len(self._indices), points, mutants, kept)
+        if scope == "parent":
+            return mutants[own]
         if scope == "pooled":
             return self._rng.permutation(mutants[kept])
         return mutants[pair_globally(kept, self._rng)]

@@ -11,6 +11,7 @@ from subbyte.measure.result import Measured, Result
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.search.autotvm import whole
 from subbyte.tune.search.grid import Grid, grid_of
+from subbyte.tune.search.quality import Proposal
 from subbyte.tune.strategy import Option
 
 _TRIES = 60
@@ -32,6 +33,8 @@ class Genetic:
 
     def __init__(self, space: SpaceLike, seed: int, population: int = 20, mutation: int = 10) -> None:
         self.options: Mapping[str, Any] = {"population": population, "mutation": mutation}
+        self.proposals: dict[int, Proposal] = {}
+        """Why each index was proposed."""
         self._space = space
         self._grid: Grid = grid_of(space)
         self._rng = np.random.default_rng([seed, 20])
@@ -44,6 +47,7 @@ class Genetic:
         found: list[int] = []
         for _ in range(n):
             index = self._child() if self._asked >= self.options["population"] else None
+            origin = "random" if index is None else "child"
             if index is None:
                 drawn = self._grid.sample(1, self._rng, self._space, self._visited)
                 if not len(drawn):
@@ -51,6 +55,7 @@ class Genetic:
                 index = int(drawn[0])
             self._visited.add(index)
             self._asked += 1
+            self.proposals[index] = Proposal(origin)
             found.append(index)
         return found
 

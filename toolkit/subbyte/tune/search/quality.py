@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from subbyte.measure.result import Measured, Result
+
+
+class Proposal(NamedTuple):
+    """Why a strategy proposed a configuration.
+
+    ``origin``: ``random``, ``start`` (chosen before the first fit), ``plan`` and ``model`` (the cost model liked it),
+    ``neighbour`` (of a fast one), ``child`` (of two fast ones). ``score`` is what the model then in use said of it,
+    greater for faster and only to be compared within one fit; None before the first. ``fit`` counts fits from 1.
+    """
+
+    origin: str
+    score: float | None = None
+    fit: int = 0
 
 
 def spearman(predicted: npt.ArrayLike, true: npt.ArrayLike) -> float | None:

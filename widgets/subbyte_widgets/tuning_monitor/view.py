@@ -1,0 +1,126 @@
+"""The tuning monitor: one or several studies while they run, what is tried, why, and what came of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import traitlets
+
+from subbyte.analysis.monitoring import study_state
+from subbyte.measure.runner import Runner
+from subbyte.tune.record import StudyRecord
+from subbyte.tune.study import Study
+from subbyte_widgets._base import View
+from subbyte_widgets.svg import standalone
+from subbyte_widgets.tuning_monitor.picture import monitor_svg
+from subbyte_widgets.tuning_monitor.session import Session, Updates
+from subbyte_widgets.tuning_monitor.words import alternative, columns, status
+
+HERE = Path(__file__).parent
+Source = Study | StudyRecord
+
+
+class TuningMonitor(View):
+    """Draws studies while they run, or finished ones: ``TuningMonitor.start(study, runner, trials=200)``.
+
+    The browser writes ``shown`` (the study whose trials are drawn), ``selected`` (the place of the visited trial in it,
+    -1 for none), ``paused`` and ``stop_requested``. Every change of the selection sets ``config``, the configuration of
+    that trial as a dict (empty for none): link other views to these traits.
+    """
+
+    _esm = "".join((HERE / part).read_text(encoding="utf-8") for part in ("panels.js", "view.js"))
+    _css = HERE / "view.css"
+    _state_in_page = ("title", "status", "studies", "total", "shown", "selected", "running", "paused", "stop_requested")
+
+    title = traitlets.Unicode("").tag(sync=True)
+    status = traitlets.Unicode("", help="How far the shown study is, in words").tag(sync=True)
+    studies: traitlets.List[dict[str, Any]] = traitlets.List(
+        help="Columns of subbyte.analysis.monitoring.StudyState, one dict per study"
+    ).tag(sync=True)
+    total = traitlets.Int(0, help="Trials asked for; 0 when unknown").tag(sync=True)
+    shown = traitlets.Int(0, help="Place of the study whose trials are drawn").tag(sync=True)
+    selected = traitlets.Int(-1, help="Place of the visited trial, -1 for none").tag(sync=True)
+    config = traitlets.Dict(help="Configuration of the visited trial, empty for none").tag(sync=True)
+    running = traitlets.Bool(False).tag(sync=True)
+    paused = traitlets.Bool(False, help="Set by the Pause button: no trial begins").tag(sync=True)
+    stop_requested = traitlets.Bool(False, help="Set by the Stop button; ends all studies").tag(sync=True)
+
+    def __init__(self, studies: Source | Sequence[Source] = (), **options: Any) -> None:
+        self.sources = [studies] if isinstance(studies, Study | StudyRecord) else list(studies)
+        self.session = Session(self._end)
+        self._updates = Updates(self.show)
+        self._lock = threading.RLock()
+        super().__init__(**options)
+        self.show()
+
+    @classmethod
+    def start(
+        cls, studies: Study | Sequence[Study], runner: Runner, trials: int | None = None, **options: Any
+    ) -> TuningMonitor:
+        """Start the studies side by side, a thread each (:meth:`Study.start` takes ``options``), and watch them.
+
+        They share ``runner``: several at once are for one that looks results up, a GPU measures one thing at a time.
+        """
+        several = [studies] if isinstance(studies, Study) else list(studies)
+        view = cls(several, total=trials or 0, running=True)
+        callbacks = (*options.pop("callbacks", ()), view.on_trial)
+        view.session.start(several, runner, trials, callbacks=callbacks, **options)
+        return view
+
+    def on_trial(self, study: Study, _trial: object, _result: object) -> None:
+        """A callback for :meth:`Study.run`, of any number of studies: shows them as they are now, or very soon."""
+        if all(known is not study for known in self.sources):
+            self.sources.append(study)
+        self._updates.request(sum(len(state["numbers"]) for state in self.studies))
+
+    def show(self) -> None:
+        """Show all studies as they are now."""
+        with self._lock, self.hold_sync():
+            states = [study_state(source) for source in self.sources]
+            self.studies = [columns(state) for state in states]
+            if states:
+                shown = states[self.shown]
+                self.title = f"Tuning {shown.workload}"
+                self.status = status(shown, self.total, self.paused, self.sources[self.shown].ended, self.running)
+                self.alternative = alternative(states, self.shown, self.status)
+
+    def wait(self, timeout: float | None = None) -> tuple[StudyRecord, ...]:
+        """Block until all studies ended and are shown, or ``timeout`` seconds passed; Ctrl-C stops them.
+
+        Returns their records so far; raises what a study raised, and InvalidInput when none was started.
+        """
+        records = self.session.wait(timeout)
+        self.save_picture()
+        return records
+
+    def to_svg(self) -> str:
+        """The studies as they are now, as a picture that stands alone."""
+        drawn = monitor_svg(self.studies, self.shown, self.total, self.title, self.error or self.status)
+        return standalone(drawn, HERE / "view.css")
+
+    def _end(self, problem: str) -> None:
+        self.running, self.error = False, problem
+        self.show()
+
+    @traitlets.observe("paused", "stop_requested")
+    def _control(self, _change: Any) -> None:
+        self.session.control(self.paused, self.stop_requested)
+        self.show()
+
+    @traitlets.observe("shown")
+    def _turn(self, _change: Any) -> None:
+        self.selected = -1
+        self.show()
+
+    @traitlets.validate("shown")
+    def _inside(self, proposal: Any) -> int:
+        return min(max(int(proposal["value"]), 0), max(len(self.sources) - 1, 0))
+
+    @traitlets.observe("selected")
+    def _visit(self, _change: Any) -> None:
+        trials = self.sources[self.shown].trials if self.sources else ()
+        inside = 0 <= self.selected < len(trials)
+        self.config = trials[self.selected].config.to_dict() if inside else {}

@@ -1,0 +1,63 @@
+"""What the tuning monitor says in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from subbyte.analysis.monitoring import StudyState
+
+_ENDED = {"trials": "finished", "exhausted": "every configuration seen", "stopped": "stopped"}
+
+
+def columns(state: StudyState) -> dict[str, Any]:
+    """The columns of a study that are drawn, with the words that go with them."""
+    drawn = {name: value for name, value in state.to_dict().items() if name != "indices"}
+    return {**drawn, "model_words": model_words(state), "selection_words": selection_words(state)}
+
+
+def status(state: StudyState, total: int, paused: bool, ended: str, running: bool) -> str:
+    """How far a study is, its best and its failures."""
+    done = f"{len(state.numbers)}{f' of {total}' if total else ''} trials"
+    failed = {kind: count for kind, count in state.outcomes.items() if kind != "measured"}
+    lost = f", failed: {', '.join(f'{count} {kind}' for kind, count in failed.items())}" if failed else ""
+    best = state.best_microseconds[-1] if state.best_microseconds else None
+    found = "" if best is None else f", best {best:.2f} \u00b5s at trial {state.best_number}"
+    held = f", {state.throttled} with clocks held back" if state.throttled else ""
+    now = "paused" if paused and running and not ended else _ENDED.get(ended, ended)
+    return f"{done}{found}{lost}{held}{f' ({now})' if now else ''}"
+
+
+def model_words(state: StudyState) -> str:
+    """What the model's predictions were worth."""
+    if not state.judged:
+        return "This study has no prediction to compare yet."
+    last = state.judged[-1]
+    middle = f", median of {len(state.judged)} fits {state.typical_correlation:.2f}" if len(state.judged) > 1 else ""
+    return f"rank correlation: fit {last.fit} {last.spearman:.2f}{middle}"
+
+
+def selection_words(state: StudyState) -> list[str]:
+    """What the diversity rule did for the latest plan, in two short lines; nothing where it plays no part."""
+    chosen = state.selection
+    if not chosen:
+        return []
+    copies = f"{chosen['copies_kept']} of {chosen['copies']} copies"
+    return [
+        f"Latest plan: {chosen['kept']} of {chosen['mutants']} mutants kept, {copies}.",
+        f"Two mutants differ in {chosen['hamming']:.0%} of the knobs, two kept ones in {chosen['hamming_kept']:.0%}.",
+    ]
+
+
+def alternative(states: Sequence[StudyState], shown: int, words: str) -> str:
+    """The picture in words."""
+    state = states[shown]
+    parts = [f"Tuning {state.workload} with {state.strategy}: {words}"]
+    for other in (one for place, one in enumerate(states) if place != shown):
+        best = other.best_microseconds[-1] if other.best_microseconds else None
+        found = "no success yet" if best is None else f"best {best:.2f} \u00b5s"
+        parts.append(f"{other.strategy}: {len(other.numbers)} trials, {found}")
+    parts.append("{} of {} knob values tried".format(*state.covered))
+    if state.judged:
+        parts.append(model_words(state))
+    return "; ".join([*parts, *(line.rstrip(".") for line in selection_words(state))])
