@@ -123,7 +123,8 @@ def kernel_reading(kernel: Kernel, other: Kernel | None = None) -> KernelReading
     counts = _count(pairs["sass"][0])
     others = None if other is None else _count(pairs["sass"][1])
     return KernelReading(
-        kernel.workload.label, kernel.arch, kernel.plan.atom.name, _name(kernel), None if other is None else _name(other), rows,
+        kernel.workload.label, kernel.arch, kernel.plan.atom.name, _name(kernel),
+        None if other is None else _name(other), rows,
         {name: _hunks(found) for name, found in rows.items()}, counts, others, _facts(kernel, other, counts, others),
     )  # fmt: skip
 
@@ -221,12 +222,12 @@ def _facts(
     facts.append(Fact("instructions in all", whole[0] or 0, whole[1]))
     mine, theirs = kernel.resources, None if other is None else other.resources
     for name, field, unit in (
-        ("registers", "registers", "per thread"), ("shared memory", "shared_bytes", "bytes per block"),
-        ("local memory", "local_bytes", "bytes per thread"), ("blocks", "blocks_per_sm", "per multiprocessor"),
+        ("registers", "registers", "per thread"), ("shared memory", "shared_bytes", "bytes"),
+        ("local memory", "local_bytes", "bytes"), ("blocks", "blocks_per_sm", "per multiprocessor"),
     ):  # fmt: skip
         facts.append(Fact(name, getattr(mine, field), None if theirs is None else getattr(theirs, field), unit))
     shares = [None if found is None else round(100 * found.occupancy, 1) for found in (mine, theirs)]
-    return (*facts, Fact("occupancy", shares[0] or 0.0, shares[1], "% of the threads"))
+    return (*facts, Fact("occupancy", shares[0] or 0.0, shares[1], "%"))
 
 
 def _named(fact: Fact) -> str:

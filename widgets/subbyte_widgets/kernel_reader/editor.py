@@ -28,10 +28,10 @@ class KernelEditor(Panel):
         self.device = device
         self.reports: tuple[EditReport, ...] = ()
         self._thread: threading.Thread | None = None
-        self.text = ipywidgets.Textarea(self.kernel.cuda, layout=ipywidgets.Layout(width="100%", height="320px"))
+        self.text = ipywidgets.Textarea(self.kernel.cuda, layout=ipywidgets.Layout(width="calc(100% - 4px)", height="320px"))
         self.text.add_class("sb-reader-edit")
         self.button = ipywidgets.Button(description="Build and check", button_style="primary", icon="play")
-        self.reset = ipywidgets.Button(description="Undo all changes", icon="undo")
+        self.reset = ipywidgets.Button(description="Undo changes", icon="undo")
         self.outcome = ipywidgets.HTML("Change the text, for example a mask or a shuffle, then build and check.")
         self.button.on_click(lambda _button: self.start())
         self.reset.on_click(lambda _button: setattr(self.text, "value", self.kernel.cuda))

@@ -1,0 +1,236 @@
+"""A landscape seen from its knobs: best and median time over any two of them, and what each knob alone decides."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.measure.result import Measured
+from subbyte.space import space as space_of
+from subbyte.technique.record import InfoRecord, Table
+from subbyte.tune.landscape import Landscape
+
+ALL_REFUSED = 20_000
+"""Size of a space up to which the refused configurations are listed beside the measured ones."""
+
+
+@dataclass(frozen=True)
+class LandscapePoints(InfoRecord):
+    """Every measured configuration and, in spaces of up to ALL_REFUSED, every refused one, by index.
+
+    ``digits``: place of each knob's value in its list; ``microseconds`` is None where there is no time, then
+    ``reasons`` says why ("kind: details"; a failed candidate or a constraint of the space), else it is empty.
+    """
+
+    name: str
+    workload: str
+    device: str
+    size: int
+    knobs: dict[str, tuple[int, ...]]
+    indices: tuple[int, ...]
+    digits: tuple[tuple[int, ...], ...]
+    microseconds: tuple[float | None, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def measured(self) -> int:
+        """Configurations with a time."""
+        return sum(time is not None for time in self.microseconds)
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Configurations without a time, by kind of reason, the most frequent first."""
+        kinds = Counter(reason.split(":")[0] for reason in self.reasons if reason)
+        return dict(kinds.most_common())
+
+    def title(self) -> str:
+        """What was measured, and where."""
+        return f"Space of {self.workload}, measured on {self.device or 'an unnamed device'}"
+
+    def table(self) -> Table:
+        """One row per configuration."""
+        rows = zip(self.indices, self.digits, self.microseconds, self.reasons, strict=True)
+        values = list(self.knobs.values())
+        cells = [
+            (index, *(values[i][digit] for i, digit in enumerate(digits)), time, reason)
+            for index, digits, time, reason in rows
+        ]
+        return Table(("index", *self.knobs, "microseconds", "reason"), tuple(cells))
+
+
+@dataclass(frozen=True)
+class MapCell:
+    """The configurations that share two knob values. Times in microseconds, None when none of them was measured.
+
+    ``index`` is the fastest one, or a refused one where all are; ``reason`` then says why that one is refused.
+    """
+
+    best: float | None
+    median: float | None
+    measured: int
+    refused: int
+    index: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class LandscapeMap(InfoRecord):
+    """Two knobs against each other; ``cells[i][j]`` belongs to ``y_values[i]`` and ``x_values[j]``."""
+
+    x: str
+    y: str
+    x_values: tuple[int, ...]
+    y_values: tuple[int, ...]
+    cells: tuple[tuple[MapCell, ...], ...]
+
+    def title(self) -> str:
+        """The two knobs."""
+        return f"{self.y} against {self.x}: best time in microseconds over all other knobs"
+
+    def table(self) -> Table:
+        """Best times, one row per value of ``y``."""
+        rows = [(v, *(c.best for c in row)) for v, row in zip(self.y_values, self.cells, strict=True)]
+        return Table((f"{self.y} \\ {self.x}", *map(str, self.x_values)), tuple(rows))
+
+
+@dataclass(frozen=True)
+class KnobEffect(InfoRecord):
+    """What one knob decides. Lists go by ``values``; times in microseconds, None where nothing was measured.
+
+    ``share``: part of the variance of log(time) that the knob's value alone explains (eta squared), 0 to 1.
+    ``loss``: how much slower the best becomes when the knob is held at its worst value (1.0: not at all).
+    """
+
+    knob: str
+    values: tuple[int, ...]
+    best: tuple[float | None, ...]
+    median: tuple[float | None, ...]
+    measured: tuple[int, ...]
+    refused: tuple[int, ...]
+    share: float
+    loss: float
+
+    def title(self) -> str:
+        """The knob and its share."""
+        return f"{self.knob}: explains {self.share:.0%} of the variance, costs up to {self.loss:.2f} times the best"
+
+    def table(self) -> Table:
+        """One row per value."""
+        rows = zip(self.values, self.best, self.median, self.measured, self.refused, strict=True)
+        return Table((self.knob, "best", "median", "measured", "refused"), tuple(rows))
+
+
+@lru_cache(maxsize=8)
+def landscape_points(landscape: Landscape) -> LandscapePoints:
+    """All configurations of a landscape with their times or the reason why there is none."""
+    header = landscape.header["space"]
+    knobs = {name: tuple(values) for name, values in header["knobs"].items()}
+    size = int(header["size"])
+    rows = {}
+    for index, result in landscape.results.items():
+        timed = isinstance(result, Measured)
+        rows[index] = (result.microseconds, "") if timed else (None, f"{result.kind}: {result.reason}")  # type: ignore[union-attr]
+    if size <= ALL_REFUSED:
+        rows.update(_refused(landscape, size, rows))
+    chosen = sorted(rows)
+    return LandscapePoints(
+        landscape.name, landscape.workload.label, str(landscape.device.get("name", "")), size, knobs, tuple(chosen),
+        tuple(_digits(index, knobs.values()) for index in chosen),
+        tuple(rows[index][0] for index in chosen), tuple(rows[index][1] for index in chosen),
+    )  # fmt: skip
+
+
+def landscape_map(landscape: Landscape, x: str, y: str) -> LandscapeMap:
+    """Best and median time over two knobs, whatever the others are. Raises InvalidInput for an unknown knob."""
+    points = landscape_points(landscape)
+    names = list(points.knobs)
+    for name in (x, y):
+        if name not in points.knobs:
+            raise InvalidInput(f"unknown knob {name!r}: {did_you_mean(name, names)}")
+    if x == y:
+        raise InvalidInput(f"a map needs two knobs, given {x!r} twice; allowed: {', '.join(names)}")
+    across, down = names.index(x), names.index(y)
+    groups: dict[tuple[int, int], list[int]] = {}
+    for place, digits in enumerate(points.digits):
+        groups.setdefault((digits[down], digits[across]), []).append(place)
+    cells = [
+        tuple(_cell(points, groups.get((i, j), [])) for j in range(len(points.knobs[x])))
+        for i in range(len(points.knobs[y]))
+    ]
+    return LandscapeMap(x, y, points.knobs[x], points.knobs[y], tuple(cells))
+
+
+def knob_effects(landscape: Landscape) -> tuple[KnobEffect, ...]:
+    """What each knob decides, the most decisive first. Raises InvalidInput when nothing was measured."""
+    points = landscape_points(landscape)
+    timed = [i for i, time in enumerate(points.microseconds) if time is not None]
+    if not timed:
+        raise InvalidInput(f"landscape {points.name}: no configuration was measured, so no knob has an effect")
+    effects = []
+    for column, (knob, values) in enumerate(points.knobs.items()):
+        groups: list[list[int]] = [[] for _ in values]
+        for place, digits in enumerate(points.digits):
+            groups[digits[column]].append(place)
+        cells = [_cell(points, group) for group in groups]
+        bests = [cell.best for cell in cells if cell.best is not None]
+        effects.append(
+            KnobEffect(
+                knob, values, tuple(cell.best for cell in cells), tuple(cell.median for cell in cells),
+                tuple(cell.measured for cell in cells), tuple(cell.refused for cell in cells),
+                _share([[_log(points, i) for i in group if points.microseconds[i] is not None] for group in groups]),
+                max(bests) / min(bests),
+            )
+        )  # fmt: skip
+    return tuple(sorted(effects, key=lambda effect: -effect.share))
+
+
+def _refused(landscape: Landscape, size: int, known: dict[int, Any]) -> dict[int, tuple[None, str]]:
+    header = landscape.header["space"]
+    space = space_of(landscape.workload, landscape.arch, landscape.kind, **header["fixed"])
+    if space.hash != landscape.space_hash:  # recorded under other rules: today's reasons would be wrong
+        return {}
+    reasons = ((index, space.why_not(index)) for index in range(size) if index not in known)
+    return {index: (None, reason or "not measured: allowed, but without a record") for index, reason in reasons}
+
+
+def _digits(index: int, knobs: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    digits = []
+    for values in knobs:
+        index, digit = divmod(index, len(values))
+        digits.append(digit)
+    return tuple(digits)
+
+
+def _cell(points: LandscapePoints, places: list[int]) -> MapCell:
+    times = [(time, place) for place in places if (time := points.microseconds[place]) is not None]
+    if times:
+        best, where = min(times)
+        median = statistics.median(time for time, _ in times)
+        return MapCell(best, median, len(times), len(places) - len(times), points.indices[where], "")
+    if not places:
+        return MapCell(None, None, 0, 0, -1, "not measured")
+    # The reason that refuses most of them speaks for the cell.
+    common = Counter(points.reasons[place].split(":")[0] for place in places).most_common(1)[0][0]
+    place = next(place for place in places if points.reasons[place].startswith(common))
+    return MapCell(None, None, 0, len(places), points.indices[place], points.reasons[place])
+
+
+def _log(points: LandscapePoints, place: int) -> float:
+    time = points.microseconds[place]
+    assert time is not None
+    return math.log(time)
+
+
+def _share(groups: list[list[float]]) -> float:
+    """Eta squared: variance between the groups over the variance of all."""
+    everything = [value for group in groups for value in group]
+    mean = statistics.fmean(everything)
+    total = sum((value - mean) ** 2 for value in everything)
+    between = sum(len(group) * (statistics.fmean(group) - mean) ** 2 for group in groups if group)
+    return between / total if total else 0.0
