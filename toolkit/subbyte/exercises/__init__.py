@@ -5,18 +5,22 @@ from subbyte.exercises.data_layout import check_byte, check_chunk, check_sectors
 from subbyte.exercises.duplicates import check_genuine_map, check_loads, check_tile
 from subbyte.exercises.feedback import Feedback
 from subbyte.exercises.packing import Warp, check_address, check_gather, check_pack
+from subbyte.exercises.search import check_accept, check_keep, check_random_trials
 
 __all__ = [
     "Feedback",
     "Warp",
+    "check_accept",
     "check_address",
     "check_byte",
     "check_chunk",
     "check_datum",
     "check_gather",
     "check_genuine_map",
+    "check_keep",
     "check_loads",
     "check_pack",
+    "check_random_trials",
     "check_sectors",
     "check_tile",
     "check_tiling",
