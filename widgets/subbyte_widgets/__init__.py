@@ -9,6 +9,7 @@ from subbyte_widgets.layout_view import LayoutExplorer, LayoutView
 from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
 from subbyte_widgets.packing_stepper import PackingStepper
+from subbyte_widgets.space_explorer import SpaceExplorer
 from subbyte_widgets.tuning_monitor import TuningMonitor
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "LiveCurve",
     "LoadStepper",
     "PackingStepper",
+    "SpaceExplorer",
     "TilingExplorer",
     "TuningMonitor",
 ]

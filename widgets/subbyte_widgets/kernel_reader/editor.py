@@ -28,7 +28,8 @@ class KernelEditor(Panel):
         self.device = device
         self.reports: tuple[EditReport, ...] = ()
         self._thread: threading.Thread | None = None
-        self.text = ipywidgets.Textarea(self.kernel.cuda, layout=ipywidgets.Layout(width="calc(100% - 4px)", height="320px"))
+        size = ipywidgets.Layout(width="calc(100% - 4px)", height="320px")
+        self.text = ipywidgets.Textarea(self.kernel.cuda, layout=size)
         self.text.add_class("sb-reader-edit")
         self.button = ipywidgets.Button(description="Build and check", button_style="primary", icon="play")
         self.reset = ipywidgets.Button(description="Undo changes", icon="undo")

@@ -1,0 +1,158 @@
+"""The space explorer in JupyterLab: keys, clicks and the map lead to the configurations of the record."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import subbyte
+from subbyte.analysis.landscape_view import landscape_map
+from subbyte.space import space
+from subbyte.tune.landscape import Landscape
+
+NAME = "resnet50.stage2@8"
+CELLS = (
+    f"from subbyte_widgets import SpaceExplorer\nview = SpaceExplorer('{NAME}')\nview",
+    """import ipywidgets
+follower = ipywidgets.Label("")
+view.observe(lambda change: setattr(follower, "value", f"follows {change.new.key}"), "config")
+follower""",
+)
+MANY = """import random
+from subbyte.measure.result import Measured
+from subbyte.space import space
+from subbyte.tune.landscape import Landscape
+from subbyte_widgets import SpaceExplorer
+known = space("n8h14w14c256k256r3s3p1", "sm_90a", kind="extended")
+draw = random.Random(0)
+chosen = draw.sample(range(len(known)), 10_000)
+results = {i: Measured(5 + 40 * draw.random() ** 2) for i in chosen}
+SpaceExplorer(Landscape.from_results(known, results, {"name": "none"}))"""
+SAY = "() => document.querySelector('.sb-space .say').textContent"
+PRESS_TO_PAINT = """() => {
+  window.latencies = [];
+  document.addEventListener("keydown", () => {
+    const pressed = performance.now();
+    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
+  }, true);
+}"""
+
+
+@pytest.fixture(scope="module")
+def landscape() -> Landscape:
+    return subbyte.landscape(NAME)
+
+
+@pytest.fixture(scope="module")
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """The view in a running notebook."""
+    one = open_tab()
+    one.run_notebook(lab.write("space.ipynb", *CELLS))
+    one.page.wait_for_selector(".sb-space td")
+    return one
+
+
+def said(tab: Any) -> str:
+    tab.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return str(tab.page.evaluate(SAY))
+
+
+def test_keys_go_by_speed_and_by_knob(tab: Any, landscape: Landscape) -> None:
+    ranked = sorted(landscape.results, key=lambda index: landscape.results[index].microseconds)  # type: ignore[union-attr]
+    tab.page.locator(".sb-space .lines").focus()
+    press = tab.page.keyboard.press
+    press("Home")
+    assert said(tab).startswith(f"Configuration {ranked[0]}, ")
+    press("ArrowUp")
+    assert said(tab).startswith(f"Configuration {ranked[1]}, ")
+    press("End")
+    assert said(tab).startswith(f"Configuration {ranked[-1]}, ")
+    press("ArrowDown")
+    assert said(tab).startswith(f"Configuration {ranked[-2]}, ")
+    press("Home")
+    known = space(NAME, "sm_90a")
+    digits = {name: values.index(getattr(known.config(ranked[0]), name)) for name, values in known.knobs.items()}
+    for _ in range(3):  # to warp_col_tiles, then up to a value that is refused
+        press("ArrowRight")
+    for _ in range(4 - digits["warp_col_tiles"]):
+        press("+")
+    refused = known.index(known.config(ranked[0]).with_values({"warp_col_tiles": 16}))
+    reason = known.why_not(refused)
+    assert reason is not None
+    assert said(tab).startswith(f"Configuration {refused}, refused: {reason}")
+    tab.picture("space_refused", ".sb-space")
+    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
+    press("b")  # JupyterLab's own shortcut must not reach the notebook
+    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+
+
+def test_the_map_selects_and_others_follow(tab: Any, landscape: Landscape) -> None:
+    tab.page.locator(".sb-space select.y").select_option("chunk")
+    tab.page.locator(".sb-space select.x").select_option("blk_col_warps")
+    found = landscape_map(landscape, "blk_col_warps", "chunk")
+    said(tab)
+    for i, j in ((0, 0), (1, 2)):
+        tab.page.locator(f'.sb-space td[data-i="{i}"][data-j="{j}"]').click()
+        cell = found.cells[i][j]
+        assert said(tab).startswith(f"Configuration {cell.index}, {cell.best:.2f}")
+        tab.page.get_by_text(f"follows {landscape.config(cell.index).key}", exact=True).wait_for()
+    tab.page.locator(".sb-space .grid").focus()
+    tab.page.keyboard.press("ArrowLeft")
+    assert said(tab).startswith(f"Configuration {found.cells[1][1].index}, ")
+    tab.page.locator(".sb-space canvas").click(position={"x": 300, "y": 200})
+    assert said(tab).startswith("Configuration ")
+
+
+def test_light_and_dark(tab: Any) -> None:
+    tab.picture("space", ".sb-space")
+    ground = "() => getComputedStyle(document.querySelector('.sb-space td:not(.none)')).backgroundColor"
+    light = tab.page.evaluate(ground)
+    tab.theme("JupyterLab Dark")
+    said(tab)
+    assert tab.page.evaluate(ground) != light
+    sharp = "() => ((c) => c.width === c.clientWidth)(document.querySelector('.sb-space canvas'))"
+    assert tab.page.evaluate(sharp)
+    tab.picture("space_dark", ".sb-space")
+    tab.theme("JupyterLab Light")
+
+
+def test_ten_thousand_configurations_are_painted_at_once(
+    open_tab: Callable[..., Any], lab: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = open_tab()
+    one.run_notebook(lab.write("many.ipynb", MANY))
+    one.page.wait_for_selector(".sb-space td")
+    one.page.locator(".sb-space .lines").focus()
+    one.page.keyboard.press("Home")
+    one.page.evaluate(PRESS_TO_PAINT)
+    for _ in range(10):
+        for key in ("ArrowUp", "PageUp", "ArrowDown", "ArrowRight"):
+            one.page.keyboard.press(key)
+            one.page.wait_for_timeout(15)
+    times = one.page.evaluate("() => window.latencies")
+    one.picture("space_many", ".sb-space")
+    with capsys.disabled():
+        print(f"\nkey press to repaint: median {statistics.median(times):.1f} ms, slowest {max(times):.1f} ms")
+    assert len(times) == 40
+    assert statistics.median(times) < 50
+
+
+def test_a_page_without_a_kernel_is_alive(chromium: Any, landscape: Landscape, tmp_path: Any) -> None:
+    from subbyte_widgets import SpaceExplorer
+
+    path = tmp_path / "space.html"
+    SpaceExplorer(landscape).to_html(path)
+    page = chromium.new_page(viewport={"width": 700, "height": 1000}, device_scale_factor=1.25)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector(".sb-space td")
+    page.locator(".sb-space select.statistic").select_option("median")
+    page.locator(".sb-space td:not(.none)").first.click()
+    page.wait_for_selector(".sb-space td.on")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.close()
+    assert not errors

@@ -1,0 +1,140 @@
+// Parallel coordinates on a canvas. The lines are painted once on a canvas of their own; a selection is a second layer.
+// The text of the view's own file follows this one.
+
+const HIGH = 300;
+const [TOP, BOTTOM, LEFT, RIGHT] = [14, 254, 34, 66];
+const BAND = 0.62; // part of the room of a value that its lines fill
+
+function node(tag, name, words) {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  if (words !== undefined) made.textContent = words;
+  return made;
+}
+
+// A record's columns with what is looked up in them: places by index, by digits and by time.
+function lookUp(record) {
+  const byTime = record.time.map((_, i) => i).filter((i) => record.time[i] !== null).sort((a, b) => record.time[a] - record.time[b]);
+  return {
+    record, byTime, names: Object.keys(record.knobs), values: Object.values(record.knobs),
+    at: new Map(record.index.map((index, i) => [index, i])), like: new Map(record.digits.map((digits, i) => [digits, i])),
+    rank: new Map(byTime.map((i, k) => [i, k])), best: record.time[byTime[0]], worst: record.time[byTime.at(-1)],
+    turns: record.digits.map((text) => [...text].map((c) => parseInt(c, 16))),
+  };
+}
+
+function parallel(root, canvas) {
+  const base = document.createElement("canvas");
+  let points = null;
+  let wide = 0;
+
+  // Where a time lies between the best (0) and the worst (1); its colour.
+  const level = (time) => Math.log(time / points.best) / Math.max(Math.log(points.worst / points.best), 1e-9);
+  const variable = (name) => getComputedStyle(root).getPropertyValue(name);
+  function ramp() {
+    const [fast, slow] = ["--sb-fast", "--sb-slow"].map((name) => variable(name).split(",").map(Number));
+    return (t) => fast.map((c, i) => Math.round(c + (slow[i] - c) * t));
+  }
+
+  const x = (axis) => LEFT + (axis / points.names.length) * (wide - LEFT - RIGHT);
+  // Lines that share a value lie side by side in its band: the fastest lowest, the slowest highest.
+  const y = (axis, digit, place) => BOTTOM - ((digit + 0.5 + BAND * side(place)) / points.values[axis].length) * (BOTTOM - TOP);
+  const side = (place) => (points.rank.has(place) ? points.rank.get(place) / points.byTime.length - 0.5 : 0);
+  const yTime = (time) => BOTTOM - level(time) * (BOTTOM - TOP);
+
+  function trace(pen, place) {
+    points.turns[place].forEach((digit, axis) => pen[axis ? "lineTo" : "moveTo"](x(axis), y(axis, digit, place)));
+    const time = points.record.time[place];
+    if (time !== null) pen.lineTo(x(points.names.length), yTime(time));
+  }
+
+  function sized(which) {
+    const scale = window.devicePixelRatio || 1;
+    which.width = wide * scale;
+    which.height = HIGH * scale;
+    const pen = which.getContext("2d");
+    pen.scale(scale, scale);
+    return pen;
+  }
+
+  function paintBase(found, width) {
+    points = found;
+    wide = width;
+    const pen = sized(base);
+    const colour = ramp();
+    const { byTime, record } = points;
+    const steps = 24; // lines of one shade are stroked together
+    const shades = Array.from({ length: steps }, () => []);
+    for (const i of byTime) shades[Math.min(steps - 1, Math.floor(level(record.time[i]) * steps))].push(i);
+    pen.globalAlpha = Math.max(0.25, Math.min(0.7, 250 / byTime.length));
+    for (let s = steps - 1; s >= 0; s -= 1) {
+      pen.strokeStyle = `rgb(${colour((s + 0.5) / steps)})`;
+      pen.lineWidth = s < 2 ? 1.5 : 1;
+      for (let k = 0; k < shades[s].length; k += 200) {
+        pen.beginPath();
+        for (const i of shades[s].slice(k, k + 200)) trace(pen, i);
+        pen.stroke();
+      }
+    }
+  }
+
+  function paint(place, knob) {
+    const pen = sized(canvas);
+    pen.drawImage(base, 0, 0, wide, HIGH);
+    const chosen = variable("--sb-chosen");
+    if (place !== undefined) {
+      Object.assign(pen, { strokeStyle: chosen, fillStyle: chosen, lineWidth: 3 });
+      pen.setLineDash(points.record.time[place] === null ? [6, 5] : []);
+      pen.beginPath();
+      trace(pen, place);
+      pen.stroke();
+      pen.setLineDash([]);
+      points.turns[place].forEach((digit, axis) => {
+        pen.beginPath();
+        pen.arc(x(axis), y(axis, digit, place), 4.5, 0, 7);
+        pen.fill();
+      });
+    }
+    axes(pen, knob);
+  }
+
+  function axes(pen, knob) {
+    const [ink, quiet, ground] = [getComputedStyle(root).color, getComputedStyle(root.querySelector(".counts")).color, root.classList.contains("dark") ? "#111111" : "#ffffff"];
+    pen.font = "12px system-ui, sans-serif";
+    for (let axis = 0; axis <= points.names.length; axis += 1) {
+      Object.assign(pen, { strokeStyle: axis === knob ? ink : quiet, lineWidth: axis === knob ? 2.5 : 1 });
+      pen.beginPath();
+      pen.moveTo(x(axis), TOP);
+      pen.lineTo(x(axis), BOTTOM);
+      pen.stroke();
+      const marks = axis < points.names.length ? points.values[axis].map((value, digit) => [value, y(axis, digit)])
+        : [[`${points.best.toFixed(1)} \u00b5s`, BOTTOM], [`${points.worst.toFixed(1)} \u00b5s`, TOP]];
+      Object.assign(pen, { textAlign: axis < points.names.length ? "right" : "left", fillStyle: ink, strokeStyle: ground, lineWidth: 3 });
+      for (const [words, at] of marks) {
+        const side = x(axis) + (axis < points.names.length ? -6 : 6);
+        pen.strokeText(words, side, at + 4);
+        pen.fillText(words, side, at + 4);
+      }
+      Object.assign(pen, { textAlign: axis ? "center" : "left", fillStyle: axis === knob ? ink : quiet });
+      const name = points.names[axis] ?? "time";
+      pen.fillText(name, axis ? x(axis) : 2, BOTTOM + (axis % 2 ? 36 : 20));
+    }
+  }
+
+  // The measured configuration whose line runs closest to a point; among equals the fastest.
+  function nearest(left, top) {
+    const axes = points.names.length;
+    const where = Math.min(Math.max(((left - LEFT) / (wide - LEFT - RIGHT)) * axes, 0), axes - 1e-6);
+    const axis = Math.floor(where);
+    const height = (i, at) => (at < axes ? y(at, points.turns[i][at], i) : yTime(points.record.time[i]));
+    let [found, least] = [-1, Infinity];
+    for (const i of points.byTime) {
+      const here = height(i, axis) + (height(i, axis + 1) - height(i, axis)) * (where - axis);
+      if (Math.abs(here - top) < least - 1e-6) [found, least] = [i, Math.abs(here - top)];
+    }
+    return found;
+  }
+
+  return { paintBase, paint, nearest, ramp, level };
+}
+

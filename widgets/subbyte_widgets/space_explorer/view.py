@@ -1,0 +1,132 @@
+"""The space explorer: a landscape as parallel coordinates and as a map over two knobs, and why the rest is refused."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import traitlets
+
+from subbyte.analysis.landscape_view import KnobEffect, LandscapeMap, knob_effects, landscape_map, landscape_points
+from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
+from subbyte.schedule import ConvConfig
+from subbyte.tune.landscape import Landscape
+from subbyte.tune.landscape import landscape as landscape_named
+from subbyte.workload import ConvWorkload
+from subbyte_widgets._base import View
+from subbyte_widgets.space_explorer.picture import effects_svg, explorer_svg, in_words
+from subbyte_widgets.svg import sentence_svg, standalone
+
+HERE = Path(__file__).parent
+
+
+class SpaceExplorer(View):
+    """Draws a landscape: every configuration as a line over its knobs, two knobs as a map, the effect of each.
+
+    ``landscape``: a :class:`~subbyte.tune.landscape.Landscape`, a file, a shipped name or a workload. The browser
+    writes ``selected`` (index of a configuration, -1 for none), ``x``, ``y`` (knobs of the map) and ``statistic``
+    (``best`` or ``median`` over the other knobs). ``config`` follows ``selected``, so that other views can.
+    """
+
+    _esm = (HERE / "lines.js").read_text(encoding="utf-8") + (HERE / "view.js").read_text(encoding="utf-8")
+    _css = HERE / "view.css"
+    _state_in_page = ("title", "points", "maps", "effects", "x", "y", "statistic", "selected")
+
+    title = traitlets.Unicode("").tag(sync=True)
+    points: traitlets.Dict[str, Any] = traitlets.Dict(help="Knobs, digits, times and reasons, in columns").tag(
+        sync=True
+    )
+    maps: traitlets.Dict[str, Any] = traitlets.Dict(help="The map of every two knobs, by 'x|y'").tag(sync=True)
+    effects = traitlets.Unicode("", help="Picture of the effect of each knob").tag(sync=True)
+    x = traitlets.Unicode("", help="Knob across").tag(sync=True)
+    y = traitlets.Unicode("", help="Knob down").tag(sync=True)
+    statistic = traitlets.Enum(("best", "median"), "best").tag(sync=True)
+    selected = traitlets.Int(-1, help="Index of the selected configuration, -1 for none").tag(sync=True)
+    config = traitlets.Instance(ConvConfig, allow_none=True, help="The selected configuration")
+
+    def __init__(self, landscape: Landscape | ConvWorkload | str | Path | None = None, **options: Any) -> None:
+        self.landscape: Landscape | None = None
+        self.record: tuple[KnobEffect, ...] = ()
+        super().__init__()
+        if landscape is not None:
+            self.show(landscape)
+        for name, value in options.items():
+            if not self.has_trait(name):
+                raise InvalidInput(
+                    f"SpaceExplorer has no option {name!r}: {did_you_mean(name, self.traits(sync=True))}"
+                )
+            setattr(self, name, value)
+
+    def show(self, landscape: Landscape | ConvWorkload | str | Path) -> None:
+        """Draw another landscape; what cannot be drawn is said in the view."""
+        try:
+            found = landscape if isinstance(landscape, Landscape) else landscape_named(landscape)
+            points, effects = landscape_points(found), knob_effects(found)
+            names = list(points.knobs)
+            maps = {f"{a}|{b}": _columns(landscape_map(found, a, b)) for a, b in combinations(names, 2)}
+        except SubbyteError as problem:
+            self.error = str(problem)
+            return
+        self.landscape, self.record = found, effects
+        reasons = sorted(set(points.reasons))
+        places = {reason: place for place, reason in enumerate(reasons)}
+        with self.hold_sync():
+            self.selected, self.title = -1, points.title()
+            self.points = {
+                "size": points.size, "knobs": {name: list(values) for name, values in points.knobs.items()},
+                "index": list(points.indices), "reasons": reasons, "refused": points.refused,
+                "digits": ["".join(format(digit, "x") for digit in digits) for digits in points.digits],
+                "time": [None if time is None else float(f"{time:.5g}") for time in points.microseconds],
+                "reason": [places[reason] for reason in points.reasons],
+            }  # fmt: skip
+            self.maps, self.effects = maps, effects_svg(effects)
+            # the two knobs that decide most
+            self.x, self.y = sorted((effect.knob for effect in effects[:2]), key=names.index)
+            self.alternative, self.error = in_words(points, effects), ""
+            self.selected = found.best[0]
+
+    @property
+    def map(self) -> LandscapeMap:
+        """The chosen map. Raises InvalidInput for knobs that do not exist, or twice the same."""
+        if self.landscape is None:
+            raise InvalidInput("nothing is shown yet: give a landscape")
+        return landscape_map(self.landscape, self.x, self.y)
+
+    @traitlets.validate("selected")
+    def _keep_inside(self, proposal: Any) -> int:
+        size = int(self.landscape.header["space"]["size"]) if self.landscape else 0
+        return proposal.value if 0 <= proposal.value < size else -1
+
+    @traitlets.observe("selected")
+    def _follow(self, _change: Any) -> None:
+        chosen = self.landscape is not None and self.selected >= 0
+        self.config = self.landscape.config(self.selected) if chosen and self.landscape else None
+
+    @traitlets.validate("x", "y")
+    def _a_knob(self, proposal: Any) -> str:
+        if self.landscape is not None and proposal.value not in (knobs := self.landscape.header["space"]["knobs"]):
+            raise InvalidInput(f"unknown knob {proposal.value!r}: {did_you_mean(proposal.value, knobs)}")
+        return str(proposal.value)
+
+    def to_svg(self) -> str:
+        """Lines, the chosen map and the effects, as a picture that stands alone."""
+        if self.error or self.landscape is None:
+            return sentence_svg(self.error or "no landscape yet")
+        points = landscape_points(self.landscape)
+        shown = self.map if self.x != self.y else None
+        return standalone(explorer_svg(points, shown, self.statistic, self.record, self.selected), HERE / "view.css")
+
+
+def _columns(found: LandscapeMap) -> dict[str, list[Any]]:
+    """A map's cells row by row, in columns: what the browser draws."""
+    cells = [cell for row in found.cells for cell in row]
+    short = [(None, None) if c.best is None or c.median is None else (c.best, c.median) for c in cells]
+    return {
+        "best": [best and float(f"{best:.4g}") for best, _ in short],
+        "median": [median and float(f"{median:.4g}") for _, median in short],
+        "measured": [cell.measured for cell in cells],
+        "refused": [cell.refused for cell in cells],
+        "index": [cell.index for cell in cells],
+        "reason": [cell.reason for cell in cells],
+    }
