@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -117,3 +118,16 @@ def test_a_page_without_a_kernel_shows_the_record(chromium: Any, tmp_path: Any) 
     page.keyboard.press("End")
     page.locator(".sb-monitor .say", has_text="proposed as").wait_for(timeout=3000)
     page.close()
+
+
+def test_the_notebook_of_the_search_runs(open_tab: Callable[..., Any], lab: Any, repository: Any) -> None:
+    shutil.copy(repository / "notebooks/05_search.ipynb", lab.folder)
+    tab = open_tab(width=1100, height=8200)  # tall: what is out of sight is not drawn
+    tab.run_notebook("05_search.ipynb", seconds=180)
+    assert tab.page.locator(".sb-monitor-svg").count() == 2
+    answers = tab.page.locator(".jp-OutputArea b").all_text_contents()
+    assert sum("Not yet" in answer for answer in answers) == 3, "each exercise begins with a wrong answer"
+    assert sum("Right" in answer for answer in answers) == 3, "each solution is right"
+    failed = tab.page.locator('.jp-RenderedText[data-mime-type="application/vnd.jupyter.error"]')
+    assert failed.count() == 0, failed.first.text_content()
+    tab.picture("05_search", ".jp-Notebook")
