@@ -72,7 +72,7 @@ def table(record: dict[str, Any], name: str) -> str:
     if record["peak_tops"]:
         lines += [
             "",
-            f"The peak is {record['peak_tops']:,.0f} TOPS, `mma.sync` int8 without loads or stores, measured.",
+            f"The peak, {record['peak_tops']:,.0f} TOPS of `mma.sync` int8, was measured outside of this record.",
         ]
     lines += [f"\nNot measured: {m['workload']}, {m['side']}: {m['reason'][:120]}." for m in record["missing"]]
     return "\n".join(lines)

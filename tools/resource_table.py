@@ -4,7 +4,7 @@ Three steps, each of which continues where it was interrupted, so that the secon
 
 python tools/resource_table.py --texts DIR      generate the CUDA texts (needs TVM)
 python tools/resource_table.py --compile DIR    compile them (needs NVRTC and numpy only; no TVM, no GPU)
-python tools/resource_table.py --table DIR      write benchmarks/resources.csv.gz
+python tools/resource_table.py --table DIR      write benchmarks/resources.csv.gz, and the configurations that spill
 python tools/resource_table.py --check          exit 1 when that table shows local memory or lacks a configuration
 """
 
@@ -29,6 +29,7 @@ from typing import Any
 from subbyte.device.arch import ARCHS
 from subbyte.errors import BuildFailed, InvalidInput, SubbyteError
 from subbyte.space import Space, space
+from subbyte.space.constraints import SPILLS, seen_to_spill
 
 TABLE = Path(__file__).resolve().parent.parent / "benchmarks" / "resources.csv.gz"
 WORKLOADS = ("resnet50.stage2@8", "resnet50.stage3@8", "resnet50.stage4@8", "resnet50.stage5@8")
@@ -188,10 +189,26 @@ def write_table(folder: Path, kind: str, table: Path) -> int:
     if not rows:
         raise InvalidInput(f"{folder} holds no texts; run --texts {folder} first")
     rows.sort(key=lambda row: (row["workload"], row["arch"], row["index"]))
+    rows = _kept(rows, kind, SPILLS if table == TABLE else table.with_name(SPILLS.name))
     head = {"schema": SCHEMA, "kind": kind, "spaces": hashes, "code": mark["code"]}
     head["nvrtc"] = sorted({row["nvrtc"] for row in rows})
     save_table(table, head, rows)
     return len(rows)
+
+
+def _kept(rows: list[Row], kind: str, target: Path) -> list[Row]:
+    """The rows of configurations that are offered. Those that spill go to the space's list, which refuses them."""
+    spills: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    kept, spaces = [], {key: space(*key, kind) for key in {(row["workload"], row["arch"]) for row in rows}}
+    for row in rows:
+        one = spaces[row["workload"], row["arch"]]
+        if row["stack"] or row["spill"]:
+            spills[row["workload"]][row["arch"]].append(one.config(row["index"]).key)
+        elif one.why_not(row["index"]) is None:
+            kept.append(row)
+    target.write_text(json.dumps(spills, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    seen_to_spill.cache_clear()
+    return kept
 
 
 def save_table(table: Path, head: Row, rows: Iterable[Row]) -> None:

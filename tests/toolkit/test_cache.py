@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,10 +39,21 @@ def test_bytes_and_clearing(folder: Path) -> None:
     assert cache.clear_cache() == 0
     cache.write_cached(cache.cache_folder("kernels") / "a.cu", b"12345")
     cache.write_cached(cache.cache_folder("emulator") / "b.so", b"678")
-    assert cache.cache_bytes() == 8
-    assert cache.clear_cache() == 8
+    assert cache.cache_bytes() == 8 + 2 * 65  # a checksum line each
+    assert cache.clear_cache() == 8 + 2 * 65
     assert not folder.exists()
     assert cache.read_cached(folder / "kernels" / "a.cu") is None
+
+
+DAMAGES = (lambda d: b"", lambda d: d[: len(d) // 2], lambda d: d[:-1] + b"?", lambda d: b"x" + d)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_counts_as_absent(folder: Path, damage: Callable[[bytes], bytes]) -> None:
+    path = cache.cache_folder("kernels") / "x.cubin"
+    cache.write_cached(path, b"code" * 100)
+    path.write_bytes(damage(path.read_bytes()))
+    assert cache.read_cached(path) is None
 
 
 def test_clearing_leaves_what_lies_beside_the_folder(folder: Path) -> None:

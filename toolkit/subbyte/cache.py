@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
 import os
 import shutil
 import tempfile
@@ -64,11 +65,17 @@ def clear_cache() -> int:
 
 
 def read_cached(path: Path) -> bytes | None:
-    """A cached file's content, None when it is not there."""
+    """A cached file's content, None when it is not there or was damaged since it was written."""
     try:
-        return path.read_bytes()
+        digest, _, data = path.read_bytes().partition(b"\n")
     except OSError:
         return None
+    return data if digest == _digest(data) else None
+
+
+def _digest(data: bytes) -> bytes:
+    """First line of a cached file: what the rest must hash to."""
+    return hashlib.sha256(data).hexdigest().encode()
 
 
 def write_cached(path: Path, data: bytes) -> None:
@@ -79,7 +86,7 @@ def write_cached(path: Path, data: bytes) -> None:
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.write(_digest(data) + b"\n" + data)
         os.replace(name, path)
     except OSError:
         with contextlib.suppress(OSError, UnboundLocalError):

@@ -30,6 +30,11 @@ def test_emit(capsys, form, arch, holds):
     assert holds in capsys.readouterr().out
 
 
+def test_an_emulated_instruction_says_so(capsys):
+    assert main(["build", LAYER, "--set", "atom=s4.m16n8k32"]) == 0
+    assert "emulated on sm_90a: about 40 times slower" in capsys.readouterr().out
+
+
 def test_cubin_goes_to_a_file(tmp_path, capsys):
     target = tmp_path / "kernel.cubin"
     assert main(["build", LAYER, "--emit", "cubin"]) == 2
@@ -64,6 +69,14 @@ def test_json(capsys):
         ([LAYER, "--set", "atom=s4.m16n8k64"], "divisibility"),
         ([LAYER, "--arch", "sm_75", "--set", "atom=s8.m16n8k32"], "needs sm_80 or later"),
         ([LAYER, "--emit", "llvm"], "--emit"),
+        (["n8h4w4c32k96r3s3p1", "--set", "warp_col_tiles=6", "blk_col_warps=1"], "1, 2 or a multiple of 4"),
+        (["n8h4w4c32k96r3s3p1", "--set", "warp_col_tiles=3", "blk_col_warps=1"], "1, 2 or a multiple of 4"),
+        (
+            ["n8h4w4c32k96r3s3p1", "--set", "warp_col_tiles=2", "blk_col_warps=3", "register_packing=off"],
+            "6 column tiles must be 1, 2 or a multiple of 4",
+        ),
+        (["n1h1w1c32k1048576r1s1", "--arch", "sm_80", "--set", "warp_col_tiles=1", "blk_col_warps=1"], "grid: 131072"),
+        (["n1h1w1c67108864k32r1s1", "--arch", "sm_80"], "32 bits could overflow"),
     ],
 )
 def test_refusals_name_the_nearest_choice(capsys, arguments, message):

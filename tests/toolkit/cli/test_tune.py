@@ -158,3 +158,22 @@ def test_a_network_is_tuned_with_one_budget_and_a_page(tmp_path, capsys, monkeyp
 def test_odd_devices_and_limits_exit_2(arguments, says, capsys):
     assert main([*FAKE, *arguments]) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("setting", "message"), [("chunk=1", "cannot be fixed in a space"), ("layout=nhwc", "layout")])
+def test_settings_that_a_landscape_cannot_follow_are_refused(capsys, repository, setting, message):
+    file = repository / "toolkit" / "subbyte" / "landscapes" / "resnet50.stage2@8.paper.sm_90a.json.gz"
+    arguments = ["tune", "resnet50.stage2@8", "--landscape", str(file), "--trials", "3"]
+    assert main(arguments) == 0
+    assert main([*arguments, "--set", setting]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"my only notes, no newline", b"\0" * 300])
+def test_resuming_in_somebody_elses_file_leaves_it_alone(tmp_path, capsys, content):
+    notes = tmp_path / "notes.txt"
+    notes.write_bytes(content)
+    arguments = ["tune", "resnet50.stage2@8", "--runner", "fake", "--trials", "3", "--log", str(notes), "--resume"]
+    assert main(arguments) == 2
+    assert "not a record log" in capsys.readouterr().err
+    assert notes.read_bytes() == content

@@ -19,7 +19,7 @@ from subbyte.space.constraints import HOISTED_ADDRESSES, RULES, registers_allowe
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as named
 
-REASONS = {
+REASONS = {"grid",
     "not covered", "atom", "accumulator", "divisibility", "index", "stages", "threads", "shared memory", "registers",
     "code size",
 }  # fmt: skip
@@ -160,6 +160,26 @@ CASES: list[Case] = [
         "not covered: dilation",
         (W(1, 12, 12, 32, 32, 3, 3, 0, 1, 3), C(1, 1), "sm_80"),
         (W(1, 12, 12, 32, 32, 3, 3, 0, 1, 2), C(1, 1), "sm_80"),
+    ),
+    (
+        "grid: 131072",
+        (W(1, 1, 1, 32, 1 << 20, 1, 1), C(1, 1, 4, 1), "sm_80"),
+        (W(1, 1, 1, 32, 1 << 20, 1, 1), C(1, 1, 4, 4), "sm_80"),
+    ),
+    (
+        "divisibility: warp_col_tiles 6",
+        (W(8, 4, 4, 32, 96, 3, 3, 1), C(1, 1, 4, 6), "sm_80"),
+        (W(8, 4, 4, 32, 96, 3, 3, 1), C(1, 1, 4, 12), "sm_80"),
+    ),
+    (
+        "divisibility: without register_packing",
+        (W(8, 4, 4, 32, 96, 3, 3, 1), C(1, 3, 4, 2, register_packing=False), "sm_80"),
+        (W(8, 4, 4, 32, 96, 3, 3, 1), C(1, 3, 4, 2), "sm_80"),
+    ),
+    (
+        "accumulator: ",
+        (W(1, 1, 1, 1 << 25, 32, 1, 1), C(1, 1), "sm_80"),
+        (W(1, 1, 1, 1 << 24, 32, 1, 1), C(1, 1), "sm_80"),
     ),
     ("atom: ", (WIDE, C(atom="s4.m16n8k32"), "sm_75"), (WIDE, C(atom="s4.m8n8k32"), "sm_75")),
     ("atom: ", (WIDE, C(atom="s8.m16n8k32"), "sm_75"), (WIDE, C(atom="s8.m16n8k32"), "sm_80")),

@@ -19,6 +19,7 @@ from subbyte.errors import InvalidInput
 
 if TYPE_CHECKING:
     from subbyte.kernel import Kernel
+    from subbyte.schedule import Plan
 
 FORMS = ("tir", "cuda", "ptx", "sass", "cubin")
 
@@ -83,7 +84,7 @@ def summary(kernel: Kernel) -> str:
         [
             f"{kernel.workload.label} ({kernel.workload.spec}) for {kernel.arch}",
             f"  configuration  {kernel.config.key}",
-            f"  instruction    {plan.atom.name}" + ("" if plan.arch.native_s4 else " (int4 unpacked in registers)"),
+            f"  instruction    {plan.atom.name}{_how(plan)}",
             f"  block          {launch.block[0]} threads",
             f"  block tile     {plan.tile[0]}x{plan.tile[1]} pixels x 8 images x {columns} channels",
             f"  grid           {launch.grid[0]} x {launch.grid[1]} blocks",
@@ -91,6 +92,12 @@ def summary(kernel: Kernel) -> str:
             f"  shared memory  {launch.shared_bytes} bytes; {resources.blocks_per_sm} blocks per multiprocessor",
         ]
     )
+
+
+def _how(plan: Plan) -> str:
+    if plan.atom.unpacked:
+        return " (int4 unpacked in registers)"
+    return "" if plan.arch.native_s4 else f" (emulated on {plan.arch.name}: about 40 times slower than int8)"
 
 
 def _emitted(args: argparse.Namespace, content: str | bytes | None) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def examine() -> dict[str, Any]:
         "architectures": [_architecture(name, gpus) for name in ARCHS],
         "landscapes": _landscapes(),
         "cache": _cache(),
-        "without_gpu": "building up to machine code, checked runs in the emulator, tuning and races on recorded "
+        "without_gpu": "building up to machine code, runs on the CPU, tuning and races on recorded "
         "landscapes, every notebook",
     }
 

@@ -87,15 +87,23 @@ def _plan_key(plan: Plan) -> str:
     """Digest of everything the CUDA text depends on: the plan, the generator's own source and TVM's version."""
     fields = [
         plan.workload.spec, plan.config.to_dict(), asdict(plan.arch), plan.output, plan.clip, plan.requant,
-        _generator(), metadata.version("apache-tvm"),
+        _generator(), _version("apache-tvm"), _version("apache-tvm-ffi"),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 @cache
 def _generator() -> str:
     """Digest of the source files that decide the generated text."""
     here = Path(__file__).parent
-    schedule = here.parent / "schedule"
-    files = [schedule / "plan.py", schedule / "atoms.py", here / "lower.py", *sorted((here / "tirx").glob("*.py"))]
+    files = [here / "lower.py", here.parent / "workload" / "conv.py"]
+    for folder in (here / "tirx", here.parent / "schedule"):
+        files += sorted(folder.glob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

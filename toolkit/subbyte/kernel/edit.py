@@ -14,6 +14,9 @@ from subbyte.errors import InvalidInput, SubbyteError, Unsupported
 from subbyte.kernel.execute import EMULATOR, expected, random_operands, resolve_device
 from subbyte.kernel.kernel import Kernel
 
+MOST_STEPS = 50_000
+"""Loop iterations, accesses and collectives one thread may make: an endless loop is told within seconds."""
+
 
 @dataclass(frozen=True)
 class EditedKernel(Kernel):
@@ -111,7 +114,9 @@ def _run(kernel: EditedKernel, seed: int) -> _Checked:
     fitting = kernel.for_requantization(requant)
     argument = fitting.argument("Out")
     words = np.zeros(argument.shape, argument.dtype)
-    done = run_cuda(fitting.cuda, fitting.launch, {**fitting.pack(x, w, requant), "Out": words}, seed=seed)
+    done = run_cuda(
+        fitting.cuda, fitting.launch, {**fitting.pack(x, w, requant), "Out": words}, seed=seed, max_steps=MOST_STEPS
+    )
     return _compared(fitting.unpack(words), expected(fitting, x, w, requant), done.problems)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import tvm
+import tvm_ffi
 from tvm.backend.cuda import transforms as cuda_transforms
 from tvm.tirx import compilation_pipeline, transform
 
@@ -13,6 +17,9 @@ from subbyte.kernel.tirx.conv import conv_kernel
 from subbyte.schedule.plan import Plan
 
 PIPELINE = "subbyte"
+_COMPILE = "tvm_callback_cuda_compile"
+_BUILDING = threading.Lock()
+"""The callback belongs to the whole process."""
 
 
 def tir(plan: Plan) -> Any:
@@ -23,13 +30,39 @@ def tir(plan: Plan) -> Any:
 def cuda(plan: Plan, function: Any) -> str:
     """CUDA C++ text of a TIRx function for the plan's architecture. Raises BuildFailed with TVM's reason."""
     target = tvm.target.Target({"kind": "cuda", "arch": plan.arch.name}, host="llvm")
-    try:
-        # Loops stay loops (``#pragma unroll``): the text is read by people, and the CUDA compiler unrolls it anyway.
-        with target, tvm.transform.PassContext(config={"tirx.UnrollLoop": {"explicit_unroll": False}}):
+    # Loops stay loops (``#pragma unroll``): the text is read by people, and the CUDA compiler unrolls it anyway.
+    options = {"tirx.UnrollLoop": {"explicit_unroll": False}}
+    with _texts_only() as texts, target, tvm.transform.PassContext(config=options):
+        try:
             module = tvm.tirx.build(tvm.IRModule({"main": function}), target=target, pipeline=PIPELINE)
-    except (tvm.error.TVMError, tvm.error.DiagnosticError, ValueError, TypeError) as error:
-        raise BuildFailed(f"TVM could not lower {plan.config.key} for {plan.workload}: {error}") from error
-    return _without_boilerplate(module.imports[0].inspect_source())
+        except Exception as error:  # TVM raises errors of many classes; whatever comes after the text does not matter
+            if not texts:
+                reason = f"{type(error).__name__}: {error}"[:2000]
+                raise BuildFailed(f"TVM could not lower {plan.config.key} for {plan.workload}: {reason}") from error
+    return _without_boilerplate(texts[0] if texts else module.imports[0].inspect_source())
+
+
+@contextmanager
+def _texts_only() -> Iterator[list[str]]:
+    """Collect the texts TVM would compile, and keep it from compiling them.
+
+    Where TVM finds a GPU it compiles what it generates, with a CUDA toolkit of the machine if there is one and not at
+    all if there is none. The toolkit compiles the text itself, everywhere in the same way.
+    """
+    texts: list[str] = []
+
+    def collect(code: str, *_: Any) -> bytes:
+        texts.append(code)
+        return code.encode()
+
+    with _BUILDING:
+        before = tvm.get_global_func(_COMPILE, allow_missing=True)
+        tvm_ffi.register_global_func(_COMPILE, collect, override=True)
+        try:
+            yield texts
+        finally:
+            if before is not None:
+                tvm_ffi.register_global_func(_COMPILE, before, override=True)
 
 
 def _pipeline() -> Any:

@@ -19,8 +19,7 @@ class Measured:
     """A candidate that ran. Times are microseconds of one kernel launch.
 
     ``microseconds`` is the median of ``samples`` (L2 cache hot); ``cold_microseconds`` the median with L2 flushed
-    before every launch; ``overlapped_microseconds`` the mean per launch of back-to-back launches, whose ends and
-    beginnings overlap. ``verified`` says that the output was compared with the reference. ``device`` identifies the
+    before every launch. ``verified`` says that the output was compared with the reference. ``device`` identifies the
     GPU, ``clocks`` holds its telemetry during the measurement (MHz, watts, degrees), ``seconds`` the wall-clock cost
     of each step (``build``, ``measure``), ``notes`` whatever disturbed the measurement (a clock that fell, outliers).
     Raises InvalidInput when ``microseconds`` is not a positive number.
@@ -29,7 +28,6 @@ class Measured:
     microseconds: float
     samples: tuple[float, ...] = ()
     cold_microseconds: float | None = None
-    overlapped_microseconds: float | None = None
     verified: bool = False
     device: Mapping[str, Any] = field(default_factory=dict, hash=False)
     clocks: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -48,9 +46,8 @@ class Measured:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; empty parts are left out."""
         data: dict[str, Any] = {"ok": True, "microseconds": self.microseconds, "verified": self.verified}
-        for name in ("cold_microseconds", "overlapped_microseconds"):
-            if getattr(self, name) is not None:
-                data[name] = getattr(self, name)
+        if self.cold_microseconds is not None:
+            data["cold_microseconds"] = self.cold_microseconds
         if self.samples:
             data["samples"] = list(self.samples)
         if self.notes:

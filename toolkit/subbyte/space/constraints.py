@@ -6,7 +6,10 @@ holds; the order goes from the request itself to what the hardware lacks.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
 from subbyte.schedule.atoms import UNPACKED_REDUCTION_LIMIT
 from subbyte.schedule.plan import Plan
@@ -16,9 +19,12 @@ REGISTER_OVERHEAD = 40
 """Registers for addresses, loop state and temporaries, beside accumulators and fragments."""
 HOISTED_ADDRESSES = 40
 """Registers the compiler may fill with addresses it computes before the loop: just below the hardware's limit it does
-so, and then spills other values (seen for 6 of 2,946 configurations, none of which is offered)."""
+so, and then spills other values."""
 UNROLLED_LIMIT = 1600
 """Matrix instructions of one unrolled loop body: beyond it the instruction cache is outgrown several times."""
+GRID_LIMIT = 65_535
+"""Blocks along the second grid dimension."""
+SPILLS = Path(__file__).with_name("spills.json")
 WORD_LIMIT = 1 << 31
 """Word indices of the kernel are 32-bit."""
 
@@ -36,8 +42,9 @@ def _atom(plan: Plan) -> str | None:
 
 def _accumulator(plan: Plan) -> str | None:
     depth = plan.workload.r * plan.workload.s * plan.workload.c
-    if plan.atom.unpacked and depth >= UNPACKED_REDUCTION_LIMIT:
-        return f"accumulator: R*S*C = {depth} reaches {UNPACKED_REDUCTION_LIMIT}, where 32 bits could overflow"
+    limit = UNPACKED_REDUCTION_LIMIT << (0 if plan.atom.unpacked else 8)
+    if depth >= limit:
+        return f"accumulator: R*S*C = {depth} reaches {limit}, where 32 bits could overflow"
     return None
 
 
@@ -50,6 +57,16 @@ def _index(plan: Plan) -> str | None:
 
 def _columns(plan: Plan) -> str | None:
     channels = plan.workload.filter_blocks * 32
+    if plan.config.warp_col_tiles % 4 and plan.config.warp_col_tiles not in (1, 2):
+        return (
+            f"divisibility: warp_col_tiles {plan.config.warp_col_tiles} is not 1, 2 or a multiple of 4: words "
+            "are packed from four tiles together"
+        )
+    if not plan.config.register_packing and plan.column_tiles % 4 and plan.column_tiles not in (1, 2):
+        return (
+            f"divisibility: without register_packing a block's {plan.column_tiles} column tiles must be 1, 2 or a "
+            "multiple of 4"
+        )
     if channels % plan.config.columns:
         return (
             f"divisibility: blocks of {plan.config.columns} output channels do not divide {channels}; "
@@ -71,6 +88,12 @@ def _chunk(plan: Plan) -> str | None:
             f"divisibility: chunk {config.chunk} is no multiple of split_channels * unroll * channel blocks per "
             f"instruction = {turn}"
         )
+    return None
+
+
+def _grid(plan: Plan) -> str | None:
+    if plan.column_blocks > GRID_LIMIT:
+        return f"grid: {plan.column_blocks} blocks along the output channels exceed {GRID_LIMIT}"
     return None
 
 
@@ -115,7 +138,19 @@ def _registers(plan: Plan) -> str | None:
     needed, limit = registers_needed(plan), registers_allowed(plan)
     if needed > limit:
         return f"registers: about {needed} per thread needed, {limit} allowed with {plan.config.threads} threads"
+    if plan.config.key in seen_to_spill(plan.workload.spec, plan.arch.name):
+        return "registers: the compiler was seen to spill this configuration to local memory"
     return None
+
+
+@cache
+def seen_to_spill(spec: str, arch: str) -> frozenset[str]:
+    """Keys of the configurations that fit by the estimate, but for which the compiler used local memory.
+
+    Written by ``tools/resource_table.py`` from what it compiled.
+    """
+    found = json.loads(SPILLS.read_text(encoding="utf-8")) if SPILLS.is_file() else {}
+    return frozenset(found.get(spec, {}).get(arch, ()))
 
 
 def _unrolled(plan: Plan) -> str | None:
@@ -127,7 +162,8 @@ def _unrolled(plan: Plan) -> str | None:
 
 
 RULES: tuple[Callable[[Plan], str | None], ...] = (
-    _coverage, _atom, _accumulator, _columns, _chunk, _tile, _index, _stages, _threads, _shared, _registers, _unrolled,
+    _coverage, _atom, _accumulator, _columns, _grid, _chunk, _tile, _index, _stages, _threads, _shared,
+    _registers, _unrolled,
 )  # fmt: skip
 
 
@@ -141,7 +177,7 @@ def why_not(plan: Plan) -> str | None:
 
 
 def registers_needed(plan: Plan) -> int:
-    """An upper estimate of the registers of one thread, checked against the compiler in the resource table."""
+    """An estimate of the registers of one thread. Where it was too low, :func:`seen_to_spill` says so."""
     atom = plan.atom
     weights = plan.config.warp_col_tiles * atom.registers + plan.vector
     return plan.accumulators + live_fragments(plan) * atom.registers + weights + REGISTER_OVERHEAD

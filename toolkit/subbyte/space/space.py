@@ -36,6 +36,8 @@ _EXTENDED: dict[str, tuple[int, ...]] = {
     "split_channels": (1, 2, 4),
     "min_blocks": (0, 2),
 }
+HELD = (*SWITCHES, "atom")
+"""Fields of a configuration that a space holds fixed."""
 KINDS: dict[str, dict[str, tuple[int, ...]]] = {"paper": _PAPER, "extended": _EXTENDED}
 """Value lists by kind of space. ``paper``: the six knobs with TVM's values (Choi et al. 2022, section 4.1)."""
 
@@ -137,15 +139,19 @@ def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str =
     """
     if kind not in KINDS:
         raise InvalidInput(f"unknown kind of space {kind!r}: {did_you_mean(str(kind), KINDS)}")
-    allowed = (*SWITCHES, "atom")
-    for name in fixed:
-        if name not in allowed:
-            raise InvalidInput(f"{name!r} cannot be fixed in a space: {did_you_mean(name, allowed)}")
-    base = ConvConfig().with_values(fixed)
-    held = {name: getattr(base, name) for name in allowed}
+    held = held_fields(fixed)
     target = arch_named(arch) if isinstance(arch, str) else arch
     found = workload_named(workload) if isinstance(workload, str) else workload
     return Space(found, target, kind, dict(KINDS[kind]), held)
+
+
+def held_fields(fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """All fields that a space holds fixed, with those of ``fixed`` set. Raises InvalidInput for a knob."""
+    for name in fixed:
+        if name not in HELD:
+            raise InvalidInput(f"{name!r} cannot be fixed in a space: {did_you_mean(name, HELD)}")
+    base = ConvConfig().with_values(fixed)
+    return {name: getattr(base, name) for name in HELD}
 
 
 def _listed(values: tuple[int, ...]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from subbyte.technique.memory import LINE, SECTOR, BankUse, SectorUse
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as workload_named
 
 if TYPE_CHECKING:
     from subbyte.schedule import ConvConfig
@@ -170,10 +171,13 @@ def accesses(
     configuration the default one is used. Raises InvalidInput for names or numbers out of range, and for a
     configuration that the constraints refuse, with their reason.
     """
-    from subbyte.schedule import ConvConfig
     from subbyte.technique.warp import Warp
 
-    who = Warp.of(workload, config or ConvConfig(), layout, arch, block, warp, iteration)
+    if config is None:
+        from subbyte.kernel.default import default_config
+
+        config = default_config(workload_named(workload), arch)
+    who = Warp.of(workload, config, layout, arch, block, warp, iteration)
     return Accesses(
         workload=who.plan.workload,
         config=who.plan.config,

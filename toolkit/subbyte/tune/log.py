@@ -31,6 +31,8 @@ except ImportError:  # not a POSIX system: two writers are then kept apart by th
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = "subbyte-log"
+_BEGINNING = b'{"format":"subbyte-log",'
+"""How every log begins: what distinguishes a header that was cut short from somebody else's file."""
 SCHEMA = 1
 
 
@@ -87,6 +89,8 @@ def parse_contents(data: bytes, path: str) -> Contents:
     lines = data[:whole].split(b"\n")[:-1]
     notice = ""
     if whole < len(data):
+        if not lines and not data.startswith(_BEGINNING[: len(data)]):
+            raise BrokenRecord(f"{path}, line 1: not a record log of this program; choose another file")
         notice = f"{path}, line {len(lines) + 1}: cut short by a crash ({len(data) - whole} bytes), dropped"
     header: dict[str, Any] = {}
     entries: list[Entry] = []

@@ -212,12 +212,19 @@ def _open(name: str, device: int | str | Sequence[int] = 0, timeout: float | Non
 def _space(
     workload: ConvWorkload, runner: Runner, arch: str | None, kind: str, fixed: Mapping[str, Any] | None
 ) -> SpaceLike:
-    from subbyte.space import space
+    from subbyte.space.space import held_fields, space
 
     if isinstance(runner, ReplayRunner):
         if runner.landscape.kind == FOREIGN:
             return space_of(runner.landscape)
         recorded = runner.landscape.header["space"]
+        wanted = held_fields(fixed or {})
+        for name in fixed or {}:
+            if recorded["fixed"].get(name) != wanted[name]:
+                raise InvalidInput(
+                    f"{name}={wanted[name]!r}: landscape {runner.landscape.name} was recorded with "
+                    f"{name}={recorded['fixed'].get(name)!r}; choose another landscape or runner"
+                )
         arch, kind, fixed = recorded["arch"], recorded["kind"], recorded["fixed"]
     else:
         arch = arch or getattr(runner, "arch", None) or DEFAULT_ARCH
