@@ -96,7 +96,10 @@ def test_a_selection_is_followed_by_other_views(study: Study) -> None:
     assert view.config == record.trials[5].config.to_dict()
     curve.set_state({"selected": 7})
     assert seen[-1] == record.trials[7].config.to_dict()
+    knobs = len(view.studies[0]["knobs"])
+    assert view.to_svg().count('class="ring"') == knobs + (record.trials[7].microseconds is not None)
     view.set_state({"selected": 99})
+    assert 'class="ring"' not in view.to_svg()
     assert view.config == {}, "a trial that does not exist has no configuration"
 
 
@@ -130,6 +133,24 @@ def test_pause_holds_the_study_and_stop_ends_it(study: Study) -> None:
     assert record.ended == "stopped"
     assert "(stopped)" in view.status
     assert not view.running
+
+
+def test_an_interrupt_ends_all_studies_even_paused_ones(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = TuningMonitor.start(study, FakeRunner(delay=0.005), trials=400, batch=2)
+    view.paused = True
+    wait = view.session._over.wait
+    interrupted: list[bool] = []
+
+    def once(timeout: float | None = None) -> bool:
+        if not interrupted:
+            interrupted.append(True)
+            raise KeyboardInterrupt
+        return wait(timeout)
+
+    monkeypatch.setattr(view.session._over, "wait", once)
+    (record,) = view.wait()
+    assert record.ended == "stopped"
+    assert len(record.trials) < 400
 
 
 def test_it_keeps_up_with_a_thousand_trials_per_second(capsys: pytest.CaptureFixture[str]) -> None:

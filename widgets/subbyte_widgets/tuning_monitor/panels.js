@@ -164,7 +164,7 @@ function knobs(svg, study, top) {
     knob.values.forEach((value, place) => {
       const [x, tried, kept] = [CELLS + place * width, knob.tried[place], knob.kept[place]];
       const cell = { x: x + 1, y, width: width - 2, height: CELL, class: tried ? "cell" : "cell never", "data-cell": `${row}.${place}` };
-      svg.append(node("rect", { ...cell, "fill-opacity": ((0.6 * tried) / most).toFixed(2) }), label(x + width / 2, y + 15, value.slice(0, 8), "value m"));
+      svg.append(node("rect", { ...cell, "fill-opacity": ((0.6 * tried) / most).toFixed(2) }), ...(width > 16 ? [label(x + width / 2, y + 15, value.slice(0, 8), "value m")] : []));
       if (kept !== null) svg.append(node("rect", { x: x + 1, y: y + CELL, width: (width - 2) * kept, height: 4, class: "kept" }));
     });
   });

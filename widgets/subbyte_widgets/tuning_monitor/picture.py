@@ -51,9 +51,9 @@ class Axes:
         return list(range(0, self.count, step))
 
 
-def monitor_svg(studies: Sequence[State], shown: int, total: int, title: str, status: str) -> str:
+def monitor_svg(studies: Sequence[State], shown: int, total: int, title: str, status: str, selected: int = -1) -> str:
     """``studies`` are the columns of :class:`subbyte.analysis.monitoring.StudyState`; ``shown`` is the one drawn with
-    its trials, ``total`` the trials asked for, or 0."""
+    its trials, ``total`` the trials asked for, or 0; ``selected`` the place of the visited trial, or -1."""
     axes = Axes(studies, total)
     parts = [text(LEFT, 18, title, "h"), text(LEFT, 36, status, "s"), *_legend(studies, shown), *_grid(axes)]
     height = BOTTOM + 40
@@ -64,6 +64,8 @@ def monitor_svg(studies: Sequence[State], shown: int, total: int, title: str, st
         parts += _gpu(axes, study)
         top = lower(study)
         parts += [*_predictions(study, top), *_knobs(study, top)]
+        if 0 <= selected < len(study["numbers"]):
+            parts += _mark(axes, study, selected, top)
         rows = KNOB_ROW * len(study["knobs"]) + 18 * len(study["selection_words"])
         height = top + 46 + max(PLOT_HEIGHT + 30, rows + 8)
     return element("svg", parts, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
@@ -190,13 +192,32 @@ def prediction_paths(study: State, top: float) -> dict[str, str]:
     return paths
 
 
+def cell_width(study: State) -> float:
+    """Width of a knob value's cell."""
+    return (RIGHT - CELLS) / max([len(knob["values"]) for knob in study["knobs"]] or [1])
+
+
+def _mark(axes: Axes, study: State, place: int, top: float) -> Iterator[str]:
+    """The visited trial in every panel."""
+    x, time, share = axes.x(place), study["microseconds"][place], study["predicted"][place]
+    yield element("path", d=f"M{x:.1f} {TOP}V{BOTTOM}", class_="cursor")
+    if time is not None:
+        yield element("circle", cx=x, cy=axes.y(time), r=7, class_="ring")
+    if share is not None:
+        y = top + 46 + PLOT_HEIGHT - study["speeds"][place] * PLOT_HEIGHT
+        yield element("circle", cx=PLOT[0] + share * (PLOT[1] - PLOT[0]), cy=y, r=7, class_="ring")
+    width = cell_width(study)
+    for row, digit in enumerate(study["digits"][place]):
+        y = top + 46 + row * KNOB_ROW
+        yield element("rect", x=CELLS + int(digit, 36) * width + 1, y=y, width=width - 2, height=CELL, class_="ring")
+
+
 def _knobs(study: State, top: float) -> Iterator[str]:
     yield text(KNOBS, top + 16, "Knob values tried", "h")
     chosen = study["selection"]
     words = "darker: tried more often" + ("; orange: share of its mutants kept" if chosen else "")
     yield text(KNOBS, top + 33, words, "s")
-    widest = max([len(knob["values"]) for knob in study["knobs"]] or [1])
-    width = (RIGHT - CELLS) / widest
+    width = cell_width(study)
     for row, knob in enumerate(study["knobs"]):
         y, most = top + 46 + row * KNOB_ROW, max([*knob["tried"], 1])
         yield text(KNOBS, y + 15, knob["name"], "knob")
@@ -204,7 +225,8 @@ def _knobs(study: State, top: float) -> Iterator[str]:
             x = CELLS + place * width
             yield element("rect", x=x + 1, y=y, width=width - 2, height=CELL, class_="cell" if tried else "cell never",
                           fill_opacity=round(0.6 * tried / most, 2), data_cell=f"{row}.{place}")  # fmt: skip
-            yield text(x + width / 2, y + 15, value[:8], "value m")
+            if width > 16:
+                yield text(x + width / 2, y + 15, value[:8], "value m")
             if kept is not None:
                 yield element("rect", x=x + 1, y=y + CELL, width=(width - 2) * kept, height=4.0, class_="kept")
     for line, words in enumerate(study["selection_words"]):

@@ -98,7 +98,7 @@ class TuningMonitor(View):
 
     def to_svg(self) -> str:
         """The studies as they are now, as a picture that stands alone."""
-        drawn = monitor_svg(self.studies, self.shown, self.total, self.title, self.error or self.status)
+        drawn = monitor_svg(self.studies, self.shown, self.total, self.title, self.error or self.status, self.selected)
         return standalone(drawn, HERE / "view.css")
 
     def _end(self, problem: str) -> None:

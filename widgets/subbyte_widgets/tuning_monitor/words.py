@@ -33,8 +33,8 @@ def model_words(state: StudyState) -> str:
     if not state.judged:
         return "This study has no prediction to compare yet."
     last = state.judged[-1]
-    middle = f", median of {len(state.judged)} fits {state.typical_correlation:.2f}" if len(state.judged) > 1 else ""
-    return f"rank correlation: fit {last.fit} {last.spearman:.2f}{middle}"
+    middle = f", median of {len(state.judged)}: {state.typical_correlation:.2f}" if len(state.judged) > 1 else ""
+    return f"rank correlation of fit {last.fit}: {last.spearman:.2f}{middle}"
 
 
 def selection_words(state: StudyState) -> list[str]:
