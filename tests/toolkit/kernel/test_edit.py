@@ -50,6 +50,15 @@ def test_an_index_far_outside_does_not_end_the_process(kernel: subbyte.Kernel) -
     assert report.findings
 
 
+def test_an_endless_loop_is_stopped(kernel: subbyte.Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subbyte.kernel.edit.MOST_SECONDS", 2.0)
+    loop = "  int lane = (thread & 31);\n  while (lane >= 0) { acc_ptr[0] += 1; }"
+    report = try_edit(kernel, kernel.cuda.replace("  int lane = (thread & 31);", loop))
+    assert not report.ok
+    assert "endless loop" in report.outcome
+    assert try_edit(kernel, kernel.cuda).ok  # nothing is left behind
+
+
 def test_what_does_not_compile_is_said_in_the_compilers_words(kernel: subbyte.Kernel) -> None:
     broken = kernel.cuda.replace("int lane", "intt lane")
     report = try_edit(kernel, broken)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,12 +14,12 @@ from functools import cached_property
 import numpy as np
 
 from subbyte.data import Requantization
-from subbyte.errors import InvalidInput, SubbyteError, Unsupported
+from subbyte.errors import InvalidInput, SubbyteError, Unsupported, WrongResult
 from subbyte.kernel.execute import EMULATOR, expected, random_operands, resolve_device
 from subbyte.kernel.kernel import Kernel
 
-MOST_STEPS = 50_000
-"""Loop iterations, accesses and collectives one thread may make: an endless loop is told within seconds."""
+MOST_SECONDS = 20.0
+"""Time an edited kernel may take on the CPU."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def try_edit(kernel: Kernel, cuda_text: str, device: str = EMULATOR, seed: int =
         # The machine code and the emulator's library are made by two compilers: side by side.
         with ThreadPoolExecutor(1) as pool:
             building = pool.submit(rebuild, kernel, cuda_text)
-            report = _run(EditedKernel(kernel.plan, cuda_text), seed) if place == EMULATOR else None
+            report = _run_apart(EditedKernel(kernel.plan, cuda_text), seed) if place == EMULATOR else None
             edited = building.result()
         if report is None:
             report = _run_on_gpu(edited, place, seed)
@@ -107,6 +111,29 @@ def try_edit(kernel: Kernel, cuda_text: str, device: str = EMULATOR, seed: int =
 _Checked = tuple[bool, str, "tuple[int, ...] | None", "int | None", "int | None", tuple[str, ...]]
 
 
+def _run_apart(kernel: EditedKernel, seed: int) -> _Checked:
+    """Run on the emulator in a process of its own, which an endless loop or a crash may take with it."""
+    job = pickle.dumps((kernel.plan, kernel.text, seed))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "subbyte.kernel.edit"]
+    try:
+        done = subprocess.run(
+            command, input=job, capture_output=True, env=environment, timeout=MOST_SECONDS, start_new_session=True
+        )
+    except subprocess.TimeoutExpired:
+        raise WrongResult(
+            f"the edited kernel did not end within {MOST_SECONDS:g} s on the CPU: look for an endless loop, "
+            "or edit a kernel of a smaller workload"
+        ) from None
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().split("\n")[-1]
+        raise WrongResult(f"the edited kernel ended the process that ran it (exit code {done.returncode}). {last}")
+    answer: _Checked | SubbyteError = pickle.loads(done.stdout)
+    if isinstance(answer, SubbyteError):
+        raise answer
+    return answer
+
+
 def _run(kernel: EditedKernel, seed: int) -> _Checked:
     from subbyte.emulator import run_cuda
 
@@ -114,9 +141,7 @@ def _run(kernel: EditedKernel, seed: int) -> _Checked:
     fitting = kernel.for_requantization(requant)
     argument = fitting.argument("Out")
     words = np.zeros(argument.shape, argument.dtype)
-    done = run_cuda(
-        fitting.cuda, fitting.launch, {**fitting.pack(x, w, requant), "Out": words}, seed=seed, max_steps=MOST_STEPS
-    )
+    done = run_cuda(fitting.cuda, fitting.launch, {**fitting.pack(x, w, requant), "Out": words}, seed=seed)
     return _compared(fitting.unpack(words), expected(fitting, x, w, requant), done.problems)
 
 
@@ -131,3 +156,16 @@ def _compared(actual: np.ndarray, wanted: np.ndarray, findings: tuple[str, ...])
     report = compare(actual, wanted)
     outcome = f"{report}; the emulator found a hazard: {findings[0]}" if findings else str(report)
     return report.ok and not findings, outcome, report.first, report.actual, report.expected, findings
+
+
+def _main() -> None:
+    plan, text, seed = pickle.load(sys.stdin.buffer)
+    try:
+        answer: _Checked | SubbyteError = _run(EditedKernel(plan, text), seed)
+    except SubbyteError as problem:
+        answer = problem
+    sys.stdout.buffer.write(pickle.dumps(answer))
+
+
+if __name__ == "__main__":
+    _main()
