@@ -8,6 +8,14 @@ from subbyte.analysis.ablation import Ablation, Factor, ablation
 from subbyte.analysis.bootstrap import Interval, paired_interval
 from subbyte.analysis.comparison import Comparison
 from subbyte.analysis.curves import Curve, Reach, Standing
+from subbyte.analysis.landscape_view import (
+    KnobEffect,
+    LandscapeMap,
+    LandscapePoints,
+    knob_effects,
+    landscape_map,
+    landscape_points,
+)
 from subbyte.analysis.racing import race
 from subbyte.analysis.result import Race
 from subbyte.analysis.runs import Batch, Fit, LandscapeFacts, Run
@@ -21,12 +29,18 @@ __all__ = [
     "Factor",
     "Fit",
     "Interval",
+    "KnobEffect",
     "LandscapeFacts",
+    "LandscapeMap",
+    "LandscapePoints",
     "Race",
     "Reach",
     "Run",
     "Standing",
     "ablation",
+    "knob_effects",
+    "landscape_map",
+    "landscape_points",
     "paired_interval",
     "race",
     "read_traces",

@@ -4,6 +4,7 @@ from subbyte.technique.access_map import AccessMap, access_map
 from subbyte.technique.accesses import Access, Accesses, accesses
 from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte.technique.fragments import Fragments, fragments
+from subbyte.technique.kernel_reading import KernelReading, kernel_reading
 from subbyte.technique.load_steps import LoadStep, LoadSteps, load_steps
 from subbyte.technique.memory import bank_conflicts, sectors
 from subbyte.technique.mma import check_fragments
@@ -18,6 +19,7 @@ __all__ = [
     "Duplicates",
     "Fragments",
     "InfoRecord",
+    "KernelReading",
     "LoadStep",
     "LoadSteps",
     "PackingProgram",
@@ -29,6 +31,7 @@ __all__ = [
     "check_fragments",
     "duplicates",
     "fragments",
+    "kernel_reading",
     "load_steps",
     "packing_program",
     "sectors",

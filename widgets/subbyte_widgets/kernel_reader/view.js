@@ -157,7 +157,7 @@ function render({ model, el }) {
       const lane = Object.keys(COLOURS).indexOf(letter);
       if (sign !== " ") {
         pen.fillStyle = sign === "-" ? "rgba(213, 94, 0, 0.18)" : "rgba(0, 114, 178, 0.2)";
-        pen.fillRect(0, k * step, wide, Math.max(step, 0.7));
+        pen.fillRect(0, k * step, wide, step);
       }
       if (lane < 0) return;
       pen.fillStyle = COLOURS[letter];

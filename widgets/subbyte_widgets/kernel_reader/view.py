@@ -15,7 +15,7 @@ from subbyte_widgets.kernel_reader.picture import LETTERS, in_words, reading_svg
 from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
-LONGEST = 80_000
+LONGEST = 120_000
 """Characters of one text that are sent; the rest stays in the kernel's own attribute."""
 
 
