@@ -7,7 +7,9 @@ a toolkit of the machine fails everywhere, not only where none is installed.
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "NVCC"):
         os.environ.pop(name, None)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if threading.current_thread() is threading.main_thread():
+        # A shell's background job is started with Ctrl-C ignored, and what it starts inherits that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("SUBBYTE_CACHE", str(config.rootpath / ".pytest_cache" / "subbyte"))
 
 

@@ -215,8 +215,10 @@ def test_cleared_cache_is_filled_again(own_cache: Path) -> None:
 def test_cubin_in_the_cache_is_the_one_given(own_cache: Path) -> None:
     build("n8h4w4c32k32r1s1p0", ConvConfig(1, 1, 1, 1), "sm_80")
     (path,) = own_cache.rglob("*.cubin")
-    path.write_bytes(b"from the cache")
+    cache.write_cached(path, b"from the cache")
     assert build("n8h4w4c32k32r1s1p0", ConvConfig(1, 1, 1, 1), "sm_80").cubin == b"from the cache"
+    path.write_bytes(path.read_bytes()[:-4])  # damaged: built again
+    assert build("n8h4w4c32k32r1s1p0", ConvConfig(1, 1, 1, 1), "sm_80").cubin.startswith(b"\x7fELF")
 
 
 def test_unwritable_cache_costs_the_entry_not_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import FAILURE_KINDS, Failed, Measured, result_from_dict
 
-FULL = Measured(12.5, (12.4, 12.5, 12.7), 15.0, 11.0, True, {"name": "GPU"}, {"sm_mhz": 1980}, {"build": 0.5})
+FULL = Measured(12.5, (12.4, 12.5, 12.7), 15.0, True, {"name": "GPU"}, {"sm_mhz": 1980}, {"build": 0.5})
 
 
 @pytest.mark.parametrize("result", [FULL, Measured(1.0), *(Failed(kind, "why") for kind in FAILURE_KINDS)])

@@ -72,7 +72,7 @@ def test_a_full_space_with_raw_samples_stays_under_a_megabyte(toy, tmp_path):
     def measured():
         base = chance.uniform(10, 1000)
         samples = tuple(base * chance.uniform(0.99, 1.01) for _ in range(30))
-        return Measured(samples[0], samples, base, base, True, DEVICE, {"sm_mhz": 1980, "watts": chance.random()})
+        return Measured(samples[0], samples, base, True, DEVICE, {"sm_mhz": 1980, "watts": chance.random()})
 
     space = toy
     recorded = Landscape.from_results(space, {index: measured() for index in range(216)}, DEVICE)

@@ -212,7 +212,8 @@ def _open(name: str, device: int | str | Sequence[int] = 0, timeout: float | Non
 def _space(
     workload: ConvWorkload, runner: Runner, arch: str | None, kind: str, fixed: Mapping[str, Any] | None
 ) -> SpaceLike:
-    from subbyte.space.space import held_fields, space
+    from subbyte.space import space
+    from subbyte.space.space import held_fields
 
     if isinstance(runner, ReplayRunner):
         if runner.landscape.kind == FOREIGN:
