@@ -274,3 +274,27 @@ def test_built_kernel_is_plain_data() -> None:
     assert one == two
     assert hash(one) == hash(two)
     assert (one.workload, one.config, one.arch, one.output) == (WORKLOAD, CONFIG, "sm_80", "int4")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: build(WORKLOAD, {"chunk": 1}), "expected a ConvConfig"),
+        (lambda: build(WORKLOAD, arch=80), "unknown architecture 80"),
+        (lambda: build(WORKLOAD, arch=None), "unknown architecture None"),
+        (lambda: build(WORKLOAD, clip=(0,)), "two integers"),
+        (lambda: build(WORKLOAD, clip=(0.5, 6.7)), "two integers"),
+        (lambda: build(WORKLOAD).run(None, None, 0.01), "expected a Requantization"),
+    ],
+)
+def test_wrong_kinds_of_arguments_are_named(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call()
+
+
+@pytest.mark.parametrize("device", [0, None])
+def test_a_device_is_named_by_text(device):
+    kernel = build(WORKLOAD, output="int32")
+    x, w, _ = random_operands(kernel, 0)
+    with pytest.raises(InvalidInput, match="allowed: auto, cuda:0"):
+        kernel.run(x, w, device=device)

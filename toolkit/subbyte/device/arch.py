@@ -47,7 +47,7 @@ ARCHS = {
 
 def arch(name: str) -> Arch:
     """The architecture called ``name``. Raises InvalidInput with the closest names."""
-    try:
-        return ARCHS[name.lower()]
-    except KeyError:
-        raise InvalidInput(f"unknown architecture {name!r}: {did_you_mean(name, ARCHS)}") from None
+    found = ARCHS.get(str(name).lower())
+    if found is None:
+        raise InvalidInput(f"unknown architecture {name!r}: {did_you_mean(str(name), ARCHS)}")
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
@@ -17,24 +18,27 @@ from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you
 from subbyte.kernel import nvrtc
 from subbyte.kernel.recommended import recommended_text
 from subbyte.kernel.resources import Resources, read_resources
+from subbyte.schedule.config import ConvConfig
 from subbyte.schedule.plan import Plan
 
 OUTPUTS = ("int4", "int32")
 REQUANT_FORMS = ("fixed", "general")
 
 
-def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: tuple[int, int], requant: str) -> Plan:
+def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: Any, requant: str) -> Plan:
     """The plan of a request, checked. Raises InvalidInput, and Unsupported with the reason when it cannot be built."""
     from subbyte.space.constraints import why_not
 
     for name, value, allowed in (("output", output, OUTPUTS), ("requant", requant, REQUANT_FORMS)):
         if value not in allowed:
             raise InvalidInput(f"{name}={value!r}: {did_you_mean(str(value), allowed)}")
-    low, high = clip
-    if not -8 <= low <= high <= 7:
-        raise InvalidInput(f"clip={clip!r}: expected -8 <= lo <= hi <= 7")
-    target = arch_named(arch) if isinstance(arch, str) else arch
-    plan = Plan(workload, config, target, output, (int(low), int(high)), requant)
+    if not isinstance(config, ConvConfig):
+        raise InvalidInput(f"config is {type(config).__name__}: expected a ConvConfig, such as ConvConfig(chunk=2)")
+    whole = isinstance(clip, Sequence) and len(clip) == 2 and all(isinstance(end, int) for end in clip)
+    if not whole or not -8 <= clip[0] <= clip[1] <= 7:
+        raise InvalidInput(f"clip={clip!r}: expected -8 <= lo <= hi <= 7, two integers")
+    target = arch if isinstance(arch, Arch) else arch_named(arch)
+    plan = Plan(workload, config, target, output, (int(clip[0]), int(clip[1])), requant)
     reason = why_not(plan)
     if reason is not None:
         raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")

@@ -18,7 +18,7 @@ MULTIPROCESSORS = 132
 def default_config(workload: ConvWorkload, arch: Arch | str) -> ConvConfig:
     """The recommended configuration of this workload and architecture, else the one of the paper's space that
     :func:`estimated_cycles` ranks first. Raises Unsupported when no configuration can be built."""
-    target = arch_named(arch) if isinstance(arch, str) else arch
+    target = arch if isinstance(arch, Arch) else arch_named(arch)
     found = recommendation(workload.spec, target.name)
     return found.config if found is not None else _estimated(workload, target)
 

@@ -25,6 +25,8 @@ def resolve_device(device: str, arch: str) -> str:
     """
     from subbyte.measure.driver import detect
 
+    if not isinstance(device, str):
+        raise InvalidInput(f"device {device!r}: allowed: auto, cuda:0 (or another number), emulator")
     if device == EMULATOR:
         return EMULATOR
     if device == "auto":

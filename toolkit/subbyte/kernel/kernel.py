@@ -119,6 +119,11 @@ class Kernel:
                 "an int4 output needs requant=, for example subbyte.Requantization.from_scale(0.01, k=K); "
                 'or build with output="int32" for the raw sums'
             )
+        if not isinstance(requant, Requantization):
+            raise InvalidInput(
+                f"requant is {type(requant).__name__}: expected a Requantization, such as "
+                "subbyte.Requantization.from_scale(0.01, k=K)"
+            )
         padded = self.workload.filter_blocks * 32
         fixed = requant.fixed_words(padded, self.plan.atom.scale_log2) is not None
         plan = replace(self.plan, clip=requant.clip, requant="fixed" if fixed else "general")
