@@ -114,7 +114,7 @@ def test_light_and_dark(tab: Any) -> None:
     said(tab)
     assert tab.page.evaluate(ground) != light
     sharp = "() => ((c) => c.width === c.clientWidth)(document.querySelector('.sb-space canvas'))"
-    assert tab.page.evaluate(sharp)
+    tab.page.wait_for_function(sharp, timeout=5000)  # the canvas follows its new size with the next frame
     tab.picture("space_dark", ".sb-space")
     tab.theme("JupyterLab Light")
 
