@@ -114,7 +114,11 @@ def test_light_and_dark(tab: Any) -> None:
     said(tab)
     assert tab.page.evaluate(ground) != light
     sharp = "() => ((c) => c.width === c.clientWidth)(document.querySelector('.sb-space canvas'))"
-    tab.page.wait_for_function(sharp, timeout=5000)  # the canvas follows its new size with the next frame
+    for _ in range(60):  # the canvas follows its new size with a later frame, once the theme's styles are in
+        tab.page.wait_for_timeout(250)
+        if tab.page.evaluate(sharp):
+            break
+    assert tab.page.evaluate(sharp)
     tab.picture("space_dark", ".sb-space")
     tab.theme("JupyterLab Light")
 
