@@ -119,6 +119,14 @@ def emit(command: str, payload: Mapping[str, Any], args: argparse.Namespace, tex
         print(text)
 
 
+def positive(text: str) -> int:
+    """A positive integer; the error is the one argparse prints."""
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a positive integer")
+    return number
+
+
 def _argument(convert: Callable[[str], Any], text: str) -> Any:
     """``convert(text)`` with its InvalidInput as the error argparse passes on word for word."""
     try:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from subbyte.cli.arguments import command_parser, emit
+from subbyte.cli.arguments import command_parser, emit, positive
 from subbyte.errors import InvalidInput
 
 STRATEGIES = "random,genetic,autotvm,diverse"
@@ -25,10 +25,10 @@ def add_parser(subparsers: Any) -> None:
     add("workloads", metavar="WORKLOAD", nargs="*", help=text)
     text = f"strategies with their options, such as autotvm:loss=reg; default {STRATEGIES}"
     add("--strategies", metavar="A,B,...", default=STRATEGIES, help=text)
-    add("--trials", metavar="N", type=_positive, default=200, help="trials of each run (default 200)")
-    add("--seeds", metavar="N", type=_positive, default=100, help="runs of each strategy, seeds 0 to N-1 (default 100)")
-    add("--workers", metavar="N", type=_positive, default=2, help="worker processes (default 2)")
-    add("--batch", metavar="N", type=_positive, default=8, help="configurations asked for at a time (default 8)")
+    add("--trials", metavar="N", type=positive, default=200, help="trials of each run (default 200)")
+    add("--seeds", metavar="N", type=positive, default=100, help="runs of each strategy, seeds 0 to N-1 (default 100)")
+    add("--workers", metavar="N", type=positive, default=2, help="worker processes (default 2)")
+    add("--batch", metavar="N", type=positive, default=8, help="configurations asked for at a time (default 8)")
     add("--traces", metavar="FILE", action="append", default=[],
         help="also compare what another tool visited (a trace file); may be given several times")  # fmt: skip
     add("--statistics-seed", metavar="N", type=int, default=0, help="seed of the resampling (default 0)")
@@ -66,10 +66,3 @@ def _progress(done: int, total: int) -> None:
     if terminal or done % 100 == 0 or done == total:
         end = "\n" if not terminal or done == total else ""
         print(f"{chr(13) if terminal else ''}runs {done}/{total}", end=end, file=sys.stderr, flush=True)
-
-
-def _positive(text: str) -> int:
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a positive integer")
-    return number

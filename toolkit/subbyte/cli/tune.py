@@ -14,6 +14,7 @@ from subbyte.cli.arguments import (
     command_parser,
     configuration,
     emit,
+    positive,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
     add(
         "--batch",
         metavar="N",
-        type=_positive,
+        type=positive,
         default=8,
         help="configurations the strategy is asked for at a time (default 8)",
     )
@@ -184,11 +185,4 @@ def _seconds(text: str) -> float:
 
 
 def _trials(text: str) -> int | None:
-    return None if text.lower() == "all" else _positive(text)
-
-
-def _positive(text: str) -> int:
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a positive integer")
-    return number
+    return None if text.lower() == "all" else positive(text)

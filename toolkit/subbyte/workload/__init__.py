@@ -4,9 +4,7 @@ The package can be called: ``subbyte.workload("resnet50.stage2@8")`` works wheth
 by its own name before, which puts the module in the place of the function.
 """
 
-import sys
-from types import ModuleType
-
+from subbyte.callable_package import make_callable
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
 from subbyte.workload.coverage import covered
 from subbyte.workload.networks import DEFAULT_BATCH, LAYERS, NETWORKS, Layer
@@ -27,10 +25,4 @@ __all__ = [
     "workloads",
 ]
 
-
-class _CallablePackage(ModuleType):
-    def __call__(self, given: str | ConvWorkload) -> ConvWorkload:
-        return workload(given)
-
-
-sys.modules[__name__].__class__ = _CallablePackage
+make_callable(__name__, workload)
