@@ -200,6 +200,21 @@ def test_bundle_is_measured_and_resumed(fake, make_bundle, tmp_path):
     assert len(landscape) == 5
 
 
+def test_bundles_are_measured_in_turns_with_one_evaluator(fake, make_bundle, tmp_path):
+    folder = make_bundle([b"good", b"good"])
+    device = CudaDevice(0, fake.Driver(_kernels(fake, Case(WORKLOAD))))
+    evaluator = Evaluator(device, Case(WORKLOAD, seed=0), QUICK)
+    for index in (0, 1):
+        for name in ("a", "b"):
+            measure_bundle(folder, tmp_path / name, evaluator=evaluator, indices=[index])
+    headers, results = zip(*(read_measurements(tmp_path / name) for name in ("a", "b")), strict=True)
+    assert [set(one) for one in results] == [{0, 1}, {0, 1}]
+    assert headers[0]["protocol"]["repeats"] == 3
+    other = Evaluator(device, Case(ConvWorkload(1, 4, 4, 32, 32, 1, 1)), QUICK)
+    with pytest.raises(InvalidInput, match="the evaluator of"):
+        measure_bundle(folder, tmp_path / "c", evaluator=other)
+
+
 def test_bundle_stops_when_the_gpu_is_lost(fake, make_bundle, tmp_path):
     folder, out = make_bundle([b"good", b"hang", b"good"]), tmp_path / "out.jsonl"
     device = CudaDevice(0, fake.Driver(_kernels(fake, Case(WORKLOAD))))

@@ -65,20 +65,28 @@ def measure_bundle(
     seed: int = 0,
     indices: Iterable[int] | None = None,
     progress: Callable[[int, int, int, Result], None] | None = None,
+    evaluator: Evaluator | None = None,
 ) -> BundleMeasurement:
     """Verify and time every kernel of the bundle in ``folder``, in this process; results are appended to ``out``.
 
-    ``indices`` restricts it; ``progress(done, total, index, result)`` is called after each. Raises InvalidInput (no
-    bundle, ``out`` belongs to another bundle, or the bundle was built for another architecture), BrokenRecord (a
-    damaged file), MissingDependency (no GPU, or another process measures on it).
+    ``indices`` restricts it; ``progress(done, total, index, result)`` is called after each. With ``evaluator``, which
+    stays the caller's, its device, protocol and operands are used instead: bundles of one workload can then be measured
+    in turns. Raises InvalidInput (no bundle, ``out`` belongs to another bundle, or the bundle was built for another
+    architecture or workload), BrokenRecord (a damaged file), MissingDependency (no GPU, or another process measures on
+    it).
     """
     from subbyte.tune.bundle import read_manifest
     from subbyte.tune.describe import to_line, workload_from_dict
 
     started = time.monotonic()
     manifest, entries = read_manifest(folder)
-    how = protocol or TimingProtocol()
-    gpu = device if isinstance(device, CudaDevice) else open_device(device)
+    if evaluator is not None:
+        gpu, how, seed = evaluator.device, evaluator.protocol, evaluator.case.seed
+    else:
+        gpu, how = device if isinstance(device, CudaDevice) else open_device(device), protocol or TimingProtocol()
+    workload = workload_from_dict(manifest["workload"])
+    if evaluator is not None and evaluator.case.workload != workload:
+        raise InvalidInput(f"{folder} is of {workload.label}, the evaluator of {evaluator.case.workload.label}")
     if manifest["space"]["arch"] != gpu.info.arch:
         raise InvalidInput(
             f"{folder} was built for {manifest['space']['arch']}, {gpu.info.name} is {gpu.info.arch}: build the "
@@ -92,12 +100,11 @@ def measure_bundle(
     kept = sum(index in results for index in wanted)
     todo = [index for index in wanted if index not in results]
     marker = _marker(out)
-    case = Case(workload_from_dict(manifest["workload"]), seed)
-    evaluator = Evaluator(gpu, case, how)
+    judge = evaluator or Evaluator(gpu, Case(workload, seed), how)
     with hold(gpu.info), open(out, "a", encoding="utf-8") as file:
         for count, index in enumerate(todo, start=1):
             marker.write_text(str(index), encoding="utf-8")
-            result = _evaluate(evaluator, Path(folder), entries[index])
+            result = _evaluate(judge, Path(folder), entries[index])
             results[index] = result
             file.write(to_line(_entry(index, result)) + "\n")
             file.flush()
@@ -106,7 +113,8 @@ def measure_bundle(
             if gpu.lost:
                 break
     marker.unlink(missing_ok=True)
-    evaluator.close()
+    if judge is not evaluator:
+        judge.close()
     done = [results[index] for index in wanted if index in results]
     measured = sum(result.ok for result in done)
     return BundleMeasurement(
