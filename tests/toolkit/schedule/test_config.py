@@ -66,6 +66,25 @@ def test_refused_with_the_name_and_what_is_allowed(values: dict[str, object], me
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        ConvConfig(),
+        ConvConfig(4, 1, 8, 2, 2, 1, tile_height=2, stages=3, split_channels=2, min_blocks=1, unroll=2),
+        ConvConfig(duplicate_aware="none", register_packing=False, layout="nhwc", atom="s8.m16n8k32"),
+    ],
+)
+def test_a_key_names_its_configuration(config: ConvConfig) -> None:
+    assert ConvConfig.from_key(config.key) == config
+    assert ConvConfig.from_key(f" {config.key.upper()} ") == config
+
+
+@pytest.mark.parametrize("key", ["", "brw4-zz3", "brw", "brw4bcw2", "dup.", "brw4-bcwx", "brw0"])
+def test_a_key_that_means_nothing_is_refused(key: str) -> None:
+    with pytest.raises(InvalidInput):
+        ConvConfig.from_key(key)
+
+
 def test_unknown_atom() -> None:
     with pytest.raises(InvalidInput, match=r"unknown atom 's8.m16n8k64': did you mean"):
         atom("s8.m16n8k64", ARCHS["sm_80"])

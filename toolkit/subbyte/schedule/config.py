@@ -6,6 +6,7 @@ A configuration is plain frozen data. Whether it can be built for a workload and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -99,6 +100,25 @@ class ConvConfig:
     def from_dict(cls, data: Mapping[str, Any]) -> ConvConfig:
         """The configuration with these fields (case-insensitive; the rest default). Raises InvalidInput."""
         return cls().with_values(data)
+
+    @classmethod
+    def from_key(cls, key: str) -> ConvConfig:
+        """The configuration that :attr:`key` names. Raises InvalidInput for a part that means nothing."""
+        names = {short: name for name, short in _SHORT.items() if short}
+        values: dict[str, Any] = {}
+        for part in key.lower().strip().split("-"):
+            found = re.fullmatch(r"(dup\.(?=[a-z])|[a-z]+(?=\d))(\w+)", part)
+            if part in LAYOUTS:
+                values["layout"] = part
+            elif part in ATOMS:
+                values["atom"] = part
+            elif found and found[1] in names:
+                values[names[found[1]]] = found[2]
+            else:
+                raise InvalidInput(
+                    f"configuration {key!r}: {part!r} is no part of one; expected a key such as {cls().key}"
+                )
+        return cls().with_values(values)
 
     def with_values(self, values: Mapping[str, Any]) -> ConvConfig:
         """A copy with some fields replaced. Names and text values are case-insensitive; text that means a number
