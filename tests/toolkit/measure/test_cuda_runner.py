@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -88,6 +89,19 @@ def test_a_measuring_process_killed_from_outside_is_replaced(make, tmp_path):
     os.kill(int((tmp_path / "processes").read_text()), signal.SIGKILL)
     time.sleep(0.1)
     assert [result.ok for result in results] == [True, True]
+
+
+def test_several_threads_share_a_runner(make, tmp_path):
+    runner = make()
+    other = ConvWorkload(3, 3, 4, 40, 20, 3, 3, pad=1)
+    with ThreadPoolExecutor(3) as threads:
+        jobs = [
+            threads.submit(runner.run, workload, candidates("good", "silent", "good"))
+            for workload in (WORKLOAD, other, WORKLOAD)
+        ]
+        found = [[result.ok for result in job.result()] for job in jobs]
+    assert found == [[True, False, True]] * 3
+    assert len((tmp_path / "processes").read_text().split()) == 1
 
 
 SCRIPT = """

@@ -6,6 +6,7 @@ Whatever a candidate does to its process costs that candidate: the process is re
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -51,8 +52,9 @@ class CudaRunner(RunnerBase):
     ``device`` is a number, ``cuda:1``, ``any``, or several numbers: the first GPU on which nobody else measures. The
     GPU is held exclusively until ``close``. A candidate may take ``timeout`` seconds on the GPU; its build may take
     three minutes. ``workers`` build side by side (default: one per processor, at most 16). Operands are drawn once
-    per workload from ``seed``. ``build`` and ``make_body`` (for tests) are functions of importable modules. Raises
-    MissingDependency without a GPU or when it is in use, InvalidInput for a device that does not exist.
+    per workload from ``seed``. ``build`` and ``make_body`` (for tests) are functions of importable modules. Several
+    threads may use it: their builds go on side by side, their measurements take turns. Raises MissingDependency without
+    a GPU or when it is in use, InvalidInput for a device that does not exist.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class CudaRunner(RunnerBase):
         self._make = partial(make_body, protocol=self.protocol, seed=seed)  # lacks the devices
         self._build = build
         self._worker = Worker("measuring")
+        self._turn = threading.Lock()
         self._prepared: set[ConvWorkload] = set()
         self._begun: dict[tuple[ConvWorkload, ConvConfig], Future[Built | Failed]] = {}
         self._ahead = 2 * (workers or min(usable_cpus(), MOST_WORKERS))
@@ -106,7 +109,10 @@ class CudaRunner(RunnerBase):
                     waiting.append(self._begin_build(workload, config))
                 if not waiting:
                     return
-                yield self._measure(workload, _built(waiting.popleft()))
+                built = _built(waiting.popleft())
+                with self._turn:
+                    result = self._measure(workload, built)
+                yield result
         finally:
             for future in waiting:
                 future.cancel()
@@ -135,13 +141,16 @@ class CudaRunner(RunnerBase):
             if isinstance(built, Failed):
                 raise SubbyteError(f"a finalist could not be built again: {built.reason}")
             kernels.append((built.cubin, built.launch))
-        self._get_ready(workload)
         limit = self.timeout * (len(kernels) + 1) + _GRACE_S
-        try:
-            times: list[list[float]] = self._worker.call(ask, "interleave", workload, kernels, rounds, timeout=limit)
-        except SubbyteError:
-            self._drop_process()
-            raise
+        with self._turn:
+            self._get_ready(workload)
+            try:
+                times: list[list[float]] = self._worker.call(
+                    ask, "interleave", workload, kernels, rounds, timeout=limit
+                )
+            except SubbyteError:
+                self._drop_process()
+                raise
         return times
 
     def close(self) -> None:

@@ -154,16 +154,18 @@ class WorkerPool(Executor):
         self._queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
         self._workers = [Worker(name) for _ in range(workers)]
         self._threads: list[threading.Thread] = []
+        self._starting = threading.Lock()
         self._closed = self._killed = False
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
         """Run ``function(*arguments, **options)`` in a process; everything travels by pickle."""
         if self._closed:
             raise RuntimeError("the pool was shut down")
-        if not self._threads:
-            self._threads = [threading.Thread(target=self._serve, args=(w,), daemon=True) for w in self._workers]
-            for thread in self._threads:
-                thread.start()
+        with self._starting:
+            if not self._threads:
+                self._threads = [threading.Thread(target=self._serve, args=(w,), daemon=True) for w in self._workers]
+                for thread in self._threads:
+                    thread.start()
         future: Future[Any] = Future()
         self._queue.put((future, partial(function, *arguments, **options)))
         return future
