@@ -59,6 +59,8 @@ def test_it_imports_outside_the_checkout(installed: Path, tmp_path: Path) -> Non
         "import subbyte, subbyte.cli.main, subbyte_widgets, pathlib\n"
         f"assert pathlib.Path(subbyte.__file__).is_relative_to({str(installed)!r}), subbyte.__file__\n"
         f"assert pathlib.Path(subbyte_widgets.__file__).is_relative_to({str(installed)!r})\n"
+        "from subbyte.analysis.recorded import results_folder, side_by_sides\n"
+        "assert results_folder().is_relative_to(pathlib.Path(subbyte.__file__).parent) and side_by_sides()\n"
         "print(subbyte.workload('resnet50.stage2@8').spec)"
     )
     done = subprocess.run(

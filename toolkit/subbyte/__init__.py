@@ -30,6 +30,8 @@ _HOME = {
     "tune": "subbyte.tune",
     "landscape": "subbyte.tune",
     "race": "subbyte.analysis",
+    "speed_of_light": "subbyte.analysis",
+    "roofline": "subbyte.analysis",
 }
 __all__ = sorted(_HOME)
 

@@ -17,8 +17,19 @@ from subbyte.analysis.landscape_view import (
     landscape_points,
 )
 from subbyte.analysis.racing import race
+from subbyte.analysis.recorded import SideBySide, recorded_ablation, side_by_sides
 from subbyte.analysis.result import Race
 from subbyte.analysis.runs import Batch, Fit, LandscapeFacts, Run
+from subbyte.analysis.speed import (
+    Floor,
+    Roofline,
+    RooflinePoint,
+    SpeedLimits,
+    Timed,
+    recorded_workloads,
+    roofline,
+    speed_of_light,
+)
 from subbyte.analysis.traces import read_traces, write_traces
 
 __all__ = [
@@ -28,6 +39,7 @@ __all__ = [
     "Curve",
     "Factor",
     "Fit",
+    "Floor",
     "Interval",
     "KnobEffect",
     "LandscapeFacts",
@@ -35,8 +47,13 @@ __all__ = [
     "LandscapePoints",
     "Race",
     "Reach",
+    "Roofline",
+    "RooflinePoint",
     "Run",
+    "SideBySide",
+    "SpeedLimits",
     "Standing",
+    "Timed",
     "ablation",
     "knob_effects",
     "landscape_map",
@@ -44,5 +61,10 @@ __all__ = [
     "paired_interval",
     "race",
     "read_traces",
+    "recorded_ablation",
+    "recorded_workloads",
+    "roofline",
+    "side_by_sides",
+    "speed_of_light",
     "write_traces",
 ]

@@ -24,7 +24,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the arguments of ``subbyte explain`` and of its topics."""
     parser = subparsers.add_parser(
         "explain",
-        help="a technique as numbers: duplicates, packing, layout, fragments",
+        help="a technique as numbers: duplicates, packing, layout, fragments, speed",
         description="A technique as numbers and a picture in plain text.",
         epilog="example:\n  subbyte explain duplicates resnet50.stage2@8 --tile 1x4",
     )
@@ -33,6 +33,7 @@ def add_parser(subparsers: Any) -> None:
     _add_packing(topics)
     _add_layout(topics)
     _add_fragments(topics)
+    _add_speed(topics)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -100,6 +101,17 @@ def _add_fragments(topics: Any) -> None:
     )
 
 
+def _add_speed(topics: Any) -> None:
+    parser = command_parser(
+        topics,
+        "speed",
+        "The speed of light: floors of launching, moving and multiplying beside the best recorded times.",
+        "subbyte explain speed resnet50.stage2@8",
+    )
+    add_workload_argument(parser, DEFAULT_WORKLOAD)
+    parser.add_argument("--gpu", default="NVIDIA H200", help="GPU whose measured ceilings count (default NVIDIA H200)")
+
+
 def _duplicates(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from subbyte.technique import duplicates
 
@@ -152,7 +164,16 @@ def _fragments(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     return record.to_dict(), "" if args.json else record.text()
 
 
-_TOPICS = {"duplicates": _duplicates, "packing": _packing, "layout": _layout, "fragments": _fragments}
+def _speed(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from subbyte.analysis import speed_of_light
+
+    record = speed_of_light(args.workload, args.gpu)
+    return record.to_dict(), "" if args.json else record.text()
+
+
+_TOPICS = {
+    "duplicates": _duplicates, "packing": _packing, "layout": _layout, "fragments": _fragments, "speed": _speed,
+}  # fmt: skip
 
 
 def _pair(name: str, text: str, meaning: str) -> tuple[int, int]:

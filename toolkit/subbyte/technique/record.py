@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from subbyte.charts import Charted
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Table(NamedTuple):
     rows: tuple[tuple[Any, ...], ...]
 
 
-class InfoRecord:
+class InfoRecord(Charted):
     """Mixin of the frozen info records. A subclass gives ``title()``, ``table()`` and ``text()``."""
 
     def title(self) -> str:

@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from subbyte.charts import Charted
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed, Measured, Result, result_from_dict
 from subbyte.schedule import ConvConfig
@@ -92,7 +93,7 @@ class LandscapeInfo:
 
 
 @dataclass(frozen=True, eq=False)
-class Landscape:
+class Landscape(Charted):
     """Results by configuration index, with the header they were recorded under."""
 
     header: Mapping[str, Any]

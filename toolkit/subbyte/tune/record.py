@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from subbyte.charts import Charted
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.schedule import ConvConfig
@@ -91,7 +92,7 @@ def best_of(trials: tuple[Trial, ...]) -> Trial | None:
 
 
 @dataclass(frozen=True, eq=False)
-class StudyRecord:
+class StudyRecord(Charted):
     """A finished, stopped or crashed study. ``header`` says what was tuned and how, ``trials`` are in the order told.
 
     ``ended`` is ``trials`` (all asked for), ``exhausted`` (no configuration left), ``stopped``, ``interrupted``, or

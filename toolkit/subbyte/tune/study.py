@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from subbyte.charts import Charted
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Result
 from subbyte.measure.runner import Runner, refuse_unlike, results_of
@@ -29,7 +30,7 @@ Stop = Callable[["Study"], bool]
 """Asked after each result (each ``at_once`` of them); true ends the run."""
 
 
-class Study:
+class Study(Charted):
     """Tunes one convolution.
 
     ``strategy`` is a Strategy, or text ``NAME[:key=value...]``; ``log`` a file every result is appended to (see

@@ -1,0 +1,116 @@
+"""The speed of light: floors by hand, best times from the records, other sides, what is missing and what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import subbyte
+from subbyte.analysis import recorded
+from subbyte.analysis.recorded import SideBySide, recorded_ablation, side_by_sides
+from subbyte.analysis.speed import recorded_workloads, roofline, speed_of_light
+from subbyte.device.ceilings import ceilings
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.measure.result import Measured
+
+STAGES = [f"resnet50.stage{stage}@8" for stage in (2, 3, 4, 5)]
+H200 = "NVIDIA H200"
+
+
+def test_the_floors_are_those_computed_by_hand() -> None:
+    one = speed_of_light("resnet50.stage2@8")
+    values = 8 * 56 * 56 * 64 * 2 + 64 * 3 * 3 * 64  # x, y and w
+    assert one.bytes_moved == values / 2
+    assert one.floor_of("bytes") == pytest.approx(values / 2 / 4.26e12 * 1e6)
+    assert one.floor_of("arithmetic") == pytest.approx(1_849_688_064 / 1126e12 * 1e6)
+    assert one.floor_of("launch") == 0.54
+    assert one.floor == pytest.approx(0.54 + 1.6427, abs=1e-3)
+    assert one.bound == "arithmetic"
+    small = speed_of_light("n8h7w7c32k32r3s3p1")
+    assert (small.bound, small.measured, small.others, small.share, small.speed_up) == ("launch", None, (), None, None)
+    assert "nothing is recorded" in small.finding
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_the_best_time_is_the_best_that_was_recorded(name: str) -> None:
+    one = speed_of_light(name)
+    landscape = subbyte.landscape(name)
+    times = [result.microseconds for result in landscape.results.values() if isinstance(result, Measured)]
+    rows = [row for record in side_by_sides() for row in record.rows if row.spec == one.spec and row.config]
+    assert one.measured is not None
+    assert one.measured.microseconds <= min([*times, *(row.microseconds for row in rows)])
+    assert one.measured.tops == pytest.approx(one.operations / one.measured.microseconds / 1e6)
+    assert one.measured.config
+    assert [side.microseconds for side in one.others] == sorted(side.microseconds for side in one.others)
+    assert not [side for side in one.others if side.side.startswith("subbyte")]
+    assert one.speed_up == one.others[0].microseconds / one.measured.microseconds
+    assert one.floor < one.measured.microseconds, "nothing is faster than its floor"
+    assert one.ablation == recorded_ablation(one.spec, H200)
+
+
+def test_a_time_of_ones_own_takes_the_place_of_the_record() -> None:
+    one = speed_of_light("resnet50.stage2@8", microseconds=2.5)
+    assert one.measured is not None
+    assert (one.measured.microseconds, one.measured.source) == (2.5, "given")
+    assert one.share == pytest.approx(one.floor / 2.5)
+    for wrong in (0.0, -1.0, float("nan")):
+        with pytest.raises(InvalidInput, match="greater than 0"):
+            speed_of_light("resnet50.stage2@8", microseconds=wrong)
+    with pytest.raises(InvalidInput, match="did you mean NVIDIA H200"):
+        speed_of_light("resnet50.stage2@8", "NVIDIA H20")
+    with pytest.raises(InvalidInput, match="no measured ceiling"):
+        ceilings().ceiling("s4.m16n8k32x")
+    assert ceilings().ceiling("s8.m64n224k32") == ceilings().ceiling("s8.m64n128k32")
+
+
+def test_every_recorded_time_stands_under_its_roof() -> None:
+    record = roofline()
+    assert {w.label for w in recorded_workloads()} >= set(STAGES)
+    assert {point.spec for point in record.points} == {w.spec for w in recorded_workloads()}
+    for point in record.points:
+        assert point.tops < min(point.intensity * record.copy_terabytes_per_second, max(record.roofs.values()))
+    ours = next(point for point in record.points if point.ours and point.workload == STAGES[0])
+    half = next(p for p in record.points if p.workload == STAGES[0] and p.side == "cuDNN float16, PyTorch")
+    mixed = next(p for p in record.points if p.workload == STAGES[0] and p.side == "cuDNN int8 to int32, graph API")
+    assert ours.intensity == pytest.approx(1_849_688_064 / 1_624_064)
+    assert half.intensity == pytest.approx(ours.intensity / 4)
+    x, w = 8 * 56 * 56 * 64, 64 * 9 * 64
+    assert mixed.intensity == pytest.approx(1_849_688_064 / (x + w + 4 * x))
+    assert record.ridge("s8.m16n8k32") == pytest.approx(1126 / 4.26)
+
+
+def test_a_record_says_what_it_is_and_damage_is_refused(tmp_path: Path) -> None:
+    record = side_by_sides()[0]
+    assert SideBySide.load(recorded.results_folder() / record.name) == record  # type: ignore[operator]
+    assert record.of_workload(record.workloads[0])[0].microseconds == min(
+        row.microseconds for row in record.rows if row.spec == record.workloads[0]
+    )
+    (tmp_path / "a.json").write_text('{"rows": [{}]}')
+    (tmp_path / "b.json").write_text("{")
+    for name in ("a.json", "b.json"):
+        with pytest.raises(BrokenRecord, match=name):
+            SideBySide.load(tmp_path / name)
+    with pytest.raises(InvalidInput, match="No such file"):
+        SideBySide.load(tmp_path / "c.json")
+
+
+def test_a_workload_without_a_whole_ablation_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorded, "FOLDERS", (tmp_path,))
+    assert recorded_ablation.__wrapped__("n8h56w56c64k64r3s3p1", H200) is None
+    monkeypatch.setattr(recorded, "FOLDERS", (tmp_path / "none",))
+    assert recorded_ablation.__wrapped__("n8h56w56c64k64r3s3p1", H200) is None
+    assert side_by_sides.__wrapped__() == ()
+
+
+def test_plain_data_and_table_hold_the_same_numbers() -> None:
+    one = speed_of_light(STAGES[1])
+    data = json.loads(one.to_json())
+    assert one.measured is not None
+    assert data["measured"]["microseconds"] == one.measured.microseconds
+    assert [row[2] for row in one.table().rows[:3]] == [floor.microseconds for floor in one.floors]
+    assert one.finding in one.text()
+    slower = replace(one, measured=replace(one.measured, microseconds=2 * one.measured.microseconds))
+    assert slower.finding != one.finding

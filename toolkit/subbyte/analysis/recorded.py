@@ -1,0 +1,126 @@
+"""What was measured and is kept: side-by-side records, ablations, landscapes, found by workload and GPU."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import subbyte
+from subbyte.analysis.ablation import Ablation, ablation
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.measure.sidebyside import Row
+from subbyte.technique.record import InfoRecord, Table
+from subbyte.tune.landscape import Landscape, read_header
+from subbyte.tune.landscape_file import SUFFIX, shipped
+
+_PACKAGE = Path(subbyte.__file__).resolve().parent
+FOLDERS = (_PACKAGE / "results", _PACKAGE.parents[1] / "benchmarks" / "results")
+"""Where the raw results are: in an installed package, in a checkout."""
+BENCHMARK = "side by side with cuDNN"
+OURS = "subbyte"
+
+
+@dataclass(frozen=True)
+class SideBySide(InfoRecord):
+    """The same convolutions in this toolkit and in cuDNN, measured in one process (``subbyte bench``).
+
+    ``name`` is the file, ``rows`` one for each workload and side, ``missing`` says what could not run.
+    """
+
+    name: str
+    device: str
+    date: str
+    rows: tuple[Row, ...]
+    missing: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any], name: str = "") -> SideBySide:
+        """The record in the plain data of ``subbyte bench --json``. Raises BrokenRecord."""
+        known = [field.name for field in fields(Row)]
+        try:
+            rows = tuple(Row(**{key: row[key] for key in known if key in row}) for row in data["rows"])
+            missing = tuple(f"{m['workload']}, {m['side']}: {m['reason']}" for m in data.get("missing", ()))
+            return cls(name, str(data["gpu"]["name"]), str(data["date"])[:10], rows, missing)
+        except (KeyError, TypeError) as error:
+            raise BrokenRecord(f"{name or 'record'}: not a side-by-side record ({error!r} is missing or odd)") from None
+
+    @classmethod
+    def load(cls, path: Path | str) -> SideBySide:
+        """The record in a file. Raises InvalidInput (no such file), BrokenRecord."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InvalidInput(f"side-by-side record {path}: {error.strerror or error}") from None
+        except ValueError as error:
+            raise BrokenRecord(f"{path}: not JSON ({error})") from None
+        return cls.of(data, Path(path).name)
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        """Specs of the convolutions, in the order measured."""
+        return tuple(dict.fromkeys(row.spec for row in self.rows))
+
+    def of_workload(self, spec: str) -> tuple[Row, ...]:
+        """The rows of one convolution, the fastest first."""
+        return tuple(sorted((row for row in self.rows if row.spec == spec), key=lambda row: row.microseconds))
+
+    def title(self) -> str:
+        """Who, where, when."""
+        sides = len(dict.fromkeys(row.side for row in self.rows))
+        return f"{len(self.workloads)} convolutions on {sides} sides, {self.device}, {self.date}"
+
+    def table(self) -> Table:
+        """One row for each workload and side."""
+        columns = ("workload", "side", "hot us", "cold us", "TOPS", "checked")
+        rows = [(r.workload, r.side, r.microseconds, r.cold_microseconds, r.tops, r.verified) for r in self.rows]
+        return Table(columns, tuple(rows))
+
+
+def results_folder() -> Path | None:
+    """The folder of the raw results; None where there is none."""
+    return next((folder for folder in FOLDERS if folder.is_dir()), None)
+
+
+@lru_cache(maxsize=1)
+def side_by_sides() -> tuple[SideBySide, ...]:
+    """Every kept record of both sides, by file name; other files of the folder are passed over."""
+    folder = results_folder()
+    found = []
+    for path in sorted(folder.glob("*.json")) if folder else ():
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(data, dict) and data.get("benchmark") == BENCHMARK:
+            found.append(SideBySide.of(data, path.name))
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def recorded_ablation(spec: str, device: str) -> Ablation | None:
+    """What each technique brings to a workload on a GPU, from the kept landscapes; None without them."""
+    folder = results_folder()
+    files = sorted((folder / "ablation").glob(f"*{SUFFIX}")) if folder else []
+    fitting = [path for path in files if _is_of(read_header(path), spec, device)]
+    try:
+        return ablation(map(Landscape.load, fitting)) if fitting else None
+    except InvalidInput:  # not yet every combination
+        return None
+
+
+def recorded_landscapes(device: str, spec: str | None = None) -> Iterator[Landscape]:
+    """The shipped landscapes of a GPU, of one workload or of all."""
+    for path in shipped().values():
+        header = read_header(path)
+        if _is_of(header, spec or header["workload"]["spec"], device):
+            yield _load(path)
+
+
+@lru_cache(maxsize=32)
+def _load(path: Path) -> Landscape:
+    return Landscape.load(path)
+
+
+def _is_of(header: Mapping[str, Any], spec: str, device: str) -> bool:
+    return header["workload"]["spec"] == spec and header["device"].get("name") == device

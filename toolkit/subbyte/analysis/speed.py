@@ -1,0 +1,267 @@
+"""The speed of light: how fast a convolution could be on a GPU, how fast it was, and what lies between.
+
+Three floors, each from a measured ceiling (:mod:`subbyte.device.ceilings`): launching a kernel, moving every operand
+and result once at four bits, and multiplying at the rate of the kernel family's own matrix instruction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from subbyte.analysis.ablation import Ablation
+from subbyte.analysis.recorded import OURS, recorded_ablation, recorded_landscapes, side_by_sides
+from subbyte.device import arch as arch_named
+from subbyte.device.ceilings import DEFAULT_DEVICE, Ceilings, ceilings
+from subbyte.errors import InvalidInput
+from subbyte.schedule import ConvConfig
+from subbyte.technique.record import InfoRecord, Table, columns_text
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as parse
+
+_BITS = {"int4": 4, "int8": 8, "float16": 16, "bfloat16": 16, "fp8": 8, "int32": 32}
+
+
+@dataclass(frozen=True)
+class Floor:
+    """Time below which one thing alone cannot be done, in microseconds; ``why`` says what was assumed."""
+
+    name: str
+    microseconds: float
+    why: str
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A measured time of one side. ``config`` is the configuration of ours, "" for others; ``source`` the record."""
+
+    side: str
+    microseconds: float
+    tops: float
+    config: str
+    source: str
+
+
+@dataclass(frozen=True)
+class SpeedLimits(InfoRecord):
+    """One workload on one GPU: floors, measured times, and what each technique brought.
+
+    ``atom`` is the matrix instruction of the best known configuration's family, ``measured`` that configuration's time
+    (None: nothing is recorded), ``others`` the other sides, fastest first. ``ablation`` is None where no ablation of
+    the workload is recorded.
+    """
+
+    workload: str
+    spec: str
+    batch: int
+    device: str
+    operations: int
+    bytes_moved: int
+    atom: str
+    ceiling_tops: float
+    floors: tuple[Floor, ...]
+    measured: Timed | None
+    others: tuple[Timed, ...]
+    ablation: Ablation | None
+
+    def floor_of(self, name: str) -> float:
+        """Microseconds of the floor called ``launch``, ``bytes`` or ``arithmetic``."""
+        return next(floor.microseconds for floor in self.floors if floor.name == name)
+
+    @property
+    def floor(self) -> float:
+        """Launching, and then the longer of moving and multiplying, which can overlap: microseconds."""
+        return self.floor_of("launch") + max(self.floor_of("bytes"), self.floor_of("arithmetic"))
+
+    @property
+    def bound(self) -> str:
+        """The floor that is highest: what would limit a perfect kernel."""
+        return max(self.floors, key=lambda floor: floor.microseconds).name
+
+    @property
+    def share(self) -> float | None:
+        """Part of the measured time that the floor explains; 1 is the speed of light. None without a measurement."""
+        return self.floor / self.measured.microseconds if self.measured else None
+
+    @property
+    def speed_up(self) -> float | None:
+        """How many times as fast as the fastest other side; None where one of the two is missing."""
+        if self.measured is None or not self.others:
+            return None
+        return self.others[0].microseconds / self.measured.microseconds
+
+    @property
+    def finding(self) -> str:
+        """What follows from the numbers, in one sentence."""
+        if self.measured is None:
+            return f"{self.workload} cannot be faster than {self.floor:.2f} us on {self.device}; nothing is recorded."
+        text = (
+            f"{self.workload} takes {self.measured.microseconds:.2f} us, "
+            f"{self.measured.microseconds / self.floor:.1f} times its floor of {self.floor:.2f} us"
+        )
+        return text + (f", and is {self.speed_up:.2f} times as fast as {self.others[0].side}" * bool(self.others)) + "."
+
+    def title(self) -> str:
+        """Workload and GPU."""
+        return f"Speed of light of {self.workload} on {self.device}"
+
+    def table(self) -> Table:
+        """One row for each floor and each measured side."""
+        rows = [("floor", f.name, f.microseconds, self._tops(f.microseconds), f.why) for f in self.floors]
+        rows.append(("floor", "together", self.floor, self._tops(self.floor), "launch, then the longer of the others"))
+        sides = ([self.measured] if self.measured else []) + list(self.others)
+        rows += [("measured", t.side, t.microseconds, t.tops, t.config or t.source) for t in sides]
+        return Table(("kind", "what", "us", "TOPS", "from"), tuple(rows))
+
+    def text(self) -> str:
+        """The table, what follows from it, and the techniques."""
+        parts = [self.title(), columns_text(self.table()), self.finding]
+        if self.ablation is not None:
+            parts.append(self.ablation.text())
+        return "\n\n".join(parts)
+
+    def _tops(self, microseconds: float) -> float:
+        return self.operations / microseconds / 1e6
+
+
+@dataclass(frozen=True)
+class RooflinePoint:
+    """One measured side of one workload: operations for each byte of x, w and y moved once, and what was reached.
+
+    ``ours`` marks this toolkit's kernels, whose bytes are those of four-bit operands.
+    """
+
+    workload: str
+    spec: str
+    batch: int
+    side: str
+    ours: bool
+    intensity: float
+    tops: float
+    microseconds: float
+
+
+@dataclass(frozen=True)
+class Roofline(InfoRecord):
+    """Everything measured on a GPU under its roofs. ``roofs`` are 10^12 operations per second by matrix instruction;
+    left of ``ridge(roof)`` the copy bandwidth is the roof."""
+
+    device: str
+    roofs: dict[str, float]
+    copy_terabytes_per_second: float
+    points: tuple[RooflinePoint, ...]
+
+    def ridge(self, atom: str) -> float:
+        """Operations per byte at which bandwidth and an instruction's ceiling meet."""
+        return self.roofs[atom] / self.copy_terabytes_per_second
+
+    def title(self) -> str:
+        """What stands under the roofs."""
+        layers = len({point.spec for point in self.points})
+        return f"Roofline of {self.device}: {layers} workloads, {len(self.points)} measured times"
+
+    def table(self) -> Table:
+        """One row for each point."""
+        columns = ("workload", "batch", "side", "operations per byte", "TOPS", "us")
+        rows = [(p.workload, p.batch, p.side, p.intensity, p.tops, p.microseconds) for p in self.points]
+        return Table(columns, tuple(rows))
+
+
+def speed_of_light(
+    workload: ConvWorkload | str, device: str = DEFAULT_DEVICE, microseconds: float | None = None
+) -> SpeedLimits:
+    """The floors of a workload on a GPU beside the best recorded time and the other sides.
+
+    ``microseconds`` stands in for the recorded time: what was measured just now. Raises InvalidInput for an unknown
+    workload, a GPU whose ceilings were not measured, or a time that is not positive.
+    """
+    w, limits = parse(workload), ceilings(device)
+    if microseconds is not None and not microseconds > 0:
+        raise InvalidInput(f"microseconds={microseconds}: a measured time is greater than 0")
+    best, config = _best(w, device)
+    if microseconds is not None:
+        best = Timed(f"{OURS} int4", microseconds, w.operations / microseconds / 1e6, "", "given")
+    atom = _atom(config, limits)
+    others: dict[str, Timed] = {}
+    for found in _sides(w, device):
+        if not found.side.startswith(OURS):
+            others[found.side] = found  # records come by date: the latest one counts
+    return SpeedLimits(
+        w.label, w.spec, w.n, device, w.operations, w.bytes_moved, atom, limits.ceiling(atom),
+        _floors(w, limits, atom), best, tuple(sorted(others.values(), key=lambda side: side.microseconds)),
+        recorded_ablation(w.spec, device),
+    )  # fmt: skip
+
+
+def recorded_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
+    """Every workload with a recorded time on a GPU: the smaller batch first, then by name."""
+    found = {one.workload.spec: one.workload for one in recorded_landscapes(device)}
+    for record in side_by_sides():
+        if record.device == device:
+            found |= {row.spec: parse(row.workload) for row in record.rows if row.spec not in found}
+    return tuple(sorted(found.values(), key=lambda w: (w.n, w.label)))
+
+
+def roofline(device: str = DEFAULT_DEVICE) -> Roofline:
+    """Everything recorded on a GPU under its roofs: ours at its best, every other side. Raises InvalidInput."""
+    limits = ceilings(device)
+    points: list[RooflinePoint] = []
+    roofs: dict[str, float] = {}
+    for w in recorded_workloads(device):
+        one = speed_of_light(w, device)
+        roofs[one.atom] = one.ceiling_tops
+        sides = ([one.measured] if one.measured else []) + list(one.others)
+        points += [
+            RooflinePoint(w.label, w.spec, w.n, side.side, side is one.measured, w.operations / _bytes(w, side.side),
+                          side.tops, side.microseconds)
+            for side in sides
+        ]  # fmt: skip
+    fastest = max(limits.tops, key=lambda atom: limits.tops[atom])
+    return Roofline(device, {**roofs, fastest: limits.tops[fastest]}, limits.copy_terabytes_per_second, tuple(points))
+
+
+def _floors(w: ConvWorkload, limits: Ceilings, atom: str) -> tuple[Floor, ...]:
+    copy, peak = limits.copy_terabytes_per_second, limits.ceiling(atom)
+    return (
+        Floor("launch", limits.launch_microseconds, "an empty kernel in a CUDA graph"),
+        Floor("bytes", w.bytes_moved / copy / 1e6, f"x, w and y once, {w.bytes_moved:,} bytes at {copy:g} TB/s"),
+        Floor("arithmetic", w.operations / peak / 1e6, f"{w.operations / 1e9:.2f} GOP at {peak:,.0f} TOPS of {atom}"),
+    )
+
+
+def _sides(w: ConvWorkload, device: str) -> list[Timed]:
+    """Every recorded row of a workload, the oldest record first."""
+    records = sorted((one for one in side_by_sides() if one.device == device), key=lambda one: one.date)
+    return [
+        Timed(row.side, row.microseconds, row.tops, row.plan if row.config else "", record.name)
+        for record in records
+        for row in record.rows
+        if row.spec == w.spec
+    ]
+
+
+def _best(w: ConvWorkload, device: str) -> tuple[Timed | None, ConvConfig]:
+    """The fastest recorded time of ours, and its configuration (the default one when there is none)."""
+    found: list[tuple[Timed, ConvConfig]] = []
+    for one in recorded_landscapes(device, w.spec):
+        index, result = one.best
+        config = one.config(index)
+        tops = w.operations / result.microseconds / 1e6
+        found.append((Timed(f"{OURS} int4", result.microseconds, tops, config.key, one.name), config))
+    for record in side_by_sides():
+        for row in record.rows if record.device == device else ():
+            if row.spec == w.spec and row.side.startswith(OURS) and row.config:
+                timed = Timed(row.side, row.microseconds, row.tops, row.plan, record.name)
+                found.append((timed, ConvConfig.from_dict(row.config)))
+    return min(found, key=lambda pair: pair[0].microseconds) if found else (None, ConvConfig())
+
+
+def _atom(config: ConvConfig, limits: Ceilings) -> str:
+    return arch_named(limits.arch).default_atom if config.atom == "auto" else config.atom
+
+
+def _bytes(w: ConvWorkload, side: str) -> float:
+    """Bytes of x, w and y once, in the types of a side, which its name tells: "cuDNN int8 to int32, graph API"."""
+    named = [word.strip(",") for word in side.split()]
+    bits = [_BITS[word] for word in named if word in _BITS] or [4]
+    x, weights, y = w.n * w.h * w.w * w.c, w.k * w.r * w.s * w.c, w.n * w.p * w.q * w.k
+    return ((x + weights) * bits[0] + y * bits[-1]) / 8

@@ -1,0 +1,67 @@
+"""What a GPU can do at most, as measured: launching, copying, multiplying.
+
+The numbers are in ``ceilings.json`` beside this file, with their provenance. They are measurements of single
+instructions and of plain copies, not data-sheet peaks, so that a share of them means something.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from subbyte.errors import InvalidInput, did_you_mean
+
+_FILE = Path(__file__).parent / "ceilings.json"
+DEFAULT_DEVICE = "NVIDIA H200"
+_WARPGROUP = "s8.m64"
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """Measured limits of one GPU.
+
+    ``launch_microseconds``: one empty kernel in a CUDA graph; ``copy_terabytes_per_second``: bytes read plus bytes
+    written, in 10^12; ``tops``: 10^12 operations per second of each matrix instruction, by atom.
+    """
+
+    device: str
+    arch: str
+    date: str
+    provenance: str
+    launch_microseconds: float
+    stream_launch_microseconds: float
+    copy_terabytes_per_second: float
+    tops: Mapping[str, float]
+
+    def ceiling(self, atom: str) -> float:
+        """10^12 operations per second of an atom. All warpgroup atoms share the ceiling of the one measured.
+
+        Raises InvalidInput for an atom that was not measured.
+        """
+        if atom in self.tops:
+            return self.tops[atom]
+        if atom.startswith(_WARPGROUP):
+            return max(tops for name, tops in self.tops.items() if name.startswith(_WARPGROUP))
+        raise InvalidInput(f"no measured ceiling of {atom!r} on {self.device}: {did_you_mean(atom, self.tops)}")
+
+
+@cache
+def _all() -> dict[str, Ceilings]:
+    data = json.loads(_FILE.read_text(encoding="utf-8"))
+    return {name: Ceilings(name, **values) for name, values in data["devices"].items()}
+
+
+def known_devices() -> tuple[str, ...]:
+    """Names of the GPUs whose ceilings were measured."""
+    return tuple(_all())
+
+
+def ceilings(device: str = DEFAULT_DEVICE) -> Ceilings:
+    """The measured limits of a GPU by its name. Raises InvalidInput with the closest names."""
+    found = _all().get(device)
+    if found is None:
+        raise InvalidInput(f"no ceilings of {device!r} were measured: {did_you_mean(device, known_devices())}")
+    return found
