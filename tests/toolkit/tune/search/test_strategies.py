@@ -187,3 +187,20 @@ def test_grid_arithmetic(foreign):
     assert ((grid.digits(mutants) != grid.valid_digits).sum(axis=1) == 1).all()
     assert sorted(grid.sample(10**6, rng, foreign, foreign.valid[:-3])) == list(foreign.valid[-3:])
     assert grid_of(foreign) is grid_of(type(foreign)())
+
+
+def test_moves_from_the_table_are_as_likely_as_drawn_ones(foreign):
+    """Every mutant of the table is one that drawing again finds, equally often; a lone point stays where it is."""
+    listed, drawn = Grid(foreign), Grid(foreign)
+    drawn.__dict__["_moves"] = None  # draws again until valid
+    start = np.repeat([foreign.valid[3], foreign.valid[200]], 20_000)
+    counts = [np.bincount(grid.mutate(start, np.random.default_rng(5), foreign)[half], minlength=len(foreign))
+              for grid in (listed, drawn) for half in (slice(20_000), slice(20_000, None))]  # fmt: skip
+    for left, right in zip(counts[:2], counts[2:], strict=True):
+        some = left + right > 0
+        chi = ((left - right)[some] ** 2 / (left + right)[some]).sum()
+        freedom = int(some.sum()) - 1
+        assert (left > 0).tolist() == (right > 0).tolist()
+        assert abs(chi - freedom) < 5 * (2 * freedom) ** 0.5
+    alone = type("Alone", (type(foreign),), {"valid": (foreign.valid[7],), "hash": "alone"})()
+    assert Grid(alone).mutate(np.array([foreign.valid[7]]), np.random.default_rng(0), alone).tolist() == [7]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -24,6 +25,8 @@ LIST_LIMIT = 1_000_000
 """Products up to which a space is listed."""
 _KEPT = 8
 _TRIES = 400
+_MOVES = 8_000_000
+"""Moves up to which a listed space keeps a table of them (12 bytes each)."""
 _grids: OrderedDict[tuple[str, bool], Grid] = OrderedDict()
 
 
@@ -104,6 +107,12 @@ class Grid:
         left = self.valid[mask]
         return rng.permutation(left)[:count] if count >= len(left) else rng.choice(left, count, replace=False)
 
+    @cached_property
+    def _moves(self) -> Moves | None:
+        """The table of moves of a listed space; None where it would be too large."""
+        fits = self.listed and 0 < len(self.valid) * int(self.dims.sum()) <= _MOVES
+        return Moves(self) if fits else None
+
     def neighbours(self, index: int) -> Indices:
         """All indices that differ from ``index`` in exactly one knob, valid or not."""
         own = self.digits([index])[0]
@@ -114,10 +123,13 @@ class Grid:
         return np.concatenate(moved) if moved else np.zeros(0, dtype=np.int64)
 
     def mutate(self, points: Indices, rng: np.random.Generator, space: SpaceLike) -> Indices:
-        """One mutant of each point: a random value of a random knob, drawn again until it differs and is valid.
+        """One mutant of each valid point: a random value of a random knob, drawn again until it differs and is valid.
 
-        A point all of whose draws fail 400 times has no mutant and is returned itself.
+        A listed space draws from a table of each point's moves, which gives every mutant the same chance at once. A
+        point without a mutant (elsewhere: whose draws fail 400 times) is returned itself.
         """
+        if self._moves is not None:
+            return self._moves.draw(points, self.rows(points), rng)
         mutants = points.copy()
         waiting = np.arange(len(points))
         for _ in range(_TRIES):
@@ -132,6 +144,37 @@ class Grid:
             if not len(waiting):
                 break
         return mutants
+
+
+class Moves:
+    """Which valid configurations differ in one knob from each, and how likely a random move leads there.
+
+    A move draws a knob and one of its values, so it has the weight 1 / (number of the knob's values).
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        valid = len(grid.valid)
+        self._to = np.full((valid, int(grid.dims.sum())), -1, dtype=np.int32)
+        odds = np.repeat(1.0 / grid.dims, grid.dims)
+        column = 0
+        for knob, size in enumerate(grid.dims.tolist()):
+            for digit in range(size):
+                own = grid.valid_digits[:, knob].astype(np.int64)
+                wanted = grid.valid + (digit - own) * grid.weights[knob]
+                rows = np.minimum(grid.rows(wanted), valid - 1)
+                there = (own != digit) & (grid.valid[rows] == wanted)
+                self._to[there, column] = rows[there]
+                column += 1
+        self._valid = grid.valid
+        self._sums = np.cumsum(np.where(self._to >= 0, odds, 0.0), axis=1)
+        self._last = np.argmax(self._sums >= self._sums[:, -1:], axis=1)
+
+    def draw(self, points: Indices, rows: Indices, rng: np.random.Generator) -> Indices:
+        """One random move of each point [n], whose places among the valid ones are ``rows`` [n]."""
+        sums = self._sums[rows]
+        reached = (sums <= (rng.random(len(rows)) * sums[:, -1])[:, None]).sum(axis=1)
+        to = self._to[rows, np.minimum(reached, self._last[rows])]
+        return np.where(to >= 0, self._valid[to], points)
 
 
 def grid_of(space: SpaceLike, limit: int = LIST_LIMIT) -> Grid:
