@@ -3,10 +3,11 @@
     python benchmarks/tuned_search.py OUT --gpus 8 --seconds 440
 
 For each 3x3 stage of ResNet50 at batch 8 and each of the twelve combinations of sharing, packing and layout, one search
-of the paper's space with the same tuner, seed and number of trials. The two GPUs of a stage share its searches, three
-of which run side by side on each GPU, so that one builds while another is measured. The best configurations of all
-combinations of a stage, and those of its recorded landscape, are then measured again, in turns, in one process. ``OUT/NAME.jsonl`` are the searches' logs
-(continued when the program is started again), ``OUT/stageN-finals.json`` the finals.
+of the paper's space with the same tuner, seed and number of trials. A stage's searches lie on as few GPUs as possible;
+three run side by side on a GPU, so that one builds while another is measured. The best configurations of all
+combinations of a stage, and those of its recorded landscape, are then measured again, in turns, in one process.
+``OUT/NAME.jsonl`` are the searches' logs (continued when the program is started again), ``OUT/stageN-finals.json`` the
+finals.
 """
 
 from __future__ import annotations
