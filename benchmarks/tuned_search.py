@@ -114,9 +114,15 @@ def finals(args: argparse.Namespace) -> int:
     entries: list[dict[str, Any]] = []
     for name in SWITCHES:
         log = args.out / f"stage{stage}-{name}.jsonl"
-        timed = [t for t in read_log(log).trials if t.microseconds is not None] if log.exists() else []
+        trials = read_log(log).trials if log.exists() else ()
+        timed = [trial for trial in trials if trial.microseconds is not None]
         entries += [
-            {"switches": name, "index": trial.index, "first_microseconds": trial.microseconds}
+            {
+                "switches": name,
+                "index": trial.index,
+                "trials": len(trials),
+                "first_microseconds": trial.microseconds,
+            }
             for trial in sorted(timed, key=lambda t: t.microseconds or 0.0)[:FINALISTS]
         ]
     recorded = landscape(f"resnet50.stage{stage}@8").results

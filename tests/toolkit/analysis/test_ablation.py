@@ -88,6 +88,25 @@ def test_what_cannot_be_compared_is_refused(change, message):
         ablation(change(records()))
 
 
+def test_the_order_of_adding_is_a_choice_and_stated():
+    found = ablation(records(), order=("layout", "register_packing", "duplicate_aware"))
+    assert found.order == ("layout", "register_packing", "duplicate_aware")
+    assert list(found.accumulated) == list(found.order)
+    assert [f.speed_up for f in found.accumulated.values()] == pytest.approx([1.3, 1.43, 1.5 * 1.43])
+    with pytest.raises(InvalidInput, match="once each"):
+        ablation(records(), order=("layout", "layout", "duplicate_aware"))
+
+
+def test_single_schedules_stand_behind_the_means():
+    found = ablation(records(noise=0.05))
+    assert len(found.indices) == 40
+    for kind, sign in (("accumulated", "+"), ("marginal", "-")):
+        for technique, factor in getattr(found, kind).items():
+            single = np.array(found.pairs[f"{sign} {technique}"])
+            assert np.exp(np.log(single).mean()) == pytest.approx(factor.speed_up, rel=1e-4)
+    assert "sharing shared" not in found.pairs
+
+
 def test_text_and_table():
     found = ablation(records())
     assert "speed-ups over 40 schedules" in found.text()

@@ -1,4 +1,4 @@
-"""What each technique contributes: the same schedules measured with every combination of the switches.
+"""What each technique contributes to the same schedules, measured with every combination of the switches.
 
 The records behind Figures 15 and 16 of Choi et al. 2022. Speed-ups are geometric means over schedules, each schedule
 against itself with other switches, with bootstrap intervals over the schedules.
@@ -6,49 +6,43 @@ against itself with other switches, with bootstrap intervals over the schedules.
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 
 import numpy as np
-import numpy.typing as npt
 
+from subbyte.analysis.contributions import (
+    ALL_OFF,
+    EIGHT,
+    TECHNIQUES,
+    Factor,
+    Switches,
+    add,
+    contributions,
+    name_of,
+    without,
+)
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Measured
 from subbyte.technique.record import InfoRecord, Table
 from subbyte.tune.landscape import Landscape
 
-TECHNIQUES = ("duplicate_aware", "register_packing", "layout")
-"""The order in which the paper adds them."""
-Switches = tuple[str, bool, str]
-ALL_OFF: Switches = ("none", False, "nhwc")
-ALL_ON: Switches = ("full", True, "nhwcnc")
-RESAMPLES = 2000
-_LEVEL = 0.95
+__all__ = ["TECHNIQUES", "Ablation", "Factor", "ablation"]
 
-
-@dataclass(frozen=True)
-class Factor:
-    """A speed-up: geometric mean over schedules, and its 95 % interval."""
-
-    speed_up: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.speed_up:.2f} ({self.low:.2f} to {self.high:.2f})"
+LEAST_SCHEDULES = 10
 
 
 @dataclass(frozen=True)
 class Ablation(InfoRecord):
     """Speed-ups of one workload on one device, from ``schedules`` common schedules.
 
-    ``combinations`` is every combination of switches against all off; ``accumulated`` adds the techniques in order
+    ``combinations`` is every combination of switches against all off; ``accumulated`` adds the techniques in ``order``
     (Figure 15); ``marginal`` is what is lost when one is taken from all on (Figure 16); ``shapley`` divides the whole
     gain fairly, its factors multiply to that of all on; ``sharing`` compares no sharing, sharing in shared memory and
     sharing in registers as well, with the other techniques on. ``fastest`` is the best time of each combination within
-    the sample, in microseconds, each at its own schedule.
+    the sample, in microseconds, each at its own schedule. ``pairs`` are the single schedules behind ``accumulated``
+    (``"+ layout"``), ``marginal`` (``"- layout"``) and ``sharing`` (``"sharing full"``): one speed-up for each of
+    ``indices``, the schedules' places in the space.
     """
 
     workload: str
@@ -60,6 +54,9 @@ class Ablation(InfoRecord):
     shapley: dict[str, Factor]
     sharing: dict[str, Factor]
     fastest: dict[str, float]
+    order: tuple[str, ...] = TECHNIQUES
+    indices: tuple[int, ...] = ()
+    pairs: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def title(self) -> str:
         """One line that names what the record shows."""
@@ -67,15 +64,22 @@ class Ablation(InfoRecord):
 
     def table(self) -> Table:
         """One row for each figure's bar."""
-        parts = {
-            "accumulated": self.accumulated, "marginal": self.marginal, "Shapley": self.shapley,
-            "sharing": self.sharing, "all off to": self.combinations,
-        }  # fmt: skip
-        rows = tuple((kind, name, str(factor)) for kind, found in parts.items() for name, factor in found.items())
-        return Table(("figure", "step", "speed-up"), rows)
+        return factor_table(self)
 
 
-def ablation(landscapes: Iterable[Landscape], seed: int = 0) -> Ablation:
+def factor_table(record: object) -> Table:
+    """One row for each factor of a record that has the fields of Contributions."""
+    parts = {
+        "accumulated": "accumulated", "marginal": "marginal", "Shapley": "shapley", "sharing": "sharing",
+        "all off to": "combinations",
+    }  # fmt: skip
+    rows = tuple(
+        (kind, name, str(factor)) for kind, field in parts.items() for name, factor in getattr(record, field).items()
+    )
+    return Table(("figure", "step", "speed-up"), rows)
+
+
+def ablation(landscapes: Iterable[Landscape], seed: int = 0, order: Sequence[str] = TECHNIQUES) -> Ablation:
     """The contributions of the techniques from one landscape for each combination of switches.
 
     Only schedules measured with every combination count. Raises InvalidInput when the landscapes are of several
@@ -86,35 +90,38 @@ def ablation(landscapes: Iterable[Landscape], seed: int = 0) -> Ablation:
     first = next(iter(found.values()))
     times = {key: _times(one) for key, one in found.items()}
     common = sorted(set.intersection(*(set(one) for one in times.values())))
-    if len(common) < 10:
-        raise InvalidInput(f"only {len(common)} schedules were measured with every combination: at least 10 needed")
+    if len(common) < LEAST_SCHEDULES:
+        raise InvalidInput(
+            f"only {len(common)} schedules were measured with every combination: at least {LEAST_SCHEDULES} needed"
+        )
     logs = {key: np.log([one[index] for index in common]) for key, one in times.items()}
-    rng = np.random.default_rng(seed)
-    draws = rng.integers(len(common), size=(RESAMPLES, len(common)))
-
-    def factor(gain: npt.NDArray[np.float64]) -> Factor:
-        low, high = np.quantile(gain[draws].mean(axis=1), [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
-        return Factor(math.exp(gain.mean()), math.exp(low), math.exp(high))
-
-    def gain(slow: Switches, fast: Switches) -> npt.NDArray[np.float64]:
-        return np.asarray(logs[slow] - logs[fast])
-
-    steps = list(itertools.accumulate(TECHNIQUES, _add, initial=ALL_OFF))
+    parts = contributions(logs, order, seed)
     return Ablation(
         workload=first.workload.label,
         device=str(first.device["name"]),
         schedules=len(common),
-        combinations={_name(key): factor(gain(ALL_OFF, key)) for key in sorted(found) if key != ALL_OFF},
-        accumulated={t: factor(gain(ALL_OFF, step)) for t, step in zip(TECHNIQUES, steps[1:], strict=True)},
-        marginal={t: factor(gain(_without(t), ALL_ON)) for t in TECHNIQUES},
-        shapley={t: factor(_shapley(t, logs)) for t in TECHNIQUES},
-        sharing={
-            name: factor(gain(("none", True, "nhwcnc"), (name, True, "nhwcnc")))
-            for name in ("shared", "full")
-            if (name, True, "nhwcnc") in found
-        },
-        fastest={_name(key): min(one[index] for index in common) for key, one in sorted(times.items())},
+        fastest={name_of(key): min(one[index] for index in common) for key, one in sorted(times.items())},
+        indices=tuple(common),
+        pairs=_pairs({key: np.exp(values) for key, values in logs.items()}, parts.order),
+        **{one.name: getattr(parts, one.name) for one in fields(parts)},
     )
+
+
+def _pairs(times: Mapping[Switches, np.ndarray], order: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """The speed-up of every schedule, for each step of Figures 15 and 16 and for the ways of sharing."""
+    ends: dict[str, tuple[Switches, Switches]] = {}
+    switches = ALL_OFF
+    for technique in order:
+        switches = add(switches, technique)
+        ends[f"+ {technique}"] = (ALL_OFF, switches)
+    ends |= {f"- {technique}": (without(technique), switches) for technique in TECHNIQUES}
+    for name in ("shared", "full"):
+        ends[f"sharing {name}"] = (("none", True, "nhwcnc"), (name, True, "nhwcnc"))
+    return {
+        name: tuple(round(float(factor), 4) for factor in times[slow] / times[fast])
+        for name, (slow, fast) in ends.items()
+        if fast in times
+    }
 
 
 def _switches(one: Landscape) -> Switches:
@@ -127,43 +134,10 @@ def _check(found: Mapping[Switches, Landscape]) -> None:
         values = {one.workload.spec if what == "workload" else str(one.device["name"]) for one in found.values()}
         if len(values) > 1:
             raise InvalidInput(f"landscapes of several {what}s cannot be compared: {', '.join(sorted(values))}")
-    wanted = set(itertools.product(("none", "full"), (False, True), ("nhwc", "nhwcnc")))
-    missing = wanted - set(found)
+    missing = set(EIGHT) - set(found)
     if missing:
-        raise InvalidInput(f"no landscape with {', '.join(sorted(map(_name, missing)))}; record every combination")
+        raise InvalidInput(f"no landscape with {', '.join(sorted(map(name_of, missing)))}; record every combination")
 
 
 def _times(one: Landscape) -> dict[int, float]:
     return {index: r.microseconds for index, r in one.results.items() if isinstance(r, Measured)}
-
-
-def _set(switches: Switches, technique: str, on: bool) -> Switches:
-    place = TECHNIQUES.index(technique)
-    value = (ALL_ON if on else ALL_OFF)[place]
-    changed = [value if i == place else old for i, old in enumerate(switches)]
-    return changed[0], changed[1], changed[2]  # type: ignore[return-value]
-
-
-def _add(switches: Switches, technique: str) -> Switches:
-    return _set(switches, technique, True)
-
-
-def _without(technique: str) -> Switches:
-    return _set(ALL_ON, technique, False)
-
-
-def _shapley(technique: str, logs: Mapping[Switches, npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    """Mean log gain of adding the technique, over all orders in which the three can be added."""
-    orders = list(itertools.permutations(TECHNIQUES))
-    total = np.zeros_like(logs[ALL_OFF])
-    for order in orders:
-        before = ALL_OFF
-        for name in order[: order.index(technique)]:
-            before = _add(before, name)
-        total += logs[before] - logs[_add(before, technique)]
-    return total / len(orders)
-
-
-def _name(switches: Switches) -> str:
-    sharing, packing, layout = switches
-    return f"sharing {sharing}, packing {'on' if packing else 'off'}, {layout}"
