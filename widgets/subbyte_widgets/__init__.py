@@ -1,5 +1,6 @@
 """Views for notebooks: each draws a record of the toolkit and decides nothing itself."""
 
+from subbyte_widgets._selection import Choice, Selection
 from subbyte_widgets.convolution_tiling import ConvolutionTiling, TilingExplorer
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
 from subbyte_widgets.fragment_explorer import FragmentExplorer
@@ -10,9 +11,11 @@ from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
 from subbyte_widgets.packing_stepper import PackingStepper
 from subbyte_widgets.space_explorer import SpaceExplorer
+from subbyte_widgets.speed_of_light import SpeedOfLight
 from subbyte_widgets.tuning_monitor import TuningMonitor
 
 __all__ = [
+    "Choice",
     "ConvolutionTiling",
     "DuplicateExplorer",
     "DuplicateMap",
@@ -26,7 +29,9 @@ __all__ = [
     "LiveCurve",
     "LoadStepper",
     "PackingStepper",
+    "Selection",
     "SpaceExplorer",
+    "SpeedOfLight",
     "TilingExplorer",
     "TuningMonitor",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -15,8 +16,11 @@ import traitlets
 from IPython.display import DisplayHandle, display
 
 from subbyte.errors import InvalidInput, did_you_mean
+from subbyte_widgets._selection import Follower, Selection
 
 _PAGE = Path(__file__).parent / "page.html"
+_SIGHT = Path(__file__).parent / "sight.js"
+_END = "export default { render };"
 
 
 def refuse_unknown(cls: type[traitlets.HasTraits], given: dict[str, Any]) -> None:
@@ -37,6 +41,8 @@ class Displayed:
         raise NotImplementedError
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        if isinstance(self, Follower):
+            self.catch_up()
         bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         return {**(data or {}), "text/plain": repr(self), **self.static()}, metadata
@@ -70,24 +76,56 @@ class StaticPicture(Displayed):
         return {"image/svg+xml": svg, "text/html": f'{image}{encoded}">'}
 
 
-class View(StaticPicture, anywidget.AnyWidget):
-    """Base of the drawn views. The state lives in traits; the browser may write only those its docstring names."""
+class View(StaticPicture, Follower, anywidget.AnyWidget):
+    """Base of the drawn views. The state lives in traits; the browser may write only those its docstring names.
+
+    With a ``selection`` a view shows what is selected there; one that nothing else names waits for its first sight.
+    """
 
     error = traitlets.Unicode("", help="One sentence shown in place of the picture; empty when all is well").tag(
         sync=True
     )
     alternative = traitlets.Unicode("", help="The picture in words, for screen readers and text pages").tag(sync=True)
+    in_sight = traitlets.Bool(False, help="Whether a browser shows the view; the browser says so").tag(sync=True)
+    waiting = traitlets.Bool(False, help="The kernel works on what the view shows next").tag(sync=True)
+    slow = False
+    """Whether following takes so long that the view should be seen to wait."""
     _state_in_page: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Put the part that watches whether the view is shown around its module."""
+        module = cls.__dict__.get("_esm")
+        if isinstance(module, str | Path):  # a trait in the class that anywidget makes for each instance
+            text = module.read_text(encoding="utf-8") if isinstance(module, Path) else module
+            assert text.rstrip().endswith(_END), f"{cls.__name__}: the module must end with {_END}"
+            watched = text.rstrip().removesuffix(_END) + "export default { render: sighted(render) };\n"
+            cls._esm = _SIGHT.read_text(encoding="utf-8") + watched
+        super().__init_subclass__(**options)
 
     def __init__(self, **traits: Any) -> None:
         refuse_unknown(type(self), traits)
         super().__init__(**traits)
+
+    @traitlets.observe("in_sight")
+    def _seen(self, change: Any) -> None:
+        if change.new and self.selection is not None:
+            self.selection.wake()
+
+    def _wait(self, waiting: bool) -> None:
+        if self.slow:
+            self.waiting = waiting
+
+    def close(self) -> None:
+        """Remove the view from every page; it follows no longer."""
+        self.selection = None
+        super().close()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.error or self.alternative or 'empty'}>"
 
     def to_html(self, path: str | Path | None = None) -> str:
         """A page with this view in it, alive without a kernel and without a network; also written to ``path``."""
+        self.catch_up()
         state = {name: getattr(self, name) for name in ("error", "alternative", *self._state_in_page)}
         page = Template(_PAGE.read_text(encoding="utf-8")).substitute(
             title=html.escape(self.alternative or type(self).__name__),
@@ -101,10 +139,39 @@ class View(StaticPicture, anywidget.AnyWidget):
         return page
 
 
-class Panel(StaticPicture, ipywidgets.VBox):
-    """A view with its controls above it, shown as one object so that the static picture survives."""
+class Panel(StaticPicture, Follower, ipywidgets.VBox):
+    """A view with its controls above it, shown as one object so that the static picture survives.
+
+    ``view`` is set before ``super().__init__`` is called. With a ``selection``, the controls follow it too.
+    """
 
     view: View
+
+    def __init__(self, children: Sequence[ipywidgets.Widget], selection: Selection | None = None, **box: Any) -> None:
+        super().__init__(list(children), **box)
+        self.view.observe(self._seen, "in_sight")
+        self.selection = selection
+
+    @property
+    def in_sight(self) -> bool:
+        """Whether a browser shows the view."""
+        return self.view.in_sight
+
+    @property
+    def error(self) -> str:
+        """The view's error."""
+        return self.view.error
+
+    @error.setter
+    def error(self, words: str) -> None:
+        self.view.error = words
+
+    def _seen(self, change: Any) -> None:
+        if change.new and self.selection is not None:
+            self.selection.wake()
+
+    def _wait(self, waiting: bool) -> None:
+        self.view._wait(waiting)
 
     @property
     def alternative(self) -> str:  # type: ignore[override]

@@ -12,6 +12,7 @@ from typing import Any
 
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.measure.result import Measured
+from subbyte.schedule import ConvConfig
 from subbyte.space import space as space_of
 from subbyte.technique.record import InfoRecord, Table
 from subbyte.tune.landscape import Landscape
@@ -144,6 +145,17 @@ def landscape_points(landscape: Landscape) -> LandscapePoints:
         tuple(_digits(index, knobs.values()) for index in chosen),
         tuple(rows[index][0] for index in chosen), tuple(rows[index][1] for index in chosen),
     )  # fmt: skip
+
+
+def index_of(landscape: Landscape, config: ConvConfig) -> int:
+    """Index of a configuration in the landscape's space, refused ones included; -1 when it is not of this space."""
+    index, weight = 0, 1
+    for name, values in landscape.header["space"]["knobs"].items():
+        if getattr(config, name) not in values:
+            return -1
+        index += values.index(getattr(config, name)) * weight
+        weight *= len(values)
+    return index if landscape.config(index) == config else -1
 
 
 def landscape_map(landscape: Landscape, x: str, y: str) -> LandscapeMap:

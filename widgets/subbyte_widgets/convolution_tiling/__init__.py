@@ -1,5 +1,6 @@
 """The convolution and its tiling."""
 
-from subbyte_widgets.convolution_tiling.view import ConvolutionTiling, TilingExplorer
+from subbyte_widgets.convolution_tiling.explorer import TilingExplorer
+from subbyte_widgets.convolution_tiling.view import ConvolutionTiling
 
 __all__ = ["ConvolutionTiling", "TilingExplorer"]

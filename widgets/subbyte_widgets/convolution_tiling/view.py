@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import ipywidgets
 import traitlets
 
 from subbyte.errors import SubbyteError
-from subbyte.schedule import ConvConfig
-from subbyte.space import space
 from subbyte.technique.tiling import Tiling, tiling
-from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import Panel, View, refuse_unknown
+from subbyte_widgets._base import View
+from subbyte_widgets._selection import Choice
 from subbyte_widgets.convolution_tiling.picture import Selection, in_words, page_data, tiling_svg
 from subbyte_widgets.svg import element, standalone, text
 
@@ -73,52 +69,14 @@ class ConvolutionTiling(View):
             except SubbyteError as problem:
                 self.error = str(problem)
 
+    def turn_to(self, choice: Choice) -> None:
+        """Draw the tiling of what is selected; the place inside it stays."""
+        self.show(tiling(choice.workload, choice.config, arch=choice.arch))
+
     def to_svg(self) -> str:
         """The picture with its selection, standing alone."""
+        self.catch_up()
         if self.record is None or self.error:
             sentence = text(12, 26, self.error or "nothing to draw yet")
             return standalone(element("svg", sentence, xmlns="http://www.w3.org/2000/svg", viewBox="0 0 760 44"), "")
         return standalone(tiling_svg(self.record, self.chosen), HERE / "view.css")
-
-
-class TilingExplorer(Panel):
-    """A :class:`ConvolutionTiling` with the knobs of the paper above it.
-
-    ``workload``: a name, a spec or a ConvWorkload. A configuration that cannot be built is refused in the view, with
-    the constraint's own words.
-    """
-
-    def __init__(
-        self,
-        workload: ConvWorkload | str = "resnet50.stage2@8",
-        config: ConvConfig | None = None,
-        arch: str = "sm_90a",
-        **options: Any,
-    ) -> None:
-        refuse_unknown(ConvolutionTiling, options)
-        record = tiling(workload, config, arch=arch)
-        self.workload, self.config, self.arch = record.workload, record.config, arch
-        self.view = ConvolutionTiling(record, **options)
-        self.knobs = {
-            name: ipywidgets.Dropdown(
-                options=sorted({*values, getattr(self.config, name)}),
-                value=getattr(self.config, name),
-                description=name,
-                style={"description_width": "110px"},
-                layout=ipywidgets.Layout(width="190px"),
-            )
-            for name, values in space(self.workload, arch).knobs.items()
-        }
-        for knob in self.knobs.values():
-            knob.observe(self._update, "value")
-        layout = ipywidgets.Layout(flex_flow="row wrap", max_width="900px")
-        super().__init__([ipywidgets.HBox([*self.knobs.values()], layout=layout), self.view])
-
-    def _update(self, _change: Any) -> None:
-        config = replace(self.config, **{name: knob.value for name, knob in self.knobs.items()})
-        try:
-            record = tiling(self.workload, config, arch=self.arch)
-        except SubbyteError as problem:
-            self.view.error = str(problem)
-            return
-        self.view.show(record)

@@ -9,9 +9,11 @@ import traitlets
 
 from subbyte.errors import SubbyteError
 from subbyte.technique.fragments import INSTRUCTIONS, Fragments, fragments
+from subbyte.technique.tiling import tiling
 from subbyte_widgets._base import View
+from subbyte_widgets._selection import Choice
 from subbyte_widgets.fragment_explorer.picture import Chosen, fragments_svg, in_words
-from subbyte_widgets.svg import element, standalone, text
+from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
 
@@ -59,9 +61,13 @@ class FragmentExplorer(View):
         except SubbyteError as problem:
             self.alternative, self.error = "", str(problem)
 
+    def turn_to(self, choice: Choice) -> None:
+        """Show the instruction of the selected kernel."""
+        self.instruction = tiling(choice.workload, choice.config, arch=choice.arch).instruction
+
     def to_svg(self) -> str:
         """The chosen instruction with the selected element, as a picture that stands alone."""
+        self.catch_up()
         if self.error:
-            sentence = text(12, 26, self.error)
-            return standalone(element("svg", sentence, xmlns="http://www.w3.org/2000/svg", viewBox="0 0 760 44"), "")
+            return sentence_svg(self.error)
         return standalone(fragments_svg(self.record, self.chosen), HERE / "view.css")

@@ -11,64 +11,49 @@ import ipywidgets
 from subbyte.errors import SubbyteError
 from subbyte.kernel.default import default_config
 from subbyte.schedule import ConvConfig
-from subbyte.schedule.config import DUPLICATE_AWARE, LAYOUTS
 from subbyte.space import space as space_of
 from subbyte.tune.landscape import Landscape
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 from subbyte_widgets._base import Displayed
+from subbyte_widgets._selection import FIRST, Choice, Follower, Selection
 from subbyte_widgets.kernel_lab.attempt import Attempt, attempt_one, table
-
-SWITCHES: dict[str, tuple[Any, ...]] = {
-    "duplicate_aware": DUPLICATE_AWARE,
-    "register_packing": (True, False),
-    "layout": tuple(reversed(LAYOUTS)),
-}
-
-HELP = {
-    "blk_row_warps": "warps of a block side by side along the output pixels",
-    "blk_col_warps": "warps of a block side by side along the output channels",
-    "warp_row_tiles": "output pixels of one warp (each for 8 images)",
-    "warp_col_tiles": "groups of 8 output channels of one warp",
-    "chunk": "blocks of 32 input channels fetched together",
-    "reorder_inner": "0: all kernel rows fetched together; 1: one kernel row at a time",
-    "duplicate_aware": "none: the lowered tile is copied; shared: each pixel once; full: and once into registers",
-    "register_packing": "pack the 4-bit outputs in registers, or through shared memory",
-    "layout": "order of the activations in memory; nhwcnc keeps 8 images of 32 channels together",
-}
+from subbyte_widgets.kernel_lab.controls import SWITCHES, dropdown, options
 
 
-class KernelLab(Displayed, ipywidgets.VBox):
+class KernelLab(Displayed, Follower, ipywidgets.VBox):
     """Knobs of a configuration and a button that builds, runs and checks it in the background.
 
     ``workload``: a name, a spec or a ConvWorkload; ``device``: ``auto``, ``emulator`` or ``cuda:0``. What a constraint
     refuses is said at once, with its reason. With a ``landscape``, the controls start at its fastest configuration and
     its recorded time stands beside each attempt.
+    With a ``selection``, the controls show its configuration and change it.
     ``attempts`` holds every outcome, ``wait()`` blocks until the one under way is there.
     """
 
+    follows_at_once = True
+
     def __init__(
         self,
-        workload: ConvWorkload | str,
+        workload: ConvWorkload | str = FIRST,
         *,
         arch: str = "sm_90a",
         device: str = "auto",
         landscape: Landscape | None = None,
+        selection: Selection | None = None,
     ) -> None:
         self.workload = parse_workload(workload)
         self.space = space_of(self.workload, arch)
         self.arch, self.device, self.landscape = arch, device, landscape
         self.attempts: tuple[Attempt, ...] = ()
         self._thread: threading.Thread | None = None
-        self._busy = False
-        start = landscape.config(landscape.best[0]) if landscape else default_config(self.workload, arch)
-        knobs = {**self.space.knobs, **SWITCHES}
-        self.knobs = {name: _dropdown(name, values, getattr(start, name)) for name, values in knobs.items()}
+        self._busy, self._problem = False, ""
+        self._base = landscape.config(landscape.best[0]) if landscape else default_config(self.workload, arch)
+        self.knobs = {name: dropdown(name) for name in (*self.space.knobs, *SWITCHES)}
         self.button = ipywidgets.Button(description="Build and check", button_style="primary", icon="play")
         self.status = ipywidgets.HTML()
         self.table = ipywidgets.HTML()
-        for knob in self.knobs.values():
-            knob.observe(self._judge, "value")
+        self._set_knobs()
         self.button.on_click(lambda _button: self.start())
         grid = ipywidgets.GridBox(
             tuple(self.knobs.values()),
@@ -76,11 +61,44 @@ class KernelLab(Displayed, ipywidgets.VBox):
         )
         super().__init__([grid, ipywidgets.HBox([self.button, self.status]), self.table])
         self._judge()
+        self.selection = selection
+
+    def turn_to(self, choice: Choice) -> None:
+        """Set the controls to what is selected; say whether it can be built."""
+        if (choice.workload, choice.arch) != (self.workload, self.arch):
+            self.workload, self.arch = choice.workload, choice.arch
+            self.space = space_of(self.workload, self.arch)
+        self._base = choice.config
+        self._set_knobs()
+        self._judge()
+
+    @property
+    def error(self) -> str:
+        """Why the controls do not show what is selected; the line beside the button says it."""
+        return self._problem
+
+    @error.setter
+    def error(self, words: str) -> None:
+        self._problem = words
+        if words:
+            self.status.value = html.escape(words)
+
+    def _set_knobs(self) -> None:
+        for name, values in {**self.space.knobs, **SWITCHES}.items():
+            knob, value = self.knobs[name], getattr(self._base, name)
+            knob.unobserve_all("value")
+            knob.options = options(values, value)
+            knob.value = value
+            knob.observe(self._turned, "value")
+
+    def _turned(self, _change: Any) -> None:
+        self._judge()
+        self.write_selection(configuration=self.config)
 
     @property
     def config(self) -> ConvConfig:
         """The configuration the controls show."""
-        return self.space.config(0).with_values({name: knob.value for name, knob in self.knobs.items()})
+        return self._base.with_values({name: knob.value for name, knob in self.knobs.items()})
 
     def start(self) -> None:
         """Build, run and check the shown configuration in the background; one at a time."""
@@ -130,15 +148,3 @@ class KernelLab(Displayed, ipywidgets.VBox):
         """The attempts so far."""
         title = f"<p>Kernel laboratory for {html.escape(self.workload.label)} (its controls need a running kernel)</p>"
         return {"text/html": title + self.to_html()}
-
-
-def _dropdown(name: str, values: tuple[Any, ...], value: Any) -> ipywidgets.Dropdown:
-    options = [(str(v).lower() if isinstance(v, bool) else str(v), v) for v in values]
-    return ipywidgets.Dropdown(
-        options=options,
-        value=value if value in values else values[0],
-        description=name,
-        tooltip=HELP.get(name, ""),
-        style={"description_width": "130px"},
-        layout=ipywidgets.Layout(width="250px"),
-    )

@@ -8,9 +8,11 @@ from typing import Any
 
 import ipywidgets
 
+from subbyte.errors import InvalidInput
 from subbyte.kernel.edit import EditReport, try_edit
 from subbyte.kernel.kernel import Kernel, build
 from subbyte_widgets._base import Panel, refuse_unknown
+from subbyte_widgets._selection import Choice
 from subbyte_widgets.kernel_reader.view import KernelReader
 
 
@@ -24,6 +26,7 @@ class KernelEditor(Panel):
 
     def __init__(self, kernel: Kernel | str = "n8h7w7c32k32r3s3p1", device: str = "emulator", **options: Any) -> None:
         refuse_unknown(KernelReader, options)
+        selection = options.pop("selection", None)
         self.kernel = build(kernel) if isinstance(kernel, str) else kernel
         self.device = device
         self.reports: tuple[EditReport, ...] = ()
@@ -39,7 +42,15 @@ class KernelEditor(Panel):
         self.view = KernelReader(self.kernel, **{"language": "cuda", **options})
         buttons = ipywidgets.HBox([self.button, self.reset])
         layout = ipywidgets.Layout(max_width="900px")
-        super().__init__([self.text, buttons, self.outcome, self.view], layout=layout)
+        super().__init__([self.text, buttons, self.outcome, self.view], selection, layout=layout)
+
+    def turn_to(self, choice: Choice) -> None:
+        """Edit the selected kernel. Raises InvalidInput while there are changes that would be lost."""
+        if self.text.value != self.kernel.cuda:
+            raise InvalidInput("The text was changed: undo the changes to turn to the selected kernel.")
+        self.kernel = build(choice.workload, choice.config, choice.arch)
+        self.text.value = self.kernel.cuda
+        self.view.show(self.kernel)
 
     def start(self) -> None:
         """Build, run and check the text in the background; one at a time."""

@@ -17,6 +17,7 @@ from subbyte.technique.kernel_reading import KernelReading, kernel_reading
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 from subbyte_widgets._base import Panel, refuse_unknown
+from subbyte_widgets._selection import Choice
 from subbyte_widgets.kernel_reader.view import KernelReader
 
 
@@ -24,7 +25,8 @@ class KernelExplorer(Panel):
     """A :class:`KernelReader` that compares a kernel with the one whose techniques the controls name.
 
     ``workload``: a name, a spec or a ConvWorkload; ``config`` defaults to the best known. Kernels are built in the
-    background; ``wait()`` blocks until the view shows what the controls say.
+    background; ``wait()`` blocks until the view shows what the controls say. With a ``selection``, the kernel is the
+    selected one.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class KernelExplorer(Panel):
         **options: Any,
     ) -> None:
         refuse_unknown(KernelReader, options)
+        selection = options.pop("selection", None)
         self.workload = parse_workload(workload)
         self.config = config or default_config(self.workload, arch)
         start = self.config.to_dict()
@@ -55,8 +58,24 @@ class KernelExplorer(Panel):
         self._asked = 0
         self._thread: threading.Thread | None = None
         row = ipywidgets.Layout(flex_flow="row wrap", max_width="900px")
-        super().__init__([ipywidgets.HBox([*self.switches.values(), self.arch, self.status], layout=row), self.view])
+        controls = ipywidgets.HBox([*self.switches.values(), self.arch, self.status], layout=row)
+        self._moved = False
+        super().__init__([controls, self.view], selection)
+        if selection is None:
+            self._update()
+
+    def turn_to(self, choice: Choice) -> None:
+        """Read the selected kernel; the switches go back to what it has."""
+        self.workload, self.config = choice.workload, choice.config
+        self._moved = True
+        try:
+            self.arch.value = choice.arch
+            for name, switch in self.switches.items():
+                switch.value = getattr(self.config, name)
+        finally:
+            self._moved = False
         self._update()
+        self.wait()
 
     def wait(self, timeout: float | None = None) -> KernelReading | None:
         """Block until the reading of the present controls is there."""
@@ -66,6 +85,8 @@ class KernelExplorer(Panel):
         return self.view.record
 
     def _update(self, _change: Any = None) -> None:
+        if self._moved:
+            return
         self._asked += 1
         changed = self.config.with_values({name: control.value for name, control in self.switches.items()})
         self.status.value = "&nbsp; Building ..."

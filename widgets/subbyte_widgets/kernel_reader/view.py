@@ -11,6 +11,7 @@ from subbyte.errors import SubbyteError
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.technique.kernel_reading import CLASSES, LANGUAGES, KernelReading, kernel_reading
 from subbyte_widgets._base import View
+from subbyte_widgets._selection import Choice
 from subbyte_widgets.kernel_reader.picture import LETTERS, in_words, reading_svg
 from subbyte_widgets.svg import sentence_svg, standalone
 
@@ -29,6 +30,7 @@ class KernelReader(View):
 
     _esm = HERE / "view.js"
     _css = HERE / "view.css"
+    slow = True
     _state_in_page = ("title", "configs", "texts", "hunks", "facts", "classes", "languages", "language", "line",
                       "query", "only_changes")  # fmt: skip
 
@@ -53,6 +55,10 @@ class KernelReader(View):
         self.record: KernelReading | None = None
         if kernel is not None:
             self.show(kernel, other)
+
+    def turn_to(self, choice: Choice) -> None:
+        """Read the selected kernel."""
+        self.show(build(choice.workload, choice.config, choice.arch))
 
     def show(self, kernel: Kernel | str, other: Kernel | str | None = None) -> None:
         """Read another kernel, or compare two; what cannot be is said in the view."""
@@ -84,6 +90,7 @@ class KernelReader(View):
 
     def to_svg(self) -> str:
         """Where the instructions lie in the machine code and the numbers, as a picture that stands alone."""
+        self.catch_up()
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to read yet")
         return standalone(reading_svg(self.record), HERE / "view.css")

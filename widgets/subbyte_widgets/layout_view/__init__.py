@@ -1,5 +1,6 @@
 """The layout view."""
 
-from subbyte_widgets.layout_view.view import LayoutExplorer, LayoutView
+from subbyte_widgets.layout_view.explorer import LayoutExplorer
+from subbyte_widgets.layout_view.view import LayoutView
 
 __all__ = ["LayoutExplorer", "LayoutView"]

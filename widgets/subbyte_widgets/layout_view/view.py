@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import ipywidgets
 import traitlets
 
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.schedule import ConvConfig
-from subbyte.technique import Access, Accesses, access_map, accesses, tiling
+from subbyte.technique import Access, Accesses, access_map, accesses
 from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import Panel, View, refuse_unknown
+from subbyte_widgets._base import View, refuse_unknown
+from subbyte_widgets._selection import FIRST, Choice
 from subbyte_widgets.layout_view.picture import KINDS, NAMES, access_svg, in_words
-from subbyte_widgets.svg import element, standalone, text
+from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
 
@@ -22,6 +22,7 @@ HERE = Path(__file__).parent
 class LayoutView(View):
     """Draws the accesses of one warp (:func:`subbyte.accesses`); of each kind the one with the most active lanes.
 
+    ``workload``: a name, a spec or a ConvWorkload; None is that of the selection, or ResNet50's second stage.
     ``where`` takes ``arch``, ``block``, ``warp`` and ``iteration`` of :func:`subbyte.accesses`. The browser writes
     ``data_layout`` (nhwc, hwnc, nhwcnc), ``kind`` (``tile``, ``activation load``, ...) and ``lane`` (-1 for none).
     """
@@ -41,7 +42,7 @@ class LayoutView(View):
 
     def __init__(
         self,
-        workload: ConvWorkload | str = "resnet50.stage2@8",
+        workload: ConvWorkload | str | None = None,
         config: ConvConfig | None = None,
         where: dict[str, Any] | None = None,
         **options: Any,
@@ -49,7 +50,12 @@ class LayoutView(View):
         refuse_unknown(type(self), options)
         self.records: dict[str, Accesses] = {}
         super().__init__(**options)
-        self.show(workload, config, **(where or {}))
+        if workload is not None or self.selection is None:
+            self.show(workload or FIRST, config, **(where or {}))
+
+    def turn_to(self, choice: Choice) -> None:
+        """Draw the accesses of the selected kernel's first block."""
+        self.show(choice.workload, choice.config, arch=choice.arch)
 
     def show(self, workload: ConvWorkload | str, config: ConvConfig | None = None, **where: Any) -> None:
         """Draw the accesses of another warp; what cannot be is said in the view."""
@@ -100,44 +106,7 @@ class LayoutView(View):
 
     def to_svg(self) -> str:
         """The chosen access, as a picture that stands alone."""
-        if self.error:
-            sentence = text(12, 26, self.error)
-            return standalone(element("svg", sentence, xmlns="http://www.w3.org/2000/svg", viewBox="0 0 760 44"), "")
+        self.catch_up()
+        if self.error or not self.records:
+            return sentence_svg(self.error or "nothing to draw yet")
         return standalone(self._draw(self.kind, self.data_layout, self.lane), HERE / "view.css")
-
-
-class LayoutExplorer(Panel):
-    """A :class:`LayoutView` with controls: the block's pixel tile, its warp, and the stage of the main loop.
-
-    ``workload``: a name, a spec or a ConvWorkload; ``block``: the pixel tile to begin with. Blocks at the edge of the
-    image have lanes without part.
-    """
-
-    def __init__(
-        self,
-        workload: ConvWorkload | str = "resnet50.stage2@8",
-        config: ConvConfig | None = None,
-        arch: str = "sm_90a",
-        block: int = 0,
-        **options: Any,
-    ) -> None:
-        refuse_unknown(LayoutView, options)
-        cut = tiling(workload, config, arch=arch)
-        self.workload, self.config, self.arch = cut.workload, cut.config, arch
-        limits = {"block": cut.blocks // cut.column_blocks, "warp": len(cut.warps), "stage": cut.iterations}
-        self.controls = {
-            name: ipywidgets.IntSlider(
-                block * (name == "block"), min=0, max=limit - 1, description=name, disabled=limit == 1
-            )
-            for name, limit in limits.items()
-        }
-        for control in self.controls.values():
-            control.layout = ipywidgets.Layout(width="270px")
-            control.observe(self._update, "value")
-        self.view = LayoutView(cut.workload, cut.config, {"arch": arch, "block": (block, 0)}, **options)
-        layout = ipywidgets.Layout(flex_flow="row wrap", max_width="900px")
-        super().__init__([ipywidgets.HBox([*self.controls.values()], layout=layout), self.view])
-
-    def _update(self, _change: Any) -> None:
-        block, warp, stage = (control.value for control in self.controls.values())
-        self.view.show(self.workload, self.config, arch=self.arch, block=(block, 0), warp=warp, iteration=stage)

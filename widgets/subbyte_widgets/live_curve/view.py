@@ -14,8 +14,11 @@ from subbyte.tune.background import StudyHandle
 from subbyte.tune.record import StudyRecord, Trial
 from subbyte.tune.study import Study
 from subbyte_widgets._base import View
+from subbyte_widgets._selection import Choice
 from subbyte_widgets.live_curve.picture import EMPTY, curve_svg
+from subbyte_widgets.live_curve.words import in_words
 from subbyte_widgets.svg import standalone
+from subbyte_widgets.tuning_monitor.words import trial_of
 
 HERE = Path(__file__).parent
 SHORTEST_INTERVAL = 0.08  # seconds between two updates; longer curves are sent less often
@@ -29,6 +32,8 @@ class LiveCurve(View):
     else is sent whole, at most about ten times a second, so that a view opened late or again shows the same.
     """
 
+    follows_at_once = True
+    _record: StudyRecord | None = None
     _esm = HERE / "view.js"
     _css = HERE / "view.css"
     _state_in_page = ("title", "status", "curve", "labels", "total", "running", "stop_requested", "selected")
@@ -110,19 +115,23 @@ class LiveCurve(View):
                 return  # an older state, overtaken by another thread
             self._sent = time.monotonic()
             with self.hold_sync():
-                self.curve = curve
+                self.curve, self._record = curve, record
                 self.labels = [trial.config.key for trial in record.trials]
                 self.title = f"Tuning {record.workload.label}"
-                self.status = self._in_words(record)
+                self.status = in_words(record, self.total, self.running)
                 self.alternative = f"{self.title}: {self.status}"
 
-    def _in_words(self, record: StudyRecord) -> str:
-        done = len(record.trials)
-        of = f" of {self.total}" if self.total else ""
-        best = record.best
-        found = f", best {best.microseconds:.2f} \u00b5s at trial {best.number}" if best and best.microseconds else ""
-        ended = "" if self.running or not record.ended else f" ({_ENDED.get(record.ended, record.ended)})"
-        return f"{done}{of} trials{found}{ended}"
+    @traitlets.observe("selected")
+    def _visit(self, _change: Any) -> None:
+        known = self._record
+        if known is not None and 0 <= self.selected < len(known.trials):
+            config = known.trials[self.selected].config
+            self.write_selection(workload=known.workload, configuration=config, trial=self.selected)
+
+    def turn_to(self, choice: Choice) -> None:
+        """Visit the trial that tried the selected configuration."""
+        if self._record is not None and self.selection is not None:
+            self.selected = trial_of(self._record, choice, self.selection.trial)
 
     @traitlets.observe("stop_requested")
     def _stop(self, change: Any) -> None:
@@ -132,6 +141,3 @@ class LiveCurve(View):
     def to_svg(self) -> str:
         """The curve as it is now, as a picture that stands alone."""
         return standalone(curve_svg(self.curve, self.total, self.title, self.error or self.status), HERE / "view.css")
-
-
-_ENDED = {"trials": "finished", "exhausted": "every configuration seen", "stopped": "stopped"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,36 +13,41 @@ from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.schedule import ConvConfig
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte.workload import ConvWorkload
+from subbyte_widgets._selection import FIRST, Choice
 from subbyte_widgets._stepper import Stepper, script, style
-from subbyte_widgets.load_stepper.picture import Layout, changes, links, marked, steps_svg
-from subbyte_widgets.load_stepper.words import end, in_words, sentence, start
-from subbyte_widgets.svg import INK, sentence_svg, standalone
+from subbyte_widgets.load_stepper.page import MOST_BYTES, aligned, page_data
+from subbyte_widgets.load_stepper.picture import steps_svg
+from subbyte_widgets.load_stepper.words import in_words
+from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
 WAYS = ("none", "shared", "full")
 SMALL = ConvConfig(blk_row_warps=2, blk_col_warps=1, warp_row_tiles=4, warp_col_tiles=2, tile_height=2)
 """Two warps with four output pixels each: small enough to see every instruction."""
-MOST_BYTES = 400_000
+__all__ = ["MOST_BYTES", "SMALL", "WAYS", "LoadStepper", "telling_step"]
 
 
 class LoadStepper(Stepper):
     """Steps through what a block of a generated kernel does, for each way of sharing.
 
-    ``source``: a workload, or :class:`~subbyte.technique.load_steps.LoadSteps` records of the same block. For a
-    workload, a kernel is generated for each of ``ways`` and run on the CPU; ``config``, ``arch``, ``block`` and
-    ``warp`` say which. What cannot be generated is said in the view. The browser writes ``step`` and ``way``.
+    ``source``: a workload, or :class:`~subbyte.technique.load_steps.LoadSteps` records of the same block; None is the
+    selected kernel, or one of ResNet50's second stage. For a workload, a kernel is generated for each of ``ways`` and
+    run on the CPU; ``config``, ``arch``, ``block`` and ``warp`` say which. What cannot be generated is said in the
+    view. The browser writes ``step`` and ``way``.
     """
 
     _esm = script(HERE)
     _css = style(HERE)
+    slow = True
     _state_in_page = ("data", "step", "way")
+    _ways: tuple[str, ...] = WAYS
 
     way = traitlets.Unicode("full", help="The way of sharing that is shown").tag(sync=True)
     records = traitlets.Dict({}, help="The records by their way of sharing")
 
     def __init__(
         self,
-        source: ConvWorkload | str | Sequence[LoadSteps] = "resnet50.stage2@8",
+        source: ConvWorkload | str | Sequence[LoadSteps] | None = None,
         config: ConvConfig = SMALL,
         *,
         arch: str = "sm_80",
@@ -52,18 +56,56 @@ class LoadStepper(Stepper):
         ways: Sequence[str] = WAYS,
         **options: Any,
     ) -> None:
+        chosen = options.pop("way", None)
+        super().__init__(**options)
+        self._ways = tuple(ways)
+        if source is None and self.selection is not None:
+            return
+        source = source or FIRST
+        if isinstance(source, (str, ConvWorkload)):
+            self.show(source, config, arch=arch, block=block, warp=warp)
+        else:
+            self.show_records(source)
+        if chosen is not None:
+            self.way = chosen
+
+    def show(self, workload: ConvWorkload | str, config: ConvConfig = SMALL, **where: Any) -> None:
+        """Generate and step through another kernel, for each way of sharing; ``where`` takes ``arch``, ``block`` and
+        ``warp``. What cannot be generated is said in the view."""
         try:
-            if isinstance(source, (str, ConvWorkload)):
-                made = [replace(config, duplicate_aware=way) for way in ways]
-                source = [load_steps(source, one, arch=arch, block=block, warp=warp) for one in made]
-            records = {record.sharing: record for record in source}
-            data, problem = page_data(records), ""
+            made = [replace(config, duplicate_aware=way) for way in self._ways]
+            records = [load_steps(workload, one, **where) for one in made]
         except SubbyteError as refused:
-            records, data, problem = {}, {}, str(refused)
-        chosen = options.pop("way", "full" if "full" in records else next(iter(records), "full"))
-        super().__init__(records=records, way=chosen, data=data, error=problem, **options)
-        if records:
+            self.error = str(refused)
+            return
+        self.show_records(records)
+
+    def show_records(self, source: Sequence[LoadSteps]) -> None:
+        """Draw records of the same block; what would be too much is said in the view."""
+        records = {record.sharing: record for record in source}
+        try:
+            data = page_data(records)
+        except SubbyteError as refused:
+            self.error = str(refused)
+            return
+        with self.hold_sync():
+            self.error, self.step = "", 0
+            self.records, self.data = records, data
+            if self.way not in records:
+                self.way = "full" if "full" in records else next(iter(records), "full")
             self._describe()
+
+    def turn_to(self, choice: Choice) -> None:
+        """Step through the selected kernel; where three ways are too much to send, through the one it has."""
+        config = choice.config
+        ways = [replace(config, duplicate_aware=way) for way in self._ways]
+        made = [load_steps(choice.workload, one, arch=choice.arch) for one in ways]
+        own = [record for record in made if record.sharing == config.duplicate_aware]
+        self.show_records(made)
+        if self.error:
+            self.show_records(own)
+        if config.duplicate_aware in self.records:
+            self.way = config.duplicate_aware
 
     @property
     def record(self) -> LoadSteps | None:
@@ -88,8 +130,9 @@ class LoadStepper(Stepper):
 
     def to_svg(self) -> str:
         """The present step, as a picture that stands alone; before the first step, a telling one in the middle."""
-        if self.record is None:
-            return sentence_svg(self.error)
+        self.catch_up()
+        if self.record is None or self.error:
+            return sentence_svg(self.error or "nothing to step through yet")
         moment = self.step or telling_step(self.record)
         return standalone(steps_svg(aligned(self.records)[self.way], moment), style(HERE))
 
@@ -99,35 +142,3 @@ def telling_step(record: LoadSteps) -> int:
     kinds = [number for number, step in enumerate(record.steps, 1) if step.kind == "mma"]
     kept = [number for number in kinds if record.steps[number - 1].repeats]
     return (kept or kinds)[0]
-
-
-def aligned(records: dict[str, LoadSteps]) -> dict[str, Layout]:
-    """The layouts of the records, of one height, so that nothing jumps from one to the other."""
-    layouts = [Layout.of(record) for record in records.values()]
-    low = max(layout.low for layout in layouts) - 62
-    bars = max(layout.bars + low + 62 - layout.low for layout in layouts)
-    return {way: Layout.of(record, low, bars) for way, record in records.items()}
-
-
-def page_data(records: dict[str, LoadSteps]) -> dict[str, Any]:
-    """Everything the browser needs. Raises InvalidInput when that is more than it should be given."""
-    layouts = aligned(records)
-    ways = {way: _way(record, layouts[way]) for way, record in records.items()}
-    data = {"ways": ways, "ink": [f"i{int(ink != '#ffffff')}" for ink in INK]}
-    if (size := len(json.dumps(data))) > MOST_BYTES:
-        raise InvalidInput(
-            f"The steps of this block take {size / 1000:.0f} kB, at most {MOST_BYTES / 1000:.0f}: choose fewer pixels "
-            "or column tiles for each warp, or fewer ways of sharing."
-        )
-    return data
-
-
-def _way(record: LoadSteps, layout: Layout) -> dict[str, Any]:
-    steps = [
-        {"kind": step.kind, "set": cells, "on": marked(step), "links": links(layout, step), "done": step.done,
-         "say": sentence(record, step)}
-        for step, cells in zip(record.steps, changes(record), strict=True)
-    ]  # fmt: skip
-    kinds = [step.kind for step in record.steps]
-    stops = [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]]
-    return {"svg": steps_svg(layout, 0), "steps": steps, "stops": stops, "start": start(record), "end": end(record)}

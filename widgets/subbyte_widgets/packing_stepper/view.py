@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import traitlets
 
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
-from subbyte.technique.packing import PackingTrace, RegisterState, packing_program
+from subbyte.technique.packing import PackingTrace, packing_program
+from subbyte.technique.tiling import tiling
+from subbyte_widgets._selection import Choice
 from subbyte_widgets._stepper import Stepper, script, style
-from subbyte_widgets.packing_stepper.picture import (
-    LOW,
-    NIBBLES,
-    WINDOW,
-    ZOOM_HEIGHT,
-    ZOOM_WIDTH,
-    Layout,
-    packing_svg,
-    skeleton,
-)  # fmt: skip
-from subbyte_widgets.svg import INK, sentence_svg, standalone
+from subbyte_widgets.packing_stepper.page import MOST_BYTES, page_data
+from subbyte_widgets.packing_stepper.picture import Layout, packing_svg
+from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
 SCHEMES = ("quad", "width8")
 EXAMPLE = [[[(5 * t + 3 * n + 7 * c) % 19 - 9 for c in range(8)] for n in range(8)] for t in range(8)]
 """Tiles whose values reach a little beyond -8 to 7, so that saturation can be seen."""
-MOST_BYTES = 400_000
+__all__ = ["EXAMPLE", "MOST_BYTES", "SCHEMES", "PackingStepper"]
 
 
 class PackingStepper(Stepper):
@@ -47,17 +40,36 @@ class PackingStepper(Stepper):
     layouts = traitlets.Dict({}, help="Program and trace of each scheme")
 
     def __init__(self, values: Any = EXAMPLE, **options: Any) -> None:
+        chosen = {name: options.pop(name) for name in ("step", "scheme", "follow") if name in options}
+        super().__init__(**options)
+        self.values = values
+        self.show(values)
+        for name, value in chosen.items():
+            setattr(self, name, value)
+
+    def show(self, values: Any) -> None:
+        """Pack other values; what cannot be is said in the view."""
         try:
             programs = [packing_program(scheme) for scheme in SCHEMES]
             layouts = {p.scheme: Layout(p, p.run(values[: p.tiles])) for p in programs}
-            data, problem = page_data(layouts), ""
+            data = page_data(layouts)
         except (SubbyteError, TypeError) as refused:
             known = isinstance(refused, SubbyteError)
-            data, layouts = {}, {}
-            problem = str(refused) if known else "packing values must be integers [tiles, 8 images, 8 channels]"
-        scheme = str(options.pop("scheme", "quad"))
-        super().__init__(layouts=layouts, data=data, scheme=scheme, error=problem, **options)
-        self._describe()
+            self.error = str(refused) if known else "packing values must be integers [tiles, 8 images, 8 channels]"
+            return
+        with self.hold_sync():
+            self.layouts, self.data, self.error = layouts, data, ""
+            self._describe()
+
+    def turn_to(self, choice: Choice) -> None:
+        """Pack as many tiles as a warp of the selected kernel has; one that does not pack in registers is said."""
+        config = tiling(choice.workload, choice.config, arch=choice.arch).config
+        if not config.register_packing:
+            raise InvalidInput(
+                f"{config.key} packs its outputs through shared memory, not in registers: there is nothing to step "
+                "through. Choose register_packing=true."
+            )
+        self.show(self.values[: config.warp_col_tiles])
 
     @property
     def trace(self) -> PackingTrace | None:
@@ -96,42 +108,8 @@ class PackingStepper(Stepper):
 
     def to_svg(self) -> str:
         """The present step as a picture that stands alone; before the first step, the one before the last."""
-        if self.trace is None:
+        self.catch_up()
+        if self.trace is None or self.error:
             return sentence_svg(self.error)
         step = self.step or self.steps - 3
         return standalone(packing_svg(self.layouts[self.scheme], step, self.follow), style(HERE))
-
-
-def page_data(layouts: dict[str, Layout]) -> dict[str, Any]:
-    """Everything the browser needs. Raises InvalidInput when that is more than it should be given."""
-    data = {
-        "schemes": {name: _scheme(layout) for name, layout in layouts.items()},
-        "ink": [f"i{int(ink != '#ffffff')}" for ink in INK],
-        "sizes": {"low": LOW, "nibbles": NIBBLES, "window": WINDOW, "zoomHeight": ZOOM_HEIGHT, "zoomWidth": ZOOM_WIDTH},
-    }
-    if (size := len(json.dumps(data))) > MOST_BYTES:
-        raise InvalidInput(f"The steps take {size / 1000:.0f} kB, at most {MOST_BYTES / 1000:.0f}: give fewer tiles.")
-    return data
-
-
-def _scheme(layout: Layout) -> dict[str, Any]:
-    """One scheme: each register's states once, and for each step which of them are in use."""
-    trace = layout.trace
-    known: dict[RegisterState, int] = {}
-    states = [[known.setdefault(register, len(known)) for register in state.registers] for state in trace.states]
-    says = [f"{step.name}: {step.does}\n{step.operation}\n" for step in layout.program.steps]
-    stores = "instruction stores" if layout.program.stores == 1 else "instructions store"
-    says.append(f"store: {layout.program.stores} {stores} a word from every lane; no lane is idle.\n")
-    return {
-        "svg": skeleton(layout), "tiles": trace.tiles, "names": layout.names, "lanes": layout.lanes,
-        "laneWidth": layout.lane, "rowHeight": layout.row, "rows": [layout.y(name) for name in layout.names],
-        "zoom": layout.zoom, "left": layout.lanes[0], "states": states, "registers": [_register(r) for r in known],
-        "says": says, "useful": [state.useful_lanes for state in trace.states],
-        "stores": [[s.lane, s.word, 64 * s.tile + 8 * s.row, f"{s.value:#010x}"] for s in trace.stores],
-    }  # fmt: skip
-
-
-def _register(register: RegisterState) -> dict[str, Any]:
-    """A register of 32 lanes: the words, and where each value came from (-1: none)."""
-    origins = [-1 if origin is None else origin for lane in register.origins for origin in lane]
-    return {"name": register.name, "kind": register.kind, "words": register.words, "origins": origins}

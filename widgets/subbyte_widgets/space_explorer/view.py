@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import traitlets
 
-from subbyte.analysis.landscape_view import KnobEffect, LandscapeMap, knob_effects, landscape_map, landscape_points
+from subbyte.analysis.landscape_view import (
+    KnobEffect,
+    LandscapeMap,
+    index_of,
+    knob_effects,
+    landscape_map,
+    landscape_points,
+)
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.schedule import ConvConfig
 from subbyte.tune.landscape import Landscape
 from subbyte.tune.landscape import landscape as landscape_named
 from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import View
+from subbyte_widgets._base import View, refuse_unknown
+from subbyte_widgets._selection import Choice
+from subbyte_widgets.space_explorer.maps import all_maps
 from subbyte_widgets.space_explorer.picture import effects_svg, explorer_svg, in_words
 from subbyte_widgets.svg import sentence_svg, standalone
 
@@ -26,9 +34,11 @@ class SpaceExplorer(View):
 
     ``landscape``: a :class:`~subbyte.tune.landscape.Landscape`, a file, a shipped name or a workload. The browser
     writes ``selected`` (index of a configuration, -1 for none), ``x``, ``y`` (knobs of the map) and ``statistic``
-    (``best`` or ``median`` over the other knobs). ``config`` follows ``selected``, so that other views can.
+    (``best`` or ``median`` over the other knobs). ``config`` follows ``selected``; a
+    ``selection`` is told, and told of: it opens the configuration in other views.
     """
 
+    follows_at_once = True
     _esm = (HERE / "lines.js").read_text(encoding="utf-8") + (HERE / "view.js").read_text(encoding="utf-8")
     _css = HERE / "view.css"
     _state_in_page = ("title", "points", "maps", "effects", "x", "y", "statistic", "selected")
@@ -47,16 +57,23 @@ class SpaceExplorer(View):
 
     def __init__(self, landscape: Landscape | ConvWorkload | str | Path | None = None, **options: Any) -> None:
         self.landscape: Landscape | None = None
+        self._given: Landscape | None = None
         self.record: tuple[KnobEffect, ...] = ()
+        refuse_unknown(type(self), options)
         super().__init__()
         if landscape is not None:
             self.show(landscape)
+        self._given = self.landscape
         for name, value in options.items():
-            if not self.has_trait(name):
-                raise InvalidInput(
-                    f"SpaceExplorer has no option {name!r}: {did_you_mean(name, self.traits(sync=True))}"
-                )
             setattr(self, name, value)
+
+    def turn_to(self, choice: Choice) -> None:
+        """Mark the selected configuration; for another workload, turn to its landscape where one is known."""
+        asked = choice.workload
+        if self.landscape is None or self.landscape.workload.spec != asked.spec or self.error:
+            self.show(self._given if self._given and self._given.workload.spec == asked.spec else asked)
+        if self.landscape is not None and not self.error:
+            self.selected = index_of(self.landscape, choice.config)
 
     def show(self, landscape: Landscape | ConvWorkload | str | Path) -> None:
         """Draw another landscape; what cannot be drawn is said in the view."""
@@ -64,7 +81,7 @@ class SpaceExplorer(View):
             found = landscape if isinstance(landscape, Landscape) else landscape_named(landscape)
             points, effects = landscape_points(found), knob_effects(found)
             names = list(points.knobs)
-            maps = {f"{a}|{b}": _columns(landscape_map(found, a, b)) for a, b in combinations(names, 2)}
+            maps = all_maps(found, names)
         except SubbyteError as problem:
             self.error = str(problem)
             return
@@ -102,6 +119,8 @@ class SpaceExplorer(View):
     def _follow(self, _change: Any) -> None:
         chosen = self.landscape is not None and self.selected >= 0
         self.config = self.landscape.config(self.selected) if chosen and self.landscape else None
+        if self.landscape is not None and self.config is not None:
+            self.write_selection(workload=self.landscape.workload, configuration=self.config)
 
     @traitlets.validate("x", "y")
     def _a_knob(self, proposal: Any) -> str:
@@ -111,22 +130,9 @@ class SpaceExplorer(View):
 
     def to_svg(self) -> str:
         """Lines, the chosen map and the effects, as a picture that stands alone."""
+        self.catch_up()
         if self.error or self.landscape is None:
             return sentence_svg(self.error or "no landscape yet")
         points = landscape_points(self.landscape)
         shown = self.map if self.x != self.y else None
         return standalone(explorer_svg(points, shown, self.statistic, self.record, self.selected), HERE / "view.css")
-
-
-def _columns(found: LandscapeMap) -> dict[str, list[Any]]:
-    """A map's cells row by row, in columns: what the browser draws."""
-    cells = [cell for row in found.cells for cell in row]
-    short = [(None, None) if c.best is None or c.median is None else (c.best, c.median) for c in cells]
-    return {
-        "best": [best and float(f"{best:.4g}") for best, _ in short],
-        "median": [median and float(f"{median:.4g}") for _, median in short],
-        "measured": [cell.measured for cell in cells],
-        "refused": [cell.refused for cell in cells],
-        "index": [cell.index for cell in cells],
-        "reason": [cell.reason for cell in cells],
-    }

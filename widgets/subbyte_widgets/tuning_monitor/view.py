@@ -14,10 +14,11 @@ from subbyte.measure.runner import Runner
 from subbyte.tune.record import StudyRecord
 from subbyte.tune.study import Study
 from subbyte_widgets._base import View
+from subbyte_widgets._selection import Choice
 from subbyte_widgets.svg import standalone
 from subbyte_widgets.tuning_monitor.picture import monitor_svg
 from subbyte_widgets.tuning_monitor.session import Session, Updates
-from subbyte_widgets.tuning_monitor.words import alternative, columns, status
+from subbyte_widgets.tuning_monitor.words import alternative, columns, status, trial_of, workload_of
 
 HERE = Path(__file__).parent
 Source = Study | StudyRecord
@@ -28,9 +29,12 @@ class TuningMonitor(View):
 
     The browser writes ``shown`` (the study whose trials are drawn), ``selected`` (the place of the visited trial in it,
     -1 for none), ``paused`` and ``stop_requested``. Every change of the selection sets ``config``, the configuration of
-    that trial as a dict (empty for none): link other views to these traits.
+    that trial as a dict (empty for none): a ``selection`` is told of
+    it, so that the trial opens in all other views.
     """
 
+    follows_at_once = True
+    _choice: Choice | None = None
     _esm = "".join((HERE / part).read_text(encoding="utf-8") for part in ("panels.js", "view.js"))
     _css = HERE / "view.css"
     _state_in_page = ("title", "status", "studies", "total", "shown", "selected", "running", "paused", "stop_requested")
@@ -98,6 +102,7 @@ class TuningMonitor(View):
 
     def to_svg(self) -> str:
         """The studies as they are now, as a picture that stands alone."""
+        self.catch_up()
         drawn = monitor_svg(self.studies, self.shown, self.total, self.title, self.error or self.status, self.selected)
         return standalone(drawn, HERE / "view.css")
 
@@ -124,3 +129,17 @@ class TuningMonitor(View):
         trials = self.sources[self.shown].trials if self.sources else ()
         inside = 0 <= self.selected < len(trials)
         self.config = trials[self.selected].config.to_dict() if inside else {}
+        shown = {"workload": workload_of(self.sources[self.shown]), "configuration": self.config} if inside else {}
+        self.write_selection(**shown, trial=self.selected)
+
+    def turn_to(self, choice: Choice) -> None:
+        """Visit the selected trial, or the one that tried the selected configuration."""
+        chosen, self._choice, before = self.selection, choice, self._choice
+        if chosen is None or not self.sources:
+            return
+        if choice == before and chosen.trial != self.selected:  # only the trial was changed: its configuration follows
+            self.selected = min(chosen.trial, len(self.sources[self.shown].trials) - 1)
+            chosen.choose(configuration=self.config or None)
+        else:
+            self.selected = trial_of(self.sources[self.shown], choice, chosen.trial)
+        chosen.trial = self.selected

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from subbyte.analysis.monitoring import StudyState
+from subbyte.tune.record import StudyRecord
+from subbyte.tune.study import Study
+from subbyte.workload import ConvWorkload
+from subbyte_widgets._selection import Choice
 
 _ENDED = {"trials": "finished", "exhausted": "every configuration seen", "stopped": "stopped"}
 
@@ -47,6 +51,25 @@ def selection_words(state: StudyState) -> list[str]:
         f"Latest plan: {chosen['kept']} of {chosen['mutants']} mutants kept, {copies}.",
         f"Two mutants differ in {chosen['hamming']:.0%} of the knobs, two kept ones in {chosen['hamming_kept']:.0%}.",
     ]
+
+
+def workload_of(source: Study | StudyRecord) -> ConvWorkload:
+    """What a study tunes."""
+    return source.workload if isinstance(source, StudyRecord) else source.space.workload
+
+
+def trial_of(source: Study | StudyRecord, choice: Choice, trial: int) -> int:
+    """Place of the trial that a selection names: ``trial`` if that tried its configuration, else the first that did,
+    else -1. A trial alone is enough for a selection without configuration."""
+    trials = source.trials
+    if workload_of(source).spec != choice.workload.spec:
+        return -1
+    if 0 <= trial < len(trials) and choice.configuration in ("", trials[trial].config.key):
+        return trial
+    if not choice.configuration:
+        return -1
+    config = choice.config
+    return next((place for place, one in enumerate(trials) if one.config == config), -1)
 
 
 def alternative(states: Sequence[StudyState], shown: int, words: str) -> str:

@@ -1,0 +1,255 @@
+"""What all views show together: a workload, a configuration and a trial, and how views follow them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import ipywidgets
+import traitlets
+
+from subbyte.device.arch import arch as arch_named
+from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.kernel.default import default_config
+from subbyte.schedule import ConvConfig
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as parse_workload
+
+FIRST = "resnet50.stage2@8"
+"""The workload of a selection that names none."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A selection at one moment: what a view is asked to show. An empty ``configuration`` means the best known."""
+
+    workload_text: str
+    configuration: str
+    arch: str
+
+    @property
+    def workload(self) -> ConvWorkload:
+        """The workload."""
+        return parse_workload(self.workload_text)
+
+    @property
+    def config(self) -> ConvConfig:
+        """The configuration. Raises Unsupported when none is named and none can be built."""
+        named = self.configuration
+        return ConvConfig.from_key(named) if named else default_config(self.workload, self.arch)
+
+
+class _Text(traitlets.Unicode):
+    """Text that names something; an object it names is taken too and written as its text."""
+
+    def __init__(self, write: Callable[[Any], str], **options: Any) -> None:
+        super().__init__(**options)
+        self._write = write
+
+    def validate(self, obj: Any, value: Any) -> str:
+        """The text, once it was read. Raises InvalidInput when it means nothing."""
+        return self._write(value)
+
+
+def workload_text(given: ConvWorkload | str) -> str:
+    """The text that names a workload; one that was given is kept. Raises InvalidInput when it means nothing."""
+    found = parse_workload(given)
+    if isinstance(given, str):
+        return given
+    try:
+        return found.label if parse_workload(found.label) == found else found.spec
+    except InvalidInput:
+        return found.spec  # a name of the user's own
+
+
+def configuration_text(given: ConvConfig | dict[str, Any] | str | None) -> str:
+    """The key of a configuration, empty for none; text is kept. Raises InvalidInput when it means nothing."""
+    if isinstance(given, str):
+        if given.strip():
+            ConvConfig.from_key(given)
+        return given.strip()
+    if not given:
+        return ""
+    return given.key if isinstance(given, ConvConfig) else ConvConfig.from_dict(given).key
+
+
+class Selection(ipywidgets.Widget):
+    """One selection that any number of views follow: ``View(..., selection=s)`` or ``s.attach(view)``.
+
+    ``workload`` and ``configuration`` are texts (a name or a spec; a :attr:`ConvConfig.key`, empty for the best known),
+    so that menus, text fields and ``jslink`` fit; a ConvWorkload, a ConvConfig or a dict is taken too. ``trial`` is the
+    place of a trial in the study that a monitor shows, -1 for none; ``arch`` is what kernels are built for. Text that
+    means nothing raises InvalidInput; when it comes from a browser, ``error`` says so and the selection stays.
+
+    Views that no browser shows compute nothing; they catch up when they come into sight or when their picture is asked
+    for, and with :meth:`settle`. Of many quick changes each view draws the ones it has time for, and always the last.
+    """
+
+    workload = _Text(workload_text, default_value=FIRST, help="Name or spec").tag(sync=True)
+    configuration = _Text(configuration_text, help="Key of the configuration, empty for the best known").tag(sync=True)
+    trial = traitlets.Int(-1, help="Place of the trial in the shown study, -1 for none").tag(sync=True)
+    arch = _Text(lambda given: arch_named(given).name, default_value="sm_90a").tag(sync=True)
+    error = traitlets.Unicode("", help="Why the browser's latest change was refused").tag(sync=True)
+
+    def __init__(self, workload: ConvWorkload | str = FIRST, configuration: Any = "", **options: Any) -> None:
+        self._followers: list[Follower] = []
+        self._lock = threading.RLock()
+        self._worker: threading.Thread | None = None
+        for name in options:
+            if name not in ("trial", "arch"):
+                raise InvalidInput(f"Selection has no option {name!r}: expected workload, configuration, trial, arch")
+        super().__init__(workload=workload, configuration=configuration, **options)
+
+    @property
+    def now(self) -> Choice:
+        """What is selected."""
+        return Choice(self.workload, self.configuration, self.arch)
+
+    @property
+    def config(self) -> ConvConfig:
+        """The selected configuration; the best known when none is named."""
+        return self.now.config
+
+    def choose(
+        self, workload: Any = None, configuration: Any = None, trial: int | None = None, arch: str | None = None
+    ) -> None:
+        """Change several parts at once: views see only the result. An empty ``configuration`` is the best known."""
+        given = {"workload": workload, "configuration": configuration, "trial": trial, "arch": arch}
+        with self.hold_trait_notifications():
+            for name, value in given.items():
+                if value is not None:
+                    self.set_trait(name, value)
+
+    def attach(self, view: Follower) -> None:
+        """Let ``view`` follow this selection instead of any other."""
+        view.selection = self
+
+    def detach(self, view: Follower) -> None:
+        """Let ``view`` stay as it is."""
+        view.selection = None
+
+    def settle(self) -> None:
+        """Bring every view up to date, shown or not, before this returns."""
+        for view in tuple(self._followers):
+            view.catch_up()
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take what a browser wrote; what means nothing is said in ``error``."""
+        try:
+            super().set_state(sync_data)
+            self.error = ""
+        except (SubbyteError, traitlets.TraitError) as problem:
+            self.error = str(problem)
+            self.send_state(list(sync_data))
+
+    @traitlets.observe("workload", "configuration", "arch", "trial")
+    def _changed(self, change: Any) -> None:
+        for view in tuple(self._followers):
+            if view.follows_at_once:
+                view.catch_up()
+        if change.name != "trial":
+            self.wake()
+
+    def add(self, view: Follower) -> None:
+        """Called by a view that begins to follow."""
+        with self._lock:
+            self._followers.append(view)
+        if view.follows_at_once:
+            view.catch_up()
+        self.wake()
+
+    def remove(self, view: Follower) -> None:
+        """Called by a view that follows no longer."""
+        with self._lock:
+            self._followers = [known for known in self._followers if known is not view]
+
+    def wake(self) -> None:
+        """Let the views in sight that are behind catch up, in a thread that ends with them."""
+        with self._lock:
+            if self._worker is None and self._next() is not None:
+                self._worker = threading.Thread(target=self._work, name="subbyte-selection", daemon=True)
+                self._worker.start()
+
+    def _next(self) -> Follower | None:
+        """The view that is behind for longest, so that none starves while the selection moves."""
+        behind = [view for view in self._followers if view.is_behind and view.in_sight and not view.follows_at_once]
+        return min(behind, key=lambda view: view.turn) if behind else None
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                view = self._next()
+                if view is None:
+                    self._worker = None
+                    return
+            view.catch_up()
+
+    def __repr__(self) -> str:
+        trial = f", trial {self.trial}" if self.trial >= 0 else ""
+        return f"<Selection: {self.workload}, {self.configuration or 'best known configuration'}, {self.arch}{trial}>"
+
+
+_turns = iter(range(1 << 62))
+
+
+class Follower(traitlets.HasTraits):
+    """Adds ``selection`` to a view. Such a view has ``turn_to(choice)``, which shows what is selected."""
+
+    selection = traitlets.Instance(Selection, allow_none=True, help="What the view follows")
+    error: Any
+    in_sight: Any = True
+    follows_at_once = False
+    """True for a view that also writes the selection and must never be behind: its ``follow`` is cheap, and called
+    after every change, whatever it already shows."""
+    turn = 0
+    _turning = False
+    _shown: Choice | None = None
+    _said = ""
+
+    def turn_to(self, choice: Choice) -> None:
+        """Show ``choice``; known reasons against it are said in ``error``. May run in a thread of its own."""
+        raise NotImplementedError
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something else is selected than what the view shows."""
+        return self.selection is not None and self._shown != self.selection.now
+
+    def catch_up(self) -> None:
+        """Show what is selected. Whatever goes wrong is said in the view."""
+        with self.__dict__.setdefault("_following", threading.RLock()):
+            if self.selection is None or not (self.is_behind or self.follows_at_once):
+                return
+            choice = self._shown = self.selection.now
+            self.turn = next(_turns)
+            outer, self._turning = self._turning, True
+            self._wait(True)
+            try:
+                self.turn_to(choice)
+                if self.error and self.error == self._said:
+                    self.error = ""
+            except SubbyteError as problem:
+                self.error = self._said = str(problem)
+            except Exception as problem:  # no cell to raise in: the view says it
+                self.error = self._said = f"{type(problem).__name__}: {problem}"
+            finally:
+                self._turning = outer
+                self._wait(False)
+
+    def write_selection(self, **parts: Any) -> None:
+        """Tell the selection, if there is one, what was chosen here; not while this view itself turns to it."""
+        if self.selection is not None and not self._turning:
+            self.selection.choose(**parts)
+
+    def _wait(self, waiting: bool) -> None:
+        """Called before and after ``turn_to``."""
+
+    @traitlets.observe("selection")
+    def _attach(self, change: Any) -> None:
+        if change.old is not None and change.old is not traitlets.Undefined:
+            change.old.remove(self)
+        self._shown = None
+        if change.new is not None:
+            change.new.add(self)

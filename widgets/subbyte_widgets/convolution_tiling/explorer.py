@@ -1,0 +1,77 @@
+"""The tiling with the knobs of the paper above it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets
+
+from subbyte.errors import SubbyteError
+from subbyte.schedule import ConvConfig
+from subbyte.space import space
+from subbyte.technique.tiling import tiling
+from subbyte.workload import ConvWorkload
+from subbyte_widgets._base import Panel, refuse_unknown
+from subbyte_widgets._selection import Choice
+from subbyte_widgets.convolution_tiling.view import ConvolutionTiling
+
+
+class TilingExplorer(Panel):
+    """A :class:`ConvolutionTiling` with the knobs of the paper above it.
+
+    ``workload``: a name, a spec or a ConvWorkload. A configuration that cannot be built is refused in the view, with
+    the constraint's own words. With a ``selection``, the knobs show its configuration and change it.
+    """
+
+    def __init__(
+        self,
+        workload: ConvWorkload | str = "resnet50.stage2@8",
+        config: ConvConfig | None = None,
+        arch: str = "sm_90a",
+        **options: Any,
+    ) -> None:
+        refuse_unknown(ConvolutionTiling, options)
+        selection = options.pop("selection", None)
+        record = tiling(workload, config, arch=arch)
+        self.workload, self.config, self.arch = record.workload, record.config, arch
+        self.view = ConvolutionTiling(record, **options)
+        self.knobs: dict[str, ipywidgets.Dropdown] = {}
+        layout = ipywidgets.Layout(flex_flow="row wrap", max_width="900px")
+        self.controls = ipywidgets.HBox(layout=layout)
+        self._set_knobs()
+        super().__init__([self.controls, self.view], selection)
+
+    def turn_to(self, choice: Choice) -> None:
+        """Set the knobs to what is selected and draw its tiling."""
+        self.workload, self.config, self.arch = choice.workload, choice.config, choice.arch
+        self._set_knobs()
+        self.view.show(tiling(self.workload, self.config, arch=self.arch))
+
+    def _set_knobs(self) -> None:
+        values = space(self.workload, self.arch).knobs
+        if [*values] != [*self.knobs]:
+            self.knobs = {name: _dropdown(name) for name in values}
+            self.controls.children = [*self.knobs.values()]
+        for name, offered in values.items():
+            knob, value = self.knobs[name], getattr(self.config, name)
+            knob.unobserve_all("value")
+            knob.options = sorted({*offered, value})
+            knob.value = value
+            knob.observe(self._update, "value")
+
+    def _update(self, change: Any) -> None:
+        self.config = self.config.with_values({change.owner.description: change.new})
+        if self.selection is not None:
+            self.write_selection(configuration=self.config)
+            return
+        try:
+            record = tiling(self.workload, self.config, arch=self.arch)
+        except SubbyteError as problem:
+            self.view.error = str(problem)
+            return
+        self.view.show(record)
+
+
+def _dropdown(name: str) -> ipywidgets.Dropdown:
+    layout = ipywidgets.Layout(width="190px")
+    return ipywidgets.Dropdown(description=name, style={"description_width": "110px"}, layout=layout)

@@ -1,0 +1,87 @@
+"""The duplicate map with controls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import ipywidgets
+
+from subbyte.errors import SubbyteError
+from subbyte.technique.duplicates import duplicates
+from subbyte.technique.tiling import tiling
+from subbyte.workload import ConvWorkload
+from subbyte_widgets._base import Panel, refuse_unknown
+from subbyte_widgets._selection import Choice
+from subbyte_widgets.duplicate_map.view import DuplicateMap
+
+
+class DuplicateExplorer(Panel):
+    """A :class:`DuplicateMap` with controls: kernel, stride, dilation, the output tile, and whether it touches padding.
+
+    ``workload``: a name, a spec or a ConvWorkload; the controls change its kernel, stride and dilation. What the
+    convolution cannot be is said in the view, in the toolkit's own words. With a ``selection``, the controls go to its
+    convolution and block tile; what they change from there stays here.
+    """
+
+    def __init__(
+        self, workload: ConvWorkload | str = "resnet50.stage2@8", tile: tuple[int, int] = (1, 4), **options: Any
+    ) -> None:
+        refuse_unknown(DuplicateMap, options)
+        selection = options.pop("selection", None)
+        record = duplicates(workload, tile)
+        self.workload = record.workload
+        self.view = DuplicateMap(record, **options)
+        start = self.workload
+        self.kernel = _slider("kernel", start.r, 1, 7)
+        self.stride = _slider("stride", start.stride, 1, 4)
+        self.dilation = _slider("dilation", start.dilation, 1, 3)
+        self.tile_height = _slider("tile height", tile[0], 1, 8)
+        self.tile_width = _slider("tile width", tile[1], 1, 16)
+        self.corner = ipywidgets.Checkbox(False, description="tile at the image's corner", indent=False)
+        self.corner.layout = ipywidgets.Layout(width="270px", margin="2px 2px 2px 24px")
+        controls = [self.kernel, self.stride, self.dilation, self.tile_height, self.tile_width, self.corner]
+        self._moved = False
+        for control in controls:
+            control.observe(self._update, "value")
+        box = ipywidgets.HBox(controls, layout=ipywidgets.Layout(flex_flow="row wrap", max_width="900px"))
+        super().__init__([box, self.view], selection)
+
+    def turn_to(self, choice: Choice) -> None:
+        """Set the controls to the selected convolution and its block tile, and draw their map."""
+        self.workload = w = choice.workload
+        tile = tiling(w, choice.config, arch=choice.arch).tile
+        values = {self.kernel: w.r, self.stride: w.stride, self.dilation: w.dilation, self.tile_height: tile[0],
+                  self.tile_width: tile[1]}  # fmt: skip
+        self._moved = True
+        try:
+            for control, value in values.items():
+                control.max = max(control.max, value)
+                control.value = value
+        finally:
+            self._moved = False
+        self._update()
+
+    def _update(self, _change: Any = None) -> None:
+        if self._moved:
+            return
+        size = {"r": self.kernel.value, "s": self.kernel.value} if self.kernel.value != self.workload.r else {}
+        try:
+            workload = replace(self.workload, **size, stride=self.stride.value, dilation=self.dilation.value, name="")
+            place = (0, 0) if self.corner.value else None
+            record = duplicates(workload, (self.tile_height.value, self.tile_width.value), at=place)
+        except SubbyteError as problem:
+            self.view.error = str(problem)
+            return
+        self.view.show(record)
+
+
+def _slider(name: str, value: int, least: int, most: int) -> ipywidgets.IntSlider:
+    return ipywidgets.IntSlider(
+        value,
+        min=min(least, value),
+        max=max(most, value),
+        description=name,
+        continuous_update=True,
+        layout=ipywidgets.Layout(width="270px"),
+    )

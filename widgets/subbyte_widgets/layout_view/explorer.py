@@ -1,0 +1,65 @@
+"""The layout view with controls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets
+
+from subbyte.schedule import ConvConfig
+from subbyte.technique import Tiling, tiling
+from subbyte.workload import ConvWorkload
+from subbyte_widgets._base import Panel, refuse_unknown
+from subbyte_widgets._selection import Choice
+from subbyte_widgets.layout_view.view import LayoutView
+
+
+class LayoutExplorer(Panel):
+    """A :class:`LayoutView` with controls: the block's pixel tile, its warp, and the stage of the main loop.
+
+    ``workload``: a name, a spec or a ConvWorkload; ``block``: the pixel tile to begin with. Blocks at the edge of the
+    image have lanes without part. With a ``selection``, the kernel is the selected one.
+    """
+
+    def __init__(
+        self,
+        workload: ConvWorkload | str = "resnet50.stage2@8",
+        config: ConvConfig | None = None,
+        arch: str = "sm_90a",
+        block: int = 0,
+        **options: Any,
+    ) -> None:
+        refuse_unknown(LayoutView, options)
+        selection = options.pop("selection", None)
+        self.controls = {name: ipywidgets.IntSlider(0, description=name) for name in ("block", "warp", "stage")}
+        for control in self.controls.values():
+            control.layout = ipywidgets.Layout(width="270px")
+        self._moved = False
+        self._open(tiling(workload, config, arch=arch))
+        self.controls["block"].value = block
+        for control in self.controls.values():
+            control.observe(self._update, "value")
+        self.view = LayoutView(self.workload, self.config, {"arch": arch, "block": (block, 0)}, **options)
+        layout = ipywidgets.Layout(flex_flow="row wrap", max_width="900px")
+        super().__init__([ipywidgets.HBox([*self.controls.values()], layout=layout), self.view], selection)
+
+    def turn_to(self, choice: Choice) -> None:
+        """Draw the selected kernel, at the same place where it has one."""
+        self._moved = True
+        try:
+            self._open(tiling(choice.workload, choice.config, arch=choice.arch))
+        finally:
+            self._moved = False
+        self._update()
+
+    def _open(self, cut: Tiling) -> None:
+        self.workload, self.config, self.arch = cut.workload, cut.config, cut.arch
+        limits = (cut.blocks // cut.column_blocks, len(cut.warps), cut.iterations)
+        for control, limit in zip(self.controls.values(), limits, strict=True):
+            control.min, control.max, control.disabled = 0, limit - 1, limit == 1
+
+    def _update(self, _change: Any = None) -> None:
+        if self._moved:
+            return
+        block, warp, stage = (control.value for control in self.controls.values())
+        self.view.show(self.workload, self.config, arch=self.arch, block=(block, 0), warp=warp, iteration=stage)

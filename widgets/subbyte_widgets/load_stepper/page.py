@@ -1,0 +1,46 @@
+"""What the browser needs to step: the pictures and, for each step, the cells it sets and marks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from subbyte.errors import InvalidInput
+from subbyte.technique.load_steps import LoadSteps
+from subbyte_widgets.load_stepper.picture import Layout, changes, links, marked, steps_svg
+from subbyte_widgets.load_stepper.words import end, sentence, start
+from subbyte_widgets.svg import INK
+
+MOST_BYTES = 400_000
+
+
+def aligned(records: dict[str, LoadSteps]) -> dict[str, Layout]:
+    """The layouts of the records, of one height, so that nothing jumps from one to the other."""
+    layouts = [Layout.of(record) for record in records.values()]
+    low = max(layout.low for layout in layouts) - 62
+    bars = max(layout.bars + low + 62 - layout.low for layout in layouts)
+    return {way: Layout.of(record, low, bars) for way, record in records.items()}
+
+
+def page_data(records: dict[str, LoadSteps]) -> dict[str, Any]:
+    """Everything the browser needs. Raises InvalidInput when that is more than it should be given."""
+    layouts = aligned(records)
+    ways = {way: _way(record, layouts[way]) for way, record in records.items()}
+    data = {"ways": ways, "ink": [f"i{int(ink != '#ffffff')}" for ink in INK]}
+    if (size := len(json.dumps(data))) > MOST_BYTES:
+        raise InvalidInput(
+            f"The steps of this block take {size / 1000:.0f} kB, at most {MOST_BYTES / 1000:.0f}: choose fewer pixels "
+            "or column tiles for each warp, or fewer ways of sharing."
+        )
+    return data
+
+
+def _way(record: LoadSteps, layout: Layout) -> dict[str, Any]:
+    steps = [
+        {"kind": step.kind, "set": cells, "on": marked(step), "links": links(layout, step), "done": step.done,
+         "say": sentence(record, step)}
+        for step, cells in zip(record.steps, changes(record), strict=True)
+    ]  # fmt: skip
+    kinds = [step.kind for step in record.steps]
+    stops = [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]]
+    return {"svg": steps_svg(layout, 0), "steps": steps, "stops": stops, "start": start(record), "end": end(record)}
