@@ -11,7 +11,6 @@ from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
 from subbyte_widgets.packing_stepper import PackingStepper
 from subbyte_widgets.space_explorer import SpaceExplorer
-from subbyte_widgets.speed_of_light import SpeedOfLight
 from subbyte_widgets.tuning_monitor import TuningMonitor
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "PackingStepper",
     "Selection",
     "SpaceExplorer",
-    "SpeedOfLight",
     "TilingExplorer",
     "TuningMonitor",
 ]
