@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from math import prod
 from typing import Any
 
@@ -14,8 +15,9 @@ import pytest
 from subbyte.device.arch import ARCHS
 from subbyte.errors import InvalidInput
 from subbyte.schedule import ConvConfig, Plan, plan
-from subbyte.space import KINDS, space, why_not
+from subbyte.space import KINDS, Space, space, value_lists, why_not
 from subbyte.space.constraints import HOISTED_ADDRESSES, RULES, registers_allowed, registers_needed
+from subbyte.space.sorting import SAME
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as named
 
@@ -31,7 +33,7 @@ SMALL = ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90a"])
 def test_valid_and_refused_add_up_to_the_product(workload: str, arch: str) -> None:
     candidates = space(workload, arch)
-    assert len(candidates) == prod(len(values) for values in KINDS["paper"].values()) == 1800
+    assert len(candidates) == prod(len(values) for values in candidates.knobs.values()) == 1800
     assert len(candidates.valid) + sum(candidates.refused.values()) == len(candidates)
     assert 0 < len(candidates.valid) < len(candidates)
     assert list(candidates.valid) == sorted(set(candidates.valid))
@@ -52,11 +54,121 @@ def test_the_papers_space_of_every_stage_is_large_enough_to_search() -> None:
     assert all(count > 300 for count in counts), counts
 
 
-def test_the_extended_space_has_more_than_ten_thousand_valid_configurations() -> None:
-    candidates = space("resnet50.stage3@8", "sm_80", kind="extended")
-    drawn = random.Random(1).sample(range(len(candidates)), 2000)
-    share = sum(candidates.why_not(index) is None for index in drawn) / len(drawn)
-    assert share * len(candidates) > 12_000
+@pytest.mark.parametrize(("stage", "most"), [(2, 13_000), (3, 40_000), (4, 13_000), (5, 13_500)])
+def test_the_extended_space_has_ten_thousand_configurations_and_holds_the_papers(stage: int, most: int) -> None:
+    paper, extended = (space(f"resnet50.stage{stage}@8", kind=kind) for kind in KINDS)
+    assert 10_000 < len(extended.valid) < most
+    assert len(extended.valid) + sum(extended.refused.values()) == len(extended)
+    assert all(extended.why_not(paper.config(index)) is None for index in paper.valid)
+    assert all(set(values) <= set(extended.knobs[name]) for name, values in paper.knobs.items())
+
+
+def test_sorting_a_large_space_takes_less_than_two_seconds() -> None:
+    code = (
+        "import time; from subbyte.space import space; s = space('resnet50.stage2@8', kind='extended');"
+        "start = time.process_time(); n = len(s.valid); print(len(s), n, time.process_time() - start)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    products, valid, seconds = run.stdout.split()
+    assert int(products) > 100_000 < 10 * int(valid)
+    assert float(seconds) < 2
+
+
+SORTED = [
+    ("resnet50.stage2@8", "sm_90a", "extended", {}),
+    ("resnet50.stage5@8", "sm_90a", "extended", {}),
+    ("resnet50.stage3@8", "sm_75", "extended", {"duplicate_aware": "none"}),
+    ("resnet50.stage4@8", "sm_86", "extended", {"register_packing": False, "layout": "nhwc"}),
+    ("n3h7w9c40k40r1s1p0", "sm_80", "extended", {"duplicate_aware": "shared"}),
+    ("n1h13w13c32k96r5s5p2u2", "sm_80", "extended", {"atom": "s4.m16n8k64"}),
+    ("resnet50.stage5@8", "sm_86", "paper", {}),  # has configurations that were seen to spill
+]
+
+
+@pytest.mark.parametrize(("workload", "arch", "kind", "fixed"), SORTED)
+def test_sorting_at_once_is_the_same_as_asking_each(workload: str, arch: str, kind: str, fixed: dict[str, Any]) -> None:
+    candidates = space(workload, arch, kind, **fixed)
+    valid = set(candidates.valid)
+    rng = random.Random(3)
+    drawn = rng.sample(range(len(candidates)), 1200) + rng.sample(candidates.valid, min(200, len(valid)))
+    for index in drawn:
+        reason = candidates.why_not(index)
+        assert (index in valid) == (reason is None), (index, reason)
+
+
+def test_sorting_counts_the_kinds_of_reasons() -> None:
+    candidates = _few(SMALL, split_channels=(1, 2, 4), chunk=(1, 2), stages=(1, 2, 3), min_blocks=(0, 1, 2, 9))
+    asked = Counter((candidates.why_not(index) or "").partition(":")[0] for index in range(len(candidates)))
+    assert asked.pop("") == len(candidates.valid)
+    assert candidates.refused == dict(asked)
+    assert {"same program", "stages", "divisibility"} <= set(asked)
+
+
+def test_a_configuration_seen_to_spill_is_sorted_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = space("resnet50.stage5@8", kind="extended")
+    index = before.valid[100]
+    keys = frozenset({before.config(index).key, ConvConfig(warp_row_tiles=6).key, ConvConfig(layout="nhwc").key})
+    monkeypatch.setattr("subbyte.space.constraints.seen_to_spill", lambda *_: keys)
+    after = space("resnet50.stage5@8", kind="extended")
+    assert set(before.valid) - set(after.valid) == {index}
+    assert after.hash != before.hash
+    assert after.index_hash == before.index_hash
+    assert "seen to spill" in str(after.why_not(index))
+
+
+def _few(workload: ConvWorkload, arch: str = "sm_90a", **knobs: tuple[int, ...]) -> Space:
+    base = space(workload, arch)
+    return Space(base.workload, base.arch, "few", {"blk_row_warps": (1, 2), "tile_height": (0, 1, 2, 4), **knobs},
+                 base.fixed)  # fmt: skip
+
+
+# ---- the same program ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workload", ["resnet50.stage2@8", "resnet50.stage5@8"])
+def test_configurations_said_to_build_the_same_program_do_and_others_do_not(workload: str) -> None:
+    candidates = space(workload, kind="extended")
+    rng, pairs, texts = random.Random(4), [], {}
+    while len(pairs) < 6:
+        index = rng.randrange(len(candidates))
+        reason = candidates.why_not(index) or ""
+        if reason.startswith(SAME):
+            pairs.append((candidates.config(index), ConvConfig.from_key(reason.rpartition(" ")[2])))
+    for config, plain in pairs:
+        assert config != plain
+        assert candidates.why_not(plain) is None
+        texts[plain.key] = _text(candidates, plain)
+        assert _text(candidates, config) == texts[plain.key]
+    for index in rng.sample(candidates.valid, 10):
+        config = candidates.config(index)
+        texts[config.key] = _text(candidates, config)
+        for other in _neighbours(candidates, config)[:2]:
+            texts[other.key] = _text(candidates, other)
+    assert len(set(texts.values())) == len(texts)
+
+
+def _neighbours(candidates: Space, config: ConvConfig) -> list[ConvConfig]:
+    """Valid configurations that differ in one of the knobs of which values can mean the same."""
+    others = [config.with_values({name: value}) for name in ("tile_height", "stages", "unroll")
+              for value in candidates.knobs.get(name, ()) if value != getattr(config, name)]  # fmt: skip
+    return [other for other in others if candidates.why_not(other) is None]
+
+
+def _text(candidates: Space, config: ConvConfig) -> str:
+    pytest.importorskip("tvm")
+    from subbyte.kernel import lower
+
+    planned = candidates.plan(config)
+    return lower.cuda(planned, lower.tir(planned))
+
+
+def test_of_values_that_mean_the_same_the_first_is_kept() -> None:
+    candidates = _few(SMALL, stages=(3, 2, 4), chunk=(2,), min_blocks=(1, 0, 2))
+    kept = {(c.stages, c.min_blocks) for c in map(candidates.config, candidates.valid)}
+    assert kept == {(3, 1), (3, 2)}  # one iteration: the number of stages means nothing
+    twice = candidates.index(ConvConfig(2, 2, chunk=2, stages=2, min_blocks=0, tile_height=0))
+    assert candidates.why_not(twice) == "same program: builds the same program as brw2-bcw2-wrt4-wct4-ch2-ri0-st3-mb1"
+    assert why_not(candidates.plan(twice)) is None  # it can be built, it is only not searched
 
 
 def test_every_index_is_one_configuration() -> None:
@@ -80,9 +192,9 @@ def test_round_trip_of_the_extended_space() -> None:
         assert config.layout == "nhwc"
 
 
-@pytest.mark.parametrize("index", [-1, 1800, 10**9])
-def test_index_out_of_range(index: int) -> None:
-    with pytest.raises(InvalidInput, match="allowed: 0 to 1799"):
+@pytest.mark.parametrize("index", [-1, 1800, 10**9, 1.0, "3", None, True])
+def test_index_out_of_range(index: Any) -> None:
+    with pytest.raises(InvalidInput, match="allowed: integers from 0 to 1799"):
         space(SMALL).config(index)
 
 
@@ -92,9 +204,10 @@ def test_index_out_of_range(index: int) -> None:
         (ConvConfig(warp_row_tiles=7), "warp_row_tiles=7: not in the paper space; allowed: 1, 2, 4, 8, 16"),
         (ConvConfig(layout="nhwc"), r"layout=nhwc \(here nhwcnc\)"),
         (ConvConfig(stages=3), r"stages=3 \(here 2\)"),
+        (7, "expected a ConvConfig"),
     ],
 )
-def test_configuration_of_another_space(config: ConvConfig, message: str) -> None:
+def test_configuration_of_another_space(config: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         space(SMALL).index(config)
 
@@ -221,7 +334,6 @@ CASES: list[Case] = [
     ),
     ("index: ", (W(65536, 56, 56, 96, 32, 1, 1), C(1, 1), "sm_80"), (W(32768, 56, 56, 96, 32, 1, 1), C(1, 1), "sm_80")),
     ("stages: 1", (SMALL, C(stages=1), "sm_80"), (SMALL, C(stages=2), "sm_80")),
-    ("stages: 3 of only 2", (SMALL, C(stages=3), "sm_80"), (WIDE, C(stages=3), "sm_80")),
     (
         "threads: 2048",
         (WIDE, C(4, 4, 1, 1, chunk=4, split_channels=4), "sm_80"),
@@ -292,6 +404,9 @@ def test_first_layer_of_alexnet_is_refused_with_the_reason() -> None:
         (("resnet50.stag2@8",), {}, "did you mean"),
         ((SMALL, "sm_81"), {}, "unknown architecture 'sm_81': did you mean"),
         ((SMALL, "sm_80", "papers"), {}, "unknown kind of space 'papers': did you mean paper"),
+        ((5,), {}, "workload 5"),
+        ((SMALL, 80), {}, "architecture 80"),
+        ((SMALL, "sm_80", None), {}, "unknown kind of space None"),
         ((SMALL,), {"chunk": 2}, "'chunk' cannot be fixed in a space"),
         ((SMALL,), {"layouts": "nhwc"}, "'layouts' cannot be fixed in a space: did you mean layout"),
         ((SMALL,), {"layout": "nchw"}, "layout='nchw'"),
@@ -306,5 +421,5 @@ def test_unknown_names(arguments: tuple[Any, ...], fixed: dict[str, Any], messag
 def test_notebook_view_names_knobs_and_size() -> None:
     shown = space(SMALL, "sm_80")._repr_html_()
     assert "1,800" in shown
-    assert all(name in shown for name in KINDS["paper"])
+    assert all(name in shown for name in value_lists("paper", SMALL))
     assert set(ARCHS) >= {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"}

@@ -151,13 +151,13 @@ def read_measurements(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dic
 def to_landscape(path: str | os.PathLike[str]) -> Landscape:
     """The measurements as a landscape, ready to :meth:`~subbyte.tune.landscape.Landscape.save`."""
     from subbyte.tune.landscape import FORMAT as LANDSCAPE
-    from subbyte.tune.landscape import Landscape, default_name
+    from subbyte.tune.landscape import Landscape
 
     header, results = read_measurements(path)
     if not header:
         raise BrokenRecord(f"{path}, line 1: no header; nothing was measured, delete the file and start again")
     header = {**header, "format": LANDSCAPE}
-    return Landscape(header, dict(sorted(results.items())), default_name(header))
+    return Landscape.fitted(header, dict(sorted(results.items())))
 
 
 def _evaluate(evaluator: Evaluator, folder: Path, entry: dict[str, Any]) -> Result:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -17,29 +16,13 @@ from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.schedule.config import KNOBS, SWITCHES, ConvConfig
 from subbyte.schedule.plan import Plan
 from subbyte.space.constraints import why_not
+from subbyte.space.sorting import SAME, plainest, sort_out
+from subbyte.space.values import KINDS, value_lists
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
-_PAPER: dict[str, tuple[int, ...]] = {
-    "blk_row_warps": (1, 2, 4),
-    "blk_col_warps": (1, 2, 4),
-    "warp_row_tiles": (1, 2, 4, 8, 16),
-    "warp_col_tiles": (1, 2, 4, 8, 16),
-    "chunk": (1, 2, 4, 8),
-    "reorder_inner": (0, 1),
-}
-_EXTENDED: dict[str, tuple[int, ...]] = {
-    **_PAPER,
-    "warp_row_tiles": (1, 2, 4, 7, 8, 14, 16),
-    "tile_height": (0, 1, 2, 4, 8),
-    "stages": (2, 3, 4),
-    "split_channels": (1, 2, 4),
-    "min_blocks": (0, 2),
-}
 HELD = (*SWITCHES, "atom")
 """Fields of a configuration that a space holds fixed."""
-KINDS: dict[str, dict[str, tuple[int, ...]]] = {"paper": _PAPER, "extended": _EXTENDED}
-"""Value lists by kind of space. ``paper``: the six knobs with TVM's values (Choi et al. 2022, section 4.1)."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +42,10 @@ class Space:
         return prod(len(values) for values in self.knobs.values())
 
     def config(self, index: int) -> ConvConfig:
-        """The configuration with this index. Raises InvalidInput when it is out of range."""
-        if not 0 <= index < len(self):
-            raise InvalidInput(f"configuration index {index}: allowed: 0 to {len(self) - 1}")
+        """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
+        if isinstance(index, bool) or not hasattr(index, "__index__") or not 0 <= index < len(self):
+            raise InvalidInput(f"configuration index {index!r}: allowed: integers from 0 to {len(self) - 1}")
+        index = int(index)
         values: dict[str, Any] = {}
         for name, choices in self.knobs.items():
             index, digit = divmod(index, len(choices))
@@ -71,6 +55,7 @@ class Space:
     def index(self, config: ConvConfig) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
         index, weight = 0, 1
+        _check_config(config)
         for name, choices in self.knobs.items():
             value = getattr(config, name)
             if value not in choices:
@@ -85,28 +70,30 @@ class Space:
         return index
 
     def plan(self, which: int | ConvConfig) -> Plan:
-        """The plan of a configuration."""
-        config = self.config(which) if isinstance(which, int) else which
-        return Plan(self.workload, config, self.arch)
+        """The plan of a configuration, given itself or by its index. Raises InvalidInput."""
+        if isinstance(which, ConvConfig):
+            return Plan(self.workload, which, self.arch)
+        return Plan(self.workload, self.config(which), self.arch)
 
     def why_not(self, which: int | ConvConfig) -> str | None:
-        """Why a configuration cannot be built ("kind: details"), None when it can."""
-        return why_not(self.plan(which))
+        """Why a configuration is refused ("kind: details"), None when it is valid.
+
+        It cannot be built (:mod:`subbyte.space.constraints`), or an earlier one of the space builds the same program.
+        """
+        planned = self.plan(which)
+        reason = why_not(planned)
+        if reason is None and (plain := plainest(planned, self.knobs)) != planned.config:
+            reason = f"{SAME}: builds the same program as {plain.key}"
+        return reason
 
     @cached_property
     def _sorted_out(self) -> tuple[tuple[int, ...], dict[str, int]]:
-        valid, refused = [], Counter[str]()
-        for index in range(len(self)):
-            reason = self.why_not(index)
-            if reason is None:
-                valid.append(index)
-            else:
-                refused[reason.split(":")[0]] += 1
-        return tuple(valid), dict(refused)
+        valid, refused = sort_out(self.workload, self.arch, self.knobs, self.fixed)
+        return tuple(valid.tolist()), dict(refused)
 
     @property
     def valid(self) -> tuple[int, ...]:
-        """Indices of the configurations that can be built, ascending."""
+        """Indices of the configurations that can be built, each program once, ascending."""
         return self._sorted_out[0]
 
     @property
@@ -115,7 +102,7 @@ class Space:
         return self._sorted_out[1]
 
     @cached_property
-    def hash(self) -> str:
+    def index_hash(self) -> str:
         """Hexadecimal digest of everything an index depends on: workload, architecture, knobs and fixed fields."""
         data = {
             "workload": self.workload.spec,
@@ -125,6 +112,11 @@ class Space:
             "fixed": dict(self.fixed),
         }
         return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
+
+    @cached_property
+    def hash(self) -> str:
+        """Hexadecimal digest of what an index means and of the constraints: of ``index_hash`` and ``valid``."""
+        return space_hash(self.index_hash, self.valid)
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{name}</td><td>{_listed(values)}</td></tr>" for name, values in self.knobs.items())
@@ -142,7 +134,11 @@ def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str =
     held = held_fields(fixed)
     target = arch_named(arch) if isinstance(arch, str) else arch
     found = workload_named(workload) if isinstance(workload, str) else workload
-    return Space(found, target, kind, dict(KINDS[kind]), held)
+    if not isinstance(target, Arch):
+        raise InvalidInput(f"architecture {arch!r}: expected a name such as 'sm_90a', or an Arch")
+    if not isinstance(found, ConvWorkload):
+        raise InvalidInput(f"workload {workload!r}: expected a name such as 'resnet50.stage2@8', or a ConvWorkload")
+    return Space(found, target, kind, value_lists(kind, found), held)
 
 
 def held_fields(fixed: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,6 +148,16 @@ def held_fields(fixed: Mapping[str, Any]) -> dict[str, Any]:
             raise InvalidInput(f"{name!r} cannot be fixed in a space: {did_you_mean(name, HELD)}")
     base = ConvConfig().with_values(fixed)
     return {name: getattr(base, name) for name in HELD}
+
+
+def space_hash(index_hash: str, valid: Sequence[int]) -> str:
+    """:attr:`Space.hash` of a space whose indices mean the same and whose constraints leave ``valid`` (ascending)."""
+    return hashlib.sha256(f"{index_hash} {','.join(map(str, valid))}".encode()).hexdigest()[:16]
+
+
+def _check_config(config: ConvConfig) -> None:
+    if not isinstance(config, ConvConfig):
+        raise InvalidInput(f"configuration {config!r}: expected a ConvConfig, such as ConvConfig(chunk=2)")
 
 
 def _listed(values: tuple[int, ...]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from subbyte.errors import InvalidInput
 from subbyte.schedule import ConvConfig
+from subbyte.space import Space
 from subbyte.tune.foreign import FOREIGN, ForeignConfig, foreign_workload
 from subbyte.workload import ConvWorkload
 
@@ -106,6 +107,7 @@ def describe_space(space: SpaceLike) -> dict[str, Any]:
         "kind": space.kind,
         "arch": arch_name(space),
         "hash": space.hash,
+        **({"index_hash": space.index_hash} if isinstance(space, Space) else {}),
         "size": len(space),
         "knobs": {name: list(values) for name, values in space.knobs.items()},
         "fixed": dict(space.fixed),

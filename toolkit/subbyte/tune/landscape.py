@@ -1,14 +1,13 @@
 """Landscapes: every valid configuration of a space, measured once and kept with its raw samples.
 
 A file is gzip-compressed JSON lines: a header with the provenance, then one line per configuration in index order,
-``{"index", "microseconds", "samples", "cold_microseconds", "verified", ...}`` or ``{"index", "kind", "reason"}``.
+``{"index", "microseconds", "samples", "cold_microseconds", "verified", ...}``, ``{"index", "kind", "reason"}`` or
+``{"index", "same_as"}`` (it came out as the same machine code), then a line with the SHA-256 of all before.
 Configurations are not repeated in the lines; the header's knobs give the configuration of any index.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 import statistics
 from collections import Counter
@@ -19,30 +18,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subbyte.charts import Charted
-from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.measure.result import Failed, Measured, Result, result_from_dict
+from subbyte.errors import InvalidInput
+from subbyte.measure.result import Failed, Measured, Result
 from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import (
     SpaceLike,
     config_at,
     describe_space,
     describe_workload,
-    to_line,
     workload_from_dict,
 )
 from subbyte.tune.landscape_file import (
     FORMAT,
     SUFFIX,
     default_name,
-    entry_fields,
     locate,
     make_header,
     offer,
-    parse_header,
+    read_file,
     read_header,
-    read_lines,
     shipped,
+    write_file,
 )
+from subbyte.tune.landscape_space import fit, space_today
 from subbyte.tune.table import frame, html_table, in_tops
 from subbyte.workload import ConvWorkload
 
@@ -65,7 +63,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class LandscapeInfo:
-    """Summary of a landscape. Times in microseconds, ``best_tops`` in 10^12 operations per second."""
+    """Summary of a landscape. Times in microseconds, ``best_tops`` in 10^12 operations per second.
+
+    ``programs`` counts the different kernels among those measured. ``missing`` configurations are valid today and
+    were not recorded, ``dropped`` ones were recorded and are refused today; ``notice`` says so in a sentence.
+    """
 
     name: str
     workload: str
@@ -76,6 +78,10 @@ class LandscapeInfo:
     measured: int
     failed: dict[str, int]
     verified: int
+    programs: int
+    missing: int
+    dropped: int
+    notice: str
     best_microseconds: float | None
     median_microseconds: float | None
     best_tops: float | None
@@ -94,11 +100,17 @@ class LandscapeInfo:
 
 @dataclass(frozen=True, eq=False)
 class Landscape(Charted):
-    """Results by configuration index, with the header they were recorded under."""
+    """Results by configuration index, with the header they were recorded under.
+
+    ``dropped`` holds the reasons of entries that were recorded, but are refused today. ``same`` says which
+    configurations came out as the same machine code as another one: index to the index that was measured for both.
+    """
 
     header: Mapping[str, Any]
     results: Mapping[int, Result]
     name: str = field(default="")
+    dropped: Mapping[int, str] = field(default_factory=dict)
+    same: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def from_results(
@@ -160,6 +172,12 @@ class Landscape(Charted):
         assert isinstance(result, Measured)
         return min(timed)[1], result
 
+    @cached_property
+    def missing(self) -> tuple[int, ...]:
+        """Indices that are valid today and were not recorded; empty for spaces not made by ``subbyte.space``."""
+        space = space_today(self.header)
+        return () if space is None else tuple(index for index in space.valid if index not in self.results)
+
     def fraction(self, microseconds: float) -> float:
         """``best / microseconds``: 1.0 for the fastest configuration of the landscape."""
         return self.best[1].microseconds / microseconds
@@ -173,12 +191,24 @@ class Landscape(Charted):
             name=self.name, workload=self.workload.label, spec=self.workload.spec, arch=self.arch, kind=self.kind,
             size=int(self.header["space"]["size"]), measured=len(times), failed=dict(failed),
             verified=sum(isinstance(result, Measured) and result.verified for result in self.results.values()),
+            programs=len(times) - sum(isinstance(self.results[index], Measured) for index in self.same),
+            missing=len(self.missing), dropped=len(self.dropped), notice=self._notice(),
             best_microseconds=best[1].microseconds if best else None,
             median_microseconds=statistics.median(times) if times else None,
             best_tops=in_tops(self.workload, best[1].microseconds) if best else None,
             best_config=self.config(best[0]).to_dict() if best else None,
             device=self.device, protocol=dict(self.header["protocol"]), date=str(self.header["created"]),
         )  # fmt: skip
+
+    def _notice(self) -> str:
+        parts = []
+        if self.dropped:
+            index, reason = next(iter(self.dropped.items()))
+            parts.append(f"{len(self.dropped)} recorded configurations are refused today and left out (first: {index}, "
+                         f"{reason})")  # fmt: skip
+        if self.missing:
+            parts.append(f"{len(self.missing)} valid configurations were not recorded (first: {self.missing[0]})")
+        return "; ".join(parts)
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row per configuration: index, knobs, microseconds, cold, verified, failure and reason."""
@@ -205,32 +235,28 @@ class Landscape(Charted):
         target = Path(path)
         if not target.name.endswith(SUFFIX):
             raise InvalidInput(f"landscape file {target}: the name must end in {SUFFIX}")
-        header = {**self.header, "entries": len(self.results)}
-        lines = [to_line(header), *(to_line(entry_fields(index, result)) for index, result in self.results.items())]
-        partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-        partial.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode(), compresslevel=9, mtime=0))
-        partial.replace(target)
+        write_file(target, self.header, self.results, self.same)
         return target
 
     @classmethod
     def load(cls, name_or_path: str | os.PathLike[str]) -> Landscape:
         """The landscape in a file, or the shipped one of that name. Raises InvalidInput, BrokenRecord."""
         path = locate(name_or_path)
-        lines = read_lines(path)
-        header = parse_header(next(lines, ""), path)
-        results: dict[int, Result] = {}
-        for number, line in enumerate(lines, start=2):
-            try:
-                data = json.loads(line)
-                index = data.pop("index")
-                if index in results or not isinstance(index, int):
-                    raise InvalidInput("an index repeats, or is no integer")
-                results[index] = result_from_dict({"ok": "kind" not in data, **data})
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise BrokenRecord(f"{path}, line {number}: {error}; the file is damaged, fetch it again") from None
-        if len(results) != header.get("entries", len(results)):
-            raise BrokenRecord(f"{path}: {len(results)} of {header['entries']} configurations; the file was cut short")
-        return cls(header, results, path.name.removesuffix(SUFFIX))
+        header, results, same = read_file(path)
+        return cls.fitted(header, results, path.name.removesuffix(SUFFIX), same)
+
+    @classmethod
+    def fitted(
+        cls,
+        header: Mapping[str, Any],
+        results: Mapping[int, Result],
+        name: str = "",
+        same: Mapping[int, int] | None = None,
+    ) -> Landscape:
+        """What was recorded, under today's constraints (see :mod:`subbyte.tune.landscape_space`)."""
+        described, kept, dropped = fit(header, results)
+        shared = {index: owner for index, owner in (same or {}).items() if index in kept and owner in kept}
+        return cls(described, kept, name or default_name(described), dropped, shared)
 
     def __repr__(self) -> str:
         return (

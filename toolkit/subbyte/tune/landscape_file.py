@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
-from subbyte.measure.result import Result
+from subbyte.measure.result import Result, result_from_dict
 from subbyte.schedule import ConvConfig
-from subbyte.tune.describe import now, versions
+from subbyte.tune.describe import now, to_line, versions
 
 FORMAT = "subbyte-landscape"
-SCHEMA = 1
+SCHEMA = 2
+READABLE = (1, 2)
+"""Schemas this version reads; files of the first have no checksum."""
 SUFFIX = ".json.gz"
 SHIPPED = Path(__file__).resolve().parent.parent / "landscapes"
 """The folder of the landscapes that come with the package."""
@@ -96,13 +99,14 @@ def parse_header(line: str, path: Path) -> dict[str, Any]:
     """The header in a first line; ``path`` is for messages. Raises BrokenRecord."""
     try:
         header = json.loads(line)
-        missing = {"workload", "space", "device", "protocol", "created"} - set(header)
+        missing = {"schema", "workload", "space", "device", "protocol", "created"} - set(header)
         if header.get("format") != FORMAT or missing:
             raise ValueError
     except (ValueError, TypeError, AttributeError):
         raise BrokenRecord(f"{path}, line 1: not the header of a {FORMAT} file") from None
-    if header["schema"] != SCHEMA:
-        raise BrokenRecord(f"{path}, line 1: schema {header['schema']}; this version of subbyte reads schema {SCHEMA}")
+    if header["schema"] not in READABLE:
+        allowed = ", ".join(map(str, READABLE))
+        raise BrokenRecord(f"{path}, line 1: schema {header['schema']}; this version of subbyte reads {allowed}")
     return dict(header)
 
 
@@ -112,3 +116,61 @@ def entry_fields(index: int, result: Result) -> dict[str, Any]:
     if "samples" in data:
         data["samples"] = [round(sample, 4) for sample in data["samples"]]
     return {"index": index, **data}
+
+
+def write_file(path: Path, header: Mapping[str, Any], results: Mapping[int, Result], same: Mapping[int, int]) -> None:
+    """Write header, one line per configuration and the checksum of all of them. ``same`` is as in a Landscape."""
+    gpus = header["device"].get("uuids", ())
+    lines = [to_line({**header, "schema": SCHEMA, "entries": len(results)})]
+    for index, result in results.items():
+        if index in same:
+            lines.append(to_line({"index": index, "same_as": same[index]}))
+            continue
+        fields = entry_fields(index, result)
+        if result.device.get("uuid") in gpus:
+            fields["gpu"] = gpus.index(result.device["uuid"])
+        lines.append(to_line(fields))
+    content = "".join(f"{line}\n" for line in lines).encode()
+    content += (to_line({"sha256": hashlib.sha256(content).hexdigest()}) + "\n").encode()
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial.write_bytes(gzip.compress(content, compresslevel=9, mtime=0))
+    partial.replace(path)
+
+
+def read_file(path: Path) -> tuple[dict[str, Any], dict[int, Result], dict[int, int]]:
+    """Header, results and which configuration shares whose result. Raises InvalidInput, BrokenRecord."""
+    lines = read_lines(path)
+    first = next(lines, "")
+    header = parse_header(first, path)
+    digest, summed = hashlib.sha256(first.encode()), header["schema"] == 1
+    results: dict[int, Result] = {}
+    same: dict[int, int] = {}
+    gpus = header["device"].get("uuids", ())
+    for number, line in enumerate(lines, start=2):
+        try:
+            data = json.loads(line)
+            if "sha256" in data:
+                summed = data["sha256"] == digest.hexdigest()
+                continue
+            digest.update(line.encode())
+            _add(data, results, same, gpus)
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise BrokenRecord(f"{path}, line {number}: {error}; the file is damaged, fetch it again") from None
+    if len(results) != header.get("entries", len(results)):
+        raise BrokenRecord(f"{path}: {len(results)} of {header['entries']} configurations; the file was cut short")
+    if not summed:
+        raise BrokenRecord(f"{path}: the content does not match its checksum; the file is damaged, fetch it again")
+    return header, results, same
+
+
+def _add(data: dict[str, Any], results: dict[int, Result], same: dict[int, int], gpus: Sequence[str]) -> None:
+    index = data.pop("index")
+    if index in results or not isinstance(index, int):
+        raise InvalidInput("an index repeats, or is no integer")
+    if "same_as" in data:
+        same[index] = int(data["same_as"])
+        results[index] = results[same[index]]
+        return
+    if "gpu" in data:
+        data["device"] = {"uuid": gpus[data.pop("gpu")]}
+    results[index] = result_from_dict({"ok": "kind" not in data, **data})

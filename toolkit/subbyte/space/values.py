@@ -1,0 +1,52 @@
+"""The value lists of the kinds of spaces.
+
+``paper`` has the six knobs with TVM's values (Choi et al. 2022, section 4.1), for every workload. ``extended`` holds
+them all and adds knobs. What it adds follows the shape, so that the space is large where there is something to choose
+and can still be measured as a whole: a layer with few channels has many pixels, which can be tiled in many ways; a
+deep layer has few pixels and a long sum, which can be split and prefetched.
+
+``min_blocks`` is no knob of a space: of 168 measured pairs with 0 and with 2 half were within 0.5 % of each other,
+and more than half of the pairs looked at are the same machine code.
+"""
+
+from __future__ import annotations
+
+from subbyte.workload import ConvWorkload
+
+Values = tuple[int, ...]
+KINDS = ("paper", "extended")
+DEEP_BLOCKS = 8
+"""Blocks of 32 input channels from which on a layer counts as deep."""
+
+_PAPER: dict[str, Values] = {
+    "blk_row_warps": (1, 2, 4),
+    "blk_col_warps": (1, 2, 4),
+    "warp_row_tiles": (1, 2, 4, 8, 16),
+    "warp_col_tiles": (1, 2, 4, 8, 16),
+    "chunk": (1, 2, 4, 8),
+    "reorder_inner": (0, 1),
+}
+_SHALLOW: dict[str, Values] = {
+    **_PAPER,
+    "blk_row_warps": (1, 2, 4, 7, 8),
+    "blk_col_warps": (1, 2, 4, 8),
+    "warp_row_tiles": (1, 2, 4, 7, 8, 14, 16, 28),
+    "tile_height": (0, 1, 2, 4, 7, 8, 14, 28),
+    "stages": (2, 3, 4),
+    "split_channels": (1, 2, 4),
+    "unroll": (1, 2),
+}
+_DEEP: dict[str, Values] = {
+    **_PAPER,
+    "warp_row_tiles": (1, 2, 4, 7, 8, 14, 16),
+    "tile_height": (0, 2, 4),
+    "stages": (2, 4),
+    "split_channels": (1, 2, 4),
+}
+
+
+def value_lists(kind: str, workload: ConvWorkload) -> dict[str, Values]:
+    """The values of every knob of a kind of space (one of ``KINDS``), in the order of a configuration's index."""
+    if kind == "paper":
+        return dict(_PAPER)
+    return dict(_DEEP if workload.channel_blocks >= DEEP_BLOCKS else _SHALLOW)

@@ -1,0 +1,52 @@
+"""A landscape and the space as it is today: constraints change, and a record made under others must not mislead.
+
+The rule: an index means what the file's header says, always. A file whose space was made by :mod:`subbyte.space` (its
+header says so by ``index_hash``, an old one by its ``hash``) is compared with today's constraints when it is read:
+entries of configurations that are refused now are dropped and named, configurations that are valid now and have no
+entry are counted as missing, and the landscape takes the hash of today's space. Any other space stands for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from subbyte.errors import InvalidInput
+from subbyte.tune.describe import workload_from_dict
+
+if TYPE_CHECKING:
+    from subbyte.measure.result import Result
+    from subbyte.space import Space
+
+
+def space_today(header: Mapping[str, Any]) -> Space | None:
+    """The space of a landscape's header under today's constraints; None when it was not made by ``subbyte.space``."""
+    from subbyte.device.arch import arch
+    from subbyte.space import Space
+
+    described = header["space"]
+    try:
+        knobs = {name: tuple(values) for name, values in described["knobs"].items()}
+        fixed = dict(described["fixed"])
+        space = Space(workload_from_dict(header["workload"]), arch(described["arch"]), described["kind"], knobs, fixed)
+        known = space.index_hash in (described.get("index_hash"), described["hash"])
+        return space if known or space.hash == described["hash"] else None
+    except (InvalidInput, KeyError, TypeError, AttributeError):  # a foreign kernel, another architecture
+        return None
+
+
+def fit(
+    header: Mapping[str, Any], results: Mapping[int, Result]
+) -> tuple[dict[str, Any], dict[int, Result], dict[int, str]]:
+    """Header and results under today's constraints, and the reasons of the entries dropped, by index."""
+    space = space_today(header)
+    if space is None or header["space"]["hash"] == space.hash:
+        return dict(header), dict(results), {}
+    valid = set(space.valid)
+    dropped = {index: str(space.why_not(index)) for index in results if index not in valid}
+    described = {**header["space"], "hash": space.hash, "index_hash": space.index_hash}
+    return (
+        {**header, "space": described},
+        {index: result for index, result in results.items() if index in valid},
+        dropped,
+    )
