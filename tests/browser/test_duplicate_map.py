@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -28,13 +27,6 @@ DRAWN = """() => {
       const r = document.querySelector(`.sb-map-svg .lowered .cell[data-k="${k}"] rect`);
       const middle = (at, size) => Number(r.getAttribute(at)) + Number(r.getAttribute(size)) / 2;
       return [middle("x", "width"), middle("y", "height")]; }) };
-}"""
-PRESS_TO_PAINT = """() => {
-  window.latencies = [];
-  document.addEventListener("keydown", () => {
-    const pressed = performance.now();
-    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
-  }, true);
 }"""
 
 
@@ -138,7 +130,7 @@ def test_a_click_marks_every_copy(tab: Any, record: Duplicates) -> None:
     tab.picture("map_selected", ".sb-map")
 
 
-def test_arrow_keys_walk_both_pictures(tab: Any, record: Duplicates) -> None:
+def test_arrow_keys_walk_both_pictures(tab: Any, record: Duplicates, keeps_keys_to_itself: Callable[..., None]) -> None:
     press = tab.page.keyboard.press
     click(tab, "lowered", 0)
     walk = [("ArrowRight", 1), ("ArrowDown", 10), ("End", 17), ("ArrowRight", 17), ("Home", 9), ("ArrowUp", 0)]
@@ -152,9 +144,7 @@ def test_arrow_keys_walk_both_pictures(tab: Any, record: Duplicates) -> None:
     wait_until(tab, record, 4)
     press("Escape")
     wait_until(tab, record)
-    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
-    press("b")  # JupyterLab's own shortcut must not reach the notebook
-    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+    keeps_keys_to_itself(tab)
 
 
 def test_sliders_change_the_tile_and_the_counts(tab: Any) -> None:
@@ -193,47 +183,24 @@ def test_a_problem_is_said_in_the_view(tab: Any, record: Duplicates) -> None:
 
 
 def test_light_and_dark(tab: Any, record: Duplicates) -> None:
-    ink = "() => getComputedStyle(document.querySelector('.sb-map-svg text.h')).fill"
     click(tab, "lowered", 13)
-    light = tab.page.evaluate(ink)
-    tab.theme("JupyterLab Dark")
-    dark = tab.page.evaluate(ink)
-    tab.picture("map_dark", ".sb-map")
-    wait_until(tab, record, 13)
-    tab.theme("JupyterLab Light")
-    assert light != dark
+    light = tab.style(".sb-map-svg text.h", "fill")
+    with tab.dark():
+        assert tab.style(".sb-map-svg text.h", "fill") != light
+        tab.picture("map_dark", ".sb-map")
+        wait_until(tab, record, 13)
 
 
-def test_a_key_press_is_painted_at_once(tab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:
     click(tab, "lowered", 0)
-    tab.page.evaluate(PRESS_TO_PAINT)
-    for _ in range(10):
-        for key in ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowLeft"):
-            tab.page.keyboard.press(key)
-            tab.page.wait_for_timeout(15)
-    times = tab.page.evaluate("() => window.latencies")
-    with capsys.disabled():
-        print(f"\nkey press to repaint: median {statistics.median(times):.1f} ms, slowest {max(times):.1f} ms")
-    assert len(times) == 40
-    assert statistics.median(times) < 100
+    paints_at_once(tab.page, ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowLeft") * 10)
 
 
-def test_a_page_without_a_kernel_is_alive(chromium: Any, tmp_path: Any, record: Duplicates) -> None:
+def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any], record: Duplicates) -> None:
     from subbyte_widgets import DuplicateMap
 
-    path = tmp_path / "map.html"
-    DuplicateMap(record, selected=13).to_html(path)
-    page = chromium.new_page()
-    asked: list[str] = []
-    errors: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector(".sb-map-svg.chosen")
+    page = open_page(DuplicateMap(record, selected=13), ".sb-map-svg.chosen")
     assert not differences(page.evaluate(DRAWN), record, 13)
     page.locator('.sb-map-svg .lowered .cell[data-k="0"]').click()
     page.keyboard.press("ArrowDown")
     assert not differences(page.evaluate(DRAWN), record, 9)
-    page.close()
-    assert not errors
-    assert not [address for address in asked if not address.startswith(("file:", "blob:"))]

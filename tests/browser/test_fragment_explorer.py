@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -18,13 +17,6 @@ STATE = """() => {
     lanes: [...new Set(own(".mine").map((w) => w.split(" ")[1]))].map(Number), here: [...new Set(own(".here[data-w]"))],
     say: document.querySelector(".sb-frag .say").textContent,
     detail: [...svg.querySelectorAll(".detail .bits")].findIndex((e) => e.classList.contains("here")) };
-}"""
-PRESS_TO_PAINT = """() => {
-  window.latencies = [];
-  document.addEventListener("keydown", () => {
-    const pressed = performance.now();
-    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
-  }, true);
 }"""
 
 
@@ -48,7 +40,7 @@ def check(tab: Any, instruction: str, operand: str, row: int, column: int) -> No
     assert state["say"].startswith(f"{operand.upper()}[{row},{column}] is element {index} of register")
 
 
-def test_keys_walk_matrices_and_registers(tab: Any) -> None:
+def test_keys_walk_matrices_and_registers(tab: Any, keeps_keys_to_itself: Callable[..., None]) -> None:
     press = tab.page.keyboard.press
     check(tab, "m16n8k64.s4", "a", 3, 21)
     tab.picture("fragments", ".sb-frag")
@@ -62,9 +54,7 @@ def test_keys_walk_matrices_and_registers(tab: Any) -> None:
     check(tab, "m16n8k64.s4", "a", 3, 8)
     press("ArrowDown")
     check(tab, "m16n8k64.s4", "a", 11, 8)
-    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
-    press("b")  # JupyterLab's own shortcut must not reach the notebook
-    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+    keeps_keys_to_itself(tab)
 
 
 def test_a_click_finds_the_element_under_it(tab: Any) -> None:
@@ -83,42 +73,23 @@ def test_every_instruction_is_one_click_away(tab: Any, name: str) -> None:
 
 
 def test_light_and_dark(tab: Any) -> None:
-    ink = "() => getComputedStyle(document.querySelector('.sb-frag-svg text.h')).fill"
-    light = tab.page.evaluate(ink)
+    light = tab.style(".sb-frag-svg text.h", "fill")
     tab.theme("JupyterLab Dark")
-    assert tab.page.evaluate(ink) != light
+    assert tab.style(".sb-frag-svg text.h", "fill") != light
     tab.picture("fragments_dark", ".sb-frag")
     tab.theme("JupyterLab Light")
 
 
-def test_a_key_press_is_painted_at_once(tab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:
     tab.page.get_by_role("radio", name="m16n8k64.s4").click()
     tab.page.locator(".sb-frag-svg .panel.a").focus()
-    tab.page.evaluate(PRESS_TO_PAINT)
-    for _ in range(10):
-        for key in ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowRight"):
-            tab.page.keyboard.press(key)
-            tab.page.wait_for_timeout(15)
-    times = tab.page.evaluate("() => window.latencies")
-    with capsys.disabled():
-        print(f"\nkey press to repaint: median {statistics.median(times):.1f} ms, slowest {max(times):.1f} ms")
-    assert len(times) == 40
-    assert statistics.median(times) < 50
+    paints_at_once(tab.page, ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowRight") * 10)
 
 
-def test_a_page_without_a_kernel_is_alive(chromium: Any, tmp_path: Any) -> None:
+def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any]) -> None:
     from subbyte_widgets import FragmentExplorer
 
-    path = tmp_path / "fragments.html"
-    FragmentExplorer("m16n8k32.s8", operand="c", row=8, column=1).to_html(path)
-    page = chromium.new_page(viewport={"width": 700, "height": 900}, device_scale_factor=1.25)
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector(".sb-frag-svg.chosen")
+    page = open_page(FragmentExplorer("m16n8k32.s8", operand="c", row=8, column=1), ".sb-frag-svg.chosen", scale=1.25)
     assert page.evaluate(STATE)["here"] == ["c 0 3"]
     page.get_by_role("radio", name="m8n8k32.s4").click()
     assert page.evaluate(STATE)["here"] == ["a 0 0"]
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.close()
-    assert not errors

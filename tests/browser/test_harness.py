@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from real_browser import Watched
 
 
 def test_a_machine_without_chromium_fails_with_one_sentence(
@@ -29,3 +30,23 @@ def test_a_view_that_asks_the_network_or_breaks_is_noticed(open_tab: Callable[..
     assert any("a view broke" in line for line in tab.errors)
     tab.outside.clear()
     tab.errors.clear()
+
+
+def test_a_page_that_asks_the_network_or_breaks_is_noticed(chromium: Any, tmp_path: Path) -> None:
+    script = "fetch('http://192.0.2.1/x').catch(() => 0); setTimeout(() => { throw new Error('a page broke') })"
+    (tmp_path / "page.html").write_text(f"<script>{script}</script>")
+    one = Watched(chromium, ("file:",), 700, 900)
+    one.page.goto((tmp_path / "page.html").as_uri())
+    one.page.wait_for_timeout(200)
+    one.close()
+    assert one.outside == ["http://192.0.2.1/x"]
+    assert any("a page broke" in line for line in one.errors)
+
+
+def test_slow_painting_is_refused(chromium: Any, paints_at_once: Callable[..., None]) -> None:
+    page = chromium.new_page()
+    busy = "const begun = performance.now(); while (performance.now() - begun < 60);"
+    page.set_content(f"<script>document.addEventListener('keydown', () => {{ {busy} }})</script>")
+    with pytest.raises(AssertionError):
+        paints_at_once(page, ["a"] * 5)
+    page.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -26,13 +25,6 @@ STATE = """() => {
     say: root.querySelector(".say").textContent, marks: root.querySelectorAll("mark").length,
     changed: [...root.querySelectorAll(".facts .changed")].map((e) => e.textContent) };
 }"""
-PRESS_TO_PAINT = """() => {
-  window.latencies = [];
-  document.addEventListener("keydown", () => {
-    const pressed = performance.now();
-    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
-  }, true);
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +43,7 @@ def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
 
 
 def settled(tab: Any) -> Any:
-    tab.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    tab.settle()
     return tab.page.evaluate(STATE)
 
 
@@ -68,7 +60,9 @@ def test_tabs_show_the_rows_of_the_record(tab: Any, record: KernelReading) -> No
     assert len(state["changed"]) == sum(fact.value != fact.other for fact in record.facts)
 
 
-def test_search_keys_and_differences(tab: Any, record: KernelReading) -> None:
+def test_search_keys_and_differences(
+    tab: Any, record: KernelReading, keeps_keys_to_itself: Callable[..., None]
+) -> None:
     press = tab.page.keyboard.press
     tab.page.locator(".sb-reader .pane").focus()
     press("Home")
@@ -97,38 +91,26 @@ def test_search_keys_and_differences(tab: Any, record: KernelReading) -> None:
     tab.page.locator(".sb-reader .pane").focus()
     press("2")
     assert settled(tab)["tab"] == "cuda"
-    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
-    press("b")  # JupyterLab's own shortcut must not reach the notebook
-    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+    keeps_keys_to_itself(tab)
     tab.page.get_by_label("only changes").uncheck()
 
 
 def test_light_and_dark(tab: Any) -> None:
-    ink = "() => getComputedStyle(document.querySelector('.sb-reader .row code')).color"
     tab.page.locator(".sb-reader .pane").focus()
     tab.page.keyboard.press("4")
     tab.page.keyboard.press("d")
     settled(tab)
-    light = tab.page.evaluate(ink)
+    light = tab.style(".sb-reader .row code", "color")
     tab.theme("JupyterLab Dark")
-    assert tab.page.evaluate(ink) != light
+    assert tab.style(".sb-reader .row code", "color") != light
     settled(tab)
     tab.picture("reader_dark", ".sb-reader")
     tab.theme("JupyterLab Light")
 
 
-def test_a_key_press_is_painted_at_once(tab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:
     tab.page.locator(".sb-reader .pane").focus()
-    tab.page.evaluate(PRESS_TO_PAINT)
-    for _ in range(10):
-        for key in ("ArrowDown", "PageDown", "PageUp", "ArrowDown"):
-            tab.page.keyboard.press(key)
-            tab.page.wait_for_timeout(15)
-    times = tab.page.evaluate("() => window.latencies")
-    with capsys.disabled():
-        print(f"\nkey press to repaint: median {statistics.median(times):.1f} ms, slowest {max(times):.1f} ms")
-    assert len(times) == 40
-    assert statistics.median(times) < 50
+    paints_at_once(tab.page, ("ArrowDown", "PageDown", "PageUp", "ArrowDown") * 10)
 
 
 def test_an_edit_is_checked_in_the_notebook(open_tab: Callable[..., Any], lab: Any) -> None:
@@ -146,19 +128,10 @@ def test_an_edit_is_checked_in_the_notebook(open_tab: Callable[..., Any], lab: A
     one.page.get_by_text("equal the reference").wait_for(timeout=60_000)
 
 
-def test_a_page_without_a_kernel_is_alive(chromium: Any, tmp_path: Any) -> None:
+def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any]) -> None:
     from subbyte_widgets import KernelReader
 
-    path = tmp_path / "reader.html"
-    KernelReader(LAYER).to_html(path)
-    page = chromium.new_page(viewport={"width": 700, "height": 1000}, device_scale_factor=1.25)
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector(".sb-reader .row")
+    page = open_page(KernelReader(LAYER), ".sb-reader .row", height=1000, scale=1.25)
     page.get_by_role("tab", name="PTX").click()
     page.locator(".sb-reader .row.marked").first.wait_for()
     assert page.locator(".sb-reader .only").is_hidden()
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.close()
-    assert not errors

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -18,13 +17,6 @@ STATE = """() => {
     pieces: [...svg.querySelectorAll(".piece.on")].map((e) => e.dataset.lanes),
     moved: svg.querySelectorAll(".sector.moved").length,
     say: document.querySelector(".sb-access .say").textContent };
-}"""
-PRESS_TO_PAINT = """() => {
-  window.latencies = [];
-  document.addEventListener("keydown", () => {
-    const pressed = performance.now();
-    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
-  }, true);
 }"""
 
 
@@ -54,7 +46,7 @@ def test_buttons_show_the_access_in_each_layout(tab: Any) -> None:
             assert state["moved"] == len(use.sectors)
 
 
-def test_keys_and_pointing_choose_a_lane(tab: Any) -> None:
+def test_keys_and_pointing_choose_a_lane(tab: Any, keeps_keys_to_itself: Callable[..., None]) -> None:
     pick(tab, "activation load", "NHWC")
     press = tab.page.keyboard.press
     tab.page.locator(".sb-access-svg .panel").focus()
@@ -74,49 +66,28 @@ def test_keys_and_pointing_choose_a_lane(tab: Any) -> None:
     tab.page.locator(".sb-access-svg .panel").focus()
     press("Escape")
     assert tab.page.evaluate(STATE)["lanes"] == []
-    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
-    press("b")  # JupyterLab's own shortcut must not reach the notebook
-    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+    keeps_keys_to_itself(tab)
 
 
 def test_light_and_dark(tab: Any) -> None:
-    ink = "() => getComputedStyle(document.querySelector('.sb-access-svg text.h')).fill"
-    light = tab.page.evaluate(ink)
+    light = tab.style(".sb-access-svg text.h", "fill")
     tab.theme("JupyterLab Dark")
-    assert tab.page.evaluate(ink) != light
+    assert tab.style(".sb-access-svg text.h", "fill") != light
     pick(tab, "one operand tile", "NHWC")
     tab.picture("layout_dark", ".sb-access")
     tab.theme("JupyterLab Light")
 
 
-def test_a_key_press_is_painted_at_once(tab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:
     pick(tab, "weight fragment")
     tab.page.locator(".sb-access-svg .panel").focus()
-    tab.page.evaluate(PRESS_TO_PAINT)
-    for _ in range(10):
-        for key in ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowRight"):
-            tab.page.keyboard.press(key)
-            tab.page.wait_for_timeout(15)
-    times = tab.page.evaluate("() => window.latencies")
-    with capsys.disabled():
-        print(f"\nkey press to repaint: median {statistics.median(times):.1f} ms, slowest {max(times):.1f} ms")
-    assert len(times) == 40
-    assert statistics.median(times) < 50
+    paints_at_once(tab.page, ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowRight") * 10)
 
 
-def test_a_page_without_a_kernel_is_alive(chromium: Any, tmp_path: Any) -> None:
+def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any]) -> None:
     from subbyte_widgets import LayoutView
 
-    path = tmp_path / "layout.html"
-    LayoutView(lane=3).to_html(path)
-    page = chromium.new_page(viewport={"width": 700, "height": 900}, device_scale_factor=1.25)
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector(".sb-access-svg.chosen")
+    page = open_page(LayoutView(lane=3), ".sb-access-svg.chosen", scale=1.25)
     assert page.evaluate(STATE)["moved"] == 8
     page.get_by_role("radio", name="NHWCnc").click()
     assert page.evaluate(STATE)["moved"] == 4
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.close()
-    assert not errors

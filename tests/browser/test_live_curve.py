@@ -63,7 +63,7 @@ def test_stop_ends_a_running_study(tab: Any, lab: Any) -> None:
     assert tab.page.evaluate(DOTS) < 500
 
 
-def test_a_page_without_a_kernel_shows_the_record(chromium: Any, tmp_path: Any) -> None:
+def test_a_page_without_a_kernel_shows_the_record(open_page: Callable[..., Any]) -> None:
     from subbyte.measure.fake import FakeRunner
     from subbyte.space import space
     from subbyte.tune.study import Study
@@ -71,12 +71,8 @@ def test_a_page_without_a_kernel_shows_the_record(chromium: Any, tmp_path: Any) 
 
     record = Study(space("n8h14w14c64k64r3s3p1", "sm_90a"), "random", seed=2).run(FakeRunner(), trials=40)
     curve = LiveCurve(record)
-    curve.to_html(tmp_path / "curve.html")
-    page = chromium.new_page()
-    page.goto((tmp_path / "curve.html").as_uri())
-    page.wait_for_selector(".sb-curve-svg")
+    page = open_page(curve, ".sb-curve-svg")
     assert page.evaluate(DRAWN) == re.findall(r'd="([^"]*)" class="\w+" data-of', curve.to_svg())
     page.locator(".sb-curve .stage").focus()
     page.keyboard.press("End")
     page.locator(".sb-curve .say", has_text="Trial 39:").wait_for(timeout=3000)
-    page.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -23,13 +22,6 @@ DRAWN = """() => {
       .map((e) => e.getAttribute("width") / e.dataset.unit),
     links: document.querySelectorAll(".sb-load-svg .links path").length,
     step: document.querySelector(".sb-load .count").textContent };
-}"""
-PRESS_TO_PAINT = """() => {
-  window.latencies = [];
-  document.addEventListener("keydown", () => {
-    const pressed = performance.now();
-    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
-  }, true);
 }"""
 
 
@@ -93,7 +85,9 @@ def check(tab: Any, record: LoadSteps, done: int) -> None:
     assert not differences(tab.page.evaluate(DRAWN), record, done)
 
 
-def test_keys_walk_through_every_step(tab: Any, records: dict[str, LoadSteps]) -> None:
+def test_keys_walk_through_every_step(
+    tab: Any, records: dict[str, LoadSteps], keeps_keys_to_itself: Callable[..., None]
+) -> None:
     record = records["full"]
     press = tab.page.keyboard.press
     press("Home")
@@ -114,9 +108,7 @@ def test_keys_walk_through_every_step(tab: Any, records: dict[str, LoadSteps]) -
     check(tab, record, 12)
     press("PageUp")
     check(tab, record, 6)
-    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
-    press("b")  # JupyterLab's own shortcut must not reach the notebook
-    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+    keeps_keys_to_itself(tab)
 
 
 def test_another_record_is_told_apart(tab: Any, records: dict[str, LoadSteps]) -> None:
@@ -171,66 +163,36 @@ def test_playing_both_ways(tab: Any, records: dict[str, LoadSteps]) -> None:
 
 
 def test_light_and_dark(tab: Any, records: dict[str, LoadSteps]) -> None:
-    ink = "() => getComputedStyle(document.querySelector('.sb-load-svg text.h')).fill"
-    light = tab.page.evaluate(ink)
-    tab.theme("JupyterLab Dark")
-    dark = tab.page.evaluate(ink)
-    tab.picture("load_dark", ".sb-load")
-    check(tab, records["full"], 1)
-    tab.theme("JupyterLab Light")
-    assert light != dark
+    light = tab.style(".sb-load-svg text.h", "fill")
+    with tab.dark():
+        assert tab.style(".sb-load-svg text.h", "fill") != light
+        tab.picture("load_dark", ".sb-load")
+        check(tab, records["full"], 1)
 
 
-def test_a_key_press_is_painted_at_once(tab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:
     tab.page.locator(".sb-load .stage").focus()
     tab.page.keyboard.press("Home")
-    tab.page.evaluate(PRESS_TO_PAINT)
-    for key in ["ArrowRight"] * 30 + ["ArrowLeft"] * 10:
-        tab.page.keyboard.press(key)
-        tab.page.wait_for_timeout(15)
-    times = tab.page.evaluate("() => window.latencies")
-    with capsys.disabled():
-        middle = statistics.median(times)
-        print(f"\nload stepper, key press to repaint: median {middle:.1f} ms, slowest {max(times):.1f} ms")
-    assert len(times) == 40
-    assert statistics.median(times) < 50
+    paints_at_once(tab.page, ["ArrowRight"] * 30 + ["ArrowLeft"] * 10)
 
 
-def test_a_page_without_a_kernel_is_alive(chromium: Any, tmp_path: Any, records: dict[str, LoadSteps]) -> None:
+def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any], records: dict[str, LoadSteps]) -> None:
     from subbyte_widgets import LoadStepper
 
-    LoadStepper(list(records.values()), step=9).to_html(tmp_path / "load.html")
-    page = chromium.new_page(viewport={"width": 700, "height": 800})
-    asked: list[str] = []
-    errors: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto((tmp_path / "load.html").as_uri())
-    page.wait_for_selector(".sb-load-svg")
+    page = open_page(LoadStepper(list(records.values()), step=9), ".sb-load-svg", height=800)
     assert not differences(page.evaluate(DRAWN), records["full"], 9)
     page.locator(".sb-load .stage").focus()
     page.keyboard.press("ArrowRight")
     assert not differences(page.evaluate(DRAWN), records["full"], 10)
     page.locator('.sb-load input[value="shared"]').check(force=True)
     page.keyboard.press("End")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 700
-    page.close()
-    assert not errors
-    assert not [address for address in asked if not address.startswith(("file:", "blob:"))]
 
 
-def test_a_problem_is_said_in_place_of_the_picture(chromium: Any, tmp_path: Any) -> None:
+def test_a_problem_is_said_in_place_of_the_picture(open_page: Callable[..., Any]) -> None:
     from subbyte_widgets import LoadStepper
 
     view = LoadStepper(WORKLOAD, replace(SMALL, chunk=8))
-    view.to_html(tmp_path / "problem.html")
-    page = chromium.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto((tmp_path / "problem.html").as_uri())
-    page.wait_for_selector(".sb-load .problem")
+    page = open_page(view, ".sb-load .problem")
     assert page.locator(".sb-load .problem").text_content() == view.error
     assert not page.locator(".sb-load .tools").is_visible()
     assert not page.locator(".sb-load .stage").is_visible()
-    page.close()
-    assert not errors

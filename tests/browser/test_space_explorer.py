@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -32,13 +31,6 @@ chosen = draw.sample(range(len(known)), 10_000)
 results = {i: Measured(5 + 40 * draw.random() ** 2) for i in chosen}
 SpaceExplorer(Landscape.from_results(known, results, {"name": "none"}))"""
 SAY = "() => document.querySelector('.sb-space .say').textContent"
-PRESS_TO_PAINT = """() => {
-  window.latencies = [];
-  document.addEventListener("keydown", () => {
-    const pressed = performance.now();
-    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
-  }, true);
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +48,13 @@ def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
 
 
 def said(tab: Any) -> str:
-    tab.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    tab.settle()
     return str(tab.page.evaluate(SAY))
 
 
-def test_keys_go_by_speed_and_by_knob(tab: Any, landscape: Landscape) -> None:
+def test_keys_go_by_speed_and_by_knob(
+    tab: Any, landscape: Landscape, keeps_keys_to_itself: Callable[..., None]
+) -> None:
     ranked = sorted(landscape.results, key=lambda index: landscape.results[index].microseconds)  # type: ignore[union-attr]
     tab.page.locator(".sb-space .lines").focus()
     press = tab.page.keyboard.press
@@ -84,9 +78,7 @@ def test_keys_go_by_speed_and_by_knob(tab: Any, landscape: Landscape) -> None:
     assert reason is not None
     assert said(tab).startswith(f"Configuration {refused}, refused: {reason}")
     tab.picture("space_refused", ".sb-space")
-    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
-    press("b")  # JupyterLab's own shortcut must not reach the notebook
-    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+    keeps_keys_to_itself(tab)
 
 
 def test_the_map_selects_and_others_follow(tab: Any, landscape: Landscape) -> None:
@@ -124,39 +116,21 @@ def test_light_and_dark(tab: Any) -> None:
 
 
 def test_ten_thousand_configurations_are_painted_at_once(
-    open_tab: Callable[..., Any], lab: Any, capsys: pytest.CaptureFixture[str]
+    open_tab: Callable[..., Any], lab: Any, paints_at_once: Callable[..., None]
 ) -> None:
     one = open_tab()
     one.run_notebook(lab.write("many.ipynb", MANY))
     one.page.wait_for_selector(".sb-space td")
     one.page.locator(".sb-space .lines").focus()
     one.page.keyboard.press("Home")
-    one.page.evaluate(PRESS_TO_PAINT)
-    for _ in range(10):
-        for key in ("ArrowUp", "PageUp", "ArrowDown", "ArrowRight"):
-            one.page.keyboard.press(key)
-            one.page.wait_for_timeout(15)
-    times = one.page.evaluate("() => window.latencies")
+    paints_at_once(one.page, ("ArrowUp", "PageUp", "ArrowDown", "ArrowRight") * 10)
     one.picture("space_many", ".sb-space")
-    with capsys.disabled():
-        print(f"\nkey press to repaint: median {statistics.median(times):.1f} ms, slowest {max(times):.1f} ms")
-    assert len(times) == 40
-    assert statistics.median(times) < 50
 
 
-def test_a_page_without_a_kernel_is_alive(chromium: Any, landscape: Landscape, tmp_path: Any) -> None:
+def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any], landscape: Landscape) -> None:
     from subbyte_widgets import SpaceExplorer
 
-    path = tmp_path / "space.html"
-    SpaceExplorer(landscape).to_html(path)
-    page = chromium.new_page(viewport={"width": 700, "height": 1000}, device_scale_factor=1.25)
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector(".sb-space td")
+    page = open_page(SpaceExplorer(landscape), ".sb-space td", height=1000, scale=1.25)
     page.locator(".sb-space select.statistic").select_option("median")
     page.locator(".sb-space td:not(.none)").first.click()
     page.wait_for_selector(".sb-space td.on")
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.close()
-    assert not errors

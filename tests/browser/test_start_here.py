@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,10 +10,10 @@ from typing import Any
 ROWS = "() => [...document.querySelectorAll('.sb-map-svg .lowered .cell')].map((cell) => Number(cell.dataset.g))"
 
 
-def test_the_first_notebook_runs(open_tab: Callable[..., Any], lab: Any, repository: Any) -> None:
+def test_the_first_notebook_runs(open_tab: Callable[..., Any], lab: Any) -> None:
     from subbyte.technique.duplicates import duplicates
 
-    shutil.copy(repository / "notebooks/00_start_here.ipynb", lab.folder)
+    lab.bring("00_start_here")
     tab = open_tab(width=1100, height=6800)  # tall: what is out of sight is not drawn
     tab.run_notebook("00_start_here.ipynb")
     record = duplicates("resnet50.stage2@8", (1, 4))
@@ -22,15 +21,12 @@ def test_the_first_notebook_runs(open_tab: Callable[..., Any], lab: Any, reposit
     assert tab.page.locator(".sb-map .say").text_content().startswith("Entry 13")
     assert "(finished)" in tab.page.locator(".sb-curve-svg").text_content()
     assert tab.page.get_by_text("Build and check").is_visible()
-    failed = tab.page.locator('.jp-RenderedText[data-mime-type="application/vnd.jupyter.error"]')
-    assert failed.count() == 0, failed.first.text_content()
+    assert not tab.failures()
     tab.picture("start_here", ".jp-Notebook")
 
 
-def test_the_committed_notebook_shows_its_pictures_before_a_cell_runs(
-    open_tab: Callable[..., Any], lab: Any, repository: Any
-) -> None:
-    shutil.copy(repository / "notebooks/00_start_here.ipynb", lab.folder / "read.ipynb")
+def test_the_committed_notebook_shows_its_pictures_before_a_cell_runs(open_tab: Callable[..., Any], lab: Any) -> None:
+    lab.bring("00_start_here", "read")
     command = [sys.executable, "-m", "jupyter", "trust", str(lab.folder / "read.ipynb")]
     subprocess.run(command, env=lab.environment, check=True, capture_output=True)
     tab = open_tab(width=1100, height=6800)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -100,7 +99,7 @@ def test_a_thousand_trials_of_a_replay_are_painted_soon(tab: Any, lab: Any, caps
         print("\n  1000 trials,", tab.page.locator("pre", has_text="ended after").text_content().strip())
 
 
-def test_a_page_without_a_kernel_shows_the_record(chromium: Any, tmp_path: Any) -> None:
+def test_a_page_without_a_kernel_shows_the_record(open_page: Callable[..., Any]) -> None:
     from subbyte.measure.fake import FakeRunner
     from subbyte.space import space
     from subbyte.tune.study import Study
@@ -109,25 +108,19 @@ def test_a_page_without_a_kernel_shows_the_record(chromium: Any, tmp_path: Any) 
     study = Study(space("n8h14w14c64k64r3s3p1", "sm_90a"), "auto", seed=2)
     study.run(FakeRunner(), trials=60)
     view = TuningMonitor(study)
-    view.to_html(tmp_path / "monitor.html")
-    page = chromium.new_page()
-    page.goto((tmp_path / "monitor.html").as_uri())
-    page.wait_for_selector(".sb-monitor-svg")
+    page = open_page(view, ".sb-monitor-svg")
     assert page.evaluate(DRAWN) == re.findall(r'd="([^"]*)" class="[\w ]+"[^>]*? data-of', view.to_svg())
     page.locator(".sb-monitor .stage").focus()
     page.keyboard.press("End")
     page.locator(".sb-monitor .say", has_text="proposed as").wait_for(timeout=3000)
-    page.close()
 
 
-def test_the_notebook_of_the_search_runs(open_tab: Callable[..., Any], lab: Any, repository: Any) -> None:
-    shutil.copy(repository / "notebooks/05_search.ipynb", lab.folder)
+def test_the_notebook_of_the_search_runs(open_tab: Callable[..., Any], lab: Any) -> None:
+    lab.bring("05_search")
     tab = open_tab(width=1100, height=8200)  # tall: what is out of sight is not drawn
     tab.run_notebook("05_search.ipynb", seconds=180)
     assert tab.page.locator(".sb-monitor-svg").count() == 2
-    answers = tab.page.locator(".jp-OutputArea b").all_text_contents()
-    assert sum("Not yet" in answer for answer in answers) == 3, "each exercise begins with a wrong answer"
-    assert sum("Right" in answer for answer in answers) == 3, "each solution is right"
-    failed = tab.page.locator('.jp-RenderedText[data-mime-type="application/vnd.jupyter.error"]')
-    assert failed.count() == 0, failed.first.text_content()
+    assert tab.answers("Not yet") == 3, "each exercise begins with a wrong answer"
+    assert tab.answers("Right") == 3, "each solution is right"
+    assert not tab.failures()
     tab.picture("05_search", ".jp-Notebook")

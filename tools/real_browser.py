@@ -1,0 +1,240 @@
+"""A real JupyterLab on this machine's loopback and a real Chromium: what the browser tests, the latency benchmark and
+the screenshots drive.
+
+The server keeps all its state in one folder; a tab may talk to the server alone and remembers what it was refused and
+what went wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parent.parent
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run")  # fmt: skip
+KERNEL_IDLE = """() => {
+  const panel = [...window.jupyterapp.shell.widgets("main")].find((w) => w.sessionContext);
+  return panel?.sessionContext.session?.kernel?.status === "idle"
+    && ![...document.querySelectorAll(".jp-InputArea-prompt")].some((e) => e.textContent.includes("*"));
+}"""
+SHUT_DOWN = """async () => {
+  const panels = window.jupyterapp?.shell.widgets("main") ?? [];
+  const panel = [...panels].find((w) => w.sessionContext);
+  await panel?.sessionContext.shutdown();
+}"""
+# A key press counts as painted when the frame after it has been handed to the compositor.
+PRESS_TO_PAINT = """() => {
+  window.latencies = [];
+  window.sbListening ??= document.addEventListener("keydown", () => {
+    const pressed = performance.now();
+    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
+  }, true) ?? true;
+}"""
+FAILED_CELL = '.jp-RenderedText[data-mime-type="application/vnd.jupyter.error"]'
+
+
+class CannotStart(RuntimeError):
+    """What is missing, and the command that installs it, in one sentence."""
+
+
+def find_browser() -> str:
+    """Path of an installed Chromium. Raises CannotStart when there is none."""
+    found = next(filter(None, (os.environ.get("SUBBYTE_CHROMIUM"), *map(shutil.which, BROWSERS))), None)
+    if not found:
+        raise CannotStart("no Chromium on PATH: `sudo apt-get install chromium`, or set SUBBYTE_CHROMIUM")
+    return str(found)
+
+
+@contextmanager
+def launch() -> Iterator[Any]:
+    """The browser, closed at the end. Raises CannotStart when there is none."""
+    program = find_browser()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=list(QUIET))
+        yield browser
+        browser.close()
+
+
+class Lab:
+    """A JupyterLab server in a folder of its own, reachable from this machine alone. Raises CannotStart."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.token = folder, secrets.token_hex(12)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.base = f"http://127.0.0.1:{self.port}"
+        state = folder / ".jupyter-state"
+        names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
+        self.environment = {
+            **os.environ,
+            **{f"JUPYTER_{name}": str(state / name) for name in names},
+            "JUPYTERLAB_SETTINGS_DIR": str(state / "settings"),
+            "JUPYTERLAB_WORKSPACES_DIR": str(state / "workspaces"),
+            "IPYTHONDIR": str(state / "ipython"),
+            "JUPYTER_CONFIG_PATH": str(ROOT / "toolkit/subbyte/cli/jupyter"),
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "toolkit"), str(ROOT / "widgets")]),
+        }
+        command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
+                   f"--ServerApp.port={self.port}", f"--IdentityProvider.token={self.token}",
+                   f"--ServerApp.root_dir={folder}", "--expose-app-in-browser",
+                   "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]  # fmt: skip
+        self.log = folder / "server.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=subprocess.STDOUT)
+        self._wait_until_up()
+
+    def _wait_until_up(self) -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                urllib.request.urlopen(f"{self.base}/api/status?token={self.token}", timeout=2).read()
+                return
+            except OSError:
+                time.sleep(0.1)
+        self.close()
+        raise CannotStart(f"JupyterLab did not start:\n{self.log.read_text()[-2000:]}")
+
+    def close(self) -> None:
+        """Stop the server and its kernels."""
+        self.process.terminate()
+        try:
+            self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+    def write(self, name: str, *cells: str) -> str:
+        """A notebook of code cells in the server's folder; returns its name."""
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        nbformat.write(notebook, self.folder / name)
+        return name
+
+    def bring(self, name: str, as_name: str | None = None) -> str:
+        """A copy of a committed notebook in the server's folder; returns its file name."""
+        copied = f"{as_name or name}.ipynb"
+        shutil.copy(ROOT / f"notebooks/{name}.ipynb", self.folder / copied)
+        return copied
+
+
+class Watched:
+    """A browser tab that may open only addresses that begin with ``allowed``."""
+
+    def __init__(self, browser: Any, allowed: tuple[str, ...], width: int, height: int, scale: float = 1) -> None:
+        self.allowed = (*allowed, "data:", "blob:")
+        self.context = browser.new_context(viewport={"width": width, "height": height}, device_scale_factor=scale)
+        self.page = self.context.new_page()
+        self.outside: list[str] = []
+        self.errors: list[str] = []
+        self.page.route("**/*", self._route)
+        self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def _route(self, route: Any) -> None:
+        address = route.request.url
+        if address.startswith(self.allowed):
+            route.continue_()
+        else:
+            self.outside.append(address)
+            route.abort()
+
+    def settle(self) -> None:
+        """Wait until two more frames were painted."""
+        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def style(self, selector: str, name: str) -> str:
+        """A computed style of the first element that matches."""
+        code = "([selector, name]) => getComputedStyle(document.querySelector(selector))[name]"
+        return str(self.page.evaluate(code, [selector, name]))
+
+    def picture(self, name: str, selector: str) -> None:
+        """Keep a screenshot of one element when SUBBYTE_PICTURES names a folder."""
+        folder = os.environ.get("SUBBYTE_PICTURES")
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self.page.locator(selector).first.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+    def close(self) -> None:
+        """Close the tab."""
+        self.context.close()
+
+
+class Tab(Watched):
+    """A tab of JupyterLab."""
+
+    def __init__(self, browser: Any, lab: Lab, width: int = 1000, height: int = 1100, scale: float = 1) -> None:
+        super().__init__(browser, (lab.base, "file:"), width, height, scale)
+        self.lab = lab
+
+    def open_notebook(self, name: str) -> None:
+        """Open a notebook and wait until its kernel is ready."""
+        self.page.goto(f"{self.lab.base}/doc/tree/{name}?token={self.lab.token}&reset")
+        self.page.wait_for_selector(".jp-Notebook", timeout=60_000)
+        self.page.wait_for_function("window.jupyterapp !== undefined")
+        self.page.wait_for_function(KERNEL_IDLE, timeout=60_000)
+
+    def run_notebook(self, name: str, seconds: float = 90) -> None:
+        """Open a notebook, run all its cells, wait until the kernel is idle again."""
+        self.open_notebook(name)
+        self.command("notebook:run-all-cells", seconds)
+
+    def command(self, name: str, seconds: float = 90) -> None:
+        """A command of JupyterLab that runs cells, such as "notebook:run-cell"; waits until the kernel is idle."""
+        self.page.evaluate("(name) => { window.jupyterapp.commands.execute(name) }", name)
+        self.page.wait_for_timeout(200)
+        self.page.wait_for_function(KERNEL_IDLE, timeout=seconds * 1000)
+
+    def failures(self) -> list[str]:
+        """What cells that ended in an error have written."""
+        return [str(text) for text in self.page.locator(FAILED_CELL).all_text_contents()]
+
+    def answers(self, word: str) -> int:
+        """How many exercises say ``word``, such as "Right" or "Not yet"."""
+        return sum(word in text for text in self.page.locator(".jp-OutputArea b").all_text_contents())
+
+    def theme(self, name: str) -> None:
+        """Switch JupyterLab's theme, such as "JupyterLab Dark"."""
+        self.page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
+        light = str("Light" in name).lower()
+        self.page.wait_for_function("(light) => document.body.dataset.jpThemeLight === light", arg=light)
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
+
+    @contextmanager
+    def dark(self) -> Iterator[None]:
+        """The dark theme for a while."""
+        self.theme("JupyterLab Dark")
+        yield
+        self.theme("JupyterLab Light")
+
+    def close(self) -> None:
+        """End the notebook's kernel, then the tab."""
+        if self.page.url.startswith(self.lab.base):
+            self.page.evaluate(SHUT_DOWN)
+        super().close()
+
+
+def press_to_paint(page: Any, keys: Iterable[str], pause: int = 15) -> list[float]:
+    """Press each key in the focused element; milliseconds from each press to the end of the frame that follows it."""
+    page.evaluate(PRESS_TO_PAINT)
+    for key in keys:
+        page.keyboard.press(key)
+        page.wait_for_timeout(pause)
+    page.wait_for_timeout(50)
+    times: list[float] = page.evaluate("() => window.latencies")
+    return times
