@@ -12,6 +12,7 @@ from subbyte_widgets.load_stepper import LoadStepper
 from subbyte_widgets.packing_stepper import PackingStepper
 from subbyte_widgets.space_explorer import SpaceExplorer
 from subbyte_widgets.tuning_monitor import TuningMonitor
+from subbyte_widgets.workbench_view import Workbench, workbench
 
 __all__ = [
     "Choice",
@@ -32,4 +33,6 @@ __all__ = [
     "SpaceExplorer",
     "TilingExplorer",
     "TuningMonitor",
+    "Workbench",
+    "workbench",
 ]

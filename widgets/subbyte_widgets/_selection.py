@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import ipywidgets
 import traitlets
 
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.kernel.default import default_config
 from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload
@@ -75,6 +75,15 @@ def configuration_text(given: ConvConfig | dict[str, Any] | str | None) -> str:
     return given.key if isinstance(given, ConvConfig) else ConvConfig.from_dict(given).key
 
 
+PARTS = ("workload", "configuration", "trial", "arch")
+
+
+def _only_parts(given: Mapping[str, Any]) -> None:
+    for name in given:
+        if name not in PARTS:
+            raise InvalidInput(f"a selection has no {name!r}: {did_you_mean(name, PARTS)}")
+
+
 class Selection(ipywidgets.Widget):
     """One selection that any number of views follow: ``View(..., selection=s)`` or ``s.attach(view)``.
 
@@ -97,9 +106,7 @@ class Selection(ipywidgets.Widget):
         self._followers: list[Follower] = []
         self._lock = threading.RLock()
         self._worker: threading.Thread | None = None
-        for name in options:
-            if name not in ("trial", "arch"):
-                raise InvalidInput(f"Selection has no option {name!r}: expected workload, configuration, trial, arch")
+        _only_parts(options)
         super().__init__(workload=workload, configuration=configuration, **options)
 
     @property
@@ -112,13 +119,14 @@ class Selection(ipywidgets.Widget):
         """The selected configuration; the best known when none is named."""
         return self.now.config
 
-    def choose(
-        self, workload: Any = None, configuration: Any = None, trial: int | None = None, arch: str | None = None
-    ) -> None:
-        """Change several parts at once: views see only the result. An empty ``configuration`` is the best known."""
-        given = {"workload": workload, "configuration": configuration, "trial": trial, "arch": arch}
+    def choose(self, **parts: Any) -> None:
+        """Change several of ``workload``, ``configuration``, ``trial`` and ``arch`` at once: views see only the result.
+
+        None leaves a part as it is, an empty ``configuration`` is the best known. Raises InvalidInput.
+        """
+        _only_parts(parts)
         with self.hold_trait_notifications():
-            for name, value in given.items():
+            for name, value in parts.items():
                 if value is not None:
                     self.set_trait(name, value)
 

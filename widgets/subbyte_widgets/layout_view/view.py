@@ -56,6 +56,7 @@ class LayoutView(View):
     def turn_to(self, choice: Choice) -> None:
         """Draw the accesses of the selected kernel's first block."""
         self.show(choice.workload, choice.config, arch=choice.arch)
+        self.data_layout = choice.config.layout
 
     def show(self, workload: ConvWorkload | str, config: ConvConfig | None = None, **where: Any) -> None:
         """Draw the accesses of another warp; what cannot be is said in the view."""

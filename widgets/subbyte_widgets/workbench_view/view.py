@@ -1,0 +1,126 @@
+"""The workbench: one selection, what chooses it on top, and the views that follow it below."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+
+from subbyte.errors import SubbyteError
+from subbyte.measure.runner import Runner
+from subbyte.tune.landscape import Landscape
+from subbyte.tune.study import Study
+from subbyte.tune.tuning import Sources
+from subbyte.workload import ConvWorkload
+from subbyte_widgets._base import Displayed, View
+from subbyte_widgets._selection import FIRST, Selection
+from subbyte_widgets.convolution_tiling import TilingExplorer
+from subbyte_widgets.duplicate_map import DuplicateMap
+from subbyte_widgets.fragment_explorer import FragmentExplorer
+from subbyte_widgets.kernel_lab import KernelLab
+from subbyte_widgets.kernel_reader import KernelReader
+from subbyte_widgets.layout_view import LayoutView
+from subbyte_widgets.load_stepper import LoadStepper
+from subbyte_widgets.packing_stepper import PackingStepper
+from subbyte_widgets.space_explorer import SpaceExplorer
+from subbyte_widgets.tuning_monitor import TuningMonitor
+from subbyte_widgets.tuning_monitor.view import Source
+from subbyte_widgets.workbench_view.controls import Controls
+
+FOLLOWING: dict[str, type[Any]] = {
+    "Tiling": TilingExplorer, "Duplicates": DuplicateMap, "Load": LoadStepper, "Packing": PackingStepper,
+    "Layout": LayoutView, "Fragments": FragmentExplorer, "Kernel": KernelReader,
+}  # fmt: skip
+
+
+class Workbench(Displayed, ipywidgets.VBox):
+    """Space explorer, tuning monitor and laboratory above, the views of the techniques below, one selection for all.
+
+    ``studies``: studies or records to show in the monitor; the Tune button starts another on ``runner``, as
+    :func:`subbyte.tune` takes it (``auto``: a GPU where there is one, else what was recorded). ``landscape``: what the
+    space explorer shows (default: the shipped one of the workload). ``selection`` is the
+    :class:`~subbyte_widgets.Selection`; ``choosing`` and ``following`` hold the views by name. A view in a closed tab
+    computes nothing.
+    """
+
+    def __init__(
+        self,
+        workload: ConvWorkload | str = FIRST,
+        studies: Source | Sequence[Source] = (),
+        *,
+        arch: str = "sm_90a",
+        landscape: Landscape | str | Path | None = None,
+        runner: str | Runner = "auto",
+        selection: Selection | None = None,
+    ) -> None:
+        self.selection = selection or Selection(workload, arch=arch)
+        self.runner, self._sources = runner, ExitStack()
+        explorer = SpaceExplorer(landscape) if landscape is not None else SpaceExplorer()
+        self._given = explorer.landscape
+        self.choosing: dict[str, Any] = {"Space": explorer, "Tuning": TuningMonitor(studies)}
+        self.choosing["Laboratory"] = KernelLab(self.selection.workload, selection=self.selection)
+        for view in (explorer, self.choosing["Tuning"]):
+            self.selection.attach(view)
+        if explorer.landscape is not None and not explorer.error and not self.selection.configuration:
+            self.selection.choose(configuration=explorer.landscape.config(explorer.landscape.best[0]))
+        self.following = {name: view(selection=self.selection) for name, view in FOLLOWING.items()}
+        self.controls = Controls(self.selection, self.tune, lambda: explorer.landscape)
+        self.upper, self.lower = _tabs(self.choosing), _tabs(self.following)
+        layout = ipywidgets.Layout(max_width="920px")
+        super().__init__([self.controls, self.upper, self.lower], layout=layout)
+
+    def tune(self, strategy: str = "auto", trials: int = 100) -> TuningMonitor | None:
+        """Start a study of the selected workload in the background and show it in the monitor; None when it cannot be
+        started, and the line below the controls says why."""
+        choice, given = self.selection.now, self._given
+        same = given is not None and given.workload.spec == choice.workload.spec
+        sources = Sources(self.runner, choice.arch, "paper", None, given if same else None, 0, None)
+        try:
+            runner, space = sources.of(choice.workload)
+            monitor = TuningMonitor.start(Study(space, strategy), runner, trials)
+        except SubbyteError as problem:
+            self.controls.say(str(problem))
+            return None
+        self._sources.close()
+        self._sources = sources
+        before, self.choosing["Tuning"] = self.choosing["Tuning"], monitor
+        monitor.selection = self.selection
+        self.upper.children = tuple(self.choosing.values())
+        self.upper.selected_index = list(self.choosing).index("Tuning")
+        before.close()
+        return monitor
+
+    @property
+    def shown(self) -> tuple[Any, Any]:
+        """The open view above and the open one below."""
+        return self.upper.children[self.upper.selected_index or 0], self.lower.children[self.lower.selected_index or 0]
+
+    def static(self) -> dict[str, str]:
+        """What is selected, and the pictures of the two open views."""
+        pictures = [view.static()["text/html"] for view in self.shown]
+        return {"text/html": f"<p>{html.escape(repr(self))}</p>" + "".join(f"<div>{one}</div>" for one in pictures)}
+
+    def close(self) -> None:
+        """Remove the workbench and its views from every page."""
+        self._sources.close()
+        for view in (*self.choosing.values(), *self.following.values()):
+            view.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"<Workbench: {repr(self.selection).removeprefix('<Selection: ')}"
+
+
+def workbench(
+    workload: ConvWorkload | str = FIRST, studies: Source | Sequence[Source] = (), **options: Any
+) -> Workbench:
+    """A :class:`Workbench` for a workload; see there."""
+    return Workbench(workload, studies, **options)
+
+
+def _tabs(views: dict[str, View]) -> ipywidgets.Tab:
+    return ipywidgets.Tab(children=tuple(views.values()), titles=tuple(views), selected_index=0)
