@@ -86,6 +86,26 @@ def test_every_atom_is_tried_with_every_architecture_that_has_it() -> None:
     assert len(PAIRS) == 5 + 4 + 4 + 4
 
 
+# ---- the control without unpacking --------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["nhwc", "nhwcnc"])
+@pytest.mark.parametrize("way", ["none", "shared", "full"])
+def test_activations_stored_as_bytes_give_the_same_words(exact: Exact, way: str, layout: str) -> None:
+    config = ConvConfig(1, 2, 4, 2, chunk=2, reorder_inner=1, duplicate_aware=way, layout=layout)
+    workload = ConvWorkload(9, 7, 6, 100, 32, 3, 3, 1, 2)
+    packed, stored = (make(workload, config, "sm_90a", stored=stored) for stored in ("s4", "s8"))
+    np.testing.assert_array_equal(exact(stored), exact(packed))
+    assert stored.argument("A").nbytes == 2 * packed.argument("A").nbytes
+    assert stored.plan.activation_words == 2 * packed.plan.activation_words
+
+
+def test_only_an_unpacked_atom_takes_bytes() -> None:
+    reason = why_not(plan(ODD, ConvConfig(atom="s4.m16n8k32"), "sm_80", stored="s8"))
+    assert reason is not None
+    assert "multiplies int4 values" in reason
+
+
 # ---- knobs ------------------------------------------------------------
 
 KNOB_VALUES = {

@@ -66,12 +66,9 @@ def contributions(logs: Logs, order: Sequence[str] = TECHNIQUES, seed: int = 0) 
     missing = set(EIGHT) - set(logs)
     if missing:
         raise InvalidInput(f"nothing recorded with {', '.join(sorted(map(name_of, missing)))}; measure every one")
-    count = len(logs[ALL_OFF])
-    draws = np.random.default_rng(seed).integers(count, size=(RESAMPLES, count))
 
     def factor(gain: npt.NDArray[np.float64]) -> Factor:
-        low, high = np.quantile(gain[draws].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        return Factor(math.exp(gain.mean()), math.exp(low), math.exp(high))
+        return factor_of(gain, seed)
 
     def gain(slow: Switches, fast: Switches) -> npt.NDArray[np.float64]:
         return np.asarray(logs[slow] - logs[fast])
@@ -89,6 +86,13 @@ def contributions(logs: Logs, order: Sequence[str] = TECHNIQUES, seed: int = 0) 
             if (name, True, "nhwcnc") in logs
         },
     )
+
+
+def factor_of(gain: npt.NDArray[np.float64], seed: int = 0) -> Factor:
+    """The speed-up whose logarithm was drawn as ``gain``, float64 [draws], with its interval."""
+    draws = np.random.default_rng(seed).integers(len(gain), size=(RESAMPLES, len(gain)))
+    low, high = np.quantile(gain[draws].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Factor(math.exp(gain.mean()), math.exp(low), math.exp(high))
 
 
 EIGHT: tuple[Switches, ...] = tuple(

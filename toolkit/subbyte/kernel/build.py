@@ -91,6 +91,7 @@ def _plan_key(plan: Plan) -> str:
     """Digest of everything the CUDA text depends on: the plan, the generator's own source and TVM's version."""
     fields = [
         plan.workload.spec, plan.config.to_dict(), asdict(plan.arch), plan.output, plan.clip, plan.requant,
+        plan.launch.to_dict(),
         _generator(), _version("apache-tvm"), _version("apache-tvm-ffi"),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]

@@ -18,15 +18,23 @@ from subbyte.data import (
     to_nhwcnc,
 )
 from subbyte.errors import InvalidInput
+from subbyte.schedule.atoms import LOW_NIBBLES
 from subbyte.schedule.launch import Argument
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
 
 
 def activation_words(argument: Argument, workload: ConvWorkload, x: NDArray[np.int8]) -> NDArray[np.uint32]:
-    """int4 values int8 [N,H,W,C] as the packed words of argument ``A``. Raises InvalidInput."""
+    """int4 values int8 [N,H,W,C] as the words of argument ``A``: packed, or ready for the unpacked atom.
+
+    Raises InvalidInput.
+    """
     w = workload
     check_int4(x, "x", (w.n, w.h, w.w, w.c))
-    words = to_nhwcnc(x) if argument.form == "nhwcnc" else to_nhwc_words(x)
+    layout, _, stored = argument.form.partition(".")
+    words = to_nhwcnc(x) if layout == "nhwcnc" else to_nhwc_words(x)
+    if stored:
+        # As the atom splits a word: even channels, then odd ones, each times 16.
+        words = np.stack([words << np.uint32(4), words], axis=-1) & np.uint32(LOW_NIBBLES)
     return _sized(argument, words)
 
 

@@ -54,6 +54,9 @@ ATOMS = {
     )
 }
 
+LOW_NIBBLES = 0xF0F0F0F0
+"""What an unpacked atom keeps of ``word << 4``, the even channels of a packed word, and of ``word``, the odd ones."""
+
 UNPACKED_REDUCTION_LIMIT = 131_072
 """R*S*C from which an unpacked atom's accumulator, which carries a factor 256, could leave 32 bits."""
 

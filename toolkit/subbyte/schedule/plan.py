@@ -56,7 +56,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything about one kernel that can be known before generating it."""
+    """Everything about one kernel that can be known before generating it.
+
+    ``stored`` is ``s4``, packed activations; ``s8`` is a control that keeps what the unpacked atom multiplies, signed
+    bytes, in memory: twice the bytes to load, and nothing to unpack (``benchmarks/unpacking_control.py``).
+    """
 
     workload: ConvWorkload
     config: ConvConfig
@@ -64,6 +68,7 @@ class Plan:
     output: str = "int4"
     clip: tuple[int, int] = (-8, 7)
     requant: str = "fixed"
+    stored: str = "s4"
 
     # ---- tiling -------------------------------------------------------------------------------------------------
 
@@ -247,9 +252,14 @@ class Plan:
     # ---- shared memory --------------------------------------------------------------------------------------------
 
     @property
+    def stored_words(self) -> int:
+        """Words in memory of 8 channels of one image's pixel."""
+        return 1 if self.stored == "s4" else 2
+
+    @property
     def activation_words(self) -> int:
-        """Words of one stage's activations, ordered [slot][channel block][32]."""
-        return self.slots * self.config.chunk * BLOCK_WORDS
+        """Words of one stage's activations, ordered [slot][channel block][32][stored words]."""
+        return self.slots * self.config.chunk * BLOCK_WORDS * self.stored_words
 
     @property
     def weight_words(self) -> int:
@@ -304,13 +314,20 @@ class Plan:
         return self.weight_words // COPY_WORDS
 
     def activation_copy(self, copy: Index) -> tuple[Index, Index, Index]:
-        """Slot, channel block (within the chunk) and image of a copy; copies fill shared memory in order."""
-        return copy // (8 * self.config.chunk), copy // 8 % self.config.chunk, copy % 8
+        """Slot, channel block (within the chunk) and piece of a copy; copies fill shared memory in order.
 
-    def activation_word(self, group: Index, y: Index, x: Index, block: Index, image: Index) -> Index:
-        """Word index in the input of image ``image`` of batch group ``group``, pixel (y, x), channel block."""
-        w = self.workload
-        return _word(self.config.layout, w.h, w.w, w.channel_blocks, group, y, x, block, image)
+        A piece is an image's 32 channels, or the half of them that 16 bytes hold when bytes are stored.
+        """
+        pieces = BATCH_GROUP * self.stored_words
+        return copy // (pieces * self.config.chunk), copy // pieces % self.config.chunk, copy % pieces
+
+    def activation_word(self, group: Index, y: Index, x: Index, block: Index, piece: Index) -> Index:
+        """Word index in the input of a piece (an image) of batch group ``group``, pixel (y, x), channel block."""
+        w, parts = self.workload, self.stored_words
+        if parts == 1:
+            return _word(self.config.layout, w.h, w.w, w.channel_blocks, group, y, x, block, piece)
+        first = _word(self.config.layout, w.h, w.w, w.channel_blocks, group, y, x, block, piece // parts)
+        return first * parts + piece % parts * COPY_WORDS
 
     def output_word(self, group: Index, p: Index, q: Index, tile: Index, image: Index) -> Index:
         """Word index in the packed output of 8-channel tile ``tile`` at pixel (p, q) of an image."""
@@ -340,7 +357,9 @@ class Plan:
         weights = w.channel_blocks * w.r * w.s * w.filter_blocks * 4 * BLOCK_WORDS
         packed_out = images * w.p * w.q * w.filter_blocks * COPY_WORDS
         parameters = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
-        arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * COPY_WORDS,), "in", layout)]
+        packed_in = images * w.h * w.w * w.channel_blocks * COPY_WORDS
+        form = layout if self.stored == "s4" else f"{layout}.{self.stored}"
+        arguments = [Argument("A", "uint32", (packed_in * self.stored_words,), "in", form)]
         if self.output == "int4":
             arguments.append(Argument("Out", "uint32", (packed_out,), "out", layout))
             arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", parameters))

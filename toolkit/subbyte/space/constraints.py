@@ -37,6 +37,8 @@ def _coverage(plan: Plan) -> str | None:
 def _atom(plan: Plan) -> str | None:
     if int(plan.arch.name[3:5]) < plan.atom.minimum_sm:
         return f"atom: {plan.atom.name} needs sm_{plan.atom.minimum_sm} or later, not {plan.arch.name}"
+    if plan.stored != "s4" and not plan.atom.unpacked:
+        return f"atom: {plan.atom.name} multiplies int4 values, so they cannot be stored as bytes"
     return None
 
 

@@ -13,10 +13,8 @@ from tvm.script import tirx as T
 
 from subbyte.kernel.tirx.block import Block
 from subbyte.kernel.tirx.emit import bind, loop, registers
+from subbyte.schedule.atoms import LOW_NIBBLES
 from subbyte.schedule.plan import BLOCK_WORDS
-
-LOW_NIBBLES = 0xF0F0F0F0
-"""After ``word << 4`` the even channels of a packed word, without the shift the odd ones, each times 16."""
 
 
 def multiply_stage(block: Block, buffer: Any) -> None:
@@ -80,17 +78,34 @@ def _load_tap(block: Block, base: Any, channel_block: Any, a: Any, r: int, s: An
 
 def _load_fragment(block: Block, base: Any, channel_block: Any, slot: Any, a: Any, held: Any) -> None:
     plan = block.plan
+    stored = plan.stored_words
     for part in range(plan.atom.blocks):
-        word = (slot * plan.config.chunk + channel_block + part) * BLOCK_WORDS + block.lane
-        if plan.config.duplicate_aware == "shared":
-            # A plain load of the same word for another tap would be merged with the first by the CUDA compiler, which
-            # is what "full" does; this mode shares in shared memory only.
-            loaded = registers("loaded", 1)
-            T.evaluate(T.ptx["ld.volatile.shared.u32"](loaded[0], block.shared.ptr_to([base + word])))
-            value = loaded[0]
+        word = ((slot * plan.config.chunk + channel_block + part) * BLOCK_WORDS + block.lane) * stored
+        values = _shared_words(block, base + word, stored)
+        if stored > 1:
+            for i in range(stored):
+                T.buffer_store(a, values[i], [held * plan.atom.registers + i])
         else:
-            value = block.shared[base + word]
-        _keep(plan.atom, a, held * plan.atom.registers + part, value)
+            _keep(plan.atom, a, held * plan.atom.registers + part, values[0])
+
+
+def _shared_words(block: Block, word: Any, count: int) -> Any:
+    """``count`` neighbouring words of shared memory, in one load."""
+    if block.plan.config.duplicate_aware == "shared":
+        # A plain load of the same word for another tap would be merged with the first by the CUDA compiler, which
+        # is what "full" does; this mode shares in shared memory only.
+        loaded = registers("loaded", count)
+        width = "" if count == 1 else f"v{count}."
+        T.evaluate(
+            T.ptx[f"ld.volatile.shared.{width}u32"](*(loaded[i] for i in range(count)), block.shared.ptr_to([word]))
+        )
+        return loaded
+    if count == 1:
+        return [block.shared[word]]
+    loaded = registers("loaded", count)
+    with loop("v", count, T.vectorized) as v:
+        T.buffer_store(loaded, block.shared[word + v], [v])
+    return loaded
 
 
 def _load_weights(block: Block, base: Any, channel_block: Any, b: Any, tap: Any) -> None:

@@ -65,12 +65,12 @@ def _each_copy(block: Block, copies: int, emit: Callable[[Any], None]) -> None:
 
 def _activation(block: Block, base: Any, kernel_row: Any, chunk: Any, index: Any) -> None:
     plan, w = block.plan, block.plan.workload
-    slot, channel_block, image = plan.activation_copy(index)
+    slot, channel_block, piece = plan.activation_copy(index)
     down, right = plan.slot_pixel(slot)
     y = bind("y", block.row0 * w.stride + kernel_row * w.dilation + down - w.pad)
     x = bind("x", block.col0 * w.stride + right - w.pad)
     inside = bind("inside", T.And(T.And(y >= 0, y < w.h), T.And(x >= 0, x < w.w)))
-    source = plan.activation_word(block.group, y, x, chunk * plan.config.chunk + channel_block, image)
+    source = plan.activation_word(block.group, y, x, chunk * plan.config.chunk + channel_block, piece)
     _copy16(block, base + index * COPY_WORDS, block.activations, source, inside)
 
 

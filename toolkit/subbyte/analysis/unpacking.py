@@ -1,0 +1,116 @@
+"""Sharing in registers saves loads and, where int4 is unpacked first, unpacking: how much of each.
+
+From the control in which activations are stored as the bytes that are multiplied (``benchmarks/unpacking_control.py``).
+What full sharing gains there it gains without unpacking; what it gains more with packed activations is unpacking that
+it does once for each datum and not once for each tap.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subbyte.analysis.contributions import Factor, factor_of
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.technique.record import InfoRecord, Table
+
+FORMAT = "subbyte-unpacking-control"
+STORED = {"s4": "packed int4", "s8": "bytes"}
+"""How activations are stored, by the short name of the arm."""
+SHARINGS = ("none", "shared", "full")
+
+
+@dataclass(frozen=True)
+class UnpackingControl(InfoRecord):
+    """Arms none, shared and full, with packed (``s4``) and with byte activations (``s8``), on common schedules.
+
+    ``sharing[stored]`` holds the speed-ups ``"shared"`` and ``"full"`` over none, and ``"full over shared"``: what
+    registers add to shared memory. ``unpacking`` is the share of ``"full over shared"`` that goes away where nothing is
+    unpacked: the ratio of the two. ``stored_as_bytes[sharing]`` is packed time over byte time. ``microseconds[stored]``
+    has the geometric mean of each arm.
+    """
+
+    workload: str
+    device: str
+    schedules: int
+    sharing: dict[str, dict[str, Factor]]
+    unpacking: Factor
+    stored_as_bytes: dict[str, Factor]
+    microseconds: dict[str, dict[str, float]]
+
+    def title(self) -> str:
+        """One line that names what the record shows."""
+        return f"{self.workload} on {self.device}: sharing with and without unpacking, {self.schedules} schedules"
+
+    def table(self) -> Table:
+        """One row for each comparison."""
+        rows = [
+            (STORED[stored], f"{name}{'' if 'over' in name else ' over none'}", str(factor))
+            for stored, parts in self.sharing.items()
+            for name, factor in parts.items()
+        ]
+        rows.append(("packed against bytes", "full over shared", str(self.unpacking)))
+        rows += [("packed to bytes", name, str(factor)) for name, factor in self.stored_as_bytes.items()]
+        return Table(("activations", "step", "speed-up"), tuple(rows))
+
+
+def unpacking(data: Mapping[str, Any], seed: int = 0) -> UnpackingControl:
+    """The record in the plain data of a control's file; schedules that lack an arm are left out.
+
+    Raises BrokenRecord, InvalidInput when fewer than 10 schedules have all six arms.
+    """
+    try:
+        if data["format"] != FORMAT or data["schema"] != 1:
+            raise BrokenRecord(f"not a control of unpacking (format {data['format']!r})")
+        arms = [f"{sharing}-{stored}" for sharing in SHARINGS for stored in STORED]
+        whole = [one["samples"] for one in data["schedules"] if all(arm in one["samples"] for arm in arms)]
+        if len(whole) < 10:
+            raise InvalidInput(f"only {len(whole)} schedules have all six arms: at least 10 needed")
+        logs = {arm: np.log([np.median(samples[arm]) for samples in whole]) for arm in arms}
+        workload, device = str(data["workload"]["name"]), str(data["device"]["name"])
+    except InvalidInput:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise BrokenRecord(f"the control of unpacking is damaged: {error!r} is missing or odd") from None
+
+    def gain(slow: str, fast: str) -> npt.NDArray[np.float64]:
+        return np.asarray(logs[slow] - logs[fast])
+
+    sharing = {
+        stored: {
+            "shared": factor_of(gain(f"none-{stored}", f"shared-{stored}"), seed),
+            "full": factor_of(gain(f"none-{stored}", f"full-{stored}"), seed),
+            "full over shared": factor_of(gain(f"shared-{stored}", f"full-{stored}"), seed),
+        }
+        for stored in STORED
+    }
+    return UnpackingControl(
+        workload=workload,
+        device=device,
+        schedules=len(whole),
+        sharing=sharing,
+        unpacking=factor_of(gain("shared-s4", "full-s4") - gain("shared-s8", "full-s8"), seed),
+        stored_as_bytes={name: factor_of(gain(f"{name}-s4", f"{name}-s8"), seed) for name in SHARINGS},
+        microseconds={
+            stored: {name: float(np.exp(logs[f"{name}-{stored}"].mean())) for name in SHARINGS} for stored in STORED
+        },
+    )
+
+
+def read_unpacking(path: str | os.PathLike[str]) -> UnpackingControl:
+    """The record in a control's .json.gz file. Raises InvalidInput (no such file), BrokenRecord."""
+    try:
+        data = json.loads(gzip.decompress(Path(path).read_bytes()))
+    except FileNotFoundError:
+        raise InvalidInput(f"control {path}: no such file") from None
+    except (OSError, EOFError, ValueError) as error:
+        raise BrokenRecord(f"{path}: not gzip-compressed JSON ({error})") from None
+    return unpacking(data)
