@@ -15,7 +15,7 @@ from subbyte.cli.arguments import (
     configuration,
     emit,
 )
-from subbyte.errors import InvalidInput, WrongResult
+from subbyte.errors import InvalidInput, SubbyteError, WrongResult
 
 if TYPE_CHECKING:
     from subbyte.tune.landscape import Landscape
@@ -85,13 +85,17 @@ def _add_import(parts: Any) -> None:
 def _add_record(parts: Any) -> None:
     parser = command_parser(
         parts, "record",
-        "Build every valid configuration, measure each on this GPU, write the landscape. Goes on where it stopped.",
-        "subbyte landscape record resnet50.stage2@8 --build-only stage2.bundle",
+        "Build every valid configuration, measure each, write the landscape. Goes on where it stopped.",
+        "subbyte landscape record resnet50.stage2@8 --space extended --device 0,1 -o stage2.json.gz",
     )  # fmt: skip
     add_workload_argument(parser)
     parser.add_argument("--build-only", metavar="DIR", help="only build into DIR; measure it on another machine")
     parser.add_argument("-o", "--output", metavar="FILE", help="landscape file, ending in .json.gz")
     parser.add_argument("--space", metavar="KIND", default="paper", help="paper or extended; default paper")
+    text = "GPU numbers with commas between; kernels are measured on all of them at the same time (default 0)"
+    parser.add_argument("--device", metavar="N,...", default="0", help=text)
+    text = "stop after so many seconds; the same command goes on later"
+    parser.add_argument("--limit", metavar="SECONDS", type=float, help=text)
     parser.add_argument("--workers", metavar="N", type=int, default=2, help="building processes (default 2)")
     add_arch_argument(parser)
     parser.add_argument("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
@@ -114,7 +118,7 @@ def _add_assemble(parts: Any) -> None:
         "subbyte landscape assemble stage2.bundle -o stage2.json.gz",
     )  # fmt: skip
     parser.add_argument("folder", metavar="DIR", help="the bundle")
-    parser.add_argument("--results", metavar="FILE", help=f"what `measure` wrote (default DIR/{RESULTS})")
+    parser.add_argument("--results", metavar="FILE", help="what `measure` wrote (default: all results in DIR)")
     parser.add_argument("-o", "--output", metavar="FILE", help="landscape file (default: its usual name, here)")
 
 
@@ -169,28 +173,52 @@ def _import(args: argparse.Namespace) -> int:
 
 def _record(args: argparse.Namespace) -> int:
     from subbyte.space import space
-    from subbyte.tune.bundle import build_bundle
 
     if args.build_only is None and args.output is None:
         raise InvalidInput("name the landscape file (-o FILE.json.gz), or build only (--build-only DIR)")
     chosen = configuration(args)
     names = [setting.partition("=")[0].strip().lower().replace("-", "_") for setting in args.settings]
     made = space(args.workload, args.arch, args.space, **{name: getattr(chosen, name) for name in names})
-    folder = args.build_only or f"{args.output.removesuffix('.json.gz')}.bundle"
-    report = build_bundle(made, folder, args.workers, progress=_counter("built"))
-    built = f"{folder}: {report.built} kernels, {report.failed} configurations failed, {report.kept} were there before"
-    if args.build_only is not None:
-        emit("landscape", {"part": "record", **report.to_dict()}, args, built)
-        return 0
-    print(built, file=sys.stderr)
-    return _measured(folder, str(Path(folder) / RESULTS), 0) or _save(args, folder, None, "record")
+    return _record_all(args, made) if args.build_only is None else _build_only(args, made)
+
+
+def _build_only(args: argparse.Namespace, made: Any) -> int:
+    from subbyte.tune.bundle import build_bundle
+
+    report = build_bundle(made, args.build_only, args.workers, progress=_counter("built"))
+    built = f"{report.folder}: {report.built} kernels, {report.failed} configurations failed, {report.kept} were there"
+    emit("landscape", {"part": "record", **report.to_dict()}, args, f"{built} before")
+    return 0
+
+
+def _record_all(args: argparse.Namespace, made: Any) -> int:
+    from subbyte.tune.recording import record
+
+    folder = f"{args.output.removesuffix('.json.gz')}.bundle"
+    report = record(made, folder, args.workers, _devices(args.device), args.limit, _counter("built"))
+    print(f"{folder}: {report.measured} measured, {report.failed} failed, {report.shared} the same as others",
+          file=sys.stderr)  # fmt: skip
+    if report.remaining:
+        raise SubbyteError(
+            f"{report.remaining} of {report.valid} configurations are not measured yet; run the same command again, it "
+            "goes on where it stopped"
+        )
+    return _save(args, folder, None, "record")
+
+
+def _devices(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() for part in parts):
+        raise InvalidInput(f"--device {text}: expected GPU numbers with commas between, such as 0,1")
+    return [int(part) for part in parts]
 
 
 def _measure(args: argparse.Namespace) -> int:
     from subbyte.measure.bundle import read_measurements
 
     output = args.output or str(Path(args.folder) / RESULTS)
-    status = _measured(args.folder, output, args.device)
+    command = [sys.executable, "-m", "subbyte.measure.bundle", args.folder, output, "--device", str(args.device)]
+    status = subprocess.run(command, stdout=subprocess.PIPE, check=False).returncode
     if status:
         return status
     _, results = read_measurements(output)
@@ -200,12 +228,6 @@ def _measure(args: argparse.Namespace) -> int:
     return 0
 
 
-def _measured(folder: str, output: str, device: int) -> int:
-    """Measure in a process of its own, which starts anew after a kernel that hangs or kills it; its exit status."""
-    command = [sys.executable, "-m", "subbyte.measure.bundle", folder, output, "--device", str(device)]
-    return subprocess.run(command, stdout=subprocess.PIPE, check=False).returncode
-
-
 def _assemble(args: argparse.Namespace) -> int:
     return _save(args, args.folder, args.results, "assemble")
 
@@ -213,7 +235,7 @@ def _assemble(args: argparse.Namespace) -> int:
 def _save(args: argparse.Namespace, folder: str, results: str | None, part: str) -> int:
     from subbyte.tune.recording import assemble
 
-    made: Landscape = assemble(results or Path(folder) / RESULTS, folder)
+    made: Landscape = assemble(results, folder)
     info = made.info().to_dict()
     if not info["measured"]:
         raise WrongResult(

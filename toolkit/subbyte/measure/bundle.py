@@ -1,7 +1,7 @@
 """Measures a bundle of prebuilt kernels (:mod:`subbyte.tune.bundle`) on this GPU. Needs neither TVM nor a compiler.
 
 ``python -m subbyte.measure.bundle FOLDER OUT.jsonl`` verifies and times every kernel of the bundle and appends one
-line for each: ``{"index", "ok", "microseconds", ...}`` or ``{"index", "ok": false, "kind", "reason"}``, after a header
+line for each (see :mod:`subbyte.measure.measurements`), after a header
 with the workload, the space, the GPU and the protocol. An interrupted measurement goes on where it stopped. The
 measuring runs in a child process: when a kernel hangs or takes the process down, its line says so and a new child
 goes on with the next kernel.
@@ -15,23 +15,22 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 
-from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
+from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.measure.arrivals import Share, input_is_open
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
 from subbyte.measure.device import CudaDevice, open_device
 from subbyte.measure.lock import hold
+from subbyte.measure.measurements import FORMAT, Results, read_measurements, read_results, to_landscape
 from subbyte.measure.result import Failed, Result, result_from_dict
 from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import TimingProtocol, command_line
 
-if TYPE_CHECKING:
-    from subbyte.tune.landscape import Landscape
-
-FORMAT = "subbyte-measurements"
+__all__ = ["BundleMeasurement", "main", "measure_bundle", "read_measurements", "read_results", "to_landscape"]
 DEVICE_LOST = 75
 """Exit status of a child whose GPU context is beyond repair: a new child can go on."""
 
@@ -66,17 +65,21 @@ def measure_bundle(
     indices: Iterable[int] | None = None,
     progress: Callable[[int, int, int, Result], None] | None = None,
     evaluator: Evaluator | None = None,
+    share: Share | None = None,
+    known: Iterable[str | os.PathLike[str]] = (),
 ) -> BundleMeasurement:
     """Verify and time every kernel of the bundle in ``folder``, in this process; results are appended to ``out``.
 
-    ``indices`` restricts it; ``progress(done, total, index, result)`` is called after each. With ``evaluator``, which
+    Kernels of the same program are measured once. ``indices`` restricts it, or ``share`` does: a part of a bundle that
+    may still grow; what the files ``known`` hold is then left out, and its programs are not measured again.
+    ``progress(done, total, index, result)`` is called after each. With ``evaluator``, which
     stays the caller's, its device, protocol and operands are used instead: bundles of one workload can then be measured
     in turns. Raises InvalidInput (no bundle, ``out`` belongs to another bundle, or the bundle was built for another
     architecture or workload), BrokenRecord (a damaged file), MissingDependency (no GPU, or another process measures on
     it).
     """
     from subbyte.tune.bundle import read_manifest
-    from subbyte.tune.describe import to_line, workload_from_dict
+    from subbyte.tune.describe import workload_from_dict
 
     started = time.monotonic()
     manifest, entries = read_manifest(folder)
@@ -92,75 +95,62 @@ def measure_bundle(
             f"{folder} was built for {manifest['space']['arch']}, {gpu.info.name} is {gpu.info.arch}: build the "
             f"bundle for {gpu.info.arch}"
         )
-    results = _open_results(Path(out), manifest, gpu, how, seed)
+    done = _open_results(Path(out), manifest, gpu, how, seed)
+    for path in known:
+        if Path(path).exists() and Path(path).resolve() != Path(out).resolve():
+            done.add(read_results(path))
     wanted = sorted(entries) if indices is None else list(indices)
     missing = [index for index in wanted if index not in entries]
     if missing:
         raise InvalidInput(f"{folder} has no configuration {missing[0]}; it holds {len(entries)} of them")
-    kept = sum(index in results for index in wanted)
-    todo = [index for index in wanted if index not in results]
-    marker = _marker(out)
+    kept = sum(index in done.results for index in wanted)
     judge = evaluator or Evaluator(gpu, Case(workload, seed), how)
+    arriving = (entries[index] for index in wanted) if share is None else share.entries(folder)
     with hold(gpu.info), open(out, "a", encoding="utf-8") as file:
-        for count, index in enumerate(todo, start=1):
-            marker.write_text(str(index), encoding="utf-8")
-            result = _evaluate(judge, Path(folder), entries[index])
-            results[index] = result
-            file.write(to_line(_entry(index, result)) + "\n")
-            file.flush()
+        todo = (entry for entry in arriving if entry["index"] not in done.results)
+        for count, entry in enumerate(todo, start=1):
+            index, result = _measure_one(judge, folder, entry, done, file, _marker(out))
             if progress is not None:
-                progress(kept + count, len(wanted), index, result)
+                progress(kept + count, max(len(wanted), kept + count), index, result)
             if gpu.lost:
                 break
-    marker.unlink(missing_ok=True)
+    _marker(out).unlink(missing_ok=True)
     if judge is not evaluator:
         judge.close()
-    done = [results[index] for index in wanted if index in results]
-    measured = sum(result.ok for result in done)
+    if share is not None:
+        wanted = [index for index, entry in read_manifest(folder)[1].items() if share.holds(entry)]
+    found = [done.results[index] for index in wanted if index in done.results]
+    measured = sum(result.ok for result in found)
     return BundleMeasurement(
-        str(out), measured, len(done) - measured, kept, len(wanted) - len(done), gpu.lost, time.monotonic() - started
+        str(out), measured, len(found) - measured, kept, len(wanted) - len(found), gpu.lost, time.monotonic() - started
     )
 
 
-def read_measurements(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[int, Result]]:
-    """Header and results by index of a file :func:`measure_bundle` wrote. A cut last line is left out.
+def _measure_one(
+    judge: Evaluator, folder: str | os.PathLike[str], entry: Mapping[str, Any], done: Results, file: IO[str],
+    marker: Path,
+) -> tuple[int, Result]:  # fmt: skip
+    """Measure one entry, or give it the result of the same program, and write its line."""
+    from subbyte.tune.describe import to_line
 
-    Raises InvalidInput (no such file), BrokenRecord (damage, with the line number).
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"measurements {path}: {error.strerror or error}") from None
-    header: dict[str, Any] = {}
-    results: dict[int, Result] = {}
-    for number, line in enumerate(text.split("\n")[:-1], start=1):
-        try:
-            data = json.loads(line)
-            if number == 1:
-                header = data
-                if header["format"] != FORMAT or header["schema"] != 1:
-                    raise ValueError(f"not the header of a {FORMAT} file")
-            else:
-                index = data.pop("index")
-                results[index] = result_from_dict(data)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BrokenRecord(f"{path}, line {number}: {error}; delete that line and measure again") from None
-    return header, results
+    index, program = entry["index"], entry.get("program", "")
+    owner = done.programs.get(program)
+    if owner is not None:
+        result = done.results[owner]
+        file.write(to_line({"index": index, "same_as": owner}) + "\n")
+        done.same[index] = owner
+    else:
+        marker.write_text(str(index), encoding="utf-8")
+        result = _evaluate(judge, Path(folder), entry)
+        file.write(to_line({**_line(index, result), **({"program": program} if program else {})}) + "\n")
+        if program:
+            done.programs[program] = index
+    file.flush()
+    done.results[index] = result
+    return index, result
 
 
-def to_landscape(path: str | os.PathLike[str]) -> Landscape:
-    """The measurements as a landscape, ready to :meth:`~subbyte.tune.landscape.Landscape.save`."""
-    from subbyte.tune.landscape import FORMAT as LANDSCAPE
-    from subbyte.tune.landscape import Landscape
-
-    header, results = read_measurements(path)
-    if not header:
-        raise BrokenRecord(f"{path}, line 1: no header; nothing was measured, delete the file and start again")
-    header = {**header, "format": LANDSCAPE}
-    return Landscape.fitted(header, dict(sorted(results.items())))
-
-
-def _evaluate(evaluator: Evaluator, folder: Path, entry: dict[str, Any]) -> Result:
+def _evaluate(evaluator: Evaluator, folder: Path, entry: Mapping[str, Any]) -> Result:
     if "failed" in entry:
         return result_from_dict(entry["failed"])
     try:
@@ -172,14 +162,12 @@ def _evaluate(evaluator: Evaluator, folder: Path, entry: dict[str, Any]) -> Resu
     return replace(result, seconds={"build": entry.get("seconds", 0.0), **result.seconds})
 
 
-def _entry(index: int, result: Result) -> dict[str, Any]:
+def _line(index: int, result: Result) -> dict[str, Any]:
     """One line. The device stands in the header."""
     return {"index": index, **{key: value for key, value in result.to_dict().items() if key != "device"}}
 
 
-def _open_results(
-    out: Path, manifest: dict[str, Any], gpu: CudaDevice, how: TimingProtocol, seed: int
-) -> dict[int, Result]:
+def _open_results(out: Path, manifest: dict[str, Any], gpu: CudaDevice, how: TimingProtocol, seed: int) -> Results:
     """Results of an earlier run; writes the header of a new file and cuts a half-written last line off."""
     from subbyte.tune.describe import to_line
     from subbyte.tune.landscape import make_header
@@ -189,17 +177,17 @@ def _open_results(
         whole = content[: content.rfind(b"\n") + 1]
         if whole != content:
             out.write_bytes(whole)
-        header, results = read_measurements(out)
-        if header:
+        read = read_results(out)
+        if header := read.header:
             if header["space"]["hash"] != manifest["space"]["hash"] or header["workload"] != manifest["workload"]:
                 raise InvalidInput(f"{out} holds measurements of {header['workload']['spec']} in another space; "
                                    "choose another file")  # fmt: skip
-            return results
+            return read
     device = {"runner": "cuda", **gpu.info.to_dict(), "uuid": Telemetry(gpu.info.bus_id).uuid()}
     protocol = {**how.to_dict(), "seed": seed}
     header = make_header(manifest["workload"], manifest["space"], device, protocol, command_line())
     out.write_text(to_line({**header, "format": FORMAT, "schema": 1}) + "\n", encoding="utf-8")
-    return {}
+    return Results()
 
 
 def _marker(out: str | os.PathLike[str]) -> Path:
@@ -215,7 +203,7 @@ def _record_death(out: str, status: int) -> bool:
     index = int(marker.read_text(encoding="utf-8"))
     marker.unlink()
     how = f"signal {-status}" if status < 0 else f"status {status}"
-    line = json.dumps(_entry(index, Failed("crash", f"the measuring process died ({how})")))
+    line = json.dumps(_line(index, Failed("crash", f"the measuring process died ({how})")))
     with open(out, "a", encoding="utf-8") as file:
         file.write(line + "\n")
     return True
@@ -233,6 +221,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--min-total-ms", type=float, default=20.0, help="device time of the hot samples together")
     parser.add_argument("--limit", type=int, help="measure only the first so many configurations")
     parser.add_argument("--timeout-s", type=float, default=20.0, help="limit for one kernel, in seconds")
+    parser.add_argument("--share", metavar="N/M", help="measure part N (from 0) of M while the bundle is being built, "
+                        "until the standard input is closed")  # fmt: skip
+    parser.add_argument("--known", metavar="FILE", nargs="*", default=(), help="results of other parts")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     try:
@@ -257,6 +248,7 @@ def _child(args: argparse.Namespace) -> int:
 
     protocol = TimingProtocol(cold=not args.no_cold, min_total_ms=args.min_total_ms, timeout_s=args.timeout_s)
     indices = sorted(read_manifest(args.folder)[1])[: args.limit] if args.limit else None
+    share = Share.parse(args.share, input_is_open) if args.share else None
     step = [0.0]
 
     def progress(done: int, total: int, index: int, result: Result) -> None:
@@ -269,10 +261,11 @@ def _child(args: argparse.Namespace) -> int:
             print(f"{done}/{total} configuration {index}: {text}", file=sys.stderr, flush=True)
 
     report = measure_bundle(
-        args.folder, args.out, device=args.device, protocol=protocol, seed=args.seed, indices=indices, progress=progress
-    )
+        args.folder, args.out, device=args.device, protocol=protocol, seed=args.seed, indices=indices,
+        progress=progress, share=share, known=args.known,
+    )  # fmt: skip
     print(json.dumps(report.to_dict()), flush=True)
-    if report.lost and report.remaining:
+    if report.lost and (report.remaining or share is not None):
         os._exit(DEVICE_LOST)  # an ordinary exit would wait for the kernel that hangs
     return 0
 

@@ -1,14 +1,16 @@
 """Every valid configuration of a space, compiled here so that another machine only has to measure.
 
 A bundle is a folder: ``manifest.jsonl`` (a header line, then one line per configuration) and ``cubins/``. A line is
-``{"index", "config", "cubin", "launch", "resources", "seconds"}`` or, when the build failed, ``{"index", "config",
-"failed": {"ok": false, "kind", "reason"}}``. Kernels that come out byte for byte equal share one cubin file.
+``{"index", "config", "cubin", "program", "launch", "resources", "seconds"}`` or, when the build failed, ``{"index",
+"config", "failed": {"ok": false, "kind", "reason"}}``. Kernels that come out byte for byte equal share one cubin file;
+those with the same ``program`` are launched alike and execute the same machine code.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -54,11 +56,13 @@ def build_bundle(
     indices: Iterable[int] | None = None,
     build: Build | None = None,
     progress: Callable[[int, int], None] | None = None,
+    until: float = math.inf,
 ) -> BundleReport:
     """Build ``indices`` (default: every valid configuration) into ``folder`` with ``workers`` spawned processes.
 
     An interrupted build goes on where it stopped. A configuration that fails, or kills its process, becomes a line
-    with the reason. ``progress(done, total)`` is called after each. Raises InvalidInput when the folder holds a
+    with the reason. ``progress(done, total)`` is called after each. At ``until`` (of ``time.monotonic()``) building
+    stops, as if interrupted, and the report counts what there is. Raises InvalidInput when the folder holds a
     bundle of another space, BrokenRecord when its manifest is damaged.
     """
     if workers < 1:
@@ -73,7 +77,7 @@ def build_bundle(
     arch = arch_name(space)
     jobs = {index: (space.workload, space.config(index), arch, str(root), build) for index in todo}
     with (
-        closing(_run_jobs(jobs, workers)) as outcomes,
+        closing(_run_jobs(jobs, workers, until)) as outcomes,
         open(root / MANIFEST, "a", encoding="utf-8") as manifest,
     ):
         for count, (index, outcome) in enumerate(outcomes, start=1):
@@ -83,8 +87,15 @@ def build_bundle(
             entries[index] = entry
             if progress is not None:
                 progress(kept + count, len(wanted))
-    failed = sum("failed" in entries[index] for index in wanted)
-    return BundleReport(str(root), len(wanted) - failed, failed, kept, time.monotonic() - started)
+    there = [entries[index] for index in wanted if index in entries]
+    failed = sum("failed" in entry for entry in there)
+    return BundleReport(str(root), len(there) - failed, failed, kept, time.monotonic() - started)
+
+
+def open_bundle(space: SpaceLike, folder: str | os.PathLike[str]) -> None:
+    """Make the bundle's folder and the header of its manifest, if need be. Raises as :func:`build_bundle`."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    _open_manifest(Path(folder) / MANIFEST, space)
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
@@ -133,6 +144,8 @@ def _build_one(
     workload: ConvWorkload, config: ConvConfig, arch: str, folder: str, build: Build | None
 ) -> dict[str, Any]:
     """Runs in the worker: build, store the cubin, return the manifest fields."""
+    from subbyte.kernel.program import program_digest
+
     if build is None:
         from subbyte.kernel import build as kernel_build
 
@@ -145,13 +158,15 @@ def _build_one(
         return {"failed": Failed("build", f"{type(error).__name__}: {error}"[:2000]).to_dict()}
     name = f"cubins/{hashlib.sha256(cubin).hexdigest()[:20]}.cubin"
     target = Path(folder) / name
+    launch = kernel.launch.to_dict()
     if not target.exists():
         partial = target.with_suffix(f".{os.getpid()}")
         partial.write_bytes(cubin)
         partial.replace(target)
     return {
         "cubin": name,
-        "launch": kernel.launch.to_dict(),
+        "program": f"{program_digest(cubin)}-{hashlib.sha256(to_line(launch).encode()).hexdigest()[:8]}",
+        "launch": launch,
         "resources": _plain(getattr(kernel, "resources", {})),
         "seconds": round(time.monotonic() - started, 4),
     }
@@ -161,8 +176,11 @@ def _plain(value: Any) -> dict[str, Any]:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else dict(value)
 
 
-def _run_jobs(jobs: Mapping[int, tuple[Any, ...]], workers: int) -> Generator[tuple[int, dict[str, Any]], None, None]:
-    """Outcomes as they come. A process that dies costs the configuration it was building, and is replaced."""
+def _run_jobs(
+    jobs: Mapping[int, tuple[Any, ...]], workers: int, until: float
+) -> Generator[tuple[int, dict[str, Any]], None, None]:
+    """Outcomes as they come, up to ``until``. A process that dies costs the configuration it was building, and is
+    replaced."""
     waiting = list(jobs)[::-1]
     running: dict[Future[dict[str, Any]], int] = {}
     pool = _pool(max(1, min(workers, len(waiting))))
@@ -171,7 +189,10 @@ def _run_jobs(jobs: Mapping[int, tuple[Any, ...]], workers: int) -> Generator[tu
             while waiting and len(running) < 2 * workers:
                 running[pool.submit(_build_one, *jobs[waiting[-1]])] = waiting[-1]
                 waiting.pop()
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            left = None if until == math.inf else until - time.monotonic()
+            if left is not None and left <= 0:
+                return
+            for future in wait(running, left, FIRST_COMPLETED).done:
                 yield running.pop(future), _outcome(future)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

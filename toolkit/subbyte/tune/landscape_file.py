@@ -156,6 +156,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[int, Result], dict[int, 
             _add(data, results, same, gpus)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise BrokenRecord(f"{path}, line {number}: {error}; the file is damaged, fetch it again") from None
+    _share(results, same, path)
     if len(results) != header.get("entries", len(results)):
         raise BrokenRecord(f"{path}: {len(results)} of {header['entries']} configurations; the file was cut short")
     if not summed:
@@ -163,13 +164,23 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[int, Result], dict[int, 
     return header, results, same
 
 
+def _share(results: dict[int, Result], same: Mapping[int, int], path: Path) -> None:
+    """Give the configurations of ``same`` the results they share, and put all in the order of their indices."""
+    lost = [owner for owner in same.values() if owner not in results]
+    if lost:
+        raise BrokenRecord(f"{path}: configuration {lost[0]} has no result of its own; the file is damaged")
+    results |= {index: results[owner] for index, owner in same.items()}
+    ordered = sorted(results.items())
+    results.clear()
+    results.update(ordered)
+
+
 def _add(data: dict[str, Any], results: dict[int, Result], same: dict[int, int], gpus: Sequence[str]) -> None:
     index = data.pop("index")
-    if index in results or not isinstance(index, int):
+    if index in results or index in same or not isinstance(index, int):
         raise InvalidInput("an index repeats, or is no integer")
     if "same_as" in data:
         same[index] = int(data["same_as"])
-        results[index] = results[same[index]]
         return
     if "gpu" in data:
         data["device"] = {"uuid": gpus[data.pop("gpu")]}

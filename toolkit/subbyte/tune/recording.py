@@ -1,33 +1,205 @@
-"""From measurements of a bundle to a landscape file.
+"""Recording a landscape: kernels are built by many processes and measured at the same time, one process per GPU.
 
-Bundles are built by :mod:`subbyte.tune.bundle` and measured by :mod:`subbyte.measure.bundle`.
+The builders (:mod:`subbyte.tune.bundle`) write kernels into a folder; each measuring process
+(:mod:`subbyte.measure.bundle`) takes its share from there as it grows and appends to a file of its own. Nothing but a
+short line about each kernel passes through this process, and nothing is lost when any of them is killed: a recording
+goes on where it stopped, also with other GPUs, also on another machine that has only the results.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
-from subbyte.errors import InvalidInput
-from subbyte.tune.bundle import read_manifest
+from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.measure.result import Result
+from subbyte.tune.bundle import Build, build_bundle, open_bundle, read_manifest
+from subbyte.tune.describe import SpaceLike
 from subbyte.tune.landscape import Landscape
 
+RESULTS = "results.jsonl"
+"""The results file of a bundle measured by one process."""
+_PATTERN = "results*.jsonl"
+_GRACE_S = 30.0
+"""How long the measuring processes may go on when no more kernels come."""
+Command = Callable[[Path, Path, int, str, Sequence[Path]], list[str]]
+"""Bundle, results file, GPU, share and the other results files to the command that measures."""
 
-def assemble(measurements: str | os.PathLike[str], bundle: str | os.PathLike[str]) -> Landscape:
-    """The landscape of a bundle and the file its measurement wrote, complete or refused.
+
+@dataclass(frozen=True)
+class RecordingReport:
+    """Configurations of the space by what came of them; ``remaining`` ones were not reached."""
+
+    folder: str
+    valid: int
+    measured: int
+    failed: int
+    shared: int
+    remaining: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return asdict(self)
+
+
+def record(
+    space: SpaceLike,
+    folder: str | os.PathLike[str],
+    workers: int = 2,
+    devices: Sequence[int] = (0,),
+    limit_s: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    build: Build | None = None,
+    command: Command | None = None,
+) -> RecordingReport:
+    """Build every valid configuration with ``workers`` processes and measure each on one of ``devices``.
+
+    What the folder's results hold is not built again. ``limit_s`` seconds after the call building stops, and what was
+    built by then is still measured. ``progress(done, total)`` counts the kernels built. ``build`` and ``command``
+    stand in for the compiler and the measuring process. Raises InvalidInput (no devices, the folder is of another
+    space), MissingDependency with what the measuring processes said when none of them is left.
+    """
+    if not devices or len(set(devices)) != len(devices):
+        raise InvalidInput(f"devices {tuple(devices)}: expected one or more different GPU numbers, such as 0,1")
+    started, root = time.monotonic(), Path(folder)
+    open_bundle(space, root)
+    known = measured(root)
+    todo = [index for index in space.valid if index not in known]
+    until = started + limit_s if limit_s is not None else float("inf")
+    if todo:
+        with _measuring(root, devices, command or _command, until) as check:
+
+            def step(done: int, total: int) -> None:
+                check()
+                if progress is not None:
+                    progress(done, total)
+
+            build_bundle(space, root, workers, todo, build, step, until)
+    found = measured(root)
+    results = [found[index] for index in space.valid if index in found]
+    good = sum(result.ok for result in results)
+    return RecordingReport(
+        str(root), len(space.valid), good, len(results) - good, len(_shared(root)), len(space.valid) - len(results),
+        time.monotonic() - started,
+    )  # fmt: skip
+
+
+def result_files(folder: str | os.PathLike[str]) -> list[Path]:
+    """The files the measuring processes of a bundle wrote, in order of their names."""
+    return sorted(Path(folder).glob(_PATTERN))
+
+
+def measured(folder: str | os.PathLike[str]) -> dict[int, Result]:
+    """Results by index of everything measured in a bundle's folder. Raises BrokenRecord."""
+    from subbyte.measure.measurements import merged
+
+    return merged(result_files(folder)).results
+
+
+def _shared(folder: Path) -> dict[int, int]:
+    from subbyte.measure.measurements import merged
+
+    return merged(result_files(folder)).same
+
+
+def assemble(measurements: str | os.PathLike[str] | None, bundle: str | os.PathLike[str]) -> Landscape:
+    """The landscape of a bundle and the file its measurement wrote (None: all in its folder), complete or refused.
 
     Raises InvalidInput when configurations of the bundle have no result, or the results are of another bundle;
     BrokenRecord for a damaged file.
     """
-    from subbyte.measure.bundle import to_landscape
+    from subbyte.measure.measurements import read_results, to_landscape
 
+    paths = result_files(bundle) if measurements is None else [Path(measurements)]
+    if not paths:
+        raise InvalidInput(f"{bundle} holds no measurements; run `subbyte landscape measure {bundle}`")
     manifest, entries = read_manifest(bundle)
-    made = to_landscape(measurements)
-    if made.space_hash != manifest["space"]["hash"] or made.workload.spec != manifest["workload"]["spec"]:
-        raise InvalidInput(f"{measurements} holds measurements of {made.workload.spec} in another space than {bundle}")
-    missing = sorted(set(entries) - set(made.results))
+    for path in paths:
+        header = read_results(path).header
+        if header and (
+            header["space"]["hash"] != manifest["space"]["hash"] or header["workload"] != manifest["workload"]
+        ):
+            spec = header["workload"]["spec"]
+            raise InvalidInput(f"{path} holds measurements of {spec} in another space than {bundle}")
+    made = to_landscape(*paths)
+    missing = sorted(set(entries) - set(made.results) - set(made.dropped))
     if missing:
         raise InvalidInput(
-            f"{measurements}: {len(missing)} of {len(entries)} configurations have no result (first: {missing[0]}); "
+            f"{paths[0]}: {len(missing)} of {len(entries)} configurations have no result (first: {missing[0]}); "
             f"run `subbyte landscape measure {bundle}` again, it goes on where it stopped"
         )
     return made
+
+
+# ---- measuring processes ------------------------------------------------------------
+
+
+def _command(folder: Path, out: Path, device: int, share: str, known: Sequence[Path]) -> list[str]:
+    options = ["--device", str(device), "--share", share, "--known", *map(str, known)]
+    return [sys.executable, "-m", "subbyte.measure.bundle", str(folder), str(out), *options]
+
+
+@contextmanager
+def _measuring(folder: Path, devices: Sequence[int], command: Command, until: float) -> Iterator[Callable[[], None]]:
+    """Measuring processes for as long as kernels are built; gives a function that raises when all of them ended.
+
+    Their standard input stays open for so long: when it is closed, by us or by our death, they measure what there is
+    and end.
+    """
+    outs = [folder / f"results.{device}.jsonl" for device in devices]
+    known = sorted({*result_files(folder), *outs})
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        for place, (device, out) in enumerate(zip(devices, outs, strict=True)):
+            with open(f"{out}.log", "wb") as log:
+                running.append(subprocess.Popen(
+                    command(folder, out, device, f"{place}/{len(devices)}", known), stdin=subprocess.PIPE, stdout=log,
+                    stderr=log, start_new_session=True, env=environment,
+                ))  # fmt: skip
+        logs = [Path(f"{out}.log") for out in outs]
+        yield lambda: _check(running, logs)
+        _finish(running, until)
+        _check(running, logs)
+    finally:
+        for process in running:
+            _end(process)
+
+
+def _check(running: Sequence[subprocess.Popen[bytes]], logs: Sequence[Path]) -> None:
+    """Raise MissingDependency when all measuring processes ended with an error."""
+    if all(process.poll() not in (None, 0) for process in running):
+        said = {log.read_text(encoding="utf-8", errors="replace").strip()[-300:] for log in logs}
+        raise MissingDependency(f"no GPU is left to measure on: {'; '.join(sorted(said)) or 'without a word'}")
+
+
+def _finish(running: Sequence[subprocess.Popen[bytes]], until: float) -> None:
+    """Say that no more kernels come, and wait for those that are waiting to be measured."""
+    for process in running:
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    for process in running:
+        left = max(0.0, until - time.monotonic()) + _GRACE_S
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(None if until == float("inf") else left)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()

@@ -1,0 +1,78 @@
+"""What of a bundle is to be measured here: while it is still being built, and beside other measuring processes.
+
+Kernels are shared out by the digest of their program, so that those with equal machine code come to one process, which
+measures them once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from subbyte.errors import BrokenRecord, InvalidInput
+
+_LOOK_AGAIN_S = 0.05
+
+
+@dataclass
+class Share:
+    """Part ``number`` of ``parts`` of a bundle. ``growing`` says whether entries may still be added to it."""
+
+    number: int = 0
+    parts: int = 1
+    growing: Callable[[], bool] = field(default=lambda: False)
+
+    @classmethod
+    def parse(cls, text: str, growing: Callable[[], bool]) -> Share:
+        """From ``"2/8"``: the third of eight parts. Raises InvalidInput."""
+        number, slash, parts = text.partition("/")
+        if not (slash and number.isdigit() and parts.isdigit() and int(number) < int(parts)):
+            raise InvalidInput(f"share {text!r}: expected NUMBER/PARTS with a number below the parts, such as 0/2")
+        return cls(int(number), int(parts), growing)
+
+    def holds(self, entry: Mapping[str, Any]) -> bool:
+        """Whether this entry is of this part."""
+        name = str(entry.get("program") or entry["index"])
+        return sum(name.encode()) % self.parts == self.number if self.parts > 1 else True
+
+    def entries(self, folder: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+        """Entries of this part, in the order they were built, until the bundle no longer grows."""
+        from subbyte.tune.bundle import MANIFEST
+
+        rest, first = b"", True
+        with open(Path(folder) / MANIFEST, "rb") as file:
+            while True:
+                growing = self.growing()  # asked before reading: what was written until then is read
+                *lines, rest = (rest + file.read()).split(b"\n")
+                for line in lines[first:]:
+                    entry = _entry(line, folder)
+                    if self.holds(entry):
+                        yield entry
+                first = first and not lines
+                if not growing:
+                    return
+                if not lines:
+                    time.sleep(_LOOK_AGAIN_S)
+
+
+def _entry(line: bytes, folder: str | os.PathLike[str]) -> dict[str, Any]:
+    try:
+        entry: dict[str, Any] = json.loads(line)
+        entry["index"] = int(entry["index"])
+    except (ValueError, KeyError, TypeError):
+        raise BrokenRecord(f"{folder}: the manifest is damaged; delete the folder and build it again") from None
+    return entry
+
+
+def input_is_open() -> bool:
+    """Whether standard input is still held open: whoever started this process closes it when all is built, and the
+    system does when that process is gone."""
+    ready, _, _ = select.select([sys.stdin.fileno()], [], [], 0)
+    return not ready or bool(os.read(sys.stdin.fileno(), 4096))

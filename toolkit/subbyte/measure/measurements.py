@@ -1,0 +1,132 @@
+"""The files :mod:`subbyte.measure.bundle` writes: one JSON line for each measured kernel, after a header.
+
+A line is ``{"index", "ok", "microseconds", ...}`` or ``{"index", "ok": false, "kind", "reason"}``, both with
+``"program"``, the digest of what was executed; or ``{"index", "same_as"}`` for a configuration that came out as the
+same program as one measured before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.measure.result import Result, result_from_dict
+
+if TYPE_CHECKING:
+    from subbyte.tune.landscape import Landscape
+
+FORMAT = "subbyte-measurements"
+
+
+@dataclass
+class Results:
+    """What results files hold: results by index, whose result an index shares, which program was measured where."""
+
+    header: dict[str, Any] = field(default_factory=dict)
+    results: dict[int, Result] = field(default_factory=dict)
+    same: dict[int, int] = field(default_factory=dict)
+    programs: dict[str, int] = field(default_factory=dict)
+
+    def add(self, other: Results) -> None:
+        """Take over what another file holds, except for what is known already."""
+        mine = set(self.results)
+        self.results = {**other.results, **self.results}
+        self.programs = {**other.programs, **self.programs}
+        self.same |= {index: owner for index, owner in other.same.items() if index not in mine}
+
+
+def read_measurements(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[int, Result]]:
+    """Header and results by index of a file :func:`measure_bundle` wrote. A cut last line is left out.
+
+    Raises InvalidInput (no such file), BrokenRecord (damage, with the line number).
+    """
+    read = read_results(path)
+    return read.header, read.results
+
+
+def read_results(path: str | os.PathLike[str]) -> Results:
+    """All that such a file holds. Raises as :func:`read_measurements`."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"measurements {path}: {error.strerror or error}") from None
+    read, awaited = Results(), dict[int, int]()
+    for number, line in enumerate(text.split("\n")[:-1], start=1):
+        try:
+            data = json.loads(line)
+            if number == 1:
+                read.header = data
+                if data["format"] != FORMAT or data["schema"] != 1:
+                    raise ValueError(f"not the header of a {FORMAT} file")
+                continue
+            index, program = data.pop("index"), data.pop("program", None)
+            if "same_as" in data:
+                awaited[index] = int(data["same_as"])
+                continue
+            read.results[index] = result_from_dict(data)
+            if program is not None:
+                read.programs.setdefault(program, index)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise BrokenRecord(f"{path}, line {number}: {error}; delete that line and measure again") from None
+    for index, owner in awaited.items():
+        read.same[index] = owner
+        if owner in read.results:  # else the owner stands in another file, which to_landscape has too
+            read.results[index] = read.results[owner]
+    return read
+
+
+def to_landscape(*paths: str | os.PathLike[str]) -> Landscape:
+    """The measurements of one recording as a landscape, ready to :meth:`~subbyte.tune.landscape.Landscape.save`.
+
+    Several files are those of several GPUs; then every result says which of them it comes from. Raises InvalidInput
+    when they are not of the same space or not of like GPUs, BrokenRecord for a damaged file.
+    """
+    from subbyte.tune.landscape import FORMAT as LANDSCAPE
+    from subbyte.tune.landscape import Landscape
+
+    found = [read_results(path) for path in paths]
+    for path, one in zip(paths, found, strict=True):
+        if not one.header:
+            raise BrokenRecord(f"{path}, line 1: no header; nothing was measured, delete the file and start again")
+        for part in ("space", "workload"):
+            if one.header[part] != found[0].header[part]:
+                raise InvalidInput(f"{path} and {paths[0]} are not of the same {part}")
+    results: dict[int, Result] = {}
+    for one in found:
+        on = {"uuid": one.header["device"].get("uuid")}
+        own = {index: result for index, result in one.results.items() if index not in {**one.same, **results}}
+        results |= {index: replace(result, device=on) if found[1:] else result for index, result in own.items()}
+    same = {index: owner for one in found for index, owner in one.same.items() if index not in results}
+    same = {index: owner for index, owner in same.items() if owner in results}
+    results |= {index: results[owner] for index, owner in same.items()}
+    header = {**found[0].header, "format": LANDSCAPE, "device": _common([one.header["device"] for one in found])}
+    return Landscape.fitted(header, dict(sorted(results.items())), same=same)
+
+
+def _common(devices: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the devices have in common, and the ids of all. Raises InvalidInput for GPUs of different kinds."""
+    uuids = list(dict.fromkeys(str(device.get("uuid")) for device in devices))
+    if len(uuids) < 2:
+        return dict(devices[0])
+    for name in ("name", "arch", "sms", "driver_version"):
+        values = {str(device.get(name)) for device in devices}
+        if len(values) > 1:
+            raise InvalidInput(f"measurements of unlike GPUs ({name}: {', '.join(sorted(values))}) make no landscape")
+    first = {key: value for key, value in devices[0].items() if all(d.get(key) == value for d in devices)}
+    return {**first, "gpus": len(uuids), "uuids": uuids}
+
+
+def merged(paths: Sequence[str | os.PathLike[str]]) -> Results:
+    """What several results files hold together; shared results are found across them."""
+    whole = Results()
+    for path in paths:
+        whole.add(read_results(path))
+    for index, owner in whole.same.items():
+        if owner in whole.results:
+            whole.results.setdefault(index, whole.results[owner])
+    return whole
