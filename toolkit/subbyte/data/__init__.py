@@ -13,6 +13,7 @@ from subbyte.data.layout import (
 from subbyte.data.quantize import quantize, scale_for
 from subbyte.data.reference import accumulator_bound, reference
 from subbyte.data.requant import Requantization
+from subbyte.data.warpgroup_weights import prepare_warpgroup_weights
 from subbyte.data.weights import prepare_weights
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "from_nhwc_words",
     "from_nhwcnc",
     "pack_words",
+    "prepare_warpgroup_weights",
     "prepare_weights",
     "quantize",
     "reference",

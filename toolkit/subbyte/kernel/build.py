@@ -20,32 +20,44 @@ from subbyte.kernel.recommended import recommended_text
 from subbyte.kernel.resources import Resources, read_resources
 from subbyte.schedule.config import ConvConfig
 from subbyte.schedule.plan import Plan
+from subbyte.schedule.warpgroup import WarpgroupConfig
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
+AnyPlan = Plan | WarpgroupPlan
 OUTPUTS = ("int4", "int32")
 REQUANT_FORMS = ("fixed", "general")
 
 
-def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: Any, requant: str) -> Plan:
+def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: Any, requant: str) -> AnyPlan:
     """The plan of a request, checked. Raises InvalidInput, and Unsupported with the reason when it cannot be built."""
     from subbyte.space.constraints import why_not
+    from subbyte.space.warpgroup_constraints import why_not_warpgroup
 
     for name, value, allowed in (("output", output, OUTPUTS), ("requant", requant, REQUANT_FORMS)):
         if value not in allowed:
             raise InvalidInput(f"{name}={value!r}: {did_you_mean(str(value), allowed)}")
-    if not isinstance(config, ConvConfig):
-        raise InvalidInput(f"config is {type(config).__name__}: expected a ConvConfig, such as ConvConfig(chunk=2)")
+    if not isinstance(config, (ConvConfig, WarpgroupConfig)):
+        raise InvalidInput(
+            f"config is {type(config).__name__}: expected a ConvConfig, such as ConvConfig(chunk=2), or a WarpgroupConfig"
+        )
     whole = isinstance(clip, Sequence) and len(clip) == 2 and all(isinstance(end, int) for end in clip)
     if not whole or not -8 <= clip[0] <= clip[1] <= 7:
         raise InvalidInput(f"clip={clip!r}: expected -8 <= lo <= hi <= 7, two integers")
     target = arch if isinstance(arch, Arch) else arch_named(arch)
-    plan = Plan(workload, config, target, output, (int(clip[0]), int(clip[1])), requant)
-    reason = why_not(plan)
+    ends = (int(clip[0]), int(clip[1]))
+    plan: AnyPlan
+    if isinstance(config, WarpgroupConfig):
+        plan = WarpgroupPlan(workload, config, target, output, ends, requant)
+        reason = why_not_warpgroup(plan)
+    else:
+        plan = Plan(workload, config, target, output, ends, requant)
+        reason = why_not(plan)
     if reason is not None:
         raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")
     return plan
 
 
-def cuda_text(plan: Plan) -> str:
+def cuda_text(plan: AnyPlan) -> str:
     """The CUDA C++ text of a plan, from the cache or through TVM."""
     path = cache_folder("kernels") / f"{_plan_key(plan)}.cu"
     cached = read_cached(path)
@@ -66,14 +78,14 @@ def cuda_text(plan: Plan) -> str:
     return text
 
 
-def tir_text(plan: Plan) -> str:
+def tir_text(plan: AnyPlan) -> str:
     """The TIRx script of a plan."""
     from subbyte.kernel import lower
 
     return str(lower.tir(plan).script())
 
 
-def machine_code(plan: Plan, text: str) -> tuple[bytes, Resources]:
+def machine_code(plan: AnyPlan, text: str) -> tuple[bytes, Resources]:
     """Cubin and resources of a CUDA text for the plan's architecture, from the cache or through NVRTC."""
     content = json.dumps([text, plan.arch.name, nvrtc.OPTIONS, nvrtc.version()])
     stem = hashlib.sha256(content.encode()).hexdigest()[:32]
@@ -87,7 +99,7 @@ def machine_code(plan: Plan, text: str) -> tuple[bytes, Resources]:
     return cubin, read_resources(log.decode(), plan.arch, plan.config.threads, plan.shared_bytes)
 
 
-def _plan_key(plan: Plan) -> str:
+def _plan_key(plan: AnyPlan) -> str:
     """Digest of everything the CUDA text depends on: the plan, the generator's own source and TVM's version."""
     fields = [
         plan.workload.spec, plan.config.to_dict(), asdict(plan.arch), plan.output, plan.clip, plan.requant,
@@ -110,5 +122,5 @@ def _generator() -> str:
     here = Path(__file__).parent
     files = [here / "lower.py", here.parent / "workload" / "conv.py"]
     for folder in (here / "tirx", here.parent / "schedule"):
-        files += sorted(folder.glob("*.py"))
+        files += sorted(folder.rglob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

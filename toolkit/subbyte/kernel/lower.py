@@ -14,7 +14,9 @@ from tvm.tirx import compilation_pipeline, transform
 
 from subbyte.errors import BuildFailed
 from subbyte.kernel.tirx.conv import conv_kernel
+from subbyte.kernel.tirx.warpgroup import warpgroup_kernel
 from subbyte.schedule.plan import Plan
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
 PIPELINE = "subbyte"
 _COMPILE = "tvm_callback_cuda_compile"
@@ -22,12 +24,12 @@ _BUILDING = threading.Lock()
 """The callback belongs to the whole process."""
 
 
-def tir(plan: Plan) -> Any:
+def tir(plan: Plan | WarpgroupPlan) -> Any:
     """The TIRx function of a plan."""
-    return conv_kernel(plan)
+    return warpgroup_kernel(plan) if isinstance(plan, WarpgroupPlan) else conv_kernel(plan)
 
 
-def cuda(plan: Plan, function: Any) -> str:
+def cuda(plan: Plan | WarpgroupPlan, function: Any) -> str:
     """CUDA C++ text of a TIRx function for the plan's architecture. Raises BuildFailed with TVM's reason."""
     target = tvm.target.Target({"kind": "cuda", "arch": plan.arch.name}, host="llvm")
     # Loops stay loops (``#pragma unroll``): the text is read by people, and the CUDA compiler unrolls it anyway.

@@ -13,6 +13,7 @@ from subbyte.data import (
     check_int4,
     from_nhwc_words,
     from_nhwcnc,
+    prepare_warpgroup_weights,
     prepare_weights,
     to_nhwc_words,
     to_nhwcnc,
@@ -21,6 +22,10 @@ from subbyte.errors import InvalidInput
 from subbyte.schedule.atoms import LOW_NIBBLES
 from subbyte.schedule.launch import Argument
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
+
+
+WARPGROUP = "warpgroup-"
+"""How the form of the warpgroup family's weights begins."""
 
 
 def activation_words(argument: Argument, workload: ConvWorkload, x: NDArray[np.int8]) -> NDArray[np.uint32]:
@@ -42,6 +47,9 @@ def weight_words(argument: Argument, workload: ConvWorkload, w: NDArray[np.int8]
     """int4 values int8 [K,R,S,C] as the prepared words of argument ``Wt``. Raises InvalidInput."""
     wl = workload
     check_int4(w, "w", (wl.k, wl.r, wl.s, wl.c))
+    if argument.form.startswith(WARPGROUP):
+        split, groups, order, tiles = argument.form.removeprefix(WARPGROUP).split("-")
+        return _sized(argument, prepare_warpgroup_weights(w, int(split), int(groups), order, int(tiles)))
     return _sized(argument, prepare_weights(w, int(argument.form)))
 
 

@@ -45,7 +45,7 @@ def recommendation(spec: str, arch: str) -> Recommendation | None:
     return Recommendation(**{**data, "config": ConvConfig.from_dict(data["config"])})
 
 
-def recommended_text(plan: Plan) -> str | None:
+def recommended_text(plan: Any) -> str | None:
     """The kept CUDA text of a plan, None when the plan is not a recommended one with an int4 output."""
     found = recommendation(plan.workload.spec, plan.arch.name)
     standard = Plan(plan.workload, plan.config, plan.arch)

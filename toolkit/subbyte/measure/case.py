@@ -210,7 +210,7 @@ def launch_from_dict(data: Mapping[str, Any]) -> Launch:
             raise ValueError("grid and block must have three sizes")
         return Launch(
             str(data["entry"]), (grid[0], grid[1], grid[2]), (block[0], block[1], block[2]),
-            int(data["shared_bytes"]), arguments,
+            int(data["shared_bytes"]), arguments, int(data.get("cluster", 1)), bool(data.get("overlap", False)),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"not the record of a launch: {error}") from None

@@ -266,15 +266,49 @@ class CudaFunction:
             ) from None
 
     def launch(
-        self, grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int, pointers: list[int]
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+        pointers: list[int],
+        cluster: int = 1,
+        overlap: bool = False,
     ) -> None:
-        """Enqueue one launch with these pointer arguments on our stream."""
+        """Enqueue one launch with these pointer arguments on our stream.
+
+        ``cluster``: blocks of a cluster, along x. ``overlap``: it may begin before the launch ahead of it has ended;
+        only for kernels that wait for that one themselves (``Launch.overlap``).
+        """
         values = np.array(pointers, np.uint64)
         addresses = values.ctypes.data + 8 * np.arange(len(pointers), dtype=np.uint64)
         stream = self.device.stream
-        self.device.call(
-            "cuLaunchKernel", self._handle, *grid, *block, shared_bytes, stream, int(addresses.ctypes.data), 0
-        )
+        if cluster == 1 and not overlap:
+            self.device.call(
+                "cuLaunchKernel", self._handle, *grid, *block, shared_bytes, stream, int(addresses.ctypes.data), 0
+            )
+            return
+        config = self.device.api.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = grid
+        config.blockDimX, config.blockDimY, config.blockDimZ = block
+        config.sharedMemBytes, config.hStream = shared_bytes, stream
+        attributes = self._attributes(cluster, overlap)
+        config.attrs, config.numAttrs = attributes, len(attributes)
+        self.device.call("cuLaunchKernelEx", config, self._handle, int(addresses.ctypes.data), 0)
+
+    def _attributes(self, cluster: int, overlap: bool) -> list[Any]:
+        api, found = self.device.api, []
+        if cluster > 1:
+            attribute = api.CUlaunchAttribute()
+            attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            size = attribute.value.clusterDim
+            size.x, size.y, size.z = cluster, 1, 1
+            found.append(attribute)
+        if overlap:
+            attribute = api.CUlaunchAttribute()
+            attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            attribute.value.programmaticStreamSerializationAllowed = 1
+            found.append(attribute)
+        return found
 
     def unload(self) -> None:
         """Unload the module; nothing to do when its context is gone."""

@@ -4,5 +4,20 @@ from subbyte.schedule.atoms import ATOMS, Atom
 from subbyte.schedule.config import KNOBS, SWITCHES, ConvConfig
 from subbyte.schedule.launch import Argument, Launch
 from subbyte.schedule.plan import Plan, plan
+from subbyte.schedule.warpgroup import WARPGROUP_KNOBS, WarpgroupConfig
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
-__all__ = ["ATOMS", "KNOBS", "SWITCHES", "Argument", "Atom", "ConvConfig", "Launch", "Plan", "plan"]
+__all__ = [
+    "ATOMS",
+    "KNOBS",
+    "SWITCHES",
+    "WARPGROUP_KNOBS",
+    "Argument",
+    "Atom",
+    "ConvConfig",
+    "Launch",
+    "Plan",
+    "WarpgroupConfig",
+    "WarpgroupPlan",
+    "plan",
+]

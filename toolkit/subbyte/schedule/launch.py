@@ -29,13 +29,19 @@ class Argument:
 
 @dataclass(frozen=True)
 class Launch:
-    """Entry point, grid, block, dynamic shared memory in bytes and the arguments."""
+    """Entry point, grid, block, dynamic shared memory in bytes and the arguments.
+
+    ``cluster``: neighbouring blocks that form a cluster. ``overlap``: the kernel waits by itself for the launch before
+    it, so that it may be started before that one has ended (programmatic launch overlap).
+    """
 
     entry: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int
     arguments: tuple[Argument, ...]
+    cluster: int = 1
+    overlap: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""

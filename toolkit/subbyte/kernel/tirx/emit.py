@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,3 +40,11 @@ def when(condition: Any) -> Iterator[None]:
     else:
         with T.If(condition), T.Then():
             yield
+
+
+def every(conditions: Iterable[Any]) -> Any:
+    """All conditions together; True where there are none."""
+    found: Any = True
+    for condition in conditions:
+        found = condition if found is True else T.And(found, condition)
+    return found

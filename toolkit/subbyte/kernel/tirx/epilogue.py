@@ -63,10 +63,15 @@ def _requantized(block: Block, value: Any, channel: Any) -> Any:
     ``value`` carries the atom's scale; ``channel`` counts within the block. The fixed form multiplies once, adds a
     64-bit offset that holds bias and rounding, and keeps the upper word (see Requantization.fixed_words).
     """
-    plan = block.plan
-    rows = [T.cast(_parameter(block, row, channel), "int64") for row in range(3)]
+    return requantize(block.plan, value, [_parameter(block, row, channel) for row in range(3)])
+
+
+def requantize(plan: Any, value: Any, parameters: list[Any]) -> Any:
+    """The requantized int32 of a scaled sum, given the channel's three int32 parameters (or, in the fixed form, the
+    factor and the 64-bit offset of two)."""
+    rows = [T.cast(parameter, "int64") for parameter in parameters]
     if plan.requant == "fixed":
-        offset = (rows[2] << T.int64(32)) | (rows[1] & T.int64(0xFFFFFFFF))
+        offset = rows[1] if len(rows) == 2 else (rows[2] << T.int64(32)) | (rows[1] & T.int64(0xFFFFFFFF))
         result = T.cast((T.cast(value, "int64") * rows[0] + offset) >> T.int64(32), "int32")
     else:
         bias, multiplier, shift = rows

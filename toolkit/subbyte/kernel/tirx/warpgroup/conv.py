@@ -1,0 +1,143 @@
+"""The kernel: one convolution of packed int4 on warpgroup matrix instructions, described by a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+from tvm.script.ir_builder import IRBuilder
+
+from subbyte.kernel.tirx.emit import bind, registers, when
+from subbyte.kernel.tirx.warpgroup import instructions as op
+from subbyte.kernel.tirx.warpgroup import produce as producer
+from subbyte.kernel.tirx.warpgroup.block import Block
+from subbyte.kernel.tirx.warpgroup.consume import Fetch, consume
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+
+
+def warpgroup_kernel(plan: WarpgroupPlan) -> Any:
+    """The TIRx function of a plan. Its buffers are flat; the plan's index maps give them meaning."""
+    buffers = {argument.name: argument for argument in plan.launch.arguments}
+    a, out, wt = (buffers[name] for name in ("A", "Out", "Wt"))
+    bounds = {"tirx.launch_bounds_min_blocks_per_sm": plan.config.blocks}
+    if plan.output == "int32":
+
+        @T.prim_func(check_well_formed=False)
+        def conv(A: T.Buffer(a.shape, a.dtype), Out: T.Buffer(out.shape, out.dtype), Wt: T.Buffer(wt.shape, wt.dtype)):
+            T.device_entry()
+            T.attr(bounds)
+            _body(plan, A, Out, None, Wt)
+
+    else:
+        prm = buffers["Prm"]
+
+        @T.prim_func(check_well_formed=False)
+        def conv(
+            A: T.Buffer(a.shape, a.dtype),
+            Out: T.Buffer(out.shape, out.dtype),
+            Prm: T.Buffer(prm.shape, prm.dtype),
+            Wt: T.Buffer(wt.shape, wt.dtype),
+        ):
+            T.device_entry()
+            T.attr(bounds)
+            _body(plan, A, Out, Prm, Wt)
+
+    return conv
+
+
+def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
+    config = plan.config
+    block = _coordinates(plan, activations, output, parameters, weights)
+    block.set_up_barriers()
+    block.keep_parameters()
+    fetch = Fetch.begin(block)
+    with when(block.warpgroup < config.consumers):
+        fetch.start()  # weights do not depend on the launch before this one
+    if config.overlap:
+        op.allow_next_launch()
+        op.wait_for_previous_launch()
+    where = producer.columns(block)
+    held = producer.row_registers(block, "row_words")
+    first = block.warpgroup
+    with when(first < block.parts):
+        producer.load_part(block, where, held, first)
+    producer.zero_padding(block, where)
+    op.async_fence()
+    if config.split > 1:
+        op.cluster_arrive()
+    op.emit(T.cuda.cta_sync())
+    _roles(block, fetch, where, held)
+
+
+def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any) -> None:
+    """What each warpgroup does from here on. The first part of every consumer is already in its registers."""
+    config = block.plan.config
+    consumer_registers, producer_registers = block.plan.registers
+    uneven = consumer_registers != producer_registers
+    with T.If(block.warpgroup < config.consumers):
+        with T.Then():
+            if uneven:
+                op.set_registers(consumer_registers, more=True)
+            with when(block.warpgroup < block.parts):
+                producer.store_part(block, where, held, block.warpgroup)
+            consume(block, fetch)
+        with T.Else():
+            if uneven:
+                op.set_registers(producer_registers, more=False)
+            producer.produce(block, where, held)
+            if config.split > 1:
+                op.cluster_wait()
+                op.cluster_arrive()
+                op.cluster_wait()
+
+
+def _coordinates(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> Block:
+    config = plan.config
+    (index,) = T.cta_id([plan.grid_blocks]),
+    thread = T.thread_id([config.threads])
+    for name, value in (("block", index), ("thread", thread)):
+        IRBuilder.name(name, value)
+    shared = T.alloc_buffer((plan.shared_bytes // 4,), "uint32", scope="shared.dyn", align=1024)
+    IRBuilder.name("shared", shared)
+    warpgroup = registers("warpgroup", 1)
+    op.first_lane(warpgroup[0], T.cast(thread // 128, "uint32"))
+    per_group = plan.filter_blocks * config.split
+    column = index // per_group
+    segment = bind("segment", column // plan.x_tiles % config.segments)
+    first_row = bind("first_row", plan.segment_start(segment))
+    end_row = bind("end_row", plan.segment_start(segment + 1))
+    first_staged, parts = _parts(plan, first_row, end_row)
+    return Block(
+        plan=plan,
+        activations=activations,
+        weights=weights,
+        parameters=parameters,
+        output=output,
+        shared=shared,
+        base=bind("base", T.cuda.cvta_generic_to_shared(shared.ptr_to([0]))),
+        thread=thread,
+        warpgroup=bind("wg", T.cast(warpgroup[0], "int32")),
+        member=bind("member", thread % 128),
+        lane=bind("lane", thread % 32),
+        group=bind("group", column // (plan.x_tiles * config.segments)),
+        first_row=first_row,
+        end_row=end_row,
+        tile_x=bind("tile_x", column % plan.x_tiles),
+        filter_block=bind("filter_block", index // config.split % plan.filter_blocks),
+        rank=bind("rank", index % config.split),
+        first_staged=first_staged,
+        parts=parts,
+    )
+
+
+def _parts(plan: WarpgroupPlan, first_row: Any, end_row: Any) -> tuple[Any, Any]:
+    """First staged row of the block's segment that the image has, and the number of parts the ring takes."""
+    config = plan.config
+    low, high = plan.row_range
+    step, taps = plan.rows.pixel_step, (plan.workload.r - 1) * plan.rows.tap_step
+    first = bind("first_staged", T.max(first_row * step, low))
+    if config.keep_rows:
+        last = T.min((end_row - 1) * step + taps, high)
+        return first, bind("parts", (last - first + 1) * config.channel_groups)
+    passes = (end_row - first_row + config.tile_rows - 1) // config.tile_rows * config.filter_passes
+    return first, bind("parts", passes * config.channel_groups * plan.window)

@@ -1,0 +1,211 @@
+"""Accumulators to global memory: requantization, packing in registers and stores into NHWCnc, or the raw sums.
+
+A thread of a wgmma holds, for every pixel, rows ``g`` and ``g + 8`` (``g = lane // 4``) and images ``2q`` and ``2q + 1``
+(``q = lane % 4``). The prepared weights make rows g and g + 8 neighbouring output channels, so two sums pack into one
+byte. Two pixels fill a register: ``[image][pixel]`` bytes. The transpose of the warp's 8 x 8 matrix of 16-bit halves
+(movmatrix) turns channels-by-images into images-by-channels; a 4 x 4 transpose among the lanes of an image then gives
+lane q all 16 channels of pixel q: 8 bytes of the next layer's input.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
+from subbyte.kernel.tirx.epilogue import requantize
+from subbyte.kernel.tirx.warpgroup import instructions as op
+from subbyte.kernel.tirx.warpgroup.block import Block
+from subbyte.workload.conv import ceil_div
+
+TOGETHER = 4
+"""Pixels that are transposed together."""
+
+
+def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any) -> None:
+    """Emit everything between the multiplications of a pass and the next pass."""
+    plan = block.plan
+    target = Target(block, row, count, filter_pass)
+    pixels = plan.config.tile_rows * plan.config.tile_width
+    if plan.config.split == 1:
+        target.store(sums, 0, pixels)
+        return
+    op.cluster_wait()  # every block of the cluster has begun: its shared memory may be written
+    share = plan.exchange_pixels
+    for other in range(plan.config.split):
+        with when(block.rank != other):
+            _send(block, sums, other, share)
+    op.cluster_arrive()
+    op.cluster_wait()
+    for rank in range(plan.config.split):
+        with when(block.rank == rank):
+            _add(block, sums, rank, share)
+            target.store(sums, rank * share, share)
+
+
+def _exchange_offset(block: Block, source: Any, pixel: Any) -> Any:
+    """Byte offset of a thread's four partial sums of a pixel from block ``source``."""
+    plan = block.plan
+    threads = plan.config.consumers * 128
+    return plan.exchange_base + ((source * plan.exchange_pixels + pixel) * threads + block.thread) * 16
+
+
+def _send(block: Block, sums: Any, other: int, share: int) -> None:
+    """Write the sums that block ``other`` finishes into its shared memory."""
+    address = registers("address", 1)
+    offset = _exchange_offset(block, block.rank, 0)
+    op.peer_address(address[0], block.base + T.cast(offset, "uint32"), T.uint32(other))
+    pitch = 16 * 128 * block.plan.config.consumers
+    with loop("pixel", share) as pixel:
+        first = (other * share + pixel) * 4
+        place = address[0] + T.cast(pixel * pitch, "uint32")
+        op.store_peer16(place, [sums[first + i] for i in range(4)])
+
+
+def _add(block: Block, sums: Any, rank: int, share: int) -> None:
+    """Add what the other blocks have sent."""
+    part = registers("part", 4)
+    for source in range(block.plan.config.split):
+        if source == rank:
+            continue
+        with loop("pixel", share) as pixel:
+            op.load_shared16(part, block.base + T.cast(_exchange_offset(block, source, pixel), "uint32"))
+            with loop("i", 4) as i:
+                place = (rank * share + pixel) * 4 + i
+                T.buffer_store(sums, sums[place] + part[i], [place])
+
+
+class Target:
+    """Where the results of one pass go."""
+
+    def __init__(self, block: Block, row: Any, count: Any, filter_pass: Any) -> None:
+        self.block, self.row, self.count = block, row, count
+        plan = block.plan
+        self.warp = bind("warp", block.member // 32)
+        self.local_channel = (
+            (filter_pass * plan.config.groups_m + block.m) * 64 + self.warp * 16 + block.lane // 4 * 2
+        )
+        self.channel_block = bind("channel_block", block.tile(filter_pass) * 2 + self.warp // 2)
+        self.first_col = bind("first_col", (block.tile_x * plan.config.groups_x + block.x) * plan.config.tile_width)
+
+    def store(self, sums: Any, first: int, pixels: int) -> None:
+        """Requantize, pack and store ``pixels`` of the pass from ``first``."""
+        plan = self.block.plan
+        exists: Any = True
+        if plan.padded_tiles * 2 > plan.workload.filter_blocks:
+            exists = self.channel_block < plan.workload.filter_blocks
+        with when(exists):
+            if plan.output == "int32":
+                self._store_raw(sums, first, pixels)
+            else:
+                parameters = [self._parameters(parity) for parity in range(2)]
+                with loop("four", ceil_div(pixels, TOGETHER)) as four:
+                    self._store_packed(sums, first, pixels, four, parameters)
+
+    # ---- int4 ---------------------------------------------------------------------------------------------------
+
+    def _parameters(self, parity: int) -> list[Any]:
+        """The parameters of the thread's even or odd channel."""
+        plan = self.block.plan
+        base = plan.parameter_base // 4
+        words = [
+            T.cast(self.block.shared[base + row * plan.parameter_channels + self.local_channel + parity], "int32")
+            for row in range(3)
+        ]
+        if plan.requant == "fixed":
+            factor, low, high = words
+            wide = (T.cast(high, "int64") << T.int64(32)) | (T.cast(low, "int64") & T.int64(0xFFFFFFFF))
+            return [bind("factor", factor), bind("offset", wide)]
+        return [bind(name, word) for name, word in zip(("bias", "multiplier", "shift"), words, strict=True)]
+
+    def _store_packed(self, sums: Any, first: int, pixels: int, four: Any, parameters: list[list[Any]]) -> None:
+        """Four pixels: lane q of an image ends with pixel q."""
+        lane = self.block.lane
+        packed = registers("packed", 2)
+        for pair in range(2):
+            T.buffer_store(packed, T.uint32(0), [pair])
+            for image in reversed(range(2)):
+                for odd in reversed(range(2)):
+                    pixel = first + T.min(four * TOGETHER + pair * 2 + odd, pixels - 1)
+                    values = [
+                        bind(name, requantize(self.block.plan, self._sum(sums, pixel * 4 + parity * 2 + image),
+                                              parameters[parity]))
+                        for parity, name in enumerate(("low", "high"))
+                    ]  # fmt: skip
+                    op.pack_int4(packed[pair], values[1], values[0])
+        words = _exchange(packed, lane)
+        pixel = bind("pixel", first + four * TOGETHER + lane % TOGETHER)
+        target = self._word(pixel) + self.warp % 2 * 2
+        with when(self._inside(pixel, first + pixels, pixels % TOGETHER != 0)):
+            with loop("i", 2, T.vectorized) as i:
+                T.buffer_store(self.block.output, words[i], [target + i])
+
+    def _inside(self, pixel: Any, end: int, ragged: bool) -> Any:
+        """The output has this pixel of the pass."""
+        plan, w = self.block.plan, self.block.plan.workload
+        row, col = pixel // plan.config.tile_width, pixel % plan.config.tile_width
+        conditions = [pixel < end] if ragged else []
+        if any(count < plan.config.tile_rows for _, count in plan.passes):
+            conditions.append(row < self.count)
+        if plan.flat and w.p * w.q % plan.width_covered:
+            conditions.append((self.row + row) * plan.width_covered + self.first_col + col < w.p * w.q)
+        elif not plan.flat and w.q % plan.width_covered:
+            conditions.append(self.first_col + col < w.q)
+        return every(conditions)
+
+    def _word(self, pixel: Any) -> Any:
+        """First word of the 32 channels of the thread's image and a pixel of the pass."""
+        plan, block = self.block.plan, self.block
+        row, col = pixel // plan.config.tile_width, pixel % plan.config.tile_width
+        image = block.lane // 4
+        return plan.output_word(block.group, self.row + row, self.first_col + col, self.channel_block, image)
+
+    # ---- int32 --------------------------------------------------------------------------------------------------
+
+    def _store_raw(self, sums: Any, first: int, pixels: int) -> None:
+        """The sums of two channels and two images of every pixel."""
+        plan, block = self.block.plan, self.block
+        scale = T.int32(plan.atom.scale_log2)
+        channel = self.warp % 2 * 16 + block.lane // 4 * 2
+        with loop("p", pixels) as p:
+            pixel = first + p
+            row, col = pixel // plan.config.tile_width, pixel % plan.config.tile_width
+            with when(self._inside(pixel, first + pixels, False)):
+                for image in range(2):
+                    word = plan.output_word(
+                        block.group, self.row + row, self.first_col + col, self.channel_block,
+                        block.lane % 4 * 2 + image,
+                    )  # fmt: skip
+                    pair = registers("pair", 2, "int32")
+                    for parity in range(2):
+                        value = self._sum(sums, pixel * 4 + parity * 2 + image) >> scale
+                        T.buffer_store(pair, value, [parity])
+                    with loop("i", 2, T.vectorized) as i:
+                        T.buffer_store(block.output, pair[i], [word * 8 + channel + i])
+
+    @staticmethod
+    def _sum(sums: Any, register: Any) -> Any:
+        return T.cast(sums[register], "int32")
+
+
+def _exchange(packed: Any, lane: Any) -> Any:
+    """From [channel pair][image] bytes of four pixels to one lane's two words of a pixel's 16 channels."""
+    turned = registers("turned", 2)
+    for pair in range(2):
+        op.transpose_halves(turned[pair], packed[pair])
+        op.permute_bytes(turned[pair], turned[pair], T.uint32(0), T.uint32(0x3120))
+    upper, odd = bind("upper", lane // 2 % 2 == 1), bind("odd", lane % 2 == 1)
+    received = registers("received", 2)
+    op.shuffle_xor(received[0], T.Select(upper, turned[0], turned[1]), 2)
+    left = bind("left_lane", T.Select(upper, received[0], turned[0]))
+    right = bind("right_lane", T.Select(upper, turned[1], received[0]))
+    both = registers("both", 2)
+    op.permute_bytes(both[0], left, right, T.uint32(0x5410))
+    op.permute_bytes(both[1], left, right, T.uint32(0x7632))
+    op.shuffle_xor(received[1], T.Select(odd, both[0], both[1]), 1)
+    kept = bind("kept", T.Select(odd, both[1], both[0]))
+    words = registers("words", 2)
+    op.permute_bytes(words[0], kept, received[1], T.Select(odd, T.uint32(0x1054), T.uint32(0x5410)))
+    op.permute_bytes(words[1], kept, received[1], T.Select(odd, T.uint32(0x3276), T.uint32(0x7632)))
+    return words

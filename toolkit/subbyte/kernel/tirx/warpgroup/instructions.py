@@ -1,0 +1,138 @@
+"""The instructions of the warpgroup family by name: each function emits one, on TIRx expressions.
+
+Addresses of shared memory are 32-bit byte addresses (``Block.base`` and up).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+FULL_WARP = 0xFFFFFFFF
+
+
+def emit(call: Any) -> None:
+    """Emit a call as a statement."""
+    T.evaluate(call)
+
+
+def load16(target: Any, first: int, pointer: Any, kind: str) -> None:
+    """Four words from global memory; ``kind`` "weights" (read-only for good) or "activations" (read once)."""
+    how = "ld.global.nc.v4.b32" if kind == "weights" else "ld.global.L1::no_allocate.v4.b32"
+    emit(T.ptx[how](*[target[first + i] for i in range(4)], pointer))
+
+
+def store_shared16(address: Any, words: list[Any]) -> None:
+    """Four words to shared memory."""
+    emit(T.ptx["st.shared.v4.b32"](address, *words))
+
+
+def load_shared16(target: Any, address: Any) -> None:
+    """Four words from shared memory."""
+    emit(T.ptx["ld.shared.v4.b32"](*[target[i] for i in range(4)], address))
+
+
+def store_peer16(address: Any, words: list[Any]) -> None:
+    """Four words to the shared memory of a block of the cluster."""
+    emit(T.ptx["st.shared::cluster.v4.b32"](address, *words))
+
+
+def peer_address(target: Any, address: Any, rank: Any) -> None:
+    """The address in the cluster's window of ``address`` in block ``rank``."""
+    emit(T.ptx["mapa.shared::cluster.u32"](target, address, rank))
+
+
+def async_fence() -> None:
+    """Make this thread's writes to shared memory visible to wgmma."""
+    emit(T.ptx["fence.proxy.async.shared::cta"]())
+
+
+def barrier_init(address: Any, arrivals: int) -> None:
+    """Set up a barrier in shared memory."""
+    emit(T.ptx["mbarrier.init.shared.b64"](address, T.uint32(arrivals)))
+
+
+def barrier_init_fence() -> None:
+    """Make set-up barriers visible to the block and the cluster."""
+    emit(T.ptx["fence.mbarrier_init.release.cluster"]())
+
+
+def barrier_arrive(address: Any) -> None:
+    """Arrive at a barrier in shared memory."""
+    emit(T.ptx["mbarrier.arrive.shared.b64"](address))
+
+
+def wgmma_fence() -> None:
+    """Order register writes before the wgmma that follow."""
+    emit(T.ptx["wgmma.fence.sync.aligned"]())
+
+
+def wgmma_commit() -> None:
+    """Close a group of wgmma."""
+    emit(T.ptx["wgmma.commit_group.sync.aligned"]())
+
+
+def wgmma_wait(in_flight: int) -> None:
+    """Wait until at most ``in_flight`` groups are unfinished."""
+    emit(T.ptx["wgmma.wait_group.sync.aligned"](in_flight))
+
+
+def set_registers(count: int, more: bool) -> None:
+    """Change how many registers a thread of this warpgroup has."""
+    emit(T.ptx[f"setmaxnreg.{'inc' if more else 'dec'}.sync.aligned.u32"](count))
+
+
+def named_barrier(index: int, threads: int, wait: bool) -> None:
+    """Arrive at a barrier of part of the block, and wait there or not."""
+    emit(T.ptx["bar.sync" if wait else "bar.arrive"](T.uint32(index), T.uint32(threads)))
+
+
+def cluster_arrive() -> None:
+    """Arrive at the cluster's barrier; earlier writes become visible to who waits."""
+    emit(T.ptx["barrier.cluster.arrive.release.aligned"]())
+
+
+def cluster_wait() -> None:
+    """Wait for all threads of the cluster."""
+    emit(T.ptx["barrier.cluster.wait.acquire.aligned"]())
+
+
+def allow_next_launch() -> None:
+    """The launch behind this one may begin."""
+    emit(T.ptx["griddepcontrol.launch_dependents"]())
+
+
+def wait_for_previous_launch() -> None:
+    """What the launch before this one wrote is visible from here on."""
+    emit(T.ptx["griddepcontrol.wait"]())
+
+
+def shuffle_xor(target: Any, value: Any, distance: int) -> None:
+    """The value of the lane ``lane ^ distance``."""
+    emit(T.ptx.shfl_sync.bfly.b32(target, value, T.uint32(distance), T.uint32(0x1F), T.uint32(FULL_WARP)))
+
+
+def first_lane(target: Any, value: Any) -> None:
+    """The value of lane 0, which makes it the same for the whole warp."""
+    emit(T.ptx.shfl_sync.idx.b32(target, value, T.uint32(0), T.uint32(0x1F), T.uint32(FULL_WARP)))
+
+
+def permute_bytes(target: Any, low: Any, high: Any, selector: Any) -> None:
+    """Four of the eight bytes of two words."""
+    emit(T.ptx.prmt.b32(target, low, high, selector))
+
+
+def transpose_halves(target: Any, value: Any) -> None:
+    """Transpose the warp's 8 x 8 matrix of 16-bit halves."""
+    emit(T.ptx["movmatrix.sync.aligned.m8n8.trans.b16"](target, value))
+
+
+def pack_int4(target: Any, high: Any, low: Any) -> None:
+    """``target = target << 8 | sat4(high) << 4 | sat4(low)``."""
+    emit(T.ptx.cvt_pack.sat.s4.s32.b32(target, high, low, target))
+
+
+def mask(target: Any, value: Any, bits: int) -> None:
+    """``target = value & bits``, in the place where it stands: the compiler does not move it behind a fence."""
+    emit(T.ptx["and.b32"](target, value, T.uint32(bits)))

@@ -1,0 +1,187 @@
+"""Global memory to the ring: input rows are read once, unpacked to signed bytes and stored for wgmma.
+
+A part is one staged row of one channel group. 16 bytes of memory are 32 channels of one image's pixel; ``w << 4`` and
+``w``, masked with 0xF0, are its even and odd channels times 16: the two halves of K. A block of 8 images so becomes
+256 bytes of shared memory, two core matrices of 8 rows by 16 bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
+from subbyte.kernel.tirx.multiply import LOW_NIBBLES
+from subbyte.kernel.tirx.warpgroup import instructions as op
+from subbyte.kernel.tirx.warpgroup.block import Block
+from subbyte.schedule.warpgroup_plan import PIXEL_BYTES
+
+PIECE = 16
+"""Bytes of one shared-memory store."""
+
+
+@dataclass
+class Columns:
+    """Loaded columns of the block: the first staged column of its tile, how many lie left of the image, how many are
+    loaded (None: all that the plan counts)."""
+
+    tile: Any
+    left: Any
+    count: Any
+
+
+def columns(block: Block) -> Columns:
+    """The loaded columns of this block."""
+    plan = block.plan
+    if plan.x_tiles == 1:
+        return Columns(0, plan.left_zeros, None)
+    tile = bind("tile_column", block.tile_x * (plan.width_covered * plan.cols.pixel_step))
+    left = bind("left", T.Select(block.tile_x == 0, T.int32(plan.left_zeros), T.int32(0)))
+    reached = T.min(T.int32(plan.columns_read), plan.col_range[1] + 1 - tile)
+    return Columns(tile, left, bind("columns", reached - left))
+
+
+def row_registers(block: Block, name: str) -> Any:
+    """Registers for one producer thread's share of a part."""
+    return registers(name, 4 * block.plan.copies)
+
+
+def load_part(block: Block, where: Columns, held: Any, part: Any) -> None:
+    """Read a part into registers."""
+    plan, w = block.plan, block.plan.workload
+    staged, channel_group, inside = _place(block, part)
+    y = bind("y", staged * plan.rows.unit - w.pad)
+    x0 = (where.tile + where.left) * plan.cols.unit - w.pad
+    pixels = w.h * w.w
+    first = bind("first_pixel", block.group * pixels + y * plan.input_size[1] + x0)
+    channel0 = (block.rank * plan.config.channel_groups + channel_group) * plan.channels
+    image = block.member % 8 * 4
+    source = bind("source", (first * w.channel_blocks + channel0) * 32 + image)
+    count = where.count
+    if plan.flat and pixels % plan.width_covered:
+        count = bind("columns", T.min(T.int32(plan.width_covered), pixels - y * plan.width_covered))
+    for turn in range(plan.copies):
+        block_index, column = plan.copy_place(turn, block.member // 8)
+        pointer = block.activations.ptr_to([source + (column * (plan.cols.unit * w.channel_blocks) + block_index) * 32])
+        conditions = [] if inside is None else [inside]
+        if not _exact(block, turn, count):
+            conditions.append(column < (plan.columns_loaded if count is None else count))
+        if not conditions:
+            op.load16(held, 4 * turn, pointer, "activations")
+            continue
+        if inside is not None:
+            for i in range(4):
+                T.buffer_store(held, T.uint32(0), [4 * turn + i])
+        with when(every(conditions)):
+            op.load16(held, 4 * turn, pointer, "activations")
+
+
+def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
+    """Unpack a part from registers into its slot, and say that it is there."""
+    plan = block.plan
+    image = block.member % 8
+    low, high = image * PIECE, image * PIECE + 8 * PIECE
+    if plan.config.swizzle:
+        swapped = image // 4 * PIECE
+        low, high = image * 2 * PIECE + swapped, image * 2 * PIECE + PIECE - swapped
+    limit = plan.columns_loaded if where.count is None else where.count
+    slot = bind("slot", block.base + T.cast(block.slot(part) + where.left * PIXEL_BYTES, "uint32"))
+    for turn in range(plan.copies):
+        block_index, column = plan.copy_place(turn, block.member // 8)
+        pixel = (block_index * plan.pitch + column) * PIXEL_BYTES
+        words = [held[4 * turn + i] for i in range(4)]
+        with when(_exact(block, turn, where.count) or column < limit):
+            even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
+            op.store_shared16(slot + T.cast(pixel + low, "uint32"), even)
+            op.store_shared16(slot + T.cast(pixel + high, "uint32"), [word & T.uint32(LOW_NIBBLES) for word in words])
+    op.async_fence()
+    op.emit(T.cuda.warp_sync())
+    block.arrive(block.full(part))
+
+
+def produce(block: Block, where: Columns, held: Any) -> None:
+    """The producer warpgroup: part after part, the next one on its way while one is stored."""
+    plan = block.plan
+    first = plan.config.consumers
+    other = row_registers(block, "next_row")
+    count = bind("turns", (block.parts - first + 1) // 2)
+    with loop("turn", T.max(count, 0), T.serial) as turn:
+        part = bind("part", first + turn * 2)
+        with when(part + 1 < block.parts):
+            load_part(block, where, other, part + 1)
+        _put(block, where, held, part)
+        with when(part + 2 < block.parts):
+            load_part(block, where, held, part + 2)
+        with when(part + 1 < block.parts):
+            _put(block, where, other, part + 1)
+
+
+def zero_padding(block: Block, where: Columns) -> None:
+    """Fill the columns of the ring that lie left and right of the image with zeros, for good."""
+    plan = block.plan
+    left, right = plan.left_zeros, plan.right_zeros
+    planes = plan.config.ring * plan.channels
+    if left + right:
+        _each(block, planes * (left + right) * (PIXEL_BYTES // PIECE), lambda i: _zero(block, where, left, right, i))
+    behind = min(left, plan.slack_columns)
+    if behind:
+        end = plan.config.ring * plan.slot_bytes
+        _each(block, behind * (PIXEL_BYTES // PIECE), lambda i: _store_zeros(block, end + i * PIECE))
+
+
+def _place(block: Block, part: Any) -> tuple[Any, Any, Any]:
+    """Staged row, channel group, and whether the row is in the image (None: always)."""
+    plan, config = block.plan, block.plan.config
+    if config.keep_rows:
+        return block.first_staged + part // config.channel_groups, part % config.channel_groups, None
+    row_pass = part // (plan.window * config.channel_groups * config.filter_passes)
+    first = (block.first_row + row_pass * config.tile_rows) * plan.rows.pixel_step
+    staged = bind("staged", first + part % plan.window)
+    low, high = plan.row_range
+    inside = bind("inside", T.And(staged >= low, staged <= high))
+    return staged, part // plan.window % config.channel_groups, inside
+
+
+def _exact(block: Block, turn: int, count: Any) -> bool:
+    """Every thread has a column to load in this turn."""
+    plan = block.plan
+    if count is not None:
+        return False
+    if plan.channels % 16 == 0 or 16 % plan.channels == 0:
+        return bool(plan.copy_place(turn, 15)[1] < plan.columns_loaded)
+    return (turn + 1) * 16 <= plan.columns_loaded * plan.channels
+
+
+def _put(block: Block, where: Columns, held: Any, part: Any) -> None:
+    with when(part >= block.plan.config.ring):
+        block.wait(block.empty(part), (block.turn(part) + 1) % 2)
+    store_part(block, where, held, part)
+
+
+def _each(block: Block, count: int, emit: Any) -> None:
+    threads = block.plan.config.threads
+    with loop("turn", -(-count // threads), T.serial) as turn:
+        index = bind("index", turn * threads + block.thread)
+        with when(count % threads == 0 or index < count):
+            emit(index)
+
+
+def _zero(block: Block, where: Columns, left: int, right: int, index: Any) -> None:
+    plan = block.plan
+    pieces = PIXEL_BYTES // PIECE
+    plane, place = index // ((left + right) * pieces), index // pieces % (left + right)
+    column = place
+    if right:
+        column = place + T.Select(place >= left, T.int32(plan.pitch - left - right), T.int32(0))
+    outside: Any = True
+    if plan.x_tiles > 1:
+        low, high = plan.col_range
+        outside = T.Or(where.tile + column < low, where.tile + column > high)
+    with when(outside):
+        _store_zeros(block, (plane * plan.pitch + column) * PIXEL_BYTES + index % pieces * PIECE)
+
+
+def _store_zeros(block: Block, offset: Any) -> None:
+    op.store_shared16(block.base + T.cast(offset, "uint32"), [T.uint32(0)] * 4)

@@ -1,0 +1,118 @@
+"""One way to schedule a convolution on warpgroup matrix instructions (wgmma, sm_90a).
+
+Words: a *warpgroup* is four warps that issue one instruction together; a *fragment row* is ``tile_width`` neighbouring
+output pixels of one output row (times the 8 images of a group: the N of the instruction); a *pass* is the work of a
+warpgroup between two epilogues; the *ring* is the shared memory in which input rows go round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from subbyte.errors import InvalidInput, did_you_mean
+
+
+@dataclass(frozen=True)
+class WarpgroupConfig:
+    """A schedule of the *warpgroup* family. Whether it can be built is decided in the constraints, never here.
+
+    Work of one block:
+
+    * ``tile_width``: output pixels of a fragment row; ``tile_rows``: fragment rows of a pass (they share weights).
+    * ``groups_m``, ``groups_x``, ``groups_y``: consumer warpgroups along the output channels (64 each), along the
+      output row, and on alternating passes.
+    * ``segments``: parts of the output rows of an image, one block each; ``filter_passes``: tiles of output channels
+      that a block computes one after the other from the same input.
+    * ``split``: blocks of a cluster that share the input channels and add up through distributed shared memory.
+
+    Pipeline:
+
+    * ``channel_groups``: parts in which the input channels of a row enter the ring; ``ring``: such parts in flight.
+    * ``keep_rows``: 1 = a row stays in the ring until no later pass needs it; 0 = every pass loads its own rows.
+    * ``unroll``: pairs of 32-channel blocks in one loop body, which is also how far weights are fetched ahead.
+    * ``in_flight``: instruction groups that may be unfinished while the next operand is prepared.
+    * ``stagger``: 1 = the second warpgroup starts late, so that its epilogue meets the other's multiplications.
+    * ``swizzle``: 1 = fragments lie in shared memory in 32-byte swizzled order; 0 = as plain core matrices.
+    * ``blocks``: blocks per multiprocessor that registers and shared memory are divided for.
+    * ``overlap``: 1 = a launch may begin before the one before it has ended (programmatic launch overlap).
+    """
+
+    tile_width: int = 28
+    tile_rows: int = 1
+    groups_m: int = 1
+    groups_x: int = 1
+    groups_y: int = 1
+    segments: int = 1
+    filter_passes: int = 1
+    split: int = 1
+    channel_groups: int = 1
+    ring: int = 4
+    keep_rows: int = 1
+    unroll: int = 1
+    in_flight: int = 1
+    stagger: int = 1
+    swizzle: int = 0
+    blocks: int = 1
+    overlap: int = 1
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, least = getattr(self, field.name), 0 if field.name in FLAGS else 1
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InvalidInput(f"knob {field.name}={value!r}: must be an integer >= {least}")
+            if field.name in FLAGS and value > 1:
+                raise InvalidInput(f"knob {field.name}={value!r}: allowed: 0, 1")
+
+    @property
+    def consumers(self) -> int:
+        """Warpgroups that multiply."""
+        return self.groups_m * self.groups_x * self.groups_y
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block: the consumers and one producer warpgroup."""
+        return 128 * (self.consumers + 1)
+
+    @property
+    def key(self) -> str:
+        """Short, stable text that names this configuration: the fields that differ from the default, in order."""
+        default = type(self)()
+        parts = [f"{short}{getattr(self, name)}" for name, short in _SHORT.items()
+                 if name in _ALWAYS or getattr(self, name) != getattr(default, name)]  # fmt: skip
+        return "wg-" + "-".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> WarpgroupConfig:
+        """The configuration with these fields (case-insensitive; the rest default). Raises InvalidInput."""
+        return cls().with_values(data)
+
+    def with_values(self, values: Mapping[str, Any]) -> WarpgroupConfig:
+        """A copy with some fields replaced; names are case-insensitive, text that means a number is accepted."""
+        known = [field.name for field in fields(self)]
+        changed: dict[str, Any] = {}
+        for given, value in values.items():
+            name = given.lower().replace("-", "_")
+            if name not in known:
+                raise InvalidInput(f"unknown knob {given!r}: {did_you_mean(name, known)}")
+            try:
+                changed[name] = int(value) if isinstance(value, str) else value
+            except ValueError:
+                raise InvalidInput(f"knob {name}={value!r}: must be an integer") from None
+        return replace(self, **changed)
+
+
+FLAGS = ("keep_rows", "stagger", "swizzle", "overlap")
+"""Knobs that are 0 or 1."""
+WARPGROUP_KNOBS = tuple(field.name for field in fields(WarpgroupConfig))
+_ALWAYS = ("tile_width", "tile_rows", "groups_m", "segments", "ring")
+_SHORT = {
+    "tile_width": "tw", "tile_rows": "tr", "groups_m": "gm", "groups_x": "gx", "groups_y": "gy", "segments": "sg",
+    "filter_passes": "fp", "split": "sp", "channel_groups": "cg", "ring": "ri", "keep_rows": "kr", "unroll": "un",
+    "in_flight": "if", "stagger": "sta", "swizzle": "sw", "blocks": "bl", "overlap": "ov",
+}  # fmt: skip

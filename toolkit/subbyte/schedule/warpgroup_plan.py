@@ -1,0 +1,396 @@
+"""The plan of a warpgroup kernel: every size, index map and address, computed without TVM.
+
+How the convolution becomes wgmma: M = 64 output channels (weights, unpacked from int4 in registers), N = ``tile_width``
+pixels times 8 images (activations, int8 in shared memory), K = 32 input channels of one tap. An input pixel of 32
+channels lies in shared memory once, as 256 bytes; a tap only changes the start address of the descriptor.
+
+Words: *staged row* k and *staged column* c count input rows and columns that some output needs (see ``Axis``); a *part*
+is one staged row and channel group: what one slot of the ring holds; *fragment* is 64 output channels times one or two
+blocks of 32 input channels of one tap: 16 bytes of weights for each of 128 threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from subbyte.device.arch import Arch
+from subbyte.schedule.atoms import Atom
+from subbyte.schedule.launch import Argument, Launch
+from subbyte.schedule.plan import Axis
+from subbyte.schedule.warpgroup import WarpgroupConfig
+from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+
+PIXEL_BYTES = 256
+"""Shared memory of one staged pixel and 32-channel block: 8 images of 32 signed bytes."""
+FRAGMENT_WORDS = 512
+"""32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
+MMA_FILTERS = 64
+"""Output channels of one wgmma."""
+Index = Any
+"""An ``int``, or a TIRx expression."""
+
+
+@dataclass(frozen=True)
+class WarpgroupPlan:
+    """Everything about one kernel of the warpgroup family that can be known before generating it."""
+
+    workload: ConvWorkload
+    config: WarpgroupConfig
+    arch: Arch
+    output: str = "int4"
+    clip: tuple[int, int] = (-8, 7)
+    requant: str = "fixed"
+
+    @property
+    def atom(self) -> Atom:
+        """The matrix instruction."""
+        n = 8 * self.config.tile_width
+        return Atom(f"s8.wgmma.m64n{n}k32", f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8", n // 8, 1, True, 90)
+
+    # ---- image geometry -----------------------------------------------------------------------------------------
+
+    @property
+    def flat(self) -> bool:
+        """Rows do not matter (1x1, stride 1, no padding): the image's pixels are cut into rows of the tile's width."""
+        w = self.workload
+        return w.r == w.s == w.stride == 1 and w.pad == 0
+
+    @property
+    def width_covered(self) -> int:
+        """Output columns of a block."""
+        return self.config.tile_width * self.config.groups_x
+
+    @property
+    def input_size(self) -> tuple[int, int]:
+        """Height and width of the input as the kernel sees it."""
+        w = self.workload
+        return (ceil_div(w.h * w.w, self.width_covered), self.width_covered) if self.flat else (w.h, w.w)
+
+    @property
+    def output_size(self) -> tuple[int, int]:
+        """Height and width of the output as the kernel sees it."""
+        w = self.workload
+        return self.input_size if self.flat else (w.p, w.q)
+
+    @cached_property
+    def rows(self) -> Axis:
+        """Output rows and vertical taps in staged rows."""
+        return Axis.of(2, self.workload.r, self.workload.stride, self.workload.dilation)
+
+    @cached_property
+    def cols(self) -> Axis:
+        """Output columns and horizontal taps in staged columns."""
+        return Axis.of(2, self.workload.s, self.workload.stride, self.workload.dilation)
+
+    @property
+    def row_range(self) -> tuple[int, int]:
+        """First and last staged row that lie in the image."""
+        return self._inside(self.rows, self.input_size[0])
+
+    @property
+    def col_range(self) -> tuple[int, int]:
+        """First and last staged column (of the whole row) that lie in the image."""
+        return self._inside(self.cols, self.input_size[1])
+
+    def _inside(self, axis: Axis, size: int) -> tuple[int, int]:
+        pad = self.workload.pad
+        return ceil_div(pad, axis.unit), (size - 1 + pad) // axis.unit
+
+    # ---- division of the work -----------------------------------------------------------------------------------
+
+    @property
+    def x_tiles(self) -> int:
+        """Blocks along an output row."""
+        return ceil_div(self.output_size[1], self.width_covered)
+
+    @property
+    def filters(self) -> int:
+        """Output channels a block computes in one pass."""
+        return MMA_FILTERS * self.config.groups_m
+
+    @property
+    def filter_tiles(self) -> int:
+        """Tiles of 64 output channels, the last one perhaps half empty."""
+        return ceil_div(self.workload.filter_blocks, 2)
+
+    @property
+    def filter_blocks(self) -> int:
+        """Blocks along the output channels."""
+        return ceil_div(self.filter_tiles, self.config.groups_m * self.config.filter_passes)
+
+    def segment_start(self, segment: Index) -> Index:
+        """First output row of a segment."""
+        return segment * self.output_size[0] // self.config.segments
+
+    @cached_property
+    def passes(self) -> tuple[tuple[int, int], ...]:
+        """First output row and number of rows of every pass, over all segments."""
+        found = []
+        for segment in range(self.config.segments):
+            first, end = self.segment_start(segment), self.segment_start(segment + 1)
+            found += [(row, min(self.config.tile_rows, end - row)) for row in range(first, end, self.config.tile_rows)]
+        return tuple(found)
+
+    @property
+    def window(self) -> int:
+        """Staged rows of one pass."""
+        return (self.config.tile_rows - 1) * self.rows.pixel_step + (self.workload.r - 1) * self.rows.tap_step + 1
+
+    def staged_rows(self, segment: int) -> int:
+        """Staged rows of a segment that the image has."""
+        first, last = self.row_range
+        low = max(self.segment_start(segment) * self.rows.pixel_step, first)
+        taps = (self.workload.r - 1) * self.rows.tap_step
+        return min((self.segment_start(segment + 1) - 1) * self.rows.pixel_step + taps, last) - low + 1
+
+    def tap_rows_at(self, row: Index, count: Index, tap: Index, most: Any = max, least: Any = min) -> tuple[Index, Index]:
+        """Of a pass that begins at output row ``row``: the fragment rows whose input row for this tap is in the image
+        (the others would multiply padding). ``most`` and ``least`` are max and min for the kind of index."""
+        if not self.config.keep_rows:
+            return 0, count
+        (first, last), step, tap_step = self.row_range, self.rows.pixel_step, self.rows.tap_step
+        if self.workload.r == 1:
+            return 0, count
+        far = self.workload.r * tap_step  # keeps the numerators positive
+        low = (most(first - tap * tap_step, 0) + step - 1) // step - row
+        high = (last - tap * tap_step + far * step) // step - far + 1 - row
+        return least(most(low, 0), count), most(least(high, count), 0)
+
+    def tap_range(self, row: Index, count: Index, most: Any = max, least: Any = min) -> tuple[Index, Index]:
+        """Of a pass of ``count`` rows from ``row``: the kernel rows that meet any input row, from and to."""
+        (first, last), step, tap_step = self.row_range, self.rows.pixel_step, max(self.rows.tap_step, 1)
+        low = (most(first - (row + count - 1) * step, 0) + tap_step - 1) // tap_step
+        return low, least(most(last - row * step, 0) // tap_step + 1, self.workload.r)
+
+    @cached_property
+    def taps_skipped(self) -> bool:
+        """Some pass has a kernel row that meets padding alone."""
+        taps = range(self.workload.r)
+        return any(a >= b for row, count in self.passes for a, b in (self.tap_rows_at(row, count, t) for t in taps))
+
+    @cached_property
+    def tap_row_variants(self) -> tuple[tuple[int, int], ...]:
+        """All non-empty results of :meth:`tap_rows_at`, most frequent first."""
+        seen: dict[tuple[int, int], int] = {}
+        for row, count in self.passes:
+            for tap in range(self.workload.r):
+                found = self.tap_rows_at(row, count, tap)
+                if found[0] < found[1]:
+                    seen[found] = seen.get(found, 0) + 1
+        return tuple(sorted(seen, key=lambda key: -seen[key]))
+
+    # ---- input channels -----------------------------------------------------------------------------------------
+
+    @property
+    def channels(self) -> int:
+        """32-channel blocks of one part (staged row and channel group)."""
+        return self.workload.channel_blocks // (self.config.split * self.config.channel_groups)
+
+    @property
+    def halves(self) -> int:
+        """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only."""
+        return 2 if self.channels % 2 == 0 else 1
+
+    @property
+    def steps(self) -> int:
+        """Fragments along the channels of one part, for each tap."""
+        return self.channels // self.halves
+
+    @property
+    def unroll(self) -> int:
+        """Channel steps of one loop body."""
+        return min(self.config.unroll, self.steps)
+
+    @property
+    def ahead(self) -> int:
+        """Weight fragments fetched ahead: those of one loop body."""
+        return self.unroll * self.workload.s
+
+    @property
+    def run(self) -> int:
+        """Weight fragments of one kernel row, or of one channel group where every pass loads its own rows."""
+        return self.steps * self.workload.s * self.config.channel_groups
+
+    # ---- shared memory ------------------------------------------------------------------------------------------
+
+    @property
+    def columns_read(self) -> int:
+        """Staged columns that the descriptors of one row reach."""
+        return (self.width_covered - 1) * self.cols.pixel_step + (self.workload.s - 1) * self.cols.tap_step + 1
+
+    @property
+    def columns_needed(self) -> int:
+        """Of those, the columns that outputs inside the image need; beyond them any value does."""
+        if self.x_tiles > 1:
+            return self.columns_read
+        return (self.output_size[1] - 1) * self.cols.pixel_step + (self.workload.s - 1) * self.cols.tap_step + 1
+
+    @property
+    def left_zeros(self) -> int:
+        """Staged columns left of the image."""
+        return self.col_range[0]
+
+    @property
+    def columns_loaded(self) -> int:
+        """Most columns of one part that come from memory."""
+        first, last = self.col_range
+        if self.x_tiles == 1:
+            return min(last, self.columns_needed - 1) - first + 1
+        return min(self.columns_read, last - first + 1)
+
+    @property
+    def shared_column(self) -> bool:
+        """The zeros right of a row are those left of the next one."""
+        return self.x_tiles == 1
+
+    @property
+    def right_zeros(self) -> int:
+        """Columns at the right end of a row that some block must fill with zeros."""
+        if self.x_tiles == 1:
+            trailing = self.columns_needed - self.left_zeros - self.columns_loaded
+            return max(0, trailing - self.left_zeros)
+        last_tile = (self.x_tiles - 1) * self.width_covered * self.cols.pixel_step
+        return max(0, self.columns_read - (self.col_range[1] - last_tile + 1))
+
+    @property
+    def pitch(self) -> int:
+        """Columns from one 32-channel block of a part to the next."""
+        if self.x_tiles == 1:
+            return self.left_zeros + self.columns_loaded + self.right_zeros
+        return self.columns_read
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of one slot of the ring."""
+        return self.channels * self.pitch * PIXEL_BYTES
+
+    @property
+    def slack_columns(self) -> int:
+        """Columns behind the last slot that a descriptor can reach."""
+        return max(0, self.columns_read - self.pitch)
+
+    @property
+    def parameter_base(self) -> int:
+        """Byte where the requantization parameters of the block's output channels begin."""
+        return self.config.ring * self.slot_bytes + self.slack_columns * PIXEL_BYTES
+
+    @property
+    def parameter_channels(self) -> int:
+        """Output channels whose parameters a block keeps."""
+        return self.filters * self.config.filter_passes if self.output == "int4" else 0
+
+    @property
+    def exchange_base(self) -> int:
+        """Byte where the partial sums of the cluster's other blocks arrive."""
+        return self.parameter_base + 12 * self.parameter_channels
+
+    @property
+    def exchange_pixels(self) -> int:
+        """Pixels of a pass (of each warpgroup) that one block of the cluster finishes."""
+        return self.config.tile_rows * self.config.tile_width // self.config.split
+
+    @property
+    def barrier_base(self) -> int:
+        """Byte where the ring's barriers begin: one "full" for each slot, then one "empty"."""
+        exchanged = 0
+        if self.config.split > 1:
+            exchanged = self.config.split * self.exchange_pixels * self.config.consumers * 128 * 16
+        return self.exchange_base + exchanged
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block in bytes."""
+        return self.barrier_base + 16 * self.config.ring
+
+    @property
+    def copies(self) -> int:
+        """16-byte loads of one producer thread for one part."""
+        return ceil_div(self.columns_loaded * self.channels, 16)
+
+    def copy_place(self, turn: int, unit: Index) -> tuple[Index, Index]:
+        """Channel block and loaded column of a producer thread's load: ``unit`` is the thread's group of 8 lanes
+        (0 to 15); groups go along the channel blocks first, as memory does."""
+        if 16 % self.channels == 0:
+            return unit % self.channels, unit // self.channels + turn * (16 // self.channels)
+        if self.channels % 16 == 0:
+            return unit + turn % (self.channels // 16) * 16, turn // (self.channels // 16)
+        return (unit + turn * 16) % self.channels, (unit + turn * 16) // self.channels
+
+    @property
+    def descriptor_high(self) -> int:
+        """Upper word of a B descriptor: bytes/16 from one pixel's fragment to the next, and the swizzle mode."""
+        return self.cols.pixel_step * PIXEL_BYTES // 16 | (3 << 30 if self.config.swizzle else 0)
+
+    @property
+    def descriptor_low(self) -> int:
+        """Lower word of a B descriptor without the address: bytes/16 from one half of K to the other."""
+        return (1 if self.config.swizzle else 128 // 16) << 16
+
+    # ---- registers ----------------------------------------------------------------------------------------------
+
+    @property
+    def accumulators(self) -> int:
+        """Accumulator registers of a consumer thread."""
+        return self.config.tile_rows * self.config.tile_width * 4
+
+    @property
+    def registers(self) -> tuple[int, int]:
+        """Registers of a consumer and of a producer thread (PTX ISA, setmaxnreg: multiples of 8, 24 to 256)."""
+        budget = self.arch.registers_per_sm // self.config.blocks // 128
+        if budget // (self.config.consumers + 1) >= 240:
+            return 255, 255
+        producer = min(max(56 + ceil_div(8 * self.copies, 8) * 8, 72), budget // (self.config.consumers + 1) // 8 * 8)
+        return min((budget - producer) // self.config.consumers // 8 * 8, 240), producer
+
+    # ---- launch -------------------------------------------------------------------------------------------------
+
+    @property
+    def grid_blocks(self) -> int:
+        """Blocks of the launch, ordered group, segment, column tile, channel tile, cluster rank (fastest)."""
+        c = self.config
+        return self.workload.batch_groups * c.segments * self.x_tiles * self.filter_blocks * c.split
+
+    @property
+    def weight_form(self) -> str:
+        """How :func:`subbyte.data.prepare_warpgroup_weights` must arrange the weights."""
+        c = self.config
+        order = "rows" if c.keep_rows else "groups"
+        return f"warpgroup-{c.split}-{c.channel_groups}-{order}-{self.padded_tiles}"
+
+    @property
+    def padded_tiles(self) -> int:
+        """Tiles of 64 output channels with those that only fill up the last block."""
+        return self.filter_blocks * self.config.groups_m * self.config.filter_passes
+
+    def fragment_word(self, tile: Index, rank: Index) -> Index:
+        """First weight word of a tile of 64 output channels and a rank of the cluster."""
+        return (tile * self.config.split + rank) * (self.run * self.workload.r * FRAGMENT_WORDS)
+
+    def output_word(self, group: Index, row: Index, col: Index, block: Index, image: Index) -> Index:
+        """First of the four words of 32 output channels of one image's pixel."""
+        _, width = self.output_size
+        groups = self.workload.p * self.workload.q
+        pixel = group * groups + row * width + col
+        return (pixel * self.workload.filter_blocks + block) * 32 + image * 4
+
+    @cached_property
+    def launch(self) -> Launch:
+        """Grid, block and arguments."""
+        w = self.workload
+        images = w.batch_groups * BATCH_GROUP
+        packed = images * w.p * w.q * w.filter_blocks * 4
+        form = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
+        arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", "nhwcnc")]
+        if self.output == "int4":
+            arguments.append(Argument("Out", "uint32", (packed,), "out", "nhwcnc"))
+            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", form))
+        else:
+            arguments.append(Argument("Out", "int32", (packed * 8,), "out", "nhwcnc"))
+        weights = self.padded_tiles * self.config.split * self.run * w.r * FRAGMENT_WORDS
+        arguments.append(Argument("Wt", "uint32", (weights,), "in", self.weight_form))
+        return Launch(
+            "conv_kernel", (self.grid_blocks, 1, 1), (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments),
+            self.config.split, bool(self.config.overlap),
+        )  # fmt: skip

@@ -1,0 +1,162 @@
+"""Which configurations of the warpgroup family can be built, and why the others cannot: one rule, one reason each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from subbyte.schedule.atoms import UNPACKED_REDUCTION_LIMIT
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+
+WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
+"""Pixels of an instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
+CONSUMER_OVERHEAD = 44
+"""Registers of a consumer thread for addresses, loop state and unpacked operands, beside accumulators and weights."""
+PRODUCER_OVERHEAD = 36
+LOADS_AT_ONCE = 12
+"""16-byte loads a producer thread may have in flight for one part."""
+CODE_LIMIT = 900
+"""wgmma instructions of one kernel: beyond it the instruction cache is outgrown several times."""
+WORD_LIMIT = 1 << 31
+"""Word indices of the kernel are 32-bit."""
+
+
+def _arch(plan: WarpgroupPlan) -> str | None:
+    if plan.arch.name != "sm_90a":
+        return f"atom: wgmma exists on sm_90a alone, not on {plan.arch.name}"
+    return None
+
+
+def _accumulator(plan: WarpgroupPlan) -> str | None:
+    depth = plan.workload.r * plan.workload.s * plan.workload.c
+    if depth >= UNPACKED_REDUCTION_LIMIT:
+        return f"accumulator: R*S*C = {depth} reaches {UNPACKED_REDUCTION_LIMIT}, where 32 bits could overflow"
+    return None
+
+
+def _width(plan: WarpgroupPlan) -> str | None:
+    config = plan.config
+    if config.tile_width not in WIDTHS:
+        return f"tile: tile_width {config.tile_width} is none of {', '.join(map(str, WIDTHS))}"
+    if not plan.flat and (config.groups_x - 1) * config.tile_width >= plan.workload.q:
+        return f"tile: {config.groups_x} times {config.tile_width} columns leave a warpgroup without any of {plan.workload.q}"
+    if not plan.flat and config.tile_width > plan.workload.q + 3:
+        return f"tile: {config.tile_width} columns are too wide for an output of {plan.workload.q}"
+    if plan.x_tiles > 1 and plan.width_covered * plan.cols.pixel_step < plan.left_zeros:
+        return f"tile: {plan.width_covered} columns are narrower than the padding"
+    return None
+
+
+def _rows(plan: WarpgroupPlan) -> str | None:
+    config, height = plan.config, plan.output_size[0]
+    if config.segments > height:
+        return f"divisibility: {config.segments} segments of {height} rows"
+    most = -(-height // config.segments)
+    if config.tile_rows > most:
+        return f"divisibility: passes of {config.tile_rows} rows in segments of {most}"
+    if config.groups_y > 1 and config.tile_rows * (config.groups_y - 1) >= height // config.segments:
+        return f"divisibility: no pass for the last of {config.groups_y} warpgroups in segments of {most} rows"
+    return None
+
+
+def _warpgroups(plan: WarpgroupPlan) -> str | None:
+    config = plan.config
+    if config.consumers > 3:
+        return f"threads: {config.consumers} consumer warpgroups leave too few registers"
+    if config.groups_m * config.filter_passes > plan.filter_tiles:
+        return (
+            f"divisibility: {config.groups_m} warpgroups times {config.filter_passes} passes of 64 output channels "
+            f"exceed {plan.filter_tiles} tiles of 64"
+        )
+    return None
+
+
+def _channels(plan: WarpgroupPlan) -> str | None:
+    config, blocks = plan.config, plan.workload.channel_blocks
+    if blocks % (config.split * config.channel_groups):
+        return f"divisibility: split * channel_groups = {config.split * config.channel_groups} does not divide {blocks}"
+    if plan.halves == 1 and blocks > 1 and blocks % 2 == 0:
+        return "divisibility: a part of an odd number of channel blocks would use half of each weight word"
+    if plan.steps % config.unroll:
+        return f"divisibility: unroll {config.unroll} does not divide {plan.steps} channel steps of a part"
+    if not config.keep_rows and config.channel_groups == 1 and plan.workload.r > 1:
+        return "stages: with all channels in one part, rows are kept (keep_rows=1)"
+    return None
+
+
+def _split(plan: WarpgroupPlan) -> str | None:
+    config = plan.config
+    if config.split == 1:
+        return None
+    if config.split not in (2, 4, 8):
+        return f"cluster: split {config.split}: allowed: 1, 2, 4, 8"
+    if config.groups_y > 1 or config.filter_passes > 1 or config.segments * config.tile_rows < plan.output_size[0]:
+        return "cluster: blocks that share input channels must have a single pass each"
+    if config.tile_rows * config.tile_width % config.split:
+        return f"cluster: split {config.split} does not divide {config.tile_rows * config.tile_width} pixels"
+    return None
+
+
+def _ring(plan: WarpgroupPlan) -> str | None:
+    config = plan.config
+    rows = max(plan.staged_rows(segment) for segment in range(config.segments))
+    if config.keep_rows:
+        whole = rows * config.channel_groups
+        if config.ring > whole:
+            return f"stages: a ring of {config.ring} slots for {whole} parts builds the same program as fewer"
+        least = min(plan.window * config.channel_groups, whole)
+    else:
+        least = plan.window * (2 if config.channel_groups > 1 else 1) + 1
+    if config.ring < max(least, config.consumers):
+        return f"stages: a ring of {config.ring} slots; a pass needs {max(least, config.consumers)}"
+    return None
+
+
+def _shared(plan: WarpgroupPlan) -> str | None:
+    allowed = plan.arch.shared_per_block
+    if plan.config.blocks > 1:
+        allowed = min(allowed, plan.arch.shared_per_sm // plan.config.blocks - 1024)
+    if plan.shared_bytes > allowed:
+        return f"shared memory: {plan.shared_bytes} bytes exceed {allowed} of a block on {plan.arch.name}"
+    return None
+
+
+def _registers(plan: WarpgroupPlan) -> str | None:
+    consumer, producer = plan.registers
+    needed = plan.accumulators + 4 * plan.ahead + CONSUMER_OVERHEAD
+    if needed > consumer:
+        return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
+    if plan.copies > LOADS_AT_ONCE:
+        return f"registers: {plan.copies} loads of a producer thread at once exceed {LOADS_AT_ONCE}; use channel_groups"
+    needed = 8 * plan.copies + PRODUCER_OVERHEAD
+    if needed > producer:
+        return f"registers: about {needed} of a producer thread needed, {producer} allowed"
+    return None
+
+
+def _code(plan: WarpgroupPlan) -> str | None:
+    rows = sum(high - low for low, high in plan.tap_row_variants)
+    count = plan.ahead * plan.halves * rows
+    if count > CODE_LIMIT:
+        return f"code size: {count} matrix instructions exceed {CODE_LIMIT}"
+    return None
+
+
+def _index(plan: WarpgroupPlan) -> str | None:
+    words = max(argument.nbytes // 4 for argument in plan.launch.arguments)
+    if words >= WORD_LIMIT:
+        return f"index: a tensor of {words} words exceeds 32-bit indices; split the batch"
+    return None
+
+
+WARPGROUP_RULES: tuple[Callable[[WarpgroupPlan], str | None], ...] = (
+    _arch, _accumulator, _width, _rows, _warpgroups, _channels, _split, _ring, _shared, _registers, _code, _index,
+)  # fmt: skip
+
+
+def why_not_warpgroup(plan: WarpgroupPlan) -> str | None:
+    """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
+    for rule in WARPGROUP_RULES:
+        reason = rule(plan)
+        if reason is not None:
+            return reason
+    return None
