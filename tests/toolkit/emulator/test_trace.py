@@ -35,6 +35,7 @@ def test_counts_by_kind(traced: EmulatorRun) -> None:
         "shuffle": 128,
         "mma": 0,
         "barrier": 128 * 5,
+        **dict.fromkeys(("wgmma", "bulk_copy", "bulk_store", "mbarrier", "fence"), 0),
     }
 
 

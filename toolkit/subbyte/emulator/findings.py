@@ -18,6 +18,9 @@ FINDING_DTYPE = np.dtype(
         ("bytes", "u4"),
         ("offset", "i8"),
         ("count", "u8"),
+        ("amount", "i8"),
+        ("detail", "u4"),
+        ("padding", "u4"),
     ]
 )
 KINDS = (
@@ -34,7 +37,75 @@ KINDS = (
     "load_of_unwritten_output",
     "bad_copy",
     "bad_shuffle",
+    "missing_proxy_fence",
+    "missing_wgmma_fence",
+    "register_in_flight",
+    "bad_wgmma",
+    "bad_mbarrier",
+    "bad_barrier",
+    "bad_cluster",
+    "register_budget",
+    "unfinished",
 )
+
+_TEXTS = {
+    ("race", 0): "{where} touches byte {offset} of shared memory that {partner} touched in {elsewhere}, at least one of "
+    "them writes, and no barrier lies between",
+    ("race", 10): "{where} touches byte {offset} of shared memory that the wgmma of {elsewhere} may still be reading, and "
+    "no wgmma.wait_group lies between",
+    ("race", 11): "{where} touches byte {offset} of shared memory that the bulk copy of {elsewhere} moves, and nothing "
+    "that waits for the copy lies between",
+    ("pending_copy", 0): "{where} touches byte {offset} of shared memory before the asynchronous copy of {elsewhere} into "
+    "it was waited for",
+    ("uninitialised_shared", 0): "{where} reads {size} bytes at byte {offset} of shared memory that nobody wrote",
+    ("misaligned", 0): "{access}, which is not aligned",
+    ("divergent_barrier", 0): "{where} waits here for the block while {meanwhile}",
+    ("divergent_warp", 0): "{where} is at this warp instruction while {partner} is at {elsewhere} or not in its mask",
+    ("deadlock", 0): "{where} waits here for ever{missing}",
+    ("deadlock", 1): "{where} waits here for ever: the phase of the mbarrier at byte {offset} (initialised in "
+    "{elsewhere}) still lacks {size} arrivals and {amount} bytes of copies",
+    ("deadlock", 2): "{where} waits here for ever: {size} of {amount} threads have come to named barrier {offset}",
+    ("deadlock", 3): "{where} waits here for ever: not every thread of the cluster arrives",
+    ("deadlock", 4): "{where} waits here for ever: the warp of thread {other} issues fewer wgmma than the others of its "
+    "warpgroup",
+    ("deadlock", 5): "{where} waits here for ever: it asks for {amount} registers per thread in place of {offset}, and the "
+    "block has {size} to spare for all 32 lanes; others give back too few, or too late",
+    ("step_limit", 0): "{where} made more steps than max_steps allows; the loop may never end",
+    ("store_to_input", 0): "{where} stores {size} bytes at byte {offset} of the input {region}",
+    ("load_of_unwritten_output", 0): "{where} reads byte {offset} of the output {region} before anybody wrote it",
+    ("bad_copy", 0): "{where} copies {size} bytes; cp.async reads at most its width, bulk copies a multiple of 16",
+    ("bad_shuffle", 0): "{where} reads from lane {other}, which does not take part in the shuffle",
+    ("missing_proxy_fence", 0): "{where} starts something asynchronous that uses byte {offset} of shared memory, written "
+    "in {elsewhere}; no fence.proxy.async (for an mbarrier fence.mbarrier_init) lies between",
+    ("missing_wgmma_fence", 0): "{where} gives a wgmma registers that it used itself, or that a wgmma of another shape "
+    "uses, after the last wgmma.fence",
+    ("register_in_flight", 20): "{where} reads an accumulator of the wgmma of {elsewhere} before wgmma.wait_group",
+    ("register_in_flight", 21): "{where} writes a register of the wgmma of {elsewhere} before wgmma.wait_group",
+    ("register_in_flight", 22): "{where} leaves the block of its registers while the wgmma of {elsewhere} uses them",
+    ("bad_wgmma", 30): "{where} gives a matrix descriptor that differs from that of the other warps or lanes "
+    "({elsewhere})",
+    ("bad_wgmma", 31): "{where} gives a matrix descriptor with a base offset or with reserved bits set",
+    ("bad_wgmma", 32): "{where} and another warp of its warpgroup ({elsewhere}) issue different wgmma",
+    ("bad_wgmma", 33): "{where} belongs to no full warpgroup of 128 threads",
+    ("bad_wgmma", 34): "{where} gives a wgmma something else than a register as accumulator",
+    ("bad_mbarrier", 40): "{where} uses byte {offset} of shared memory as an mbarrier that nobody initialised",
+    ("bad_mbarrier", 41): "{where} makes {size} arrivals on the mbarrier at byte {offset}, whose phase lacks {amount}",
+    ("bad_mbarrier", 42): "{where} initialises an mbarrier for {size} arrivals; 1 to 1048575 are possible",
+    ("bad_mbarrier", 43): "{where} overwrites byte {offset} of shared memory, which belongs to an mbarrier in use",
+    ("bad_mbarrier", 44): "{where} lets the mbarrier at byte {offset} expect {amount} bytes; 1048575 are possible",
+    ("bad_mbarrier", 45): "{where} initialises the mbarrier at byte {offset} again ({elsewhere} did) without inval",
+    ("bad_barrier", 50): "{where} waits with {size} threads at named barrier {offset}, others with {amount} ({elsewhere})",
+    ("bad_barrier", 51): "{where} names {size} threads for barrier {offset}; whole warps of the block are needed",
+    ("bad_barrier", 52): "{where} uses named barrier {offset}; there are 0 to 15",
+    ("bad_cluster", 60): "{where} names block {amount} of its cluster, which has fewer",
+    ("bad_cluster", 61): "{where} touches shared memory of block {amount} of its cluster, which has ended",
+    ("bad_cluster", 62): "{where} waits at the cluster barrier without having arrived",
+    ("bad_cluster", 63): "{where} arrives at the cluster barrier again before it waited",
+    ("register_budget", 0): "{where} asks for {size} registers per thread in place of {offset}; 24 to 256 in steps of 8, "
+    "inc upwards and dec downwards",
+    ("unfinished", 70): "{where} returns while a wgmma that it did not wait for may still run",
+    ("unfinished", 71): "{where} returns without waiting for the bulk copy of {elsewhere}",
+}
 
 
 @dataclass(frozen=True)
@@ -58,31 +129,36 @@ class Finding:
 def describe(row: np.void, region_name: str, lines: list[str]) -> Finding:
     """The finding of one binary row; ``lines`` is the CUDA text, ``region_name`` the array concerned."""
     kind = KINDS[int(row["kind"])]
-    line, other_line = int(row["line"]), int(row["other_line"])
-    thread, other = int(row["thread"]), int(row["other_thread"])
-    offset, size = int(row["offset"]), int(row["bytes"])
-    where = f"thread {thread} of block {int(row['block'])}"
+    line = int(row["line"])
+    source = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    message = _template(kind, row).format_map(_words(row, region_name))
+    return Finding(kind, message, line, source, int(row["block"]), int(row["thread"]), int(row["count"]))
+
+
+def _template(kind: str, row: np.void) -> str:
+    if kind == "out_of_bounds":
+        return "{access}" if row["region"] else "{where} uses element {offset} of a private array of {size}"
+    detail = int(row["detail"])
+    return _TEXTS[kind, detail if (kind, detail) in _TEXTS else 0]
+
+
+def _words(row: np.void, region: str) -> dict[str, object]:
+    """What the texts can name."""
+    other, other_line = int(row["other_thread"]), int(row["other_line"])
+    where = f"thread {int(row['thread'])} of block {int(row['block'])}"
     elsewhere = f"line {other_line}" if other_line else "elsewhere"
     partner = f"thread {other}" if other >= 0 else "several threads"
-    missing = f"; thread {other} is not coming ({elsewhere})" if other >= 0 else ""
-    meanwhile = f"{partner} waits at {elsewhere}" if other >= 0 else "other threads have returned"
-    access = f"{where} accesses {size} bytes at byte {offset} of {region_name}"
-    message = {
-        "race": f"{where} touches byte {offset} of shared memory that {partner} touched in {elsewhere}, at least "
-        "one of them writes, and no barrier lies between",
-        "pending_copy": f"{where} touches byte {offset} of shared memory before the asynchronous copy of {elsewhere} "
-        "into it was waited for",
-        "uninitialised_shared": f"{where} reads {size} bytes at byte {offset} of shared memory that nobody wrote",
-        "out_of_bounds": access if row["region"] else f"{where} uses element {offset} of a private array of {size}",
-        "misaligned": f"{access}, which is not aligned",
-        "divergent_barrier": f"{where} waits here for the block while {meanwhile}",
-        "divergent_warp": f"{where} is at this warp instruction while {partner} is at {elsewhere} or not in its mask",
-        "deadlock": f"{where} waits here for ever{missing}",
-        "step_limit": f"{where} made more steps than max_steps allows; the loop may never end",
-        "store_to_input": f"{where} stores {size} bytes at byte {offset} of the input {region_name}",
-        "load_of_unwritten_output": f"{where} reads byte {offset} of the output {region_name} before anybody wrote it",
-        "bad_copy": f"{where} copies {size} valid bytes, more than the copy is wide",
-        "bad_shuffle": f"{where} reads from lane {other}, which does not take part in the shuffle",
-    }[kind]
-    source = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-    return Finding(kind, message, line, source, int(row["block"]), thread, int(row["count"]))
+    size, offset = int(row["bytes"]), int(row["offset"])
+    return {
+        "where": where,
+        "elsewhere": elsewhere,
+        "partner": partner,
+        "other": other,
+        "missing": f"; thread {other} is not coming ({elsewhere})" if other >= 0 else "",
+        "meanwhile": f"{partner} waits at {elsewhere}" if other >= 0 else "other threads have returned",
+        "region": region,
+        "offset": offset,
+        "size": size,
+        "amount": int(row["amount"]),
+        "access": f"{where} accesses {size} bytes at byte {offset} of {region}",
+    }

@@ -40,6 +40,8 @@ class _Request(ctypes.Structure):
     _fields_ = (
         ("grid", ctypes.c_uint32 * 3),
         ("block", ctypes.c_uint32 * 3),
+        ("cluster", ctypes.c_uint32 * 3),
+        ("registers_per_thread", ctypes.c_uint32),
         ("step_limit", ctypes.c_uint64),
         ("seed", ctypes.c_uint64),
         ("checking", ctypes.c_uint32),
@@ -140,7 +142,8 @@ def run_cuda(
         seed: order of warps, lanes and copy completions in a checked run.
         check: look for hazards; without, the kernel is trusted and runs many times faster.
         trace: record every access of the run.
-        blocks: run only these block indices (x fastest), for example to trace one block.
+        blocks: run only these block indices (x fastest), for example to trace one block, and with each the other
+            blocks of its cluster.
         max_steps: loop iterations, accesses and collectives one thread may make before the run is stopped.
 
     Raises:
@@ -154,12 +157,15 @@ def run_cuda(
     started = time.perf_counter()
     translation = _translated(cuda_text, launch.entry)
     arrays = [_array(launch, buffers, name) for name in _argument_names(translation, launch)]
-    chosen = _blocks(launch, blocks)
+    cluster = _cluster(translation, launch)
+    chosen = _blocks(launch, cluster, blocks)
     checked = check or trace
     library = load_library(build_library(translation, checked))
     aligned = [_aligned(array) for array in arrays]
     regions, writers = _regions(translation, launch, aligned, check)
     request = _request(launch, regions, chosen, seed, check, trace, max_steps)
+    request.cluster = (ctypes.c_uint32 * 3)(*cluster)
+    request.registers_per_thread = translation.registers
     finding_rows, trace_rows = _execute(library, request, launch)
     for array, copy in zip(arrays, aligned, strict=True):
         if copy is not array:
@@ -242,15 +248,31 @@ def _aligned(array: NDArray[np.generic]) -> NDArray[np.generic]:
     return copy
 
 
-def _blocks(launch: Launch, blocks: Iterable[int] | None) -> list[int]:
+def _cluster(translation: Translation, launch: Launch) -> tuple[int, int, int]:
+    """Blocks of a cluster along x, y and z, from the launch or from the kernel's text."""
+    asked = (getattr(launch, "cluster", 1), 1, 1)
+    cluster = translation.cluster or asked
+    if translation.cluster and asked[0] > 1 and asked != translation.cluster:
+        raise InvalidInput(f"{launch.entry} is written for clusters of {cluster} blocks, launched with {asked}")
+    if any(blocks % size for blocks, size in zip(launch.grid, cluster, strict=True)):
+        raise InvalidInput(f"the grid {launch.grid} of {launch.entry} cannot be cut into clusters of {cluster} blocks")
+    return cluster
+
+
+def _blocks(launch: Launch, cluster: tuple[int, int, int], blocks: Iterable[int] | None) -> list[int]:
+    """The blocks to run, those of a cluster one after the other by rank."""
     count = prod(launch.grid)
+    numbers = np.arange(count).reshape(launch.grid[::-1])  # z, y, x
+    split = [part for n, size in zip(launch.grid[::-1], cluster[::-1], strict=True) for part in (n // size, size)]
+    by_cluster = numbers.reshape(split).transpose(0, 2, 4, 1, 3, 5).reshape(-1, prod(cluster))
     if blocks is None:
-        return list(range(count))
+        return [int(block) for block in by_cluster.reshape(-1)]
     chosen = [int(block) for block in blocks]
     bad = [block for block in chosen if not 0 <= block < count]
     if bad:
         raise InvalidInput(f"block {bad[0]} does not exist; the grid {launch.grid} has blocks 0 to {count - 1}")
-    return chosen
+    rows = dict.fromkeys(int(np.flatnonzero((by_cluster == block).any(axis=1))[0]) for block in chosen)
+    return [int(block) for row in rows for block in by_cluster[row]]
 
 
 def _regions(

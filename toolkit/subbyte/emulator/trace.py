@@ -3,6 +3,10 @@
 Rows are a numpy structured array (``TRACE_DTYPE``). ``offset`` counts bytes in the argument's array for global accesses
 and copies, and bytes of the shared window for shared accesses; ``shared`` is the byte in the shared window (-1: none).
 ``valid`` is the number of bytes really read by a copy (the rest is zero filled). ``value`` holds up to eight bytes.
+
+A wgmma has one row for each of its 128 threads: ``value`` is the descriptor of B, ``shared`` its first byte, ``size`` its
+columns, ``mode`` is 1 when A lies in shared memory too. Rows of mbarriers have a ``mode`` in ``MBARRIER_MODES`` and in
+``value`` the count, the bytes or the phase. ``rank`` is the block of the cluster whose shared memory it is.
 """
 
 from __future__ import annotations
@@ -21,20 +25,25 @@ TRACE_DTYPE = np.dtype(
         ("line", "u4"),
         ("phase", "u4"),
         ("shared", "i4"),
+        ("size", "u4"),
+        ("valid", "u4"),
         ("buffer", "i2"),
         ("warp", "u2"),
-        ("size", "u2"),
-        ("valid", "u2"),
         ("instruction", "u2"),
         ("lane", "u1"),
         ("kind", "u1"),
         ("mode", "u1"),
         ("source_lane", "i1"),
-        ("padding", "V6"),
+        ("rank", "u1"),
+        ("padding", "V1"),
     ]
 )
-KINDS = ("global_load", "global_store", "shared_load", "shared_store", "copy", "shuffle", "mma", "barrier")
+KINDS = (
+    "global_load", "global_store", "shared_load", "shared_store", "copy", "shuffle", "mma", "barrier",
+    "wgmma", "bulk_copy", "bulk_store", "mbarrier", "fence",
+)  # fmt: skip
 SHUFFLE_MODES = ("bfly", "idx", "down", "up")
+MBARRIER_MODES = ("init", "arrive", "expect_tx", "wait", "inval")
 
 Rows = NDArray[np.void]
 
@@ -73,8 +82,8 @@ def unique_global_bytes(trace: Rows, buffer: int | None = None) -> dict[int, int
 
 
 def _global_reads(trace: Rows, buffer: int | None) -> Rows:
-    rows = of_kind(trace, "global_load", "copy")
-    rows = rows[rows["valid"] > 0]
+    rows = of_kind(trace, "global_load", "copy", "bulk_copy")
+    rows = rows[(rows["valid"] > 0) & (rows["buffer"] >= 0)]
     return rows if buffer is None else rows[rows["buffer"] == buffer]
 
 

@@ -19,14 +19,19 @@ _TYPES = (
 )
 _POINTER = re.compile(rf"\b(?:(?:const|volatile)\s+)*({_TYPES})(?:\s+const)?\s*\*(?:\s*(?:__restrict__|const)\b)*")
 _REFERENCE = re.compile(rf"(?<=[(,])\s*(?:{_TYPES})\s*&\s*(?=\w+\s*[,)])")
-_KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(')
+_ATTRIBUTE = r"__(?:launch_bounds|cluster_dims)__\s*\([^)]*\)\s*"
+_KERNEL = re.compile(rf'extern\s+"C"\s+__global__\s+((?:{_ATTRIBUTE})*)void\s+((?:{_ATTRIBUTE})*)(\w+)\s*\(')
 _DYNAMIC = re.compile(rf"extern\s+__shared__\s+(?:(?:__align__|alignas)\(\d+\)\s*)?({_TYPES})\s+(\w+)\s*\[\s*\]\s*;")
 _STATIC = re.compile(rf"__shared__\s+(?:(?:__align__|alignas)\(\d+\)\s*)?({_TYPES})\s+(\w+)\s*\[\s*(\d+)\s*\]\s*;")
 _LOCAL = re.compile(rf"((?:alignas|__align__)\(\d+\)\s*)?\b({_TYPES})\s+(\w+)\s*\[\s*(\d+)\s*\]\s*;")
 _LOOP = re.compile(r"^(\s*(?:(?:for|while)\s*\(.*\)|do)\s*\{)\s*$", re.MULTILINE)
 _NO_STATEMENT = re.compile(r"^\s*(?:else\b|case\b|default\b|[#}{])")
 _BYTES = {"char": 1, "bool": 1, "8": 1, "short": 2, "16": 2, "int": 4, "32": 4, "float": 4, "signed": 4, "unsigned": 4}
+_REGISTER = re.compile(r"^(?:u?int(?:32_t)?|unsigned(?:\s+int)?|signed(?:\s+int)?)$")
+_WORD_PARAMETER = re.compile(r"(?<=[(,])\s*(?:u?int(?:32_t)?|unsigned\s+int)\s+(?=\w+\s*[,)])")
+_WGMMA = "wgmma.mma_async"
 _SHARED_ALIGNMENT = 128
+_REGISTERS_PER_SM, _MOST_REGISTERS = 65536, 255
 _HEADERS = '#include "cuda_words.h"\n'
 
 
@@ -50,6 +55,10 @@ class Translation:
     shared: tuple[SharedArray, ...]
     static_bytes: int
     instructions: tuple[str, ...]
+    cluster: tuple[int, int, int] | None
+    """Blocks of a cluster as ``__cluster_dims__`` says."""
+    registers: int
+    """Registers per thread that the launch bounds leave."""
 
 
 def translate(cuda_text: str, entry: str) -> Translation:
@@ -60,7 +69,7 @@ def translate(cuda_text: str, entry: str) -> Translation:
         Unsupported: the text uses an instruction or construct that the emulator does not cover; it is named.
     """
     text = _without_preamble(cuda_text)
-    begin, signature_end, body_end = _find_kernel(text, entry)
+    begin, signature_end, body_end, attributes = _find_kernel(text, entry)
     parameters = re.findall(r"(\w+)\s*(?:,|$)", text[begin:signature_end])
     types = [part.strip() for part in text[begin:signature_end].split(",")]
     for part in types:
@@ -72,11 +81,11 @@ def translate(cuda_text: str, entry: str) -> Translation:
     names |= {array.name for array in shared}
     names |= set(re.findall(r"\b(\w+)\s*\([^()]*\)\s*\{", helpers))
     body = _without_unused_warp_id(body)
-    body = _LOCAL.sub(lambda m: f"{m[1] or ''}emulator::Local<{m[2]}, {m[4]}> {m[3]};", body)
+    body = _private_arrays(body, tracked=_WGMMA in text)
     body = _LOOP.sub(r"\1 emulator::step();", body)
     body = _with_lines(body, first_line=text[:signature_end].count("\n") + 1, names=names)
     ptx = PtxTranslator()
-    code = replace_asm(text[:signature_end] + body, ptx.statement)
+    code = replace_asm(_registers_by_reference(text[:signature_end]) + body, ptx.statement)
     code = _REFERENCE.sub(" auto&& ", code)
     code = _POINTER.sub(r"emulator::Pointer<\1> ", code)
     code = re.sub(r'extern\s+"C"\s+__global__', "static __global__", code)
@@ -88,6 +97,8 @@ def translate(cuda_text: str, entry: str) -> Translation:
         shared=shared,
         static_bytes=static_bytes,
         instructions=tuple(ptx.instructions),
+        cluster=_cluster(attributes),
+        registers=_register_budget(attributes),
     )
 
 
@@ -104,18 +115,60 @@ def _without_preamble(text: str) -> str:
     return "\n".join(lines)
 
 
-def _find_kernel(text: str, entry: str) -> tuple[int, int, int]:
-    """Start and end of the parameter list of the kernel's definition, and end of its body."""
+def _find_kernel(text: str, entry: str) -> tuple[int, int, int, str]:
+    """Start and end of the parameter list of the kernel's definition, end of its body, and its attributes."""
     found = []
     for match in _KERNEL.finditer(text):
         end = closing(text, match.end() - 1)
-        found.append(match[1])
+        found.append(match[3])
         rest = text[end + 1 :].lstrip()
-        if match[1] == entry and rest.startswith("{"):
+        if match[3] == entry and rest.startswith("{"):
             brace = text.index("{", end)
-            return match.end(), end, closing(text, brace) + 1
+            return match.end(), end, closing(text, brace) + 1, match[1] + match[2]
     known = ", ".join(sorted(set(found))) or "none"
     raise InvalidInput(f"the CUDA text defines no kernel {entry!r}; kernels in it: {known}")
+
+
+def _attribute(attributes: str, name: str) -> list[int]:
+    match = re.search(rf"__{name}__\s*\(([^)]*)\)", attributes)
+    return [int(number) for number in re.findall(r"\d+", match[1])] if match else []
+
+
+def _cluster(attributes: str) -> tuple[int, int, int] | None:
+    found = _attribute(attributes, "cluster_dims")
+    if not found:
+        return None
+    x, y, z = (*found, 1, 1)[:3]
+    return x, y, z
+
+
+def _register_budget(attributes: str) -> int:
+    """Registers that a thread starts with: all of the multiprocessor's, shared by the threads it must hold."""
+    threads, blocks, *_ = [*_attribute(attributes, "launch_bounds"), 1, 1]
+    return min(_MOST_REGISTERS, _REGISTERS_PER_SM // (max(1, threads) * max(1, blocks)) // 8 * 8)
+
+
+def _private_arrays(body: str, tracked: bool) -> str:
+    """Arrays in registers with checked bounds; 32-bit ones of kernels with wgmma also know who uses them."""
+
+    def declare(match: re.Match[str]) -> str:
+        name = "Registers" if tracked and _REGISTER.match(match[2]) else "Local"
+        return f"{match[1] or ''}emulator::{name}<{match[2]}, {match[4]}> {match[3]};"
+
+    return _LOCAL.sub(declare, body)
+
+
+def _registers_by_reference(helpers: str) -> str:
+    """Let functions that issue a wgmma take registers themselves, not their values: it uses them later."""
+    pieces, position = [], 0
+    for match in re.finditer(r"\(([^()]*)\)\s*\{", helpers):
+        if match.start() < position:
+            continue
+        end = closing(helpers, match.end() - 1)
+        if _WGMMA in helpers[match.end() : end]:
+            pieces += [helpers[position : match.start()], _WORD_PARAMETER.sub(" auto&& ", f"({match[1]})")]
+            position = match.start() + len(match[1]) + 2
+    return "".join([*pieces, helpers[position:]])
 
 
 def _element_bytes(ctype: str) -> int:
@@ -130,16 +183,19 @@ def _element_bytes(ctype: str) -> int:
 def _shared_arrays(body: str, first_region: int) -> tuple[str, tuple[SharedArray, ...], int]:
     """Replace the declarations of shared arrays by pointers into regions numbered from ``first_region``."""
     arrays: list[SharedArray] = []
-    end = 0
+    end, dynamic_text = 0, ""
 
     def static(match: re.Match[str]) -> str:
         nonlocal end
+        end = _aligned(end, match[0])
         size = _element_bytes(match[1]) * int(match[3])
         arrays.append(SharedArray(match[2], end, size, dynamic=False))
         end += -(-size // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT
         return declare(match[1], match[2])
 
     def dynamic(match: re.Match[str]) -> str:
+        nonlocal dynamic_text
+        dynamic_text = match[0]
         arrays.append(SharedArray(match[2], -1, 0, dynamic=True))
         return declare(match[1], match[2])
 
@@ -151,8 +207,16 @@ def _shared_arrays(body: str, first_region: int) -> tuple[str, tuple[SharedArray
     body = _STATIC.sub(static, body)
     if "__shared__" in body:
         raise Unsupported("the emulator cannot read a __shared__ declaration of this kernel; it knows flat arrays only")
+    end = _aligned(end, dynamic_text)
     placed = (SharedArray(a.name, end if a.dynamic else a.offset, a.size, a.dynamic) for a in arrays)
     return body, tuple(placed), end
+
+
+def _aligned(end: int, declaration: str) -> int:
+    """The first byte from ``end`` on with the alignment that the declaration asks for."""
+    match = re.search(r"(?:alignas|__align__)\((\d+)\)", declaration)
+    alignment = max(_SHARED_ALIGNMENT, int(match[1]) if match else 1)
+    return -(-end // alignment) * alignment
 
 
 def _without_unused_warp_id(body: str) -> str:
@@ -182,7 +246,7 @@ def _thread_indices(code: str) -> str:
     """Give each function that names threadIdx and its like a constant copy, which can live in registers."""
     values = {
         "threadIdx": "current->thread_index",
-        "blockIdx": "block_index",
+        "blockIdx": "current->block_index",
         "blockDim": "block_dim",
         "gridDim": "grid_dim",
     }

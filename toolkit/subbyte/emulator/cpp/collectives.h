@@ -1,46 +1,9 @@
-// Barriers, shuffles and matrix instructions, performed for all lanes once everybody has arrived.
+// Shuffles and matrix instructions of a warp, performed for all lanes once everybody has arrived.
 #pragma once
 #include "instructions.h"
-#include "scheduler.h"
+#include "machine_state.h"
 
 namespace emulator {
-
-inline TraceRow* trace_row(Thread& thread, TraceKind kind, int instruction) {
-  TraceRow* row = machine.trace.add();
-  row->sequence = machine.sequence++;
-  row->block = machine.block;
-  row->warp = uint16_t(thread.warp());
-  row->lane = uint8_t(thread.lane());
-  row->line = thread.line;
-  row->phase = thread.phase;
-  row->kind = kind;
-  row->instruction = uint16_t(instruction);
-  row->buffer = -1;
-  row->shared = -1;
-  row->source_lane = -1;
-  return row;
-}
-
-void block_barrier() {
-  step();
-  Thread& me = machine.self();
-  if (checked && machine.tracing) trace_row(me, barrier, Instruction::barrier_block);
-  me.state = State::at_block;
-  me.phase++;
-  machine.arrived++;
-  release_block_if_complete();
-  if (me.state == State::at_block) to_scheduler(me);
-}
-
-static void perform_warp_barrier(Thread* const* lanes, uint32_t) {
-  for (int i = 0; i < 32; i++) {
-    if (!lanes[i]) continue;
-    lanes[i]->warp_phase++;
-    if (checked && machine.tracing) trace_row(*lanes[i], barrier, Instruction::barrier_warp);
-  }
-}
-
-void warp_barrier(uint32_t mask) { meet_warp(mask, Instruction::barrier_warp, perform_warp_barrier, nullptr); }
 
 // ---- shuffles ------------------------------------------------------------------------------------------------------
 
@@ -147,10 +110,7 @@ template <int M, int K, int BITS> static void multiply_signs(Thread* const* lane
 }
 
 static void perform_matrix(Thread* const* lanes, uint32_t mask) {
-  if (mask != full_warp) {
-    report(divergent_warp);
-    abort_run();
-  }
+  need_full_warp(mask);
   const MatrixShape& s = ((const MatrixOperands*)lanes[0]->meeting.operands)->shape;
   switch (s.m << 20 | s.k << 8 | s.bits) {
     case 8 << 20 | 16 << 8 | 8: multiply_signs<8, 16, 8>(lanes, s); break;
@@ -172,27 +132,6 @@ void matrix_multiply(int instruction, MatrixShape shape, uint32_t* d, const uint
                      const uint32_t* c) {
   MatrixOperands operands = {shape, d, a, b, c};
   meet_warp(full_warp, instruction, perform_matrix, &operands);
-}
-
-// movmatrix.trans.b16: row r, column c of an 8 by 8 matrix lies in lane 4 * r + c / 2, half c % 2.
-static void perform_move(Thread* const* lanes, uint32_t mask) {
-  if (mask != full_warp) {
-    report(divergent_warp);
-    abort_run();
-  }
-  uint32_t results[32] = {};
-  for (int lane = 0; lane < 32; lane++)
-    for (int half = 0; half < 2; half++) {
-      const int row = lane / 4, column = 2 * (lane % 4) + half;
-      const uint32_t word = *(uint32_t*)lanes[4 * column + row / 2]->meeting.operands;
-      results[lane] |= (word >> (16 * (row % 2)) & 0xFFFF) << (16 * half);
-    }
-  for (int lane = 0; lane < 32; lane++) *(uint32_t*)lanes[lane]->meeting.operands = results[lane];
-}
-
-uint32_t move_matrix(int instruction, uint32_t value) {
-  meet_warp(full_warp, instruction, perform_move, &value);
-  return value;
 }
 
 }  // namespace emulator

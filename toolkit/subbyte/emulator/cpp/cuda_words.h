@@ -2,13 +2,16 @@
 #pragma once
 #include <type_traits>
 #include "instructions.h"
+#include "registers.h"
 
 #define __device__
 #define __global__
 #define __host__
 #define __forceinline__ inline
 #define __noinline__
+#define HOST_DEVICE
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #define __restrict__
 #define __grid_constant__
 #define __align__(n) alignas(n)
@@ -83,6 +86,8 @@ inline int __dp4a(int a, int b, int c) { return emulator::dot_product_4(unsigned
 inline int __popc(unsigned value) { return __builtin_popcount(value); }
 inline int __clz(int value) { return value ? __builtin_clz(unsigned(value)) : 32; }
 inline int __mulhi(int a, int b) { return int((long long)a * b >> 32); }
+inline int __vimin_s32_relu(int a, int b) { return max(min(a, b), 0); }
+inline int __vimax_s32_relu(int a, int b) { return max(max(a, b), 0); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((unsigned long long)a * b >> 32); }
 template <class T> inline T __ldg(emulator::Pointer<T> pointer) { return *pointer; }
 inline int atomicAdd(emulator::Pointer<int> address, int value) {

@@ -22,6 +22,45 @@ void matrix_multiply(int instruction, MatrixShape shape, uint32_t* d, const uint
 void load_matrix(int instruction, int count, bool transposed, uint32_t* d, uint32_t shared_address);
 uint32_t move_matrix(int instruction, uint32_t value);
 
+void store_matrix(int instruction, int count, bool transposed, const uint32_t* words, uint32_t shared_address);
+uint32_t elect(int instruction, uint32_t mask);  // the elected lane
+
+// ---- Hopper --------------------------------------------------------------------------------------------------------
+struct WgmmaShape {
+  int n, bits;
+  bool a_signed, b_signed, a_in_registers;
+  bool operator==(const WgmmaShape&) const = default;
+};
+struct RegisterOperand;
+void wgmma_multiply(int instruction, WgmmaShape shape, const RegisterOperand* d, const RegisterOperand* a,
+                    uint64_t a_descriptor, uint64_t b_descriptor, bool adds);
+void wgmma_fence();
+void wgmma_commit();
+void wgmma_wait(uint32_t groups_left);
+
+void mbarrier_init(int instruction, Pointer<void> barrier, uint32_t count);
+void mbarrier_invalidate(int instruction, Pointer<void> barrier);
+void mbarrier_expect(int instruction, Pointer<void> barrier, uint32_t bytes);
+uint64_t mbarrier_arrive(int instruction, Pointer<void> barrier, uint32_t count, uint32_t bytes, bool releases);
+bool mbarrier_test(int instruction, Pointer<void> barrier, uint64_t phase, bool is_parity, bool blocks, bool acquires);
+void fence_mbarrier_init(int instruction);
+void fence_async(int instruction);
+
+// `ranks`: mask of the blocks of the cluster that receive the bytes, or 0 for the one the target points into.
+void bulk_load(int instruction, Pointer<void> target, Pointer<void> source, uint32_t bytes, Pointer<void> barrier,
+               uint32_t ranks);
+void bulk_store(int instruction, Pointer<void> target, Pointer<void> source, uint32_t bytes);
+void store_async(int instruction, Pointer<void> target, const uint32_t* words, int count, Pointer<void> barrier);
+void bulk_commit();
+void bulk_wait(uint32_t groups_left);
+
+void named_barrier(int instruction, uint32_t number, uint32_t count, bool waits);
+void cluster_arrive(int instruction, bool releases);
+void cluster_wait(int instruction);
+uint32_t map_to_rank(uint32_t shared_address, uint32_t rank);
+uint32_t special_register(int which);
+void set_registers(int instruction, uint32_t count, bool more);
+
 void copy_async(int instruction, uint32_t shared_address, Pointer<void> source, uint32_t bytes, uint32_t valid);
 void copy_commit();
 void copy_wait(uint32_t groups_left);
@@ -29,6 +68,7 @@ void copy_wait_all();
 uint32_t atomic_add(Pointer<void> address, uint32_t value);
 uint32_t shared_offset(Pointer<void> pointer);
 char* shared_address(uint32_t offset);
+char* cluster_address(uint32_t address);
 
 // ---- instructions of one thread ------------------------------------------------------------------------------------
 inline uint32_t permute_bytes(uint32_t low, uint32_t high, uint32_t selector) {
@@ -73,6 +113,11 @@ inline int32_t dot_product_4(uint32_t a, uint32_t b, int32_t c) {
 // ld and st: `address` is a generic pointer, or for .shared an offset in the shared window.
 inline Pointer<void> generic(uint32_t offset) { return pointer_into(shared_address(offset), shared_window); }
 inline Pointer<void> generic(Pointer<void> pointer) { return pointer; }
+// An address in the shared window of any block of the cluster (shared::cluster).
+inline Pointer<void> of_cluster(uint32_t address) { return pointer_into(cluster_address(address), cluster_window); }
+inline Pointer<void> of_cluster(Pointer<void> pointer) {
+  return pointer_into(address_of(pointer), region_of(pointer) > shared_window ? region_of(pointer) : cluster_window);
+}
 inline Pointer<void> offset_by(Pointer<void> pointer, long bytes) {
   return pointer_into(address_of(pointer) + bytes, region_of(pointer));
 }

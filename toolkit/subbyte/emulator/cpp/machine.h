@@ -1,4 +1,4 @@
-// What translated kernel code and the runtime share: thread identity, the request and its results.
+// What translated kernel code and the runtime share: thread identity, memory regions, instruction numbers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +12,7 @@ namespace emulator {
 
 constexpr bool checked = EMULATOR_CHECKED;
 constexpr uint32_t full_warp = 0xFFFFFFFFu;
+constexpr int warpgroup_threads = 128;
 
 struct Index {
   unsigned x, y, z;
@@ -20,12 +21,16 @@ struct Index {
 // The part of a CUDA thread that kernel code touches directly.
 struct ThreadView {
   Index thread_index;
-  uint32_t line = 0;   // line of the CUDA text being executed
-  uint64_t steps = 0;  // loop iterations, memory accesses and collectives so far
+  Index block_index;
+  uint32_t line = 0;               // line of the CUDA text being executed
+  uint64_t steps = 0;              // loop iterations, memory accesses and collectives so far
+  uint32_t register_fences = 0;    // wgmma.fence so far
+  uint32_t multiplications = 0;    // wgmma.mma_async issued so far
+  uint32_t multiplications_done = 0;  // of these, the ones that a wgmma.wait_group has waited for
 };
 
 extern ThreadView* current;
-extern Index block_index, block_dim, grid_dim;
+extern Index block_dim, grid_dim;
 extern uint64_t step_limit;
 
 [[noreturn]] void step_limit_reached();
@@ -37,14 +42,16 @@ inline void step() {
 
 inline void at_line(uint32_t line) { current->line = line; }
 
-// Memory regions: 0 is private memory of a thread (never checked), 1 the whole shared window, then the
-// kernel's arguments in order, then one region per shared array.
+// Memory regions: 0 is private memory of a thread (never checked), 1 the shared window of the thread's own block,
+// then the kernel's arguments in order, then one region per shared array. -1 is the shared window of any block of the
+// cluster.
+constexpr int cluster_window = -1;
 constexpr int private_region = 0;
 constexpr int shared_window = 1;
 constexpr int first_argument = 2;
 
 struct Region {
-  char* base;
+  char* base;         // of shared arrays: the byte in the shared window
   uint64_t size;
   int32_t argument;   // index in the kernel's argument list, or -1 for shared memory
   int32_t is_output;

@@ -20,6 +20,58 @@ enum FindingKind : uint32_t {
   load_of_unwritten_output,
   bad_copy,
   bad_shuffle,
+  missing_proxy_fence,
+  missing_wgmma_fence,
+  register_in_flight,
+  bad_wgmma,
+  bad_mbarrier,
+  bad_barrier,
+  bad_cluster,
+  register_budget,
+  unfinished,
+};
+
+// Which of the cases of its kind a finding is, where one kind has several.
+enum Detail : uint32_t {
+  no_detail = 0,
+  // deadlock
+  waits_for_mbarrier = 1,
+  waits_for_named_barrier,
+  waits_for_cluster,
+  waits_for_warpgroup,
+  waits_for_registers,
+  // race, pending_copy: who the other one is
+  by_wgmma = 10,
+  by_copy,
+  // register_in_flight
+  reads_accumulator = 20,
+  writes_register,
+  ends_in_flight,
+  // bad_wgmma
+  descriptor_differs = 30,
+  descriptor_bits,
+  shape_differs,
+  outside_warpgroup,
+  no_register,
+  // bad_mbarrier
+  not_initialised = 40,
+  too_many_arrivals,
+  bad_count,
+  overwritten,
+  too_many_bytes,
+  initialised_twice,
+  // bad_barrier
+  count_differs = 50,
+  count_not_warps,
+  no_such_barrier,
+  // bad_cluster
+  no_such_rank = 60,
+  peer_has_ended,
+  wait_without_arrive,
+  arrive_twice,
+  // unfinished
+  wgmma_not_waited = 70,
+  copy_not_waited,
 };
 
 struct Finding {
@@ -29,20 +81,26 @@ struct Finding {
   uint32_t bytes;
   int64_t offset;
   uint64_t count;
+  int64_t amount;  // a second number, by kind and detail
+  uint32_t detail, padding;
 };
 
-enum TraceKind : uint8_t { global_load = 0, global_store, shared_load, shared_store, copy, shuffle_kind, mma, barrier };
+enum TraceKind : uint8_t {
+  global_load = 0, global_store, shared_load, shared_store, copy, shuffle_kind, mma, barrier,
+  wgmma_kind, bulk_copy_kind, bulk_store_kind, mbarrier_kind, fence_kind,
+};
 
 struct TraceRow {
   uint64_t value;
   int64_t offset;       // byte in the argument's array; for shared accesses, byte in the shared window
   uint32_t sequence, block, line, phase;
   int32_t shared;       // byte in the shared window, or -1
+  uint32_t size, valid;
   int16_t buffer;       // index of the argument, or -1
-  uint16_t warp, size, valid, instruction;
+  uint16_t warp, instruction;
   uint8_t lane, kind, mode;
   int8_t source_lane;
-  uint8_t padding[6];
+  uint8_t rank, padding;  // rank: the block in its cluster whose shared memory it is
 };
 static_assert(sizeof(TraceRow) == 56, "trace.py describes this layout");
 
@@ -86,8 +144,8 @@ class Findings {
   void add(const Finding& found) {
     for (uint64_t i = 0; i < rows_.size(); i++) {
       Finding& known = rows_.data()[i];
-      if (known.kind == found.kind && known.line == found.line && known.other_line == found.other_line &&
-          known.region == found.region) {
+      if (known.kind == found.kind && known.detail == found.detail && known.line == found.line &&
+          known.other_line == found.other_line && known.region == found.region) {
         known.count++;
         return;
       }

@@ -1,83 +1,126 @@
-// What is known about each byte of shared memory: who wrote it and who read it since which barrier, and
-// whether an asynchronous copy into it is still under way.
+// What is known about each byte of shared memory: who wrote it and who read it at which time of his clock, and whether
+// an asynchronous copy into it is still under way.
 //
-// Two accesses are ordered when a block barrier lies between them (their epochs differ), when the same
-// thread makes both, or when both come from one warp with a __syncwarp between (their warp phases differ).
+// Two accesses are ordered when the later one's clock has seen the earlier one. Readers between two writes are kept as
+// groups of lanes of one warp that read at one time.
 #pragma once
 #include <vector>
-#include "report.h"
+#include "clocks.h"
 
 namespace emulator {
 
-constexpr int32_t nobody = -1, several_warps = -2;
-
+// One access: the slot that made it, its time and its line; slot -1 is nobody.
 struct Access {
-  uint32_t epoch = 0;
-  uint32_t warp_phase = 0;
-  int32_t thread = nobody;  // or several_warps; several lanes of one warp keep one of them and set many_lanes
-  uint32_t line : 31;
-  uint32_t many_lanes : 1;
-  Access() : line(0), many_lanes(0) {}
+  int32_t slot = -1;
+  uint32_t time = 0;
+  uint32_t line = 0;
+};
+
+struct Readers {
+  uint32_t warp = 0, lanes = 0, time = 0, line = 0;
 };
 
 struct ShadowByte {
-  Access written, read;
-  uint32_t pending = 0;  // asynchronous copies that will still write this byte
+  uint32_t generation = 0;    // bytes of earlier blocks count as never touched
+  uint32_t more_readers = 0;  // 1 + index into the list of lists, or 0
+  Access written;
+  Readers readers;
+  uint32_t pending = 0;       // asynchronous copies that will still write this byte
   uint32_t pending_line = 0;
+  uint32_t is_barrier = 0;    // part of an mbarrier in use
 };
 
 class Shadow {
  public:
-  void resize(size_t bytes) { bytes_.assign(bytes, ShadowByte()); }
-  // Accesses of earlier blocks have epochs below this and count as never made.
-  void start_block(uint32_t epoch) {
-    first_epoch_ = epoch;
-    for (ShadowByte& byte : bytes_) byte.pending = 0;
+  void resize(size_t bytes) {
+    bytes_.assign(bytes, ShadowByte());
+    more_.clear();
+  }
+  void start_blocks() { generation_++; }
+
+  ShadowByte& operator[](size_t i) {
+    ShadowByte& byte = bytes_[i];
+    if (byte.generation != generation_) {
+      const uint32_t list = byte.more_readers;
+      byte = ShadowByte();
+      byte.generation = generation_;
+      byte.more_readers = list;
+      if (list) more_[list - 1].clear();
+    }
+    return byte;
   }
 
-  bool initialised(size_t i) const { return bytes_[i].written.epoch >= first_epoch_; }
-  ShadowByte& operator[](size_t i) { return bytes_[i]; }
-
-  // The earlier access that `now` conflicts with, or null.
-  const Access* conflict_of_read(size_t i, const Access& now) const { return ordered(bytes_[i].written, now); }
-  const Access* conflict_of_write(size_t i, const Access& now) const {
-    const Access* other = ordered(bytes_[i].written, now);
-    return other ? other : ordered(bytes_[i].read, now);
+  // The earlier write that an access with this clock has not seen, or an access by nobody.
+  static Access unseen_write(const ShadowByte& byte, const uint32_t* clock) {
+    const bool seen = byte.written.slot < 0 || clock[byte.written.slot] >= byte.written.time;
+    return seen ? Access() : byte.written;
   }
 
-  void write(size_t i, const Access& now) {
-    bytes_[i].written = now;
-    bytes_[i].read = Access();
+  Access unseen_read(const ShadowByte& byte, const uint32_t* clock) const {
+    Access found = unseen(byte.readers, clock);
+    if (found.slot < 0 && byte.more_readers)
+      for (const Readers& readers : more_[byte.more_readers - 1]) {
+        found = unseen(readers, clock);
+        if (found.slot >= 0) break;
+      }
+    return found;
   }
 
-  void read(size_t i, const Access& now) {
-    Access& seen = bytes_[i].read;
-    if (seen.epoch != now.epoch || seen.thread == nobody || seen.thread == now.thread) {
-      const bool many = seen.epoch == now.epoch && seen.warp_phase == now.warp_phase && seen.many_lanes;
-      seen = now;
-      seen.many_lanes = many;
-    } else if (seen.thread != several_warps && seen.thread / 32 == now.thread / 32) {
-      const bool many = seen.warp_phase == now.warp_phase;
-      seen = now;
-      seen.many_lanes = many;
+  void write(ShadowByte& byte, const Access& now) {
+    byte.written = now;
+    byte.readers.lanes = 0;
+    if (byte.more_readers) more_[byte.more_readers - 1].clear();
+  }
+
+  void read(ShadowByte& byte, const Access& now) {
+    const uint32_t warp = uint32_t(now.slot) / 32, lane = 1u << (now.slot % 32);
+    Readers& first = byte.readers;
+    if (first.warp == warp && first.time == now.time && first.lanes) {
+      first.lanes |= lane;
+    } else if (first.lanes == 0 || (first.warp == warp && first.lanes == lane)) {
+      first = {warp, lane, now.time, now.line};
     } else {
-      seen = now;
-      seen.thread = several_warps;
+      add_reader(byte, {warp, lane, now.time, now.line});
     }
   }
 
  private:
-  // Null when `earlier` is ordered before `now`, else `earlier`.
-  static const Access* ordered(const Access& earlier, const Access& now) {
-    if (earlier.thread == nobody || earlier.epoch != now.epoch) return nullptr;
-    if (earlier.thread == several_warps) return &earlier;
-    if (earlier.thread == now.thread && !earlier.many_lanes) return nullptr;
-    if (earlier.thread / 32 == now.thread / 32 && earlier.warp_phase < now.warp_phase) return nullptr;
-    return &earlier;
+  static Access unseen(const Readers& readers, const uint32_t* clock) {
+    uint32_t lanes = readers.lanes;
+    while (lanes) {
+      const int lane = __builtin_ctz(lanes);
+      const int32_t slot = int32_t(readers.warp * 32) + lane;
+      if (clock[slot] < readers.time) return {slot, readers.time, readers.line};
+      lanes &= lanes - 1;
+    }
+    return {};
+  }
+
+  void add_reader(ShadowByte& byte, const Readers& now) {
+    if (!byte.more_readers) {
+      more_.emplace_back();
+      byte.more_readers = uint32_t(more_.size());
+    }
+    if (byte.readers.warp == now.warp) byte.readers.lanes &= ~now.lanes;  // the lane's newest read is enough
+    std::vector<Readers>& list = more_[byte.more_readers - 1];
+    for (size_t i = 0; i < list.size(); i++) {
+      if (list[i].warp != now.warp) continue;
+      if (list[i].time == now.time) {
+        list[i].lanes |= now.lanes;
+        return;
+      }
+      list[i].lanes &= ~now.lanes;
+      if (!list[i].lanes) {
+        list[i--] = list.back();
+        list.pop_back();
+      }
+    }
+    list.push_back(now);
   }
 
   std::vector<ShadowByte> bytes_;
-  uint32_t first_epoch_ = 1;
+  std::vector<std::vector<Readers>> more_;
+  uint32_t generation_ = 1;
 };
 
 }  // namespace emulator
