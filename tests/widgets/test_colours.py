@@ -34,6 +34,7 @@ SETS = {
     "fragment_explorer": [r"rect\.k\d \{ fill: (#\w{6})"],
     "kernel_reader": [r"i\.[MCLSXB] \{ background: (#\w{6})"],
     "layout_view": [r"\.c\d rect \{ fill: (#\w{6})"],
+    "speed_of_light": [r"\.(?:f\d|bar\.ours) \{ fill: (#\w{6})"],
 }
 
 

@@ -11,6 +11,7 @@ from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
 from subbyte_widgets.packing_stepper import PackingStepper
 from subbyte_widgets.space_explorer import SpaceExplorer
+from subbyte_widgets.speed_of_light import SpeedOfLight
 from subbyte_widgets.tuning_monitor import TuningMonitor
 from subbyte_widgets.workbench_view import Workbench, workbench
 
@@ -31,6 +32,7 @@ __all__ = [
     "PackingStepper",
     "Selection",
     "SpaceExplorer",
+    "SpeedOfLight",
     "TilingExplorer",
     "TuningMonitor",
     "Workbench",

@@ -1,0 +1,135 @@
+"""The speed of light in JupyterLab: keys and clicks, and what is drawn against the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from subbyte.analysis.speed import SpeedLimits, recorded_workloads, roofline, speed_of_light
+
+FIRST = "resnet50.stage2@8"
+CELLS = (f"from subbyte_widgets import SpeedOfLight\nview = SpeedOfLight('{FIRST}')\nview",)
+DRAWN = """() => [...document.querySelectorAll(".sb-speed [data-item]")].map((row) => ({
+  words: [...row.querySelectorAll("text")].map((line) => line.textContent),
+  wide: [...row.querySelectorAll(".bar")].reduce((sum, bar) => sum + bar.getBBox().width, 0),
+  end: Number(row.dataset.end), title: row.querySelector("title").textContent,
+}))"""
+SAY = "() => document.querySelector('.sb-speed .say').textContent"
+
+
+@pytest.fixture(scope="module")
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """The view in a running notebook."""
+    one = open_tab()
+    one.run_notebook(lab.write("speed.ipynb", *CELLS))
+    one.page.wait_for_selector(".sb-speed [data-item]")
+    return one
+
+
+def settle(tab: Any) -> None:
+    tab.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def differences(drawn: list[dict[str, Any]], record: SpeedLimits) -> list[str]:
+    """Bars whose words, length or explanation are not those of the record."""
+    assert record.measured is not None
+    assert record.ablation is not None
+    times = [*(floor.microseconds for floor in record.floors), record.floor]
+    times += [side.microseconds for side in (record.measured, *record.others)]
+    factors = [*record.ablation.accumulated.values(), *record.ablation.marginal.values()]
+    values = [*times, *(factor.speed_up for factor in factors)]
+    found = [] if len(values) == len(drawn) else [f"{len(drawn)} bars instead of {len(values)}"]
+    for place, (bar, value) in enumerate(zip(drawn, values, strict=False)):
+        right = bar["words"][1].startswith(f"{value:.2f}") and f"{value:.2f}" in bar["title"]
+        if place < len(times):
+            right = right and abs(bar["wide"] - min(value / bar["end"], 1) * (650 - 256)) < 1
+        if not right:
+            found.append(f"bar {place}: {bar}, instead of {value}")
+    return found
+
+
+def test_keys_lead_through_bars_and_layers(tab: Any) -> None:
+    record = speed_of_light(FIRST)
+    names = [w.label for w in recorded_workloads()]
+    stage = tab.page.locator(".sb-speed .stage")
+    stage.focus()
+    press = tab.page.keyboard.press
+    for floor in record.floors:
+        press("ArrowDown")
+        settle(tab)
+        said = tab.page.evaluate(SAY)
+        assert f"{floor.microseconds:.2f}" in said
+        assert floor.why in said
+    press("End")
+    settle(tab)
+    assert record.ablation is not None
+    assert f"{record.ablation.marginal['layout'].speed_up:.2f} times as fast" in tab.page.evaluate(SAY)
+    press("Escape")
+    place = names.index(FIRST)
+    press("ArrowRight")
+    settle(tab)
+    assert tab.page.locator(".sb-speed select").input_value() == names[place + 1]
+    press("ArrowLeft")
+    settle(tab)
+    assert tab.page.locator(".sb-speed select").input_value() == FIRST
+    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
+    press("b")  # JupyterLab's own shortcut must not reach the notebook
+    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
+    tab.picture("speed_of_light", ".sb-speed")
+
+
+def test_what_is_drawn_is_the_record_and_a_mutated_one_is_noticed(tab: Any) -> None:
+    for name in ("resnet50.stage5@8", FIRST):
+        tab.page.locator(".sb-speed select").select_option(name)
+        settle(tab)
+        record = speed_of_light(name)
+        drawn = tab.page.evaluate(DRAWN)
+        assert differences(drawn, record) == []
+        assert record.measured is not None
+        mutated = replace(record, measured=replace(record.measured, microseconds=record.measured.microseconds + 0.1))
+        assert differences(drawn, mutated)
+    here = "() => [...document.querySelectorAll('.sb-speed [data-spec].here')].map((p) => Number(p.dataset.value))"
+    points = [point.tops for point in roofline().points if point.workload == FIRST]
+    assert sorted(tab.page.evaluate(here)) == pytest.approx(sorted(points), rel=1e-5)
+
+
+def test_a_click_on_the_roofline_shows_its_layer(tab: Any) -> None:
+    target = next(point for point in roofline().points if point.ours and point.workload != FIRST)
+    tab.page.locator(f'.sb-speed [data-spec="{target.spec}"].ours').first.click(force=True)
+    settle(tab)
+    assert tab.page.locator(".sb-speed select").input_value() == target.workload
+    tab.page.locator(".sb-speed .row").nth(1).click()
+    settle(tab)
+    assert "Floor of bytes" in tab.page.evaluate(SAY)
+
+
+def test_light_and_dark(tab: Any) -> None:
+    ink = "() => getComputedStyle(document.querySelector('.sb-speed-svg text')).fill"
+    light = tab.page.evaluate(ink)
+    tab.theme("JupyterLab Dark")
+    settle(tab)
+    assert tab.page.evaluate(ink) != light
+    tab.picture("speed_of_light_dark", ".sb-speed")
+    tab.theme("JupyterLab Light")
+
+
+def test_a_page_without_a_kernel_is_alive(chromium: Any, tmp_path: Any) -> None:
+    from subbyte_widgets import SpeedOfLight
+
+    path = tmp_path / "speed.html"
+    SpeedOfLight(FIRST).to_html(path)
+    page = chromium.new_page(viewport={"width": 700, "height": 1000}, device_scale_factor=1.25)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector(".sb-speed [data-item]")
+    page.locator(".sb-speed .stage").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".sb-speed select").input_value() != FIRST
+    assert differences(page.evaluate(DRAWN), speed_of_light(page.locator(".sb-speed select").input_value())) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.close()
+    assert not errors
