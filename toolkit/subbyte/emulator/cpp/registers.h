@@ -19,7 +19,8 @@ struct RegisterOperand {
   uint32_t copy;
 };
 
-[[noreturn]] void registers_end_in_flight(uint32_t line);
+// Registers whose C++ scope ends keep their values for the multiplications that still read them.
+void registers_end_in_flight(const RegisterState* first, long count);
 void register_used_in_flight(const RegisterState& state, bool writes);
 
 #if EMULATOR_CHECKED
@@ -67,7 +68,7 @@ template <class T, long N> class Registers {
   ~Registers() {
     if (current->multiplications == current->multiplications_done) return;
     for (const RegisterState& state : states_)
-      if (in_flight(state)) registers_end_in_flight(state.line);
+      if (in_flight(state)) return registers_end_in_flight(states_, N);
   }
   Register<T> operator[](long index) {
     if (index < 0 || index >= N) private_array_overrun(index, N);

@@ -14,8 +14,8 @@ namespace emulator {
 constexpr int most_columns = 256;
 
 struct LaneOperands {
-  RegisterOperand d[most_columns / 2];
-  RegisterOperand a[4];
+  RegisterOperand d[most_columns / 2] = {};
+  RegisterOperand a[4] = {};
 };
 
 struct Multiplication {
@@ -53,9 +53,21 @@ void register_used_in_flight(const RegisterState& state, bool writes) {
   report(register_in_flight, 0, 0, 4, -1, state.line, writes ? writes_register : reads_accumulator);
 }
 
-void registers_end_in_flight(uint32_t line) {
-  report(register_in_flight, 0, 0, 4, -1, line, ends_in_flight);
-  abort_run();
+// The compiler keeps the registers of A until they are read, whatever the C++ scope says; sums would be lost.
+void registers_end_in_flight(const RegisterState* first, long count) {
+  const Thread& me = machine.self();
+  const auto ends = [&](const RegisterOperand& reg) { return reg.state >= first && reg.state < first + count; };
+  for (Multiplication& work : warpgroup_of(me).queue) {
+    if (work.lanes.empty()) continue;
+    LaneOperands& lane = work.lanes[size_t(me.index % warpgroup_threads)];
+    for (RegisterOperand& a : lane.a)
+      if (ends(a)) a = {nullptr, nullptr, *a.value};
+    for (int i = 0; i < work.shape.n / 2; i++)
+      if (ends(lane.d[i])) {
+        report(register_in_flight, 0, 0, 4, -1, work.line, ends_in_flight);
+        abort_run();
+      }
+  }
 }
 
 // Ordinary code must have used a register before the last wgmma.fence; a chain of equal multiplications needs none.
