@@ -172,6 +172,7 @@ def _open_results(out: Path, manifest: dict[str, Any], gpu: CudaDevice, how: Tim
     from subbyte.tune.describe import to_line
     from subbyte.tune.landscape import make_header
 
+    uuid = Telemetry(gpu.info.bus_id).uuid()
     if out.exists() and out.stat().st_size:
         content = out.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
@@ -182,8 +183,11 @@ def _open_results(out: Path, manifest: dict[str, Any], gpu: CudaDevice, how: Tim
             if header["space"]["hash"] != manifest["space"]["hash"] or header["workload"] != manifest["workload"]:
                 raise InvalidInput(f"{out} holds measurements of {header['workload']['spec']} in another space; "
                                    "choose another file")  # fmt: skip
+            if header["device"].get("uuid") != uuid:
+                raise InvalidInput(f"{out} holds measurements of GPU {header['device'].get('uuid')}, this is {uuid}: "
+                                   "choose another file")  # fmt: skip
             return read
-    device = {"runner": "cuda", **gpu.info.to_dict(), "uuid": Telemetry(gpu.info.bus_id).uuid()}
+    device = {"runner": "cuda", **gpu.info.to_dict(), "uuid": uuid}
     protocol = {**how.to_dict(), "seed": seed}
     header = make_header(manifest["workload"], manifest["space"], device, protocol, command_line())
     out.write_text(to_line({**header, "format": FORMAT, "schema": 1}) + "\n", encoding="utf-8")

@@ -156,7 +156,7 @@ def _measuring(folder: Path, devices: Sequence[int], command: Command, until: fl
     Their standard input stays open for so long: when it is closed, by us or by our death, they measure what there is
     and end.
     """
-    outs = [folder / f"results.{device}.jsonl" for device in devices]
+    outs = [folder / f"results.{_run(folder)}.{device}.jsonl" for device in devices]
     known = sorted({*result_files(folder), *outs})
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     running: list[subprocess.Popen[bytes]] = []
@@ -174,6 +174,12 @@ def _measuring(folder: Path, devices: Sequence[int], command: Command, until: fl
     finally:
         for process in running:
             _end(process)
+
+
+def _run(folder: Path) -> int:
+    """Number of this run: each run has files of its own, whose headers name its GPUs."""
+    numbers = [path.name.split(".")[1] for path in result_files(folder)]
+    return 1 + max((int(number) for number in numbers if number.isdigit()), default=0)
 
 
 def _check(running: Sequence[subprocess.Popen[bytes]], logs: Sequence[Path]) -> None:
