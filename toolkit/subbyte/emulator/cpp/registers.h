@@ -67,8 +67,9 @@ template <class T, long N> class Registers {
   Registers() { std::memset(values_, 0xB7, sizeof(values_)); }
   ~Registers() {
     if (current->multiplications == current->multiplications_done) return;
-    for (const RegisterState& state : states_)
-      if (in_flight(state)) return registers_end_in_flight(states_, N);
+    bool used = false;
+    for (const RegisterState& state : states_) used |= in_flight(state);
+    if (used) registers_end_in_flight(states_, N);
   }
   Register<T> operator[](long index) {
     if (index < 0 || index >= N) private_array_overrun(index, N);
