@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from functools import cached_property
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from subbyte.errors import InvalidInput
 from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload
 
+sys.path.append(str(Path(__file__).parent))  # fake_measuring.py, for the tests and for the processes they start
 WORKLOAD = ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1, name="toy@8")
 KNOBS = {
     "blk_row_warps": (1, 2, 4),
