@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 _HEADER = struct.Struct("<16x2HI3QI6H")
 _SECTION = struct.Struct("<2I4Q2I2Q")
+_ONLY_A_SIZE = 8
+"""Section type of what takes no room in the file, such as shared memory (ELF's SHT_NOBITS)."""
 _CODE = (b".text", b".nv.constant", b".nv.shared", b".rodata")
 
 
@@ -16,13 +18,13 @@ def program_digest(cubin: bytes) -> str:
     of registers, which an ELF file of this kind keeps in the code section's header. Anything else is taken whole."""
     digest = hashlib.sha256()
     sections = list(_sections(cubin))
-    for name, info, content in sections or [(b"", 0, cubin)]:
-        digest.update(struct.pack("<IIQ", len(name), info, len(content)) + name + content)
+    for name, info, length, content in sections or [(b"", 0, len(cubin), cubin)]:
+        digest.update(struct.pack("<IIQ", len(name), info, length) + name + content)
     return digest.hexdigest()[:20]
 
 
-def _sections(cubin: bytes) -> Iterator[tuple[bytes, int, bytes]]:
-    """Name, register field and content of the sections that matter; none for what is no 64-bit ELF file."""
+def _sections(cubin: bytes) -> Iterator[tuple[bytes, int, int, bytes]]:
+    """Name, register field, size and content of the sections that matter; none for what is no 64-bit ELF file."""
     if cubin[:5] != b"\x7fELF\x02" or len(cubin) < _HEADER.size:
         return
     fields = _HEADER.unpack_from(cubin)
@@ -32,7 +34,6 @@ def _sections(cubin: bytes) -> Iterator[tuple[bytes, int, bytes]]:
     table = [_SECTION.unpack_from(cubin, offset + size * place) for place in range(count)]
     start = table[names][4]
     for name, kind, _, _, place, length, _, info, _, _ in table:
-        text = cubin[start + name : cubin.index(b"\0", start + name)]
+        text = cubin[start + name :].partition(b"\0")[0]
         if text.startswith(_CODE):
-            nothing = kind == 8  # SHT_NOBITS: only a size
-            yield text, info >> 24, b"" if nothing else cubin[place : place + length]
+            yield text, info >> 24, length, b"" if kind == _ONLY_A_SIZE else cubin[place : place + length]
