@@ -28,7 +28,7 @@ class Controls(ipywidgets.VBox):
     """
 
     def __init__(
-        self, selection: Selection, tune: Callable[[str, int], None], known: Callable[[], Landscape | None]
+        self, selection: Selection, tune: Callable[[str, int], object], known: Callable[[], Landscape | None]
     ) -> None:
         self.selection, self._known = selection, known
         wide = {"description_width": "90px"}
