@@ -12,7 +12,7 @@ import pytest
 from subbyte.analysis import LandscapeFacts, Race, Run
 from subbyte.analysis.comparison import compare
 from subbyte.analysis.curves import checkpoints, reach_of
-from subbyte.analysis.runs import best_so_far, describe_batches
+from subbyte.analysis.runs import best_so_far, describe_batches, from_improvements, improvements
 from subbyte.errors import BrokenRecord, InvalidInput
 
 TRIALS = 40
@@ -179,14 +179,39 @@ def test_checkpoints():
 
 def test_distinctness_by_hand():
     """Knobs of 2, 3 and 1 values: the last cannot vary and does not count."""
-    same, mixed = describe_batches([0, 0, 0, 1, 2, 4], [1.0, 1.0, None, 1.0, 2.0, 3.0], [2, 3, 1], [None, 0.5], 3)
+    same, mixed = describe_batches(
+        [0, 0, 0, 1, 2, 4], [1.0, 1.0, None, 1.0, 2.0, 3.0], [2, 3, 1], [(None, None), (0.5, 0.25)], 3
+    )
     assert (same.hamming, same.nearest, same.spread, same.holdout) == (0.0, None, 0.0, None)
     assert mixed.hamming == pytest.approx((1.0 + 1.0 + 0.5) / 3)  # (1,0) (0,1) (0,2)
     assert mixed.nearest == pytest.approx(0.5)
     assert mixed.values == pytest.approx(1.0)
     assert mixed.spread == pytest.approx(np.std([1, 2, 3]) / 2)
-    assert mixed.holdout == 0.5
+    assert (mixed.holdout, mixed.found) == (0.5, 0.25)
     assert describe_batches([0], [1.0], [2], (), 3) == ()
+
+
+def test_improvements_hold_the_whole_curve():
+    curve = (None, None, 5.0, 5.0, 4.0, 4.0)
+    assert improvements(curve) == [[3, 5.0], [5, 4.0]]
+    assert from_improvements([[3, 5.0], [5, 4.0]], 6) == curve
+    assert from_improvements([], 2) == (None, None)
+    assert from_improvements([[1, 2.0]], 1) == (2.0,)
+
+
+def test_a_duel_pools_landscapes_and_looks_at_a_trial():
+    race = made_up({"a": 0.80, "b": 0.88}, (facts("one"), facts("two")), seeds=40)
+    area, late = race.duel("b", "a"), race.duel("b", "a", at=TRIALS, scope="both")
+    assert (area.landscapes, area.seeds, area.outcome, area.measure) == (2, 40, "better", "area")
+    rows = {
+        name: race.fractions("one", name)[:, -1].mean() + race.fractions("two", name)[:, -1].mean() for name in "ab"
+    }
+    assert (late.area_a, late.area_b) == (pytest.approx(rows["b"] / 2), pytest.approx(rows["a"] / 2))
+    assert "on 2 landscapes of both, 40 seeds, 40 trials: better; fraction 0.8" in late.verdict
+    assert race.duel("b", "a", ["two"]).scope == "two"
+    for arguments, message in (({"at": 41}, "trials 1 to 40"), ({"landscapes": ["three"]}, "no run of")):
+        with pytest.raises(InvalidInput, match=message):
+            race.duel("a", "b", **arguments)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------
@@ -216,11 +241,14 @@ def test_a_race_shows_itself():
     ("spoil", "message"),
     [
         (lambda data: data.update(format="x"), "format"),
-        (lambda data: data.update(schema=2), "schema"),
+        (lambda data: data.update(schema=1), "schema"),
         (lambda data: data.pop("runs"), "runs"),
-        (lambda data: data["runs"][0].update(best_microseconds=[12.0, 13.0] * 20), "never rises"),
-        (lambda data: data["runs"][0].update(best_microseconds=[12.0]), "does not fit"),
-        (lambda data: data["runs"][0].update(best_microseconds=["x"] * 40), "run of 'a'"),
+        (lambda data: data["runs"][0].update(improvements=[[1, 12.0], [2, 13.0]]), "never rises"),
+        (lambda data: data["runs"][0].update(improvements=[[2, 13.0], [2, 12.0]]), "never rises"),
+        (lambda data: data["runs"][0].update(improvements=[[41, 12.0]]), "the run has 40"),
+        (lambda data: data["runs"][0].update(trials=41), "does not fit"),
+        (lambda data: data["runs"][0].update(improvements=[[1, "x"]]), "run of 'a'"),
+        (lambda data: data.pop("command"), "command"),
         (lambda data: data["runs"][0].update(landscape="two"), "does not fit"),
         (lambda data: data["runs"][0].pop("batches"), "batches"),
         (lambda data: data["landscapes"][0].pop("size"), "size"),

@@ -20,10 +20,12 @@ OUTCOMES = ("better", "worse", "equivalent", "undecided")
 class Comparison:
     """``a`` against ``b`` over ``trials`` trials, paired by seed.
 
-    ``difference`` is area(a) - area(b) as a share of area(b); ``interval`` its 95 % interval. ``joint`` is the interval
-    that ``better`` and ``worse`` are read from and ``equivalence`` the one of the equivalence test (two one-sided
-    tests at 5 %, hence 90 %); both allow for the number of ``pairs`` compared (Bonferroni). The intervals are None
-    with fewer than five paired seeds. ``scope`` is the landscape, or the device whose landscapes were pooled.
+    ``measure`` is what was compared, and ``area_a`` and ``area_b`` hold: the ``area``, or the ``fraction`` of the
+    optimum after the last of the trials. ``difference`` is area(a) - area(b) as a share of area(b); ``interval`` its
+    95 % interval. ``joint`` is the interval that ``better`` and ``worse`` are read from and ``equivalence`` the one of
+    the equivalence test (two one-sided tests at 5 %, hence 90 %); both allow for the number of ``pairs`` compared
+    (Bonferroni). The intervals are None with fewer than five paired seeds. ``scope`` is the landscape, or the device
+    whose landscapes were pooled.
     """
 
     a: str
@@ -41,6 +43,7 @@ class Comparison:
     margin: float
     pairs: int
     outcome: str
+    measure: str = "area"
 
     @property
     def verdict(self) -> str:
@@ -50,7 +53,7 @@ class Comparison:
         if self.interval is None:
             return f"{self.a} against {self.b} {basis}: undecided, {LEAST_SEEDS} paired seeds are the least"
         numbers = (
-            f"area {self.area_a:.4f} against {self.area_b:.4f}, difference {_percent(self.difference)} "
+            f"{self.measure} {self.area_a:.4f} against {self.area_b:.4f}, difference {_percent(self.difference)} "
             f"(95 % interval {_percent(self.interval.low)} to {_percent(self.interval.high)}"
         )
         if self.pairs > 1 and self.joint is not None:
@@ -62,12 +65,12 @@ class Comparison:
     def _words(self) -> str:
         percent = f"{100 * self.margin:g} %"
         if self.outcome == "equivalent":
-            return f"equivalent, a difference of {percent} of the area or more is ruled out"
+            return f"equivalent, a difference of {percent} of the {self.measure} or more is ruled out"
         if self.outcome == "undecided":
-            return f"undecided, neither a difference nor equivalence within {percent} of the area is shown"
+            return f"undecided, neither a difference nor equivalence within {percent} of the {self.measure} is shown"
         assert self.equivalence is not None
         small = self.equivalence.within(-self.margin, self.margin)
-        return self.outcome + (f", but by less than {percent} of the area" if small else "")
+        return self.outcome + (f", but by less than {percent} of the {self.measure}" if small else "")
 
 
 def compare(
@@ -79,8 +82,9 @@ def compare(
     pairs: int = 1,
     seed: int = 0,
     margin: float = MARGIN,
+    measure: str = "area",
 ) -> Comparison:
-    """Compare areas of ``a`` and ``b``: for each landscape two arrays [seeds], paired.
+    """Compare areas (or fractions, see ``measure``) of ``a`` and ``b``: for each landscape two arrays [seeds], paired.
 
     A difference is named when the joint interval excludes zero; equivalence when the equivalence interval lies within
     the margin; anything else is undecided.
@@ -92,7 +96,7 @@ def compare(
     difference = (area_a - area_b) / scale
     if seeds < LEAST_SEEDS:
         return Comparison(a, b, scope, len(areas), seeds, trials, area_a, area_b, difference, None, None, None, margin,
-                          pairs, "undecided")  # fmt: skip
+                          pairs, "undecided", measure)  # fmt: skip
     bootstrap = PairedBootstrap([(left - right) / scale for left, right in areas], seed)
     joint, equivalence = bootstrap.interval(1 - 0.05 / pairs), bootstrap.interval(1 - 0.10 / pairs)
     if joint.excludes(0.0):
@@ -100,7 +104,7 @@ def compare(
     else:
         outcome = "equivalent" if equivalence.within(-margin, margin) else "undecided"
     return Comparison(a, b, scope, len(areas), seeds, trials, area_a, area_b, difference, bootstrap.interval(0.95),
-                      joint, equivalence, margin, pairs, outcome)  # fmt: skip
+                      joint, equivalence, margin, pairs, outcome, measure)  # fmt: skip
 
 
 def in_words(comparisons: Sequence[Comparison], participants: Sequence[str]) -> str:

@@ -56,7 +56,7 @@ class Standing:
     """Where a participant stands on a landscape, over ``runs`` seeds.
 
     ``area`` and its standard error; ``fractions`` maps trials to the mean fraction of the optimum then;
-    ``hamming``, ``nearest``, ``spread``, ``holdout`` are means over the batches
+    ``hamming``, ``nearest``, ``spread``, ``holdout``, ``found`` are means over the batches
     (:class:`~subbyte.analysis.runs.Batch`; the first, which nobody plans, is left out), ``spearman`` and ``recall``
     over the fits of the model (:class:`~subbyte.analysis.runs.Fit`). ``evaluated`` is the mean
     number of configurations tried, less than the trials for those that stop early; ``seconds`` the mean time of a run.
@@ -81,6 +81,7 @@ class Standing:
     spearman: float | None
     recall: float | None
     holdout: float | None
+    found: float | None
 
 
 def fractions(runs: Sequence[Run], facts: LandscapeFacts) -> Fractions:
@@ -123,8 +124,9 @@ def standing_of(landscape: str, participant: str, runs: Sequence[Run], rows: Fra
     areas, final = rows.mean(axis=1), rows[:, -1]
     later = [batch for run in runs for batch in run.batches[1:]]
     fits = [fit for run in runs for fit in run.fits]
-    hamming, nearest, spread, holdout = (
-        _known([getattr(batch, name) for batch in later]) for name in ("hamming", "nearest", "spread", "holdout")
+    hamming, nearest, spread, holdout, found = (
+        _known([getattr(batch, name) for batch in later])
+        for name in ("hamming", "nearest", "spread", "holdout", "found")
     )
     return Standing(
         landscape, participant, len(runs), float(areas.mean()), _error(areas),
@@ -132,7 +134,7 @@ def standing_of(landscape: str, participant: str, runs: Sequence[Run], rows: Fra
         tuple(reach_of(rows, target) for target in TARGETS), float((final >= 1 - 1e-12).mean()),
         _mean([run.evaluated for run in runs]), _mean([run.failed for run in runs]),
         _mean([run.seconds for run in runs]), hamming, nearest, spread, _known([fit.spearman for fit in fits]),
-        _known([fit.recall for fit in fits]), holdout,
+        _known([fit.recall for fit in fits]), holdout, found,
     )  # fmt: skip
 
 

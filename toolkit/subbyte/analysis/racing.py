@@ -17,22 +17,24 @@ from typing import Any
 import numpy as np
 
 from subbyte.analysis.result import Race
-from subbyte.analysis.runs import WINDOW, Fit, LandscapeFacts, Run
+from subbyte.analysis.runs import WINDOW, Fit, Judged, LandscapeFacts, Run
 from subbyte.analysis.traces import Traces, read_traces
 from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.result import Failed, Measured
 from subbyte.measure.worker import end_with_parent
-from subbyte.tune.describe import SpaceLike, now
+from subbyte.tune.describe import SpaceLike, now, versions
 from subbyte.tune.landscape import Landscape, find_landscape
 from subbyte.tune.recorded import space_of
-from subbyte.tune.search.quality import QualityLog, spearman
+from subbyte.tune.search.quality import QualityLog, recall_at, spearman
 from subbyte.tune.strategy import STRATEGIES, parse_strategy
 from subbyte.tune.study import Study
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workloads as parse_workloads
 
 DEFAULT_STRATEGIES = ("random", "genetic", "autotvm", "diverse")
+RACED_WITH = ("numpy", "xgboost", "xgboost-cpu", "optuna", "kernel-tuner")
+"""Packages whose versions a race keeps besides the usual ones."""
 HOLDOUT = 256
 """Configurations of the landscape on which models are also judged."""
 _RECALL = 10
@@ -50,6 +52,7 @@ def race(
     batch: int = 8,
     traces: Iterable[Traces | str | os.PathLike[str]] = (),
     statistics_seed: int = 0,
+    command: str = "",
     progress: Progress | None = None,
 ) -> Race:
     """Run every strategy on every recorded landscape and compare them.
@@ -58,7 +61,7 @@ def race(
     ``seeds`` is their number or the seeds themselves; a strategy is asked for ``batch`` configurations at a time.
     ``traces`` brings in what another tool did (see :mod:`subbyte.analysis.traces`). ``workers`` processes are started
     with spawn, so a script needs ``if __name__ == "__main__":`` around this call; 1 stays in this process.
-    ``progress(done, total)`` is called after each run.
+    ``progress(done, total)`` is called after each run; ``command`` is kept with the result.
 
     Raises InvalidInput for anything unknown, or numbers below one.
     """
@@ -76,7 +79,7 @@ def race(
     participants = list(dict.fromkeys([*texts, *(run.participant for run in visitors)]))
     seconds = round(time.monotonic() - started, 3)
     return Race(tuple(facts), tuple(participants), trials, (*runs, *visitors), statistics_seed, now(), seconds,
-                tuple(skipped))  # fmt: skip
+                tuple(skipped), command, versions(RACED_WITH))  # fmt: skip
 
 
 def _check(strategies: Sequence[str], seeds: Sequence[int], trials: int, workers: int, batch: int) -> None:
@@ -178,7 +181,7 @@ def run_one(ground: _Ground, job: _Job, stop: Sequence[Callable[[Any], bool]] = 
     """One study on a landscape, reduced to a run."""
     started = time.monotonic()
     study = Study(ground.space, job.strategy, job.seed)
-    holdout: list[float | None] = []
+    holdout: list[Judged] = []
 
     def judge(study: Study, trial: Any, result: Any) -> None:
         if len(study.trials) % WINDOW == 0:
@@ -191,15 +194,17 @@ def run_one(ground: _Ground, job: _Job, stop: Sequence[Callable[[Any], bool]] = 
     return Run.of(record, job.landscape, job.strategy, job.trials, holdout, _fits(study.strategy), seconds)
 
 
-def _on_holdout(strategy: Any, ground: _Ground) -> float | None:
-    """Rank correlation of a strategy's model with the landscape; None without a model, or before it was fitted."""
+def _on_holdout(strategy: Any, ground: _Ground) -> Judged:
+    """A strategy's model against the landscape: rank correlation, and the share of the fastest tenth that is among
+    its best tenth; None without a model, or before it was fitted."""
     scores = getattr(strategy, "scores", None)
     if scores is None:
-        return None
+        return None, None
     try:
-        return spearman(scores(ground.holdout), ground.speeds)
+        predicted = scores(ground.holdout)
     except InvalidInput:
-        return None
+        return None, None
+    return spearman(predicted, ground.speeds), recall_at(predicted, ground.speeds, max(1, len(ground.speeds) // 10))
 
 
 def _fits(strategy: Any) -> list[Fit]:

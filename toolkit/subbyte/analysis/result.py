@@ -6,8 +6,8 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -20,10 +20,11 @@ from subbyte.analysis.curves import Curve, Fractions, Standing, curve_of, fracti
 from subbyte.analysis.runs import LandscapeFacts, Run
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.technique.record import InfoRecord, Table, columns_text, plain
-from subbyte.tune.describe import now, to_line, versions
+from subbyte.tune.describe import now, to_line
 
 FORMAT = "subbyte-race"
-SCHEMA = 1
+SCHEMA = 2
+"""Schema 1 kept every point of the curves."""
 SUFFIX = ".json.gz"
 
 
@@ -43,6 +44,8 @@ class Race(InfoRecord):
     created: str = ""
     seconds: float = 0.0
     skipped: tuple[str, ...] = ()
+    command: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     # ---- statistics --------------------------------------------------------------------------------------------
 
@@ -108,20 +111,50 @@ class Race(InfoRecord):
         names = self.scopes[scope]
         here = [p for p in self.participants if all(self.runs_of(name, p) for name in names)]
         pairs = list(combinations(here, 2))
-        made = []
-        for a, b in pairs:
-            areas = [self._paired_areas(name, a, b) for name in names]
-            if all(len(left) for left, _ in areas):
-                made.append(compare(a, b, scope, self.trials, areas, len(pairs), self.statistics_seed, margin))
-        return tuple(made)
+        made = [self._duel(a, b, scope, names, None, margin, len(pairs)) for a, b in pairs]
+        return tuple(comparison for comparison in made if comparison is not None)
 
-    def _paired_areas(self, landscape: str, a: str, b: str) -> tuple[Fractions, Fractions]:
-        left, right = (
-            dict(zip([run.seed for run in self.runs_of(landscape, p)], self.fractions(landscape, p).mean(axis=1),
-                     strict=True)) for p in (a, b)
-        )  # fmt: skip
-        seeds = sorted(set(left) & set(right))
-        return np.array([left[seed] for seed in seeds]), np.array([right[seed] for seed in seeds])
+    def duel(
+        self,
+        a: str,
+        b: str,
+        landscapes: Sequence[str] = (),
+        scope: str = "",
+        at: int | None = None,
+        margin: float = MARGIN,
+        pairs: int = 1,
+    ) -> Comparison:
+        """``a`` against ``b``, paired by seed, pooled over ``landscapes`` (all by default; ``scope`` names them).
+
+        By area; with ``at`` by the fraction of the optimum after that many trials. ``pairs`` is the number of
+        comparisons it is one of. Raises InvalidInput for a pair without common runs, or a trial outside the race.
+        """
+        names = tuple(landscapes) or tuple(facts.name for facts in self.landscapes)
+        if at is not None and not 1 <= at <= self.trials:
+            raise InvalidInput(f"at={at}: the race has trials 1 to {self.trials}")
+        made = self._duel(a, b, scope or (names[0] if len(names) == 1 else "the race"), names, at, margin, pairs)
+        if made is None:
+            raise InvalidInput(f"{a!r} and {b!r} share no seed on {', '.join(names)}")
+        return made
+
+    def _duel(
+        self, a: str, b: str, scope: str, names: Sequence[str], at: int | None, margin: float, pairs: int
+    ) -> Comparison | None:
+        values = [self._paired(name, a, b, at) for name in names]
+        if not all(len(left) for left, _ in values):
+            return None
+        return compare(a, b, scope, at or self.trials, values, pairs, self.statistics_seed, margin,
+                       "area" if at is None else "fraction")  # fmt: skip
+
+    def _paired(self, landscape: str, a: str, b: str, at: int | None) -> tuple[Fractions, Fractions]:
+        """Areas (or fractions after ``at`` trials) of both on the seeds they share."""
+        rows = {}
+        for p in (a, b):
+            curves = self.fractions(landscape, p)
+            values = curves.mean(axis=1) if at is None else curves[:, at - 1]
+            rows[p] = dict(zip([run.seed for run in self.runs_of(landscape, p)], values, strict=True))
+        seeds = sorted(set(rows[a]) & set(rows[b]))
+        return np.array([rows[a][seed] for seed in seeds]), np.array([rows[b][seed] for seed in seeds])
 
     @property
     def verdict(self) -> str:
@@ -185,7 +218,8 @@ class Race(InfoRecord):
             "curves": plain(self.curves),
             "comparisons": [{**plain(c), "verdict": c.verdict} for c in self.comparisons],
             "verdict": self.verdict, "skipped": list(self.skipped), "statistics_seed": self.statistics_seed,
-            "created": self.created, "seconds": self.seconds,
+            "created": self.created, "seconds": self.seconds, "command_line": self.command,
+            "versions": dict(self.versions),
         }  # fmt: skip
 
     def __repr__(self) -> str:
@@ -199,7 +233,8 @@ class Race(InfoRecord):
         if not target.name.endswith(SUFFIX):
             raise InvalidInput(f"race file {target}: the name must end in {SUFFIX}")
         data = {
-            "format": FORMAT, "schema": SCHEMA, "created": self.created or now(), "versions": versions(),
+            "format": FORMAT, "schema": SCHEMA, "created": self.created or now(), "command": self.command,
+            "versions": dict(self.versions),
             "trials": self.trials, "participants": list(self.participants), "statistics_seed": self.statistics_seed,
             "seconds": self.seconds, "skipped": list(self.skipped),
             "landscapes": [asdict(facts) for facts in self.landscapes], "runs": [run.to_dict() for run in self.runs],
@@ -222,7 +257,8 @@ class Race(InfoRecord):
             made = cls(
                 tuple(LandscapeFacts(**facts) for facts in data["landscapes"]), tuple(data["participants"]),
                 int(data["trials"]), tuple(Run.from_dict(run) for run in data["runs"]), int(data["statistics_seed"]),
-                data["created"], float(data["seconds"]), tuple(data["skipped"]),
+                data["created"], float(data["seconds"]), tuple(data["skipped"]), str(data["command"]),
+                dict(data["versions"]),
             )  # fmt: skip
         except (KeyError, TypeError, AttributeError) as error:
             raise BrokenRecord(f"{path}: {error!r} is missing or odd; the file is damaged") from None

@@ -14,6 +14,8 @@ from subbyte.measure.result import Measured
 from subbyte.tune.landscape import Landscape
 from subbyte.tune.record import StudyRecord
 
+Judged = tuple[float | None, float | None]
+"""What a model is worth on configurations it was not fitted to: ``holdout`` and ``found`` of a batch."""
 WINDOW = 32
 """Trials of one batch whose distinctness is looked at: the plan size of AutoTVM's search."""
 
@@ -51,7 +53,8 @@ class Batch:
     ``hamming``: mean share of knobs in which two of the batch differ; ``nearest``: mean share of knobs that differ from
     the most similar configuration measured before; ``values``: mean share of a knob's values that occur; ``spread``:
     coefficient of variation of the times; ``holdout``: rank correlation of the scores of the model then in use with the
-    speeds of configurations drawn from the whole landscape.
+    speeds of configurations drawn from the whole landscape, ``found``: the share of the fastest tenth of those that is
+    in the tenth with the best scores.
     """
 
     trials: int
@@ -60,6 +63,7 @@ class Batch:
     values: float | None
     spread: float | None
     holdout: float | None = None
+    found: float | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class Run:
         landscape: str,
         participant: str,
         trials: int,
-        holdout: Sequence[float | None] = (),
+        holdout: Sequence[Judged] = (),
         fits: Sequence[Fit] = (),
         seconds: float = 0.0,
         window: int = WINDOW,
@@ -136,24 +140,23 @@ class Run:
         return cls(landscape.name, participant, seed, best, len(times), times.count(None), 0.0, batches)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Ready for JSON: of the best times only the trials at which they fell; shares to four digits."""
         data = asdict(self)
-        data["best_microseconds"] = list(self.best_microseconds)
-        data["batches"] = [[getattr(batch, field.name) for field in fields(Batch)] for batch in self.batches]
-        data["fits"] = [[fit.spearman, fit.recall] for fit in self.fits]
+        data["trials"] = len(data.pop("best_microseconds"))
+        data["improvements"] = improvements(self.best_microseconds)
+        data["batches"] = [[_short(getattr(batch, field.name)) for field in fields(Batch)] for batch in self.batches]
+        data["fits"] = [[_short(fit.spearman), _short(fit.recall)] for fit in self.fits]
         return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Run:
         """The run whose ``to_dict()`` gave ``data``. Raises BrokenRecord."""
         try:
-            best = tuple(None if time is None else float(time) for time in data["best_microseconds"])
-            timed = [time for time in best if time is not None]
-            if best[len(best) - len(timed) :] != tuple(sorted(timed, reverse=True)) or min(timed, default=1.0) <= 0:
-                raise InvalidInput("a best-so-far curve never rises")
+            rest = {name: value for name, value in data.items() if name not in ("trials", "improvements")}
+            best = from_improvements(data["improvements"], int(data["trials"]))
             batches = tuple(Batch(*batch) for batch in data["batches"])
             fits = tuple(Fit(*fit) for fit in data["fits"])
-            return cls(**{**data, "best_microseconds": best, "batches": batches, "fits": fits})
+            return cls(**{**rest, "best_microseconds": best, "batches": batches, "fits": fits})
         except (KeyError, TypeError, ValueError) as error:
             raise BrokenRecord(f"run of {data.get('participant')!r}, seed {data.get('seed')!r}: {error}") from None
 
@@ -169,11 +172,35 @@ def best_so_far(times: Sequence[float | None], trials: int) -> tuple[float | Non
     return tuple(curve + [best] * (trials - len(curve)))
 
 
+def improvements(best: Sequence[float | None]) -> list[list[float]]:
+    """[trial, time] wherever the best time fell, trials counted from 1."""
+    before: Sequence[float | None] = [None, *best]
+    changes = zip(before, best, strict=False)
+    return [[place, time] for place, (old, time) in enumerate(changes, start=1) if time is not None and time != old]
+
+
+def from_improvements(changes: Sequence[Sequence[float]], trials: int) -> tuple[float | None, ...]:
+    """The best time after each of ``trials`` trials. Raises InvalidInput for a curve that rises, or ends too late."""
+    places = [int(place) for place, _ in changes]
+    times = [float(time) for _, time in changes]
+    if times != sorted(times, reverse=True) or min(times, default=1.0) <= 0 or places != sorted(set(places)):
+        raise InvalidInput("a best-so-far curve never rises")
+    if places and not 1 <= places[0] <= places[-1] <= trials:
+        raise InvalidInput(f"improvements at trials {places[0]} to {places[-1]}: the run has {trials}")
+    ends = [*places[1:], trials + 1][: len(places)]
+    held = [time for place, end, time in zip(places, ends, times, strict=True) for _ in range(end - place)]
+    return (*[None] * (trials - len(held)), *held)
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
 def describe_batches(
     indices: Sequence[int],
     times: Sequence[float | None],
     sizes: Sequence[int],
-    holdout: Sequence[float | None] = (),
+    holdout: Sequence[Judged] = (),
     window: int = WINDOW,
 ) -> tuple[Batch, ...]:
     """Batches of ``window`` trials in order; ``sizes`` are the numbers of values of the knobs, first knob fastest.
@@ -194,7 +221,7 @@ def describe_batches(
             Batch(
                 len(part), _mean_pairwise(part), _nearest(part, digits[:start]), float(np.mean(shares)),
                 float(np.std(timed) / np.mean(timed)) if len(timed) > 1 else None,
-                holdout[number] if number < len(holdout) else None,
+                *(holdout[number] if number < len(holdout) else (None, None)),
             )
         )  # fmt: skip
     return tuple(batches)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from typing import Any
 
@@ -33,7 +34,7 @@ def add_parser(subparsers: Any) -> None:
         help="also compare what another tool visited (a trace file); may be given several times")  # fmt: skip
     add("--statistics-seed", metavar="N", type=int, default=0, help="seed of the resampling (default 0)")
     add("-o", "--output", metavar="FILE", help="keep every run in FILE (.json.gz)")
-    add("--load", metavar="FILE", help="print the statistics of a race kept earlier; nothing runs")
+    add("--load", "--from", metavar="FILE", help="compute the statistics anew from the runs kept in FILE; nothing runs")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,12 +53,20 @@ def run(args: argparse.Namespace) -> int:
         strategies = [text.strip() for text in args.strategies.split(",") if text.strip()]
         found = race(
             args.workloads, strategies, args.trials, args.seeds, args.workers, batch=args.batch, traces=args.traces,
-            statistics_seed=args.statistics_seed, progress=_progress,
+            statistics_seed=args.statistics_seed, command=_command(args), progress=_progress,
         )  # fmt: skip
     file = str(found.save(args.output)) if args.output is not None else None
     text = found.text() + (f"\n\nevery run: {file}" if file else "")
     emit("race", {**found.to_dict(), "file": file}, args, text)
     return 0
+
+
+def _command(args: argparse.Namespace) -> str:
+    """What repeats the race, whatever the number of workers."""
+    words = ["subbyte", "race", *args.workloads, "--strategies", args.strategies, "--trials", str(args.trials),
+             "--seeds", str(args.seeds), "--batch", str(args.batch)]  # fmt: skip
+    words += [word for file in args.traces for word in ("--traces", file)]
+    return shlex.join(words)
 
 
 def _progress(done: int, total: int) -> None:

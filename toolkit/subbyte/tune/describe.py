@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
@@ -135,10 +135,10 @@ def config_from_dict(data: Mapping[str, Any], kind: str) -> ConvConfig:
     return config
 
 
-def versions() -> dict[str, str]:
-    """Versions of what the results depend on; absent packages are left out."""
+def versions(more: Iterable[str] = ()) -> dict[str, str]:
+    """Versions of what the results depend on, and of the packages in ``more``; absent packages are left out."""
     found = {"python": platform.python_version()}
-    for name in ("subbyte", "apache-tvm", "cuda-bindings"):
+    for name in ("subbyte", "apache-tvm", "cuda-bindings", *more):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
