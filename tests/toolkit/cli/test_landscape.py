@@ -12,7 +12,7 @@ from subbyte.cli.main import main
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.result import Failed
 from subbyte.schedule.launch import Launch
-from subbyte.tune import Landscape, build_bundle
+from subbyte.tune import Landscape, build_bundle, recording
 from subbyte.tune import bundle as bundle_module
 from subbyte.tune.describe import to_line
 from subbyte.tune.landscape import make_header
@@ -163,6 +163,35 @@ def test_record_builds_into_the_folder(tmp_path, monkeypatch, capsys):
     assert json.loads(out)["built"] == 1
     assert "built 1/1" in err
     assert (seen["space"].arch.name, seen["space"].fixed["layout"], seen["workers"]) == ("sm_80", "nhwc", 3)
+
+
+@pytest.mark.parametrize("remaining", [0, 3])
+def test_record_measures_on_all_devices_and_says_what_remains(bundle, tmp_path, monkeypatch, capsys, remaining):
+    seen = {}
+
+    def recorded(space, folder, workers, devices, limit_s, progress):
+        seen.update(kind=space.kind, folder=folder, workers=workers, devices=devices, limit_s=limit_s)
+        return recording.RecordingReport(str(bundle), 8, 8 - remaining, 0, 2, remaining, 1.0)
+
+    monkeypatch.setattr(recording, "record", recorded)
+    bundle.rename(tmp_path / "made.bundle")
+    out = tmp_path / "made.json.gz"
+    options = ["--space", "extended", "--workers", "6", "--device", "0, 3", "--limit", "60", "-o", str(out)]
+    status = main(["landscape", "record", WORKLOAD, *options])
+    assert seen == {"kind": "extended", "folder": str(tmp_path / "made.bundle"), "workers": 6, "devices": [0, 3],
+                    "limit_s": 60.0}  # fmt: skip
+    if remaining:
+        assert status == 1
+        assert "3 of 8 configurations are not measured yet; run the same command again" in capsys.readouterr().err
+        assert not out.exists()
+    else:
+        assert status == 0
+        assert len(Landscape.load(out)) == 8
+
+
+def test_record_refuses_odd_devices(tmp_path, capsys):
+    assert main(["landscape", "record", WORKLOAD, "-o", str(tmp_path / "a.json.gz"), "--device", "0;1"]) == 2
+    assert "such as 0,1" in capsys.readouterr().err
 
 
 def test_measuring_without_a_gpu_exits_3(bundle, monkeypatch):
