@@ -133,7 +133,7 @@ def test_damaged_and_missing_manifests_are_refused(toy, tmp_path, in_process):
 
 
 def test_no_workers_is_refused(toy, tmp_path):
-    with pytest.raises(InvalidInput, match="at least 1"):
+    with pytest.raises(InvalidInput, match="workers=0: must be an integer >= 1"):
         build_bundle(toy, tmp_path, workers=0)
 
 

@@ -71,25 +71,28 @@ def test_everything_is_built_and_measured_once(toy, tmp_path):
 
 
 def test_a_recording_that_ran_out_of_time_goes_on_elsewhere_with_its_results_alone(toy, tmp_path, monkeypatch):
-    monkeypatch.setenv("SLOW", "0.02")
     first, second = tmp_path / "first", tmp_path / "second"
-    part = run(toy, first, devices=(0, 1), limit_s=1.0)
-    assert part.measured > 0
+    monkeypatch.setenv("SLOW", "0.05")
+    part = run(toy, first, devices=(0, 1), limit_s=2.0)
+    while not part.measured:  # a busy machine
+        part = run(toy, first, devices=(0, 1), limit_s=2.0)
     assert part.remaining > 0
+    monkeypatch.setenv("SLOW", "0")
     second.mkdir()
     for path in result_files(first):
         (second / path.name).write_bytes(path.read_bytes())
     whole = run(toy, second, devices=(2,))
     assert whole.remaining == 0
     files = {path.name: read_results(path).results for path in result_files(second)}
-    assert set(files) == {"results.1.0.jsonl", "results.1.1.jsonl", "results.2.2.jsonl"}
-    assert files["results.1.0.jsonl"] == read_results(first / "results.1.0.jsonl").results
-    assert not set(files["results.2.2.jsonl"]) & set(files["results.1.0.jsonl"])
+    (new,) = set(files) - {path.name for path in result_files(first)}
+    assert new.endswith(".2.jsonl")
+    assert all(files[path.name] == read_results(path).results for path in result_files(first))
+    assert not set(files[new]) & set(measured(first))
     built = set(read_manifest(second)[1])
     assert built == set(toy.valid) - set(measured(first))
     made = to_landscape(*result_files(second))
     assert sorted(made.results) == list(toy.valid)
-    assert len(made.device["uuids"]) == 3
+    assert "GPU-bus 2" in made.device["uuids"]
     assert run(toy, second, devices=(0,)).seconds < 1  # nothing left to do
 
 
@@ -140,9 +143,9 @@ def test_without_any_gpu_the_recording_ends_with_the_reason(toy, tmp_path):
     assert run(toy, tmp_path, devices=(0,)).remaining == 0
 
 
-@pytest.mark.parametrize("devices", [(), (0, 0)])
+@pytest.mark.parametrize("devices", [(), (0, 0), 5, ("a",), "01", (-1,)])
 def test_devices_are_checked(toy, tmp_path, devices):
-    with pytest.raises(InvalidInput, match="different GPU numbers"):
+    with pytest.raises(InvalidInput, match="devices="):
         run(toy, tmp_path, devices=devices)
 
 

@@ -24,6 +24,7 @@ from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed
 from subbyte.measure.worker import WorkerDied, WorkerPool
 from subbyte.schedule import ConvConfig
+from subbyte.tune.checked import file_path, whole
 from subbyte.tune.describe import SpaceLike, arch_name, describe_space, describe_workload, now, to_line, versions
 from subbyte.workload import ConvWorkload
 
@@ -65,10 +66,9 @@ def build_bundle(
     stops, as if interrupted, and the report counts what there is. Raises InvalidInput when the folder holds a
     bundle of another space, BrokenRecord when its manifest is damaged.
     """
-    if workers < 1:
-        raise InvalidInput(f"workers={workers}: must be at least 1")
+    whole(workers, "workers", 1)
     started = time.monotonic()
-    root = Path(folder)
+    root = file_path(folder, "bundle")
     (root / "cubins").mkdir(parents=True, exist_ok=True)
     wanted = list(space.valid if indices is None else indices)
     entries = _open_manifest(root / MANIFEST, space)
@@ -100,7 +100,7 @@ def open_bundle(space: SpaceLike, folder: str | os.PathLike[str]) -> None:
 
 def read_manifest(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
     """Header and entries by index of a bundle. A cut last line is left out. Raises InvalidInput, BrokenRecord."""
-    path = Path(folder) / MANIFEST
+    path = file_path(folder, "bundle") / MANIFEST
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from subbyte.errors import InvalidInput
 from subbyte.schedule import ConvConfig
 from subbyte.space import Space
+from subbyte.tune.checked import whole
 from subbyte.tune.foreign import FOREIGN, ForeignConfig, foreign_workload
 from subbyte.workload import ConvWorkload
 
@@ -118,7 +119,7 @@ def describe_space(space: SpaceLike) -> dict[str, Any]:
 def config_at(description: Mapping[str, Any], index: int) -> ConvConfig:
     """The configuration at ``index`` of a described space (mixed radix, the first knob varies fastest)."""
     knobs: Mapping[str, Sequence[Any]] = description["knobs"]
-    if not 0 <= index < prod(len(values) for values in knobs.values()):
+    if whole(index, "configuration index") >= prod(len(values) for values in knobs.values()):
         raise InvalidInput(f"index {index} lies outside the space of {description['size']} configurations")
     foreign = description["kind"] == FOREIGN
     chosen = {} if foreign else dict(description["base"])

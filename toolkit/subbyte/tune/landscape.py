@@ -21,6 +21,7 @@ from subbyte.charts import Charted
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.schedule import ConvConfig
+from subbyte.tune.checked import file_path, number
 from subbyte.tune.describe import (
     SpaceLike,
     config_at,
@@ -180,7 +181,7 @@ class Landscape(Charted):
 
     def fraction(self, microseconds: float) -> float:
         """``best / microseconds``: 1.0 for the fastest configuration of the landscape."""
-        return self.best[1].microseconds / microseconds
+        return self.best[1].microseconds / number(microseconds, "microseconds", positive=True)
 
     def info(self) -> LandscapeInfo:
         """Counts, best and median time, provenance."""
@@ -232,7 +233,7 @@ class Landscape(Charted):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the file (the same content gives the same bytes) and return its path, which must end in .json.gz."""
-        target = Path(path)
+        target = file_path(path, "landscape file")
         if not target.name.endswith(SUFFIX):
             raise InvalidInput(f"landscape file {target}: the name must end in {SUFFIX}")
         write_file(target, self.header, self.results, self.same)

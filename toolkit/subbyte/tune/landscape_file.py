@@ -14,6 +14,7 @@ from typing import Any
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.measure.result import Result, result_from_dict
 from subbyte.schedule import ConvConfig
+from subbyte.tune.checked import file_path
 from subbyte.tune.describe import now, to_line, versions
 
 FORMAT = "subbyte-landscape"
@@ -59,7 +60,7 @@ def read_header(path: Path) -> dict[str, Any]:
 
 def locate(name_or_path: str | os.PathLike[str]) -> Path:
     """The file of a path, a shipped name, or the label or spec of a shipped workload. Raises InvalidInput."""
-    path = Path(name_or_path)
+    path = file_path(name_or_path, "landscape")
     if path.is_file():
         return path
     known = shipped()
@@ -119,7 +120,10 @@ def entry_fields(index: int, result: Result) -> dict[str, Any]:
 
 
 def write_file(path: Path, header: Mapping[str, Any], results: Mapping[int, Result], same: Mapping[int, int]) -> None:
-    """Write header, one line per configuration and the checksum of all of them. ``same`` is as in a Landscape."""
+    """Write header, one line per configuration and the checksum of all of them. ``same`` is as in a Landscape.
+
+    Raises InvalidInput when the file cannot be written.
+    """
     gpus = header["device"].get("uuids", ())
     lines = [to_line({**header, "schema": SCHEMA, "entries": len(results)})]
     for index, result in results.items():
@@ -133,8 +137,11 @@ def write_file(path: Path, header: Mapping[str, Any], results: Mapping[int, Resu
     content = "".join(f"{line}\n" for line in lines).encode()
     content += (to_line({"sha256": hashlib.sha256(content).hexdigest()}) + "\n").encode()
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    partial.write_bytes(gzip.compress(content, compresslevel=9, mtime=0))
-    partial.replace(path)
+    try:
+        partial.write_bytes(gzip.compress(content, compresslevel=9, mtime=0))
+        partial.replace(path)
+    except OSError as error:
+        raise InvalidInput(f"landscape file {path} cannot be written: {error.strerror or error}") from None
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[int, Result], dict[int, int]]:

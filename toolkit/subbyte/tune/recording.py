@@ -23,6 +23,7 @@ from typing import Any
 from subbyte.errors import InvalidInput, MissingDependency
 from subbyte.measure.result import Result
 from subbyte.tune.bundle import Build, build_bundle, open_bundle, read_manifest
+from subbyte.tune.checked import file_path, number, whole, wholes
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.landscape import Landscape
 
@@ -69,13 +70,12 @@ def record(
     stand in for the compiler and the measuring process. Raises InvalidInput (no devices, the folder is of another
     space), MissingDependency with what the measuring processes said when none of them is left.
     """
-    if not devices or len(set(devices)) != len(devices):
-        raise InvalidInput(f"devices {tuple(devices)}: expected one or more different GPU numbers, such as 0,1")
-    started, root = time.monotonic(), Path(folder)
+    started, root, devices = time.monotonic(), file_path(folder, "bundle"), wholes(devices, "devices")
+    whole(workers, "workers", 1)
     open_bundle(space, root)
     known = measured(root)
     todo = [index for index in space.valid if index not in known]
-    until = started + limit_s if limit_s is not None else float("inf")
+    until = started + number(limit_s, "limit_s") if limit_s is not None else float("inf")
     if todo:
         with _measuring(root, devices, command or _command, until) as check:
 
@@ -96,7 +96,7 @@ def record(
 
 def result_files(folder: str | os.PathLike[str]) -> list[Path]:
     """The files the measuring processes of a bundle wrote, in order of their names."""
-    return sorted(Path(folder).glob(_PATTERN))
+    return sorted(file_path(folder, "bundle").glob(_PATTERN))
 
 
 def measured(folder: str | os.PathLike[str]) -> dict[int, Result]:
@@ -120,7 +120,7 @@ def assemble(measurements: str | os.PathLike[str] | None, bundle: str | os.PathL
     """
     from subbyte.measure.measurements import read_results, to_landscape
 
-    paths = result_files(bundle) if measurements is None else [Path(measurements)]
+    paths = result_files(bundle) if measurements is None else [file_path(measurements, "measurements")]
     if not paths:
         raise InvalidInput(f"{bundle} holds no measurements; run `subbyte landscape measure {bundle}`")
     manifest, entries = read_manifest(bundle)
