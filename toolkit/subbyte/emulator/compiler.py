@@ -110,7 +110,11 @@ def _runtime_object(compiler: str, checked: bool, extra: tuple[str, ...]) -> Pat
         with _locked(target):
             if not target.exists():
                 source = str(_SOURCES / "runtime.cpp")
-                _compile(compiler, ["-O2", "-ftree-vectorize", f"-DEMULATOR_CHECKED={int(checked)}", *extra, "-c", source], target)
+                _compile(
+                    compiler,
+                    ["-O2", "-ftree-vectorize", f"-DEMULATOR_CHECKED={int(checked)}", *extra, "-c", source],
+                    target,
+                )
     return target
 
 

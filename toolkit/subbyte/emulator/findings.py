@@ -49,13 +49,22 @@ KINDS = (
 )
 
 _TEXTS = {
-    ("race", 0): "{where} touches byte {offset} of shared memory that {partner} touched in {elsewhere}, at least one of "
+    (
+        "race",
+        0,
+    ): "{where} touches byte {offset} of shared memory that {partner} touched in {elsewhere}, at least one of "
     "them writes, and no barrier lies between",
-    ("race", 10): "{where} touches byte {offset} of shared memory that the wgmma of {elsewhere} may still be reading, and "
+    (
+        "race",
+        10,
+    ): "{where} touches byte {offset} of shared memory that the wgmma of {elsewhere} may still be reading, and "
     "no wgmma.wait_group lies between",
     ("race", 11): "{where} touches byte {offset} of shared memory that the bulk copy of {elsewhere} moves, and nothing "
     "that waits for the copy lies between",
-    ("pending_copy", 0): "{where} touches byte {offset} of shared memory before the asynchronous copy of {elsewhere} into "
+    (
+        "pending_copy",
+        0,
+    ): "{where} touches byte {offset} of shared memory before the asynchronous copy of {elsewhere} into "
     "it was waited for",
     ("uninitialised_shared", 0): "{where} reads {size} bytes at byte {offset} of shared memory that nobody wrote",
     ("misaligned", 0): "{access}, which is not aligned",
@@ -66,16 +75,24 @@ _TEXTS = {
     "{elsewhere}) still lacks {size} arrivals and {amount} bytes of copies",
     ("deadlock", 2): "{where} waits here for ever: {size} of {amount} threads have come to named barrier {offset}",
     ("deadlock", 3): "{where} waits here for ever: not every thread of the cluster arrives",
-    ("deadlock", 4): "{where} waits here for ever: the warp of thread {other} issues fewer wgmma than the others of its "
-    "warpgroup",
-    ("deadlock", 5): "{where} waits here for ever: it asks for {amount} registers per thread in place of {offset}, and the "
+    (
+        "deadlock",
+        4,
+    ): "{where} waits here for ever: the warp of thread {other} issues fewer wgmma than the others of its warpgroup",
+    (
+        "deadlock",
+        5,
+    ): "{where} waits here for ever: it asks for {amount} registers per thread in place of {offset}, and the "
     "block has {size} to spare for all 32 lanes; others give back too few, or too late",
     ("step_limit", 0): "{where} made more steps than max_steps allows; the loop may never end",
     ("store_to_input", 0): "{where} stores {size} bytes at byte {offset} of the input {region}",
     ("load_of_unwritten_output", 0): "{where} reads byte {offset} of the output {region} before anybody wrote it",
     ("bad_copy", 0): "{where} copies {size} bytes; cp.async reads at most its width, bulk copies a multiple of 16",
     ("bad_shuffle", 0): "{where} reads from lane {other}, which does not take part in the shuffle",
-    ("missing_proxy_fence", 0): "{where} starts something asynchronous that uses byte {offset} of shared memory, written "
+    (
+        "missing_proxy_fence",
+        0,
+    ): "{where} starts something asynchronous that uses byte {offset} of shared memory, written "
     "in {elsewhere}; no fence.proxy.async (for an mbarrier fence.mbarrier_init) lies between",
     ("missing_wgmma_fence", 0): "{where} gives a wgmma registers that it used itself, or that a wgmma of another shape "
     "uses, after the last wgmma.fence",
@@ -94,14 +111,20 @@ _TEXTS = {
     ("bad_mbarrier", 43): "{where} overwrites byte {offset} of shared memory, which belongs to an mbarrier in use",
     ("bad_mbarrier", 44): "{where} lets the mbarrier at byte {offset} expect {amount} bytes; 1048575 are possible",
     ("bad_mbarrier", 45): "{where} initialises the mbarrier at byte {offset} again ({elsewhere} did) without inval",
-    ("bad_barrier", 50): "{where} waits with {size} threads at named barrier {offset}, others with {amount} ({elsewhere})",
+    (
+        "bad_barrier",
+        50,
+    ): "{where} waits with {size} threads at named barrier {offset}, others with {amount} ({elsewhere})",
     ("bad_barrier", 51): "{where} names {size} threads for barrier {offset}; whole warps of the block are needed",
     ("bad_barrier", 52): "{where} uses named barrier {offset}; there are 0 to 15",
     ("bad_cluster", 60): "{where} names block {amount} of its cluster, which has fewer",
     ("bad_cluster", 61): "{where} touches shared memory of block {amount} of its cluster, which has ended",
     ("bad_cluster", 62): "{where} waits at the cluster barrier without having arrived",
     ("bad_cluster", 63): "{where} arrives at the cluster barrier again before it waited",
-    ("register_budget", 0): "{where} asks for {size} registers per thread in place of {offset}; 24 to 256 in steps of 8, "
+    (
+        "register_budget",
+        0,
+    ): "{where} asks for {size} registers per thread in place of {offset}; 24 to 256 in steps of 8, "
     "inc upwards and dec downwards",
     ("unfinished", 70): "{where} returns while a wgmma that it did not wait for may still run",
     ("unfinished", 71): "{where} returns without waiting for the bulk copy of {elsewhere}",

@@ -10,7 +10,9 @@ namespace emulator {
 
 // waiting: until `Waiting` is over; at_warp: until the other lanes of the warp are here.
 enum class State : uint8_t { ready, at_warp, waiting, finished };
-enum class WaitKind : uint8_t { nothing, block_barrier, named_barrier, cluster_barrier, mbarrier, warpgroup, registers };
+enum class WaitKind : uint8_t {
+  nothing, block_barrier, named_barrier, cluster_barrier, mbarrier, warpgroup, registers
+};
 
 struct Thread;
 // Performs one collective; `lanes` are the 32 threads of the warp, valid where `mask` has a bit.

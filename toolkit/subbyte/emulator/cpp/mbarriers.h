@@ -110,7 +110,8 @@ void mbarrier_invalidate(int instruction, Pointer<void> pointer) {
 
 static void expect_bytes(MBarrier& barrier, const Place& place, uint32_t bytes) {
   barrier.bytes += bytes;
-  if (barrier.bytes > int64_t(most_arrivals)) report_mbarrier(place.shadow_index(), too_many_bytes, bytes, barrier.bytes);
+  if (barrier.bytes > int64_t(most_arrivals))
+    report_mbarrier(place.shadow_index(), too_many_bytes, bytes, barrier.bytes);
 }
 
 void mbarrier_expect(int instruction, Pointer<void> pointer, uint32_t bytes) {

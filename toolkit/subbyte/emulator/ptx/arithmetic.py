@@ -29,7 +29,7 @@ def _binary(opcode: str, operands: list[str], number: Number) -> str:
 
 def _extreme(opcode: str, operands: list[str], number: Number) -> str:
     target, a, b = (value(text) for text in operands)
-    name, ctype = opcode.split(".")[0], _signed(opcode)
+    name, ctype = opcode.partition(".")[0], _signed(opcode)
     return f"{target} = {name}({ctype}({a}), {ctype}({b}));"
 
 

@@ -21,9 +21,7 @@ def _load(opcode: str, operands: list[str], number: Number) -> str:
 
 def _store(opcode: str, operands: list[str], number: Number) -> str:
     target, source, size = (*operands[:2], operands[2])
-    return (
-        f"emulator::bulk_store({number(opcode)}, {address('', target)}, {address('', source)}, {value(size)});"
-    )
+    return f"emulator::bulk_store({number(opcode)}, {address('', target)}, {address('', source)}, {value(size)});"
 
 
 def _store_async(opcode: str, operands: list[str], number: Number) -> str:
@@ -36,7 +34,10 @@ def _store_async(opcode: str, operands: list[str], number: Number) -> str:
 
 _HINT = r"(\.L2::cache_hint)?$"
 EMITTERS: Emitters = (
-    (r"cp\.async\.bulk\.shared::(cluster|cta)\.global\.mbarrier::complete_tx::bytes(\.multicast::cluster)?" + _HINT, _load),
+    (
+        r"cp\.async\.bulk\.shared::(cluster|cta)\.global\.mbarrier::complete_tx::bytes(\.multicast::cluster)?" + _HINT,
+        _load,
+    ),
     (r"cp\.async\.bulk\.shared::cluster\.shared::cta\.mbarrier::complete_tx::bytes$", _load),
     (r"cp\.async\.bulk\.global\.shared::cta\.bulk_group" + _HINT, _store),
     (r"cp\.async\.bulk\.commit_group$", call("emulator::bulk_commit();")),

@@ -21,7 +21,8 @@ def _arrive(opcode: str, operands: list[str], number: Number) -> str:
     count, expected = ("1", amount) if ".expect_tx" in opcode else (amount, "0")
     target = f"{value(operands[0])} = " if has_state and operands[0] != "_" else ""
     releases = flag(".relaxed" not in opcode)
-    return f"{target}emulator::mbarrier_arrive({number(opcode)}, {address(opcode, barrier)}, {count}, {expected}, {releases});"
+    arguments = f"{number(opcode)}, {address(opcode, barrier)}, {count}, {expected}, {releases}"
+    return f"{target}emulator::mbarrier_arrive({arguments});"
 
 
 def _test(opcode: str, operands: list[str], number: Number) -> str:
@@ -29,16 +30,18 @@ def _test(opcode: str, operands: list[str], number: Number) -> str:
     flags = ", ".join(
         flag(condition) for condition in (".parity" in opcode, "try_wait" in opcode, ".relaxed" not in opcode)
     )
-    return (
-        f"{value(over)} = emulator::mbarrier_test({number(opcode)}, {address(opcode, barrier)}, {value(phase)}, {flags});"
-    )
+    arguments = f"{number(opcode)}, {address(opcode, barrier)}, {value(phase)}, {flags}"
+    return f"{value(over)} = emulator::mbarrier_test({arguments});"
 
 
 EMITTERS: Emitters = (
     *_one_operand("mbarrier_init"),
     *_one_operand("mbarrier_invalidate"),
     *_one_operand("mbarrier_expect"),
-    (r"mbarrier\.arrive(\.expect_tx)?(\.(release|relaxed)(\.(cta|cluster))?)?(\.shared(::cta|::cluster)?)?\.b64$", _arrive),
+    (
+        r"mbarrier\.arrive(\.expect_tx)?(\.(release|relaxed)(\.(cta|cluster))?)?(\.shared(::cta|::cluster)?)?\.b64$",
+        _arrive,
+    ),
     (
         r"mbarrier\.(test|try)_wait(\.parity)?(\.(acquire|relaxed)(\.(cta|cluster))?)?(\.shared(::cta)?)?\.b64$",
         _test,

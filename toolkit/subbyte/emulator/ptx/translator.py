@@ -86,9 +86,9 @@ class PtxTranslator:
             if re.match(pattern, opcode):
                 return emit(opcode, operands, self._number)
         raise Unsupported(
-            f"the emulator does not know the PTX instruction {opcode!r}; it covers integer mma.sync and wgmma, mbarrier, "
-            "cp.async and its bulk form, barriers of warps, blocks and clusters, shuffles, ldmatrix, ld, st and integer "
-            "arithmetic. Run this kernel on a GPU"
+            f"the emulator does not know the PTX instruction {opcode!r}; it covers integer mma.sync and wgmma, "
+            "mbarrier, cp.async and its bulk form, barriers of warps, blocks and clusters, shuffles, ldmatrix, ld, st "
+            "and integer arithmetic. Run this kernel on a GPU"
         )
 
 

@@ -8,9 +8,7 @@ from subbyte.emulator.inline_asm import split_outside
 from subbyte.emulator.ptx.operands import Emitters, Number, call, flag, members, value
 from subbyte.errors import Unsupported
 
-_MULTIPLY = re.compile(
-    r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(\d+)\.s32\.([su]8|b1)\.([su]8|b1)(\.and\.popc)?$"
-)
+_MULTIPLY = re.compile(r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(\d+)\.s32\.([su]8|b1)\.([su]8|b1)(\.and\.popc)?$")
 COLUMNS = (8, 16, 24, *range(32, 257, 16))
 """N of the integer and one-bit instructions (PTX ISA, table "Matrix Shape" of wgmma)."""
 

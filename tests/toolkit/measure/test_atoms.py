@@ -1,0 +1,189 @@
+"""Ceilings: the texts compute what they claim, the record is complete, and without a GPU there is a clear error."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from subbyte.cli.main import main
+from subbyte.device import ARCHS
+from subbyte.emulator import require_clean, run_cuda
+from subbyte.emulator.trace import KINDS
+from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.measure.atoms import Case, cases, measure_atoms, text_of
+from subbyte.measure.atoms.texts import EMPTY_TEXT, INPUT_WORDS, STEPS, THREADS, TILE
+from subbyte.measure.device import CudaDevice
+from subbyte.technique import fragments
+
+module = importlib.import_module("subbyte.measure.atoms.measure")
+ALL = cases()
+TURNS = 2
+
+
+def _run(case: Case, trace: bool) -> tuple[Any, np.ndarray, np.ndarray]:
+    words = np.random.default_rng(3).integers(0, 2**32, INPUT_WORDS, np.uint32)
+    words[0] = TURNS
+    out = np.zeros(THREADS, np.uint32)
+    run = run_cuda(case.text, case.launch(1), {"In": words, "Out": out}, trace=trace, max_steps=100_000)
+    return run, words, out
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.atom)
+def test_text_makes_the_multiplications_it_claims(case: Case) -> None:
+    run, _, out = _run(case, trace=True)
+    require_clean(run)
+    rows = run.trace[np.isin(run.trace["kind"], [KINDS.index("mma"), KINDS.index("wgmma")])]
+    assert {run.instructions[i] for i in np.unique(rows["instruction"])} == {case.opcode}
+    m, n, k = map(int, re.findall(r"\.m(\d+)n(\d+)k(\d+)", case.opcode)[0])
+    lanes = 128 if case.opcode.startswith("wgmma") else 32
+    assert 2 * m * n * k * len(rows) // lanes == case.operations(1, TURNS)
+    assert len(np.unique(out)) > THREADS // 8
+
+
+def test_unpacked_operands_give_the_product_of_int4() -> None:
+    """Each thread's sum over its accumulators, from the values themselves: 256 times the int4 product."""
+    case = next(case for case in ALL if case.atom == "s8.m16n8k32.unpacked")
+    _, words, out = _run(case, trace=False)
+    thread, turns = np.arange(THREADS), np.arange(TURNS, dtype=np.uint32)
+    index = [(thread[:, None] * size + np.arange(size) * stride) % INPUT_WORDS for size, stride in ((16, 3), (8, 5))]
+    total = np.zeros(THREADS, np.int64)
+    left, right = words[index[0]], words[index[1]]
+    for turn in turns:
+        step = np.uint32(int(turn) * 2654435761 % 2**32)
+        left, right = left ^ step, right ^ step
+        a, b = (_int4(part).reshape(8, 8, 4, -1, 8) for part in (left, right))  # warp, group, t, register, element
+        for row in range(TILE):
+            for column in range(TILE):
+                x = a[:, :, :, 4 * row : 4 * row + 4]  # registers: row 0/8, then k
+                y = b[:, :, :, 2 * column : 2 * column + 2]
+                for half in range(2):
+                    rows = x[:, :, :, half::2]  # warp, group, t, k register, element
+                    product = np.einsum("wgtke,whtke->wgh", rows, y)
+                    total.reshape(8, 8, 4)[...] += 256 * (product.reshape(8, 8, 4, 2).sum(-1))
+    np.testing.assert_array_equal(out, (total % 2**32).astype(np.uint32))
+
+
+def _int4(words: np.ndarray) -> np.ndarray:
+    fields = (words[..., None] >> (np.arange(8, dtype=np.uint32) * 4)).astype(np.int64) & 15
+    return np.where(fields > 7, fields - 16, fields)
+
+
+def test_every_architecture_has_cases_and_the_support_is_that_of_the_fragments() -> None:
+    for arch in ARCHS:
+        names = [case.atom for case in cases(arch)]
+        assert {"s4.m8n8k32"} <= set(names)
+        assert len(names) == len(set(names))
+    for case in ALL:
+        if not case.opcode.startswith("mma") or case.atom.startswith(("s8.m8n8k16", "b1.m8n8")):
+            continue
+        kind, shape, *special = case.atom.split(".")
+        operation = f"{special[0]}.popc" if kind == "b1" else "mma"
+        known = {s.arch: s.status for s in fragments(f"{shape}.{kind}").support if s.operation == operation}
+        assert {arch for arch, status in known.items() if status != "absent"} == set(case.archs)
+        assert {arch for arch, status in known.items() if status == "native"} == set(case.native)
+
+
+def test_texts_compile_without_local_memory() -> None:
+    nvrtc = pytest.importorskip("subbyte.kernel.nvrtc")
+    try:
+        nvrtc.version()
+    except MissingDependency as error:
+        pytest.skip(str(error))
+    for case in cases("sm_90a"):
+        _, log = nvrtc.compile_cubin(case.text, "sm_90a")
+        assert "0 bytes stack frame, 0 bytes spill stores" in log, case.atom
+        assert "serializ" not in log
+
+
+@pytest.fixture
+def device(fake: Any, monkeypatch: pytest.MonkeyPatch) -> CudaDevice:
+    """A GPU that takes 0.01 us for a turn of any loop."""
+    monkeypatch.setattr(module, "_COPY_BYTES", 1 << 16)
+
+    class Driver(fake.Driver):  # type: ignore[misc]
+        def cuModuleGetFunction(self, loaded: Any, name: bytes) -> tuple[Any, Any]:
+            return fake.Driver.cuModuleGetFunction(self, loaded, b"conv_kernel" if name == b"atom_kernel" else name)
+
+        def cuMemcpyDtoDAsync(self, *_: Any) -> Any:
+            def copy() -> None:
+                self.clock += 10.0
+
+            return self._enqueue(copy)
+
+    @fake.kernel(2)
+    def loop(arrays: list[np.ndarray]) -> None:
+        driver.clock += 0.01 * int(arrays[0][0])
+        arrays[1][:] = 1
+
+    @fake.kernel(0)
+    def empty(_: list[np.ndarray]) -> None:
+        driver.clock += 4.0
+
+    driver = Driver({b"loop": loop, b"empty": empty})
+    driver.kernel_us = driver.cold_us = 0.0
+    return CudaDevice(0, driver)
+
+
+def _build(text: str, arch: str) -> bytes:
+    assert arch == "sm_90a"
+    return b"empty" if text == EMPTY_TEXT else b"loop"
+
+
+def test_record_holds_every_case_and_goes_to_json_and_text(device: CudaDevice) -> None:
+    said: list[str] = []
+    record = measure_atoms(device, _build, said.append)
+    json.dumps(record, allow_nan=False)
+    assert [row["atom"] for row in record["atoms"]] == [case.atom for case in cases("sm_90a")]
+    assert len(said) == len(record["atoms"])
+    for row, case in zip(record["atoms"], cases("sm_90a"), strict=True):
+        assert row["operations"] == case.operations(row["blocks"], row["turns"])
+        assert row["tops"] == pytest.approx(row["operations"] / row["microseconds"] / 1e6, rel=1e-3)
+        assert 1000 < row["microseconds"] < 4000
+    assert record["copy"]["terabytes_per_second"] == pytest.approx(2 * (1 << 16) / 10 / 1e6)
+    assert record["launch"]["graph_microseconds"] == pytest.approx(4.0)
+    assert {row["native"] for row in record["atoms"]} == {True, False}
+    text = text_of(record)
+    for expected in ("s4.m8n8k32", "emulated", "native", "TB/s", "CUDA graph"):
+        assert expected in text
+
+
+def test_unknown_architecture_is_refused(device: CudaDevice) -> None:
+    object.__setattr__(device.info, "arch", "sm_60")
+    with pytest.raises(InvalidInput, match=r"sm_60.*sm_75"):
+        measure_atoms(device, _build)
+
+
+def test_command_without_a_gpu_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise MissingDependency("no NVIDIA GPU is visible to the driver")
+
+    monkeypatch.setattr("subbyte.measure.device.load_api", missing)
+    assert main(["bench", "atoms"]) == 3
+    assert "no NVIDIA GPU" in capsys.readouterr().err
+
+
+def test_command_prints_and_writes(
+    device: CudaDevice, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure: Callable[..., dict[str, Any]] = measure_atoms
+    monkeypatch.setattr("subbyte.measure.device.CudaDevice", lambda _: device)
+    monkeypatch.setattr("subbyte.measure.atoms.measure_atoms", lambda used, say: measure(used, _build, say))
+    target = tmp_path / "new" / "atoms.json"
+    assert main(["bench", "atoms", "--json", "--out", str(target)]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["command"] == "bench"
+    assert printed["kind"] == "atoms"
+    assert json.loads(target.read_text())["schema"] == 1
+
+
+def test_steps_share_no_operand() -> None:
+    case = next(case for case in ALL if case.atom.endswith("k32.shared"))
+    run, *_ = _run(case, trace=True)
+    rows = run.trace[run.trace["kind"] == KINDS.index("wgmma")]
+    assert len(np.unique(rows["shared"])) == STEPS

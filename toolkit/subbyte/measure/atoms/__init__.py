@@ -1,0 +1,12 @@
+"""The ceilings of a GPU: each matrix instruction alone, a plain copy, an empty launch.
+
+Every number is measured with a small CUDA text of this package, compiled on the spot, on random data.
+"""
+
+from __future__ import annotations
+
+from subbyte.measure.atoms.cases import Case, cases
+from subbyte.measure.atoms.measure import measure_atoms
+from subbyte.measure.atoms.report import text_of
+
+__all__ = ["Case", "cases", "measure_atoms", "text_of"]

@@ -1,0 +1,146 @@
+"""Measuring the ceilings on an open GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from subbyte.errors import InvalidInput
+from subbyte.measure.atoms.cases import Case, cases
+from subbyte.measure.atoms.texts import EMPTY_TEXT, INPUT_WORDS
+from subbyte.measure.device import CudaDevice
+from subbyte.measure.gpu import GpuKernel
+from subbyte.measure.telemetry import Telemetry
+from subbyte.measure.timing import Timing, TimingProtocol, command_line, time_launch
+
+SCHEMA = 1
+PROTOCOL = TimingProtocol(launches=2, warmup_ms=20, min_total_ms=140, repeats=7, cold=False)
+_LAUNCH_PROTOCOL = TimingProtocol(launches=200, warmup_ms=5, min_total_ms=40, repeats=7, cold=False)
+_FIRST_TURNS, _TARGET_MICROSECONDS = 256, 2000.0
+_COPY_BYTES = 1 << 30
+_STREAM_LAUNCHES = 400
+Build = Callable[[str, str], bytes]
+"""From CUDA text and architecture to a cubin."""
+
+
+def _nvrtc(text: str, arch: str) -> bytes:
+    from subbyte.kernel.nvrtc import compile_cubin
+
+    return compile_cubin(text, arch)[0]
+
+
+def measure_atoms(
+    device: CudaDevice, build: Build = _nvrtc, say: Callable[[str], None] = lambda _: None, seed: int = 0
+) -> dict[str, Any]:
+    """The record of all ceilings of a GPU: plain data, ready for JSON.
+
+    ``atoms`` has one row per instruction with its 10^12 operations per second (two per multiply-accumulate), ``copy``
+    the bytes read plus written, in 10^12 per second, ``launch`` the microseconds of an empty kernel. Raises
+    InvalidInput for an architecture without cases, BuildFailed, MissingDependency without NVRTC, CudaError.
+    """
+    arch = device.info.arch
+    chosen = cases(arch)
+    if not chosen:
+        known = sorted({name for case in cases() for name in case.archs})
+        raise InvalidInput(f"no ceilings are known how to measure on {arch}; there are cases for {', '.join(known)}")
+    telemetry = Telemetry(device.info.bus_id)
+    rows = []
+    for case in chosen:
+        rows.append(_measure(case, device, build(case.text, arch), telemetry, seed))
+        say(f"{case.atom}: {rows[-1]['tops']:,.0f} TOPS")
+    copy, launch = _copy(device, telemetry), _launch(device, build(EMPTY_TEXT, arch), telemetry)
+    return {
+        "schema": SCHEMA,
+        "kind": "atoms",
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command_line(),
+        "device": {**device.info.to_dict(), "uuid": telemetry.uuid()},
+        "protocol": PROTOCOL.to_dict(),
+        "data": f"random words, seed {seed}; operands in registers change in every turn",
+        "atoms": rows,
+        "copy": copy,
+        "launch": launch,
+    }
+
+
+def _measured(timing: Timing) -> dict[str, Any]:
+    return {"microseconds": timing.microseconds, "samples": list(timing.samples), "clocks": timing.clocks()}
+
+
+def _measure(case: Case, device: CudaDevice, cubin: bytes, telemetry: Telemetry, seed: int) -> dict[str, Any]:
+    blocks = case.blocks_per_sm * device.info.sms
+    words = np.random.default_rng(seed).integers(0, 2**32, INPUT_WORDS, np.uint32)
+    with GpuKernel(cubin, case.launch(blocks), device) as kernel:
+
+        def placed(turns: int, protocol: TimingProtocol) -> Timing:
+            words[0] = turns
+            return kernel.time(protocol, {"In": words}, telemetry)
+
+        short = TimingProtocol(launches=1, warmup_ms=0, min_total_ms=0, repeats=3, cold=False)
+        first = placed(_FIRST_TURNS, short).microseconds
+        turns = max(_FIRST_TURNS, round(_FIRST_TURNS * _TARGET_MICROSECONDS / first))
+        timing = placed(turns, PROTOCOL)
+        attributes = kernel.attributes
+    operations = case.operations(blocks, turns)
+    return {
+        "atom": case.atom,
+        "title": case.title,
+        "instruction": case.opcode,
+        "native": device.info.arch in case.native,
+        "tops": round(timing.tops(operations), 2),
+        "operations": operations,
+        "blocks": blocks,
+        "turns": turns,
+        "registers": attributes.registers,
+        "local_bytes": attributes.local_bytes,
+        **_measured(timing),
+    }
+
+
+def _copy(device: CudaDevice, telemetry: Telemetry) -> dict[str, Any]:
+    """A copy between two buffers much larger than the L2."""
+    size = min(_COPY_BYTES, device.info.memory_bytes // 8 // 4096 * 4096)
+    source, target = device.alloc(size), device.alloc(size)
+    try:
+        source.upload(np.random.default_rng(1).integers(0, 2**32, size // 4, np.uint32))
+        protocol = TimingProtocol(launches=4, warmup_ms=20, min_total_ms=140, repeats=7, cold=False)
+        timing = time_launch(
+            device,
+            lambda: device.call("cuMemcpyDtoDAsync", target.pointer, source.pointer, size, device.stream),
+            protocol,
+            telemetry,
+        )
+    finally:
+        source.free()
+        target.free()
+    return {"bytes": 2 * size, "terabytes_per_second": 2 * size / timing.microseconds / 1e6, **_measured(timing)}
+
+
+def _launch(device: CudaDevice, cubin: bytes, telemetry: Telemetry) -> dict[str, Any]:
+    """An empty kernel: as a node of a graph, and launched one by one into a stream by this process."""
+    function = device.load(cubin, "atom_kernel")
+    launch, handle, stream = device.api.cuLaunchKernel, function._handle, device.stream
+
+    def once() -> None:
+        launch(handle, 1, 1, 1, 32, 1, 1, 0, stream, 0, 0)
+
+    def many() -> None:
+        for _ in range(_STREAM_LAUNCHES):
+            once()
+
+    try:
+        graph = time_launch(device, once, _LAUNCH_PROTOCOL, telemetry)
+        device.elapsed_us(many)
+        samples = [device.elapsed_us(many) / _STREAM_LAUNCHES for _ in range(_LAUNCH_PROTOCOL.repeats)]
+    finally:
+        function.unload()
+    return {
+        "graph_microseconds": graph.microseconds,
+        "graph_samples": list(graph.samples),
+        "stream_microseconds": float(np.median(samples)),
+        "stream_samples": samples,
+        "clocks": graph.clocks(),
+    }

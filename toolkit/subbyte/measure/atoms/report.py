@@ -1,0 +1,33 @@
+"""The record of a GPU's ceilings as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def text_of(record: Mapping[str, Any]) -> str:
+    """A table of the instructions with their TOPS, then copy and launch; lines a person reads."""
+    device = record["device"]
+    lines = [f"{device['name']} ({device['arch']}, {device['sms']} multiprocessors), {record['date']}", ""]
+    rows = [("instruction", "", "runs", "TOPS", "spread", "MHz")]
+    for row in record["atoms"]:
+        spread = (max(row["samples"]) - min(row["samples"])) / row["microseconds"]
+        clock = row["clocks"]["after"]["sm_mhz"]
+        status = "native" if row["native"] else "emulated"
+        rows.append((row["atom"], row["title"], status, f"{row['tops']:,.0f}", f"{spread:.1%}", str(clock or "?")))
+    widths = [max(len(row[i]) for row in rows) for i in range(6)]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if i < 3 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    copy, launch = record["copy"], record["launch"]
+    lines += [
+        "",
+        f"copy, bytes read plus written      {copy['terabytes_per_second']:.2f} TB/s",
+        f"empty kernel in a CUDA graph       {launch['graph_microseconds']:.2f} us",
+        f"empty kernel launched from Python  {launch['stream_microseconds']:.2f} us",
+    ]
+    return "\n".join(lines)

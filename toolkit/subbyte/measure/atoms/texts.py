@@ -1,0 +1,144 @@
+"""CUDA texts that do nothing but one matrix instruction, again and again, on registers and shared memory.
+
+Every text has the kernel ``atom_kernel(In_ptr, Out_ptr)`` with blocks of 256 threads. ``In_ptr`` holds ``INPUT_WORDS``
+random words, the first one the number of turns of the loop; each thread stores the sum of its accumulators, so that no
+instruction can be dropped. Operands in registers change in every turn.
+"""
+
+from __future__ import annotations
+
+THREADS = 256
+INPUT_WORDS = 8192
+TILE = 4
+"""Fragments of A and of B that a turn of the mma.sync loop multiplies with each other."""
+STEPS = 4
+"""Multiplications of a warpgroup in one group, each on other operands."""
+COLUMNS = 128
+"""N of the wgmma that is measured."""
+_MIX = 2654435761  # a constant with many bits set: the turn times it is a new random word
+_EVEN = "(({0} << 4) & 4042322160u)"
+_ODD = "({0} & 4042322160u)"
+_PARAMETERS = "uint* __restrict__ In_ptr, uint* __restrict__ Out_ptr"
+_HEAD = f"""\
+#define uint unsigned int
+extern "C" __global__ void __launch_bounds__({{threads}}) atom_kernel({_PARAMETERS}) {{{{
+  int thread = ((int)threadIdx.x);
+  int turns = ((int)In_ptr[0]);
+"""
+_LOOP = f"""\
+  for (int turn = 0; turn < turns; ++turn) {{
+    uint step = (((uint)turn) * {_MIX}u);
+"""
+
+
+def _array(name: str, size: int) -> str:
+    return f"  alignas(16) uint {name}_ptr[{size}];\n"
+
+
+def _fill(name: str, size: int, stride: int) -> str:
+    place = f"(((thread * {size}) + (i * {stride}) + (((int)blockIdx.x) * 97)) & {INPUT_WORDS - 1})"
+    return f"  for (int i = 0; i < {size}; ++i) {{\n    {name}_ptr[i] = In_ptr[{place}];\n  }}\n"
+
+
+def _zero(size: int) -> str:
+    return f"  for (int i = 0; i < {size}; ++i) {{\n    c_ptr[i] = 0u;\n  }}\n"
+
+
+def _change(name: str, size: int) -> str:
+    return "".join(f"    {name}_ptr[{i}] = ({name}_ptr[{i}] ^ step);\n" for i in range(size))
+
+
+def _finish(sums: int) -> str:
+    return (
+        f"  uint total = 0u;\n  for (int i = 0; i < {sums}; ++i) {{\n    total = (total + c_ptr[i]);\n  }}\n"
+        f"  Out_ptr[((((int)blockIdx.x) * {THREADS}) + thread)] = total;\n}}\n"
+    )
+
+
+def _mma(opcode: str, a: list[str], b: list[str], c: list[str]) -> str:
+    names = iter(f"%{i}" for i in range(len(a) + len(b) + len(c)))
+    d, left, right = ("{" + ", ".join(next(names) for _ in part) + "}" for part in (c, a, b))
+    outputs = ", ".join(f'"+r"({text})' for text in c)
+    inputs = ", ".join(f'"r"({text})' for text in [*a, *b])
+    return f'    asm volatile("{opcode} {d}, {left}, {right}, {d};" : {outputs} : {inputs});\n'
+
+
+def warp_text(opcode: str, a: int, b: int, c: int, unpacked: bool = False) -> str:
+    """``TILE`` x ``TILE`` products of ``mma.sync`` in every turn.
+
+    ``a``, ``b``, ``c``: registers of the operands. With ``unpacked`` both operands are packed int4 that two
+    instructions multiply after a mask and a shift.
+    """
+    lines = [_HEAD.format(threads=THREADS), _array("a", TILE * a), _array("b", TILE * b), _array("c", TILE * TILE * c)]
+    lines += [_fill("a", TILE * a, 3), _fill("b", TILE * b, 5), _zero(TILE * TILE * c), _LOOP]
+    lines += [_change("a", TILE * a), _change("b", TILE * b)]
+    halves = (_EVEN, _ODD) if unpacked else ("{0}",)
+    for half in halves:
+        for row in range(TILE):
+            for column in range(TILE):
+                left = [half.format(f"a_ptr[{row * a + i}]") for i in range(a)]
+                right = [half.format(f"b_ptr[{column * b + i}]") for i in range(b)]
+                sums = [f"c_ptr[{(row * TILE + column) * c + i}]" for i in range(c)]
+                lines.append(_mma(opcode, left, right, sums))
+    return "".join([*lines, "  }\n", _finish(TILE * TILE * c)])
+
+
+def _wgmma(opcode: str, left: list[str] | str, right: str) -> str:
+    sums = COLUMNS // 2
+    d = "{" + ", ".join(f"%{i}" for i in range(sums)) + "}"
+    if isinstance(left, str):
+        operands, inputs = f"%{sums}, %{sums + 1}", [f'"l"({left})']
+    else:
+        registers = ", ".join(f"%{sums + i}" for i in range(4))
+        operands, inputs = f"{{{registers}}}, %{sums + 4}", [f'"r"({text})' for text in left]
+    outputs = ", ".join(f'"+r"(c_ptr[{i}])' for i in range(sums))
+    values = ", ".join([*inputs, f'"l"({right})'])
+    return f'    asm volatile("{opcode} {d}, {operands}, 1;" : {outputs} : {values});\n'
+
+
+def _descriptor(name: str, first: str) -> str:
+    """A descriptor without swizzle: 128 bytes to the second half of k, 256 bytes to the next eight rows."""
+    fixed = 128 // 16 << 16 | 256 // 16 << 32
+    return f"  unsigned long long {name} = (((unsigned long long)(({first}) >> 4)) | {fixed}ull);\n"
+
+
+def warpgroup_text(opcode: str, left: str) -> str:
+    """Groups of ``STEPS`` wgmma of N = ``COLUMNS`` in every turn, by each of the two warpgroups of a block.
+
+    ``left`` says where A lies: ``shared``, ``registers``, or ``unpacked``: packed int4 in registers that two
+    multiplications use after a mask and a shift.
+    """
+    b_bytes, a_bytes = COLUMNS * 32, 64 * 32
+    words = (STEPS * b_bytes + 2 * STEPS * a_bytes) // 4
+    lines = [
+        _HEAD.format(threads=f"{THREADS}, 1"),
+        "  extern __shared__ __align__(1024) uint shared_ptr[];\n",
+        f"  for (int i = thread; i < {words}; i += {THREADS}) {{\n",
+        f"    shared_ptr[i] = In_ptr[((i + (((int)blockIdx.x) * 97)) & {INPUT_WORDS - 1})];\n  }}\n",
+        '  asm volatile("fence.proxy.async.shared::cta;" : : : "memory");\n  __syncthreads();\n',
+        "  uint base = ((uint)__cvta_generic_to_shared(&(shared_ptr[0])));\n",
+    ]
+    for step in range(STEPS):
+        lines.append(_descriptor(f"b{step}", f"base + {step * b_bytes}u"))
+        own = f"base + {STEPS * b_bytes + step * a_bytes}u + (((uint)(thread >> 7)) * {STEPS * a_bytes}u)"
+        lines.append(_descriptor(f"a{step}", own) if left == "shared" else "")
+    packed = {"shared": 0, "registers": 4 * STEPS, "unpacked": 2 * STEPS}[left]
+    lines += [_array("c", COLUMNS // 2), _zero(COLUMNS // 2)]
+    if packed:
+        lines += [_array("w", packed), _fill("w", packed, 3), _array("a", 4 * STEPS)]
+    lines += [_LOOP, _change("w", packed)]
+    for i in range(4 * STEPS if packed else 0):
+        half = (_EVEN, _ODD)[i // 4 % 2] if left == "unpacked" else "{0}"
+        word = f"w_ptr[{i // 8 * 4 + i % 4 if left == 'unpacked' else i}]"
+        lines.append(f"    a_ptr[{i}] = {half.format(word)};\n")
+    lines.append('    asm volatile("wgmma.fence.sync.aligned;" : : : "memory");\n')
+    for step in range(STEPS):
+        operand = f"a{step}" if left == "shared" else [f"a_ptr[{4 * step + i}]" for i in range(4)]
+        lines.append(_wgmma(opcode, operand, f"b{step}"))
+    lines.append('    asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory");\n')
+    lines.append('    asm volatile("wgmma.wait_group.sync.aligned 0;" : : : "memory");\n')
+    return "".join([*lines, "  }\n", _finish(COLUMNS // 2)])
+
+
+WARPGROUP_SHARED_BYTES = STEPS * COLUMNS * 32 + 2 * STEPS * 64 * 32
+EMPTY_TEXT = 'extern "C" __global__ void __launch_bounds__(32) atom_kernel() {}\n'
