@@ -89,6 +89,16 @@ def test_landscapes_are_found_by_name_label_and_spec(in_package, toy):
         assert landscape(which).name == name
 
 
+def test_a_workloads_name_means_the_papers_space(in_package, toy, tmp_path):
+    header = {**in_package.header, "space": {**in_package.header["space"], "kind": "extended"}}
+    other = Landscape(header, in_package.results, "toy@8.extended.sm_90a")
+    other.save(tmp_path / f"{other.name}.json.gz")
+    assert list(shipped()) == [in_package.name, other.name]
+    assert find_landscape(toy.workload) == landscape("toy@8").name == landscape(toy.workload).name == in_package.name
+    assert find_landscape(toy.workload, kind="extended") == other.name
+    assert landscape(other.name).kind == "extended"
+
+
 def test_unknown_landscapes_get_the_closest_name(in_package):
     with pytest.raises(InvalidInput, match=r"did you mean toy@8\.paper\.sm_90a"):
         landscape("toy@8.paper.sm_90")

@@ -49,8 +49,10 @@ def default_name(header: Mapping[str, Any]) -> str:
 
 
 def shipped() -> dict[str, Path]:
-    """Landscapes that come with the package, by name."""
-    return {path.name.removesuffix(SUFFIX): path for path in sorted(SHIPPED.glob(f"*{SUFFIX}"))}
+    """Landscapes that come with the package, by name; those of the paper's space first, so that a workload's name
+    alone means that one."""
+    found = {path.name.removesuffix(SUFFIX): path for path in sorted(SHIPPED.glob(f"*{SUFFIX}"))}
+    return dict(sorted(found.items(), key=lambda item: (".paper." not in item[0], item[0])))
 
 
 def read_header(path: Path) -> dict[str, Any]:

@@ -1,0 +1,54 @@
+"""The landscapes that come with the package: whole, verified, raw samples, provenance, small."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from subbyte.space import KINDS, space
+from subbyte.tune import Landscape, shipped
+from subbyte.tune.landscape_file import SHIPPED
+
+WANTED = {
+    *(f"resnet50.stage{stage}@8.paper.sm_90a" for stage in (2, 3, 4, 5)),
+}
+
+
+@pytest.fixture(scope="module", params=sorted(shipped()))
+def one(request):
+    return Landscape.load(request.param)
+
+
+def test_all_that_is_promised_is_there_and_small():
+    assert set(shipped()) >= WANTED
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 10_000_000
+
+
+def test_it_holds_every_valid_configuration_of_its_space_verified(one):
+    info = one.info()
+    made = space(one.workload, one.arch, one.kind, **one.header["space"]["fixed"])
+    assert made.hash == one.space_hash
+    assert list(one.results) == list(made.valid)
+    assert (info.missing, info.dropped, info.notice, info.failed) == (0, 0, "", {})
+    assert info.verified == info.measured == len(one)
+    assert info.kind in KINDS
+    assert info.kind == "paper" or info.measured >= 10_000
+
+
+def test_times_are_medians_of_raw_samples_and_say_where_they_come_from(one):
+    gpus = one.device.get("uuids", [])
+    for result in one.results.values():
+        assert len(result.samples) == one.header["protocol"]["repeats"]
+        assert result.microseconds == pytest.approx(statistics.median(result.samples), abs=1e-4)
+        assert result.cold_microseconds is None or result.cold_microseconds > 0
+        assert not gpus or result.device["uuid"] in gpus
+    assert one.device["name"] == "NVIDIA H200"
+    assert one.device["driver_version"]
+    assert one.header["command"]
+    assert one.header["created"].startswith("2026")
+
+
+def test_programs_shared_by_configurations_are_recorded_as_such(one):
+    assert all(one.results[index] is one.results[owner] for index, owner in one.same.items())
+    assert all(owner not in one.same for owner in one.same.values())
