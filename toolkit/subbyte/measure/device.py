@@ -300,13 +300,16 @@ class CudaFunction:
         if cluster > 1:
             attribute = api.CUlaunchAttribute()
             attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-            size = attribute.value.clusterDim
-            size.x, size.y, size.z = cluster, 1, 1
+            value = api.CUlaunchAttributeValue()
+            value.clusterDim.x, value.clusterDim.y, value.clusterDim.z = cluster, 1, 1
+            attribute.value = value
             found.append(attribute)
         if overlap:
             attribute = api.CUlaunchAttribute()
             attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-            attribute.value.programmaticStreamSerializationAllowed = 1
+            value = api.CUlaunchAttributeValue()
+            value.programmaticStreamSerializationAllowed = 1
+            attribute.value = value
             found.append(attribute)
         return found
 

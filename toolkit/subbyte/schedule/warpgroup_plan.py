@@ -282,6 +282,11 @@ class WarpgroupPlan:
         return self.filters * self.config.filter_passes if self.output == "int4" else 0
 
     @property
+    def parameter_turns(self) -> int:
+        """Words of the parameters that one thread brings."""
+        return ceil_div(3 * self.parameter_channels, self.config.threads)
+
+    @property
     def exchange_base(self) -> int:
         """Byte where the partial sums of the cluster's other blocks arrive."""
         return self.parameter_base + 12 * self.parameter_channels
@@ -337,12 +342,16 @@ class WarpgroupPlan:
 
     @property
     def registers(self) -> tuple[int, int]:
-        """Registers of a consumer and of a producer thread (PTX ISA, setmaxnreg: multiples of 8, 24 to 256)."""
-        budget = self.arch.registers_per_sm // self.config.blocks // 128
-        if budget // (self.config.consumers + 1) >= 240:
+        """Registers of a consumer and of a producer thread (PTX ISA, setmaxnreg: multiples of 8, 24 to 256).
+
+        Together they may not exceed what the block was launched with, or setmaxnreg waits forever.
+        """
+        parts = self.config.consumers + 1
+        granted = self.arch.registers_per_sm // self.config.blocks // 128 // parts // 8 * 8
+        if granted >= 240:
             return 255, 255
-        producer = min(max(56 + ceil_div(8 * self.copies, 8) * 8, 72), budget // (self.config.consumers + 1) // 8 * 8)
-        return min((budget - producer) // self.config.consumers // 8 * 8, 240), producer
+        producer = min(max(32 + 8 * self.copies, 56), granted)
+        return min((granted * parts - producer) // self.config.consumers // 8 * 8, 240), producer
 
     # ---- launch -------------------------------------------------------------------------------------------------
 

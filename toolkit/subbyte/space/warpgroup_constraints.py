@@ -11,7 +11,7 @@ WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
 """Pixels of an instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
 CONSUMER_OVERHEAD = 44
 """Registers of a consumer thread for addresses, loop state and unpacked operands, beside accumulators and weights."""
-PRODUCER_OVERHEAD = 36
+PRODUCER_OVERHEAD = 32
 LOADS_AT_ONCE = 12
 """16-byte loads a producer thread may have in flight for one part."""
 CODE_LIMIT = 900

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.kernel.tirx.emit import bind, loop, when
+from subbyte.kernel.tirx.emit import bind, loop, registers, when
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
@@ -69,30 +71,37 @@ class Block:
 
     # ---- ring ---------------------------------------------------------------------------------------------------
 
-    def full(self, part: Any) -> Any:
-        """Byte offset of the barrier that says that a part is in its slot."""
-        return self.plan.barrier_base + part % self.plan.config.ring * 8
-
-    def empty(self, part: Any) -> Any:
-        """Byte offset of the barrier that says that a part's slot may be written again."""
-        return self.plan.barrier_base + self.plan.config.ring * 8 + part % self.plan.config.ring * 8
+    def slot(self, part: Any) -> Any:
+        """Slot of a part."""
+        return T.cast(part, "uint32") % T.uint32(self.plan.config.ring)
 
     def turn(self, part: Any) -> Any:
-        """How often the part's slot was filled before."""
-        return part // self.plan.config.ring
+        """Parity of how often the part's slot was filled before."""
+        return T.cast(part, "uint32") // T.uint32(self.plan.config.ring) % T.uint32(2)
 
-    def wait(self, offset: Any, parity: Any) -> None:
-        """Wait at a barrier."""
-        op.emit(T.cuda.mbarrier_wait(self.shared.ptr_to([offset // 4]), parity))
+    def slot_address(self, slot: Any) -> Any:
+        """Byte address of a slot."""
+        return self.base + slot * T.uint32(self.plan.slot_bytes)
 
-    def arrive(self, offset: Any) -> None:
+    def full(self, slot: Any) -> Any:
+        """Byte address of the barrier that says that a slot is filled."""
+        return self.base + T.uint32(self.plan.barrier_base) + slot * T.uint32(8)
+
+    def empty(self, slot: Any) -> Any:
+        """Byte address of the barrier that says that a slot may be written again."""
+        return self.full(slot) + T.uint32(8 * self.plan.config.ring)
+
+    def wait(self, address: Any, parity: Any) -> None:
+        """Wait at a barrier until the phase of this parity has ended."""
+        done = registers("done", 1)
+        T.buffer_store(done, T.uint32(0), [0])
+        with T.While(done[0] == T.uint32(0)):
+            op.barrier_try_wait(done[0], address, parity)
+
+    def arrive(self, address: Any) -> None:
         """Arrive at a barrier with one thread of the warp."""
         with when(self.lane == 0):
-            op.barrier_arrive(self.base + T.cast(offset, "uint32"))
-
-    def slot(self, part: Any) -> Any:
-        """Byte offset of a part's slot."""
-        return part % self.plan.config.ring * self.plan.slot_bytes
+            op.barrier_arrive(address)
 
     # ---- set-up -------------------------------------------------------------------------------------------------
 
@@ -103,20 +112,32 @@ class Block:
         readers = config.consumers if config.keep_rows else config.groups_m * config.groups_x
         with when(self.thread == 0):
             for slot in range(config.ring):
-                op.barrier_init(self.base + T.uint32(self.full(slot)), 4)
-                op.barrier_init(self.base + T.uint32(self.empty(slot)), 4 * readers)
+                op.barrier_init(self.full(T.uint32(slot)), 4)
+                op.barrier_init(self.empty(T.uint32(slot)), 4 * readers)
             op.barrier_init_fence()
 
-    def keep_parameters(self) -> None:
-        """Copy the requantization parameters of the block's output channels to shared memory."""
+    def load_parameters(self) -> Any:
+        """Read the requantization parameters of the block's output channels into registers."""
         plan = self.plan
         channels, padded = plan.parameter_channels, plan.workload.filter_blocks * 32
         if not channels:
-            return
-        threads = plan.config.threads
-        with loop("turn", -(-3 * channels // threads)) as turn:
+            return None
+        held = registers("parameters", plan.parameter_turns)
+        with self._parameter_turns() as (turn, index):
+            channel = T.min(self.filter_block * channels + index % channels, padded - 1)
+            T.buffer_store(held, T.cast(self.parameters[index // channels * padded + channel], "uint32"), [turn])
+        return held
+
+    def keep_parameters(self, held: Any) -> None:
+        """Put them into shared memory."""
+        if held is not None:
+            with self._parameter_turns() as (turn, index):
+                T.buffer_store(self.shared, held[turn], [self.plan.parameter_base // 4 + index])
+
+    @contextmanager
+    def _parameter_turns(self) -> Iterator[tuple[Any, Any]]:
+        count, threads = 3 * self.plan.parameter_channels, self.plan.config.threads
+        with loop("turn", self.plan.parameter_turns) as turn:
             index = bind("index", turn * threads + self.thread)
-            with when(3 * channels % threads == 0 or index < 3 * channels):
-                channel = T.min(self.filter_block * channels + index % channels, padded - 1)
-                value = self.parameters[index // channels * padded + channel]
-                T.buffer_store(self.shared, T.cast(value, "uint32"), [plan.parameter_base // 4 + index])
+            with when(count % threads == 0 or index < count):
+                yield turn, index

@@ -92,13 +92,32 @@ class Fetch:
         T.buffer_store(self.left, (end - first) * plan.run, [0])
 
 
+class Counter:
+    """How many parts this warp has gone past, with the slot and the parity of the next one."""
+
+    def __init__(self, block: Block, name: str) -> None:
+        self.ring = block.plan.config.ring
+        self.count = registers(name, 1, "int32")
+        self.slot, self.turn = (registers(f"{name}_{what}", 1) for what in ("slot", "turn"))
+        for state, zero in ((self.count, T.int32(0)), (self.slot, T.uint32(0)), (self.turn, T.uint32(0))):
+            T.buffer_store(state, zero, [0])
+
+    def up_to(self, end: Any, each: Callable[[Any, Any], None]) -> None:
+        """Go on to ``end``; ``each(slot, turn)`` is emitted for every part on the way."""
+        with T.While(self.count[0] < end):
+            each(self.slot[0], self.turn[0])
+            T.buffer_store(self.count, self.count[0] + 1, [0])
+            T.buffer_store(self.slot, self.slot[0] + T.uint32(1), [0])
+            with when(self.slot[0] == T.uint32(self.ring)):
+                T.buffer_store(self.slot, T.uint32(0), [0])
+                T.buffer_store(self.turn, self.turn[0] ^ T.uint32(1), [0])
+
+
 def consume(block: Block, fetch: Fetch) -> None:
     """All passes of one consumer warpgroup."""
     plan, config = block.plan, block.plan.config
     accumulators = registers("acc", plan.accumulators)
-    ready, released = registers("ready", 1, "int32"), registers("released", 1, "int32")
-    for counter in (ready, released):
-        T.buffer_store(counter, T.int32(0), [0])
+    ready, released = Counter(block, "ready"), Counter(block, "released")
     stride = config.tile_rows * config.groups_y
     mine = bind("my_first_row", block.first_row + block.y * config.tile_rows)
     passes = bind("passes", T.max(block.end_row - mine + (stride - 1), 0) // stride)
@@ -116,7 +135,7 @@ def consume(block: Block, fetch: Fetch) -> None:
             epilogue(block, accumulators, row, count, filter_pass)
     if config.keep_rows and config.groups_y > 1:
         with when(passes == 0):
-            _release_to(block, released, block.parts)
+            released.up_to(block.parts, lambda slot, _: block.arrive(block.empty(slot)))
 
 
 @dataclass
@@ -126,8 +145,8 @@ class Pass:
     block: Block
     fetch: Fetch
     accumulators: Any
-    ready: Any
-    released: Any
+    ready: Counter
+    released: Counter
     row_pass: Any
     row: Any
     count: Any
@@ -161,12 +180,12 @@ class Pass:
         last = self.row + config.tile_rows * config.groups_y >= block.end_row
         until = T.Select(last, block.parts, following * config.channel_groups)
         with when(config.filter_passes == 1 or self.filter_pass == config.filter_passes - 1):
-            _release_to(block, self.released, bind("until", until))
+            self.released.up_to(bind("until", until), lambda slot, _: block.arrive(block.empty(slot)))
 
     def _release_group(self, group: Any) -> None:
         first = bind("group_part", self._pass_part(group))
         with loop("part", self.block.plan.window) as part:
-            self.block.arrive(self.block.empty(first + part))
+            self.block.arrive(self.block.empty(self.block.slot(first + part)))
 
     def _pass_part(self, group: Any) -> Any:
         """First part of this pass's channel group, where every pass loads its own rows."""
@@ -193,22 +212,20 @@ class Pass:
             descriptors = registers("descriptor", rows)
             width = plan.config.tile_width * plan.cols.pixel_step * PIXEL_BYTES
             for i in range(rows):
-                start = block.base + T.cast(block.slot(self._part(i, tap, group)) + block.x * width, "uint32")
+                slot = block.slot(self._part(i, tap, group))
+                start = block.slot_address(slot) + T.cast(block.x * width, "uint32")
                 T.buffer_store(descriptors, (start >> T.uint32(4)) + T.uint32(plan.descriptor_low), [i])
             _first_that_fits(low, high, list(plan.tap_row_variants), lambda a, b: self._steps(descriptors, a, b))
 
     def _wait_for(self, part: Any) -> None:
         block, config = self.block, self.block.plan.config
         if config.keep_rows:
-            waits = bind("waits", part + 1 - self.ready[0])
-            with loop("wait", T.max(waits, 0), T.serial):
-                block.wait(block.full(self.ready[0]), block.turn(self.ready[0]) % 2)
-                T.buffer_store(self.ready, self.ready[0] + 1, [0])
+            self.ready.up_to(part + 1, lambda slot, turn: block.wait(block.full(slot), turn))
             return
         with loop("wait", block.plan.window, T.serial) as i:
             first = part // block.plan.window * block.plan.window
             with when(first + i <= part):
-                block.wait(block.full(first + i), block.turn(first + i) % 2)
+                block.wait(block.full(block.slot(first + i)), block.turn(first + i))
 
     def _steps(self, descriptors: Any, low: int, high: int) -> None:
         """The channel steps of one part, for fragment rows ``low`` to ``high``."""
@@ -269,13 +286,6 @@ def _start_late(block: Block) -> None:
     if config.stagger and config.consumers == 2:
         with when(block.warpgroup == 1):
             op.named_barrier(STAGGER_BARRIER, 256, wait=True)
-
-
-def _release_to(block: Block, released: Any, until: Any) -> None:
-    """Arrive at the "empty" barriers of all parts before ``until`` that were not released yet."""
-    with loop("part", T.max(until - released[0], 0), T.serial) as part:
-        block.arrive(block.empty(released[0] + part))
-    T.buffer_store(released, until, [0])
 
 
 def _loop(name: str, extent: int, emit: Callable[[Any], None]) -> None:

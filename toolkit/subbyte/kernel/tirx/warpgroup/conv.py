@@ -49,7 +49,7 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
     config = plan.config
     block = _coordinates(plan, activations, output, parameters, weights)
     block.set_up_barriers()
-    block.keep_parameters()
+    parameters_held = block.load_parameters()
     fetch = Fetch.begin(block)
     with when(block.warpgroup < config.consumers):
         fetch.start()  # weights do not depend on the launch before this one
@@ -57,19 +57,18 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
         op.allow_next_launch()
         op.wait_for_previous_launch()
     where = producer.columns(block)
-    held = producer.row_registers(block, "row_words")
-    first = block.warpgroup
-    with when(first < block.parts):
-        producer.load_part(block, where, held, first)
+    held, following = (producer.row_registers(block, name) for name in ("row_words", "next_row"))
+    producer.load_first(block, where, held, following)
+    block.keep_parameters(parameters_held)
     producer.zero_padding(block, where)
     op.async_fence()
     if config.split > 1:
         op.cluster_arrive()
     op.emit(T.cuda.cta_sync())
-    _roles(block, fetch, where, held)
+    _roles(block, fetch, where, held, following)
 
 
-def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any) -> None:
+def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any, following: Any) -> None:
     """What each warpgroup does from here on. The first part of every consumer is already in its registers."""
     config = block.plan.config
     consumer_registers, producer_registers = block.plan.registers
@@ -84,7 +83,7 @@ def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any) -> No
         with T.Else():
             if uneven:
                 op.set_registers(producer_registers, more=False)
-            producer.produce(block, where, held)
+            producer.produce(block, where, held, following)
             if config.split > 1:
                 op.cluster_wait()
                 op.cluster_arrive()

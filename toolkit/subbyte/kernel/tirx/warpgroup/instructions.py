@@ -63,6 +63,11 @@ def barrier_arrive(address: Any) -> None:
     emit(T.ptx["mbarrier.arrive.shared.b64"](address))
 
 
+def barrier_try_wait(done: Any, address: Any, parity: Any) -> None:
+    """Wait a while for a barrier's phase; ``done`` says whether it has ended."""
+    emit(T.ptx["mbarrier.try_wait.parity.shared.b64"](done, address, parity))
+
+
 def wgmma_fence() -> None:
     """Order register writes before the wgmma that follow."""
     emit(T.ptx["wgmma.fence.sync.aligned"]())

@@ -87,35 +87,43 @@ def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
         swapped = image // 4 * PIECE
         low, high = image * 2 * PIECE + swapped, image * 2 * PIECE + PIECE - swapped
     limit = plan.columns_loaded if where.count is None else where.count
-    slot = bind("slot", block.base + T.cast(block.slot(part) + where.left * PIXEL_BYTES, "uint32"))
+    slot = bind("slot", block.slot(part))
+    start = bind("start", block.slot_address(slot) + T.cast(where.left * PIXEL_BYTES, "uint32"))
     for turn in range(plan.copies):
         block_index, column = plan.copy_place(turn, block.member // 8)
         pixel = (block_index * plan.pitch + column) * PIXEL_BYTES
         words = [held[4 * turn + i] for i in range(4)]
         with when(_exact(block, turn, where.count) or column < limit):
             even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
-            op.store_shared16(slot + T.cast(pixel + low, "uint32"), even)
-            op.store_shared16(slot + T.cast(pixel + high, "uint32"), [word & T.uint32(LOW_NIBBLES) for word in words])
+            op.store_shared16(start + T.cast(pixel + low, "uint32"), even)
+            op.store_shared16(start + T.cast(pixel + high, "uint32"), [word & T.uint32(LOW_NIBBLES) for word in words])
     op.async_fence()
     op.emit(T.cuda.warp_sync())
-    block.arrive(block.full(part))
+    block.arrive(block.full(slot))
 
 
-def produce(block: Block, where: Columns, held: Any) -> None:
-    """The producer warpgroup: part after part, the next one on its way while one is stored."""
-    plan = block.plan
-    first = plan.config.consumers
-    other = row_registers(block, "next_row")
+def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
+    """Read the first parts: one by every warpgroup, and another one by the producer."""
+    consumers = block.plan.config.consumers
+    with when(block.warpgroup < block.parts):
+        load_part(block, where, held, block.warpgroup)
+    with when(T.And(block.warpgroup == consumers, consumers + 1 < block.parts)):
+        load_part(block, where, following, consumers + 1)
+
+
+def produce(block: Block, where: Columns, held: Any, other: Any) -> None:
+    """The producer warpgroup: part after part, the next ones on their way while one is stored."""
+    first = block.plan.config.consumers
     count = bind("turns", (block.parts - first + 1) // 2)
     with loop("turn", T.max(count, 0), T.serial) as turn:
         part = bind("part", first + turn * 2)
-        with when(part + 1 < block.parts):
-            load_part(block, where, other, part + 1)
         _put(block, where, held, part)
         with when(part + 2 < block.parts):
             load_part(block, where, held, part + 2)
         with when(part + 1 < block.parts):
             _put(block, where, other, part + 1)
+        with when(part + 3 < block.parts):
+            load_part(block, where, other, part + 3)
 
 
 def zero_padding(block: Block, where: Columns) -> None:
@@ -156,7 +164,7 @@ def _exact(block: Block, turn: int, count: Any) -> bool:
 
 def _put(block: Block, where: Columns, held: Any, part: Any) -> None:
     with when(part >= block.plan.config.ring):
-        block.wait(block.empty(part), (block.turn(part) + 1) % 2)
+        block.wait(block.empty(block.slot(part)), block.turn(part) ^ T.uint32(1))
     store_part(block, where, held, part)
 
 
