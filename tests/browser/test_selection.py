@@ -1,0 +1,204 @@
+"""The shared selection in JupyterLab: a click in one view opens in all, hidden ones wait, links run in the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import subbyte
+from subbyte.technique.tiling import tiling
+
+NAME = "resnet50.stage2@8"
+CELLS = (
+    """import subbyte
+from subbyte_widgets import Selection, SpaceExplorer, TuningMonitor
+found = subbyte.landscape("resnet50.stage2@8")
+report = subbyte.tune("resnet50.stage2@8", runner="replay", landscape=found, trials=40, finalists=0)
+s = Selection()
+monitor = TuningMonitor(report.records[0], selection=s)
+monitor""",
+    "SpaceExplorer(found, selection=s)",
+    """from subbyte_widgets import ConvolutionTiling, DuplicateMap, KernelReader, LoadStepper
+import ipywidgets
+tiles, reader = ConvolutionTiling(selection=s), KernelReader(selection=s)
+views = ipywidgets.Tab([tiles, reader], titles=["Tiling", "Kernel"], selected_index=0)
+views""",
+    """slider = ipywidgets.IntSlider(value=-1, min=-1, max=39, description="trial")
+ipywidgets.jslink((slider, "value"), (s, "trial"))
+seen = ipywidgets.Label()
+s.observe(lambda change: setattr(seen, "value", f"sees {change.new}"), "configuration")
+ipywidgets.VBox([slider, seen])""",
+)
+TEXT = "(selector) => document.querySelector(selector)?.textContent ?? ''"
+
+
+@pytest.fixture(scope="module")
+def trials() -> Any:
+    """The trials of the same study."""
+    found = subbyte.landscape(NAME)
+    report = subbyte.tune(NAME, runner="replay", landscape=found, trials=40, finalists=0)
+    return report.records[0].trials
+
+
+@pytest.fixture(scope="module")
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """The views in a running notebook, tall enough for all of them."""
+    one = open_tab(height=3400)
+    one.run_notebook(lab.write("selection.ipynb", *CELLS))
+    one.page.wait_for_selector(".sb-tiling-svg")
+    return one
+
+
+def says(tab: Any, selector: str, words: str) -> None:
+    """Wait until a view says something; fails with what it says instead."""
+    try:
+        tab.page.wait_for_function(
+            f"([selector, words]) => ({TEXT})(selector).includes(words)", arg=[selector, words], timeout=15_000
+        )
+    except Exception:
+        pytest.fail(f"{selector} does not say {words!r} but {tab.page.evaluate(TEXT, selector)!r}", pytrace=False)
+
+
+def drawn_tiles(tab: Any) -> tuple[int, int]:
+    """Squares of the block tile and steps, as they are drawn."""
+    count = "(name) => document.querySelectorAll(`.sb-tiling-svg ${name}`).length"
+    return tab.page.evaluate(count, ".rt"), tab.page.evaluate(count, ".st")
+
+
+def expected_tiles(config: Any) -> tuple[int, int]:
+    """The same, of the record."""
+    cut = tiling(NAME, config)
+    return len(cut.pixels) * cut.block_channels // 8, len(cut.steps)
+
+
+def follows(tab: Any, config: Any) -> None:
+    """Wait until the tiling of ``config`` is drawn."""
+    tab.page.wait_for_function(
+        """([squares, steps]) => document.querySelectorAll(".sb-tiling-svg .rt").length === squares
+          && document.querySelectorAll(".sb-tiling-svg .st").length === steps""",
+        arg=list(expected_tiles(config)),
+        timeout=15_000,
+    )
+
+
+def test_a_trial_opens_in_all_views(tab: Any, trials: Any) -> None:
+    stage = tab.page.locator(".sb-monitor .stage")
+    stage.focus()
+    tab.page.keyboard.press("Home")
+    for _ in range(4):
+        tab.page.keyboard.press("ArrowRight")
+    config = trials[4].config
+    says(tab, ".sb-monitor .say", "Trial 4")
+    says(tab, ".sb-space .say", f"{trials[4].microseconds:.2f} \u00b5s")
+    tab.page.get_by_text(f"sees {config.key}", exact=True).wait_for()
+    follows(tab, config)
+    assert drawn_tiles(tab) != expected_tiles(trials[5].config) or config == trials[5].config
+    tab.picture("selection", ".jp-Notebook")
+
+
+def test_a_point_of_the_space_opens_too(tab: Any, trials: Any) -> None:
+    tab.page.locator(".sb-space .lines").focus()
+    tab.page.keyboard.press("Home")
+    best = subbyte.landscape(NAME).best[0]
+    says(tab, ".sb-space .say", f"Configuration {best},")
+    follows(tab, subbyte.landscape(NAME).config(best))
+
+
+def test_a_hidden_view_waits_and_catches_up(tab: Any, lab: Any) -> None:
+    assert tab.page.locator(".sb-reader .row").count() < 2  # nothing was built for it
+    tab.page.get_by_role("tab", name="Kernel", exact=True).click()
+    tab.page.locator(".sb-reader .row").nth(20).wait_for(timeout=30_000)
+    tab.page.get_by_role("tab", name="Tiling", exact=True).click()
+    tab.page.wait_for_function("document.querySelector('.sb-tiling-svg')?.getBoundingClientRect().width > 0")
+
+
+def test_a_slider_linked_in_the_page_chooses_trials(tab: Any, trials: Any) -> None:
+    tab.page.locator(".noUi-handle").focus()
+    for _ in range(3):
+        tab.page.keyboard.press("ArrowRight")
+    tab.page.get_by_text(f"sees {trials[tab.page.evaluate(SLIDER)].config.key}", exact=True).wait_for()
+    says(tab, ".sb-monitor .say", f"Trial {tab.page.evaluate(SLIDER)}:")
+    follows(tab, trials[tab.page.evaluate(SLIDER)].config)
+
+
+SLIDER = "() => Number(document.querySelector('.noUi-handle').getAttribute('aria-valuenow'))"
+
+
+def test_an_impossible_choice_is_said_and_nothing_breaks(tab: Any, trials: Any) -> None:
+    tab.page.locator(".sb-space .lines").focus()
+    for _ in range(3):
+        tab.page.keyboard.press("ArrowRight")
+    for _ in range(5):
+        tab.page.keyboard.press("+")
+    says(tab, ".sb-tiling .problem", "is refused")
+    tab.page.keyboard.press("Home")
+    tab.page.wait_for_function("document.querySelector('.sb-tiling .problem').hidden")
+
+
+LISTENERS = """async () => {
+  const panel = [...window.jupyterapp.shell.widgets("main")].find((w) => w.content?.rendermime);
+  const mime = "application/vnd.jupyter.widget-view+json";
+  const renderer = panel.content.rendermime.createRenderer(mime);
+  const manager = await renderer._manager.promise;
+  const found = {};
+  for (const [id, promise] of Object.entries(manager._models)) {
+    const model = await promise;
+    if (!model.get("_esm")) continue;
+    const own = Object.entries(model._events ?? {}).filter(([name]) => name.startsWith("change:"));
+    found[id] = own.reduce((sum, [, list]) => sum + list.length, 0);
+  }
+  return found;
+}"""
+AGAIN = (
+    """import subbyte
+from subbyte_widgets import *
+s = Selection("n8h7w7c64k64r3s3p1", "brw1-bcw1-wrt4-wct2-ch1-ri0")
+found = subbyte.landscape("resnet50.stage2@8")
+record = subbyte.tune("resnet50.stage2@8", runner="replay", landscape=found, trials=20, finalists=0).records[0]
+following = ConvolutionTiling, DuplicateMap, LoadStepper, PackingStepper, LayoutView, FragmentExplorer, KernelReader
+views = [view(selection=s) for view in following] + [SpaceExplorer(found), TuningMonitor(record), LiveCurve(record)]""",
+    """import ipywidgets
+from IPython.display import display
+for view in views: display(view)""",
+)
+OUTER = """(() => {
+  window.kept = 0;
+  for (const target of [window, document]) {
+    const [add, remove] = [target.addEventListener, target.removeEventListener];
+    target.addEventListener = function (...rest) { window.kept += 1; return add.apply(this, rest); };
+    target.removeEventListener = function (...rest) { window.kept -= 1; return remove.apply(this, rest); };
+  }
+})()"""
+
+
+def test_no_listener_is_left_after_a_cell_ran_again(open_tab: Callable[..., Any], lab: Any) -> None:
+    one = open_tab(height=6000)
+    one.run_notebook(lab.write("again.ipynb", *AGAIN))
+    one.page.wait_for_function("document.querySelectorAll('.jp-OutputArea-output svg').length > 8")
+    one.page.wait_for_timeout(500)
+    first = one.page.evaluate(LISTENERS)
+    assert len(first) == 10
+    assert min(first.values()) > 0
+    one.page.evaluate(OUTER)
+    for _ in range(3):
+        one.page.evaluate("""() => {
+          const panel = [...window.jupyterapp.shell.widgets("main")].find((w) => w.content?.rendermime);
+          panel.content.activeCellIndex = 1;
+          return window.jupyterapp.commands.execute("notebook:run-cell");
+        }""")
+        one.page.wait_for_timeout(700)
+    one.page.wait_for_function("document.querySelectorAll('.jp-OutputArea-output svg').length > 8")
+    one.page.wait_for_timeout(500)
+    assert one.page.evaluate(LISTENERS) == first
+    assert one.page.evaluate("window.kept") <= 0
+    one.page.evaluate("""() => {
+      const panel = [...window.jupyterapp.shell.widgets("main")].find((w) => w.content?.rendermime);
+      panel.content.activeCellIndex = 1;
+      return window.jupyterapp.commands.execute("notebook:clear-cell-output");
+    }""")
+    one.page.wait_for_function("document.querySelectorAll('.sb-tiling, .sb-reader').length === 0")
+    one.page.wait_for_timeout(300)
+    left = one.page.evaluate(LISTENERS)
+    assert all(left[name] < first[name] for name in first), (first, left)
