@@ -173,7 +173,7 @@ def test_record_measures_on_all_devices_and_says_what_remains(bundle, tmp_path, 
         seen.update(kind=space.kind, folder=folder, workers=workers, devices=devices, limit_s=limit_s)
         return recording.RecordingReport(str(bundle), 8, 8 - remaining, 0, 2, remaining, 1.0)
 
-    monkeypatch.setattr(recording, "record", recorded)
+    monkeypatch.setattr(recording, "record_landscape", recorded)
     bundle.rename(tmp_path / "made.bundle")
     out = tmp_path / "made.json.gz"
     options = ["--space", "extended", "--workers", "6", "--device", "0, 3", "--limit", "60", "-o", str(out)]

@@ -17,7 +17,7 @@ from subbyte.measure.arrivals import Share
 from subbyte.measure.measurements import merged, read_results, to_landscape
 from subbyte.measure.result import Failed
 from subbyte.tune import Landscape, read_manifest
-from subbyte.tune.recording import assemble, measured, record, result_files
+from subbyte.tune.recording import assemble, measured, record_landscape, result_files
 
 HELPER = fake_measuring.__file__
 
@@ -33,7 +33,7 @@ def _python(monkeypatch):
 
 
 def run(toy, folder, **options):
-    return record(toy, folder, build=fake_measuring.build, command=command, **options)
+    return record_landscape(toy, folder, build=fake_measuring.build, command=command, **options)
 
 
 def fails(toy, index):

@@ -192,10 +192,10 @@ def _build_only(args: argparse.Namespace, made: Any) -> int:
 
 
 def _record_all(args: argparse.Namespace, made: Any) -> int:
-    from subbyte.tune.recording import record
+    from subbyte.tune.recording import record_landscape
 
     folder = f"{args.output.removesuffix('.json.gz')}.bundle"
-    report = record(made, folder, args.workers, _devices(args.device), args.limit, _counter("built"))
+    report = record_landscape(made, folder, args.workers, _devices(args.device), args.limit, _counter("built"))
     print(f"{folder}: {report.measured} measured, {report.failed} failed, {report.shared} the same as others",
           file=sys.stderr)  # fmt: skip
     if report.remaining:

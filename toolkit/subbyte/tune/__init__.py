@@ -8,7 +8,7 @@ from subbyte.tune.landscape import Landscape, LandscapeInfo, find_landscape, lan
 from subbyte.tune.network import network_layers, tune_network
 from subbyte.tune.outcome import NetworkReport, TuningReport
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, read_log
-from subbyte.tune.recording import assemble
+from subbyte.tune.recording import RecordingReport, assemble, record_landscape
 from subbyte.tune.strategy import STRATEGIES, Option, Strategy, make_strategy, register
 from subbyte.tune.study import Study
 from subbyte.tune.tuning import RUNNERS, tune
@@ -24,6 +24,7 @@ __all__ = [
     "NetworkReport",
     "Option",
     "Progress",
+    "RecordingReport",
     "Strategy",
     "Study",
     "StudyHandle",
@@ -41,6 +42,7 @@ __all__ = [
     "network_layers",
     "read_log",
     "read_manifest",
+    "record_landscape",
     "register",
     "shipped",
     "start_tuning",

@@ -53,7 +53,7 @@ class RecordingReport:
         return asdict(self)
 
 
-def record(
+def record_landscape(
     space: SpaceLike,
     folder: str | os.PathLike[str],
     workers: int = 2,
