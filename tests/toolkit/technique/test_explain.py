@@ -35,6 +35,18 @@ def test_packing_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(_json(capsys, "packing", "--tiles", "1")["values"]) == 1  # type: ignore[arg-type]
 
 
+def test_tiling_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = _json(capsys, "tiling", "resnet50.stage2@8", "--set", "warp_col_tiles=2", "--block", "3,1")
+    assert found["gemm"] == [25088, 64, 576]
+    assert found["config"]["warp_col_tiles"] == 2  # type: ignore[index]
+    assert found["block"]["place"] == [0, 0, 3, 1]  # type: ignore[index]
+    assert main(["explain", "tiling", "--block", "3,1", "--set", "warp_col_tiles=2"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    picture = rows[rows.index(next(row for row in rows if row.startswith("which warp"))) + 1 :]
+    assert picture[0].split() == ["32", "40", "48", "56"]  # two warps of two tiles each, from channel 32 on
+    assert picture[1].split() == ["(0,0)", "0", "0", "1", "1"]
+
+
 def test_layout_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = _json(capsys, "layout", "--layout", "NHWC", "--set", "warp_row_tiles=8", "DUPLICATE_AWARE=none")
     assert found["layout"] == "nhwc"
@@ -48,7 +60,13 @@ def test_fragments_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("topic", "shown"),
-    [("duplicates", "[35]"), ("packing", "prmt"), ("layout", "sectors"), ("fragments", "native")],
+    [
+        ("tiling", "matrix instructions"),
+        ("duplicates", "[35]"),
+        ("packing", "prmt"),
+        ("layout", "sectors"),
+        ("fragments", "native"),
+    ],
 )
 def test_text_shows_the_picture(capsys: pytest.CaptureFixture[str], topic: str, shown: str) -> None:
     assert main(["explain", topic]) == 0
@@ -70,6 +88,8 @@ def test_text_shows_the_picture(capsys: pytest.CaptureFixture[str], topic: str, 
         (["packing", "--scheme", "octet"], "quad, width8"),
         (["packing", "--tiles", "9"], "1 to 4"),
         (["packing", "--seed", "x"], "whole number"),
+        (["tiling", "--block", "4000,0"], "counted from 0,0"),
+        (["tiling", "--set", "warp_col_tiles=16"], "refused"),
         (["layout", "--layout", "nchw"], "nhwc"),
         (["layout", "--set", "chunk=8"], "chunk 8"),
         (["layout", "--set", "chunky=8"], "chunk"),

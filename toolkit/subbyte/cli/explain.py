@@ -24,11 +24,12 @@ def add_parser(subparsers: Any) -> None:
     """Add the arguments of ``subbyte explain`` and of its topics."""
     parser = subparsers.add_parser(
         "explain",
-        help="a technique as numbers: duplicates, packing, layout, fragments, speed",
+        help="a technique as numbers: tiling, duplicates, packing, layout, fragments, speed",
         description="A technique as numbers and a picture in plain text.",
         epilog="example:\n  subbyte explain duplicates resnet50.stage2@8 --tile 1x4",
     )
     topics = parser.add_subparsers(dest="topic", metavar="TOPIC", title="topics", required=True)
+    _add_tiling(topics)
     _add_duplicates(topics)
     _add_packing(topics)
     _add_layout(topics)
@@ -41,6 +42,19 @@ def run(args: argparse.Namespace) -> int:
     record, text = _TOPICS[args.topic](args)
     emit("explain", {"topic": args.topic, **record}, args, text)
     return 0
+
+
+def _add_tiling(topics: Any) -> None:
+    parser = command_parser(
+        topics,
+        "tiling",
+        "How the convolution becomes a matrix product, and how that is cut into blocks, warps and instructions.",
+        "subbyte explain tiling resnet50.stage2@8 --set warp_col_tiles=2 --block 3,1",
+    )
+    add_workload_argument(parser, DEFAULT_WORKLOAD)
+    parser.add_argument("--block", metavar="I,J", default="0,0", help="pixel tile and column block (default 0,0)")
+    add_config_arguments(parser)
+    add_arch_argument(parser)
 
 
 def _add_duplicates(topics: Any) -> None:
@@ -112,6 +126,15 @@ def _add_speed(topics: Any) -> None:
     parser.add_argument("--gpu", default="NVIDIA H200", help="GPU whose measured ceilings count (default NVIDIA H200)")
 
 
+def _tiling(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from subbyte.technique import tiling
+
+    record = tiling(args.workload, configuration(args), arch=args.arch)
+    place = _pair("--block", args.block, "a pixel tile and a column block such as 0,0")
+    chosen = {"block": record.block(*place).to_dict()}
+    return {**record.to_dict(), **chosen}, "" if args.json else record.text(*place)
+
+
 def _duplicates(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from subbyte.technique import duplicates
 
@@ -172,7 +195,8 @@ def _speed(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 _TOPICS = {
-    "duplicates": _duplicates, "packing": _packing, "layout": _layout, "fragments": _fragments, "speed": _speed,
+    "tiling": _tiling, "duplicates": _duplicates, "packing": _packing, "layout": _layout, "fragments": _fragments,
+    "speed": _speed,
 }  # fmt: skip
 
 

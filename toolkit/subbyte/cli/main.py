@@ -15,7 +15,7 @@ from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 COMMANDS = {
     "doctor": "what this machine can do: GPU, driver, compilers, native or emulated instructions",
     "workloads": "names, shapes and operations of the convolutions",
-    "explain": "a technique as numbers: duplicates, packing, layout, fragments",
+    "explain": "a technique as numbers: tiling, duplicates, packing, layout, fragments",
     "build": "a kernel as TIRx, CUDA, PTX, SASS or cubin; needs no GPU",
     "run": "run a kernel and check its output; emulated where there is no GPU",
     "tune": "search the best configuration",

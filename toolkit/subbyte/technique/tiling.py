@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from subbyte.errors import InvalidInput
-from subbyte.technique.record import InfoRecord, Table, columns_text
+from subbyte.technique.record import InfoRecord, Table, columns_text, grid_text
 from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK
 
@@ -182,10 +182,36 @@ class Tiling(InfoRecord):
         )
         return Table(("level", "of the level above", "rows", "columns", "depth"), rows)
 
-    def text(self) -> str:
-        """The levels, and what falls on edges and padding."""
+    def text(self, tile: int = 0, column_block: int = 0) -> str:
+        """The levels, what falls on edges and padding, and one block. Raises InvalidInput when there is none."""
         note = f"{self.instructions:,} matrix instructions; {self.useful:.1%} of their multiplications are needed"
-        return "\n\n".join([self.title(), columns_text(self.table()), note])
+        return "\n\n".join([self.title(), columns_text(self.table()), note, self.block_text(tile, column_block)])
+
+    def block_text(self, tile: int = 0, column_block: int = 0) -> str:
+        """One block in words and as a picture: which warps compute each pixel and each tile of 8 output channels.
+
+        Raises InvalidInput when there is no such block.
+        """
+        block = self.block(tile, column_block)
+        (y, height), (x, width) = block.inputs
+        owners: dict[tuple[int, int], list[str]] = {}
+        for warp in self.warps:
+            for pixel in warp.pixels:
+                for column in warp.columns:
+                    owners.setdefault((pixel, column), []).append(str(warp.number))
+        tiles = range(self.block_channels // 8)
+        cells = [["+".join(owners[pixel, column]) for column in tiles] for pixel in range(len(self.pixels))]
+        heads = [str(block.gemm_columns[0] + 8 * t) for t in tiles]
+        reads = f"reads input rows {y} to {y + height - 1}, columns {x} to {x + width - 1}"
+        stages = f"{self.iterations} stages of {len(self.steps) // self.iterations} steps"
+        return "\n".join(
+            [
+                block.title(),
+                f"{reads}; in {stages}",
+                "which warp computes what, pixels down, first of 8 output channels across:",
+                grid_text(heads, [f"({p},{q})" for p, q in self.pixels], cells),
+            ]
+        )
 
 
 def tiling(workload: ConvWorkload | str, config: ConvConfig | None = None, *, arch: str = "sm_90a") -> Tiling:
