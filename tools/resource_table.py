@@ -20,7 +20,7 @@ import lzma
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -28,6 +28,7 @@ from typing import Any
 
 from subbyte.device.arch import ARCHS
 from subbyte.errors import BuildFailed, InvalidInput, SubbyteError
+from subbyte.schedule import ConvConfig
 from subbyte.space import Space, space
 from subbyte.space.constraints import SPILLS, seen_to_spill
 
@@ -38,6 +39,8 @@ SCHEMA = 1
 SHOWN = 5
 """Violations of one kind that are listed; the rest is counted."""
 Row = dict[str, Any]
+Spills = dict[str, dict[str, list[str]]]
+"""Keys of configurations, by workload and architecture."""
 
 
 # ---- texts ------------------------------------------------------------
@@ -189,7 +192,11 @@ def write_table(folder: Path, kind: str, table: Path) -> int:
     if not rows:
         raise InvalidInput(f"{folder} holds no texts; run --texts {folder} first")
     rows.sort(key=lambda row: (row["workload"], row["arch"], row["index"]))
+    before = {key: seen_to_spill(*key) for key in {(row["workload"], row["arch"]) for row in rows}}
     rows = _kept(rows, kind, SPILLS if table == TABLE else table.with_name(SPILLS.name))
+    for (spec, arch), listed in before.items():
+        if seen_to_spill(spec, arch) != listed:  # the list changed, and the space with it
+            hashes[spec][arch] = space(spec, arch, kind).hash
     head = {"schema": SCHEMA, "kind": kind, "spaces": hashes, "code": mark["code"]}
     head["nvrtc"] = sorted({row["nvrtc"] for row in rows})
     save_table(table, head, rows)
@@ -198,17 +205,43 @@ def write_table(folder: Path, kind: str, table: Path) -> int:
 
 def _kept(rows: list[Row], kind: str, target: Path) -> list[Row]:
     """The rows of configurations that are offered. Those that spill go to the space's list, which refuses them."""
-    spills: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     kept, spaces = [], {key: space(*key, kind) for key in {(row["workload"], row["arch"]) for row in rows}}
+    spills = outside(target, spaces)
     for row in rows:
         one = spaces[row["workload"], row["arch"]]
         if row["stack"] or row["spill"]:
             spills[row["workload"]][row["arch"]].append(one.config(row["index"]).key)
         elif one.why_not(row["index"]) is None:
             kept.append(row)
-    target.write_text(json.dumps(spills, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    seen_to_spill.cache_clear()
+    write_spills(target, spills)
     return kept
+
+
+def outside(target: Path, spaces: Mapping[tuple[str, str], Space]) -> Spills:
+    """The listed configurations that lie in none of ``spaces`` (by workload and architecture): those stay listed."""
+    spills: Spills = defaultdict(lambda: defaultdict(list))
+    found = json.loads(target.read_text(encoding="utf-8")) if target.is_file() else {}
+    for spec, by_arch in found.items():
+        for arch, keys in by_arch.items():
+            one = spaces.get((spec, arch))
+            spills[spec][arch] = [key for key in keys if one is None or not _inside(one, key)]
+    return spills
+
+
+def _inside(one: Space, key: str) -> bool:
+    try:
+        one.index(ConvConfig.from_key(key))
+    except InvalidInput:
+        return False
+    return True
+
+
+def write_spills(target: Path, spills: Spills) -> None:
+    """Write the list of configurations for which the compiler used local memory."""
+    named = {spec: {arch: keys for arch, keys in by_arch.items() if keys} for spec, by_arch in spills.items()}
+    named = {spec: by_arch for spec, by_arch in named.items() if by_arch}
+    target.write_text(json.dumps(named, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    seen_to_spill.cache_clear()
 
 
 def save_table(table: Path, head: Row, rows: Iterable[Row]) -> None:

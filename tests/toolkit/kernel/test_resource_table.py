@@ -186,3 +186,16 @@ def _compile_without_tvm(folder: Path) -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
     )
     assert run.returncode == 0, run.stderr
+
+
+def test_configurations_of_other_spaces_stay_listed(tmp_path: Path) -> None:
+    one, target = _few("sm_80"), tmp_path / "spills.json"
+    mine = one.config(one.valid[0]).key
+    listed = {WORKLOAD: {"sm_80": [mine, f"{mine}-st3"], "sm_75": [mine]}, "n1": {"sm_80": [mine]}}
+    target.write_text(json.dumps(listed))
+    left = tool.outside(target, {(WORKLOAD, "sm_80"): one})
+    assert left == {WORKLOAD: {"sm_80": [f"{mine}-st3"], "sm_75": [mine]}, "n1": {"sm_80": [mine]}}
+    left["n1"]["sm_80"] = []
+    tool.write_spills(target, left)
+    assert set(json.loads(target.read_text())) == {WORKLOAD}
+    assert tool.outside(tmp_path / "none.json", {}) == {}

@@ -52,7 +52,8 @@ def test_landscapes_and_bundles_name_what_they_were_given(toy, tmp_path):
         lambda: made.config(1.0), lambda: made.config("a"), lambda: made.fraction("a"), lambda: made.fraction(0),
         lambda: made.save(5), lambda: made.save(tmp_path / "none" / "a.json.gz"), lambda: Landscape.load(None),
         lambda: landscape(5), lambda: build_bundle(toy, 5), lambda: build_bundle(toy, tmp_path, "2"),
-        lambda: record_landscape(toy, tmp_path, limit_s="x"), lambda: record_landscape(toy, tmp_path, 0), lambda: record_landscape(toy, None),
+        lambda: record_landscape(toy, tmp_path, limit_s="x"), lambda: record_landscape(toy, tmp_path, 0),
+        lambda: record_landscape(toy, None),
         lambda: assemble(None, 5), lambda: assemble(5, tmp_path), lambda: measured(5),
     ]  # fmt: skip
     for call in wrong:
