@@ -1,6 +1,7 @@
 """Views for notebooks: each draws a record of the toolkit and decides nothing itself."""
 
 from subbyte_widgets._selection import Choice, Selection
+from subbyte_widgets.charts import plot
 from subbyte_widgets.convolution_tiling import ConvolutionTiling, TilingExplorer
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
 from subbyte_widgets.fragment_explorer import FragmentExplorer
@@ -36,5 +37,6 @@ __all__ = [
     "TilingExplorer",
     "TuningMonitor",
     "Workbench",
+    "plot",
     "workbench",
 ]

@@ -30,6 +30,7 @@ from subbyte.analysis.speed import (
     roofline,
     speed_of_light,
 )
+from subbyte.analysis.spread import Spread, spread
 from subbyte.analysis.traces import read_traces, write_traces
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "Run",
     "SideBySide",
     "SpeedLimits",
+    "Spread",
     "Standing",
     "Timed",
     "ablation",
@@ -66,5 +68,6 @@ __all__ = [
     "roofline",
     "side_by_sides",
     "speed_of_light",
+    "spread",
     "write_traces",
 ]

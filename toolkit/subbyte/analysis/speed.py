@@ -6,14 +6,15 @@ and result once at four bits, and multiplying at the rate of the kernel family's
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from subbyte.analysis.ablation import Ablation
 from subbyte.analysis.recorded import OURS, recorded_ablation, recorded_landscapes, side_by_sides
 from subbyte.device import arch as arch_named
 from subbyte.device.ceilings import DEFAULT_DEVICE, Ceilings, ceilings
 from subbyte.errors import InvalidInput
-from subbyte.schedule import ConvConfig
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
@@ -177,10 +178,9 @@ def speed_of_light(
     w, limits = parse(workload), ceilings(device)
     if microseconds is not None and not microseconds > 0:
         raise InvalidInput(f"microseconds={microseconds}: a measured time is greater than 0")
-    best, config = _best(w, device)
+    best, atom = _best(w, device, limits)
     if microseconds is not None:
         best = Timed(f"{OURS} int4", microseconds, w.operations / microseconds / 1e6, "", "given")
-    atom = _atom(config, limits)
     others: dict[str, Timed] = {}
     for found in _sides(w, device):
         if not found.side.startswith(OURS):
@@ -239,24 +239,28 @@ def _sides(w: ConvWorkload, device: str) -> list[Timed]:
     ]
 
 
-def _best(w: ConvWorkload, device: str) -> tuple[Timed | None, ConvConfig]:
-    """The fastest recorded time of ours, and its configuration (the default one when there is none)."""
-    found: list[tuple[Timed, ConvConfig]] = []
+def _best(w: ConvWorkload, device: str, limits: Ceilings) -> tuple[Timed | None, str]:
+    """The fastest recorded time of ours, and the atom of its configuration (the GPU's default without any)."""
+    found: list[tuple[Timed, str]] = []
     for one in recorded_landscapes(device, w.spec):
         index, result = one.best
         config = one.config(index)
         tops = w.operations / result.microseconds / 1e6
-        found.append((Timed(f"{OURS} int4", result.microseconds, tops, config.key, one.name), config))
+        timed = Timed(f"{OURS} int4", result.microseconds, tops, config.key, one.name)
+        found.append((timed, _atom(config.to_dict(), limits)))
     for record in side_by_sides():
         for row in record.rows if record.device == device else ():
             if row.spec == w.spec and row.side.startswith(OURS) and row.config:
                 timed = Timed(row.side, row.microseconds, row.tops, row.plan, record.name)
-                found.append((timed, ConvConfig.from_dict(row.config)))
-    return min(found, key=lambda pair: pair[0].microseconds) if found else (None, ConvConfig())
+                found.append((timed, _atom(row.config, limits)))
+    default = arch_named(limits.arch).default_atom
+    return min(found, key=lambda pair: pair[0].microseconds) if found else (None, default)
 
 
-def _atom(config: ConvConfig, limits: Ceilings) -> str:
-    return arch_named(limits.arch).default_atom if config.atom == "auto" else config.atom
+def _atom(config: Mapping[str, Any], limits: Ceilings) -> str:
+    """The matrix instruction of a configuration; those of the warpgroup family name none."""
+    named = str(config.get("atom", limits.warpgroup_atom))
+    return arch_named(limits.arch).default_atom if named == "auto" else named
 
 
 def _bytes(w: ConvWorkload, side: str) -> float:

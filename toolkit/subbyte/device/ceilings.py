@@ -36,6 +36,11 @@ class Ceilings:
     copy_terabytes_per_second: float
     tops: Mapping[str, float]
 
+    @property
+    def warpgroup_atom(self) -> str:
+        """The warpgroup atom that was measured; "" on a GPU without such instructions."""
+        return next((atom for atom in self.tops if atom.startswith(_WARPGROUP)), "")
+
     def ceiling(self, atom: str) -> float:
         """10^12 operations per second of an atom. All warpgroup atoms share the ceiling of the one measured.
 
@@ -43,8 +48,8 @@ class Ceilings:
         """
         if atom in self.tops:
             return self.tops[atom]
-        if atom.startswith(_WARPGROUP):
-            return max(tops for name, tops in self.tops.items() if name.startswith(_WARPGROUP))
+        if atom.startswith(_WARPGROUP) and self.warpgroup_atom:
+            return self.tops[self.warpgroup_atom]
         raise InvalidInput(f"no measured ceiling of {atom!r} on {self.device}: {did_you_mean(atom, self.tops)}")
 
 

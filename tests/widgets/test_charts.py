@@ -1,0 +1,236 @@
+"""Charts against their records: every number drawn is the record's, another record gives another chart, files stand
+alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import subbyte
+from subbyte.analysis import Ablation, Race, Roofline, SideBySide, recorded_ablation, side_by_sides
+from subbyte.analysis.landscape_view import landscape_map, landscape_points
+from subbyte.analysis.monitoring import study_state
+from subbyte.analysis.spread import spread
+from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency
+from subbyte.measure.replay import ReplayRunner
+from subbyte.measure.result import Failed, Measured
+from subbyte.tune import Landscape
+from subbyte_widgets import plot
+from subbyte_widgets.charts import HOME
+from subbyte_widgets.charts.style import CONFIG, MIME, Chart, colour
+
+LAYER = "resnet50.stage2@8"
+H200 = "NVIDIA H200"
+
+
+@pytest.fixture(scope="module")
+def landscape() -> Landscape:
+    return subbyte.landscape(LAYER)
+
+
+@pytest.fixture(scope="module")
+def race(landscape: Landscape) -> Race:
+    return subbyte.race([landscape, "resnet50.stage5@8"], ["random", "genetic"], trials=30, seeds=6, workers=1)
+
+
+@pytest.fixture(scope="module")
+def ablations() -> list[Ablation]:
+    specs = [subbyte.workload(f"resnet50.stage{stage}@8").spec for stage in (2, 5)]
+    found = [recorded_ablation(spec, H200) for spec in specs]
+    return [one for one in found if one is not None]
+
+
+def percent(values: Iterable[float]) -> Any:
+    return pytest.approx([100 * value for value in values])
+
+
+def test_the_curves_of_a_race_are_its_medians_and_quartiles(race: Race) -> None:
+    chart = race.plot()
+    lines = {trace.name: trace for trace in chart.data if trace.mode == "lines"}
+    bands = {trace.legendgroup: trace for trace in chart.data if trace.fill == "toself"}
+    assert set(lines) == set(race.participants) == set(bands)
+    for curve in race.curves:
+        if curve.landscape == H200:
+            assert list(lines[curve.participant].x) == list(curve.trials)
+            assert list(lines[curve.participant].y) == percent(curve.median)
+            band = list(bands[curve.participant].y)
+            assert band[: len(curve.low)] == percent(curve.low)
+            assert band[len(curve.low) :][::-1] == percent(curve.high)
+    assert len({trace.line.dash for trace in lines.values()}) == 2, "told apart without colours"
+    pooled = next(line for line in race.verdict.splitlines() if line.startswith(f"{H200},"))
+    assert pooled.partition(": ")[2].rstrip(".").lower() == chart.alternative.lower()
+
+
+def test_fractions_reach_and_differences_are_those_of_the_race(race: Race) -> None:
+    name = race.landscapes[0].name
+    bars = {trace.name: trace for trace in race.plot(kind="fractions", scope=name).data}
+    for curve in race.curves:
+        if curve.landscape == name:
+            assert list(bars[curve.participant].y) == percent([curve.median[24], curve.median[29]])
+            assert bars[curve.participant].error_y.array[1] == pytest.approx(100 * (curve.high[29] - curve.median[29]))
+    reach = {trace.name: trace for trace in race.plot(kind="reach", scope=name, target=0.9).data}
+    for standing in race.standings:
+        if standing.landscape == name:
+            found = next(r for r in standing.reach if r.target == 0.9)
+            assert list(reach[standing.participant].x) == [30 if found.median is None else found.median]
+            assert f"{100 * found.share:.0f} % of runs" in reach[standing.participant].text[0]
+    drawn = race.plot(kind="differences").data[0]
+    compared = next(c for c in race.comparisons if c.scope == H200)
+    assert list(drawn.x) == percent([compared.difference])
+    assert compared.interval is not None
+    assert drawn.x[0] + drawn.error_x.array[0] == pytest.approx(100 * compared.interval.high)
+    assert drawn.x[0] - drawn.error_x.arrayminus[0] == pytest.approx(100 * compared.interval.low)
+
+
+def test_a_landscape_is_drawn_whole(landscape: Landscape) -> None:
+    record = spread(landscape)
+    drawn = landscape.plot()
+    assert list(drawn.data[0].x) == sorted(
+        r.microseconds for r in landscape.results.values() if isinstance(r, Measured)
+    )
+    assert drawn.alternative == record.finding
+    assert record.good[0.9] == sum(time <= record.best / 0.9 for time in record.microseconds)
+    lines = landscape.plot(kind="lines").data[0]
+    points = landscape_points(landscape)
+    timed = sorted(((t, p) for p, t in enumerate(points.microseconds) if t is not None), reverse=True)
+    assert list(lines.dimensions[-1]["values"]) == [time for time, _ in timed]
+    for column, (name, values) in enumerate(points.knobs.items()):
+        assert lines.dimensions[column].label == name
+        assert list(lines.dimensions[column].ticktext) == [str(value) for value in values]
+        places = [round(value) for value in lines.dimensions[column]["values"]]
+        assert places == [points.digits[place][column] for _, place in timed]
+    found = landscape_map(landscape, "chunk", "warp_row_tiles")
+    for statistic in ("best", "median"):
+        cells = landscape.plot(kind="map", x="chunk", y="warp_row_tiles", statistic=statistic)
+        assert [list(row) for row in cells.data[0].z] == [[getattr(c, statistic) for c in row] for row in found.cells]
+    refused = sum(cell.best is None for row in found.cells for cell in row)
+    assert [note.text for note in cells.layout.annotations] == ["refused"] * refused
+
+
+@pytest.mark.parametrize("kind", ["accumulated", "marginal", "shapley", "sharing"])
+def test_the_bars_of_ablations_are_their_factors(ablations: list[Ablation], kind: str) -> None:
+    chart = plot(ablations, kind=kind)
+    assert [trace.name for trace in chart.data] == [one.workload for one in ablations]
+    for trace, one in zip(chart.data, ablations, strict=True):
+        factors = list(getattr(one, kind).values())
+        assert list(trace.y) == [factor.speed_up for factor in factors]
+        tops = [value + up for value, up in zip(trace.y, trace.error_y.array, strict=True)]
+        assert tops == pytest.approx([factor.high for factor in factors])
+    assert ablations[0].plot(kind=kind).data[0].y == chart.data[0].y
+    more = replace(ablations[0], **{kind: {"full": replace(next(iter(ablations[0].shapley.values())), speed_up=9.0)}})
+    assert list(more.plot(kind=kind).data[0].y) == [9.0] != list(chart.data[0].y)
+
+
+def test_speed_roofline_and_both_sides() -> None:
+    one = subbyte.speed_of_light(LAYER)
+    assert one.measured is not None
+    times = [*(floor.microseconds for floor in one.floors), one.floor, one.measured.microseconds]
+    assert list(one.plot().data[0].x) == [*times, *(side.microseconds for side in one.others)]
+    record = subbyte.roofline()
+    traces = {trace.name: trace for trace in record.plot().data}
+    ours = [point for point in record.points if point.ours]
+    assert list(traces["subbyte"].x) == [point.intensity for point in ours]
+    assert list(traces["subbyte"].y) == [point.tops for point in ours]
+    assert len(traces["cuDNN"].x) == len(record.points) - len(ours)
+    for atom, tops in record.roofs.items():
+        line = traces[f"roof of {atom}: {tops:,.0f} TOPS"]
+        assert max(line.y) == tops
+        assert all(left <= right for left, right in pairwise(line.y))
+    nothing = Roofline(H200, dict(record.roofs), record.copy_terabytes_per_second, ())
+    assert not nothing.plot().data[-1].x
+    both = side_by_sides()[0]
+    for unit in ("microseconds", "tops"):
+        for trace in both.plot(unit=unit).data:
+            rows = [row for row in both.rows if row.side == trace.name]
+            assert list(trace.y) == [getattr(row, unit) for row in rows]
+    other = replace(both, rows=tuple(replace(row, microseconds=2 * row.microseconds) for row in both.rows[:7]))
+    assert other.plot().alternative != both.plot().alternative
+
+
+def test_a_study_shows_its_trials_and_what_was_predicted() -> None:
+    study = subbyte.Study(subbyte.space(LAYER, "sm_90a"), "autotvm", seed=1)
+    record = study.run(ReplayRunner(LAYER), 64)
+    state = study_state(study)
+    history = {trace.name: trace for trace in study.plot().data}
+    assert list(history["trial"].y) == list(state.microseconds)
+    assert list(history["best so far"].y) == list(state.best_microseconds)
+    predicted = study.plot(kind="predicted").data
+    assert sum(len(trace.x) for trace in predicted) == sum(value is not None for value in state.predicted)
+    assert list(record.plot().data[1].y) == list(history["best so far"].y)
+    assert "no predictions" in record.plot(kind="predicted").alternative
+    broken = subbyte.Study(subbyte.space(LAYER, "sm_90a"), "random", seed=1)
+    broken.tell(broken.ask(1)[0], Failed("launch", "no"))
+    assert "no configuration was measured" in broken.plot().alternative
+
+
+def test_wrong_names_are_refused_with_the_closest(race: Race, landscape: Landscape, ablations: list[Ablation]) -> None:
+    for wrong, words in (
+        (lambda: race.plot(kind="curvs"), "did you mean curves"),
+        (lambda: race.plot(scope="T4"), "scope='T4'"),
+        (lambda: race.plot(kind="reach", target=0.5), "target='0.5'"),
+        (lambda: race.plot(colour="red"), "unexpected keyword argument 'colour'"),
+        (lambda: race.plot(theme="drak"), "did you mean dark"),
+        (lambda: landscape.plot(kind="map", x="chnk"), "did you mean chunk"),
+        (lambda: landscape.plot(kind="map", statistic="mean"), "statistic='mean'"),
+        (lambda: plot([ablations[0], race]), "records of one kind"),
+        (lambda: plot([race, race]), "records of one kind"),
+        (lambda: plot([]), "records of one kind"),
+        (lambda: plot(3), "no chart of int"),
+        (lambda: subbyte.duplicates(LAYER, tile=(1, 4)).plot(), "no chart of Duplicates"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            wrong()
+    with pytest.raises(BrokenRecord):
+        SideBySide.of({"rows": []})
+    assert {kind.__name__ for kind in HOME} >= {"Race", "Landscape", "Ablation", "Roofline", "Study", "SideBySide"}
+
+
+def test_a_chart_stands_alone(ablations: list[Ablation], tmp_path: Path) -> None:
+    chart = ablations[0].plot()
+    bundle = chart._repr_mimebundle_()
+    assert bundle[MIME]["config"] == CONFIG
+    assert CONFIG["showSendToCloud"] is False
+    assert bundle[MIME]["data"][0]["y"] == [factor.speed_up for factor in ablations[0].accumulated.values()]
+    assert "<table>" in bundle["text/html"]
+    assert chart.alternative in bundle["text/html"]
+    page = chart.save(tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "Plotly.newPlot" in page
+    assert len(page) > 1_000_000, "plotly.js is inside"
+    assert '<script src="http' not in page
+    assert '"showSendToCloud": false' in page
+    for theme, ground in (("auto", "rgba(0,0,0,0)"), ("dark", "#111111"), ("light", "#ffffff")):
+        assert ablations[0].plot(theme=theme).layout.paper_bgcolor == ground
+    with pytest.raises(InvalidInput, match="must end in"):
+        chart.save(tmp_path / "a.txt")
+    assert colour(0, 0.5) == "rgba(0,114,178,0.5)"
+
+
+def test_without_a_package_one_sentence_says_which(ablations: list[Ablation], monkeypatch: pytest.MonkeyPatch,
+                                                   tmp_path: Path) -> None:  # fmt: skip
+    monkeypatch.setitem(sys.modules, "kaleido", None)
+    with pytest.raises(MissingDependency, match="pip install kaleido"):
+        ablations[0].plot().save(tmp_path / "a.svg")
+    code = (
+        "import sys; sys.modules['plotly'] = None\nimport subbyte, subbyte_widgets\n"
+        "from subbyte.errors import MissingDependency\n"
+        "try: subbyte.roofline().plot()\nexcept MissingDependency as problem: print(problem)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "charts need plotly" in done.stdout, done.stderr
+
+
+def test_importing_the_views_does_not_load_plotly() -> None:
+    code = "import sys, subbyte_widgets; print('plotly' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_every_chart_is_a_chart(race: Race) -> None:
+    assert isinstance(race.plot(), Chart)
+    assert "Chart: " in repr(race.plot())

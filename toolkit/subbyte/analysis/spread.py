@@ -1,0 +1,55 @@
+"""How the times of a landscape spread: how many configurations are nearly as fast as the fastest."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+from subbyte.errors import InvalidInput
+from subbyte.measure.result import Measured
+from subbyte.technique.record import InfoRecord, Table
+from subbyte.tune.landscape import Landscape
+
+SHARES = (0.5, 0.8, 0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True)
+class Spread(InfoRecord):
+    """Times of all measured configurations in microseconds, ascending. ``good`` maps a share of the best speed to the
+    number of configurations that reach it."""
+
+    name: str
+    workload: str
+    device: str
+    microseconds: tuple[float, ...]
+    best: float
+    median: float
+    good: dict[float, int]
+
+    @property
+    def finding(self) -> str:
+        """The share of configurations that reach 90 % of the best speed."""
+        share = self.good[0.9] / len(self.microseconds)
+        return (
+            f"{self.good[0.9]} of {len(self.microseconds):,} configurations ({share:.1%}) reach 90 % of the best speed"
+        )
+
+    def title(self) -> str:
+        """What was measured, and where."""
+        return f"Times of {self.workload} on {self.device}"
+
+    def table(self) -> Table:
+        """One row for each share of the best speed."""
+        count = len(self.microseconds)
+        rows = [(f"{share:.0%}", self.best / share, good, f"{good / count:.1%}") for share, good in self.good.items()]
+        return Table(("of the best speed", "us at most", "configurations", "share"), tuple(rows))
+
+
+def spread(landscape: Landscape) -> Spread:
+    """How the times of a landscape spread. Raises InvalidInput when nothing in it was measured."""
+    times = sorted(result.microseconds for result in landscape.results.values() if isinstance(result, Measured))
+    if not times:
+        raise InvalidInput(f"landscape {landscape.name}: no configuration was measured, there are no times")
+    good = {share: sum(time <= times[0] / share for time in times) for share in SHARES}
+    return Spread(landscape.name, landscape.workload.label, str(landscape.device.get("name", "")), tuple(times),
+                  times[0], statistics.median(times), good)  # fmt: skip

@@ -1,0 +1,150 @@
+"""How all charts look, are shown in a notebook and are written to a file."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import plotly.graph_objects as go
+from IPython.display import display
+
+from subbyte.errors import InvalidInput, MissingDependency, did_you_mean
+from subbyte_widgets.svg import OKABE_ITO
+
+INK = "#777777"
+"""Text and axes: more than 4:1 on white and on JupyterLab's dark ground alike; the chart itself is transparent."""
+THEMES = {"auto": (INK, "rgba(0,0,0,0)"), "light": ("#1f2328", "#ffffff"), "dark": ("#e6e6e6", "#111111")}
+GRID = "rgba(128,128,128,0.25)"
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
+PATTERNS = ("", "/", ".", "x", "-", "|")
+CONFIG = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
+MIME = "application/vnd.plotly.v1+json"
+US = "\u00b5s"
+Value = TypeVar("Value")
+
+
+class Chart(go.Figure):
+    """A plotly figure that asks for nothing outside: no cloud button, no logo, plotly.js from the installed package.
+
+    ``table`` is what a page that cannot draw shows instead, as HTML; ``alternative`` says the finding in words.
+    """
+
+    def __init__(self, *args: Any, table: str = "", alternative: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._table, self._alternative = table, alternative
+
+    @property
+    def alternative(self) -> str:
+        """The finding in words."""
+        return str(self._alternative)
+
+    def _ipython_display_(self) -> None:
+        display(self._repr_mimebundle_(), raw=True)
+
+    def _repr_mimebundle_(self, *_args: Any, **_kwargs: Any) -> dict[str, Any]:
+        drawn = {**self.to_plotly_json_plain(), "config": CONFIG}
+        words = f"<p>{html.escape(self.alternative)}</p>"
+        return {MIME: drawn, "text/html": words + self._table, "text/plain": repr(self)}
+
+    def to_plotly_json_plain(self) -> dict[str, Any]:
+        """Data and layout as lists, numbers and text."""
+        import json
+
+        plain: dict[str, Any] = json.loads(self.to_json())
+        return plain
+
+    def __repr__(self) -> str:
+        return f"<Chart: {self.alternative}>"
+
+    def to_html(self, *args: Any, **kwargs: Any) -> str:
+        """A page, or a part of one, with plotly.js inside: it needs no network."""
+        return str(super().to_html(*args, **{"config": CONFIG, "include_plotlyjs": True, **kwargs}))
+
+    def save(self, path: str | Path) -> Path:
+        """Write ``.html`` (interactive, everything inside) or a picture (``.svg``, ``.png``, ``.pdf``).
+
+        Raises InvalidInput for another ending; MissingDependency for a picture without kaleido, which draws it.
+        """
+        target = Path(path)
+        if target.suffix == ".html":
+            target.write_text(self.to_html(), encoding="utf-8")
+        elif target.suffix in (".svg", ".png", ".pdf"):
+            try:
+                import kaleido  # noqa: F401
+            except ImportError:
+                raise MissingDependency(f"{target.name}: pictures need kaleido and Chromium: pip install kaleido; "
+                                        f"or save {target.stem}.html") from None  # fmt: skip
+            self.write_image(str(target), width=900, height=int(self.layout.height or 460))
+        else:
+            raise InvalidInput(f"chart file {target}: the name must end in .html, .svg, .png or .pdf")
+        return target
+
+
+def chart(
+    traces: Sequence[Any],
+    title: str,
+    below: str = "",
+    x: Mapping[str, Any] | None = None,
+    y: Mapping[str, Any] | None = None,
+    record: Any = None,
+    theme: str = "auto",
+    height: int = 460,
+    **layout: Any,
+) -> Chart:
+    """A chart: ``title`` states the finding, ``below`` says what was measured; ``record`` gives the table beside it."""
+    ink, ground = pick("theme", theme, THEMES)
+    table = record._repr_html_() if hasattr(record, "_repr_html_") else ""
+    figure = Chart(traces, table=table, alternative=title)
+    axis = {"gridcolor": GRID, "linecolor": ink, "zerolinecolor": ink, "zeroline": False, "ticks": "outside",
+            "tickcolor": ink, "automargin": True, "title": {"standoff": 8}}  # fmt: skip
+    wide = title if len(title) < 84 else "<br>".join(textwrap.wrap(title, 84))
+    figure.update_layout(
+        title={"text": f"<b>{wide}</b>", "subtitle": {"text": below, "font": {"size": 13, "color": ink}},
+               "font": {"size": 16, "color": ink}, "x": 0.01, "xanchor": "left", "y": 1, "yanchor": "top",
+               "yref": "container", "pad": {"t": 14}},
+        font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 14, "color": ink},
+        paper_bgcolor=ground, plot_bgcolor=ground, colorway=list(OKABE_ITO), height=height,
+        margin={"l": 70, "r": 24, "t": 78 + 20 * wide.count("<br>"), "b": 64},
+        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
+        hoverlabel={"font": {"size": 13}}, bargap=0.25,
+    )  # fmt: skip
+    figure.update_xaxes(**axis)
+    figure.update_yaxes(**axis)
+    figure.update_xaxes(**(x or {}))
+    figure.update_yaxes(**(y or {}))
+    figure.update_layout(**layout)
+    return figure
+
+
+def pick(what: str, given: str, known: Mapping[str, Value]) -> Value:
+    """The value of a name. Raises InvalidInput with the closest names."""
+    if given not in known:
+        raise InvalidInput(f"{what}={given!r}: {did_you_mean(str(given), known)}")
+    return known[given]
+
+
+def colour(place: int, alpha: float = 1.0) -> str:
+    """The colour of the series at ``place``; with ``alpha`` below 1, as a see-through one."""
+    text = OKABE_ITO[place % len(OKABE_ITO)]
+    if alpha >= 1:
+        return text
+    red, green, blue = (int(text[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{alpha:g})"
+
+
+def hatched(place: int) -> dict[str, Any]:
+    """The marker of the bars of the series at ``place``: a colour and a pattern, so that no one needs the colour."""
+    shape = PATTERNS[(place + place // len(OKABE_ITO)) % len(PATTERNS)]
+    pattern = {"shape": shape, "fillmode": "overlay", "fgopacity": 0.4, "solidity": 0.2}
+    return {"color": colour(place), "pattern": pattern}
+
+
+def spans(values: Sequence[float], lows: Sequence[float], highs: Sequence[float]) -> dict[str, Any]:
+    """Error bars from values to the ends of their intervals."""
+    up = [high - value for value, high in zip(values, highs, strict=True)]
+    down = [value - low for value, low in zip(values, lows, strict=True)]
+    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": INK, "thickness": 1.6}
