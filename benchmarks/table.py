@@ -1,19 +1,27 @@
-"""Writes the benchmark table of README.md from the raw records in benchmarks/results/.
+"""Writes the benchmark table of README.md from the raw records, and that of benchmarks/README.md from the landscapes.
 
-python benchmarks/table.py            rewrite the table between the markers
-python benchmarks/table.py --check    change nothing; exit 1 when README.md is stale
+python benchmarks/table.py            rewrite the tables between the markers
+python benchmarks/table.py --check    change nothing; exit 1 when one of them is stale
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from subbyte.measure.result import Measured
+from subbyte.tune import Landscape, shipped
+
 ROOT = Path(__file__).resolve().parent.parent
 START, END = "<!-- benchmark:start -->", "<!-- benchmark:end -->"
+LANDSCAPES = "<!-- landscapes:start -->", "<!-- landscapes:end -->"
+CLOSE = 1.05
+"""How far from the optimum a configuration still counts as close to it."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,28 +29,58 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="only compare")
     parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--landscapes", type=Path, default=ROOT / "benchmarks" / "README.md")
     args = parser.parse_args(arguments)
-    text = args.readme.read_text(encoding="utf-8")
+    return max(
+        update(args.readme, lambda: tables(args.results), (START, END), args.check),
+        update(args.landscapes, landscapes, LANDSCAPES, args.check),
+    )
+
+
+def update(file: Path, make: Callable[[], str], markers: tuple[str, str], check: bool) -> int:
+    """Replace the table in ``file`` with what ``make`` gives, or only compare; the exit code."""
+    text = file.read_text(encoding="utf-8")
     try:
-        wanted = replace_table(text, tables(args.results))
+        wanted = replace_table(text, make(), *markers)
     except ValueError as error:
-        print(f"error: {args.readme}: {error}", file=sys.stderr)
+        print(f"error: {file}: {error}", file=sys.stderr)
         return 2
     if wanted == text:
         return 0
-    if args.check:
-        print(f"{args.readme} is stale: run `python benchmarks/table.py`", file=sys.stderr)
+    if check:
+        print(f"{file} is stale: run `python benchmarks/table.py`", file=sys.stderr)
         return 1
-    args.readme.write_text(wanted, encoding="utf-8")
+    file.write_text(wanted, encoding="utf-8")
     return 0
 
 
-def replace_table(text: str, table: str) -> str:
+def replace_table(text: str, table: str, start: str, end: str) -> str:
     """``text`` with what stands between the two markers replaced. Raises ValueError unless each stands there once."""
-    if text.count(START) != 1 or text.count(END) != 1 or text.index(START) > text.index(END):
-        raise ValueError(f"must hold {START} and, after it, {END}, once each")
-    before, _, rest = text.partition(START)
-    return f"{before}{START}\n{table}\n{END}{rest.partition(END)[2]}"
+    if text.count(start) != 1 or text.count(end) != 1 or text.index(start) > text.index(end):
+        raise ValueError(f"must hold {start} and, after it, {end}, once each")
+    before, _, rest = text.partition(start)
+    return f"{before}{start}\n{table}\n{end}{rest.partition(end)[2]}"
+
+
+def landscapes() -> str:
+    """The shipped landscapes as Markdown: size, optimum, quartiles, how many are close to the optimum."""
+    lines = [
+        "| landscape | configurations | programs | optimum us | TOPS | quartiles us | within 5 % of optimum |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    return "\n".join([*lines, *(landscape_line(Landscape.load(path)) for path in shipped().values())])
+
+
+def landscape_line(one: Landscape) -> str:
+    """One landscape's row."""
+    info = one.info()
+    times = [result.microseconds for result in one.results.values() if isinstance(result, Measured)]
+    best = min(times)
+    close = sum(time <= CLOSE * best for time in times)
+    quartiles = ", ".join(f"{time:.2f}" for time in statistics.quantiles(times, n=4, method="inclusive"))
+    share = f"{close} ({100 * close / len(times):.1f} %)"
+    cells = (one.name, f"{len(one):,}", f"{info.programs:,}", f"{best:.2f}", f"{info.best_tops:.0f}", quartiles, share)
+    return "| " + " | ".join(cells) + " |"
 
 
 def tables(folder: Path) -> str:

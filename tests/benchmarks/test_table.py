@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+import subbyte
+from subbyte.measure.result import Measured
+from subbyte.tune import Landscape
+
 ROOT = Path(__file__).parents[2]
 spec = importlib.util.spec_from_file_location("benchmark_table", ROOT / "benchmarks" / "table.py")
 table = importlib.util.module_from_spec(spec)
@@ -36,7 +40,10 @@ def place(tmp_path):
 
 
 def run(place, *extra):
-    return table.main(["--readme", str(place[0]), "--results", str(place[1]), *extra])
+    notes = place[0].with_name("landscapes.md")
+    if not notes.exists():
+        notes.write_text("\n".join(table.LANDSCAPES))
+    return table.main(["--readme", str(place[0]), "--results", str(place[1]), "--landscapes", str(notes), *extra])
 
 
 def test_table_is_written_once_and_then_fresh(place, capsys):
@@ -55,6 +62,24 @@ def test_table_is_written_once_and_then_fresh(place, capsys):
     assert run(place, "--check") == 0
     assert run(place) == 0
     assert place[0].read_text() == text
+
+
+def test_landscapes_are_summed_up(place, monkeypatch, tmp_path):
+    space = subbyte.space("n8h7w7c64k64r3s3p1")
+    times = {index: 10.0 + place for place, index in enumerate(space.valid)}
+    results = {index: Measured(time, (time,), verified=True) for index, time in times.items()}
+    made = Landscape.from_results(space, results, {"name": "GPU"})
+    made = Landscape(made.header, made.results, made.name, same={space.valid[0]: space.valid[1]})
+    assert table.landscape_line(made).startswith(f"| {made.name} | {len(made)} | {len(made) - 1} | 10.00 | ")
+    assert table.landscape_line(made).endswith(f" | 1 ({100 / len(made):.1f} %) |")
+    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", tmp_path)
+    assert run(place) == 0
+    written = place[0].with_name("landscapes.md")
+    assert written.read_text().count("|\n") == 2
+    made.save(tmp_path / f"{made.name}.json.gz")
+    assert run(place, "--check") == 1
+    run(place)
+    assert made.name in written.read_text()
 
 
 def test_a_changed_record_makes_it_stale(place):
