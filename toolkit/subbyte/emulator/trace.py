@@ -5,8 +5,8 @@ and copies, and bytes of the shared window for shared accesses; ``shared`` is th
 ``valid`` is the number of bytes really read by a copy (the rest is zero filled). ``value`` holds up to eight bytes.
 
 A wgmma has one row for each of its 128 threads: ``value`` is the descriptor of B, ``shared`` its first byte, ``size``
-its columns, ``mode`` is 1 when A lies in shared memory too. Rows of mbarriers have a ``mode`` in ``MBARRIER_MODES`` and in
-``value`` the count, the bytes or the phase. ``rank`` is the block of the cluster whose shared memory it is.
+its columns, ``mode`` is 1 when A lies in shared memory too. Rows of mbarriers have a ``mode`` in ``MBARRIER_MODES`` and
+in ``value`` the count, the bytes or the phase. ``rank`` is the block of the cluster whose shared memory it is.
 """
 
 from __future__ import annotations

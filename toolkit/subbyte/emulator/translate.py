@@ -31,7 +31,7 @@ _REGISTER = re.compile(r"^(?:u?int(?:32_t)?|unsigned(?:\s+int)?|signed(?:\s+int)
 _WORD_PARAMETER = re.compile(r"(?<=[(,])\s*(?:u?int(?:32_t)?|unsigned\s+int)\s+(?=\w+\s*[,)])")
 _WGMMA = "wgmma.mma_async"
 _SHARED_ALIGNMENT = 128
-_REGISTERS_PER_SM, _MOST_REGISTERS = 65536, 255
+_REGISTERS_PER_SM, _MOST_REGISTERS = 65536, 256
 _HEADERS = '#include "cuda_words.h"\n'
 
 
