@@ -115,7 +115,9 @@ def test_a_network_races_on_what_is_recorded(shipped, monkeypatch):
     [
         ({"trials": 0}, "trials=0"),
         ({"seeds": 0}, "seeds=0"),
-        ({"seeds": [1, 1]}, "named once"),
+        ({"trials": "x"}, "trials='x'"),
+        ({"seeds": 1.5}, "seeds=1.5"),
+        ({"seeds": [1, 1]}, "seeds="),
         ({"workers": 0}, "workers=0"),
         ({"batch": 0}, "batch=0"),
         ({"strategies": []}, "at least one"),

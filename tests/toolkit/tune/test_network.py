@@ -188,7 +188,7 @@ def record(space, device):
 
 
 def test_odd_requests_are_refused():
-    with pytest.raises(InvalidInput, match="at least 1"):
+    with pytest.raises(InvalidInput, match="integer >= 1"):
         tune_network(PAIRS, "fake", trials=0)
     with pytest.raises(InvalidInput, match="resume needs the log"):
         tune_network(PAIRS, "fake", resume=True)

@@ -8,7 +8,7 @@ import pytest
 
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Measured
-from subbyte.tune.strategy import STRATEGIES, make_strategy, parse_strategy
+from subbyte.tune.strategy import STRATEGIES, describe_strategies, make_strategy, parse_strategy
 
 
 @pytest.mark.parametrize("name", sorted(STRATEGIES))
@@ -77,3 +77,17 @@ def test_options_are_parsed_with_their_defaults():
 def test_unknown_names_get_the_closest(text, says):
     with pytest.raises(InvalidInput, match=says):
         parse_strategy(text)
+
+
+def test_strategies_describe_themselves():
+    text = describe_strategies()
+    for name in STRATEGIES:
+        assert f"{name}: " in text
+        for key, option in STRATEGIES[name].OPTIONS.items():
+            assert f"  {key}={option.default}: {option.meaning}" in text
+
+
+@pytest.mark.parametrize("odd", [None, 5, ["random"]])
+def test_a_strategy_is_text(odd):
+    with pytest.raises(InvalidInput, match="expected text"):
+        parse_strategy(odd)

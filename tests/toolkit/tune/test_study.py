@@ -45,6 +45,20 @@ def test_an_index_outside_the_space_is_refused(toy, index):
         Study(toy).tell(index, Measured(1.0))
 
 
+@pytest.mark.parametrize("result", [3.0, None, "fast", {"ok": True}])
+def test_what_is_no_result_is_refused(toy, result):
+    study = Study(toy)
+    with pytest.raises(InvalidInput, match=r"expected Measured\(microseconds\) or Failed"):
+        study.tell(study.ask()[0], result)
+    assert study.trials == ()
+
+
+@pytest.mark.parametrize("n", [0, "x", None, 1.5])
+def test_asking_for_no_number_is_refused(toy, n):
+    with pytest.raises(InvalidInput, match="integer >= 1"):
+        Study(toy).ask(n)
+
+
 def test_a_second_result_of_a_configuration_is_refused(toy):
     study = Study(toy)
     study.tell(7, Measured(1.0))
@@ -167,9 +181,9 @@ def test_times_of_two_devices_are_not_mixed(toy):
         study.run(other, 8)
 
 
-@pytest.mark.parametrize("arguments", [{"trials": 0}, {"batch": 0}])
+@pytest.mark.parametrize("arguments", [{"trials": 0}, {"batch": 0}, {"trials": "x"}, {"trials": 1.5}, {"batch": None}])
 def test_odd_budgets_are_refused(toy, arguments):
-    with pytest.raises(InvalidInput, match="at least 1"):
+    with pytest.raises(InvalidInput, match="integer >= 1"):
         Study(toy).run(FakeRunner(), **arguments)
 
 

@@ -110,6 +110,14 @@ def test_odd_requests_are_refused(recorded):
         tune("resnet50.stage2@8", "replay", landscape=recorded)
 
 
+@pytest.mark.parametrize("arguments", [{"trials": "x"}, {"trials": 0}, {"batch": 1.5}, {"finalists": "five"}])
+@pytest.mark.parametrize("what", ["n8h7w7c64k64r3s3p1", "resnet50@8"])
+def test_odd_numbers_are_named(what, arguments):
+    (name,) = arguments
+    with pytest.raises(InvalidInput, match=f"{name}=.*must be an integer"):
+        tune(what, "fake", **arguments)
+
+
 def test_tune_is_called_by_either_name():
     assert subbyte.tune("n8h7w7c64k64r3s3p1", "fake", trials=2).records
     assert subbyte.tune.tune is tune

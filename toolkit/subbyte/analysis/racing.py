@@ -23,6 +23,7 @@ from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.result import Failed, Measured
 from subbyte.measure.worker import end_with_parent
+from subbyte.tune.checked import whole, wholes
 from subbyte.tune.describe import SpaceLike, now, versions
 from subbyte.tune.landscape import Landscape, find_landscape
 from subbyte.tune.recorded import space_of
@@ -66,8 +67,8 @@ def race(
     Raises InvalidInput for anything unknown, or numbers below one.
     """
     texts = [strategies] if isinstance(strategies, str) else list(strategies)
-    numbers = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
-    _check(texts, numbers, trials, workers, batch)
+    numbers = list(range(whole(seeds, "seeds", 1))) if isinstance(seeds, int) else list(wholes(seeds, "seeds"))
+    _check(texts, trials, workers, batch)
     landscapes, skipped = find_landscapes(workloads)
     facts = [LandscapeFacts.of(found) for found in landscapes]
     started = time.monotonic()
@@ -82,13 +83,11 @@ def race(
                 tuple(skipped), command, versions(RACED_WITH))  # fmt: skip
 
 
-def _check(strategies: Sequence[str], seeds: Sequence[int], trials: int, workers: int, batch: int) -> None:
-    for name, value in (("trials", trials), ("seeds", len(seeds)), ("workers", workers), ("batch", batch)):
-        if value < 1:
-            raise InvalidInput(f"{name}={value}: must be at least 1")
-    for values in (strategies, seeds):
-        if len(set(values)) < len(values) or not values:
-            raise InvalidInput(f"{', '.join(map(str, values)) or 'nothing'}: each must be named once, and at least one")
+def _check(strategies: Sequence[str], trials: int, workers: int, batch: int) -> None:
+    for name, value in (("trials", trials), ("workers", workers), ("batch", batch)):
+        whole(value, name, 1)
+    if len(set(strategies)) < len(strategies) or not strategies:
+        raise InvalidInput(f"{', '.join(strategies) or 'nothing'}: each must be named once, and at least one")
     for text in strategies:
         name, _ = parse_strategy(text)
         if workers > 1 and STRATEGIES[name].__module__ == "__main__":

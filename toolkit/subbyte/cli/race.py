@@ -24,7 +24,7 @@ def add_parser(subparsers: Any) -> None:
     add = parser.add_argument
     text = "a landscape (a file or a shipped name), a layer or a network of which landscapes are shipped"
     add("workloads", metavar="WORKLOAD", nargs="*", help=text)
-    text = f"strategies with their options, such as autotvm:loss=reg; default {STRATEGIES}"
+    text = f"such as autotvm:loss=reg; `subbyte tune --help` lists strategies and options; default {STRATEGIES}"
     add("--strategies", metavar="A,B,...", default=STRATEGIES, help=text)
     add("--trials", metavar="N", type=positive, default=200, help="trials of each run (default 200)")
     add("--seeds", metavar="N", type=positive, default=100, help="runs of each strategy, seeds 0 to N-1 (default 100)")

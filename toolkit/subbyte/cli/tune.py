@@ -16,6 +16,7 @@ from subbyte.cli.arguments import (
     emit,
     positive,
 )
+from subbyte.tune.strategy import describe_strategies
 
 if TYPE_CHECKING:
     from subbyte.measure.result import Result
@@ -36,10 +37,13 @@ def add_parser(subparsers: Any) -> None:
         "--log survives a crash.",
         "subbyte tune resnet50.stage2@8 --trials 200 --seed 1 --log stage2.jsonl",
     )
+    parser.epilog = (
+        f"{parser.epilog}\n\nstrategies, and their options with defaults:\n{_indented(describe_strategies())}"
+    )
     add_workloads_argument(parser)
     add = parser.add_argument
     add("--runner", default="auto", help="auto (cuda with a GPU, else replay), cuda, replay, fake; default auto")
-    add("--strategy", metavar="NAME[:k=v]", default="random", help="random, exhaustive:order=...; default random")
+    add("--strategy", metavar="NAME[:k=v]", default="auto", help="how to search, with options; default auto; see below")
     add("--trials", metavar="N", type=_trials, default=DEFAULT_TRIALS,
         help="results per workload, for a network of all its layers together (spent where they pay); resumed ones "
              f"included; or `all` (default {DEFAULT_TRIALS})")  # fmt: skip
@@ -63,6 +67,10 @@ def add_parser(subparsers: Any) -> None:
     add_arch_argument(parser, default=None)
     add("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
         help="a switch of the whole space, such as layout=nhwc; several may follow")  # fmt: skip
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
 
 
 def run(args: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.measure.runner import Runner, refuse_unlike
 from subbyte.schedule import ConvConfig
 from subbyte.tune.allocation import LayerState, next_layer, portion_of
+from subbyte.tune.checked import whole
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.outcome import NetworkReport
 from subbyte.tune.record import best_of
@@ -66,7 +67,7 @@ def network_layers(network: str) -> list[tuple[ConvWorkload, int]]:
 def tune_network(
     network: str | Sequence[tuple[ConvWorkload, int]],
     runner: str | Runner = "auto",
-    strategy: str = "random",
+    strategy: str = "auto",
     trials: int | None = DEFAULT_TRIALS,
     seed: int = 0,
     log: str | os.PathLike[str] | None = None,
@@ -89,8 +90,9 @@ def tune_network(
     measured are skipped with the reason. The other arguments are those of :func:`subbyte.tune`, and so are the errors;
     InvalidInput also when the layers would be measured on unlike devices, whose times do not add up.
     """
-    if batch < 1 or (trials is not None and trials < 1):
-        raise InvalidInput(f"trials={trials}, batch={batch}: both must be at least 1")
+    whole(batch, "batch", 1)
+    if trials is not None:
+        whole(trials, "trials", 1)
     if resume and log is None:
         raise InvalidInput("resume needs the log to resume from: give log=FILE")
     pairs = network_layers(network) if isinstance(network, str) else list(network)

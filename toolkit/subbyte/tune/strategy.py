@@ -97,6 +97,8 @@ def register(cls: _Made) -> _Made:
 
 def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
     """Name and full options of ``NAME[:key=value...]``. Raises InvalidInput with the closest names."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"strategy {text!r}: expected text such as autotvm:loss=reg")
     name, *parts = text.strip().split(":")
     name = name.lower()
     if name not in STRATEGIES:
@@ -116,6 +118,16 @@ def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
         except ValueError as error:
             raise InvalidInput(f"option {key}={value!r} of strategy {name}: {error}") from None
     return name, options
+
+
+def describe_strategies() -> str:
+    """Every strategy with its options, their defaults and meanings, one per line."""
+    lines = []
+    for name in sorted(STRATEGIES):
+        cls = STRATEGIES[name]
+        lines.append(f"{name}: {(cls.__doc__ or '').strip().splitlines()[0]}")
+        lines += [f"  {key}={option.default}: {option.meaning}" for key, option in cls.OPTIONS.items()]
+    return "\n".join(lines)
 
 
 def make_strategy(text: str, space: SpaceLike, seed: int) -> Strategy:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from subbyte.charts import Charted
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Result
+from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.runner import Runner, refuse_unlike, results_of
 from subbyte.schedule import ConvConfig
+from subbyte.tune.checked import whole
 from subbyte.tune.describe import SpaceLike, describe_space, describe_workload, now, versions
 from subbyte.tune.log import FORMAT, SCHEMA, Entry, LogWriter
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
@@ -78,8 +79,7 @@ class Study(Charted):
 
         Trials that were asked for but never told (an interrupted run) come first, by themselves.
         """
-        if n < 1:
-            raise InvalidInput(f"ask({n}): must be at least 1")
+        whole(n, "ask: n", 1)
         with self._lock:
             if self._again:
                 again, self._again = self._again[:n], self._again[n:]
@@ -98,6 +98,10 @@ class Study(Charted):
         index = trial.index if isinstance(trial, Trial) else trial
         if type(index) is not int or not 0 <= index < len(self.space):
             raise InvalidInput(f"tell({index!r}): the space has the indices 0 to {len(self.space) - 1}")
+        if not isinstance(result, Measured | Failed):
+            raise InvalidInput(
+                f"tell({index}, {result!r}): expected Measured(microseconds) or Failed(kind, reason) of subbyte.measure"
+            )
         with self._lock:
             if index in self._told_indices:
                 raise InvalidInput(f"tell({index}): this configuration already has a result in the study")
@@ -174,8 +178,11 @@ class Study(Charted):
         begins with what was open. Raises what a callback raises, and InvalidInput when the runner cannot serve this
         space or measures on another device than the log holds.
         """
-        if batch < 1 or (trials is not None and trials < 1):
-            raise InvalidInput(f"trials={trials}, batch={batch}: both must be at least 1")
+        whole(batch, "batch", 1)
+        if trials is not None:
+            whole(trials, "trials", 1)
+        if not hasattr(runner, "run"):
+            raise InvalidInput(f"runner={runner!r}: expected a Runner, such as subbyte.measure.ReplayRunner(landscape)")
         self._begin(runner)
         self.ended = ""
         try:

@@ -11,6 +11,7 @@ from typing import Any
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner, parse_device
+from subbyte.tune.checked import whole
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.foreign import FOREIGN
@@ -30,7 +31,7 @@ DEFAULT_TRIALS = 100
 def tune(
     workloads: str | ConvWorkload | Iterable[str | ConvWorkload],
     runner: str | Runner = "auto",
-    strategy: str = "random",
+    strategy: str = "auto",
     trials: int | None = DEFAULT_TRIALS,
     seed: int = 0,
     log: str | os.PathLike[str] | None = None,
@@ -65,6 +66,11 @@ def tune(
     Raises InvalidInput for anything unknown, MissingDependency when nothing can measure, BrokenRecord for a damaged
     log.
     """
+    whole(batch, "batch", 1)
+    if trials is not None:
+        whole(trials, "trials", 1)
+    if finalists is not None:
+        whole(finalists, "finalists")
     given = landscape if isinstance(landscape, Landscape | None) else Landscape.load(landscape)
     asked = [workloads] if isinstance(workloads, str | ConvWorkload) else list(workloads)
     if given is None and len(asked) == 1 and isinstance(asked[0], str) and _names_network(asked[0]):

@@ -1,29 +1,34 @@
-"""``auto``, the default: an analytic estimate to begin with, boosted trees to go on, local search against their errors.
+"""``auto``, the default: a few distant configurations, then a Gaussian process, boosted trees and the neighbours of the
+best, side by side.
 
 1. The first ``start`` configurations lie far apart; where configurations have a plan they are taken from the eighth of
    the space that the plan's cycle estimate likes best, elsewhere from random ones.
-2. Then an ensemble of boosted trees, fitted to all results every few trials, learns the speed relative to the best
-   (0 for failures) from the knobs, and from the loops and traffic of the plan where there is one.
-3. ``model`` percent of a batch are the candidates with the highest optimistic prediction, mean plus half a deviation of
-   the ensemble. The others are random one-knob neighbours of the fastest results: the optimum of a kernel is often a
-   spike no model of a hundred results can see, but rarely far from other good configurations.
+2. Then two models learn from all results every few trials. An ensemble of boosted trees learns the speed relative to
+   the best (0 for failures) from the knobs, and from the loops and traffic of the plan where there is one. A Gaussian
+   process learns the logarithm of the time, and the chance to fail, from the knobs (and the plan's estimate).
+3. Of a batch, ``smooth`` percent are what the process expects the greatest improvement of, ``model`` percent what the
+   trees predict most of, mean plus half a deviation. The others are random one-knob neighbours of the fastest results:
+   the optimum of a kernel is often a spike no model of a hundred results can see, but rarely far from other good
+   configurations.
 
 Nothing in it was fitted to a recorded landscape but its few round settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from subbyte.errors import InvalidInput
 from subbyte.measure.result import Measured, Result
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.search.autotvm import whole
 from subbyte.tune.search.ensemble import Ensemble
 from subbyte.tune.search.features import Features
+from subbyte.tune.search.gaussian import GaussianProcess, Places
 from subbyte.tune.search.grid import LIST_LIMIT, Grid, Indices, grid_of
 from subbyte.tune.search.quality import BatchQuality, Proposal, QualityLog
 from subbyte.tune.search.selection import coordinates
@@ -31,10 +36,13 @@ from subbyte.tune.strategy import Option, choice
 
 BATCH = 8
 """Configurations planned between two fits; from 128 results on a sixteenth of their number."""
-CANDIDATES = 3000
-"""Random candidates scored per fit where that is cheap: the space is listed, and has no plans or is small."""
-LISTED = 20_000
-"""Products up to which a space with plans is listed: asking a plan for each reason takes longer than searching."""
+CANDIDATES = 4000
+"""Random candidates that the trees score per fit where that is cheap: the space is listed, and its features are known
+or have no plans in them."""
+WEIGHED, LIKED = 1500, 500
+"""Candidates that the process weighs, and how many of them are those the trees like best."""
+LISTED = 300_000
+"""Products up to which a space with plans is listed: asking a plan for each reason takes seconds."""
 POOL, FRESH = 2000, 100
 """Elsewhere: size of a random pool, and how many join it per fit."""
 ELITES = 5
@@ -43,6 +51,8 @@ FAVOURED = 0.12
 """Share of the space, best by estimate, that the first configurations come from."""
 OPTIMISM = 0.5
 """Deviations of the ensemble added to its mean."""
+FAILED = 0.8
+"""Failures take the place of this quantile of the logarithms of the times."""
 _AMONG = {True: 50, False: 4}
 """Each of the first configurations is the farthest of so many random ones: of the favoured, of a whole space. Many
 would fill a whole space's corners, where kernels are seldom fast."""
@@ -50,20 +60,32 @@ _POOL = 400
 
 
 class Auto:
-    """The search described in the module."""
+    """The default: a Gaussian process, boosted trees and the neighbours of the best, side by side."""
 
     name: ClassVar[str] = "auto"
     OPTIONS: ClassVar[Mapping[str, Option]] = {
-        "start": Option(whole(2), 16, "configurations before the first fit"),
-        "model": Option(whole(0), 75, "percent of a batch that the model picks; the rest are neighbours of the best"),
+        "start": Option(whole(2), 8, "configurations before the first fit"),
+        "smooth": Option(whole(0), 50, "percent of a batch that the Gaussian process picks"),
+        "model": Option(whole(0), 25, "percent of a batch that the trees pick; the rest are neighbours of the best"),
         "trees": Option(whole(1), 3, "members of the ensemble"),
         "prior": Option(choice("on", "off"), "on", "start from the plan's cycle estimate, where there is a plan"),
     }
 
     def __init__(
-        self, space: SpaceLike, seed: int, start: int = 16, model: int = 75, trees: int = 3, prior: str = "on"
+        self,
+        space: SpaceLike,
+        seed: int,
+        start: int = 8,
+        smooth: int = 50,
+        model: int = 25,
+        trees: int = 3,
+        prior: str = "on",
     ) -> None:
-        self.options: Mapping[str, Any] = {"start": start, "model": model, "trees": trees, "prior": prior}
+        if smooth + model > 100:
+            raise InvalidInput(f"smooth={smooth} and model={model} are percent of one batch: at most 100 together")
+        self.options: Mapping[str, Any] = {
+            "start": start, "smooth": smooth, "model": model, "trees": trees, "prior": prior,
+        }  # fmt: skip
         self.quality = QualityLog()
         """How well each fit predicted the batch after it."""
         self.proposals: dict[int, Proposal] = {}
@@ -74,6 +96,9 @@ class Auto:
         self._features = Features(space, "plan", self._grid)
         self._rng = np.random.default_rng([seed, 8])
         self._model = Ensemble(trees)
+        self._hinted = prior == "on" and "estimate" in self._features.names
+        self._places = Places(self._grid.values, int(self._hinted))
+        self._process = GaussianProcess(self._places.groups, self._places.lengths)
         self._visited: set[int] = set()
         self._whole = self._grid.listed and (self._features.whole is not None or "estimate" not in self._features.names)
         self._open = np.ones(len(self._grid.valid), dtype=bool)
@@ -162,19 +187,42 @@ class Auto:
         if not len(candidates):
             return []
         mean, deviation = self._model.predict(self._features(candidates))
-        ranked = candidates[np.argsort(-(mean + OPTIMISM * deviation), kind="stable")].tolist()
-        modelled = ranked[: round(count * self.options["model"] / 100)]
-        around = [index for index in self._rng.permutation(near).tolist() if index not in set(modelled)]
-        chosen = modelled + around[: count - len(modelled)]
-        if len(chosen) < count:
-            taken = set(chosen)
-            chosen += [index for index in ranked if index not in taken][: count - len(chosen)]
+        ranked = candidates[np.argsort(-(mean + OPTIMISM * deviation), kind="stable")]
+        origins: dict[int, str] = {}
+        shares = (self.options["smooth"], self.options["model"])
+        smooth, model = (round(count * share / 100) for share in shares)
+        for origin, number, liked in (
+            ("model", smooth, lambda: self._improving(smooth, near, ranked)),
+            ("model", model, ranked.tolist),
+            ("neighbour", count, lambda: self._rng.permutation(near).tolist()),
+            ("model", count, ranked.tolist),
+        ):
+            fresh = [index for index in liked() if index not in origins] if number else []
+            origins.update(dict.fromkeys(fresh[: min(number, count - len(origins))], origin))
         scores = dict(zip(candidates.tolist(), mean.tolist(), strict=True))
-        strangers = set(around)
-        for index in chosen:
-            origin = "neighbour" if index in strangers else "model"
-            self.proposals[index] = Proposal(origin, scores[index], self._fits)
-        return chosen
+        self.proposals |= {index: Proposal(origin, scores[index], self._fits) for index, origin in origins.items()}
+        return list(origins)
+
+    def _improving(self, count: int, near: Indices, ranked: Indices) -> list[int]:
+        """Candidates of which the process expects most: of the near ones, those the trees like, and random ones."""
+        rest = ranked[LIKED:]
+        drawn = self._rng.choice(rest, min(len(rest), WEIGHED - LIKED), replace=False)
+        weighed = np.unique(np.concatenate([near, ranked[:LIKED], drawn]))
+        times = np.array(self._times)
+        worked = np.isfinite(times)
+        costs = np.log(np.where(worked, times, 1.0))
+        costs[~worked] = np.quantile(costs[worked], FAILED)
+        targets = costs[:, None] if worked.all() else np.stack([costs, worked.astype(np.float64)], axis=1)
+        self._process.fit(self._place(self._indices), targets)
+        return weighed[self._process.pick(self._place(weighed), count, float(costs[worked].min()))].tolist()
+
+    def _place(self, indices: Indices | Sequence[int]) -> npt.NDArray[np.float64]:
+        """Coordinates [n, columns] for the process; half of the estimate's doublings is a unit."""
+        hint = None
+        if self._hinted:
+            column = self._features.names.index("estimate")
+            hint = self._features(indices)[:, column : column + 1].astype(np.float64) / 2.0
+        return self._places(self._grid.digits(indices), hint)
 
     def _fit(self) -> None:
         times = np.array(self._times)

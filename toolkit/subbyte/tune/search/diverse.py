@@ -25,7 +25,7 @@ MEASURES = ("novelty", "distance", "outcome", "random", "score")
 
 
 class Diverse(AutoTvm):
-    """AutoTVM with two mutants per parent, half of them kept.
+    """autotvm with two mutants per parent in the annealing, of which the more diverse half is kept.
 
     ``scope``: ``global`` keeps half of all mutants and pairs a parent with its own mutant where one is left,
     ``parent`` keeps one of each parent's two, ``pooled`` keeps half of all and pairs at random. ``reference``: what a

@@ -25,7 +25,7 @@ Table = npt.NDArray[np.float32]
 KINDS = ("knob", "plan")
 MULTIPROCESSORS = 132
 """Of the GPU that waves are counted for (H200)."""
-_EAGER = {True: 4_000, False: 200_000}
+_EAGER = {True: 20_000, False: 200_000}
 """Valid configurations up to which a listed space is computed wholly at once, with plan columns and without."""
 
 

@@ -18,7 +18,7 @@ _TRIES = 60
 
 
 class Genetic:
-    """Steady-state genetic search over knob digits.
+    """A population of the fastest that crosses and mutates; no model.
 
     The population is the ``population`` fastest results so far. A child takes each knob from one of two parents, drawn
     with odds that fall linearly with rank; then each knob mutates with a chance of one in ``mutation``. Children that

@@ -1,0 +1,196 @@
+"""A Gaussian process over knob coordinates: smooth, aware of what it has not seen, and good with few results.
+
+Matern kernel (5/2) with one length for each group of coordinates, fitted by a few steps of resilient propagation on the
+penalized likelihood (Rasmussen and Williams 2006, section 5.4; Igel and Huesken 2000). Each fit begins where the last
+one ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import erf
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subbyte.errors import InvalidInput
+from subbyte.tune.search.features import knob_coordinates
+from subbyte.tune.search.grid import Digits
+
+Rows = npt.NDArray[np.float64]
+
+LIMIT = 256
+"""Results learned from; of more, the best half as many and others spread evenly over the rest."""
+SMOOTH, JUMPY = 0.7, 4.0
+"""Lengths expected before anything is seen, in units of a knob's range: of its order, and of its values as such."""
+_NOISE = 0.02
+_SPREAD = (0.8, 1.0)
+"""How far logarithms of lengths and of the noise stray from what is expected."""
+_BOUNDS = ((0.08, 20.0), (1e-5, 0.5))
+_STEPS = {True: 12, False: 4}
+"""Steps of the first fit, and of a later one."""
+_ROOT5 = np.sqrt(5.0)
+
+
+class Places:
+    """Coordinates of configurations: each knob by the order of its values, and once more by the values as such.
+
+    The second lets a process learn that neighbouring values of a knob need not be alike; its length is expected to be
+    great, so that a knob is taken for smooth until results say otherwise.
+    """
+
+    def __init__(self, values: Sequence[Sequence[Any]], more: int = 0) -> None:
+        self._tables: list[tuple[int, Rows]] = []
+        groups: list[int] = []
+        lengths: list[float] = []
+        ordered = [(knob, knob_coordinates(choices), SMOOTH) for knob, choices in enumerate(values)]
+        as_such = [(knob, np.eye(len(values[knob])) / np.sqrt(2.0), JUMPY)
+                   for knob, table, _ in ordered if table.shape[1] == 1 and len(table) > 2]  # fmt: skip
+        for knob, table, length in (*ordered, *as_such):
+            if table.shape[1]:
+                self._tables.append((knob, table))
+                groups += [len(lengths)] * table.shape[1]
+                lengths.append(length)
+        groups += range(len(lengths), len(lengths) + more)
+        self.groups = np.array(groups, dtype=np.int64)
+        """Group of each column; ``more`` further columns, each a group of its own, come last."""
+        self.lengths = np.array(lengths + [SMOOTH] * more)
+        """Length expected of each group."""
+
+    def __call__(self, digits: Digits, more: Rows | None = None) -> Rows:
+        """float64[n, columns] of digits [n, knobs] and the further columns [n, more]."""
+        parts = [table[digits[:, knob]] for knob, table in self._tables]
+        return np.concatenate([*parts, *([] if more is None else [more])], axis=1)
+
+
+class GaussianProcess:
+    """``groups`` int[columns] says to which group a coordinate belongs, ``lengths`` what is expected of each group."""
+
+    def __init__(self, groups: npt.NDArray[np.int64], lengths: Rows) -> None:
+        self._groups = groups
+        self._expected = np.log(np.append(lengths, _NOISE))
+        self._theta = self._expected.copy()
+        spans = [_BOUNDS[0]] * len(lengths) + [_BOUNDS[1]]
+        self._low, self._high = np.log(np.array(spans)).T
+        self._fitted = False
+
+    def fit(self, places: Rows, targets: Rows) -> None:
+        """Learn targets [n, t] at coordinates [n, columns]; lengths and noise are fitted to the first target."""
+        if len(places) > LIMIT:
+            order = np.argsort(targets[:, 0], kind="stable")
+            rest = order[LIMIT // 2 :]
+            spread = rest[np.linspace(0, len(rest) - 1, LIMIT - LIMIT // 2).astype(np.int64)]
+            chosen = np.concatenate([order[: LIMIT // 2], spread])
+            places, targets = places[chosen], targets[chosen]
+        self._places = places
+        self._shift, self._scale = targets.mean(axis=0), np.maximum(targets.std(axis=0), 1e-9)
+        wanted = (targets - self._shift) / self._scale
+        gaps = self._gaps()
+        self._learn(gaps, wanted[:, 0], _STEPS[not self._fitted])
+        kernel, _ = _matern(self._squares(gaps))
+        self._root = np.linalg.inv(np.linalg.cholesky(kernel + self._noise * np.eye(len(kernel))))
+        self._weights = self._root.T @ (self._root @ wanted)
+        self._fitted = True
+
+    def predict(self, places: Rows) -> tuple[Rows, Rows]:
+        """Means [m, t] of the targets and the deviation [m] of the first. Raises InvalidInput before the first fit."""
+        mean, explained, _ = self._posterior(places)
+        variance = np.maximum(1.0 - (explained**2).sum(axis=1), 0.0)
+        return mean, np.sqrt(variance) * self._scale[0]
+
+    def pick(self, places: Rows, count: int, best: float) -> list[int]:
+        """Rows of ``places`` [m, columns] that promise most below ``best``, at most ``count``, each allowing for those
+        before it.
+
+        By expected improvement of the first target, times the second where there is one: the chance to succeed. What a
+        picked row would tell is taken off the uncertainty of the others (batches as by Desautels et al. 2014).
+        """
+        mean, explained, scaled = self._posterior(places)
+        chance = np.clip(mean[:, 1], 0.03, 1.0) if mean.shape[1] > 1 else np.ones(len(mean))
+        variance = np.maximum(1.0 - (explained**2).sum(axis=1), 1e-12)
+        taken = np.zeros(len(places), dtype=bool)
+        picked: list[int] = []
+        while len(picked) < min(count, len(places)):
+            gain = expected_improvement(mean[:, 0], np.sqrt(variance) * self._scale[0], best) * chance
+            row = int(np.argmax(np.where(taken, -np.inf, gain)))
+            picked.append(row)
+            taken[row] = True
+            kernel, _ = _matern(((scaled - scaled[row]) ** 2).sum(axis=1))
+            shared = kernel - explained @ explained[row]
+            variance = np.maximum(variance - shared**2 / (variance[row] + self._noise), 1e-12)
+        return picked
+
+    def _posterior(self, places: Rows) -> tuple[Rows, Rows, Rows]:
+        """Means [m, t], what the results explain [m, n] and the coordinates in units of length."""
+        if not self._fitted:
+            raise InvalidInput("the Gaussian process has not been fitted yet: tell more results first")
+        scale = np.exp(-self._theta[:-1])[self._groups]
+        there, known = places * scale, self._places * scale
+        squares = (there**2).sum(axis=1)[:, None] + (known**2).sum(axis=1)[None, :] - 2.0 * there @ known.T
+        kernel, _ = _matern(np.maximum(squares, 0.0))
+        return kernel @ self._weights * self._scale + self._shift, kernel @ self._root.T, there
+
+    # ---- lengths and noise ---------------------------------------------------------------------------------------
+
+    @property
+    def _noise(self) -> float:
+        return float(np.exp(self._theta[-1]))
+
+    def _learn(self, gaps: Rows, wanted: Rows, steps: int) -> None:
+        step, before = np.full(len(self._theta), 0.2), np.zeros(len(self._theta))
+        for _ in range(steps):
+            slope = self.slope(gaps, wanted)
+            turned = slope * before
+            step = np.clip(np.where(turned > 0, step * 1.3, np.where(turned < 0, step * 0.5, step)), 0.01, 0.6)
+            before = np.where(turned < 0, 0.0, slope)
+            self._theta = np.clip(self._theta - np.sign(before) * step, self._low, self._high)
+
+    def _gaps(self) -> Rows:
+        """Squared differences [groups, n, n] of the coordinates."""
+        gaps = np.zeros((len(self._theta) - 1, len(self._places), len(self._places)))
+        for column, group in enumerate(self._groups.tolist()):
+            own = self._places[:, column]
+            gaps[group] += (own[:, None] - own[None, :]) ** 2
+        return gaps
+
+    def _squares(self, gaps: Rows) -> Rows:
+        return np.tensordot(np.exp(-2.0 * self._theta[:-1]), gaps, axes=1)
+
+    def loss(self, gaps: Rows, wanted: Rows) -> float:
+        """Penalized negative log-likelihood of the standardized targets [n], up to a constant."""
+        kernel, _ = _matern(self._squares(gaps))
+        root = np.linalg.cholesky(kernel + self._noise * np.eye(len(kernel)))
+        fit = np.linalg.solve(root, wanted)
+        penalty = ((self._theta - self._expected) / self._strays) ** 2
+        return float(0.5 * fit @ fit + np.log(np.diag(root)).sum() + 0.5 * penalty.sum())
+
+    def slope(self, gaps: Rows, wanted: Rows) -> Rows:
+        """Gradient of ``loss`` by the logarithms of lengths and noise."""
+        kernel, bend = _matern(self._squares(gaps))
+        inverse = np.linalg.inv(kernel + self._noise * np.eye(len(kernel)))
+        weights = inverse @ wanted
+        pull = inverse - np.outer(weights, weights)
+        by_length = 0.5 * np.tensordot(gaps, pull * bend, axes=2) * np.exp(-2.0 * self._theta[:-1])
+        by_noise = 0.5 * float(np.trace(pull)) * self._noise
+        slope: Rows = np.append(by_length, by_noise) + (self._theta - self._expected) / self._strays**2
+        return slope
+
+    @property
+    def _strays(self) -> Rows:
+        return np.append(np.full(len(self._theta) - 1, _SPREAD[0]), _SPREAD[1])
+
+
+def expected_improvement(mean: Rows, deviation: Rows, best: float) -> Rows:
+    """By how much [n] a normal value of ``mean`` [n] and ``deviation`` [n] falls below ``best`` on average."""
+    z = (best - mean) / deviation
+    below = 0.5 * (1.0 + np.array([erf(value) for value in (z / np.sqrt(2.0)).tolist()]))
+    improvement: Rows = (best - mean) * below + deviation * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
+    return improvement
+
+
+def _matern(squares: Rows) -> tuple[Rows, Rows]:
+    """Covariance at squared distances, and -2 times its derivative by them."""
+    distance = _ROOT5 * np.sqrt(squares)
+    decay = np.exp(-distance)
+    return (1.0 + distance + distance**2 / 3.0) * decay, 5.0 / 3.0 * (1.0 + distance) * decay
