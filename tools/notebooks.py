@@ -5,6 +5,8 @@ it only writes the normal form, with ``--check`` it only says which files are no
 """
 
 import argparse
+import base64
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -41,11 +43,19 @@ def _normal_output(output: dict[str, Any]) -> dict[str, Any]:
     normal = dict(output)
     normal.pop("transient", None)
     if "data" in output:
-        data = output["data"]
+        data = with_svg(output["data"])
         drawn = "text/html" in data or "image/svg+xml" in data
         normal["data"] = {kind: data[kind] for kind in sorted(data) if not (drawn and kind == WIDGET_VIEW)}
         normal["metadata"] = {}
     return normal
+
+
+def with_svg(data: dict[str, Any]) -> dict[str, Any]:
+    """The data of an output; a picture inside its HTML is there as SVG too, for pages that clean HTML away."""
+    found = re.search(r'src="data:image/svg\+xml;base64,([^"]*)"', "".join(data.get("text/html", "")))
+    if not found or "image/svg+xml" in data:
+        return data
+    return {**data, "image/svg+xml": base64.b64decode(found[1]).decode()}
 
 
 def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -200,6 +200,12 @@ class Tab(Watched):
         self.page.wait_for_timeout(200)
         self.page.wait_for_function(KERNEL_IDLE, timeout=seconds * 1000)
 
+    def run_cell(self, number: int, seconds: float = 90) -> None:
+        """Run one cell, counted from 0, and wait until the kernel is idle again."""
+        choose = "(number) => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = number }"
+        self.page.evaluate(choose, number)
+        self.command("notebook:run-cell", seconds)
+
     def failures(self) -> list[str]:
         """What cells that ended in an error have written."""
         return [str(text) for text in self.page.locator(FAILED_CELL).all_text_contents()]

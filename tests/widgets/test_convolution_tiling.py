@@ -12,6 +12,7 @@ from subbyte.errors import InvalidInput
 from subbyte.schedule import ConvConfig
 from subbyte.technique import Tiling, tiling
 from subbyte_widgets import ConvolutionTiling, TilingExplorer
+from subbyte_widgets._base import picture_in
 from subbyte_widgets.convolution_tiling.layout import Place, geometry
 from subbyte_widgets.convolution_tiling.picture import Selection, loupe_marks, markers, tiling_svg
 
@@ -135,7 +136,7 @@ def test_large_layers_stay_small_on_the_wire(layer: str, config: ConvConfig) -> 
 def test_the_bundle_and_the_page_stand_alone(record: Tiling, tmp_path: Path) -> None:
     view = ConvolutionTiling(record, tile=60, warp=1, multiply=5, step=4)
     data, _ = view._repr_mimebundle_()
-    svg = data["image/svg+xml"]
+    svg = picture_in(data)
     assert "var(" not in svg
     assert len(re.findall(r'class="rt w1 own now"', svg)) == 2
     assert "196 blocks" in data["text/html"]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from notebooks import WIDGET_VIEW, normal_form
+from notebooks import WIDGET_VIEW, normal_form, with_svg
+
+from subbyte_widgets import FragmentExplorer
+from subbyte_widgets._base import picture_in
 
 NOTEBOOK: dict[str, Any] = {
     "nbformat": 4,
@@ -48,3 +51,15 @@ def test_the_normal_form_is_its_own() -> None:
     once = normal_form(NOTEBOOK)
     assert normal_form(once) == once
     assert normal_form(NOTEBOOK) != NOTEBOOK
+
+
+def test_a_picture_inside_html_is_kept_as_svg_too() -> None:
+    shown = FragmentExplorer().static()
+    assert set(shown) == {"text/html"}, "sent once with each display"
+    kept = with_svg(shown)
+    assert kept["text/html"] == shown["text/html"]
+    assert kept["image/svg+xml"] == picture_in(shown)
+    assert kept["image/svg+xml"].startswith("<svg")
+    assert "data-w=" not in kept["image/svg+xml"], "a saved picture needs no data for the page"
+    assert with_svg(kept) == kept
+    assert with_svg({"text/html": "<b>a table</b>"}) == {"text/html": "<b>a table</b>"}

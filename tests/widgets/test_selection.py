@@ -35,7 +35,7 @@ from subbyte_widgets import (
     TilingExplorer,
     TuningMonitor,
 )
-from subbyte_widgets._base import View
+from subbyte_widgets._base import View, picture_in
 from subbyte_widgets._selection import Choice
 
 LAYER = "n8h7w7c64k64r3s3p1"
@@ -274,7 +274,7 @@ def test_pictures_and_pages_are_of_what_is_selected() -> None:
     assert view.record is None
     data, _ = view._repr_mimebundle_()
     assert view.record == tiling(LAYER, SMALL)
-    assert SMALL.key in data["image/svg+xml"] or "7 x 7" in data["text/plain"] or "7" in data["image/svg+xml"]
+    assert SMALL.key in picture_in(data) or "7 x 7" in data["text/plain"] or "7" in picture_in(data)
     s.configuration = OTHER
     assert "4 pixels" in view.to_svg() or view.record == tiling(LAYER, OTHER)
     view.to_svg()

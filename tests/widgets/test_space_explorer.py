@@ -18,6 +18,7 @@ from subbyte.measure.result import Measured
 from subbyte.space import space
 from subbyte.tune.landscape import Landscape
 from subbyte_widgets import SpaceExplorer
+from subbyte_widgets._base import picture_in
 
 NAME = "resnet50.stage2@8"
 
@@ -63,8 +64,22 @@ def test_the_page_gets_every_configuration(landscape: Landscape) -> None:
 def test_ten_thousand_points_stay_small(many: Landscape, tmp_path: Path) -> None:
     view = SpaceExplorer(many)
     assert len(view.points["index"]) == 10_000
-    assert len(json.dumps(view.get_state(), default=str)) < 400_000
+    assert len(json.dumps(view.get_state(), default=str)) + len(view.static()["text/html"]) < 400_000
     assert len(view.to_html(tmp_path / "space.html")) < 500_000
+
+
+def test_columns_travel_as_text_and_come_back(landscape: Landscape) -> None:
+    view = SpaceExplorer(landscape)
+    sent, columns = view.get_state("points")["points"], view.points
+    sums, total = [], 0
+    for step in map(int, sent["index"].split()):
+        total += step
+        sums.append(total)
+    assert sums == columns["index"]
+    assert [None if time == "-" else float(time) for time in sent["time"].split()] == columns["time"]
+    assert [int(reason) for reason in sent["reason"].split()] == columns["reason"]
+    assert sent["digits"] == "".join(columns["digits"])
+    assert len(sent["digits"]) == len(columns["knobs"]) * len(columns["index"])
 
 
 def test_other_views_follow_the_selection(landscape: Landscape) -> None:
@@ -98,7 +113,7 @@ def test_the_picture_holds_lines_map_and_effects(landscape: Landscape) -> None:
     for effect in knob_effects(landscape):
         assert f"{effect.share:.0%}" in words
         assert effect.title() in view.alternative
-    assert "image/svg+xml" in view._repr_mimebundle_()[0]
+    assert picture_in(view._repr_mimebundle_()[0])
     assert len(re.findall("divisibility", view.to_svg())) > 2
 
 

@@ -16,6 +16,7 @@ from subbyte.measure.replay import ReplayRunner
 from subbyte.space import space
 from subbyte.tune.study import Study
 from subbyte_widgets import LiveCurve, TuningMonitor
+from subbyte_widgets._base import picture_in
 
 LAYER = "n8h14w14c64k64r3s3p1"
 
@@ -59,7 +60,7 @@ def test_the_picture_holds_every_trial_and_stands_alone(study: Study) -> None:
     assert "without readings" in svg
     assert "var(" not in svg
     data, _ = view._repr_mimebundle_()
-    assert data["image/svg+xml"] == svg
+    assert picture_in(data).count("<path") == svg.count("<path")
     assert "Tuning" in data["text/html"]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import html
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -21,6 +22,8 @@ from subbyte_widgets._selection import Follower, Selection
 _PAGE = Path(__file__).parent / "page.html"
 _SIGHT = Path(__file__).parent / "sight.js"
 _END = "export default { render };"
+_SVG_DATA = "data:image/svg+xml;base64,"
+_ONLY_LIVE = re.compile(r' data-[\w-]+="[^"]*"| tabindex="0"|<title>[^<]*</title>')
 
 
 def refuse_unknown(cls: type[traitlets.HasTraits], given: dict[str, Any]) -> None:
@@ -68,12 +71,18 @@ class StaticPicture(Displayed):
         raise NotImplementedError
 
     def static(self) -> dict[str, str]:
-        """The picture as SVG, and as an image in HTML."""
-        svg = self.to_svg()
+        """The picture as an image in HTML. It travels with each display, so it holds nothing that only a page uses."""
+        svg = _ONLY_LIVE.sub("", self.to_svg())
         encoded = base64.b64encode(svg.encode()).decode()
         # An image, not inline SVG: the styles of a saved picture must not reach the live one on the same page.
-        image = f'<img style="max-width:100%" alt="{html.escape(self.alternative)}" src="data:image/svg+xml;base64,'
-        return {"image/svg+xml": svg, "text/html": f'{image}{encoded}">'}
+        image = f'<img style="max-width:100%" alt="{html.escape(self.alternative)}" src="{_SVG_DATA}'
+        return {"text/html": f'{image}{encoded}">'}
+
+
+def picture_in(data: Mapping[str, Any]) -> str:
+    """The SVG text in what :meth:`StaticPicture.static` made; empty when there is none."""
+    found = re.search(rf'src="{re.escape(_SVG_DATA)}([^"]*)"', str(data.get("text/html", "")))
+    return base64.b64decode(found[1]).decode() if found else ""
 
 
 class View(StaticPicture, Follower, anywidget.AnyWidget):
@@ -126,7 +135,7 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
     def to_html(self, path: str | Path | None = None) -> str:
         """A page with this view in it, alive without a kernel and without a network; also written to ``path``."""
         self.catch_up()
-        state = {name: getattr(self, name) for name in ("error", "alternative", *self._state_in_page)}
+        state = self.get_state(["error", "alternative", *self._state_in_page])
         page = Template(_PAGE.read_text(encoding="utf-8")).substitute(
             title=html.escape(self.alternative or type(self).__name__),
             style=str(self._css),

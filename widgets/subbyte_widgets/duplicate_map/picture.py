@@ -14,7 +14,7 @@ from subbyte.errors import InvalidInput
 from subbyte.technique.duplicates import Duplicates
 from subbyte_widgets.svg import INK, OKABE_ITO, element, text
 
-MOST_CELLS = 2000
+MOST_CELLS = 800
 WIDTH, TOP, GAP = 760.0, 58.0, 8.0
 LARGEST, WIDEST = 31.0, 38.0
 TIMES = "\u00d7"
@@ -206,10 +206,10 @@ def _about_datum(record: Duplicates, group: tuple[int, ...], zero: bool) -> str:
     return f"{where} appears {len(group)} times in the lowered matrix: entry {group[0]} is genuine and loaded; {rest}."
 
 
-def _panel(name: str, title: str, content: list[str]) -> str:
+def _panel(name: str, title: str, content: list[str], **more: object) -> str:
     """A part of the picture that takes the keyboard; the attribute keeps JupyterLab's shortcuts out of it."""
     return element("g", content, class_=f"panel {name}", tabindex=0, data_lm_suppress_shortcuts="true",
-                   role="application", aria_label=f"{title}: arrow keys move the selection")  # fmt: skip
+                   role="application", aria_label=f"{title}: arrow keys move the selection", **more)  # fmt: skip
 
 
 def _ground(x: float, y: float, width: float, height: float) -> str:
@@ -229,7 +229,7 @@ def _tile(record: Duplicates, grid: Grid, selected: int) -> str:
         inside = element("rect", x=x + 1, y=y + 1, width=grid.width - 2, height=grid.height - 2, rx=3)
         label = _label(grid, row, column, f"p{number}", len(f"p{len(record.pixels) - 1}"), None)
         state += " masked" * bool(record.masked and record.masked[number])
-        cells.append(element("g", [inside, label], class_=f"out{state}", data_p=number))
+        cells.append(element("g", [inside, label], class_=f"out{state}", data_p=number, data_at=f"{row}, {column}"))
     return element("g", cells, class_="tile")
 
 
@@ -240,15 +240,13 @@ def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
     chosen = record.genuine_of[selected] if selected >= 0 else None
     longest = len(str(max(record.genuine_of)))
     cells = []
-    for k, (ph, pw, i, j) in enumerate(record.index):
+    for k in range(record.entries):
         number, column = divmod(k, taps)
         colour, genuine = _colour(record.datum[k]), record.genuine_of[k] == k
         zero = bool(record.padding) and record.padding[k]
         inside = _faces(grid, number, column, colour, "zero" if zero else "genuine" if genuine else "copy")
         ink = colour if genuine and not zero else None
         inside.append(_label(grid, number, column, str(record.genuine_of[k]), longest, ink))
-        about = f"Entry {k}: output pixel p{number} = ({ph}, {pw}) meets kernel weight ({i}, {j})."
-        inside.append(element("title", about))
         class_ = "cell" + " g" * genuine + " on" * (record.genuine_of[k] == chosen) + " here" * (k == selected)
         cells.append(element("g", inside, class_=class_, data_k=k, data_g=record.genuine_of[k], data_row=number,
                              data_col=column))  # fmt: skip
@@ -269,7 +267,7 @@ def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
         heads += [text(grid.x - 8, grid.centre(n, 0)[1] + 4, f"p{n}", "s e") for n in numbers]
     w = grid.at(0, taps - 1)[0] + grid.width - grid.x
     ring = _ground(grid.x, grid.y, w, len(record.pixels) * grid.height)
-    return _panel("lowered", "Lowered matrix", [*heads, ring, *cells])
+    return _panel("lowered", "Lowered matrix", [*heads, ring, *cells], data_offsets=s)
 
 
 def _bars(record: Duplicates, y: float) -> str:

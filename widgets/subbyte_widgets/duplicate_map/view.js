@@ -28,6 +28,13 @@ function render({ model, el }) {
   const place = (cell) => `${cell.dataset.row},${cell.dataset.col}`;
   const title = (cell) => cell.querySelector("title").textContent;
 
+  // What an entry of the lowered matrix multiplies; a title in each would be half of the picture.
+  function meeting({ dataset: { k, row, col } }) {
+    const { offsets } = svg.querySelector(".lowered").dataset;
+    const { at } = svg.querySelector(`.out[data-p="${row}"]`).dataset;
+    return `Entry ${k}: output pixel p${row} = (${at}) meets kernel weight (${Math.floor(col / offsets)}, ${col % offsets}).`;
+  }
+
   // From the attributes, not from the layout: the first drawing happens before the view is on the page.
   function box(cell) {
     const rect = cell.querySelector("rect");
@@ -104,7 +111,7 @@ function render({ model, el }) {
       const kind = cell.dataset.k === cell.dataset.g ? "gen" : "dup";
       links.append(shape("path", { d, class: kind, "data-k": cell.dataset.k }));
     });
-    say.textContent = `${title(here)} ${title(source)}`;
+    say.textContent = `${meeting(here)} ${title(source)}`;
   }
 
   // The dashed frame around the input pixels that the selected output pixel reads.
@@ -170,6 +177,10 @@ function render({ model, el }) {
   }
 
   stage.addEventListener("click", onClick);
+  stage.addEventListener("pointerover", (event) => {
+    const entry = event.target.closest(".lowered .cell");
+    stage.title = entry ? meeting(entry) : "";
+  });
   const redraw = () => draw();
   const reselect = () => mark();
   model.on("change:svg", redraw);

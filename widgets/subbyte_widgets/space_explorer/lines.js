@@ -13,18 +13,36 @@ function node(tag, name, words) {
 }
 
 // A record's columns with what is looked up in them: places by index, by digits and by time.
-function lookUp(record) {
+// The columns of numbers come as text: the indices as differences, a time of "-" where there is none.
+function lookUp(raw) {
+  const words = (text) => (text ? text.split(" ") : []);
+  let sum = 0;
+  const record = {
+    ...raw, index: words(raw.index).map((step) => (sum += Number(step))),
+    digits: raw.digits.match(new RegExp(`.{${Object.keys(raw.knobs).length}}`, "g")) ?? [],
+    time: words(raw.time).map((time) => (time === "-" ? null : Number(time))), reason: words(raw.reason).map(Number),
+  };
   const byTime = record.time.map((_, i) => i).filter((i) => record.time[i] !== null).sort((a, b) => record.time[a] - record.time[b]);
   return {
-    record, byTime, names: Object.keys(record.knobs), values: Object.values(record.knobs),
+    raw, record, byTime, names: Object.keys(record.knobs), values: Object.values(record.knobs),
     at: new Map(record.index.map((index, i) => [index, i])), like: new Map(record.digits.map((digits, i) => [digits, i])),
     rank: new Map(byTime.map((i, k) => [i, k])), best: record.time[byTime[0]], worst: record.time[byTime.at(-1)],
     turns: record.digits.map((text) => [...text].map((c) => parseInt(c, 16))),
   };
 }
 
+// A brush keeps, of each axis it names, a range: of digits, or of microseconds on the last one ("time").
+function keeps(points, brush, place) {
+  return Object.entries(brush).every(([name, [low, high]]) => {
+    const axis = points.names.indexOf(name);
+    const at = axis < 0 ? points.record.time[place] : points.turns[place][axis];
+    return at !== null && low <= at && at <= high;
+  });
+}
+
 function parallel(root, canvas) {
   const base = document.createElement("canvas");
+  let brush = {};
   let points = null;
   let wide = 0;
 
@@ -57,12 +75,20 @@ function parallel(root, canvas) {
     return pen;
   }
 
-  function paintBase(found, width) {
+  function paintBase(found, width, brushed) {
     points = found;
     wide = width;
+    brush = brushed;
     const pen = sized(base);
     const colour = ramp();
-    const { byTime, record } = points;
+    const { record } = points;
+    const [byTime, left] = [true, false].map((kept) => points.byTime.filter((i) => keeps(points, brush, i) === kept));
+    Object.assign(pen, { globalAlpha: 0.1, strokeStyle: getComputedStyle(root).color, lineWidth: 0.6 });
+    for (let k = 0; k < left.length; k += 200) {
+      pen.beginPath();
+      for (const i of left.slice(k, k + 200)) trace(pen, i);
+      pen.stroke();
+    }
     const steps = 24; // lines of one shade are stroked together
     const shades = Array.from({ length: steps }, () => []);
     for (const i of byTime) shades[Math.min(steps - 1, Math.floor(level(record.time[i]) * steps))].push(i);
@@ -95,7 +121,32 @@ function parallel(root, canvas) {
         pen.fill();
       });
     }
+    for (const [name, range] of Object.entries(brush)) {
+      const axis = points.names.indexOf(name);
+      const [low, high] = axis < 0 ? range.map(yTime) : [bandEdge(axis, range[0] - 0.5), bandEdge(axis, range[1] + 0.5)];
+      const left = x(axis < 0 ? points.names.length : axis) - 7;
+      Object.assign(pen, { globalAlpha: 0.22, fillStyle: chosen });
+      pen.fillRect(left, high, 14, low - high);
+      Object.assign(pen, { globalAlpha: 1, strokeStyle: chosen, lineWidth: 1.5 });
+      pen.strokeRect(left, high, 14, low - high);
+    }
     axes(pen, knob);
+  }
+
+  const bandEdge = (axis, digit) => BOTTOM - ((digit + 0.5) / points.values[axis].length) * (BOTTOM - TOP);
+
+  // The axis at a point, or -1; and what a drag along it keeps.
+  function axisAt(left) {
+    const axis = Math.round(((left - LEFT) / (wide - LEFT - RIGHT)) * points.names.length);
+    return axis >= 0 && axis <= points.names.length && Math.abs(x(axis) - left) < 12 ? axis : -1;
+  }
+
+  function between(axis, from, to) {
+    const [low, high] = [Math.max(from, to), Math.min(from, to)].map((y) => (BOTTOM - Math.min(Math.max(y, TOP), BOTTOM)) / (BOTTOM - TOP));
+    const count = points.values[axis]?.length;
+    if (count) return [low, high].map((share) => Math.min(Math.floor(share * count), count - 1));
+    const time = (share) => points.best * Math.exp(share * Math.log(points.worst / points.best));
+    return [time(low) * (low > 0 ? 1 : 0), time(high)];
   }
 
   function axes(pen, knob) {
@@ -129,12 +180,13 @@ function parallel(root, canvas) {
     const height = (i, at) => (at < axes ? y(at, points.turns[i][at], i) : yTime(points.record.time[i]));
     let [found, least] = [-1, Infinity];
     for (const i of points.byTime) {
+      if (!keeps(points, brush, i)) continue;
       const here = height(i, axis) + (height(i, axis + 1) - height(i, axis)) * (where - axis);
       if (Math.abs(here - top) < least - 1e-6) [found, least] = [i, Math.abs(here - top)];
     }
     return found;
   }
 
-  return { paintBase, paint, nearest, ramp, level };
+  return { paintBase, paint, nearest, ramp, level, axisAt, between };
 }
 

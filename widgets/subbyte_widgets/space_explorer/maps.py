@@ -26,3 +26,14 @@ def _columns(found: LandscapeMap) -> dict[str, list[Any]]:
         "index": [cell.index for cell in cells],
         "reason": [cell.reason for cell in cells],
     }
+
+
+def packed(points: dict[str, Any]) -> dict[str, Any]:
+    """The columns as text, which is a third of their size as lists: the indices as differences, no time as "-"."""
+    if not points:
+        return {}
+    steps = [now - before for before, now in zip([0, *points["index"]], points["index"], strict=False)]
+    times = ("-" if time is None else f"{time:g}" for time in points["time"])
+    columns = {"index": steps, "time": times, "reason": points["reason"]}
+    return {**points, "digits": "".join(points["digits"]),
+            **{name: " ".join(map(str, column)) for name, column in columns.items()}}  # fmt: skip

@@ -15,6 +15,10 @@ SHADES = 8
 """Shades of one colour, from 0 (fastest) to the slowest; view.css holds them."""
 
 
+MOST_LINES = 1200
+"""Lines of the static picture; of more configurations every second, third, ... by speed is drawn."""
+
+
 def shade(time: float, best: float, worst: float) -> int:
     """Shade of a time between the landscape's best and worst, on a logarithmic scale."""
     return min(SHADES - 1, int(SHADES * math.log(time / best) / max(math.log(worst / best), 1e-9)))
@@ -31,6 +35,8 @@ def explorer_svg(
     times = [time for time in points.microseconds if time is not None]
     best, worst = min(times), max(times)
     parts = [text(12, 20, points.title(), "h"), text(12, 38, counts_in_words(points), "s")]
+    if points.measured > MOST_LINES:
+        parts.append(text(12, 54, f"One line for every {math.ceil(points.measured / MOST_LINES)}, by speed.", "s"))
     parts += _lines(points, best, worst, selected)
     y = BOTTOM + 62
     if shown is not None:
@@ -59,10 +65,10 @@ def _lines(points: LandscapePoints, best: float, worst: float, selected: int) ->
             ys.append(BOTTOM - math.log(time / best) / max(math.log(worst / best), 1e-9) * (BOTTOM - TOP))
         return "M" + "L".join(f"{LEFT + i * step:.0f} {y:.0f}" for i, y in enumerate(ys))
 
+    every = math.ceil(len(order) / MOST_LINES)
     layers: list[list[str]] = [[] for _ in range(SHADES)]
-    for place, time in enumerate(points.microseconds):
-        if time is not None:
-            layers[shade(time, best, worst)].append(path(place))
+    for place in sorted(order[::every]):
+        layers[shade(points.microseconds[place] or best, best, worst)].append(path(place))
     # Lines that coincide in the rounded picture are drawn once; the slow ones lie below.
     parts = [
         element("path", d="".join(dict.fromkeys(layers[level])), class_=f"line l{level}")

@@ -7,7 +7,8 @@ function render({ model, el }) {
   root.innerHTML = `<div class="problem" role="alert" hidden></div><div class="all"><div class="head"></div>
     <div class="counts"></div><div class="lines" tabindex="0" role="application" ${quiet} aria-label="Configurations as
       lines: up and down arrow keys go to the next slower and faster one, left and right choose a knob, plus and minus
-      change its value, Home is the fastest"><canvas></canvas></div>
+      change its value, F keeps only configurations with its value, Home is the fastest"><canvas></canvas></div>
+    <div class="kept" hidden aria-live="polite"><span></span><button type="button" ${quiet}>Keep all</button></div>
     <div class="say" aria-live="polite"></div>
     <div class="bar"><label>down<select class="y" ${quiet}></select></label><label>across<select class="x" ${quiet}></select></label>
       <label>shows<select class="statistic" ${quiet}><option value="best">best over the other knobs</option>
@@ -21,7 +22,10 @@ function render({ model, el }) {
   el.append(root);
   const picture = parallel(root, canvas);
 
+  const kept = root.querySelector(".kept");
   let points = null;
+  let order = []; // what the brush keeps, the fastest first
+  let dragged = null;
   let knob = 0;
   let frame = 0;
   let width = 700;
@@ -41,7 +45,7 @@ function render({ model, el }) {
   function describe(place) {
     const index = model.get("selected");
     if (place === undefined) {
-      say.textContent = index < 0 ? "Click a line or a cell, or use the keys: up and down by speed, left and right to a knob, + and \u2212 change it."
+      say.textContent = index < 0 ? "Click a line or a cell, or use the keys: up and down by speed, left and right to a knob, + and \u2212 change it, F keeps its value. Drag along an axis to keep a range."
         : `Configuration ${index} is not in this record.`;
       return;
     }
@@ -55,7 +59,7 @@ function render({ model, el }) {
 
   function draw() {
     const record = model.get("points");
-    if (record.index && points?.record !== record) points = lookUp(record);
+    if (record.knobs && points?.raw !== record) points = lookUp(record);
     problem.hidden = !model.get("error");
     problem.textContent = model.get("error");
     all.hidden = !points || Boolean(model.get("error"));
@@ -74,8 +78,34 @@ function render({ model, el }) {
     if (effects.dataset.of !== model.get("title")) effects.innerHTML = model.get("effects");
     effects.dataset.of = model.get("title");
     width = lines.clientWidth || width; // none while the page is laid out anew, as when the theme changes
-    picture.paintBase(points, width);
+    picture.paintBase(points, width, model.get("brush"));
+    keep();
     map();
+  }
+
+  // How many the brush keeps; up and down go among them.
+  function keep() {
+    const brush = model.get("brush");
+    order = points.byTime.filter((place) => keeps(points, brush, place));
+    const names = Object.keys(brush);
+    kept.hidden = !names.length;
+    kept.firstChild.textContent = order.length
+      ? `Kept by ${names.join(", ")}: ${order.length.toLocaleString("en")}, the fastest ${points.record.time[order[0]].toFixed(2)} \u00b5s.`
+      : `Kept by ${names.join(", ")}: none.`;
+  }
+
+  function brushed(name, range) {
+    const { [name]: _, ...rest } = model.get("brush");
+    write({ brush: range ? { ...rest, [name]: range } : rest });
+  }
+
+  const axisName = (axis) => points.names[axis] ?? "time";
+
+  // F: only the chosen configuration's value of the chosen knob, or only what is as fast; again: everything.
+  function only(place) {
+    const name = axisName(knob);
+    const at = place === undefined ? undefined : points.turns[place][knob] ?? points.record.time[place];
+    brushed(name, name in model.get("brush") || at === undefined || at === null ? null : [name === "time" ? 0 : at, at]);
   }
 
   // The maps are recorded once for every two knobs; the other way round is the same map turned.
@@ -133,18 +163,19 @@ function render({ model, el }) {
   function onLineKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const place = points.at.get(model.get("selected"));
-    const rank = points.rank.get(place);
+    const rank = order.indexOf(place);
     const steps = { ArrowUp: 1, ArrowDown: -1, PageUp: 20, PageDown: -20 };
     if (event.key in steps) {
-      const to = rank === undefined ? 0 : Math.min(Math.max(rank + steps[event.key], 0), points.byTime.length - 1);
-      choose(points.byTime[to]);
-    } else if (event.key === "Home") choose(points.byTime[0]);
-    else if (event.key === "End") choose(points.byTime.at(-1));
-    else if (event.key === "Escape") write({ selected: -1 });
+      const to = rank < 0 ? 0 : Math.min(Math.max(rank + steps[event.key], 0), order.length - 1);
+      choose(order[to]);
+    } else if (event.key === "Home") choose(order[0]);
+    else if (event.key === "End") choose(order.at(-1));
+    else if (event.key === "Escape") write(Object.keys(model.get("brush")).length ? { brush: {} } : { selected: -1 });
+    else if (event.key === "f" || event.key === "F") only(place);
     else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
-      knob = Math.min(Math.max(knob + (event.key === "ArrowRight" ? 1 : -1), 0), points.names.length - 1);
+      knob = Math.min(Math.max(knob + (event.key === "ArrowRight" ? 1 : -1), 0), points.names.length);
       later();
-    } else if ("+=-".includes(event.key) && place !== undefined) turn(place, event.key === "-" ? -1 : 1);
+    } else if ("+=-".includes(event.key) && place !== undefined && knob < points.names.length) turn(place, event.key === "-" ? -1 : 1);
     else return;
     done(event);
   }
@@ -170,7 +201,20 @@ function render({ model, el }) {
   const renew = () => later((stale = true));
   lines.addEventListener("keydown", onLineKey);
   grid.addEventListener("keydown", onGridKey);
-  canvas.addEventListener("click", (event) => choose(points.record.index.length ? picture.nearest(event.offsetX, event.offsetY) : undefined));
+  canvas.addEventListener("pointerdown", (event) => {
+    dragged = { axis: picture.axisAt(event.offsetX), from: event.offsetY, far: false };
+    if (dragged.axis >= 0) canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!dragged || dragged.axis < 0) return;
+    dragged.far ||= Math.abs(event.offsetY - dragged.from) > 5;
+    if (dragged.far) brushed(axisName(dragged.axis), picture.between(dragged.axis, dragged.from, event.offsetY));
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (dragged && !dragged.far) choose(order.length ? picture.nearest(event.offsetX, event.offsetY) : undefined);
+    dragged = null;
+  });
+  kept.lastChild.addEventListener("click", () => write({ brush: {} }));
   grid.addEventListener("click", (event) => {
     const cell = event.target.closest("td");
     if (cell) write({ selected: Number(cell.dataset.index) });
@@ -180,7 +224,7 @@ function render({ model, el }) {
   theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
   const size = new ResizeObserver(renew);
   size.observe(lines);
-  const watched = ["points", "maps", "effects", "title", "x", "y", "statistic", "error"];
+  const watched = ["points", "maps", "effects", "title", "x", "y", "statistic", "brush", "error"];
   for (const name of watched) model.on(`change:${name}`, renew);
   model.on("change:selected", later);
   paint();

@@ -22,7 +22,7 @@ from subbyte.tune.landscape import landscape as landscape_named
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import View, refuse_unknown
 from subbyte_widgets._selection import Choice
-from subbyte_widgets.space_explorer.maps import all_maps
+from subbyte_widgets.space_explorer.maps import all_maps, packed
 from subbyte_widgets.space_explorer.picture import effects_svg, explorer_svg, in_words
 from subbyte_widgets.svg import sentence_svg, standalone
 
@@ -33,19 +33,19 @@ class SpaceExplorer(View):
     """Draws a landscape: every configuration as a line over its knobs, two knobs as a map, the effect of each.
 
     ``landscape``: a :class:`~subbyte.tune.landscape.Landscape`, a file, a shipped name or a workload. The browser
-    writes ``selected`` (index of a configuration, -1 for none), ``x``, ``y`` (knobs of the map) and ``statistic``
-    (``best`` or ``median`` over the other knobs). ``config`` follows ``selected``; a
+    writes ``selected`` (index of a configuration, -1 for none), ``x``, ``y`` (knobs of the map), ``statistic``
+    (``best`` or ``median`` over the other knobs) and ``brush`` (drag along an axis: the lines outside fade). ``config`` follows ``selected``; a
     ``selection`` is told, and told of: it opens the configuration in other views.
     """
 
     follows_at_once = True
     _esm = (HERE / "lines.js").read_text(encoding="utf-8") + (HERE / "view.js").read_text(encoding="utf-8")
     _css = HERE / "view.css"
-    _state_in_page = ("title", "points", "maps", "effects", "x", "y", "statistic", "selected")
+    _state_in_page = ("title", "points", "maps", "effects", "x", "y", "statistic", "selected", "brush")
 
     title = traitlets.Unicode("").tag(sync=True)
     points: traitlets.Dict[str, Any] = traitlets.Dict(help="Knobs, digits, times and reasons, in columns").tag(
-        sync=True
+        sync=True, to_json=lambda points, _view: packed(points)
     )
     maps: traitlets.Dict[str, Any] = traitlets.Dict(help="The map of every two knobs, by 'x|y'").tag(sync=True)
     effects = traitlets.Unicode("", help="Picture of the effect of each knob").tag(sync=True)
@@ -53,6 +53,9 @@ class SpaceExplorer(View):
     y = traitlets.Unicode("", help="Knob down").tag(sync=True)
     statistic = traitlets.Enum(("best", "median"), "best").tag(sync=True)
     selected = traitlets.Int(-1, help="Index of the selected configuration, -1 for none").tag(sync=True)
+    brush: traitlets.Dict[str, Any] = traitlets.Dict(
+        help="What the lines are kept by: least and greatest digit of a knob, or microseconds of 'time'"
+    ).tag(sync=True)
     config = traitlets.Instance(ConvConfig, allow_none=True, help="The selected configuration")
 
     def __init__(self, landscape: Landscape | ConvWorkload | str | Path | None = None, **options: Any) -> None:
@@ -89,7 +92,7 @@ class SpaceExplorer(View):
         reasons = sorted(set(points.reasons))
         places = {reason: place for place, reason in enumerate(reasons)}
         with self.hold_sync():
-            self.selected, self.title = -1, points.title()
+            self.selected, self.title, self.brush = -1, points.title(), {}
             self.points = {
                 "size": points.size, "knobs": {name: list(values) for name, values in points.knobs.items()},
                 "index": list(points.indices), "reasons": reasons, "refused": points.refused,
