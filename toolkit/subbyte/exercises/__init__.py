@@ -4,7 +4,9 @@ from subbyte.exercises.convolution_as_gemm import check_datum, check_tiling, che
 from subbyte.exercises.data_layout import check_byte, check_chunk, check_sectors
 from subbyte.exercises.duplicates import check_genuine_map, check_loads, check_tile
 from subbyte.exercises.feedback import Feedback
+from subbyte.exercises.own_layer import check_padding, check_quantize, check_requantize
 from subbyte.exercises.packing import Warp, check_address, check_gather, check_pack
+from subbyte.exercises.results import check_fair_share, check_floors, check_verdict
 from subbyte.exercises.search import check_accept, check_keep, check_random_trials
 
 __all__ = [
@@ -15,14 +17,20 @@ __all__ = [
     "check_byte",
     "check_chunk",
     "check_datum",
+    "check_fair_share",
+    "check_floors",
     "check_gather",
     "check_genuine_map",
     "check_keep",
     "check_loads",
     "check_pack",
+    "check_padding",
+    "check_quantize",
     "check_random_trials",
+    "check_requantize",
     "check_sectors",
     "check_tile",
     "check_tiling",
+    "check_verdict",
     "check_waste",
 ]
