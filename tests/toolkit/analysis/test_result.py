@@ -214,6 +214,17 @@ def test_a_duel_pools_landscapes_and_looks_at_a_trial():
             race.duel("a", "b", **arguments)
 
 
+def test_races_on_different_landscapes_are_joined():
+    one, two = (made_up({"a": 0.80, "b": 0.88}, (facts(name),), seeds=8) for name in ("one", "two"))
+    joined = Race.join([one, two])
+    assert joined.scopes["Some GPU"] == ("one", "two")
+    assert joined.fractions("two", "a").tolist() == two.fractions("two", "a").tolist()
+    assert Race.join([one]).comparisons == one.comparisons
+    for odd in ([], [one, one], [one, replace(two, trials=9)]):
+        with pytest.raises(InvalidInput, match="joined"):
+            Race.join(odd)
+
+
 # ---- files -----------------------------------------------------------------------------------------------------
 
 

@@ -48,8 +48,14 @@ def test_race_is_kept_and_printed_again(landscape, tmp_path, capsys):
     kept = tmp_path / "race.json.gz"
     assert main(["race", str(landscape), *RACE, "-o", str(kept), "--json"]) == 0
     first = json.loads(capsys.readouterr().out)
-    assert main(["race", "--load", str(kept), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["standings"] == first["standings"]
+    assert main(["race", "--from", str(kept), "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["standings"] == first["standings"]
+    assert again["command_line"].startswith("subbyte race ")
+    assert "--strategies random,genetic --trials 20 --seeds 5 --batch 8" in again["command_line"]
+    assert "numpy" in again["versions"]
+    assert main(["race", "--load", str(kept), str(kept)]) == 2
+    assert "each landscape is in one only" in capsys.readouterr().err
 
 
 def test_race_against_traces(landscape, tmp_path, capsys):

@@ -243,6 +243,23 @@ class Race(InfoRecord):
         return target
 
     @classmethod
+    def join(cls, races: Sequence[Race]) -> Race:
+        """Races on different landscapes as one. Raises InvalidInput for unlike numbers of trials, or a landscape that
+        stands in two of them."""
+        names = [facts.name for race in races for facts in race.landscapes]
+        if not races or len({race.trials for race in races}) > 1 or len(set(names)) < len(names):
+            raise InvalidInput("joined races have the same number of trials, and each landscape is in one only")
+        first = races[0]
+        return cls(
+            tuple(facts for race in races for facts in race.landscapes),
+            tuple(dict.fromkeys(name for race in races for name in race.participants)), first.trials,
+            tuple(run for race in races for run in race.runs), first.statistics_seed,
+            max(race.created for race in races), round(sum(race.seconds for race in races), 3),
+            tuple(dict.fromkeys(line for race in races for line in race.skipped)),
+            "; ".join(dict.fromkeys(race.command for race in races)), dict(first.versions),
+        )  # fmt: skip
+
+    @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Race:
         """The race in a file. Raises InvalidInput (no such file), BrokenRecord (damaged, or no race)."""
         try:

@@ -34,7 +34,8 @@ def add_parser(subparsers: Any) -> None:
         help="also compare what another tool visited (a trace file); may be given several times")  # fmt: skip
     add("--statistics-seed", metavar="N", type=int, default=0, help="seed of the resampling (default 0)")
     add("-o", "--output", metavar="FILE", help="keep every run in FILE (.json.gz)")
-    add("--load", "--from", metavar="FILE", help="compute the statistics anew from the runs kept in FILE; nothing runs")
+    text = "compute the statistics anew from the runs kept in FILE...; nothing runs"
+    add("--load", "--from", metavar="FILE", nargs="+", help=text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if args.load is not None:
         if args.workloads or args.output or args.traces:
             raise InvalidInput("--load prints a race kept earlier; it takes no WORKLOAD, --traces or --output")
-        found = Race.load(args.load)
+        found = Race.join([Race.load(file) for file in args.load])
     elif not args.workloads:
         raise InvalidInput("name a WORKLOAD or a landscape (`subbyte landscape list`), or --load FILE")
     else:
