@@ -48,86 +48,103 @@ KINDS = (
     "unfinished",
 )
 
+_DETAILS = {
+    1: "mbarrier", 2: "named barrier", 3: "cluster", 4: "warpgroup", 5: "registers", 10: "wgmma", 11: "bulk copy",
+    20: "read", 21: "written", 22: "scope", 30: "descriptors", 31: "descriptor bits", 32: "shapes",
+    33: "no warpgroup", 34: "no register", 40: "uninitialised", 41: "arrivals", 42: "count", 43: "overwritten",
+    44: "bytes", 45: "twice", 46: "invalidated", 50: "counts", 51: "warps", 52: "number", 60: "rank", 61: "ended",
+    62: "no arrival", 63: "two arrivals", 70: "wgmma", 71: "bulk copy",
+}  # fmt: skip
+"""What the numbers in ``detail`` mean (report.h, ``Detail``)."""
+
 _TEXTS = {
-    (
-        "race",
-        0,
-    ): "{where} touches byte {offset} of shared memory that {partner} touched in {elsewhere}, at least one of "
-    "them writes, and no barrier lies between",
-    (
-        "race",
-        10,
-    ): "{where} touches byte {offset} of shared memory that the wgmma of {elsewhere} may still be reading, and "
-    "no wgmma.wait_group lies between",
-    ("race", 11): "{where} touches byte {offset} of shared memory that the bulk copy of {elsewhere} moves, and nothing "
-    "that waits for the copy lies between",
-    (
-        "pending_copy",
-        0,
-    ): "{where} touches byte {offset} of shared memory before the asynchronous copy of {elsewhere} into "
-    "it was waited for",
-    ("uninitialised_shared", 0): "{where} reads {size} bytes at byte {offset} of shared memory that nobody wrote",
-    ("misaligned", 0): "{access}, which is not aligned",
-    ("divergent_barrier", 0): "{where} waits here for the block while {meanwhile}",
-    ("divergent_warp", 0): "{where} is at this warp instruction while {partner} is at {elsewhere} or not in its mask",
-    ("deadlock", 0): "{where} waits here for ever{missing}",
-    ("deadlock", 1): "{where} waits here for ever: the phase of the mbarrier at byte {offset} (initialised in "
-    "{elsewhere}) still lacks {size} arrivals and {amount} bytes of copies",
-    ("deadlock", 2): "{where} waits here for ever: {size} of {amount} threads have come to named barrier {offset}",
-    ("deadlock", 3): "{where} waits here for ever: not every thread of the cluster arrives",
-    (
-        "deadlock",
-        4,
-    ): "{where} waits here for ever: the warp of thread {other} issues fewer wgmma than the others of its warpgroup",
-    (
-        "deadlock",
-        5,
-    ): "{where} waits here for ever: it asks for {amount} registers per thread in place of {offset}, and the "
-    "block has {size} to spare for all 32 lanes; others give back too few, or too late",
-    ("step_limit", 0): "{where} made more steps than max_steps allows; the loop may never end",
-    ("store_to_input", 0): "{where} stores {size} bytes at byte {offset} of the input {region}",
-    ("load_of_unwritten_output", 0): "{where} reads byte {offset} of the output {region} before anybody wrote it",
-    ("bad_copy", 0): "{where} copies {size} bytes; cp.async reads at most its width, bulk copies a multiple of 16",
-    ("bad_shuffle", 0): "{where} reads from lane {other}, which does not take part in the shuffle",
-    (
-        "missing_proxy_fence",
-        0,
-    ): "{where} starts something asynchronous that uses byte {offset} of shared memory, written "
-    "in {elsewhere}; no fence.proxy.async (for an mbarrier fence.mbarrier_init) lies between",
-    ("missing_wgmma_fence", 0): "{where} gives a wgmma registers that it used itself, or that a wgmma of another shape "
-    "uses, after the last wgmma.fence",
-    ("register_in_flight", 20): "{where} reads an accumulator of the wgmma of {elsewhere} before wgmma.wait_group",
-    ("register_in_flight", 21): "{where} writes a register of the wgmma of {elsewhere} before wgmma.wait_group",
-    ("register_in_flight", 22): "{where} leaves the block of its registers while the wgmma of {elsewhere} uses them",
-    ("bad_wgmma", 30): "{where} gives a matrix descriptor that differs from that of the other warps or lanes "
-    "({elsewhere})",
-    ("bad_wgmma", 31): "{where} gives a matrix descriptor with a base offset or with reserved bits set",
-    ("bad_wgmma", 32): "{where} and another warp of its warpgroup ({elsewhere}) issue different wgmma",
-    ("bad_wgmma", 33): "{where} belongs to no full warpgroup of 128 threads",
-    ("bad_wgmma", 34): "{where} gives a wgmma something else than a register as accumulator",
-    ("bad_mbarrier", 40): "{where} uses byte {offset} of shared memory as an mbarrier that nobody initialised",
-    ("bad_mbarrier", 41): "{where} makes {size} arrivals on the mbarrier at byte {offset}, whose phase lacks {amount}",
-    ("bad_mbarrier", 42): "{where} initialises an mbarrier for {size} arrivals; 1 to 1048575 are possible",
-    ("bad_mbarrier", 43): "{where} overwrites byte {offset} of shared memory, which belongs to an mbarrier in use",
-    ("bad_mbarrier", 44): "{where} lets the mbarrier at byte {offset} expect {amount} bytes; 1048575 are possible",
-    ("bad_mbarrier", 45): "{where} initialises the mbarrier at byte {offset} again ({elsewhere} did) without inval",
-    (
-        "bad_barrier",
-        50,
-    ): "{where} waits with {size} threads at named barrier {offset}, others with {amount} ({elsewhere})",
-    ("bad_barrier", 51): "{where} names {size} threads for barrier {offset}; whole warps of the block are needed",
-    ("bad_barrier", 52): "{where} uses named barrier {offset}; there are 0 to 15",
-    ("bad_cluster", 60): "{where} names block {amount} of its cluster, which has fewer",
-    ("bad_cluster", 61): "{where} touches shared memory of block {amount} of its cluster, which has ended",
-    ("bad_cluster", 62): "{where} waits at the cluster barrier without having arrived",
-    ("bad_cluster", 63): "{where} arrives at the cluster barrier again before it waited",
-    (
-        "register_budget",
-        0,
-    ): "{where} asks for {size} registers per thread in place of {offset}; 24 to 256 in steps of 8, "
-    "inc upwards and dec downwards",
-    ("unfinished", 70): "{where} returns while a wgmma that it did not wait for may still run",
-    ("unfinished", 71): "{where} returns without waiting for the bulk copy of {elsewhere}",
+    "race": (
+        "{where} touches byte {offset} of shared memory that {partner} touched in {elsewhere}, at least one of them "
+        "writes, and no barrier lies between"
+    ),
+    "race: wgmma": (
+        "{where} touches byte {offset} of shared memory that the wgmma of {elsewhere} may still be reading, and no "
+        "wgmma.wait_group lies between"
+    ),
+    "race: bulk copy": (
+        "{where} touches byte {offset} of shared memory that the bulk copy of {elsewhere} moves, and nothing that "
+        "waits for the copy lies between"
+    ),
+    "pending_copy": (
+        "{where} touches byte {offset} of shared memory before the asynchronous copy of {elsewhere} into it was "
+        "waited for"
+    ),
+    "uninitialised_shared": "{where} reads {size} bytes at byte {offset} of shared memory that nobody wrote",
+    "misaligned": "{access}, which is not aligned",
+    "divergent_barrier": "{where} waits here for the block while {meanwhile}",
+    "divergent_warp": "{where} is at this warp instruction while {partner} is at {elsewhere} or not in its mask",
+    "deadlock": "{where} waits here for ever{missing}",
+    "deadlock: mbarrier": (
+        "{where} waits here for ever: the phase of the mbarrier at byte {offset} (initialised in {elsewhere}) still "
+        "lacks {size} arrivals and {amount} bytes of copies"
+    ),
+    "deadlock: named barrier": (
+        "{where} waits here for ever: {size} of {amount} threads have come to named barrier {offset}"
+    ),
+    "deadlock: cluster": "{where} waits here for ever: not every thread of the cluster arrives",
+    "deadlock: warpgroup": (
+        "{where} waits here for ever: the warp of thread {other} issues fewer wgmma than the others of its warpgroup"
+    ),
+    "deadlock: registers": (
+        "{where} waits here for ever: it asks for {amount} registers per thread in place of {offset}, and the block "
+        "has {size} to spare for all 32 lanes; others give back too few, or too late"
+    ),
+    "step_limit": "{where} made more steps than max_steps allows; the loop may never end",
+    "store_to_input": "{where} stores {size} bytes at byte {offset} of the input {region}",
+    "load_of_unwritten_output": "{where} reads byte {offset} of the output {region} before anybody wrote it",
+    "bad_copy": "{where} copies {size} bytes; cp.async reads at most its width, bulk copies a multiple of 16",
+    "bad_shuffle": "{where} reads from lane {other}, which does not take part in the shuffle",
+    "missing_proxy_fence": (
+        "{where} starts something asynchronous that uses byte {offset} of shared memory, written in {elsewhere}; no "
+        "fence.proxy.async (for an mbarrier fence.mbarrier_init) lies between"
+    ),
+    "missing_wgmma_fence": (
+        "{where} gives a wgmma registers that it used itself, or that a wgmma of another shape uses, after the last "
+        "wgmma.fence"
+    ),
+    "register_in_flight: read": "{where} reads an accumulator of the wgmma of {elsewhere} before wgmma.wait_group",
+    "register_in_flight: written": "{where} writes a register of the wgmma of {elsewhere} before wgmma.wait_group",
+    "register_in_flight: scope": "{where} leaves the block of its registers while the wgmma of {elsewhere} uses them",
+    "bad_wgmma: descriptors": (
+        "{where} gives a matrix descriptor that differs from that of the other warps or lanes ({elsewhere})"
+    ),
+    "bad_wgmma: descriptor bits": "{where} gives a matrix descriptor with a base offset or with reserved bits set",
+    "bad_wgmma: shapes": "{where} and another warp of its warpgroup ({elsewhere}) issue different wgmma",
+    "bad_wgmma: no warpgroup": "{where} belongs to no full warpgroup of 128 threads",
+    "bad_wgmma: no register": "{where} gives a wgmma something else than a register as accumulator",
+    "bad_mbarrier: uninitialised": "{where} uses byte {offset} of shared memory as an mbarrier that nobody initialised",
+    "bad_mbarrier: arrivals": (
+        "{where} makes {size} arrivals on the mbarrier at byte {offset}, whose phase lacks {amount}"
+    ),
+    "bad_mbarrier: count": "{where} initialises an mbarrier for {size} arrivals; 1 to 1048575 are possible",
+    "bad_mbarrier: overwritten": (
+        "{where} overwrites byte {offset} of shared memory, which belongs to an mbarrier in use"
+    ),
+    "bad_mbarrier: bytes": "{where} lets the mbarrier at byte {offset} expect {amount} bytes; 1048575 are possible",
+    "bad_mbarrier: twice": "{where} initialises the mbarrier at byte {offset} again ({elsewhere} did) without inval",
+    "bad_barrier: counts": (
+        "{where} waits with {size} threads at named barrier {offset}, others with {amount} ({elsewhere})"
+    ),
+    "bad_barrier: warps": "{where} names {size} threads for barrier {offset}; whole warps of the block are needed",
+    "bad_barrier: number": "{where} uses named barrier {offset}; there are 0 to 15",
+    "bad_cluster: rank": "{where} names block {amount} of its cluster, which has fewer",
+    "bad_cluster: ended": "{where} touches shared memory of block {amount} of its cluster, which has ended",
+    "bad_cluster: no arrival": "{where} waits at the cluster barrier without having arrived",
+    "bad_cluster: two arrivals": "{where} arrives at the cluster barrier again before it waited",
+    "register_budget": (
+        "{where} asks for {size} registers per thread in place of {offset}; 24 to 256 in steps of 8, inc upwards and "
+        "dec downwards"
+    ),
+    "unfinished: wgmma": "{where} returns while a wgmma that it did not wait for may still run",
+    "unfinished: bulk copy": "{where} returns without waiting for the bulk copy of {elsewhere}",
+    "bad_mbarrier: invalidated": (
+        "{where} invalidates the mbarrier at byte {offset} while {partner} waits for it in {elsewhere}"
+    ),
 }
 
 
@@ -161,8 +178,7 @@ def describe(row: np.void, region_name: str, lines: list[str]) -> Finding:
 def _template(kind: str, row: np.void) -> str:
     if kind == "out_of_bounds":
         return "{access}" if row["region"] else "{where} uses element {offset} of a private array of {size}"
-    detail = int(row["detail"])
-    return _TEXTS[kind, detail if (kind, detail) in _TEXTS else 0]
+    return _TEXTS.get(f"{kind}: {_DETAILS.get(int(row['detail']))}") or _TEXTS[kind]
 
 
 def _words(row: np.void, region: str) -> dict[str, object]:

@@ -103,6 +103,13 @@ void mbarrier_invalidate(int instruction, Pointer<void> pointer) {
   const Place place = barrier_place(pointer);
   barrier_at(place);
   trace_mbarrier(place, mode_invalidate, instruction, 0);
+  for (const Thread& other : machine.threads) {
+    const bool here = other.waiting.kind == WaitKind::mbarrier && other.waiting.object == int64_t(place.shadow_index());
+    if (!here || other.state == State::finished) continue;
+    report_at(machine.self(), bad_mbarrier, shared_window, place.in_window, 8, other.index, other.line,
+              invalidated_in_use);
+    abort_run();
+  }
   mbarriers.erase(place.shadow_index());
   if (machine.checking)
     for (size_t i = 0; i < 8; i++) shadow[place.shadow_index() + i].is_barrier = 0;

@@ -60,6 +60,7 @@ enum Detail : uint32_t {
   overwritten,
   too_many_bytes,
   initialised_twice,
+  invalidated_in_use,
   // bad_barrier
   count_differs = 50,
   count_not_warps,
