@@ -56,6 +56,9 @@ def test_a_time_of_ones_own_takes_the_place_of_the_record() -> None:
     assert one.measured is not None
     assert (one.measured.microseconds, one.measured.source) == (2.5, "given")
     assert one.share == pytest.approx(one.floor / 2.5)
+    alone = speed_of_light("n8h7w7c32k32r3s3p1", microseconds=2.5)  # nobody else measured this one
+    assert alone.speed_up is None
+    assert "times its floor" in alone.finding
     for wrong in (0.0, -1.0, float("nan")):
         with pytest.raises(InvalidInput, match="greater than 0"):
             speed_of_light("resnet50.stage2@8", microseconds=wrong)

@@ -99,7 +99,9 @@ class SpeedLimits(InfoRecord):
             f"{self.workload} takes {self.measured.microseconds:.2f} us, "
             f"{self.measured.microseconds / self.floor:.1f} times its floor of {self.floor:.2f} us"
         )
-        return text + (f", and is {self.speed_up:.2f} times as fast as {self.others[0].side}" * bool(self.others)) + "."
+        if self.speed_up is None:
+            return text + "."
+        return text + f", and is {self.speed_up:.2f} times as fast as {self.others[0].side}."
 
     def title(self) -> str:
         """Workload and GPU."""
