@@ -346,10 +346,13 @@ def test_another_workload(study: Any) -> None:
 def test_controls_write_the_selection() -> None:
     s = Selection(LAYER, OTHER)
     lab, explorer = KernelLab(LAYER, selection=s), TilingExplorer(LAYER, selection=s)
-    lab.knobs["chunk"].value = 2
+    for knob in (*lab.knobs.values(), *explorer.knobs.values()):
+        assert knob.label == str(knob.value).lower()  # the menu shows what it means
+    lab.knobs["chunk"].set_state({"index": lab.knobs["chunk"].index + 1})  # as a browser does
     assert s.config == OTHER.with_values({"chunk": 2})
     s.settle()
-    explorer.knobs["chunk"].value = 1
+    assert explorer.knobs["chunk"].value == 2
+    explorer.knobs["chunk"].set_state({"index": 0})
     assert s.config == lab.config == OTHER
     lab.knobs["warp_col_tiles"].value = 16
     assert lab.status.value.startswith("Refused")

@@ -52,14 +52,19 @@ class TilingExplorer(Panel):
         if [*values] != [*self.knobs]:
             self.knobs = {name: _dropdown(name) for name in values}
             self.controls.children = [*self.knobs.values()]
-        for name, offered in values.items():
-            knob, value = self.knobs[name], getattr(self.config, name)
-            knob.unobserve_all("value")
-            knob.options = sorted({*offered, value})
-            knob.value = value
-            knob.observe(self._update, "value")
+            for knob in self.knobs.values():
+                knob.observe(self._update, "value")
+        self._moved = True
+        try:
+            for name, offered in values.items():
+                self.knobs[name].options = sorted({*offered, getattr(self.config, name)})
+                self.knobs[name].value = getattr(self.config, name)
+        finally:
+            self._moved = False
 
     def _update(self, change: Any) -> None:
+        if self._moved:
+            return
         self.config = self.config.with_values({change.owner.description: change.new})
         if self.selection is not None:
             self.write_selection(configuration=self.config)

@@ -1,5 +1,6 @@
 // The tiled convolution: puts the picture the kernel drew into the page and moves its markers with the selection.
 // Positions come from the record (trait "data"), a panel's scale is written on it: here they are looked up and scaled.
+// places.js is before it.
 
 const CHOICE = ["tile", "column_block", "warp", "multiply", "step"];
 const SMALLEST = 2;
@@ -19,7 +20,6 @@ function render({ model, el }) {
   let preview = {}; // what the pointer is over, instead of the selection
   let half = 0; // which pixel of a two-pixel instruction the keys stand on
 
-  const key = (...parts) => parts.join(",");
   function toggle(node, classes) {
     for (const [name, on] of Object.entries(classes)) node.classList.toggle(name, on);
   }
@@ -69,46 +69,6 @@ function render({ model, el }) {
     return { tile, block, warp, multiply, step, group, i, j: tile % across };
   }
 
-  function boxes(at) {
-    const [row, column] = [data.rows[at.i], data.columns[at.j]];
-    const [warp, multiply, step] = [data.warps[at.warp], data.multiplies[at.multiply], data.steps[at.step]];
-    const { depth, images, tile, block } = data.size;
-    const inside = [data.pixels.map((_, i) => i), warp.pixels, [...new Set(multiply.pixels.map((p) => warp.pixels[p]))]].map((all) =>
-      all.map((p) => data.pixels[p]).filter(([p, q]) => p < row.outputs && q < column.outputs));
-    const stage = data.steps.filter((one) => one.iteration === step.iteration).flatMap((one) => one.columns);
-    const starts = row.gemm.map((first) => data.groups[at.group] + first + column.gemm[0]);
-    const rows = inside.map((pixels) => pixels.map(([p, q]) => [starts[p] + q * images, images]));
-    const whole = starts.map((start) => [start, column.gemm[1]]);
-    const first = at.block * data.block_channels;
-    const wide = [[first, data.block_channels], [first + warp.columns[0] * tile, warp.columns.length * tile],
-      [first + warp.columns[multiply.column] * tile, tile]];
-    const reads = (pixels) => {
-      const found = new Map();
-      for (const [p, q] of pixels) for (const y of row.reads[p]) for (const x of column.reads[q]) found.set(key(x, y), [x, y, 1, 1]);
-      return [...found.values()].sort(([x, y], [u, v]) => x - u || y - v);
-    };
-    const outputs = (pixels) => pixels.map(([p, q]) => [column.first + q, row.first + p, 1, 1]);
-    return {
-      "out-tile": [[column.first, row.first, column.outputs, row.outputs]],
-      "out-warp": outputs(inside[1]),
-      "out-now": outputs(inside[2]),
-      "in-tile": reads(inside[0]),
-      "in-warp": reads(inside[1]),
-      "in-now": inside[2].map(([p, q]) => [column.reads[q][step.s], row.reads[p][step.r], 1, 1]),
-      "a-tile": whole.map(([start, count]) => [0, start, depth, count]),
-      "a-warp": rows[1].map(([start, count]) => [0, start, depth, count]),
-      "a-stage": stage.flatMap((c) => whole.map(([start, count]) => [c, start, block, count])),
-      "a-now": step.columns.flatMap((c) => rows[2].map(([start, count]) => [c, start, block, count])),
-      "b-tile": [[wide[0][0], 0, wide[0][1], depth]],
-      "b-stage": stage.map((c) => [wide[0][0], c, wide[0][1], block]),
-      "b-warp": [[wide[1][0], 0, wide[1][1], depth]],
-      "b-now": step.columns.map((c) => [wide[2][0], c, wide[2][1], block]),
-      "c-tile": whole.map(([start, count]) => [wide[0][0], start, wide[0][1], count]),
-      "c-warp": rows[1].map(([start, count]) => [wide[1][0], start, wide[1][1], count]),
-      "c-now": rows[2].map(([start, count]) => [wide[2][0], start, wide[2][1], count]),
-    };
-  }
-
   function path({ x, y, sx, sy }, found) {
     return found.map(([column, row, w, h]) => {
       const sides = [x + column * sx, y + row * sy, Math.max(w * sx, SMALLEST), Math.max(h * sy, SMALLEST)];
@@ -120,7 +80,7 @@ function render({ model, el }) {
   function mark() {
     if (!svg) return;
     const at = chosen();
-    for (const [name, found] of Object.entries(boxes(at))) {
+    for (const [name, found] of Object.entries(boxes(data, at))) {
       const panel = panels[name.split("-")[0]];
       panel.node.querySelector(`[data-mark="${name}"]`).setAttribute("d", path(panel, found));
     }
@@ -130,7 +90,7 @@ function render({ model, el }) {
     for (const [name, cell] of cells) toggle(cell, { own: own.has(name), now: now.has(name) });
     steps.forEach((cell, i) => toggle(cell, { stage: data.steps[i].iteration === step.iteration, now: i === at.step }));
     enlarge(at, warp, multiply, step);
-    describe(at, warp, multiply, step);
+    say.textContent = sentence(data, at);
   }
 
   function enlarge(at, warp, multiply, step) {
@@ -152,22 +112,6 @@ function render({ model, el }) {
     }
   }
 
-  function describe(at, warp, multiply, step) {
-    const [row, column] = [data.rows[at.i], data.columns[at.j]];
-    const span = (first, count) => (count === 1 ? `${first}` : `${first} to ${first + count - 1}`);
-    const first = at.block * data.block_channels;
-    const places = [...new Set(multiply.pixels)].map((p) => data.pixels[warp.pixels[p]]);
-    const outside = places.some(([p, q]) => p >= row.outputs || q >= column.outputs);
-    const names = places.map(([p, q]) => `(${row.first + p}, ${column.first + q})`).join(" and ");
-    const channels = step.blocks.map((b) => span(b * data.size.block, data.size.block)).join(" and ");
-    const filters = span(first + warp.columns[multiply.column] * data.size.tile, data.size.tile);
-    say.textContent = `Block ${at.tile}, ${at.block}: output rows ${span(row.first, row.outputs)}, columns ${span(column.first, column.outputs)}, `
-      + `channels ${span(first, data.block_channels)} of images ${span(at.group * data.size.images, data.size.images)}. `
-      + `Warp ${at.warp}, instruction ${at.multiply + 1} of ${data.multiplies.length}, step ${at.step + 1} of ${data.steps.length}: `
-      + `output pixel ${names}, kernel offset (${step.r}, ${step.s}), input channels ${channels}, output channels ${filters}.`
-      + (outside ? " A pixel beyond the edge is computed and thrown away." : "");
-  }
-
   function write(values) {
     preview = {};
     for (const [name, value] of Object.entries(values)) model.set(name, value);
@@ -175,22 +119,21 @@ function render({ model, el }) {
     mark();
   }
 
-  // What lies under the pointer: a block tile, an instruction's square, or a step.
+  // What lies under the pointer, in any panel: the numbers of the selection that it stands for.
   function under(event) {
-    const cell = event.target.closest?.(".rt, .st")?.dataset;
-    if (cell) return cell.step ? { step: Number(cell.step) } : instruction(...cell.at.split(",").map(Number));
-    const panel = event.target.closest?.(".panel.out, .panel.c");
+    const cell = event.target.closest?.(".rt, .st, .px");
+    if (cell?.dataset.step) return { step: Number(cell.dataset.step) };
+    if (cell) {
+      const [row, column] = cell.dataset.at.split(",").map(Number);
+      return cell.classList.contains("rt") ? instruction(row, column) : offsetOf(data, chosen(), row, column);
+    }
+    const panel = event.target.closest?.("[data-sx]");
     if (!panel) return null;
     const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-    const { x, y, sx, sy } = panels[panel.classList[1]];
-    const [u, v] = [(point.x - x) / sx, (point.y - y) / sy];
-    const at = (bands, place) => bands.findIndex((band) => band.first <= place && place < band.first + band.outputs);
-    if (panel.classList.contains("c")) {
-      const block = Math.floor(u / data.block_channels);
-      return block >= 0 && block < data.column_blocks ? { column_block: block } : null;
-    }
-    const [i, j] = [at(data.rows, v), at(data.columns, u)];
-    return i < 0 || j < 0 ? null : { tile: (chosen().group * data.rows.length + i) * data.columns.length + j };
+    const name = Object.keys(panels).find((one) => panels[one].node === panel);
+    if (!name) return null;
+    const { x, y, sx, sy } = panels[name];
+    return placeOf(data, chosen(), name, (point.x - x) / sx, (point.y - y) / sy, instruction);
   }
 
   function instruction(pixel, column) {
@@ -208,8 +151,9 @@ function render({ model, el }) {
   }
 
   function onClick(event) {
+    const found = under(event); // before the focus moves and scrolls
     event.target.closest?.(".panel")?.focus();
-    write(under(event) ?? {});
+    write(found ?? {});
   }
 
   function onKey(event) {

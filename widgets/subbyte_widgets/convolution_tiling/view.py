@@ -25,7 +25,7 @@ class ConvolutionTiling(View):
     grid), ``column_block``, ``warp``, ``multiply`` (the instruction) and ``step`` (along K).
     """
 
-    _esm = HERE / "view.js"
+    _esm = "".join((HERE / part).read_text(encoding="utf-8") for part in ("places.js", "view.js"))
     _css = HERE / "view.css"
     _state_in_page = ("svg", "data", *CHOICE)
 

@@ -54,6 +54,8 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
         self.status = ipywidgets.HTML()
         self.table = ipywidgets.HTML()
         self._set_knobs()
+        for knob in self.knobs.values():
+            knob.observe(self._turned, "value")
         self.button.on_click(lambda _button: self.start())
         grid = ipywidgets.GridBox(
             tuple(self.knobs.values()),
@@ -85,15 +87,13 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
 
     def _set_knobs(self) -> None:
         for name, values in {**self.space.knobs, **SWITCHES}.items():
-            knob, value = self.knobs[name], getattr(self._base, name)
-            knob.unobserve_all("value")
-            knob.options = options(values, value)
-            knob.value = value
-            knob.observe(self._turned, "value")
+            self.knobs[name].options = options(values, getattr(self._base, name))
+            self.knobs[name].value = getattr(self._base, name)
 
     def _turned(self, _change: Any) -> None:
-        self._judge()
-        self.write_selection(configuration=self.config)
+        if not self._turning:
+            self._judge()
+            self.write_selection(configuration=self.config)
 
     @property
     def config(self) -> ConvConfig:

@@ -34,8 +34,8 @@ class SpaceExplorer(View):
 
     ``landscape``: a :class:`~subbyte.tune.landscape.Landscape`, a file, a shipped name or a workload. The browser
     writes ``selected`` (index of a configuration, -1 for none), ``x``, ``y`` (knobs of the map), ``statistic``
-    (``best`` or ``median`` over the other knobs) and ``brush`` (drag along an axis: the lines outside fade). ``config`` follows ``selected``; a
-    ``selection`` is told, and told of: it opens the configuration in other views.
+    (``best`` or ``median`` over the other knobs) and ``brush`` (drag along an axis: the lines outside fade). ``config``
+    follows ``selected``; a ``selection`` is told, and told of: it opens the configuration in other views.
     """
 
     follows_at_once = True
