@@ -12,7 +12,7 @@ import pytest
 import subbyte
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed, Measured
-from subbyte.tune import Landscape, read_log
+from subbyte.tune import Landscape, read_log, shipped
 from subbyte.tune.exchange import (
     export_landscape,
     from_kernel_tuner,
@@ -252,3 +252,23 @@ def test_other_files_are_refused_by_name(tmp_path, recorded):
         export_landscape(recorded, tmp_path / "x", "cvs")
     with pytest.raises(InvalidInput, match="cannot write"):
         export_landscape(recorded, tmp_path / "no" / "x", "csv")
+
+
+@pytest.mark.parametrize("name", [name for name in shipped() if ".extended." in name])
+def test_kernel_tuner_simulates_the_extended_landscapes(name, tmp_path):
+    """The shipped ones, to the last digit and in every format: an export that is read again is the same landscape."""
+    landscape = Landscape.load(name)
+    path = export_landscape(landscape, tmp_path / "cache.json", "kernel-tuner")
+    names, rows = simulate(landscape, path, "genetic_algorithm", 80, 1)
+    space = space_of(landscape)
+    assert len(rows) >= 60
+    for row in rows:
+        index = space.index(space.config(0).with_values({n: row[n] for n in names}))
+        assert row["time"] * 1000 == pytest.approx(landscape.results[index].microseconds, rel=1e-12)
+    for file in (path, export_landscape(landscape, tmp_path / "t4.json.gz", "t4")):
+        again = import_landscape(file)
+        assert again.space_hash == landscape.space_hash
+        assert {i: r.microseconds for i, r in again.results.items()} == {
+            i: r.microseconds for i, r in landscape.results.items()
+        }
+        assert again.missing == ()
