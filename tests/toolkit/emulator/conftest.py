@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))  # wgmma_cases.py
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -39,7 +39,8 @@ class Case:
     """Multiply-accumulate operations of one block in one turn of its loop."""
     text: str
     shared_bytes: int = 0
-    blocks_per_sm: int = 2
+    blocks_per_sm: tuple[int, ...] = (2, 3, 4)
+    """Blocks per multiprocessor to try; the best counts."""
 
     def operations(self, blocks: int, turns: int) -> int:
         """Operations of a launch: two for each multiply-accumulate."""
@@ -61,7 +62,7 @@ def _warp(
     shape = atom.split(".")[1]
     m, k = (int(text) for text in shape[1:].replace("n8k", " ").split())
     opcode = f"mma.sync.aligned.{shape}.row.col.s32.{kinds}.{kinds}.s32{logic}"
-    products = THREADS // 32 * TILE * TILE * m * 8 * k * (2 if unpacked else 1)
+    products = THREADS // 32 * TILE * m * 8 * k * (2 if unpacked else 1)
     return Case(atom, title, opcode, archs, native, products, warp_text(opcode, *registers, unpacked))
 
 
@@ -71,7 +72,7 @@ def _warpgroup(atom: str, title: str, left: str) -> Case:
     opcode = f"wgmma.mma_async.sync.aligned.m64n{COLUMNS}k{k}.s32.{kinds}"
     products = THREADS // 128 * STEPS * 64 * COLUMNS * k
     text = warpgroup_text(opcode, left)
-    return Case(atom, title, opcode, ("sm_90a",), ("sm_90a",), products, text, WARPGROUP_SHARED_BYTES, 1)
+    return Case(atom, title, opcode, ("sm_90a",), ("sm_90a",), products, text, WARPGROUP_SHARED_BYTES, (1, 2))
 
 
 def cases(arch: str | None = None) -> tuple[Case, ...]:
@@ -83,7 +84,7 @@ def cases(arch: str | None = None) -> tuple[Case, ...]:
         _warp("s4.m16n8k64", "s4", "s4", (4, 2, 4), from_80, _AMPERE),
         _warp("s8.m8n8k16", "s8", "s8", (1, 1, 2), ("sm_75",), ("sm_75",)),
         _warp("s8.m16n8k32", "s8", "s8", (4, 2, 4), from_80, from_80),
-        _warp("s8.m16n8k32.unpacked", "s8, both operands unpacked from s4", "s8", (4, 2, 4), from_80, from_80,
+        _warp("s8.m16n8k32.unpacked", "s8, operands unpacked from s4", "s8", (4, 2, 4), from_80, from_80,
               unpacked=True),
         _warp("b1.m8n8k128.xor", "b1, xor", "b1", (1, 1, 2), ("sm_75",), ("sm_75",), ".xor.popc"),
         _warp("b1.m16n8k256.and", "b1, and", "b1", (4, 2, 4), from_80, from_80, ".and.popc"),

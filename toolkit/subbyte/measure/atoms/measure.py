@@ -17,10 +17,11 @@ from subbyte.measure.telemetry import Telemetry
 from subbyte.measure.timing import Timing, TimingProtocol, command_line, time_launch
 
 SCHEMA = 1
-PROTOCOL = TimingProtocol(launches=2, warmup_ms=20, min_total_ms=140, repeats=7, cold=False)
-_LAUNCH_PROTOCOL = TimingProtocol(launches=200, warmup_ms=5, min_total_ms=40, repeats=7, cold=False)
-_FIRST_TURNS, _TARGET_MICROSECONDS = 256, 2000.0
-_COPY_BYTES = 1 << 30
+PROTOCOL = TimingProtocol(launches=2, warmup_ms=3, min_total_ms=20, repeats=7, cold=False)
+"""As kernels are timed: short, so that a power limit does not lower the clocks half-way."""
+_LAUNCH_PROTOCOL = TimingProtocol(launches=200, warmup_ms=3, min_total_ms=20, repeats=7, cold=False)
+_FIRST_TURNS, _TARGET_MICROSECONDS = 256, 1000.0
+_COPY_BYTES, _COPY_PATTERN, _COPIES = 2 << 30, 1 << 26, 4
 _STREAM_LAUNCHES = 400
 Build = Callable[[str, str], bytes]
 """From CUDA text and architecture to a cubin."""
@@ -59,7 +60,7 @@ def measure_atoms(
         "command": command_line(),
         "device": {**device.info.to_dict(), "uuid": telemetry.uuid()},
         "protocol": PROTOCOL.to_dict(),
-        "data": f"random words, seed {seed}; operands in registers change in every turn",
+        "data": f"random words, seed {seed}; operands that are unpacked change in every turn",
         "atoms": rows,
         "copy": copy,
         "launch": launch,
@@ -71,18 +72,27 @@ def _measured(timing: Timing) -> dict[str, Any]:
 
 
 def _measure(case: Case, device: CudaDevice, cubin: bytes, telemetry: Telemetry, seed: int) -> dict[str, Any]:
-    blocks = case.blocks_per_sm * device.info.sms
+    """The row of one instruction: of the numbers of blocks that were tried, the one with which it is fastest."""
+    tried = [_measure_with(case, per_sm, device, cubin, telemetry, seed) for per_sm in case.blocks_per_sm]
+    best = max(tried, key=lambda row: float(row["tops"]))
+    return {**best, "tried": {str(row["blocks_per_sm"]): row["tops"] for row in tried}}
+
+
+def _measure_with(
+    case: Case, per_sm: int, device: CudaDevice, cubin: bytes, telemetry: Telemetry, seed: int
+) -> dict[str, Any]:
+    blocks = per_sm * device.info.sms
     words = np.random.default_rng(seed).integers(0, 2**32, INPUT_WORDS, np.uint32)
     with GpuKernel(cubin, case.launch(blocks), device) as kernel:
 
-        def placed(turns: int, protocol: TimingProtocol) -> Timing:
+        def timed(turns: int, protocol: TimingProtocol) -> Timing:
             words[0] = turns
             return kernel.time(protocol, {"In": words}, telemetry)
 
         short = TimingProtocol(launches=1, warmup_ms=0, min_total_ms=0, repeats=3, cold=False)
-        first = placed(_FIRST_TURNS, short).microseconds
+        first = timed(_FIRST_TURNS, short).microseconds
         turns = max(_FIRST_TURNS, round(_FIRST_TURNS * _TARGET_MICROSECONDS / first))
-        timing = placed(turns, PROTOCOL)
+        timing = timed(turns, PROTOCOL)
         attributes = kernel.attributes
     operations = case.operations(blocks, turns)
     return {
@@ -92,6 +102,7 @@ def _measure(case: Case, device: CudaDevice, cubin: bytes, telemetry: Telemetry,
         "native": device.info.arch in case.native,
         "tops": round(timing.tops(operations), 2),
         "operations": operations,
+        "blocks_per_sm": per_sm,
         "blocks": blocks,
         "turns": turns,
         "registers": attributes.registers,
@@ -101,22 +112,36 @@ def _measure(case: Case, device: CudaDevice, cubin: bytes, telemetry: Telemetry,
 
 
 def _copy(device: CudaDevice, telemetry: Telemetry) -> dict[str, Any]:
-    """A copy between two buffers much larger than the L2."""
-    size = min(_COPY_BYTES, device.info.memory_bytes // 8 // 4096 * 4096)
+    """A copy between two buffers much larger than the L2, one after the other in a stream."""
+    size = min(_COPY_BYTES, device.info.memory_bytes // 8 // _COPY_PATTERN * _COPY_PATTERN)
     source, target = device.alloc(size), device.alloc(size)
+    pattern = device.upload(np.random.default_rng(1).integers(0, 2**32, min(size, _COPY_PATTERN) // 4, np.uint32))
+
+    def copy(to: int, start: int, count: int) -> None:
+        device.call("cuMemcpyDtoDAsync", to, start, count, device.stream)
+
+    def copies() -> None:
+        for _ in range(_COPIES):
+            copy(target.pointer, source.pointer, size)
+
     try:
-        source.upload(np.random.default_rng(1).integers(0, 2**32, size // 4, np.uint32))
-        protocol = TimingProtocol(launches=4, warmup_ms=20, min_total_ms=140, repeats=7, cold=False)
-        timing = time_launch(
-            device,
-            lambda: device.call("cuMemcpyDtoDAsync", target.pointer, source.pointer, size, device.stream),
-            protocol,
-            telemetry,
-        )
+        for start in range(0, size, pattern.nbytes):
+            copy(source.pointer + start, pattern.pointer, pattern.nbytes)
+        device.elapsed_us(copies)
+        before = telemetry.snapshot()
+        samples = [device.elapsed_us(copies) / _COPIES for _ in range(PROTOCOL.repeats)]
+        after = telemetry.snapshot()
     finally:
-        source.free()
-        target.free()
-    return {"bytes": 2 * size, "terabytes_per_second": 2 * size / timing.microseconds / 1e6, **_measured(timing)}
+        for buffer in (source, target, pattern):
+            buffer.free()
+    microseconds = float(np.median(samples))
+    return {
+        "bytes": 2 * size,
+        "terabytes_per_second": 2 * size / microseconds / 1e6,
+        "microseconds": microseconds,
+        "samples": samples,
+        "clocks": {"before": before.to_dict(), "after": after.to_dict()},
+    }
 
 
 def _launch(device: CudaDevice, cubin: bytes, telemetry: Telemetry) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 Every text has the kernel ``atom_kernel(In_ptr, Out_ptr)`` with blocks of 256 threads. ``In_ptr`` holds ``INPUT_WORDS``
 random words, the first one the number of turns of the loop; each thread stores the sum of its accumulators, so that no
-instruction can be dropped. Operands in registers change in every turn.
+instruction can be dropped. Operands that are unpacked change in every turn, so that this is not done once and for all;
+others stay as they are, so that nothing but the matrix instruction runs.
 """
 
 from __future__ import annotations
 
 THREADS = 256
 INPUT_WORDS = 8192
-TILE = 4
-"""Fragments of A and of B that a turn of the mma.sync loop multiplies with each other."""
+TILE = 8
+"""Fragments of B that a turn of the mma.sync loop multiplies with one fragment of A: independent accumulators."""
 STEPS = 4
 """Multiplications of a warpgroup in one group, each on other operands."""
 COLUMNS = 128
@@ -64,23 +65,20 @@ def _mma(opcode: str, a: list[str], b: list[str], c: list[str]) -> str:
 
 
 def warp_text(opcode: str, a: int, b: int, c: int, unpacked: bool = False) -> str:
-    """``TILE`` x ``TILE`` products of ``mma.sync`` in every turn.
+    """``TILE`` products of ``mma.sync`` in every turn, all with one fragment of A.
 
     ``a``, ``b``, ``c``: registers of the operands. With ``unpacked`` both operands are packed int4 that two
-    instructions multiply after a mask and a shift.
+    instructions multiply after a mask and a shift; A is unpacked in every turn.
     """
-    lines = [_HEAD.format(threads=THREADS), _array("a", TILE * a), _array("b", TILE * b), _array("c", TILE * TILE * c)]
-    lines += [_fill("a", TILE * a, 3), _fill("b", TILE * b, 5), _zero(TILE * TILE * c), _LOOP]
-    lines += [_change("a", TILE * a), _change("b", TILE * b)]
-    halves = (_EVEN, _ODD) if unpacked else ("{0}",)
-    for half in halves:
-        for row in range(TILE):
-            for column in range(TILE):
-                left = [half.format(f"a_ptr[{row * a + i}]") for i in range(a)]
-                right = [half.format(f"b_ptr[{column * b + i}]") for i in range(b)]
-                sums = [f"c_ptr[{(row * TILE + column) * c + i}]" for i in range(c)]
-                lines.append(_mma(opcode, left, right, sums))
-    return "".join([*lines, "  }\n", _finish(TILE * TILE * c)])
+    lines = [_HEAD.format(threads=THREADS), _array("a", a), _array("b", TILE * b), _array("c", TILE * c)]
+    lines += [_fill("a", a, 3), _fill("b", TILE * b, 5), _zero(TILE * c), _LOOP]
+    lines.append(_change("a", a) if unpacked else "")
+    for half in (_EVEN, _ODD) if unpacked else ("{0}",):
+        for column in range(TILE):
+            left = [half.format(f"a_ptr[{i}]") for i in range(a)]
+            right = [half.format(f"b_ptr[{column * b + i}]") for i in range(b)]
+            lines.append(_mma(opcode, left, right, [f"c_ptr[{column * c + i}]" for i in range(c)]))
+    return "".join([*lines, "  }\n", _finish(TILE * c)])
 
 
 def _wgmma(opcode: str, left: list[str] | str, right: str) -> str:
@@ -122,15 +120,15 @@ def warpgroup_text(opcode: str, left: str) -> str:
         lines.append(_descriptor(f"b{step}", f"base + {step * b_bytes}u"))
         own = f"base + {STEPS * b_bytes + step * a_bytes}u + (((uint)(thread >> 7)) * {STEPS * a_bytes}u)"
         lines.append(_descriptor(f"a{step}", own) if left == "shared" else "")
-    packed = {"shared": 0, "registers": 4 * STEPS, "unpacked": 2 * STEPS}[left]
     lines += [_array("c", COLUMNS // 2), _zero(COLUMNS // 2)]
-    if packed:
-        lines += [_array("w", packed), _fill("w", packed, 3), _array("a", 4 * STEPS)]
-    lines += [_LOOP, _change("w", packed)]
-    for i in range(4 * STEPS if packed else 0):
-        half = (_EVEN, _ODD)[i // 4 % 2] if left == "unpacked" else "{0}"
-        word = f"w_ptr[{i // 8 * 4 + i % 4 if left == 'unpacked' else i}]"
-        lines.append(f"    a_ptr[{i}] = {half.format(word)};\n")
+    lines += [_array("a", 4 * STEPS), _fill("a", 4 * STEPS, 3)] if left == "registers" else []
+    lines += [_array("w", 2 * STEPS), _fill("w", 2 * STEPS, 3), _array("a", 4 * STEPS)] if left == "unpacked" else []
+    lines.append(_LOOP)
+    if left == "unpacked":
+        lines.append(_change("w", 2 * STEPS))
+        for i in range(4 * STEPS):
+            word = f"w_ptr[{i // 8 * 4 + i % 4}]"
+            lines.append(f"    a_ptr[{i}] = {(_EVEN, _ODD)[i // 4 % 2].format(word)};\n")
     lines.append('    asm volatile("wgmma.fence.sync.aligned;" : : : "memory");\n')
     for step in range(STEPS):
         operand = f"a{step}" if left == "shared" else [f"a_ptr[{4 * step + i}]" for i in range(4)]
