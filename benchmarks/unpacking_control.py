@@ -83,6 +83,8 @@ def schedules(stage: int, most: int) -> list[int]:
 
 def build_stage(stage: int, folder: Path, most: int, workers: int) -> None:
     """Six bundles of one stage."""
+    from unpacking_control import build_s8  # under the name by which the building processes find it
+
     indices = schedules(stage, most)
     for sharing in SHARINGS:
         here = space(f"resnet50.stage{stage}@8", duplicate_aware=sharing)
