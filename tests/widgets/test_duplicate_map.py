@@ -72,9 +72,8 @@ def test_a_selection_marks_all_copies_and_nothing_else(record: Duplicates) -> No
 def test_padding_is_drawn_apart() -> None:
     record = duplicates(LAYER, (1, 4), at=(0, 0))
     outlined = duplicates_svg(record).count('class="face zero') - 1  # one of them explains itself
-    assert outlined == sum(record.padding) + len(
-        {d for d, zero in zip(record.datum, record.padding, strict=True) if zero}
-    )
+    zeros = {d for d, zero in zip(record.datum, record.padding, strict=True) if zero}
+    assert outlined == sum(record.padding) + 2 * len(zeros)  # the pixel and its slot
 
 
 def test_the_browser_may_select_and_cannot_leave_the_map(record: Duplicates) -> None:
@@ -140,3 +139,27 @@ def test_a_page_holds_everything_it_needs(record: Duplicates, tmp_path: Path) ->
     page = DuplicateMap(record).to_html(tmp_path / "map.html")
     assert (tmp_path / "map.html").read_text(encoding="utf-8") == page
     assert not re.findall(r'(?:src|href|from)\s*=?\s*"?https?:', page)
+
+
+def test_slots_are_those_of_shared_memory() -> None:
+    for record in (duplicates("n8h20w20c32k32r3s3p1u2", (2, 3)), duplicates("n8h12w12c32k32r3s3d2", (2, 4))):
+        drawn = dict(re.findall(r'class="slot" data-slot="(\d+)" data-g="(\d+)"', duplicates_svg(record)))
+        assert {int(g): int(slot) for slot, g in drawn.items()} == {
+            group[0]: record.slot[group[0]] for group in record.copies
+        }
+    assert "It lies in slot 3 of the block's shared memory." in duplicates_svg(duplicates("resnet50.stage2@8", (2, 4)))
+
+
+def test_what_each_warp_loads_is_said() -> None:
+    record = duplicates("resnet50.stage2@8", (2, 4))
+    view = DuplicateMap(record, warps=2)
+    loads = record.warp(0, 4).loads
+    words = f"loads into registers: {loads.none} without sharing, {loads.width} along the width, {loads.full} with full"
+    assert words in view.svg
+    view.warps = 3
+    assert "3 warps cannot share 8 output pixels evenly" in view.svg
+    view.warps = 1
+    assert "registers" not in view.svg
+    explorer = DuplicateExplorer("resnet50.stage2@8", (2, 4))
+    explorer.warps.value = 2
+    assert words in explorer.view.svg

@@ -38,9 +38,11 @@ class DuplicateExplorer(Panel):
         self.dilation = _slider("dilation", start.dilation, 1, 3)
         self.tile_height = _slider("tile height", tile[0], 1, 8)
         self.tile_width = _slider("tile width", tile[1], 1, 16)
+        self.warps = _slider("warps", 1, 1, 8)
         self.corner = ipywidgets.Checkbox(False, description="tile at the image's corner", indent=False)
         self.corner.layout = ipywidgets.Layout(width="270px", margin="2px 2px 2px 24px")
-        controls = [self.kernel, self.stride, self.dilation, self.tile_height, self.tile_width, self.corner]
+        controls = [self.kernel, self.stride, self.dilation, self.tile_height, self.tile_width,
+                    self.warps, self.corner]  # fmt: skip
         self._moved = False
         for control in controls:
             control.observe(self._update, "value")
@@ -50,9 +52,10 @@ class DuplicateExplorer(Panel):
     def turn_to(self, choice: Choice) -> None:
         """Set the controls to the selected convolution and its block tile, and draw their map."""
         self.workload = w = choice.workload
-        tile = tiling(w, choice.config, arch=choice.arch).tile
+        cut = tiling(w, choice.config, arch=choice.arch)
+        tile = cut.tile
         values = {self.kernel: w.r, self.stride: w.stride, self.dilation: w.dilation, self.tile_height: tile[0],
-                  self.tile_width: tile[1]}  # fmt: skip
+                  self.tile_width: tile[1], self.warps: cut.config.blk_row_warps}  # fmt: skip
         self._moved = True
         try:
             for control, value in values.items():
@@ -73,6 +76,7 @@ class DuplicateExplorer(Panel):
         except SubbyteError as problem:
             self.view.error = str(problem)
             return
+        self.view.warps = self.warps.value
         self.view.show(record)
 
 

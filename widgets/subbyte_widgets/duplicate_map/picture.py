@@ -47,8 +47,11 @@ class Grid:
         return x + self.width / 2, y + self.height / 2
 
 
-def duplicates_svg(record: Duplicates, selected: int = -1) -> str:
-    """The map of ``record`` with lowered entry ``selected`` marked (-1: none). Raises InvalidInput when too large."""
+def duplicates_svg(record: Duplicates, selected: int = -1, warps: int = 1) -> str:
+    """The map of ``record`` with lowered entry ``selected`` marked (-1: none), and what each of ``warps`` loads.
+
+    Raises InvalidInput when the tile has too many entries to draw.
+    """
     if record.entries > MOST_CELLS:
         raise InvalidInput(
             f"This tile has {record.entries:,} lowered entries and the picture draws up to {MOST_CELLS:,}: "
@@ -64,22 +67,25 @@ def duplicates_svg(record: Duplicates, selected: int = -1) -> str:
     lowered = Grid(RIGHT_X, TOP + 34, wide, min(LARGEST, TALLEST / rows, 2.5 * wide), record.workload.s)
     size = min(LARGEST, LEFT_W / record.tile[1], 160 / record.tile[0])
     tile = Grid(LEFT_X, area.at(height, 0)[1] + 44, size, size)
-    bars_y = max(tile.at(record.tile[0], 0)[1], lowered.at(rows, 0)[1]) + 30
+    size = min(20.0, LEFT_W / record.halo[1], 130 / record.halo[0])
+    slots = Grid(LEFT_X, tile.at(record.tile[0], 0)[1] + 46, size, size)
+    bars_y = max(slots.at(record.halo[0], 0)[1], lowered.at(rows, 0)[1]) + 30
     parts = [
         _definitions(),
         _legend(record),
         element("g", _links(record, selected, area, lowered) if selected >= 0 else "", class_="links"),
         _area(record, area, (height, width), selected),
         _tile(record, tile, selected),
+        _slots(record, slots, selected),
         _lowered(record, lowered, selected),
-        _bars(record, bars_y),
+        _bars(record, bars_y, warps),
         element("g", _window(record, selected, area) if selected >= 0 else "", class_="frame"),
     ]
     return element(
         "svg",
         parts,
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH:.0f} {bars_y + 104:.0f}",
+        viewBox=f"0 0 {WIDTH:.0f} {bars_y + (104 if warps == 1 else 128):.0f}",
         class_="sb-map-svg" + (" chosen" if selected >= 0 else ""),
         role="group",
         aria_label=record.title(),
@@ -199,11 +205,13 @@ def _reads(record: Duplicates, selected: int) -> set[tuple[int, int]]:
 def _about_datum(record: Duplicates, group: tuple[int, ...], zero: bool) -> str:
     row, column = record.datum[group[0]]
     where = f"Input pixel ({row}, {column})" + (", zero padding," if zero else "")
+    slot = f" It lies in slot {record.slot[group[0]]} of the block's shared memory."
     if len(group) == 1:
-        return f"{where} is used once, by entry {group[0]}."
+        return f"{where} is used once, by entry {group[0]}.{slot}"
     copies = ", ".join(map(str, group[1:]))
     rest = f"entry {copies} is a duplicate" if len(group) == 2 else f"entries {copies} are duplicates"
-    return f"{where} appears {len(group)} times in the lowered matrix: entry {group[0]} is genuine and loaded; {rest}."
+    times = f"{where} appears {len(group)} times in the lowered matrix"
+    return f"{times}: entry {group[0]} is genuine and loaded; {rest}.{slot}"
 
 
 def _panel(name: str, title: str, content: list[str], **more: object) -> str:
@@ -231,6 +239,24 @@ def _tile(record: Duplicates, grid: Grid, selected: int) -> str:
         state += " masked" * bool(record.masked and record.masked[number])
         cells.append(element("g", [inside, label], class_=f"out{state}", data_p=number, data_at=f"{row}, {column}"))
     return element("g", cells, class_="tile")
+
+
+def _slots(record: Duplicates, grid: Grid, selected: int) -> str:
+    """The block's shared memory with full sharing: one slot for each genuine pixel, in the order of their addresses."""
+    rows, columns = record.halo
+    words = f"{_count(rows * columns, 'slot')} of 128 bytes: the number is the slot's"
+    cells = [text(grid.x, grid.y - 24, "Shared memory of the kernel", "h"), text(grid.x, grid.y - 8, words, "s")]
+    longest = len(str(rows * columns - 1))
+    for group in record.copies:
+        slot = record.slot[group[0]]
+        row, column = divmod(slot, columns)
+        colour = _colour(record.datum[group[0]])
+        zero = bool(record.padding) and record.padding[group[0]]
+        inside = _faces(grid, row, column, colour, "zero" if zero else "genuine")
+        inside.append(_label(grid, row, column, str(slot), longest, None if zero else colour))
+        class_ = "slot" + " on" * (selected in group)
+        cells.append(element("g", inside, class_=class_, data_slot=slot, data_g=group[0]))
+    return element("g", cells, class_="slots")
 
 
 def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
@@ -270,8 +296,8 @@ def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
     return _panel("lowered", "Lowered matrix", [*heads, ring, *cells], data_offsets=s)
 
 
-def _bars(record: Duplicates, y: float) -> str:
-    """What the block loads with the three ways of sharing."""
+def _bars(record: Duplicates, y: float, warps: int) -> str:
+    """What the block loads with the three ways of sharing, and each of its warps."""
     x, full = 176.0, 300.0
     ratios = (1.0, record.ratio_width, record.ratio_full)
     parts = [text(LEFT_X, y + 2, f"What the block loads, for each 8 images {TIMES} 32 channels", "h")]
@@ -285,7 +311,24 @@ def _bars(record: Duplicates, y: float) -> str:
             text(x + full + 10, top + 13, f"{_count(loads, 'load')}, {size:,} bytes", "t", data_loads=way),
             text(WIDTH - 12, top + 13, "" if i == 0 else f"{ratios[i]:.2f}{TIMES} fewer", "t e"),
         ]
+    if warps > 1:
+        parts.append(text(LEFT_X, y + 112, warps_in_words(record, warps), "t"))
     return element("g", parts, class_="bars")
+
+
+def warps_in_words(record: Duplicates, warps: int) -> str:
+    """What each of ``warps`` that share the tile loads into registers."""
+    pixels, rest = divmod(len(record.pixels), warps)
+    if rest:
+        return f"{warps} warps cannot share {len(record.pixels)} output pixels evenly."
+    each = [record.warp(number, pixels).loads for number in range(warps)]
+
+    def span(way: str) -> str:
+        least, most = min(getattr(one, way) for one in each), max(getattr(one, way) for one in each)
+        return f"{least}" if least == most else f"{least} to {most}"
+
+    loads = f"{span('none')} without sharing, {span('width')} along the width, {span('full')} with full sharing"
+    return f"Each of {warps} warps ({_count(pixels, 'output pixel')}) loads into registers: {loads}."
 
 
 def _links(record: Duplicates, selected: int, area: Grid, lowered: Grid) -> str:

@@ -23,6 +23,7 @@ function render({ model, el }) {
   let lowered = new Map(); // "row,column" -> lowered cell
   let byIndex = []; // flat lowered index -> lowered cell
   let byGenuine = new Map(); // genuine index -> input cell
+  let slots = new Map(); // genuine index -> its slot of shared memory
   let marked = [];
 
   const place = (cell) => `${cell.dataset.row},${cell.dataset.col}`;
@@ -67,6 +68,7 @@ function render({ model, el }) {
     lowered = new Map(cells("lowered").map((cell) => [place(cell), cell]));
     byIndex = cells("lowered");
     byGenuine = new Map(cells("input").map((cell) => [cell.dataset.g, cell]));
+    slots = new Map([...svg.querySelectorAll(".slot")].map((slot) => [slot.dataset.g, slot]));
     svg.querySelectorAll(".panel").forEach((panel) => panel.addEventListener("keydown", onKey));
     marked = [];
     if (focused) svg.querySelector(`.panel.${focused}`)?.focus();
@@ -97,7 +99,7 @@ function render({ model, el }) {
     const copies = byIndex.filter((cell) => cell.dataset.g === here.dataset.g);
     const window_ = byIndex.filter((cell) => cell.dataset.row === here.dataset.row);
     add([svg], "chosen");
-    add([source, ...copies], "on");
+    add([source, slots.get(here.dataset.g), ...copies], "on");
     add([here], "here");
     add(window_.map((cell) => byGenuine.get(cell.dataset.g)), "tap");
     const output = (cell) => svg.querySelector(`.out[data-p="${cell.dataset.row}"]`);
@@ -130,9 +132,9 @@ function render({ model, el }) {
   }
 
   function onClick(event) {
-    const cell = event.target.closest(".cell[data-g]");
+    const cell = event.target.closest(".cell[data-g], .slot");
     if (!cell) return;
-    cell.closest(".panel").focus();
+    (cell.closest(".panel") ?? svg.querySelector(".panel.input")).focus();
     choose(cell);
   }
 

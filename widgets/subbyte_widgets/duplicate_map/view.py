@@ -31,6 +31,7 @@ class DuplicateMap(View):
 
     record = traitlets.Instance(Duplicates, allow_none=True)
     svg = traitlets.Unicode("", help="The picture without a selection, drawn by show()").tag(sync=True)
+    warps = traitlets.Int(1, min=1, help="Warps that share the tile; what each loads is said below the bars")
     selected = traitlets.Int(-1, help="Flat index of the selected lowered entry, -1 for none").tag(sync=True)
 
     def __init__(self, record: Duplicates | None = None, **options: Any) -> None:
@@ -40,7 +41,7 @@ class DuplicateMap(View):
     def _keep_inside(self, proposal: Any) -> int:
         return proposal.value if self.record is not None and 0 <= proposal.value < self.record.entries else -1
 
-    @traitlets.observe("record")
+    @traitlets.observe("record", "warps")
     def _redraw(self, _change: Any) -> None:
         self.show(self.record)
 
@@ -52,7 +53,7 @@ class DuplicateMap(View):
             if record is None:
                 return
             try:
-                self.svg, self.alternative = duplicates_svg(record), in_words(record)
+                self.svg, self.alternative = duplicates_svg(record, warps=self.warps), in_words(record)
             except SubbyteError as problem:
                 self.error = str(problem)
             if self.selected >= record.entries:
@@ -62,11 +63,13 @@ class DuplicateMap(View):
         """Draw the map of the selected kernel's block tile, or of one warp's part where that has too many entries."""
         cut = tiling(choice.workload, choice.config, arch=choice.arch)
         entries = len(cut.pixels) * choice.workload.r * choice.workload.s
-        self.show(duplicates(choice.workload, cut.tile if entries <= MOST_CELLS else cut.warp_tile))
+        whole = entries <= MOST_CELLS
+        self.warps = cut.config.blk_row_warps if whole else 1
+        self.show(duplicates(choice.workload, cut.tile if whole else cut.warp_tile))
 
     def to_svg(self) -> str:
         """The map with its selection, as a picture that stands alone."""
         self.catch_up()
         if self.record is None or self.error:
             return sentence_svg(self.error or "nothing to draw yet")
-        return standalone(duplicates_svg(self.record, self.selected), HERE / "view.css")
+        return standalone(duplicates_svg(self.record, self.selected, self.warps), HERE / "view.css")
