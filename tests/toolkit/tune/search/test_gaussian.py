@@ -1,0 +1,107 @@
+"""The Gaussian process: its gradient, what it predicts, and what it picks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from subbyte.tune.search.gaussian import JUMPY, LIMIT, SMOOTH, GaussianProcess, Places, expected_improvement
+
+
+def wave(places):
+    """Depends on the first two coordinates only."""
+    return np.sin(5 * places[:, 0]) + 3 * (places[:, 1] - 0.3) ** 2
+
+
+def process(columns: int) -> GaussianProcess:
+    return GaussianProcess(np.arange(columns), np.full(columns, SMOOTH))
+
+
+def test_the_gradient_is_that_of_the_loss():
+    rng = np.random.default_rng(0)
+    made, places = process(4), rng.random((60, 4))
+    made.fit(places, wave(places)[:, None])
+    gaps, wanted = made._gaps(), rng.normal(size=60)
+    theta = made._theta.copy()
+    slopes = []
+    for step in np.eye(5) * 1e-5:
+        losses = []
+        for sign in (1, -1):
+            made._theta = theta + sign * step
+            losses.append(made.loss(gaps, wanted))
+        slopes.append((losses[0] - losses[1]) / 2e-5)
+    made._theta = theta
+    assert made.slope(gaps, wanted) == pytest.approx(slopes, rel=1e-3, abs=1e-3)
+
+
+def test_learns_a_smooth_function_and_which_knobs_matter():
+    rng = np.random.default_rng(1)
+    made, places, others = process(4), rng.random((80, 4)), rng.random((200, 4))
+    made.fit(places, wave(places)[:, None])
+    mean, deviation = made.predict(others)
+    assert np.sqrt(np.mean((mean[:, 0] - wave(others)) ** 2)) < 0.05
+    assert deviation.mean() < 0.2
+    lengths = np.exp(made._theta[:-1])
+    assert lengths[:2].max() < lengths[2:].min()
+    far, _ = made.predict(np.full((1, 4), 40.0))
+    assert far[0, 0] == pytest.approx(wave(places).mean(), abs=0.3)
+
+
+def test_of_many_results_the_best_are_kept():
+    rng = np.random.default_rng(2)
+    made, places = process(2), rng.random((LIMIT + 300, 2))
+    targets = wave(places)
+    made.fit(places, targets[:, None])
+    assert len(made._places) == LIMIT
+    kept = {tuple(row) for row in made._places.tolist()}
+    assert {tuple(row) for row in places[np.argsort(targets)[: LIMIT // 2]].tolist()} <= kept
+
+
+def test_picks_improve_and_spread():
+    rng = np.random.default_rng(3)
+    made, places, others = process(2), rng.random((60, 2)), rng.random((400, 2))
+    made.fit(places, wave(places)[:, None])
+    picked = made.pick(others, 8, float(wave(places).min()))
+    assert len(set(picked)) == 8
+    assert np.median(wave(others[picked])) < np.quantile(wave(others), 0.1)
+    unsure = process(2)
+    unsure.fit(places[:4], wave(places[:4])[:, None])
+    same = np.repeat(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), 25, axis=0)
+    picked = unsure.pick(same, 3, -4.0)
+    assert len({tuple(row) for row in same[picked].tolist()}) == 3  # no copy of one before it
+    assert sorted(made.pick(others[:3], 8, 0.0)) == [0, 1, 2]
+
+
+def test_what_fails_is_shunned():
+    rng = np.random.default_rng(3)
+    places, others = rng.random((60, 2)), rng.random((400, 2))
+    worked = places[:, 0] < 0.6  # where the function is smallest, everything fails
+    failing = []
+    for targets in (np.stack([wave(places), worked], axis=1), wave(places)[:, None]):
+        made = process(2)
+        made.fit(places, targets)
+        failing.append((others[made.pick(others, 8, 0.1), 0] > 0.6).sum())
+    assert failing[0] < failing[1]
+
+
+def test_expected_improvement_by_hand():
+    draws = np.random.default_rng(4).normal(1.0, 2.0, 400_000)
+    found = expected_improvement(np.array([1.0, 1.0, 0.0]), np.array([2.0, 1.0, 1e-9]), 1.0)
+    assert found[0] == pytest.approx(np.maximum(1.0 - draws, 0).mean(), abs=0.01)
+    assert found[1] == pytest.approx(1 / np.sqrt(2 * np.pi))
+    assert found[2] == pytest.approx(1.0)
+
+
+def test_places_of_odd_knobs():
+    made = Places(((16, 48, 80), ("row", "column"), (7,), (False, True)), more=1)
+    place = made(np.array([[0, 0, 0, 0], [2, 1, 0, 1]]), np.array([[3.0], [4.0]]))
+    assert made.groups.tolist() == [0, 1, 1, 2, 3, 3, 3, 4]  # order, text, truth value, each size as such, one more
+    assert made.lengths.tolist() == [SMOOTH, SMOOTH, SMOOTH, JUMPY, SMOOTH]
+    assert place.shape == (2, 8)
+    assert place[:, 0].tolist() == [0.0, 1.0]
+    assert place[:, -1].tolist() == [3.0, 4.0]
+
+
+def test_needs_a_fit():
+    with pytest.raises(ValueError, match="not been fitted"):
+        process(2).predict(np.zeros((1, 2)))
