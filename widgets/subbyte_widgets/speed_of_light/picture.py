@@ -86,7 +86,7 @@ def _ladder(record: SpeedLimits) -> tuple[list[str], float, int]:
     for side in sides:
         ours = side is record.measured
         own = [*both, ("ours", record.floor, side.microseconds)] if ours else [("other", 0.0, side.microseconds)]
-        share = f", {record.share:.0%} of it floor" if ours and record.share else ""
+        share = f", {record.share:.0%} is floor" if ours and record.share else ""
         words = f"{side.side}: {side.microseconds:.2f} {US}, {side.tops:.0f} TOPS{share}; {side.source}."
         row(side.side, side.microseconds, own, share, words + (f" Configuration {side.config}." if ours else ""))
     return rows, TOP + len(rows) * ROW + 14, len(rows)

@@ -1,0 +1,44 @@
+"""The notebooks on results and on one's own layer in JupyterLab: charts and views are drawn, exercises answered."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("name", "charts", "views"),
+    [("06_results", 8, ("sb-speed",)), ("07_your_own_layer", 1, ("sb-speed", "sb-access", "sb-tiling"))],
+)
+def test_the_notebook_runs(
+    open_tab: Callable[..., Any], lab: Any, repository: Any, name: str, charts: int, views: tuple[str, ...]
+) -> None:
+    shutil.copy(repository / f"notebooks/{name}.ipynb", lab.folder)
+    # its records are found from the notebook's folder
+    (lab.folder.parent / "benchmarks").exists() or (lab.folder.parent / "benchmarks").symlink_to(
+        repository / "benchmarks", target_is_directory=True
+    )
+    tab = open_tab(width=1100, height=14000)  # tall: what is out of sight is not drawn
+    tab.run_notebook(f"{name}.ipynb", 150)
+    tab.page.wait_for_function(
+        "(least) => document.querySelectorAll('.js-plotly-plot .main-svg').length >= least", arg=charts
+    )
+    drawn = tab.page.locator(".js-plotly-plot")
+    assert drawn.count() >= charts
+    for chart in drawn.all():
+        assert len(chart.locator(".gtitle").first.text_content()) > 20, "each chart says what it finds"
+        assert chart.locator('[data-title*="hare"], [data-title*="cloud"]').count() == 0, "nothing is sent anywhere"
+    for view in views:
+        assert tab.page.locator(f".{view} svg").first.is_visible()
+    answers = tab.page.locator(".jp-OutputArea b").all_text_contents()
+    assert sum("Not yet" in answer for answer in answers) == 3, "each exercise begins with a wrong answer"
+    assert sum("Right" in answer for answer in answers) == 3, "each solution is right"
+    failed = tab.page.locator('.jp-RenderedText[data-mime-type="application/vnd.jupyter.error"]')
+    assert failed.count() == 0, failed.first.text_content()
+    tab.picture(name, ".jp-Notebook")
+    tab.theme("JupyterLab Dark")
+    tab.picture(f"{name}_dark", ".jp-Notebook")
+    tab.theme("JupyterLab Light")
