@@ -8,8 +8,13 @@ import re
 import pytest
 
 import subbyte
+from subbyte.device import ARCHS
 from subbyte.errors import InvalidInput
+from subbyte.kernel import Kernel
+from subbyte.schedule.warpgroup import WarpgroupConfig
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.technique.kernel_reading import CLASSES, LANGUAGES, KernelReading, classify, kernel_reading
+from subbyte.workload import ConvWorkload
 
 LAYER = "n8h7w7c32k32r3s3p1"
 
@@ -43,6 +48,27 @@ def compared(kernels: tuple[subbyte.Kernel, subbyte.Kernel]) -> KernelReading:
         ("cuda", "  asm volatile(\"mma.sync.aligned\");", ""),
         ("tir", "    words[v] = shared[2560 + s * 4]", "load"),
         ("tir", "    T.ptx.mma(acc[0], a[0])", "matrix"),
+        ("sass", "  IGMMA.64x112x32.S8.S8 R24, R92, gdesc[UR12], R24, UP0", "matrix"),
+        ("sass", "  BGMMA.64x64x256.AND.POPC R24, R92, gdesc[UR12], R24", "matrix"),
+        ("sass", "  @!P0 SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR4], RZ", "barrier"),
+        ("sass", "  UCGABAR_WAIT", "barrier"),
+        ("sass", "  FENCE.VIEW.ASYNC.S", "barrier"),
+        ("sass", "  UBLKCP [UR8], [UR4], UR6", "copy"),
+        ("sass", "  MOVM.16.MT88 R92, R92", "shuffle"),
+        ("ptx", "  { .reg .pred p; setp.ne.b32 p, %r4, 0; wgmma.mma_async.sync.aligned {%r1}; }", "matrix"),
+        ("ptx", "  { .reg .pred p; mbarrier.try_wait.parity.b64 p, [%r1], %r2; selp.b32 %r3, 1, 0, p; }", "barrier"),
+        ("ptx", "  wgmma.commit_group.sync.aligned;", "barrier"),
+        ("ptx", "  mbarrier.arrive.shared.b64 _, [%r975];", "barrier"),
+        ("ptx", "  cp.async.bulk.shared::cluster.global [%r1], [%rd1], 64, [%r2];", "copy"),
+        ("ptx", "  cp.async.bulk.wait_group 0;", "barrier"),
+        ("ptx", "  griddepcontrol.launch_dependents;", ""),
+        ("cuda", "  tvm_builtin_ptx_wgmma_int_rs_mma_async_sync_aligned_m64n112k32_s32_s8_s8(acc_ptr[0]);", "matrix"),
+        ("cuda", "  tvm_builtin_ptx_wgmma_fence_fence_sync_aligned();", "barrier"),
+        ("cuda", "  tvm_builtin_ptx_movmatrix_sync_aligned_m8n8_trans_b16(a_ptr[0], a_ptr[0]);", "shuffle"),
+        ("tir", "    T.ptx.wgmma(acc[0], acc[1])", "matrix"),
+        ("tir", '    T.ptx.wgmma(1, "wait_group", "sync", "aligned", "")', "barrier"),
+        ("tir", '    T.ptx.wgmma("fence", "sync", "aligned", "")', "barrier"),
+        ("tir", '    T.ptx.barrier("cluster", "arrive", "release", "aligned", "")', "barrier"),
     ],
 )  # fmt: skip
 def test_instructions_are_told_apart(language: str, line: str, kind: str) -> None:
@@ -58,6 +84,20 @@ def test_counts_are_those_of_the_disassembly(kernels: tuple[subbyte.Kernel, subb
     assert all(lines.count(kind) == sum(reading.counts[kind].values()) for kind in CLASSES)
     in_ptx = re.findall(r"^\s*(?:mma\.sync|shfl\.sync)", kernels[0].ptx, re.MULTILINE)
     assert len(in_ptx) == sum(row.kind in ("matrix", "shuffle") for row in reading.rows["ptx"])
+
+
+def test_warpgroup_instructions_are_counted_with_their_shape() -> None:
+    pytest.importorskip("tvm")
+    config = WarpgroupConfig(tile_width=14, split=2, segments=14, ring=3)
+    kernel = Kernel(WarpgroupPlan(ConvWorkload(8, 14, 14, 128, 64, 3, 3, 1), config, ARCHS["sm_90a"]))
+    reading = kernel_reading(kernel)
+    counted = reading.counts["matrix"]
+    assert set(counted) == {"IGMMA.64x112x32.S8.S8"}
+    facts = {fact.name: fact.value for fact in reading.facts}
+    assert facts["matrix instructions"] == sum(counted.values()) > 0
+    assert counted["IGMMA.64x112x32.S8.S8"] == kernel.instructions["IGMMA.64x112x32.S8.S8"]
+    in_ptx = len(re.findall(r"wgmma\.mma_async", kernel.ptx))
+    assert in_ptx == sum(row.kind == "matrix" for row in reading.rows["ptx"])
 
 
 def test_packing_outside_the_registers_trades_shuffles_for_shared_memory(compared: KernelReading) -> None:

@@ -18,7 +18,8 @@ LANGUAGES = {"tir": "TIRx", "cuda": "CUDA", "ptx": "PTX", "sass": "SASS"}
 """The texts of a kernel, from its description to the machine code."""
 
 CLASSES = {
-    "matrix": "a matrix instruction: one warp multiplies two tiles and adds to the sums in its registers",
+    "matrix": "a matrix instruction: a warp, or a group of four, multiplies two tiles and adds to the sums in its "
+    "registers",
     "copy": "an asynchronous copy from global to shared memory, past the registers",
     "load": "a load from global or shared memory into registers",
     "store": "a store from registers to global or shared memory",
@@ -29,19 +30,21 @@ CLASSES = {
 
 _SASS = {
     "matrix": r"[IHBQ]G?MMA", "copy": r"LDGSTS|UBLKCP|UTMALDG", "load": r"LDG|LDS|LDSM|LDL|LD",
-    "store": r"STG|STS|STSM|STL|ST|RED|ATOMS?|ATOMG", "shuffle": r"SHFL",
-    "barrier": r"BAR|DEPBAR|LDGDEPBAR|MEMBAR|WARPSYNC|WARPGROUP|SYNCS",
+    "store": r"STG|STS|STSM|STL|ST|STAS|RED|ATOMS?|ATOMG", "shuffle": r"SHFL|MOVM",
+    "barrier": r"BAR|DEPBAR|LDGDEPBAR|MEMBAR|WARPSYNC|WARPGROUP|SYNCS|FENCE|UCGABAR_\w+|ACQBULK",
 }  # fmt: skip
 _PTX = {
-    "matrix": r"mma\.|wmma\.|wgmma\.mma", "copy": r"cp\.async\.c[ag]|cp\.async\.bulk\.tensor",
-    "load": r"ld\.(?!param)|ldmatrix", "store": r"st\.(?!param)|red\.|atom\.", "shuffle": r"shfl\.",
-    "barrier": r"bar\.|barrier\.|cp\.async\.(?:wait|commit)|membar|fence\.|wgmma\.(?:fence|commit|wait)",
+    "matrix": r"mma\.|wmma\.|wgmma\.mma", "copy": r"cp\.async\.c[ag]|cp\.async\.bulk\.(?!wait|commit)",
+    "load": r"ld\.(?!param)|ldmatrix", "store": r"st\.(?!param)|stmatrix|red\.|atom\.", "shuffle": r"shfl\.|movmatrix",
+    "barrier": r"bar\.|barrier\.|mbarrier\.|cp\.async\.(?:bulk\.)?(?:wait|commit)|membar|fence\.|griddepcontrol\.wait|"
+    r"wgmma\.(?:fence|commit|wait)",
 }  # fmt: skip
 _SOURCE = {
+    "barrier": r"cta_sync\(|__syncthreads|wait_group|commit_group|mbarrier|griddepcontrol(?:_|\(\")wait|"
+    r"wgmma(?:\(\"|_)fence|(?:ptx_|T\.ptx\.)(?:fence|bar)",
     "matrix": r"(?:ptx_|T\.ptx\.)w?g?mma|mma\.sync",
-    "barrier": r"cta_sync\(|__syncthreads|wait_group|commit_group",
     "copy": r"cp_async|T\.ptx\.cp\(|cp\.async",
-    "shuffle": r"shfl",
+    "shuffle": r"shfl|movmatrix",
     "store": r"^\s*(?:\*\(\w+\s?\*\)\()?(?:shared|Out)(?:_ptr)?(?:\[| \+)",
     "load": r"\b(?:shared|A|Wt|Prm)(?:_ptr)?(?:\[| \+)",
 }
@@ -156,7 +159,7 @@ def classify(language: str, line: str) -> str:
         name = re.match(r"\s*(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", line)
         return next((kind for kind, names in _SASS.items() if name and re.fullmatch(names, name[1])), "")
     if language == "ptx":
-        bare = re.sub(r"^\s*(?:@!?%p\d+\s+)?", "", line)
+        bare = re.sub(r"^\s*(?:\{\s*)?(?:\.reg[^;]*;\s*|setp[^;]*;\s*)*(?:@!?%?p\w*\s+)?", "", line)
         return next((kind for kind, names in _PTX.items() if re.match(names, bare)), "")
     if re.match(r"\s*(?:__forceinline__|extern|def |asm|#|\w+ = T\.alloc)", line):
         return ""
@@ -196,7 +199,7 @@ def _hunks(rows: tuple[Row, ...]) -> tuple[tuple[int, int], ...]:
 def _count(sass: list[str]) -> dict[str, dict[str, int]]:
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in (*CLASSES, "other")}
     for line in sass:
-        found = re.match(r"\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", line)
+        found = re.match(r"\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", line)
         if found:
             counts[classify("sass", line) or "other"][found[1]] += 1
     return {kind: dict(found.most_common()) for kind, found in counts.items()}
