@@ -88,6 +88,16 @@ def test_what_cannot_be_compared_is_refused(change, message):
         ablation(change(records()))
 
 
+def test_a_second_session_adds_schedules_and_replaces_what_it_measured_again():
+    first, second = records(indices=range(20)), records(indices=range(15, 40), noise=0.05)
+    for one in second:
+        one.header["created"] = "2999-01-01"
+    found = ablation([*second, *first])
+    assert found.schedules == 40
+    assert found.pairs["+ layout"][:15] == pytest.approx([2.145] * 15)
+    assert min(abs(value - 2.145) for value in found.pairs["+ layout"][15:20]) > 1e-4
+
+
 def test_the_order_of_adding_is_a_choice_and_stated():
     found = ablation(records(), order=("layout", "register_packing", "duplicate_aware"))
     assert found.order == ("layout", "register_packing", "duplicate_aware")

@@ -2,36 +2,14 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from subbyte.analysis.retuned import read_retuned, retuned
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.space import space
 
-GAINS = {"full": 1.5, "shared": 1.2, "none": 1.0, "rp": 1.1, "sp": 1.0, "nhwcnc": 1.3, "nhwc": 1.0}
-NAMES = [f"{a}-{b}-{c}" for a in ("none", "shared", "full") for b in ("sp", "rp") for c in ("nhwc", "nhwcnc")]
 
-
-def entry(name, time, place=0):
-    index = space("resnet50.stage2@8").valid[place]
-    samples = [time * factor for factor in (0.99, 1.0, 1.01)]
-    return {"switches": name, "index": index, "trials": 500, "microseconds": time, "samples": samples}
-
-
-def finals(names=NAMES):
-    entries = []
-    for name in names:
-        time = 10.0 / np.prod([GAINS[part] for part in name.split("-")])
-        entries += [entry(name, time * 1.2, 1), entry(name, time)]
-    entries.append({**entry("exhaustive", 4.0), "trials": 0})
-    return {
-        "format": "subbyte-tuned-finals", "schema": 1, "stage": 2, "strategy": "autotvm", "seed": 0, "trials": 500,
-        "device": {"name": "Test GPU"}, "entries": entries,
-    }  # fmt: skip
-
-
-def test_known_contributions_come_out_of_the_best_of_each_combination(tmp_path):
+def test_known_contributions_come_out_of_the_best_of_each_combination(finals, tmp_path):
     path = tmp_path / "stage2-finals.json"
     path.write_text(json.dumps(finals()))
     found = read_retuned(path)
@@ -50,9 +28,9 @@ def test_known_contributions_come_out_of_the_best_of_each_combination(tmp_path):
     assert found.to_dict()["optima"]["sharing none, packing off, nhwc"]["microseconds"] == pytest.approx(10.0)
 
 
-def test_gaps_and_damage_are_refused(tmp_path):
+def test_gaps_and_damage_are_refused(finals, tmp_path):
     with pytest.raises(InvalidInput, match="nothing recorded with sharing full, packing on, nhwcnc"):
-        retuned(finals(NAMES[:-1]))
+        retuned(finals(left_out="full-rp-nhwcnc"))
     with pytest.raises(BrokenRecord, match="damaged"):
         retuned({**finals(), "device": None})
     with pytest.raises(BrokenRecord, match="not the finals"):

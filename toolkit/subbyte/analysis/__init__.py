@@ -16,9 +16,11 @@ from subbyte.analysis.landscape_view import (
     landscape_map,
     landscape_points,
 )
+from subbyte.analysis.mechanism import Mechanism, MechanismRow, read_mechanism
 from subbyte.analysis.racing import race
 from subbyte.analysis.recorded import SideBySide, recorded_ablation, side_by_sides
 from subbyte.analysis.result import Race
+from subbyte.analysis.retuned import Optimum, Retuned, read_retuned
 from subbyte.analysis.runs import Batch, Fit, LandscapeFacts, Run
 from subbyte.analysis.speed import (
     Floor,
@@ -31,7 +33,9 @@ from subbyte.analysis.speed import (
     speed_of_light,
 )
 from subbyte.analysis.spread import Spread, spread
+from subbyte.analysis.table_one import StageRow, TableOne, read_table_one
 from subbyte.analysis.traces import read_traces, write_traces
+from subbyte.analysis.unpacking import UnpackingControl, read_unpacking
 
 __all__ = [
     "Ablation",
@@ -46,23 +50,34 @@ __all__ = [
     "LandscapeFacts",
     "LandscapeMap",
     "LandscapePoints",
+    "Mechanism",
+    "MechanismRow",
+    "Optimum",
     "Race",
     "Reach",
+    "Retuned",
     "Roofline",
     "RooflinePoint",
     "Run",
     "SideBySide",
     "SpeedLimits",
     "Spread",
+    "StageRow",
     "Standing",
+    "TableOne",
     "Timed",
+    "UnpackingControl",
     "ablation",
     "knob_effects",
     "landscape_map",
     "landscape_points",
     "paired_interval",
     "race",
+    "read_mechanism",
+    "read_retuned",
+    "read_table_one",
     "read_traces",
+    "read_unpacking",
     "recorded_ablation",
     "recorded_workloads",
     "roofline",

@@ -80,15 +80,18 @@ def factor_table(record: object) -> Table:
 
 
 def ablation(landscapes: Iterable[Landscape], seed: int = 0, order: Sequence[str] = TECHNIQUES) -> Ablation:
-    """The contributions of the techniques from one landscape for each combination of switches.
+    """The contributions of the techniques from one landscape, or several, for each combination of switches.
 
-    Only schedules measured with every combination count. Raises InvalidInput when the landscapes are of several
-    workloads or devices, when a combination is missing, or when fewer than 10 schedules are common.
+    Only schedules measured with every combination count; of a schedule measured twice the later result, by the
+    landscape's date, so that all of a schedule's times are of one session. Raises InvalidInput when the landscapes are
+    of several workloads or devices, when a combination is missing, or when fewer than 10 schedules are common.
     """
-    found = {_switches(one): one for one in landscapes}
-    _check(found)
-    first = next(iter(found.values()))
-    times = {key: _times(one) for key, one in found.items()}
+    given = sorted(landscapes, key=lambda one: str(one.header["created"]))
+    times: dict[Switches, dict[int, float]] = {}
+    for one in given:
+        times.setdefault(_switches(one), {}).update(_times(one))
+    _check(given, set(times))
+    first = given[0]
     common = sorted(set.intersection(*(set(one) for one in times.values())))
     if len(common) < LEAST_SCHEDULES:
         raise InvalidInput(
@@ -129,12 +132,12 @@ def _switches(one: Landscape) -> Switches:
     return str(fixed["duplicate_aware"]), bool(fixed["register_packing"]), str(fixed["layout"])
 
 
-def _check(found: Mapping[Switches, Landscape]) -> None:
+def _check(given: Sequence[Landscape], found: set[Switches]) -> None:
     for what in ("workload", "device"):
-        values = {one.workload.spec if what == "workload" else str(one.device["name"]) for one in found.values()}
+        values = {one.workload.spec if what == "workload" else str(one.device["name"]) for one in given}
         if len(values) > 1:
             raise InvalidInput(f"landscapes of several {what}s cannot be compared: {', '.join(sorted(values))}")
-    missing = set(EIGHT) - set(found)
+    missing = set(EIGHT) - found
     if missing:
         raise InvalidInput(f"no landscape with {', '.join(sorted(map(name_of, missing)))}; record every combination")
 

@@ -1,0 +1,85 @@
+"""What the techniques do to the memory traffic, beside what they do to the time.
+
+Counted in the run of the generated kernels on the CPU (``benchmarks/mechanism.py``), per launch of the whole layer,
+for a few schedules with every combination of the switches; the times are those of the ablation.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.technique.record import InfoRecord, Table
+
+FORMAT = "subbyte-mechanism"
+
+
+@dataclass(frozen=True)
+class MechanismRow:
+    """One schedule with one combination of the switches. All but ``microseconds`` count one launch.
+
+    ``sectors_read`` and ``sectors_written``: 32-byte sectors of global memory that the warps' accesses touch, each
+    access counted by itself; ``bytes_asked``: bytes of global memory read, repeats included. ``shared_bytes_read`` and
+    ``shared_bytes_written``: of shared memory, the copies into it included. ``stores``, ``shuffles`` and ``mma``:
+    warp instructions.
+    """
+
+    schedule: str
+    index: int
+    sharing: str
+    packing: bool
+    layout: str
+    microseconds: float | None
+    sectors_read: int
+    bytes_asked: int
+    sectors_written: int
+    stores: int
+    shared_bytes_read: int
+    shared_bytes_written: int
+    shuffles: int
+    mma: int
+
+
+@dataclass(frozen=True)
+class Mechanism(InfoRecord):
+    """Counts and times of one workload. ``traced`` says how the counts of the launch follow from the traced blocks."""
+
+    workload: str
+    device: str
+    traced: str
+    rows: tuple[MechanismRow, ...]
+
+    def title(self) -> str:
+        """One line that names what the record shows."""
+        return f"{self.workload}: memory traffic per launch with every combination of switches, times on {self.device}"
+
+    def table(self) -> Table:
+        """One row for each schedule and combination."""
+        names = tuple(field.name for field in fields(MechanismRow))
+        return Table(names, tuple(tuple(getattr(row, name) for name in names) for row in self.rows))
+
+
+def mechanism(data: Mapping[str, Any]) -> Mechanism:
+    """The record in the plain data of a file of ``benchmarks/mechanism.py``. Raises BrokenRecord."""
+    try:
+        if data["format"] != FORMAT or data["schema"] != 1:
+            raise BrokenRecord(f"not counts of memory traffic (format {data['format']!r})")
+        rows = tuple(MechanismRow(**row) for row in data["rows"])
+        return Mechanism(str(data["workload"]), str(data["device"]), str(data["traced"]), rows)
+    except (KeyError, TypeError) as error:
+        raise BrokenRecord(f"the counts of memory traffic are damaged: {error!r} is missing or odd") from None
+
+
+def read_mechanism(path: str | os.PathLike[str]) -> Mechanism:
+    """The record in a file. Raises InvalidInput (no such file), BrokenRecord."""
+    try:
+        return mechanism(json.loads(Path(path).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InvalidInput(f"counts {path}: {error.strerror or error}") from None
+    except json.JSONDecodeError as error:
+        raise BrokenRecord(f"{path}: not JSON ({error})") from None
