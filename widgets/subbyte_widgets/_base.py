@@ -17,6 +17,7 @@ import traitlets
 from IPython.display import DisplayHandle, display
 
 from subbyte.errors import InvalidInput, did_you_mean
+from subbyte_widgets._cells import displayed, opened
 from subbyte_widgets._selection import Follower, Selection
 
 _PAGE = Path(__file__).parent / "page.html"
@@ -51,8 +52,10 @@ class Displayed:
         return {**(data or {}), "text/plain": repr(self), **self.static()}, metadata
 
     def _ipython_display_(self) -> None:
+        opened(self)
         data, metadata = self._repr_mimebundle_()
         self._saved = display(data, metadata=metadata, raw=True, display_id=True)
+        displayed(self)
 
     def save_picture(self) -> None:
         """Renew what the notebook's file keeps of this view, after it has changed. Call it from a cell."""

@@ -28,6 +28,7 @@ function sighted(render) {
       model.off("change:waiting", wait);
       tell(false);
       end?.();
+      el.replaceChildren(); // the page keeps `el` of a view that is gone: it need not keep the picture
     };
   };
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7")
@@ -22,10 +23,18 @@ def element(tag: str, content: str | Iterable[str] = "", **attributes: object) -
     for name, value in attributes.items():
         if value is None:
             continue
-        shown = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-        parts.append(f'{name.rstrip("_").replace("_", "-")}="{html.escape(shown)}"')
+        if isinstance(value, float):
+            shown = f"{value:.2f}".rstrip("0").rstrip(".")
+        else:
+            shown = str(value) if isinstance(value, int) else html.escape(str(value))
+        parts.append(f'{_written(name)}="{shown}"')
     inner = content if isinstance(content, str) else "".join(content)
     return f"<{' '.join(parts)}>{inner}</{tag}>" if inner else f"<{' '.join(parts)}/>"
+
+
+@cache
+def _written(name: str) -> str:
+    return name.rstrip("_").replace("_", "-")
 
 
 def text(x: float, y: float, words: object, class_: str = "t", **attributes: object) -> str:

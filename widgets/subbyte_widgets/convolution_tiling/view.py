@@ -49,7 +49,7 @@ class ConvolutionTiling(View):
 
     @traitlets.observe("record")
     def _redraw(self, _change: Any) -> None:
-        self.show(self.record)
+        self._draw()
 
     @traitlets.observe(*CHOICE)
     def _say(self, _change: Any) -> None:
@@ -58,8 +58,14 @@ class ConvolutionTiling(View):
 
     def show(self, record: Tiling | None) -> None:
         """Draw ``record``; what cannot be drawn is said in the view."""
-        with self.hold_sync():
+        if record == self.record:
+            self._draw()
+        else:
             self.record = record
+
+    def _draw(self) -> None:
+        record = self.record
+        with self.hold_sync():
             self.svg, self.data, self.alternative, self.error = "", {}, "", ""
             if record is None:
                 return

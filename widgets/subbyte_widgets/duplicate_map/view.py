@@ -43,12 +43,18 @@ class DuplicateMap(View):
 
     @traitlets.observe("record", "warps")
     def _redraw(self, _change: Any) -> None:
-        self.show(self.record)
+        self._draw()
 
     def show(self, record: Duplicates | None) -> None:
         """Draw ``record``; what cannot be drawn is said in the view."""
-        with self.hold_sync():
+        if record == self.record:
+            self._draw()
+        else:
             self.record = record
+
+    def _draw(self) -> None:
+        record = self.record
+        with self.hold_sync():
             self.svg, self.alternative, self.error = "", "", ""
             if record is None:
                 return

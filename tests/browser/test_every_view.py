@@ -1,0 +1,168 @@
+"""What holds for every view: a page without a kernel, many updates, cells run again, errors. Nothing may pile up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import subbyte_widgets
+
+VIEWS = {
+    ".sb-tiling": "ConvolutionTiling(tiling('n8h9w9c32k32r3s3p1', SMALL, arch='sm_80'))",
+    ".sb-map": "DuplicateMap(subbyte.duplicates('n8h9w9c32k32r3s3p1', (1, 4)))",
+    ".sb-pack": "PackingStepper()",
+    ".sb-access": "LayoutView()",
+    ".sb-frag": "FragmentExplorer()",
+    ".sb-space": "SpaceExplorer('resnet50.stage5@8')",
+    ".sb-curve": "LiveCurve(RECORD)",
+    ".sb-monitor": "TuningMonitor(RECORD)",
+    ".sb-reader": "KernelReader(KERNEL)",
+    ".sb-load": "LoadStepper(LOADS)",
+    ".sb-speed": "SpeedOfLight()",
+}
+START = """import os, psutil, subbyte
+from subbyte.measure.replay import ReplayRunner
+from subbyte.space import space
+from subbyte.technique.load_steps import load_steps
+from subbyte.technique.tiling import tiling
+from subbyte.tune.study import Study
+from subbyte_widgets import *
+SMALL = subbyte.ConvConfig(blk_row_warps=2, blk_col_warps=1, warp_row_tiles=4, warp_col_tiles=2, tile_height=2)
+KERNEL = subbyte.build("n8h7w7c32k32r3s3p1")
+LOADS = [load_steps("n8h9w9c32k32r3s3p1", SMALL)]
+RECORD = Study(space("resnet50.stage5@8", "sm_90a"), "random", seed=1).run(ReplayRunner("resnet50.stage5@8"), trials=40)
+made = {}"""
+CELLS = [f"made[{name!r}] = {view}\nmade[{name!r}]" for name, view in VIEWS.items()]
+# What each view follows while a lesson goes on, one view after the other: its selection, a record of another size.
+UPDATE = """tiled = [tiling(n, SMALL, arch='sm_80') for n in ('n8h9w9c32k32r3s3p1', 'n8h7w7c32k32r3s3p1')]
+maps = [subbyte.duplicates('n8h9w9c32k32r3s3p1', (1, n)) for n in (2, 3)]
+def one(i):
+    tiles, entries, packing, layout, fragment, points, curve, monitor, reader, load, speed = made.values()
+    turn, i = i % 11, i // 11
+    index = points.points["index"][i % 9]
+    changes = [
+        (tiles, "multiply", i % 4), (entries, "selected", i % 7), (packing, "step", i % 6), (layout, "lane", i % 32),
+        (fragment, "column", i % 8), (points, "selected", index), (curve, "selected", i % 40),
+        (monitor, "selected", i % 40), (reader, "line", i % 60), (load, "step", i % 30), (speed, "item", i % 5)]
+    if i % 5 == 0 and turn < 2:
+        (tiles.show(tiled[i % 2]), entries.show(maps[i % 2]))
+    view, trait, value = changes[turn]
+    view.set_trait(trait, value)"""
+AGAIN = """for i in range(%d):
+    one(i)
+print(f"memory {psutil.Process(os.getpid()).memory_info().rss} bytes")"""
+SETTLED = "() => document.querySelector('.sb-curve .say').textContent.includes('Trial 19:')"
+KEYS = ("Home", "ArrowRight", "ArrowDown", "End", "Home", "ArrowDown", "ArrowRight")
+
+
+@pytest.fixture(scope="module")
+def names() -> dict[str, Any]:
+    """What the first cell defines, in this process."""
+    found: dict[str, Any] = {}
+    exec(START, found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """A notebook with every view."""
+    one = open_tab(width=900, height=7000)  # tall: what is out of sight is not drawn
+    one.run_notebook(lab.write("every.ipynb", START, *CELLS, UPDATE, AGAIN % 220, AGAIN % 1100), seconds=200)
+    for selector in VIEWS:
+        one.page.wait_for_selector(selector)
+    assert not one.failures()
+    return one
+
+
+@pytest.fixture(scope="module")
+def browser_memory(tab: Any) -> Callable[[], dict[str, int]]:
+    """Bytes of the page's heap, its nodes and listeners, after everything unreachable was removed."""
+    session = tab.context.new_cdp_session(tab.page)
+
+    def read() -> dict[str, int]:
+        for _ in range(3):
+            session.send("HeapProfiler.collectGarbage")
+            tab.page.wait_for_timeout(100)
+        counters = session.send("Memory.getDOMCounters")
+        return {"heap": session.send("Runtime.getHeapUsage")["usedSize"], **counters}
+
+    return read
+
+
+def kernel_memory(tab: Any) -> int:
+    """What the last update printed."""
+    return int(re.findall(r"memory (\d+) bytes", " ".join(tab.page.locator("pre").all_text_contents()))[-1])
+
+
+def test_no_view_is_left_out() -> None:
+    exported = {name: getattr(subbyte_widgets, name) for name in subbyte_widgets.__all__}
+    drawn = {
+        name for name, one in exported.items() if isinstance(one, type) and issubclass(one, subbyte_widgets._base.View)
+    }
+    assert drawn == {view.partition("(")[0] for view in VIEWS.values()}
+
+
+@pytest.mark.parametrize("selector", VIEWS)
+def test_a_page_without_a_kernel_follows_the_keys(
+    selector: str, names: dict[str, Any], open_page: Callable[..., Any]
+) -> None:
+    page = open_page(eval(VIEWS[selector], names), selector)
+    looks = [page.locator(selector).inner_html()]
+    page.keyboard.press("Tab")  # by keyboard alone
+    for _ in range(12):
+        if page.evaluate(
+            "() => document.activeElement.getAttribute('aria-label') && document.activeElement.tabIndex === 0"
+            " && !['BUTTON', 'INPUT', 'SELECT'].includes(document.activeElement.tagName)"
+        ):
+            break
+        page.keyboard.press("Tab")
+    for key in KEYS:
+        page.keyboard.press(key)
+        page.wait_for_timeout(40)
+        looks.append(page.locator(selector).inner_html())
+    assert len(set(looks)) >= 3, f"{selector} shows {len(set(looks))} different pictures"
+
+
+def test_a_thousand_updates_leave_nothing_behind(tab: Any, browser_memory: Callable[[], dict[str, int]]) -> None:
+    last = 1 + len(CELLS) + 2
+    tab.run_cell(last)  # what is made once, such as caches, is there now
+    tab.page.wait_for_function(SETTLED)
+    before, kernel = browser_memory(), kernel_memory(tab)
+    tab.run_cell(last)
+    tab.page.wait_for_function(SETTLED)
+    after = browser_memory()
+    assert kernel_memory(tab) - kernel < 4e6, (kernel, kernel_memory(tab))
+    assert after["heap"] - before["heap"] < 2e6, (before, after)
+    assert after["nodes"] - before["nodes"] < 300, (before, after)
+    assert after["jsEventListeners"] - before["jsEventListeners"] < 30, (before, after)
+
+
+def test_cells_run_again_leave_nothing_behind(tab: Any, browser_memory: Callable[[], dict[str, int]]) -> None:
+    """What the first run showed is closed: its picture, its listeners and its widgets are gone."""
+    left = {}
+    for number, selector in enumerate(VIEWS, 1):
+        tab.run_cell(number)
+        before = browser_memory()
+        for _ in range(2):
+            tab.run_cell(number)
+        tab.page.wait_for_selector(selector)
+        assert tab.page.locator(selector).count() == 1
+        after = browser_memory()
+        left[selector] = [(after[what] - before[what]) / 2 for what in ("nodes", "jsEventListeners")]
+    # The page itself keeps an empty element for every view that there was, with what listens to the kernel's end.
+    assert not {selector: counts for selector, counts in left.items() if counts[0] > 60 or counts[1] > 20}, left
+
+
+def test_a_leak_would_be_noticed(tab: Any, browser_memory: Callable[[], dict[str, int]]) -> None:
+    before = browser_memory()
+    tab.page.evaluate("""() => {
+      window.sbKept = Array.from({ length: 1000 }, () => document.createElement("i"));
+      window.sbKept.forEach((node) => node.addEventListener("click", () => 0));
+    }""")
+    after = browser_memory()
+    tab.page.evaluate("() => { delete window.sbKept; }")
+    assert after["nodes"] - before["nodes"] >= 1000
+    assert after["jsEventListeners"] - before["jsEventListeners"] >= 1000
