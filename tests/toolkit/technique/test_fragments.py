@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from subbyte.emulator import require_clean, run_cuda
 from subbyte.errors import InvalidInput, WrongResult
 from subbyte.technique import check_fragments, fragments
-from subbyte.technique.fragments import INSTRUCTIONS, Fragments, Map
-from subbyte.technique.mma import execute, gather, scatter
+from subbyte.technique.fragments import COLUMNS, INSTRUCTIONS, WARPGROUP_INSTRUCTIONS, Fragments, Map
+from subbyte.technique.mma import execute, execute_warpgroup, gather, scatter
+from subbyte.technique.shared_operand import SWIZZLES, SharedOperand
 
-NAMES = tuple(INSTRUCTIONS)
+sys.path.append(str(Path(__file__).parents[1] / "emulator"))
+from wgmma_cases import RIGHT, SHARED_BYTES, Wgmma
+
+WARPGROUP = (*WARPGROUP_INSTRUCTIONS, "wgmma.m64n24k32.s8")
+NAMES = (*INSTRUCTIONS, *WARPGROUP)
 
 
 def _isa(name: str, operand: str, lane: int, i: int) -> tuple[int, int]:
     """(row, column) of element ``i`` (counted over a lane's registers), transcribed case by case from the PTX ISA."""
     group, thread = lane >> 2, lane % 4
+    if name.startswith("wgmma"):
+        return _isa_of_a_warpgroup(name, operand, lane, i)
     if operand == "c":
         return group + (8 if i >= 2 else 0), thread * 2 + (i & 1)
     if name == "m8n8k32.s4":
         return (group, thread * 8 + i) if operand == "a" else (thread * 8 + i, group)
+    if name == "m8n8k128.b1":
+        return (group, thread * 32 + i) if operand == "a" else (thread * 32 + i, group)
     if name == "m16n8k32.s4":
         return (group + (8 if i >= 8 else 0), thread * 8 + (i & 7)) if operand == "a" else (thread * 8 + i, group)
     if name == "m16n8k64.s4":
@@ -39,13 +51,26 @@ def _isa(name: str, operand: str, lane: int, i: int) -> tuple[int, int]:
     return group + (0 if i < 32 or 64 <= i < 96 else 8), thread * 32 + (i & 31) + (128 if i >= 64 else 0)
 
 
+def _isa_of_a_warpgroup(name: str, operand: str, thread: int, i: int) -> tuple[int, int]:
+    """The same from the figures of the wgmma fragments, which number the warps %warpid % 4; B: pieces of 16 bytes."""
+    warp, row, column = thread // 32 % 4, thread % 32 // 4, thread % 4
+    if operand == "c":
+        return warp * 16 + row + (8 if i % 4 >= 2 else 0), i // 4 * 8 + column * 2 + (i & 1)
+    if operand == "b":  # core matrices: eight columns of one half of k, then the other half, then the next columns
+        pieces, held = thread, 16 if name.endswith("s8") else 128
+        return pieces // 8 % 2 * held + i, pieces // 16 * 8 + pieces % 8
+    if name.endswith("s8"):
+        return warp * 16 + row + (0 if i < 4 or 8 <= i < 12 else 8), column * 4 + (i & 3) + (16 if i >= 8 else 0)
+    return warp * 16 + row + (0 if i < 32 or 64 <= i < 96 else 8), column * 32 + (i & 31) + (128 if i >= 64 else 0)
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("operand", ["a", "b", "c"])
 def test_maps_equal_the_isa_and_go_both_ways(name: str, operand: str) -> None:
     record = fragments(name)
-    per = 1 if operand == "c" else 32 // record.bits
+    per = len(record.map(operand)[0][0])
     held = 0
-    for lane in range(0, 32, 3):
+    for lane in range(0, len(record.map(operand)), 3):
         for register in range(len(record.map(operand)[0])):
             for index in range(per):
                 place = record.element(operand, lane, register, index)
@@ -55,7 +80,7 @@ def test_maps_equal_the_isa_and_go_both_ways(name: str, operand: str) -> None:
                 held += 1
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", INSTRUCTIONS)
 def test_a_product_through_the_lanes_is_the_product(name: str) -> None:
     record = fragments(name)
     rng = np.random.default_rng(7)
@@ -70,6 +95,31 @@ def test_a_product_through_the_lanes_is_the_product(name: str) -> None:
         d = execute(name, words[0], words[1], scatter(record.c, c, 32).view(np.int32), "xor.popc")
         differing = (a[:, :, None] != b[None, :, :]).sum(axis=1)
         assert np.array_equal(gather(record.c, d, c.shape), differing + c)
+
+
+@pytest.mark.parametrize("name", WARPGROUP)
+@pytest.mark.parametrize("swizzle", SWIZZLES)
+def test_the_emulator_agrees_with_the_maps_of_a_warpgroup(name: str, swizzle: int) -> None:
+    """A in the registers, B where the layout says: the instruction run by the emulator gives the product."""
+    record = fragments(name)
+    case = Wgmma("b1.b1.and.popc" if record.bits == 1 else "s8.s8", record.n, swizzle)
+    rng = np.random.default_rng(swizzle)
+    low, high = (0, 2) if record.bits == 1 else (-128, 128)
+    a, b = (rng.integers(low, high, record.shape(operand)) for operand in "ab")
+    c = rng.integers(-999, 999, record.shape("c")).astype(np.int32)
+    shared = np.zeros(SHARED_BYTES, np.uint8)
+    layout = SharedOperand.of(record.n, swizzle)
+    assert case.strides[0] == layout.stride
+    for k in range(record.k):
+        for n in range(record.n):
+            shared[RIGHT + record.address(k, n, swizzle)] |= (int(b[k, n]) & 255) << k * record.bits % 8
+    inputs = {"A": scatter(record.a, a, record.bits), "C": scatter(record.c, c, 32), "S": shared.view(np.uint32)}
+    out = np.zeros_like(inputs["C"])
+    require_clean(run_cuda(case.text(), case.launch(), {**inputs, "Out": out}, max_steps=10_000))
+    assert np.array_equal(gather(record.c, out.view(np.int32), c.shape), a @ b + c)
+    made = execute_warpgroup(record.dtype, inputs["A"], b, inputs["C"].view(np.int32))
+    assert np.array_equal(out.view(np.int32), made)
+    assert f"{layout.descriptor() >> 32 << 32 | 8 << 16}ull" in case.text()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -91,6 +141,15 @@ def test_the_checker_refuses_swapped_elements(name: str, operand: str) -> None:
     record = fragments(name)
     with pytest.raises(WrongResult, match=name):
         check_fragments(_with(record, operand, _swapped(record.map(operand), (0, 0, 0), (5, 0, 0))))
+
+
+@pytest.mark.parametrize("swizzle", SWIZZLES)
+def test_the_checker_refuses_a_layout_that_overlaps(swizzle: int) -> None:
+    record = fragments("wgmma.m64n24k32.s8")
+    layouts = [replace(layout, stride=128, leading=layout.leading // 2) for layout in record.shared]
+    wrong = tuple(w if w.swizzle == swizzle else layout for w, layout in zip(layouts, record.shared, strict=True))
+    with pytest.raises(WrongResult, match=rf"swizzle {swizzle}: two elements|piece \d+ of shared"):
+        check_fragments(replace(record, shared=wrong))
 
 
 def test_the_checker_refuses_an_element_held_twice() -> None:
@@ -126,6 +185,36 @@ def test_support_per_architecture() -> None:
     assert status("m16n8k32.s8")["sm_90a"] == "native"
     assert status("m16n8k256.b1", "and.popc")["sm_90a"] == "native"
     assert status("m16n8k256.b1", "xor.popc")["sm_90a"] == "emulated"
+
+
+def test_support_of_binary_and_warpgroup_instructions() -> None:
+    def status(name: str, operation: str) -> list[str]:
+        return [s.status for s in fragments(name).support if s.operation == operation]
+
+    assert status("m8n8k128.b1", "xor.popc") == ["native", "native", "native", "native", "emulated"]
+    assert status("m8n8k128.b1", "and.popc") == ["absent", "native", "native", "native", "native"]
+    for name, operation in (("wgmma.m64n8k32.s8", "mma"), ("wgmma.m64n8k256.b1", "and.popc")):
+        assert status(name, operation) == ["absent"] * 4 + ["native"]
+
+
+def test_widths_and_names_of_warpgroup_instructions() -> None:
+    record = fragments("s8.wgmma.m64n224k32")
+    assert record == fragments("wgmma.m64n224k32.s8") == fragments("s8.m64n224k32")
+    assert (record.warps, record.n, len(record.c[0]), record.name) == (4, 224, 112, "wgmma.m64n224k32.s8")
+    assert record.owner("c", 33, 201) == (68, 101, 0)
+    assert {fragments(f"wgmma.m64n{n}k32.s8").n for n in COLUMNS} == set(COLUMNS)
+    for wrong in ("wgmma.m64n40k32.s8", "wgmma.m64n8k32.b1", "wgmma.m64n8k256.s8", "wgmma.m64n264k32.s8"):
+        with pytest.raises(InvalidInput, match=r"wgmma\.m64n8k"):
+            fragments(wrong)
+    with pytest.raises(InvalidInput, match="B lies in registers"):
+        fragments("m16n8k32.s8").address(0, 0)
+    with pytest.raises(InvalidInput, match="0, 32, 64, 128"):
+        record.address(0, 0, 16)
+    with pytest.raises(InvalidInput, match="0, 32, 64, 128 bytes"):
+        SharedOperand.of(8, 48)
+    with pytest.raises(InvalidInput, match="8 rows of 32 bytes"):
+        SharedOperand.of(8).address(8, 0)
+    assert "128-byte swizzle" in fragments("wgmma.m64n8k32.s8").text()
 
 
 def test_support_agrees_with_the_architectures() -> None:

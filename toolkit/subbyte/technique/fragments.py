@@ -1,12 +1,16 @@
-"""Which lane and register holds which matrix element of an mma instruction, and which GPUs have the instruction.
+"""Which lane and register holds which element of a matrix instruction, and which GPUs have the instruction.
 
-Source: PTX ISA, sections "Matrix Fragments for mma.m8n8k32 / m16n8k32 / m16n8k64 / m16n8k256". All of them follow one
-rule. With ``g = lane >> 2``, ``t = lane & 3`` and ``e`` elements in a 32-bit register:
+Source: PTX ISA, sections "Matrix Fragments for mma.m8n8k32 / m16n8k32 / m16n8k64 / m8n8k128 / m16n8k256". All of them
+follow one rule. With ``g = lane >> 2``, ``t = lane & 3`` and ``e`` elements in a 32-bit register:
 
 * A (row-major): register ``i`` of ``M/8`` row groups and ``K/(4e)`` column groups holds row ``g + 8*(i % (M/8))`` and
   the ``e`` columns from ``4e*(i / (M/8)) + e*t``, the lowest bits first.
 * B (column-major): register ``i`` holds column ``g`` and the ``e`` rows from ``4e*i + e*t``.
 * C and D (int32): register ``i`` holds row ``g + 8*(i / 2)`` and column ``2t + i % 2``.
+
+A warpgroup instruction (wgmma) belongs to four warps. Warp ``w`` holds the rows ``16w`` to ``16w + 15`` of A, C and D
+by the same rule, with registers ``4j`` to ``4j + 3`` of C for the columns from ``8j``. B is no register operand: it
+lies in shared memory, where a descriptor says how (:mod:`subbyte.technique.shared_operand`).
 
 Support was read off the machine code that ptxas 13.0 makes of a one-instruction kernel: a single ``IMMA``/``BMMA`` of
 that shape is native, a call to a routine is emulated, a refusal is absent. The maps themselves gave the right product
@@ -15,12 +19,16 @@ of random matrices on an H200, for every instruction here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.technique.record import InfoRecord, Table, columns_text, grid_text
+from subbyte.technique.shared_operand import PIECE_BYTES, SWIZZLES, SharedOperand
 
 LANES = 32
+WARPS = 4
+"""Warps of a warpgroup."""
 Place = tuple[int, int]
 Map = tuple[tuple[tuple[Place, ...], ...], ...]
 """Matrix position (row, column) by [lane][register][element]."""
@@ -51,6 +59,30 @@ class Fragments(InfoRecord):
     c: Map
     """C and D share one map."""
     support: tuple[Support, ...]
+    shared: tuple[SharedOperand, ...] = ()
+    """Where B lies in shared memory, for each layout that a warpgroup instruction accepts; empty for others. The map
+    ``b`` then counts pieces of 16 bytes of the first of them in place of lanes."""
+
+    @property
+    def warps(self) -> int:
+        """Warps that execute the instruction together."""
+        return len(self.a) // LANES
+
+    @property
+    def name(self) -> str:
+        """The instruction with its family: ``mma.m16n8k32.s8`` or ``wgmma.m64n8k32.s8``."""
+        return self.instruction if self.shared else f"mma.{self.instruction}"
+
+    def address(self, k: int, column: int, swizzle: int = 0) -> int:
+        """Byte of B[k,column] from the start of a shared operand. Raises InvalidInput for others and outside."""
+        found = next((layout for layout in self.shared if layout.swizzle == swizzle), None)
+        if found is None:
+            raise InvalidInput(
+                f"{self.instruction} with swizzle {swizzle}: "
+                + (f"allowed swizzles: {', '.join(map(str, SWIZZLES))}" if self.shared else "B lies in registers")
+            )
+        self.owner("b", k, column)
+        return found.address(column, k * self.bits // 8)
 
     def owner(self, operand: str, row: int, column: int) -> tuple[int, int, int]:
         """(lane, register, element) that holds an element of operand ``a``, ``b``, ``c`` or ``d``.
@@ -71,7 +103,7 @@ class Fragments(InfoRecord):
     def element(self, operand: str, lane: int, register: int, index: int = 0) -> Place:
         """(row, column) of an element of a lane's register. Raises InvalidInput where there is none."""
         table = self.map(operand)
-        size = (LANES, len(table[0]), len(table[0][0]))
+        size = (len(table), len(table[0]), len(table[0][0]))
         if not all(0 <= i < limit for i, limit in zip((lane, register, index), size, strict=True)):
             raise InvalidInput(
                 f"operand {operand} of {self.instruction} has {size[0]} lanes, {size[1]} registers, {size[2]} "
@@ -94,7 +126,7 @@ class Fragments(InfoRecord):
     def title(self) -> str:
         """One line that names the instruction."""
         a, b, d = (f"[{rows},{columns}]" for rows, columns in map(self.shape, "abd"))
-        return f"fragments of mma.{self.instruction}: D{d} = A{a} * B{b} + C"
+        return f"fragments of {self.name}: D{d} = A{a} * B{b} + C"
 
     def table(self) -> Table:
         """One row per lane, register and operand, with the first and last element held."""
@@ -114,11 +146,13 @@ class Fragments(InfoRecord):
 
     def text(self) -> str:
         """One grid per operand with lane.register of each group of elements, and the support."""
-        parts = [self.title(), "each cell is lane.register; A and B cells stand for all elements of one register"]
+        lanes = "lanes 0 to 127 are the four warps; B: pieces of 16 bytes of shared memory" if self.shared else ""
+        what = "each cell is lane.register; A and B cells stand for all elements of one register"
+        parts = [self.title(), f"{what}\n{lanes}".strip()]
         per = 32 // self.bits
         for operand, rows, columns in (
             ("a", [(r,) for r in range(self.m)], range(0, self.k, per)),
-            ("b", [(r,) for r in range(0, self.k, per)], range(self.n)),
+            ("b", [(r,) for r in range(0, self.k, len(self.b[0][0]))], range(self.n)),
             ("c", [(r,) for r in range(self.m)], range(self.n)),
         ):
             cells = [[self._cell(operand, row, column) for column in columns] for (row,) in rows]
@@ -126,6 +160,7 @@ class Fragments(InfoRecord):
             left = [f"row {r}" for (r,) in rows]
             name = "C and D" if operand == "c" else operand.upper()
             parts.append(f"{name} {self.shape(operand)[0]}x{self.shape(operand)[1]}\n{grid_text(top, left, cells)}")
+        parts += [columns_text(layout.table()) for layout in self.shared]
         return "\n\n".join([*parts, columns_text(self.support_table())])
 
     def _cell(self, operand: str, row: int, column: int) -> str:
@@ -134,6 +169,7 @@ class Fragments(InfoRecord):
 
 
 _AMPERE_ON = ("sm_80", "sm_86", "sm_89")
+_NAMES = ("sm_75", *_AMPERE_ON, "sm_90a")
 
 
 @dataclass(frozen=True)
@@ -142,31 +178,64 @@ class _Instruction:
     k: int
     dtype: str
     bits: int
-    operations: tuple[tuple[str, str, str], ...]
-    """(operation, status on sm_75, status on sm_90a); native on the architectures between."""
+    operations: tuple[tuple[str, str, str, str], ...]
+    """(operation, status on sm_75, on the architectures between, on sm_90a)."""
+    n: int = 8
 
 
 INSTRUCTIONS = {
-    "m8n8k32.s4": _Instruction(8, 32, "s4", 4, (("mma", "native", "emulated"),)),
-    "m16n8k32.s4": _Instruction(16, 32, "s4", 4, (("mma", "absent", "emulated"),)),
-    "m16n8k64.s4": _Instruction(16, 64, "s4", 4, (("mma", "absent", "emulated"),)),
-    "m16n8k32.s8": _Instruction(16, 32, "s8", 8, (("mma", "absent", "native"),)),
+    "m8n8k32.s4": _Instruction(8, 32, "s4", 4, (("mma", "native", "native", "emulated"),)),
+    "m16n8k32.s4": _Instruction(16, 32, "s4", 4, (("mma", "absent", "native", "emulated"),)),
+    "m16n8k64.s4": _Instruction(16, 64, "s4", 4, (("mma", "absent", "native", "emulated"),)),
+    "m16n8k32.s8": _Instruction(16, 32, "s8", 8, (("mma", "absent", "native", "native"),)),
+    "m8n8k128.b1": _Instruction(
+        8, 128, "b1", 1, (("xor.popc", "native", "native", "emulated"), ("and.popc", "absent", "native", "native"))
+    ),
     "m16n8k256.b1": _Instruction(
-        16, 256, "b1", 1, (("xor.popc", "absent", "emulated"), ("and.popc", "absent", "native"))
+        16, 256, "b1", 1, (("xor.popc", "absent", "native", "emulated"), ("and.popc", "absent", "native", "native"))
     ),
 }
+"""The instructions of one warp (mma.sync)."""
+WARPGROUP_INSTRUCTIONS = {
+    "wgmma.m64n8k32.s8": _Instruction(64, 32, "s8", 8, (("mma", "absent", "absent", "native"),)),
+    "wgmma.m64n8k256.b1": _Instruction(64, 256, "b1", 1, (("and.popc", "absent", "absent", "native"),)),
+}
+"""The instructions of a warpgroup with their smallest n; all others repeat its pattern every eight columns."""
+COLUMNS = (8, 16, 24, *range(32, 257, 16))
+"""Columns n that a warpgroup instruction can have (PTX ISA, table "Matrix Shape" of wgmma)."""
 
 
 def fragments(instruction: str) -> Fragments:
-    """The fragments of an instruction such as ``m16n8k32.s8``; an atom's name ``s8.m16n8k32`` is accepted too.
+    """The fragments of an instruction such as ``m16n8k32.s8`` or ``wgmma.m64n128k32.s8``.
 
-    Raises InvalidInput with the known instructions.
+    An atom's name (``s8.m16n8k32``, ``s8.wgmma.m64n128k32``) is accepted too. Raises InvalidInput with the known
+    instructions.
     """
-    name = _canonical(instruction)
-    chosen = INSTRUCTIONS[name]
-    per, groups = 32 // chosen.bits, chosen.m // 8
+    name, chosen = _chosen(instruction)
+    a, c = _register_maps(chosen)
+    per = 32 // chosen.bits
     steps = chosen.k // (4 * per)
     lanes = [(lane >> 2, lane & 3) for lane in range(LANES)]
+    b = tuple(tuple(tuple((4 * per * i + per * t + e, g) for e in range(per)) for i in range(steps)) for g, t in lanes)
+    shared: tuple[SharedOperand, ...] = ()
+    if chosen.m == 16 * WARPS:
+        shared = tuple(SharedOperand.of(chosen.n, swizzle) for swizzle in SWIZZLES)
+        held = PIECE_BYTES * 8 // chosen.bits
+        b = tuple((tuple((held * half + e, n) for e in range(held)),) for n, half in shared[0].pieces())
+    support = tuple(
+        Support(arch, operation, status)
+        for operation, turing, ampere, hopper in chosen.operations
+        for arch, status in zip(_NAMES, (turing, ampere, ampere, ampere, hopper), strict=True)
+    )
+    return Fragments(name, chosen.m, chosen.n, chosen.k, chosen.dtype, chosen.bits, a, b, c, support, shared)
+
+
+def _register_maps(chosen: _Instruction) -> tuple[Map, Map]:
+    """The maps of A and of C: by the rule of one warp, for each warp in turn."""
+    per, groups = 32 // chosen.bits, min(2, chosen.m // 8)
+    steps = chosen.k // (4 * per)
+    warps = max(1, chosen.m // 16)
+    lanes = [(16 * warp + (lane >> 2), lane & 3) for warp in range(warps) for lane in range(LANES)]
     a = tuple(
         tuple(
             tuple((g + 8 * (i % groups), 4 * per * (i // groups) + per * t + e) for e in range(per))
@@ -174,20 +243,24 @@ def fragments(instruction: str) -> Fragments:
         )
         for g, t in lanes
     )
-    b = tuple(tuple(tuple((4 * per * i + per * t + e, g) for e in range(per)) for i in range(steps)) for g, t in lanes)
-    c = tuple(tuple(((g + 8 * (i // 2), 2 * t + i % 2),) for i in range(2 * groups)) for g, t in lanes)
-    support = tuple(
-        Support(arch, operation, status)
-        for operation, turing, hopper in chosen.operations
-        for arch, status in (("sm_75", turing), *((arch, "native") for arch in _AMPERE_ON), ("sm_90a", hopper))
+    columns = range(chosen.n // 8)
+    c = tuple(
+        tuple(((g + 8 * (i // 2), 8 * j + 2 * t + i % 2),) for j in columns for i in range(2 * groups))
+        for g, t in lanes
     )
-    return Fragments(name, chosen.m, 8, chosen.k, chosen.dtype, chosen.bits, a, b, c, support)
+    return a, c
 
 
-def _canonical(instruction: str) -> str:
+def _chosen(instruction: str) -> tuple[str, _Instruction]:
+    """The instruction's name as it is listed, and what is known of it."""
     text = str(instruction).lower().strip().removeprefix("mma.").removeprefix("sync.aligned.")
     first, _, rest = text.partition(".")
     name = f"{rest}.{first}" if first in ("s4", "s8", "b1") else text
+    found = re.fullmatch(r"(?:wgmma\.)?(?:mma_async\.sync\.aligned\.)?m64n(\d+)k(32|256)\.(s8|b1)", name)
+    if found and int(found[1]) in COLUMNS and (found[2] == "256") == (found[3] == "b1"):
+        smallest = WARPGROUP_INSTRUCTIONS[f"wgmma.m64n8k{found[2]}.{found[3]}"]
+        return f"wgmma.m64n{found[1]}k{found[2]}.{found[3]}", replace(smallest, n=int(found[1]))
     if name not in INSTRUCTIONS:
-        raise InvalidInput(f"unknown instruction {instruction!r}: {did_you_mean(name, INSTRUCTIONS)}")
-    return name
+        known = (*INSTRUCTIONS, *WARPGROUP_INSTRUCTIONS)
+        raise InvalidInput(f"unknown instruction {instruction!r}: {did_you_mean(name, known)}")
+    return name, INSTRUCTIONS[name]

@@ -9,13 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from subbyte.errors import InvalidInput, WrongResult
-from subbyte.technique.fragments import LANES, Fragments, Map
+from subbyte.technique.fragments import LANES, Fragments, Map, fragments
+from subbyte.technique.shared_operand import PIECE_BYTES
 
 _GROUP = np.arange(LANES) // 4
 _THREAD = np.arange(LANES) % 4
 
 _ROWS_OF_A = {
     "m8n8k32.s4": (0,),
+    "m8n8k128.b1": (0,),
     "m16n8k32.s4": (0, 8),
     "m16n8k64.s4": (0, 8, 0, 8),
     "m16n8k32.s8": (0, 8, 0, 8),
@@ -25,6 +27,7 @@ _ROWS_OF_A = {
 
 _FIRST_OF_A = {
     "m8n8k32.s4": (0,),
+    "m8n8k128.b1": (0,),
     "m16n8k32.s4": (0, 0),
     "m16n8k64.s4": (0, 0, 32, 32),
     "m16n8k32.s8": (0, 0, 16, 16),
@@ -34,6 +37,7 @@ _FIRST_OF_A = {
 
 _FIRST_OF_B = {
     "m8n8k32.s4": (0,),
+    "m8n8k128.b1": (0,),
     "m16n8k32.s4": (0,),
     "m16n8k64.s4": (0, 32),
     "m16n8k32.s8": (0, 16),
@@ -69,8 +73,8 @@ def execute(instruction: str, a: np.ndarray, b: np.ndarray, c: np.ndarray, opera
 
 
 def scatter(map_: Map, matrix: np.ndarray, bits: int) -> np.ndarray:
-    """The register words that hold ``matrix`` by a fragment map: uint32 [32 lanes, registers]."""
-    words = np.zeros((LANES, len(map_[0])), np.uint32)
+    """The register words that hold ``matrix`` by a fragment map: uint32 [lanes, registers]."""
+    words = np.zeros((len(map_), len(map_[0])), np.uint32)
     mask = (1 << bits) - 1
     for lane, registers in enumerate(map_):
         for register, elements in enumerate(registers):
@@ -80,7 +84,7 @@ def scatter(map_: Map, matrix: np.ndarray, bits: int) -> np.ndarray:
 
 
 def gather(map_: Map, words: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """The int32 matrix whose elements lie one per register (operands C and D) in ``words`` [32, registers]."""
+    """The int32 matrix whose elements lie one per register (operands C and D) in ``words`` [lanes, registers]."""
     matrix = np.zeros(shape, np.int32)
     for lane, registers in enumerate(map_):
         for register, ((place,)) in enumerate(registers):
@@ -88,56 +92,124 @@ def gather(map_: Map, words: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     return matrix
 
 
-def check_fragments(fragments: Fragments, seed: int = 0) -> None:
+def check_fragments(record: Fragments, seed: int = 0) -> None:
     """Raise WrongResult unless every map is a bijection and a random product through the instruction is right."""
     for operand in "abc":
-        _check_bijection(fragments, operand)
+        _check_bijection(record, operand)
     rng = np.random.default_rng(seed)
-    low, high = (0, 2) if fragments.bits == 1 else (-(1 << (fragments.bits - 1)), 1 << (fragments.bits - 1))
-    a = rng.integers(low, high, (fragments.m, fragments.k))
-    b = rng.integers(low, high, (fragments.k, fragments.n))
-    c = rng.integers(-1000, 1000, (fragments.m, fragments.n))
-    words_a, words_b = scatter(fragments.a, a, fragments.bits), scatter(fragments.b, b, fragments.bits)
-    accumulators = scatter(fragments.c, c, 32).view(np.int32)
-    for operation in {support.operation for support in fragments.support}:
-        d = execute(fragments.instruction, words_a, words_b, accumulators, operation)
-        if not np.array_equal(gather(fragments.c, d, c.shape), c + _product(a, b, fragments.bits, operation)):
-            raise WrongResult(f"{fragments.instruction} {operation}: a product through the fragment map is wrong")
-    _check_places(fragments)
+    low, high = (0, 2) if record.bits == 1 else (-(1 << (record.bits - 1)), 1 << (record.bits - 1))
+    a = rng.integers(low, high, (record.m, record.k))
+    b = rng.integers(low, high, (record.k, record.n))
+    c = rng.integers(-1000, 1000, (record.m, record.n))
+    words = scatter(record.a, a, record.bits)
+    accumulators = scatter(record.c, c, 32).view(np.int32)
+    for operation in {support.operation for support in record.support}:
+        if record.shared:
+            d = execute_warpgroup(record.dtype, words, b, accumulators)
+        else:
+            d = execute(record.instruction, words, scatter(record.b, b, record.bits), accumulators, operation)
+        if not np.array_equal(gather(record.c, d, c.shape), c + _product(a, b, record.bits, operation)):
+            raise WrongResult(f"{record.instruction} {operation}: a product through the fragment map is wrong")
+    if record.shared:
+        _check_warps(record)
+        _check_shared(record)
+    else:
+        _check_places(record)
 
 
-def _check_bijection(fragments: Fragments, operand: str) -> None:
-    rows, columns = fragments.shape(operand)
-    places = [place for registers in fragments.map(operand) for elements in registers for place in elements]
+def execute_warpgroup(dtype: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """D registers of a wgmma of 128 threads whose A is ``s8`` or ``b1`` (and.popc) words, uint32 [128, 4].
+
+    ``b`` is the matrix [k, n] that shared memory holds, ``c`` int32 [128, n / 2]. Each warp's part for eight columns is
+    an mma.sync m16n8 of the same k, which this is made of.
+    """
+    instruction = {"s8": "m16n8k32.s8", "b1": "m16n8k256.b1"}[dtype]
+    words = fragments(instruction)
+    d = np.empty_like(c)
+    for tile in range(b.shape[1] // 8):
+        right = scatter(words.b, b[:, 8 * tile : 8 * tile + 8], words.bits)
+        for first in range(0, len(a), LANES):
+            lanes, registers = slice(first, first + LANES), slice(4 * tile, 4 * tile + 4)
+            d[lanes, registers] = execute(instruction, a[lanes], right, c[lanes, registers])
+    return d
+
+
+def _check_warps(record: Fragments) -> None:
+    """Each warp holds its sixteen rows as the instruction of one warp would."""
+    base = fragments({"s8": "m16n8k32.s8", "b1": "m16n8k256.b1"}[record.dtype])
+    for operand, columns in (("a", 1), ("c", record.n // 8)):
+        for thread, registers in enumerate(record.map(operand)):
+            warp, lane = divmod(thread, LANES)
+            wanted = tuple(
+                tuple((row + 16 * warp, column + 8 * tile) for row, column in held)
+                for tile in range(columns)
+                for held in base.map(operand)[lane]
+            )
+            if registers != wanted:
+                raise WrongResult(f"{record.instruction} operand {operand}: thread {thread} holds other elements")
+
+
+def _check_shared(record: Fragments) -> None:
+    """Each layout holds B once, what the descriptor's fields say leads to every piece, and the map is the first one."""
+    per = 8 // record.bits
+    for piece, (held,) in enumerate(record.b):
+        wanted = [record.shared[0].address(n, k // per) for k, n in held]
+        if wanted != [PIECE_BYTES * piece + i // per for i in range(len(held))]:
+            raise WrongResult(f"{record.instruction} operand b: piece {piece} of shared memory holds other elements")
+    for layout in record.shared:
+        places = [layout.address(n, k // per) for n in range(record.n) for k in range(0, record.k, per)]
+        if len(set(places)) != len(places):
+            raise WrongResult(f"{record.instruction} swizzle {layout.swizzle}: two elements of B lie in one byte")
+        for n in range(record.n):
+            halves = [layout.address(n, half * PIECE_BYTES) for half in range(2)]
+            if halves != _pieces_of_row(layout.descriptor(), n):
+                raise WrongResult(f"{record.instruction} swizzle {layout.swizzle}: column {n} of B lies elsewhere")
+
+
+def _pieces_of_row(descriptor: int, row: int) -> list[int]:
+    """Bytes of a row's two pieces, from the fields of a descriptor as the PTX ISA explains them."""
+    leading, stride = ((descriptor >> shift & 0x3FFF) * 16 for shift in (16, 32))
+    group, line = divmod(row, 8)
+    chunks = {0: 1, 1: 8, 2: 4, 3: 2}[descriptor >> 62]  # pieces in a row of the layout
+    if chunks == 1:
+        return [group * stride + line * 16, group * stride + line * 16 + leading]
+    start = group * stride + line * chunks * 16
+    exchanged = start // 128 % chunks
+    return [start + (half ^ exchanged) * 16 for half in range(2)]
+
+
+def _check_bijection(record: Fragments, operand: str) -> None:
+    rows, columns = record.shape(operand)
+    places = [place for registers in record.map(operand) for elements in registers for place in elements]
     wanted = {(row, column) for row in range(rows) for column in range(columns)}
     if len(places) != len(wanted) or set(places) != wanted:
         raise WrongResult(
-            f"{fragments.instruction} operand {operand}: {len(places)} places hold {len(set(places) & wanted)} of "
+            f"{record.instruction} operand {operand}: {len(places)} places hold {len(set(places) & wanted)} of "
             f"{len(wanted)} elements; each element must be held exactly once"
         )
 
 
-def _check_places(fragments: Fragments) -> None:
+def _check_places(record: Fragments) -> None:
     """One element at a time: a permutation of k in both A and B leaves the product right and is found here only."""
-    for operand, others in (("a", fragments.k), ("b", fragments.k)):
+    for operand, others in (("a", record.k), ("b", record.k)):
         for k in range(others):
-            matrix = np.zeros(fragments.shape(operand), np.int64)
+            matrix = np.zeros(record.shape(operand), np.int64)
             matrix[(slice(None), k) if operand == "a" else (k, slice(None))] = 1
-            words = scatter(fragments.map(operand), matrix, fragments.bits)
-            if not np.array_equal(words, _words_of_k(fragments, operand, k)):
+            words = scatter(record.map(operand), matrix, record.bits)
+            if not np.array_equal(words, _words_of_k(record, operand, k)):
                 raise WrongResult(
-                    f"{fragments.instruction} operand {operand}: k = {k} lies in other places than in the PTX ISA"
+                    f"{record.instruction} operand {operand}: k = {k} lies in other places than in the PTX ISA"
                 )
 
 
-def _words_of_k(fragments: Fragments, operand: str, k: int) -> np.ndarray:
+def _words_of_k(record: Fragments, operand: str, k: int) -> np.ndarray:
     """Register words that are one where the PTX ISA puts the elements with this k."""
-    per = 32 // fragments.bits
-    firsts = (_FIRST_OF_A if operand == "a" else _FIRST_OF_B)[fragments.instruction]
+    per = 32 // record.bits
+    firsts = (_FIRST_OF_A if operand == "a" else _FIRST_OF_B)[record.instruction]
     words = np.zeros((LANES, len(firsts)), np.uint32)
     for register, first in enumerate(firsts):
         inside = (first + per * _THREAD <= k) & (k < first + per * (_THREAD + 1))
-        words[inside, register] = np.uint32(1 << fragments.bits * ((k - first) % per))
+        words[inside, register] = np.uint32(1 << record.bits * ((k - first) % per))
     return words
 
 
