@@ -74,9 +74,9 @@ def race(
     started = time.monotonic()
     guests = [found if isinstance(found, Traces) else read_traces(found) for found in traces]
     visitors = _visitors(guests, landscapes, trials, texts)
-    jobs = [_Job(found.name, text, seed, trials, batch) for seed in numbers for found in landscapes for text in texts]
-    with _quiet_threads():
-        runs = _run(jobs, [_lean(found) for found in landscapes], workers, progress)
+    jobs = [Job(found.name, text, seed, trials, batch) for seed in numbers for found in landscapes for text in texts]
+    with quiet_threads():
+        runs = _run(jobs, [lean(found) for found in landscapes], workers, progress)
     participants = list(dict.fromkeys([*texts, *(run.participant for run in visitors)]))
     seconds = round(time.monotonic() - started, 3)
     return Race(tuple(facts), tuple(participants), trials, (*runs, *visitors), statistics_seed, now(), seconds,
@@ -147,7 +147,9 @@ def _visitors(
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
+    """One run to be made: landscape by name, strategy with options, seed, trials, how many are asked for at once."""
+
     landscape: str
     strategy: str
     seed: int
@@ -162,7 +164,7 @@ class _Table(ReplayRunner):
         """Nothing to check."""
 
 
-class _Ground:
+class Ground:
     """A landscape with what every run on it shares: space, runner, configurations on which models are judged."""
 
     def __init__(self, landscape: Landscape) -> None:
@@ -176,7 +178,7 @@ class _Ground:
         self.speeds = [1.0 / r.microseconds if isinstance(r, Measured) else 0.0 for r in results]
 
 
-def run_one(ground: _Ground, job: _Job, stop: Sequence[Callable[[Any], bool]] = ()) -> Run:
+def run_one(ground: Ground, job: Job, stop: Sequence[Callable[[Any], bool]] = ()) -> Run:
     """One study on a landscape, reduced to a run."""
     started = time.monotonic()
     study = Study(ground.space, job.strategy, job.seed)
@@ -193,7 +195,7 @@ def run_one(ground: _Ground, job: _Job, stop: Sequence[Callable[[Any], bool]] = 
     return Run.of(record, job.landscape, job.strategy, job.trials, holdout, _fits(study.strategy), seconds)
 
 
-def _on_holdout(strategy: Any, ground: _Ground) -> Judged:
+def _on_holdout(strategy: Any, ground: Ground) -> Judged:
     """A strategy's model against the landscape: rank correlation, and the share of the fastest tenth that is among
     its best tenth; None without a model, or before it was fitted."""
     scores = getattr(strategy, "scores", None)
@@ -215,16 +217,16 @@ def _fits(strategy: Any) -> list[Fit]:
 
 # ---- many runs -------------------------------------------------------------------------------------------------
 
-_grounds: dict[str, _Ground] = {}
+_grounds: dict[str, Ground] = {}
 """Of a worker process, by landscape: made once."""
 _stopping: list[Any] = []
 """Of a worker process: the event that ends what it does."""
 
 
-def _run(jobs: Sequence[_Job], landscapes: Sequence[Landscape], workers: int, progress: Progress | None) -> list[Run]:
+def _run(jobs: Sequence[Job], landscapes: Sequence[Landscape], workers: int, progress: Progress | None) -> list[Run]:
     """The runs of ``jobs``, in that order."""
     if workers == 1 or len(jobs) == 1:
-        grounds = {found.name: _Ground(found) for found in landscapes}
+        grounds = {found.name: Ground(found) for found in landscapes}
         runs = []
         for done, job in enumerate(jobs, start=1):
             runs.append(run_one(grounds[job.landscape], job))
@@ -272,14 +274,14 @@ def _start_worker(landscapes: Sequence[Landscape], modules: Sequence[str], stopp
     for module in modules:
         import_module(module)
     _stopping.append(stopping)
-    _grounds.update({found.name: _Ground(found) for found in landscapes})
+    _grounds.update({found.name: Ground(found) for found in landscapes})
 
 
-def _work(job: _Job) -> Run:
+def _work(job: Job) -> Run:
     return run_one(_grounds[job.landscape], job, [lambda _: bool(_stopping[0].is_set())])
 
 
-def _lean(landscape: Landscape) -> Landscape:
+def lean(landscape: Landscape) -> Landscape:
     """Without samples and telemetry: what a search sees."""
     results = {
         index: Measured(result.microseconds) if isinstance(result, Measured) else Failed(result.kind, result.reason)
@@ -289,7 +291,7 @@ def _lean(landscape: Landscape) -> Landscape:
 
 
 @contextmanager
-def _quiet_threads() -> Iterator[None]:
+def quiet_threads() -> Iterator[None]:
     """Idle OpenMP threads of the workers sleep; spinning ones slow everybody down by far on a small machine."""
     wanted = {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     before = {name: os.environ.get(name) for name in wanted}

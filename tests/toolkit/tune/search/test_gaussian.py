@@ -97,9 +97,30 @@ def test_places_of_odd_knobs():
     place = made(np.array([[0, 0, 0, 0], [2, 1, 0, 1]]), np.array([[3.0], [4.0]]))
     assert made.groups.tolist() == [0, 1, 1, 2, 3, 3, 3, 4]  # order, text, truth value, each size as such, one more
     assert made.lengths.tolist() == [SMOOTH, SMOOTH, SMOOTH, JUMPY, SMOOTH]
-    assert place.shape == (2, 8)
+    assert place.shape == (2, 8 + 7)  # traits: 3 sizes, 2 texts, 2 truth values
     assert place[:, 0].tolist() == [0.0, 1.0]
-    assert place[:, -1].tolist() == [3.0, 4.0]
+    assert place[:, 7].tolist() == [3.0, 4.0]
+    traits = made(np.array([[0, 0, 0, 0], [0, 1, 0, 0], [2, 1, 0, 1]]), np.zeros((3, 1)))[:, 8:]
+    alike = traits @ traits.T
+    assert np.diag(alike).tolist() == pytest.approx([1.0] * 3)
+    assert 2 / 3 < alike[0, 1] < 1.0
+    assert alike[0, 2] < alike[1, 2] < alike[0, 1]
+
+
+def test_effects_of_single_knobs_are_learned_from_few_results():
+    """A sum of what each of eight knobs does: traits see it in 40 results of 4^8, distance alone does not."""
+    rng = np.random.default_rng(5)
+    effects, digits, others = rng.normal(size=(8, 4)), rng.integers(4, size=(40, 8)), rng.integers(4, size=(300, 8))
+    places = Places([("a", "b", "c", "d")] * 8)
+
+    def found(columns):
+        made = GaussianProcess(places.groups, places.lengths)
+        made.fit(places(digits)[:, :columns], effects[np.arange(8), digits].sum(axis=1)[:, None])
+        mean, _ = made.predict(places(others)[:, :columns])
+        return np.corrcoef(mean[:, 0], effects[np.arange(8), others].sum(axis=1))[0, 1]
+
+    assert found(None) > found(len(places.groups))
+    assert found(None) > 0.8
 
 
 def test_needs_a_fit():

@@ -65,7 +65,7 @@ class Auto:
     name: ClassVar[str] = "auto"
     OPTIONS: ClassVar[Mapping[str, Option]] = {
         "start": Option(whole(2), 8, "configurations before the first fit"),
-        "smooth": Option(whole(0), 50, "percent of a batch that the Gaussian process picks"),
+        "smooth": Option(whole(0), 75, "percent of a batch that the Gaussian process picks"),
         "model": Option(whole(0), 25, "percent of a batch that the trees pick; the rest are neighbours of the best"),
         "trees": Option(whole(1), 3, "members of the ensemble"),
         "prior": Option(choice("on", "off"), "on", "start from the plan's cycle estimate, where there is a plan"),
@@ -76,7 +76,7 @@ class Auto:
         space: SpaceLike,
         seed: int,
         start: int = 8,
-        smooth: int = 50,
+        smooth: int = 75,
         model: int = 25,
         trees: int = 3,
         prior: str = "on",

@@ -1,8 +1,9 @@
 """A Gaussian process over knob coordinates: smooth, aware of what it has not seen, and good with few results.
 
-Matern kernel (5/2) with one length for each group of coordinates, fitted by a few steps of resilient propagation on the
-penalized likelihood (Rasmussen and Williams 2006, section 5.4; Igel and Huesken 2000). Each fit begins where the last
-one ended.
+The covariance has two parts: what single knobs do whatever the others are (learned from few results), and a Matern
+kernel (5/2) over all of them with one length for each group of coordinates. Lengths and noise are fitted by a few steps
+of resilient propagation on the penalized likelihood (Rasmussen and Williams 2006, section 5.4; Igel and Huesken 2000);
+each fit begins where the last one ended.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ LIMIT = 256
 """Results learned from; of more, the best half as many and others spread evenly over the rest."""
 SMOOTH, JUMPY = 0.7, 4.0
 """Lengths expected before anything is seen, in units of a knob's range: of its order, and of its values as such."""
+SINGLE = 0.3
+"""Share of the variance that is put down to single knobs."""
+_NEAR = 0.5
+"""Length within a single knob; half of its likeness is being the same value."""
 _NOISE = 0.02
 _SPREAD = (0.8, 1.0)
 """How far logarithms of lengths and of the noise stray from what is expected."""
@@ -37,7 +42,8 @@ class Places:
     """Coordinates of configurations: each knob by the order of its values, and once more by the values as such.
 
     The second lets a process learn that neighbouring values of a knob need not be alike; its length is expected to be
-    great, so that a knob is taken for smooth until results say otherwise.
+    great, so that a knob is taken for smooth until results say otherwise. Traits follow: columns whose inner product is
+    how alike two configurations are on average of their knobs, each looked at by itself.
     """
 
     def __init__(self, values: Sequence[Sequence[Any]], more: int = 0) -> None:
@@ -57,15 +63,29 @@ class Places:
         """Group of each column; ``more`` further columns, each a group of its own, come last."""
         self.lengths = np.array(lengths + [SMOOTH] * more)
         """Length expected of each group."""
+        several = [(knob, table) for knob, table, _ in ordered if len(table) > 1]
+        self._traits = [(knob, _likeness(table) / np.sqrt(len(several))) for knob, table in several]
 
     def __call__(self, digits: Digits, more: Rows | None = None) -> Rows:
-        """float64[n, columns] of digits [n, knobs] and the further columns [n, more]."""
+        """float64[n, columns + traits] of digits [n, knobs] and the further columns [n, more]."""
         parts = [table[digits[:, knob]] for knob, table in self._tables]
-        return np.concatenate([*parts, *([] if more is None else [more])], axis=1)
+        parts += [] if more is None else [more]
+        return np.concatenate([*parts, *(table[digits[:, knob]] for knob, table in self._traits)], axis=1)
+
+
+def _likeness(table: Rows) -> Rows:
+    """Rows [values, values] whose inner products say how alike two values of a knob at ``table`` [values, d] are."""
+    same = np.eye(len(table))
+    near, _ = _matern(((table[:, None] - table[None, :]) ** 2).sum(axis=2) / _NEAR**2)
+    return np.linalg.cholesky(0.5 * same + 0.5 * near)
 
 
 class GaussianProcess:
-    """``groups`` int[columns] says to which group a coordinate belongs, ``lengths`` what is expected of each group."""
+    """Learns from rows [n, columns + traits], as :class:`Places` gives them.
+
+    ``groups`` int[columns] says to which group a coordinate belongs, ``lengths`` what is expected of each group. Rows
+    without traits leave single knobs out.
+    """
 
     def __init__(self, groups: npt.NDArray[np.int64], lengths: Rows) -> None:
         self._groups = groups
@@ -76,39 +96,40 @@ class GaussianProcess:
         self._fitted = False
 
     def fit(self, places: Rows, targets: Rows) -> None:
-        """Learn targets [n, t] at coordinates [n, columns]; lengths and noise are fitted to the first target."""
+        """Learn targets [n, t] at ``places``; lengths and noise are fitted to the first target."""
         if len(places) > LIMIT:
             order = np.argsort(targets[:, 0], kind="stable")
             rest = order[LIMIT // 2 :]
             spread = rest[np.linspace(0, len(rest) - 1, LIMIT - LIMIT // 2).astype(np.int64)]
             chosen = np.concatenate([order[: LIMIT // 2], spread])
             places, targets = places[chosen], targets[chosen]
-        self._places = places
+        self._places, self._traits = self._split(places)
+        self._single = SINGLE if self._traits.shape[1] else 0.0
         self._shift, self._scale = targets.mean(axis=0), np.maximum(targets.std(axis=0), 1e-9)
         wanted = (targets - self._shift) / self._scale
         gaps = self._gaps()
         self._learn(gaps, wanted[:, 0], _STEPS[not self._fitted])
-        kernel, _ = _matern(self._squares(gaps))
+        kernel, _ = self._kernel(gaps)
         self._root = np.linalg.inv(np.linalg.cholesky(kernel + self._noise * np.eye(len(kernel))))
         self._weights = self._root.T @ (self._root @ wanted)
         self._fitted = True
 
     def predict(self, places: Rows) -> tuple[Rows, Rows]:
         """Means [m, t] of the targets and the deviation [m] of the first. Raises InvalidInput before the first fit."""
-        mean, explained, _ = self._posterior(places)
-        variance = np.maximum(1.0 - (explained**2).sum(axis=1), 0.0)
+        mean, explained, _, prior = self._posterior(places)
+        variance = np.maximum(prior - (explained**2).sum(axis=1), 0.0)
         return mean, np.sqrt(variance) * self._scale[0]
 
     def pick(self, places: Rows, count: int, best: float) -> list[int]:
-        """Rows of ``places`` [m, columns] that promise most below ``best``, at most ``count``, each allowing for those
-        before it.
+        """Rows of ``places`` that promise most below ``best``, at most ``count``, each allowing for those before it.
 
         By expected improvement of the first target, times the second where there is one: the chance to succeed. What a
         picked row would tell is taken off the uncertainty of the others (batches as by Desautels et al. 2014).
         """
-        mean, explained, scaled = self._posterior(places)
+        mean, explained, scaled, prior = self._posterior(places)
+        _, traits = self._split(places)
         chance = np.clip(mean[:, 1], 0.03, 1.0) if mean.shape[1] > 1 else np.ones(len(mean))
-        variance = np.maximum(1.0 - (explained**2).sum(axis=1), 1e-12)
+        variance = np.maximum(prior - (explained**2).sum(axis=1), 1e-12)
         taken = np.zeros(len(places), dtype=bool)
         picked: list[int] = []
         while len(picked) < min(count, len(places)):
@@ -116,20 +137,31 @@ class GaussianProcess:
             row = int(np.argmax(np.where(taken, -np.inf, gain)))
             picked.append(row)
             taken[row] = True
-            kernel, _ = _matern(((scaled - scaled[row]) ** 2).sum(axis=1))
-            shared = kernel - explained @ explained[row]
+            near, _ = _matern(((scaled - scaled[row]) ** 2).sum(axis=1))
+            shared = self._mixed(near, traits @ traits[row]) - explained @ explained[row]
             variance = np.maximum(variance - shared**2 / (variance[row] + self._noise), 1e-12)
         return picked
 
-    def _posterior(self, places: Rows) -> tuple[Rows, Rows, Rows]:
-        """Means [m, t], what the results explain [m, n] and the coordinates in units of length."""
+    def _posterior(self, places: Rows) -> tuple[Rows, Rows, Rows, Rows]:
+        """Means [m, t], what the results explain [m, n], coordinates in units of length, variance before results."""
         if not self._fitted:
             raise InvalidInput("the Gaussian process has not been fitted yet: tell more results first")
         scale = np.exp(-self._theta[:-1])[self._groups]
-        there, known = places * scale, self._places * scale
+        there, traits = self._split(places)
+        there, known = there * scale, self._places * scale
         squares = (there**2).sum(axis=1)[:, None] + (known**2).sum(axis=1)[None, :] - 2.0 * there @ known.T
-        kernel, _ = _matern(np.maximum(squares, 0.0))
-        return kernel @ self._weights * self._scale + self._shift, kernel @ self._root.T, there
+        near, _ = _matern(np.maximum(squares, 0.0))
+        kernel = self._mixed(near, traits @ self._traits.T)
+        prior = self._mixed(np.ones(len(there)), (traits**2).sum(axis=1))
+        return kernel @ self._weights * self._scale + self._shift, kernel @ self._root.T, there, prior
+
+    def _split(self, places: Rows) -> tuple[Rows, Rows]:
+        """Coordinates and traits."""
+        return places[:, : len(self._groups)], places[:, len(self._groups) :]
+
+    def _mixed(self, near: Rows, alike: Rows) -> Rows:
+        mixed: Rows = (1.0 - self._single) * near + self._single * alike
+        return mixed
 
     # ---- lengths and noise ---------------------------------------------------------------------------------------
 
@@ -154,12 +186,14 @@ class GaussianProcess:
             gaps[group] += (own[:, None] - own[None, :]) ** 2
         return gaps
 
-    def _squares(self, gaps: Rows) -> Rows:
-        return np.tensordot(np.exp(-2.0 * self._theta[:-1]), gaps, axes=1)
+    def _kernel(self, gaps: Rows) -> tuple[Rows, Rows]:
+        """Covariance of the results, and -2 times its derivative by the squared distances."""
+        near, bend = _matern(np.tensordot(np.exp(-2.0 * self._theta[:-1]), gaps, axes=1))
+        return self._mixed(near, self._traits @ self._traits.T), (1.0 - self._single) * bend
 
     def loss(self, gaps: Rows, wanted: Rows) -> float:
         """Penalized negative log-likelihood of the standardized targets [n], up to a constant."""
-        kernel, _ = _matern(self._squares(gaps))
+        kernel, _ = self._kernel(gaps)
         root = np.linalg.cholesky(kernel + self._noise * np.eye(len(kernel)))
         fit = np.linalg.solve(root, wanted)
         penalty = ((self._theta - self._expected) / self._strays) ** 2
@@ -167,7 +201,7 @@ class GaussianProcess:
 
     def slope(self, gaps: Rows, wanted: Rows) -> Rows:
         """Gradient of ``loss`` by the logarithms of lengths and noise."""
-        kernel, bend = _matern(self._squares(gaps))
+        kernel, bend = self._kernel(gaps)
         inverse = np.linalg.inv(kernel + self._noise * np.eye(len(kernel)))
         weights = inverse @ wanted
         pull = inverse - np.outer(weights, weights)
