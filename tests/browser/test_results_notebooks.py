@@ -40,5 +40,6 @@ def test_the_notebook_runs(
     assert failed.count() == 0, failed.first.text_content()
     tab.picture(name, ".jp-Notebook")
     tab.theme("JupyterLab Dark")
+    assert all(chart.bounding_box()["height"] > 150 for chart in drawn.all()), "charts survive a change of theme"
     tab.picture(f"{name}_dark", ".jp-Notebook")
     tab.theme("JupyterLab Light")

@@ -14,8 +14,19 @@ from typing import Any
 import pytest
 
 import subbyte
-from subbyte.analysis import Ablation, Race, Roofline, SideBySide, recorded_ablation, side_by_sides
+from subbyte.analysis import (
+    Ablation,
+    Race,
+    Roofline,
+    SideBySide,
+    read_retuned,
+    read_table_one,
+    read_unpacking,
+    recorded_ablation,
+    side_by_sides,
+)
 from subbyte.analysis.landscape_view import landscape_map, landscape_points
+from subbyte.analysis.mechanism import Mechanism, MechanismRow
 from subbyte.analysis.monitoring import study_state
 from subbyte.analysis.spread import spread
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency
@@ -170,6 +181,37 @@ def test_a_study_shows_its_trials_and_what_was_predicted() -> None:
     assert "no configuration was measured" in broken.plot().alternative
 
 
+def test_the_evidence_is_drawn_as_it_is(repository: Path) -> None:
+    results = repository / "benchmarks/results"
+    table = read_table_one(results)
+    drawn = {trace.name: trace for trace in table.plot().data}
+    assert list(drawn["over all techniques off"].y) == [row.speed_up("all_off") for row in table.rows]
+    assert list(drawn["the paper, T4, over TVM's HWNC schedule, int4"].y) == [row.paper_speed_up for row in table.rows]
+    times = {trace.name: trace for trace in table.plot(kind="times").data}
+    assert list(times["searched"].y) == [row.searched for row in table.rows]
+    assert list(times["exhaustive"].y) == [row.exhaustive for row in table.rows]
+    other = replace(table, rows=tuple(replace(row, searched=row.searched / 2) for row in table.rows))
+    assert other.plot().alternative != table.plot().alternative
+    control = read_unpacking(results / "unpacking/stage2.json.gz")
+    for trace, factors in zip(control.plot().data, control.sharing.values(), strict=True):
+        assert list(trace.y) == [factor.speed_up for factor in factors.values()]
+    assert f"ratio {control.unpacking.speed_up:.2f}" in control.plot().alternative
+    tuned = [read_retuned(path) for path in sorted((results / "tuned").glob("*-finals.json"))]
+    for trace, one in zip(plot(tuned, kind="marginal").data, tuned, strict=True):
+        assert list(trace.y) == [factor.speed_up for factor in one.marginal.values()]
+    counts = {"sectors_written": 5, "bytes_asked": 6, "stores": 7, "shared_bytes_read": 8, "shared_bytes_written": 9,
+              "shuffles": 10, "mma": 11}  # fmt: skip
+    rows = tuple(
+        MechanismRow(
+            f"s{i}", i, sharing, True, "nhwc", None if i == 3 else 4.0 + i, sectors_read=100 * (i + 1), **counts
+        )
+        for i, sharing in enumerate(("none", "full", "full", "none"))
+    )
+    scatter = {trace.name: trace for trace in Mechanism("w", "g", "all blocks", rows).plot().data}
+    assert list(scatter["sharing: none"].x) == [100]
+    assert list(scatter["sharing: full"].y) == [5.0, 6.0]
+
+
 def test_wrong_names_are_refused_with_the_closest(race: Race, landscape: Landscape, ablations: list[Ablation]) -> None:
     for wrong, words in (
         (lambda: race.plot(kind="curvs"), "did you mean curves"),
@@ -205,6 +247,7 @@ def test_a_chart_stands_alone(ablations: list[Ablation], tmp_path: Path) -> None
     assert len(page) > 1_000_000, "plotly.js is inside"
     assert '<script src="http' not in page
     assert '"showSendToCloud": false' in page
+    assert "responsive" not in chart._repr_mimebundle_()[MIME]["config"], "JupyterLab sizes it; see CONFIG"
     for theme, ground in (("auto", "rgba(0,0,0,0)"), ("dark", "#111111"), ("light", "#ffffff")):
         assert ablations[0].plot(theme=theme).layout.paper_bgcolor == ground
     with pytest.raises(InvalidInput, match="must end in"):

@@ -11,15 +11,19 @@ from typing import Any
 
 from subbyte import charts
 from subbyte.analysis import Ablation, Race, Roofline, SideBySide, SpeedLimits
+from subbyte.analysis.mechanism import Mechanism
 from subbyte.analysis.monitoring import StudyState
 from subbyte.analysis.retuned import Retuned
 from subbyte.analysis.spread import Spread
+from subbyte.analysis.table_one import TableOne
+from subbyte.analysis.unpacking import UnpackingControl
 from subbyte.errors import InvalidInput, MissingDependency
 from subbyte.tune import Landscape, Study, StudyRecord
 
 HOME: dict[type, str] = {
     Ablation: "techniques.ablation_chart",
     Landscape: "landscapes.landscape_chart",
+    Mechanism: "evidence.mechanism_chart",
     Race: "races.race_chart",
     Retuned: "techniques.ablation_chart",
     Roofline: "speeds.roofline_chart",
@@ -29,6 +33,8 @@ HOME: dict[type, str] = {
     Study: "studies.study_chart",
     StudyRecord: "studies.study_chart",
     StudyState: "studies.study_chart",
+    TableOne: "evidence.table_one_chart",
+    UnpackingControl: "evidence.unpacking_chart",
 }
 """Where the chart of each kind of record is drawn."""
 TOGETHER = (Ablation, Retuned)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,8 @@ GRID = "rgba(128,128,128,0.25)"
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 PATTERNS = ("", "/", ".", "x", "-", "|")
-CONFIG = {"showSendToCloud": False, "displaylogo": False, "responsive": True}
+CONFIG = {"showSendToCloud": False, "displaylogo": False}
+"""Not "responsive": JupyterLab sizes charts itself, and a responsive one has no height left after a change of theme."""
 MIME = "application/vnd.plotly.v1+json"
 US = "\u00b5s"
 Value = TypeVar("Value")
@@ -46,7 +48,7 @@ class Chart(go.Figure):
         display(self._repr_mimebundle_(), raw=True)
 
     def _repr_mimebundle_(self, *_args: Any, **_kwargs: Any) -> dict[str, Any]:
-        drawn = {**self.to_plotly_json_plain(), "config": CONFIG}
+        drawn = {**self.to_plotly_json_plain(), "config": dict(CONFIG)}
         words = f"<p>{html.escape(self.alternative)}</p>"
         return {MIME: drawn, "text/html": words + self._table, "text/plain": repr(self)}
 
@@ -62,7 +64,7 @@ class Chart(go.Figure):
 
     def to_html(self, *args: Any, **kwargs: Any) -> str:
         """A page, or a part of one, with plotly.js inside: it needs no network."""
-        return str(super().to_html(*args, **{"config": CONFIG, "include_plotlyjs": True, **kwargs}))
+        return str(super().to_html(*args, **{"config": dict(CONFIG), "include_plotlyjs": True, **kwargs}))
 
     def save(self, path: str | Path) -> Path:
         """Write ``.html`` (interactive, everything inside) or a picture (``.svg``, ``.png``, ``.pdf``).
@@ -73,11 +75,11 @@ class Chart(go.Figure):
         if target.suffix == ".html":
             target.write_text(self.to_html(), encoding="utf-8")
         elif target.suffix in (".svg", ".png", ".pdf"):
-            try:
-                import kaleido  # noqa: F401
-            except ImportError:
-                raise MissingDependency(f"{target.name}: pictures need kaleido and Chromium: pip install kaleido; "
-                                        f"or save {target.stem}.html") from None  # fmt: skip
+            if find_spec("kaleido") is None:
+                other = f"{target.stem}.html"
+                raise MissingDependency(
+                    f"{target.name}: pictures need kaleido and Chromium: pip install kaleido; or save {other}"
+                )
             self.write_image(str(target), width=900, height=int(self.layout.height or 460))
         else:
             raise InvalidInput(f"chart file {target}: the name must end in .html, .svg, .png or .pdf")

@@ -36,11 +36,16 @@ def ablation_chart(record: Any, kind: str = "accumulated", others: Sequence[Any]
             hovertemplate="%{x}: %{y:.2f} times as fast",
         ))  # fmt: skip
     y = {"title": {"text": "times as fast"}, "rangemode": "tozero"}
-    below = f"{record.device}; {_basis(records)}; {how}; lines: 95 % intervals"
+    below = f"{record.device}; {_basis(records)}; {how}; {_lines(records)}"
     shown = record if len(records) == 1 else None
     figure = chart(traces, _say(finding, kind, records), below, None, y, shown, theme)
     figure.add_hline(y=1, line={"dash": "dot", "width": 1.5, "color": figure.layout.font.color})
     return figure
+
+
+def _lines(records: Sequence[Any]) -> str:
+    tuned = not hasattr(records[0], "schedules")
+    return "lines: 95 % intervals" + ", noise of the last measurement alone" * tuned
 
 
 def _basis(records: Sequence[Any]) -> str:
