@@ -213,6 +213,9 @@ def test_attach_detach_and_close() -> None:
     view.close()
     s.settle()
     assert len(view.seen) == 1
+    view.open()  # as when it is displayed again
+    s.settle()
+    assert view.seen[-1] == s.now
     with pytest.raises(traitlets.TraitError):
         Slow(selection="resnet50")
 

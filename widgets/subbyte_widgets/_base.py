@@ -127,11 +127,6 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
         if self.slow:
             self.waiting = waiting
 
-    def close(self) -> None:
-        """Remove the view from every page; it follows no longer."""
-        self.selection = None
-        super().close()
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.error or self.alternative or 'empty'}>"
 

@@ -163,7 +163,8 @@ class Selection(ipywidgets.Widget):
     def add(self, view: Follower) -> None:
         """Called by a view that begins to follow."""
         with self._lock:
-            self._followers.append(view)
+            if all(known is not view for known in self._followers):
+                self._followers.append(view)
         if view.follows_at_once:
             view.catch_up()
         self.wake()
@@ -245,6 +246,18 @@ class Follower(traitlets.HasTraits):
             finally:
                 self._turning = outer
                 self._wait(False)
+
+    def open(self) -> None:
+        """Show the view again after it was closed: it goes on following."""
+        super().open()  # type: ignore[misc]
+        if self.selection is not None:
+            self.selection.add(self)
+
+    def close(self) -> None:
+        """Remove the view from every page; it follows no longer."""
+        if self.selection is not None:
+            self.selection.remove(self)
+        super().close()  # type: ignore[misc]
 
     def write_selection(self, **parts: Any) -> None:
         """Tell the selection, if there is one, what was chosen here; not while this view itself turns to it."""
