@@ -66,6 +66,40 @@ def test_a_click_finds_the_element_under_it(tab: Any) -> None:
     check(tab, "m16n8k64.s4", "c", 15, 7)
 
 
+def test_the_four_warps_of_a_warpgroup(tab: Any) -> None:
+    name = "wgmma.m64n8k32.s8"
+    press = tab.page.keyboard.press
+    tab.page.get_by_role("radio", name=name).click()
+    check_warpgroup(tab, name, "a", 0, 0)
+    tab.page.locator('.sb-frag-svg .panel.a .w[data-w="a 85 2 37 20 4"] path').click(position={"x": 1, "y": 4})
+    check_warpgroup(tab, name, "a", 37, 20)
+    tab.picture("fragments_warpgroup", ".sb-frag")
+    tab.page.locator('.sb-frag-svg .q[data-w="c 31 3"]').click()  # lane 31 of the same warp
+    check_warpgroup(tab, name, "c", 47, 7)
+    tab.page.locator(".sb-frag-svg .panel.lanes").focus()
+    press("ArrowRight")  # the first lane of the next warp
+    check_warpgroup(tab, name, "c", 56, 1)
+    tab.page.locator(".sb-frag-svg .panel.b").focus()
+    press("ArrowRight")
+    press("ArrowRight")
+    check_warpgroup(tab, name, "b", 0, 1)
+
+
+def check_warpgroup(tab: Any, name: str, operand: str, row: int, column: int) -> None:
+    """As ``check``, where the register panel shows one warp and B lies in shared memory."""
+    state = tab.page.evaluate(STATE)
+    lane, register, index = fragments(name).owner(operand, row, column)
+    assert state["instruction"] == name
+    assert f"{operand} {lane} {register}" in state["here"]
+    assert state["detail"] == index
+    if operand == "b":
+        assert f"bytes {16 * lane} to {16 * lane + 15} of shared memory" in state["say"]
+    else:
+        assert f"in lane {lane % 32} of warp {lane // 32}" in state["say"]
+        assert f"{operand} {lane % 32} {register}" in state["here"]
+        assert set(state["lanes"]) == {lane, lane % 32}
+
+
 @pytest.mark.parametrize("name", ["m8n8k32.s4", "m16n8k256.b1", "m16n8k32.s8"])
 def test_every_instruction_is_one_click_away(tab: Any, name: str) -> None:
     tab.page.get_by_role("radio", name=name).click()

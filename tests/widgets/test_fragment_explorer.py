@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.technique.fragments import INSTRUCTIONS, fragments
+from subbyte.technique.fragments import INSTRUCTIONS, LANES, WARPGROUP_INSTRUCTIONS, fragments
 from subbyte_widgets import FragmentExplorer
 from subbyte_widgets._base import picture_in
 from subbyte_widgets.fragment_explorer.picture import Chosen, fragments_svg, in_words
 
 SVG = "{http://www.w3.org/2000/svg}"
+NAMES = (*INSTRUCTIONS, *WARPGROUP_INSTRUCTIONS)
 
 
 def drawn(svg: str) -> dict[tuple[str, int, int], tuple[tuple[int, int], ...]]:
@@ -28,13 +29,13 @@ def drawn(svg: str) -> dict[tuple[str, int, int], tuple[tuple[int, int], ...]]:
             lane, register, row, column, count = map(int, what[1:])
             across = what[0] != "b"
             places = tuple((row + (0 if across else i), column + (i if across else 0)) for i in range(count))
-            assert word.findtext(f"{SVG}text") == str(lane)
+            assert word.findtext(f"{SVG}text") == str(lane % LANES)
             assert f"k{register}" in word.get("class", "").split()
             found[what[0], lane, register] = places
     return found
 
 
-@pytest.mark.parametrize("name", INSTRUCTIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_register_is_drawn_with_the_elements_it_holds(name: str) -> None:
     record = fragments(name)
     wanted = {
@@ -46,11 +47,41 @@ def test_every_register_is_drawn_with_the_elements_it_holds(name: str) -> None:
     assert drawn(fragments_svg(record)) == wanted
 
 
+@pytest.mark.parametrize("name", WARPGROUP_INSTRUCTIONS)
+def test_the_browser_gets_one_warp_and_what_it_needs_to_repeat_it(name: str) -> None:
+    record = fragments(name)
+    whole, sent = drawn(fragments_svg(record)), drawn(fragments_svg(record, whole=False))
+    assert len(sent) < len(whole) / 3
+    repeated = {
+        (operand, lane + LANES * warp, register): tuple((row + 16 * warp, column) for row, column in held)
+        for (operand, lane, register), held in sent.items()
+        for warp in range(1 if operand == "b" else record.warps)
+    }
+    assert repeated == whole
+    assert 'data-warps="4"' in fragments_svg(record, whole=False)
+    assert "data-warps" not in fragments_svg(fragments("m16n8k32.s8"))
+
+
+def test_four_warps_and_the_pieces_of_shared_memory_are_named() -> None:
+    record = fragments("wgmma.m64n8k32.s8")
+    svg = fragments_svg(record, Chosen("a", 37, 21))
+    assert all(f">warp {warp}<" in svg for warp in range(4))
+    assert "Registers of warp 2" in svg
+    assert "Warp 2, lane 21, register a2" in svg
+    assert "lane 21 of warp 2, bits 8 to 15 of register a2" in in_words(record, Chosen("a", 37, 21))
+    piece = fragments_svg(record, Chosen("b", 20, 5))
+    assert "Bytes 208 to 223 of shared memory" in piece
+    assert len(re.findall(r'class="[wq] k\d mine', piece)) == 1
+    words = in_words(record, Chosen("b", 20, 5))
+    assert f"byte {record.address(20, 5)} of the operand" in words
+    assert all(f"{record.address(20, 5, swizzle)} with {swizzle}-byte swizzle" in words for swizzle in (32, 64, 128))
+
+
 def test_another_instruction_is_told_apart() -> None:
     assert drawn(fragments_svg(fragments("m16n8k64.s4"))) != drawn(fragments_svg(fragments("m16n8k32.s4")))
 
 
-@pytest.mark.parametrize("name", INSTRUCTIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_support_is_shown(name: str) -> None:
     record = fragments(name)
     shown = Counter(re.findall(r"(?:native|emulated|absent)(?=</text>)", fragments_svg(record)))
@@ -96,7 +127,7 @@ def test_an_atom_names_its_instruction_and_unknown_options_are_refused() -> None
 def test_what_is_sent_stays_small_and_stands_alone(tmp_path: Path) -> None:
     view = FragmentExplorer("m16n8k64.s4", row=3, column=21)
     sent = len(json.dumps(view.get_state(), default=str))
-    assert sent < 400_000
+    assert sent < 480_000
     data, _ = view._repr_mimebundle_()
     assert "var(" not in picture_in(data)
     assert "lane 14" in data["text/html"]

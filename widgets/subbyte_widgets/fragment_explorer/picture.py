@@ -1,8 +1,9 @@
-"""The picture of an instruction's fragments: its three matrices, the registers of the warp, and one register in detail.
+"""The picture of an instruction's fragments: its three matrices, the registers of a warp, and one register in detail.
 
 Every rectangle of a matrix is one 32-bit register of one lane and says so in its attribute ``data-w``: operand, lane,
 register, row and column of its first element, number of elements. The browser finds its way with these; nothing about
-an instruction is known outside the record.
+an instruction is known outside the record. A warpgroup's lanes count on from warp to warp; its B lies in shared memory,
+where a rectangle is a piece of 16 bytes and its number stands in the lane's place.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from subbyte.technique.fragments import LANES, Fragments
+from subbyte.technique.shared_operand import PIECE_BYTES
 from subbyte_widgets.svg import element, text
 
 WIDTH = 760.0
 LEFT, RIGHT_X, TOP = 44.0, 482.0, 42.0
-A_W, CELL_W, CELL_H = 400.0, 33.0, 18.0
+A_W, CELL_W, CELL_H, LOW_CELL_H = 400.0, 33.0, 18.0, 12.0
+WARP_ROWS = 16
 DETAIL_X, DETAIL_Y, DETAIL_W = 18.0, 156.0, 400.0
 LANE_W, LANE_H, LANE_X = 21.0, 15.0, 72.0
 NAMES = {"a": "A", "b": "B", "c": "C and D"}
@@ -44,36 +47,42 @@ class Chosen:
     column: int
 
 
-def words(record: Fragments, operand: str) -> list[Word]:
-    """The registers of an operand, lane by lane."""
+def words(record: Fragments, operand: str, whole: bool = True) -> list[Word]:
+    """The registers of an operand, lane by lane; those of the first warp alone when not ``whole``."""
+    held = record.map(operand) if whole or operand == "b" else record.map(operand)[:LANES]
     return [
         Word(operand, lane, register, *elements[0], len(elements))
-        for lane, registers in enumerate(record.map(operand))
+        for lane, registers in enumerate(held)
         for register, elements in enumerate(registers)
     ]
 
 
-def fragments_svg(record: Fragments, chosen: Chosen | None = None) -> str:
-    """The picture of one instruction; with ``chosen`` its lane and register are marked and shown in detail."""
-    per = 32 // record.bits
+def fragments_svg(record: Fragments, chosen: Chosen | None = None, whole: bool = True) -> str:
+    """The picture of one instruction; with ``chosen`` its lane and register are marked and shown in detail.
+
+    When not ``whole``, only the first warp's rectangles are drawn and the browser repeats them for the others.
+    """
+    per = len(record.b[0][0])
     rows_of_b = record.k // per
     b_height = 22.0 if rows_of_b > 4 else 42.0
-    middle = TOP + 22 + rows_of_b * b_height + 46
+    middle = TOP + 22 + rows_of_b * b_height + 46 + 66 * bool(record.shared)
+    high = LOW_CELL_H if record.shared else CELL_H
     places = {
-        "a": (LEFT, middle, A_W / record.k, CELL_H),
+        "a": (LEFT, middle, A_W / record.k, high),
         "b": (RIGHT_X, TOP + 22, CELL_W, b_height / per),
-        "c": (RIGHT_X, middle, CELL_W, CELL_H),
+        "c": (RIGHT_X, middle, CELL_W, high),
     }
-    lanes_y = middle + record.m * CELL_H + 56
+    lanes_y = middle + record.m * high + 56
     lane = record.owner(chosen.operand, chosen.row, chosen.column)[0] if chosen else -1
-    registers = [(p, r) for p in "abc" for r in range(len(record.map(p)[0]))]
+    registers = [(p, r) for p in ("ac" if record.shared else "abc") for r in range(len(record.map(p)[0]))]
     parts = [
-        text(18, 20, f"mma.{record.instruction}", "h"),
+        text(18, 20, record.name, "h"),
         text(18, 40, f"D = A {TIMES} B + C: {record.m} {TIMES} {record.k} by {record.k} {TIMES} {record.n}", "s"),
         _support(record),
         text(DETAIL_X, DETAIL_Y + 42, "Number = lane, colour = register: 0 blue, 1 orange, 2 green, 3 pink.", "s"),
-        text(DETAIL_X, DETAIL_Y + 57, "A rectangle is one register with all the elements it holds.", "s"),
-        *(_matrix(record, p, places[p], lane, chosen) for p in "abc"),
+        text(DETAIL_X, DETAIL_Y + 57, _rectangles(record), "s"),
+        *(_matrix(record, p, places[p], lane, chosen, whole) for p in "abc"),
+        _bands(record, middle, high),
         _registers(registers, lanes_y, lane, record, chosen),
         element("g", _detail(record, chosen) if chosen else "", class_="detail"),
     ]
@@ -87,7 +96,27 @@ def fragments_svg(record: Fragments, chosen: Chosen | None = None) -> str:
         role="group",
         aria_label=record.title(),
         data_bits=record.bits,
+        data_warps=record.warps if record.warps > 1 else None,
+        data_whole="true" if record.warps > 1 and whole else None,
     )
+
+
+def _rectangles(record: Fragments) -> str:
+    if record.shared:
+        return f"A rectangle is one register; in B {PIECE_BYTES} bytes of shared memory, by their place."
+    return "A rectangle is one register with all the elements it holds."
+
+
+def _bands(record: Fragments, y0: float, high: float) -> str:
+    """What divides the rows between the warps of a warpgroup."""
+    if record.warps == 1:
+        return ""
+    x, height = (LEFT + A_W + RIGHT_X) / 2 - 8, WARP_ROWS * high
+    middles = [(warp, y0 + (warp + 0.5) * height) for warp in range(record.warps)]
+    names = [text(x, y, f"warp {warp}", "m", transform=f"rotate(-90 {x:.4g} {y:.4g})") for warp, y in middles]
+    end = RIGHT_X + record.n * CELL_W
+    lines = "".join(f"M{LEFT:.4g} {y0 + warp * height:.4g}H{end:.4g}" for warp in range(1, record.warps))
+    return element("g", [*names, element("path", d=lines, class_="bands")], class_="warps")
 
 
 def in_words(record: Fragments, chosen: Chosen) -> str:
@@ -97,12 +126,19 @@ def in_words(record: Fragments, chosen: Chosen) -> str:
     where = f"bits {index * bits} to {index * bits + bits - 1} of register {chosen.operand}{register}"
     where = f"bit {index} of register {chosen.operand}{register}" if bits == 1 else where
     where = f"register {chosen.operand}{register}" if bits == 32 else where
+    holder = f"lane {lane}" if record.warps == 1 else f"lane {lane % LANES} of warp {lane // LANES}"
+    if record.shared and chosen.operand == "b":
+        bytes_ = [
+            (layout.swizzle, record.address(chosen.row, chosen.column, layout.swizzle)) for layout in record.shared
+        ]
+        holder = f"shared memory: byte {bytes_[0][1]} of the operand without swizzle"
+        where = ", ".join(f"{byte} with {swizzle}-byte swizzle" for swizzle, byte in bytes_[1:])
     status = ", ".join(
         f"{kind} on {' '.join(support.arch for support in group)}"
         for kind, group in groupby(sorted(record.support, key=lambda s: s.status, reverse=True), lambda s: s.status)
     )
     return (
-        f"mma.{record.instruction}: {chosen.operand.upper()}[{chosen.row},{chosen.column}] lies in lane {lane}, "
+        f"{record.name}: {chosen.operand.upper()}[{chosen.row},{chosen.column}] lies in {holder}, "
         f"{where}. The instruction is {status}."
     )
 
@@ -123,11 +159,12 @@ def _support(record: Fragments) -> str:
 
 
 def _matrix(
-    record: Fragments, operand: str, place: tuple[float, float, float, float], lane: int, chosen: Chosen | None
-) -> str:
+    record: Fragments, operand: str, place: tuple[float, float, float, float], lane: int, chosen: Chosen | None,
+    whole: bool,
+) -> str:  # fmt: skip
     x0, y0, wide, high = place
     rows, columns = record.shape(operand)
-    shown = [_word(record, word, place, lane, chosen) for word in words(record, operand)]
+    shown = [_word(record, word, place, lane, chosen) for word in words(record, operand, whole)]
     width, height = columns * wide, rows * high
     heads = [text(x0, y0 - 22, f"{NAMES[operand]}  {rows} {TIMES} {columns}", "h")]
     ticks_x = [(j, x0 + (j + 0.5) * wide) for j in _ticks(columns, wide)]
@@ -175,9 +212,13 @@ def _word(
         word.lane,
         word.register,
     )
-    class_ = f"w k{word.register}" + " mine" * (word.lane == lane)
+    piece = bool(record.shared) and word.operand == "b"
+    same = chosen is not None and piece == (bool(record.shared) and chosen.operand == "b")
+    class_ = f"w k{word.register}" + " mine" * (same and word.lane == lane)
     class_ += " here" * (holds and chosen is not None and chosen.operand == word.operand)
-    label = element("text", str(word.lane), x=round(x + w / 2, 1), y=round(y + h / 2 + 4, 1))
+    label = element(
+        "text", str(word.lane if piece else word.lane % LANES), x=round(x + w / 2, 1), y=round(y + h / 2 + 4, 1)
+    )
     what = f"{word.operand} {word.lane} {word.register} {word.row} {word.column} {word.count}"
     return element("g", [element("path", d=_box(x, y, w, h)), label], class_=class_, data_w=what)
 
@@ -188,16 +229,19 @@ def _box(x: float, y: float, w: float, h: float) -> str:
 
 
 def _registers(registers: list[tuple[str, int]], y0: float, lane: int, record: Fragments, chosen: Chosen | None) -> str:
-    """The registers of the 32 lanes: one column each."""
+    """The registers of the 32 lanes of a warp: one column each."""
     holder = record.owner(chosen.operand, chosen.row, chosen.column) if chosen else (-1, -1, -1)
-    parts = [text(18, y0 - 24, "Registers of the warp: a column for each lane", "h")]
+    piece = bool(record.shared) and chosen is not None and chosen.operand == "b"
+    warp, lane = (0, -1) if piece or lane < 0 else divmod(lane, LANES)
+    whose = f"warp {warp}" if record.warps > 1 else "the warp"
+    parts = [text(18, y0 - 24, f"Registers of {whose}: a column for each lane", "h warp")]
     parts += [text(LANE_X + (i + 0.5) * LANE_W, y0 - 6, i, "n m") for i in range(LANES)]
     y = y0
     for number, (operand, register) in enumerate(registers):
         y += 6 if number and operand != registers[number - 1][0] else 0
         parts.append(text(LANE_X - 8, y + 12, f"{operand}{register}", "t e"))
         for i in range(LANES):
-            here = chosen is not None and (operand, register, i) == (chosen.operand, holder[1], holder[0])
+            here = chosen is not None and (operand, register, i) == (chosen.operand, holder[1], holder[0] % LANES)
             class_ = f"q k{register}" + " mine" * (i == lane) + " here" * here
             d = _box(LANE_X + i * LANE_W, y, LANE_W, LANE_H)
             parts.append(element("path", class_=class_, d=d, data_w=f"{operand} {i} {register}"))
@@ -214,8 +258,13 @@ def _detail(record: Fragments, chosen: Chosen) -> list[str]:
     lane, register, index = record.owner(chosen.operand, chosen.row, chosen.column)
     held = record.map(chosen.operand)[lane][register]
     wide = DETAIL_W / len(held)
-    parts = [text(DETAIL_X, DETAIL_Y - 22, f"Lane {lane}, register {chosen.operand}{register}", "h")]
-    parts += [text(DETAIL_X, DETAIL_Y - 5, "bit 31", "n"), text(DETAIL_X + DETAIL_W, DETAIL_Y - 5, "bit 0", "n e")]
+    piece = bool(record.shared) and chosen.operand == "b"
+    whose = f"Lane {lane % LANES}" if record.warps == 1 else f"Warp {lane // LANES}, lane {lane % LANES}"
+    title = f"{whose}, register {chosen.operand}{register}"
+    title = f"Bytes {lane * PIECE_BYTES} to {(lane + 1) * PIECE_BYTES - 1} of shared memory" if piece else title
+    ends = (f"byte {PIECE_BYTES - 1}", "byte 0") if piece else ("bit 31", "bit 0")
+    parts = [text(DETAIL_X, DETAIL_Y - 22, title, "h"), text(DETAIL_X, DETAIL_Y - 5, ends[0], "n")]
+    parts.append(text(DETAIL_X + DETAIL_W, DETAIL_Y - 5, ends[1], "n e"))
     for i, (row, column) in enumerate(held):
         x = DETAIL_X + DETAIL_W - (i + 1) * wide
         class_ = f"bits k{register}" + " here" * (i == index)

@@ -17,12 +17,15 @@ function render({ model, el }) {
   let held = new Map(); // "operand,row,column" -> [word, place in the word]
   let words = new Map(); // "operand,lane,register" -> word
   let cells = new Map(); // the same -> its cell in the register panel
-  let lanes = []; // lane -> everything that belongs to it
+  let lanes = {}; // lane (of the warpgroup) -> everything that belongs to it; "p" and a number: a piece of shared memory
   let rows = []; // [operand, register] of the rows of the register panel
   let marked = [];
 
   const number = (node, name) => Number(node.dataset[name]);
   const key = (...parts) => parts.join(",");
+  const warps = () => Number(svg.dataset.warps ?? 1);
+  const piece = (operand) => operand === "b" && warps() > 1; // B of a warpgroup lies in shared memory
+  const holder = (operand, lane) => (piece(operand) ? `p${lane}` : lane);
 
   function about(node) {
     const [operand, ...numbers] = node.dataset.w.split(" ");
@@ -53,12 +56,30 @@ function render({ model, el }) {
     mark();
   }
 
+  // The picture holds the first warp's rectangles; the other warps hold the rows below in the same way.
+  function repeat() {
+    if (svg.dataset.whole) return;
+    for (const panel of svg.querySelectorAll(".panel.a, .panel.c")) {
+      for (const first of panel.querySelectorAll(".w")) {
+        for (let warp = 1; warp < warps(); warp += 1) {
+          const [operand, lane, register, row, ...rest] = first.dataset.w.split(" ");
+          const copy = first.cloneNode(true);
+          copy.dataset.w = [operand, Number(lane) + 32 * warp, register, Number(row) + 16 * warp, ...rest].join(" ");
+          copy.setAttribute("transform", `translate(0 ${16 * warp * number(panel, "h")})`);
+          first.parentNode.insertBefore(copy, panel.querySelector(".at"));
+        }
+      }
+    }
+    svg.dataset.whole = "true";
+  }
+
   function index() {
-    [held, words, cells, lanes, rows, marked] = [new Map(), new Map(), new Map(), [], [], []];
+    [held, words, cells, lanes, rows, marked] = [new Map(), new Map(), new Map(), {}, [], []];
+    repeat();
     for (const node of svg.querySelectorAll("[data-w]")) {
       const one = about(node);
       const at = key(one.operand, one.lane, one.register);
-      (lanes[one.lane] ??= []).push(node);
+      if (node.classList.contains("w") || warps() === 1) (lanes[holder(one.operand, one.lane)] ??= []).push(node);
       if (node.classList.contains("q")) {
         cells.set(at, node);
         if (one.lane === 0) rows.push([one.operand, one.register]);
@@ -99,17 +120,27 @@ function render({ model, el }) {
     for (const frame of svg.querySelectorAll(".at")) frame.setAttribute("width", 0);
     if (!found) return;
     const [word, i] = found;
-    const { lane, register, operand } = word;
-    add(lanes[lane], "mine");
-    add([word.node, cells.get(key(operand, lane, register))], "here");
+    const { lane, register, operand } = word, warp = Math.floor(lane / 32), within = lane % 32;
+    add(lanes[holder(operand, lane)], "mine");
+    add([word.node], "here");
+    if (!piece(operand)) add([cells.get(key(operand, within, register))], "here");
+    if (warps() > 1 && !piece(operand)) {
+      add(rows.map(([name, r]) => cells.get(key(name, within, r))), "mine");
+      svg.querySelector(".warp").textContent = `Registers of warp ${warp}: a column for each lane`;
+    }
     frame(operand, at[1], at[2]);
     detail(word, i);
+    if (piece(operand)) {
+      say.textContent = `B[${at[1]},${at[2]}] is element ${i} of bytes ${16 * lane} to ${16 * lane + 15} of shared memory, without swizzle from the operand's start.`;
+      return;
+    }
+    const whose = warps() > 1 ? `lane ${within} of warp ${warp}` : `lane ${lane}`;
     const bits = 32 / word.count;
     const last = i * bits + bits - 1;
     const where = bits === 32 ? "" : bits === 1 ? ` (bit ${i})` : ` (bits ${i * bits} to ${last})`;
-    const also = ["a", "b", "c"].map((p) => `${p.toUpperCase()} ${count(p, lane)}`).join(", ");
-    say.textContent = `${operand.toUpperCase()}[${at[1]},${at[2]}] is element ${i} of register ${operand}${register} in lane ${lane}${where}. `
-      + `Registers lane ${lane} holds: ${also}.`;
+    const also = ["a", "b", "c"].filter((p) => !piece(p)).map((p) => `${p.toUpperCase()} ${count(p, lane)}`).join(", ");
+    say.textContent = `${operand.toUpperCase()}[${at[1]},${at[2]}] is element ${i} of register ${operand}${register} in ${whose}${where}. `
+      + `Registers ${whose} holds: ${also}.`;
   }
 
   const count = (p, lane) => rows.filter(([name, register]) => name === p && words.has(key(p, lane, register))).length;
@@ -125,8 +156,11 @@ function render({ model, el }) {
   function detail(word, chosen) {
     const { lane, register, operand, count: n } = word;
     const wide = DETAIL.width / n;
-    const parts = [label(DETAIL.x, DETAIL.y - 22, `Lane ${lane}, register ${operand}${register}`, "h"),
-      label(DETAIL.x, DETAIL.y - 5, "bit 31", "n"), label(DETAIL.x + DETAIL.width, DETAIL.y - 5, "bit 0", "n e")];
+    const whose = warps() > 1 ? `Warp ${Math.floor(lane / 32)}, lane ${lane % 32}` : `Lane ${lane}`;
+    const [title, high, low] = piece(operand) ? [`Bytes ${16 * lane} to ${16 * lane + 15} of shared memory`, "byte 15", "byte 0"]
+      : [`${whose}, register ${operand}${register}`, "bit 31", "bit 0"];
+    const parts = [label(DETAIL.x, DETAIL.y - 22, title, "h"),
+      label(DETAIL.x, DETAIL.y - 5, high, "n"), label(DETAIL.x + DETAIL.width, DETAIL.y - 5, low, "n e")];
     for (let i = 0; i < n; i += 1) {
       const x = DETAIL.x + DETAIL.width - (i + 1) * wide;
       const here = i === chosen ? " here" : "";
@@ -171,7 +205,8 @@ function render({ model, el }) {
     target.closest(".panel").focus();
     const word = about(target);
     if (!word.count) {
-      chooseWord(word.operand, word.lane, word.register);
+      const warp = Number(svg.querySelector(".warp").textContent.match(/warp (\d)/)?.[1] ?? 0);
+      chooseWord(word.operand, word.lane + 32 * warp, word.register);
       return;
     }
     const box = target.querySelector("path").getBoundingClientRect();
@@ -187,7 +222,7 @@ function render({ model, el }) {
     const [down, right] = arrows[event.key] ?? [0, 0];
     if (panel.classList.contains("lanes")) {
       const found = held.get(key(...here));
-      if (!found || !(event.key in arrows)) return;
+      if (!found || piece(found[0].operand) || !(event.key in arrows)) return;
       const [one, i] = found;
       const row = rows.findIndex(([operand, register]) => operand === one.operand && register === one.register) + down;
       if (rows[row]) chooseWord(rows[row][0], one.lane + right, rows[row][1], i);

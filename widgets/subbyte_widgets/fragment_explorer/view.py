@@ -8,7 +8,7 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
-from subbyte.technique.fragments import INSTRUCTIONS, Fragments, fragments
+from subbyte.technique.fragments import INSTRUCTIONS, WARPGROUP_INSTRUCTIONS, Fragments, fragments
 from subbyte.technique.tiling import tiling
 from subbyte_widgets._base import View
 from subbyte_widgets._selection import Choice
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 
 class FragmentExplorer(View):
-    """Draws the :class:`~subbyte.technique.fragments.Fragments` of every matrix instruction.
+    """Draws the :class:`~subbyte.technique.fragments.Fragments` of every matrix instruction, of a warp or of four.
 
     The browser writes ``instruction`` and the selected element: ``operand`` (``a``, ``b`` or ``c``), ``row``,
     ``column``. An atom's name such as ``s8.m16n8k32`` is accepted as instruction too.
@@ -40,7 +40,9 @@ class FragmentExplorer(View):
     def __init__(self, instruction: str = "m16n8k32.s8", **options: Any) -> None:
         super().__init__(instruction=instruction, **options)
         # single quotes: JSON escapes the others, which is a tenth of the whole
-        self.pictures = {name: fragments_svg(fragments(name)).replace(chr(34), "'") for name in INSTRUCTIONS}
+        names = (*INSTRUCTIONS, *WARPGROUP_INSTRUCTIONS)
+        pictures = {name: fragments_svg(fragments(name), whole=False) for name in names}
+        self.pictures = {name: picture.replace(chr(34), "'") for name, picture in pictures.items()}
         self._say(None)
 
     @property
