@@ -14,10 +14,11 @@ import math
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import Executor, Future
 from contextlib import closing
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
@@ -183,17 +184,22 @@ def _run_jobs(
     replaced."""
     waiting = list(jobs)[::-1]
     running: dict[Future[dict[str, Any]], int] = {}
+    done: SimpleQueue[Future[dict[str, Any]]] = SimpleQueue()  # waiting on hundreds of futures at a time is slow
     pool = _pool(max(1, min(workers, len(waiting))))
     try:
         while waiting or running:
             while waiting and len(running) < 2 * workers:
-                running[pool.submit(_build_one, *jobs[waiting[-1]])] = waiting[-1]
-                waiting.pop()
-            left = None if until == math.inf else until - time.monotonic()
-            if left is not None and left <= 0:
+                future = pool.submit(_build_one, *jobs[waiting[-1]])
+                running[future] = waiting.pop()
+                future.add_done_callback(done.put)
+            left = until - time.monotonic()
+            if left <= 0:
                 return
-            for future in wait(running, left, FIRST_COMPLETED).done:
-                yield running.pop(future), _outcome(future)
+            try:
+                future = done.get(timeout=None if left == math.inf else left)
+            except Empty:
+                return
+            yield running.pop(future), _outcome(future)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
