@@ -14,7 +14,7 @@ from typing import Any
 from subbyte.cache import cache_folder, read_cached, write_cached
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
+from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, did_you_mean
 from subbyte.kernel import nvrtc
 from subbyte.kernel.recommended import recommended_text
 from subbyte.kernel.resources import Resources, read_resources
@@ -96,6 +96,11 @@ def machine_code(plan: AnyPlan, text: str) -> tuple[bytes, Resources]:
         log = report.encode()
         write_cached(cubin_path, cubin)
         write_cached(log_path, log)
+    if "wgmma.mma_async instructions are serialized" in log.decode():
+        raise BuildFailed(
+            f"{plan.workload} with {plan.config.key}: the compiler had too few registers and serialized the wgmma "
+            "instructions, which makes them several times slower; choose fewer rows, less unroll or load_ahead=1"
+        )
     return cubin, read_resources(log.decode(), plan.arch, plan.config.threads, plan.shared_bytes)
 
 

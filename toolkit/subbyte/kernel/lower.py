@@ -15,6 +15,7 @@ from tvm.tirx import compilation_pipeline, transform
 from subbyte.errors import BuildFailed
 from subbyte.kernel.tirx.conv import conv_kernel
 from subbyte.kernel.tirx.warpgroup import warpgroup_kernel
+from subbyte.schedule.launch import Launch
 from subbyte.schedule.plan import Plan
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
@@ -41,7 +42,8 @@ def cuda(plan: Plan | WarpgroupPlan, function: Any) -> str:
             if not texts:
                 reason = f"{type(error).__name__}: {error}"[:2000]
                 raise BuildFailed(f"TVM could not lower {plan.config.key} for {plan.workload}: {reason}") from error
-    return _without_boilerplate(texts[0] if texts else module.imports[0].inspect_source())
+    text = _without_boilerplate(texts[0] if texts else module.imports[0].inspect_source())
+    return _in_clusters(text, plan.launch)
 
 
 @contextmanager
@@ -107,6 +109,13 @@ typedef long long int64_t;
 #endif
 """
 _END_OF_BOILERPLATE = "#define ushort unsigned short"
+
+
+def _in_clusters(text: str, launch: Launch) -> str:
+    """The text with the size of a cluster at its kernel, which TIRx has no attribute for."""
+    if launch.cluster == 1:
+        return text
+    return text.replace(f") {launch.entry}(", f") __cluster_dims__({launch.cluster}, 1, 1) {launch.entry}(")
 
 
 def _without_boilerplate(text: str) -> str:

@@ -271,18 +271,17 @@ class CudaFunction:
         block: tuple[int, int, int],
         shared_bytes: int,
         pointers: list[int],
-        cluster: int = 1,
         overlap: bool = False,
     ) -> None:
         """Enqueue one launch with these pointer arguments on our stream.
 
-        ``cluster``: blocks of a cluster, along x. ``overlap``: it may begin before the launch ahead of it has ended;
-        only for kernels that wait for that one themselves (``Launch.overlap``).
+        ``overlap``: it may begin before the launch ahead of it has ended; only for kernels that wait for that one
+        themselves (``Launch.overlap``).
         """
         values = np.array(pointers, np.uint64)
         addresses = values.ctypes.data + 8 * np.arange(len(pointers), dtype=np.uint64)
         stream = self.device.stream
-        if cluster == 1 and not overlap:
+        if not overlap:
             self.device.call(
                 "cuLaunchKernel", self._handle, *grid, *block, shared_bytes, stream, int(addresses.ctypes.data), 0
             )
@@ -291,27 +290,12 @@ class CudaFunction:
         config.gridDimX, config.gridDimY, config.gridDimZ = grid
         config.blockDimX, config.blockDimY, config.blockDimZ = block
         config.sharedMemBytes, config.hStream = shared_bytes, stream
-        attributes = self._attributes(cluster, overlap)
-        config.attrs, config.numAttrs = attributes, len(attributes)
+        attribute, value = self.device.api.CUlaunchAttribute(), self.device.api.CUlaunchAttributeValue()
+        value.programmaticStreamSerializationAllowed = 1
+        kind = self.device.api.CUlaunchAttributeID
+        attribute.id, attribute.value = kind.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value
+        config.attrs, config.numAttrs = [attribute], 1
         self.device.call("cuLaunchKernelEx", config, self._handle, int(addresses.ctypes.data), 0)
-
-    def _attributes(self, cluster: int, overlap: bool) -> list[Any]:
-        api, found = self.device.api, []
-        if cluster > 1:
-            attribute = api.CUlaunchAttribute()
-            attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-            value = api.CUlaunchAttributeValue()
-            value.clusterDim.x, value.clusterDim.y, value.clusterDim.z = cluster, 1, 1
-            attribute.value = value
-            found.append(attribute)
-        if overlap:
-            attribute = api.CUlaunchAttribute()
-            attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-            value = api.CUlaunchAttributeValue()
-            value.programmaticStreamSerializationAllowed = 1
-            attribute.value = value
-            found.append(attribute)
-        return found
 
     def unload(self) -> None:
         """Unload the module; nothing to do when its context is gone."""

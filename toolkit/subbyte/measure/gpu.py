@@ -131,7 +131,7 @@ class GpuKernel:
 
     def _enqueue(self, pointers: list[int]) -> None:
         shape = self.launch
-        self._function.launch(shape.grid, shape.block, shape.shared_bytes, pointers, shape.cluster)
+        self._function.launch(shape.grid, shape.block, shape.shared_bytes, pointers)
 
     def _place(self, buffers: Mapping[str, Any]) -> None:
         """Put every argument on the device: inputs from ``buffers``, outputs as fresh memory."""

@@ -31,7 +31,9 @@ class WarpgroupConfig:
 
     * ``channel_groups``: parts in which the input channels of a row enter the ring; ``ring``: such parts in flight.
     * ``keep_rows``: 1 = a row stays in the ring until no later pass needs it; 0 = every pass loads its own rows.
-    * ``unroll``: pairs of 32-channel blocks in one loop body, which is also how far weights are fetched ahead.
+    * ``load_ahead``: parts that the producer has on their way from memory (in registers) while it stores one: 1 or 2.
+    * ``unroll``: pairs of 32-channel blocks in one loop body, which is also how far weights are fetched ahead in
+      registers; ``weight_ring``: fragments fetched ahead into shared memory instead (0 = in registers).
     * ``in_flight``: instruction groups that may be unfinished while the next operand is prepared.
     * ``stagger``: 1 = the second warpgroup starts late, so that its epilogue meets the other's multiplications.
     * ``swizzle``: 1 = fragments lie in shared memory in 32-byte swizzled order; 0 = as plain core matrices.
@@ -50,7 +52,9 @@ class WarpgroupConfig:
     channel_groups: int = 1
     ring: int = 4
     keep_rows: int = 1
+    load_ahead: int = 2
     unroll: int = 1
+    weight_ring: int = 0
     in_flight: int = 1
     stagger: int = 1
     swizzle: int = 0
@@ -59,7 +63,7 @@ class WarpgroupConfig:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value, least = getattr(self, field.name), 0 if field.name in FLAGS else 1
+            value, least = getattr(self, field.name), 0 if field.name in (*FLAGS, "weight_ring") else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidInput(f"knob {field.name}={value!r}: must be an integer >= {least}")
             if field.name in FLAGS and value > 1:
@@ -113,6 +117,6 @@ WARPGROUP_KNOBS = tuple(field.name for field in fields(WarpgroupConfig))
 _ALWAYS = ("tile_width", "tile_rows", "groups_m", "segments", "ring")
 _SHORT = {
     "tile_width": "tw", "tile_rows": "tr", "groups_m": "gm", "groups_x": "gx", "groups_y": "gy", "segments": "sg",
-    "filter_passes": "fp", "split": "sp", "channel_groups": "cg", "ring": "ri", "keep_rows": "kr", "unroll": "un",
+    "filter_passes": "fp", "split": "sp", "channel_groups": "cg", "ring": "ri", "keep_rows": "kr", "load_ahead": "la", "unroll": "un", "weight_ring": "wr",
     "in_flight": "if", "stagger": "sta", "swizzle": "sw", "blocks": "bl", "overlap": "ov",
 }  # fmt: skip

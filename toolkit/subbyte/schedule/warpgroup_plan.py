@@ -205,8 +205,13 @@ class WarpgroupPlan:
 
     @property
     def ahead(self) -> int:
-        """Weight fragments fetched ahead: those of one loop body."""
-        return self.unroll * self.workload.s
+        """Weight fragments fetched ahead: those of one loop body, or those of the ring in shared memory."""
+        return self.config.weight_ring or self.unroll * self.workload.s
+
+    @property
+    def held_fragments(self) -> int:
+        """Weight fragments in a thread's registers before they are unpacked."""
+        return 1 if self.config.weight_ring else self.ahead
 
     @property
     def run(self) -> int:
@@ -283,13 +288,18 @@ class WarpgroupPlan:
 
     @property
     def parameter_turns(self) -> int:
-        """Words of the parameters that one thread brings."""
-        return ceil_div(3 * self.parameter_channels, self.config.threads)
+        """Words of the parameters that one producer thread brings."""
+        return ceil_div(3 * self.parameter_channels, 128)
+
+    @property
+    def weight_base(self) -> int:
+        """Byte where the consumers' rings of weight fragments begin."""
+        return self.parameter_base + 12 * self.parameter_channels
 
     @property
     def exchange_base(self) -> int:
         """Byte where the partial sums of the cluster's other blocks arrive."""
-        return self.parameter_base + 12 * self.parameter_channels
+        return self.weight_base + self.config.weight_ring * self.config.consumers * 4 * FRAGMENT_WORDS
 
     @property
     def exchange_pixels(self) -> int:
@@ -298,7 +308,7 @@ class WarpgroupPlan:
 
     @property
     def barrier_base(self) -> int:
-        """Byte where the ring's barriers begin: one "full" for each slot, then one "empty"."""
+        """Byte where the barriers begin: one "full" for each slot of the ring, one "empty" each, one for parameters."""
         exchanged = 0
         if self.config.split > 1:
             exchanged = self.config.split * self.exchange_pixels * self.config.consumers * 128 * 16
@@ -307,7 +317,7 @@ class WarpgroupPlan:
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block in bytes."""
-        return self.barrier_base + 16 * self.config.ring
+        return self.barrier_base + 16 * self.config.ring + 16
 
     @property
     def copies(self) -> int:
@@ -350,7 +360,8 @@ class WarpgroupPlan:
         granted = self.arch.registers_per_sm // self.config.blocks // 128 // parts // 8 * 8
         if granted >= 240:
             return 255, 255
-        producer = min(max(32 + 8 * self.copies, 56), granted)
+        loaded = ceil_div(4 * self.copies * self.config.load_ahead, 8) * 8
+        producer = min(max(32 + loaded, 56), granted)
         return min((granted * parts - producer) // self.config.consumers // 8 * 8, 240), producer
 
     # ---- launch -------------------------------------------------------------------------------------------------

@@ -106,6 +106,10 @@ def _ring(plan: WarpgroupPlan) -> str | None:
         least = min(plan.window * config.channel_groups, whole)
     else:
         least = plan.window * (2 if config.channel_groups > 1 else 1) + 1
+    if config.weight_ring == 1:
+        return "stages: weight_ring 1; the ring of weights needs at least 2 slots"
+    if config.load_ahead > 2:
+        return f"stages: load_ahead {config.load_ahead}: allowed: 1, 2"
     if config.ring < max(least, config.consumers):
         return f"stages: a ring of {config.ring} slots; a pass needs {max(least, config.consumers)}"
     return None
@@ -122,12 +126,12 @@ def _shared(plan: WarpgroupPlan) -> str | None:
 
 def _registers(plan: WarpgroupPlan) -> str | None:
     consumer, producer = plan.registers
-    needed = plan.accumulators + 4 * plan.ahead + CONSUMER_OVERHEAD
+    needed = plan.accumulators + 4 * plan.held_fragments + CONSUMER_OVERHEAD
     if needed > consumer:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
     if plan.copies > LOADS_AT_ONCE:
         return f"registers: {plan.copies} loads of a producer thread at once exceed {LOADS_AT_ONCE}; use channel_groups"
-    needed = 8 * plan.copies + PRODUCER_OVERHEAD
+    needed = 4 * plan.copies * plan.config.load_ahead + PRODUCER_OVERHEAD
     if needed > producer:
         return f"registers: about {needed} of a producer thread needed, {producer} allowed"
     return None
@@ -135,7 +139,7 @@ def _registers(plan: WarpgroupPlan) -> str | None:
 
 def _code(plan: WarpgroupPlan) -> str | None:
     rows = sum(high - low for low, high in plan.tap_row_variants)
-    count = plan.ahead * plan.halves * rows
+    count = plan.unroll * plan.workload.s * plan.halves * rows
     if count > CODE_LIMIT:
         return f"code size: {count} matrix instructions exceed {CODE_LIMIT}"
     return None

@@ -91,6 +91,11 @@ class Block:
         """Byte address of the barrier that says that a slot may be written again."""
         return self.full(slot) + T.uint32(8 * self.plan.config.ring)
 
+    @property
+    def parameters_barrier(self) -> Any:
+        """Byte address of the barrier that says that the requantization parameters are in shared memory."""
+        return self.base + T.uint32(self.plan.barrier_base + 16 * self.plan.config.ring)
+
     def wait(self, address: Any, parity: Any) -> None:
         """Wait at a barrier until the phase of this parity has ended."""
         done = registers("done", 1)
@@ -114,30 +119,33 @@ class Block:
             for slot in range(config.ring):
                 op.barrier_init(self.full(T.uint32(slot)), 4)
                 op.barrier_init(self.empty(T.uint32(slot)), 4 * readers)
+            op.barrier_init(self.parameters_barrier, 4)
             op.barrier_init_fence()
 
     def load_parameters(self) -> Any:
-        """Read the requantization parameters of the block's output channels into registers."""
+        """Read the producer's share of the requantization parameters of the block's output channels."""
         plan = self.plan
         channels, padded = plan.parameter_channels, plan.workload.filter_blocks * 32
         if not channels:
             return None
         held = registers("parameters", plan.parameter_turns)
-        with self._parameter_turns() as (turn, index):
+        with when(self.warpgroup == plan.config.consumers), self._parameter_turns() as (turn, index):
             channel = T.min(self.filter_block * channels + index % channels, padded - 1)
             T.buffer_store(held, T.cast(self.parameters[index // channels * padded + channel], "uint32"), [turn])
         return held
 
     def keep_parameters(self, held: Any) -> None:
-        """Put them into shared memory."""
+        """Put them into shared memory, and say that they are there."""
         if held is not None:
             with self._parameter_turns() as (turn, index):
                 T.buffer_store(self.shared, held[turn], [self.plan.parameter_base // 4 + index])
+            op.emit(T.cuda.warp_sync())
+            self.arrive(self.parameters_barrier)
 
     @contextmanager
     def _parameter_turns(self) -> Iterator[tuple[Any, Any]]:
-        count, threads = 3 * self.plan.parameter_channels, self.plan.config.threads
+        count, threads = 3 * self.plan.parameter_channels, 128
         with loop("turn", self.plan.parameter_turns) as turn:
-            index = bind("index", turn * threads + self.thread)
+            index = bind("index", turn * threads + self.member)
             with when(count % threads == 0 or index < count):
                 yield turn, index

@@ -1,7 +1,6 @@
 """Shared memory and weights to Tensor Cores: the passes of a consumer warpgroup.
 
-Weights come from global memory straight into registers, ``plan.ahead`` fragments before they are multiplied, and go on
-into the next pass without a pause. Each 32-bit word is unpacked to two operands; a tap is an address.
+Each 32-bit word of weights is unpacked to two operands; a tap is an address.
 """
 
 from __future__ import annotations
@@ -17,79 +16,12 @@ from subbyte.kernel.tirx.multiply import LOW_NIBBLES
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.kernel.tirx.warpgroup.epilogue import epilogue
-from subbyte.schedule.warpgroup_plan import FRAGMENT_WORDS, PIXEL_BYTES
+from subbyte.kernel.tirx.warpgroup.fetch import Fetch
+from subbyte.schedule.warpgroup_plan import PIXEL_BYTES
 
-STAGGER_BARRIER = 1
 
-
-@dataclass
-class Fetch:
-    """Where the weights come from: registers of the fragments on their way, and the position of the next one."""
-
-    block: Block
-    held: Any
-    cursor: Any
-    left: Any
-    row: Any
-    filter_pass: Any
-
-    @classmethod
-    def begin(cls, block: Block) -> Fetch:
-        """Registers and state; ``start`` sets them."""
-        names = ("cursor", "fragments_left", "fetch_row", "fetch_pass")
-        state = [registers(name, 1, "int32") for name in names]
-        return cls(block, registers("fetched", 4 * block.plan.ahead), *state)
-
-    def start(self) -> None:
-        """Fetch the first fragments of the first pass."""
-        config = self.block.plan.config
-        T.buffer_store(self.row, self.block.first_row + self.block.y * config.tile_rows, [0])
-        T.buffer_store(self.filter_pass, T.int32(0), [0])
-        self._enter_run()
-        for place in range(self.block.plan.ahead):
-            self.next(place)
-
-    def next(self, place: int) -> None:
-        """Fetch the next fragment into the registers of ``place``; at the end of a pass go on with the following."""
-        pointer = self.block.weights.ptr_to([self.cursor[0] + self.block.member * 4])
-        op.load16(self.held, 4 * place, pointer, "weights")
-        T.buffer_store(self.cursor, self.cursor[0] + FRAGMENT_WORDS, [0])
-        T.buffer_store(self.left, self.left[0] - 1, [0])
-        with when(self.left[0] == 0):
-            self._advance()
-            self._enter_run()
-
-    def _advance(self) -> None:
-        """The pass behind this one; behind the last one the first again, whose fragments nobody waits for."""
-        config = self.block.plan.config
-        step = config.tile_rows * config.groups_y
-
-        def next_rows() -> None:
-            T.buffer_store(self.row, self.row[0] + step, [0])
-            with when(self.row[0] >= self.block.end_row):
-                T.buffer_store(self.row, self.block.first_row, [0])
-
-        if config.filter_passes == 1:
-            next_rows()
-            return
-        T.buffer_store(self.filter_pass, self.filter_pass[0] + 1, [0])
-        with when(self.filter_pass[0] == config.filter_passes):
-            T.buffer_store(self.filter_pass, T.int32(0), [0])
-            next_rows()
-
-    def _enter_run(self) -> None:
-        plan = self.block.plan
-        start = plan.fragment_word(self.block.tile(self.filter_pass[0]), self.block.rank)
-        taps = plan.workload.r
-        if not plan.taps_skipped:
-            T.buffer_store(self.cursor, start, [0])
-            T.buffer_store(self.left, T.int32(taps * plan.run), [0])
-            return
-        count = T.min(T.int32(plan.config.tile_rows), self.block.end_row - self.row[0])
-        first, end = plan.tap_range(self.row[0], count, T.max, T.min)
-        first = bind("first_tap", first)
-        T.buffer_store(self.cursor, start + first * (plan.run * FRAGMENT_WORDS), [0])
-        T.buffer_store(self.left, (end - first) * plan.run, [0])
+WINDOW = 0x3FFFF
+"""The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""
 
 
 class Counter:
@@ -117,18 +49,21 @@ def consume(block: Block, fetch: Fetch) -> None:
     """All passes of one consumer warpgroup."""
     plan, config = block.plan, block.plan.config
     accumulators = registers("acc", plan.accumulators)
+    started = registers("started", config.tile_rows)
     ready, released = Counter(block, "ready"), Counter(block, "released")
     stride = config.tile_rows * config.groups_y
     mine = bind("my_first_row", block.first_row + block.y * config.tile_rows)
     passes = bind("passes", T.max(block.end_row - mine + (stride - 1), 0) // stride)
-    _start_late(block)
     with loop("row_pass", passes, T.serial) as row_pass:
         row = bind("row", mine + row_pass * stride)
         count = bind("rows", T.min(T.int32(config.tile_rows), block.end_row - row))
         with loop("filter_pass", config.filter_passes, T.serial) as filter_pass:
-            with loop("i", plan.accumulators) as i:
-                T.buffer_store(accumulators, T.uint32(0), [i])
-            state = Pass(block, fetch, accumulators, ready, released, row_pass, row, count, filter_pass)
+            with loop("i", config.tile_rows) as i:
+                T.buffer_store(started, T.uint32(0), [i])
+            state = Pass(
+                block, fetch, accumulators, started, ready, released, passes, row_pass, row, count, filter_pass
+            )
+            state.wait_for_other()
             state.multiply()
             op.wgmma_wait(0)
             state.release()
@@ -145,8 +80,11 @@ class Pass:
     block: Block
     fetch: Fetch
     accumulators: Any
+    started: Any
+    """For every fragment row: whether its accumulators hold anything yet."""
     ready: Counter
     released: Counter
+    passes: Any
     row_pass: Any
     row: Any
     count: Any
@@ -214,7 +152,8 @@ class Pass:
             for i in range(rows):
                 slot = block.slot(self._part(i, tap, group))
                 start = block.slot_address(slot) + T.cast(block.x * width, "uint32")
-                T.buffer_store(descriptors, (start >> T.uint32(4)) + T.uint32(plan.descriptor_low), [i])
+                within = (start & T.uint32(WINDOW)) >> T.uint32(4)
+                T.buffer_store(descriptors, within + T.uint32(plan.descriptor_low), [i])
             _first_that_fits(low, high, list(plan.tap_row_variants), lambda a, b: self._steps(descriptors, a, b))
 
     def _wait_for(self, part: Any) -> None:
@@ -243,7 +182,7 @@ class Pass:
     def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, low: int, high: int) -> None:
         """Unpack one weight fragment, fetch another in its place, multiply it with every fragment row."""
         plan = self.block.plan
-        place = step * plan.workload.s + tap
+        place = self.fetch.begin_fragment(step * plan.workload.s + tap)
         operands = []
         for half in range(plan.halves):
             operand = registers("operand", 4)
@@ -251,7 +190,7 @@ class Pass:
                 word = self.fetch.held[4 * place + i]
                 op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
             operands.append(operand)
-        self.fetch.next(place)
+        self.fetch.end_fragment(place)
         op.wgmma_fence()
         for half, operand in enumerate(operands):
             columns = (step * plan.halves + half) * plan.pitch + tap * plan.cols.tap_step
@@ -265,27 +204,50 @@ class Pass:
         count = 4 * plan.config.tile_width
         sums = [self.accumulators[row * count + i] for i in range(count)]
         high = T.cast(T.uint32(plan.descriptor_high), "uint64") << T.uint64(32)
-        op.emit(T.ptx[plan.atom.ptx](*sums, *[operand[i] for i in range(4)], high | T.cast(descriptor, "uint64"), True))
+        accumulate = T.ptx.pred(self.started[row])
+        words = [operand[i] for i in range(4)]
+        op.emit(T.ptx[plan.atom.ptx](*sums, *words, high | T.cast(descriptor, "uint64"), accumulate))
+        T.buffer_store(self.started, T.uint32(1), [row])
+
+    # ---- taking turns -------------------------------------------------------------------------------------------
+
+    @property
+    def _in_turns(self) -> bool:
+        return bool(self.block.plan.config.stagger and self.block.plan.config.consumers == 2)
+
+    def _passes_of(self, warpgroup: int) -> Any:
+        """Passes over rows of one of the two warpgroups."""
+        block, config = self.block, self.block.plan.config
+        if config.groups_y == 1:
+            return self.passes
+        first = block.first_row + warpgroup * config.tile_rows
+        return (block.end_row - first + (2 * config.tile_rows - 1)) // (2 * config.tile_rows)
+
+    def wait_for_other(self) -> None:
+        """Begin a pass only when the other warpgroup is well into its own, so that epilogues do not coincide."""
+        if not self._in_turns:
+            return
+        not_first = [self.row_pass > 0]
+        if self.block.plan.config.filter_passes > 1:
+            not_first = [T.Or(self.row_pass > 0, self.filter_pass > 0)]
+        for warpgroup, conditions in ((0, not_first), (1, [])):
+            with when(every([self.block.warpgroup == warpgroup, *conditions])):
+                op.named_barrier(1 + warpgroup, 256, wait=True)
 
     def _let_other_start(self, index: Any, at: int) -> None:
-        """Tell the second warpgroup, in the first pass, that it may begin."""
-        block, config = self.block, self.block.plan.config
-        if not (config.stagger and config.consumers == 2):
+        """In the middle of a pass: the other warpgroup may begin its next one, if it has one."""
+        config = self.block.plan.config
+        if not self._in_turns:
             return
-        here = [block.warpgroup == 0, self.row_pass == 0]
-        if config.filter_passes > 1:
-            here.append(self.filter_pass == 0)
-        if not isinstance(index, int):
-            here.append(index == at)
-        with when(every(here)):
-            op.named_barrier(STAGGER_BARRIER, 256, wait=False)
-
-
-def _start_late(block: Block) -> None:
-    config = block.plan.config
-    if config.stagger and config.consumers == 2:
-        with when(block.warpgroup == 1):
-            op.named_barrier(STAGGER_BARRIER, 256, wait=True)
+        here = [] if isinstance(index, int) else [index == at]
+        last = config.filter_passes - 1
+        same = [self.row_pass < self._passes_of(1)] if config.groups_y > 1 else []
+        following = self.row_pass + 1 < self._passes_of(0)
+        if last:
+            following = T.Or(self.filter_pass < last, following)
+        for warpgroup, conditions in ((0, same), (1, [following])):
+            with when(every([self.block.warpgroup == warpgroup, *here, *conditions])):
+                op.named_barrier(2 - warpgroup, 256, wait=False)
 
 
 def _loop(name: str, extent: int, emit: Callable[[Any], None]) -> None:

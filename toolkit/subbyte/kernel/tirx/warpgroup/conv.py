@@ -11,7 +11,8 @@ from subbyte.kernel.tirx.emit import bind, registers, when
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup import produce as producer
 from subbyte.kernel.tirx.warpgroup.block import Block
-from subbyte.kernel.tirx.warpgroup.consume import Fetch, consume
+from subbyte.kernel.tirx.warpgroup.consume import consume
+from subbyte.kernel.tirx.warpgroup.fetch import Fetch
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
 
@@ -57,18 +58,20 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
         op.allow_next_launch()
         op.wait_for_previous_launch()
     where = producer.columns(block)
-    held, following = (producer.row_registers(block, name) for name in ("row_words", "next_row"))
+    held = producer.row_registers(block, "row_words")
+    following = producer.row_registers(block, "next_row") if config.load_ahead == 2 else None
     producer.load_first(block, where, held, following)
-    block.keep_parameters(parameters_held)
     producer.zero_padding(block, where)
     op.async_fence()
     if config.split > 1:
         op.cluster_arrive()
     op.emit(T.cuda.cta_sync())
-    _roles(block, fetch, where, held, following)
+    _roles(block, fetch, where, held, following, parameters_held)
 
 
-def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any, following: Any) -> None:
+def _roles(
+    block: Block, fetch: Fetch, where: producer.Columns, held: Any, following: Any, parameters: Any
+) -> None:
     """What each warpgroup does from here on. The first part of every consumer is already in its registers."""
     config = block.plan.config
     consumer_registers, producer_registers = block.plan.registers
@@ -83,6 +86,7 @@ def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any, follo
         with T.Else():
             if uneven:
                 op.set_registers(producer_registers, more=False)
+            block.keep_parameters(parameters)
             producer.produce(block, where, held, following)
             if config.split > 1:
                 op.cluster_wait()

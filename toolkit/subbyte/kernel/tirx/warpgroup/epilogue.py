@@ -21,11 +21,15 @@ from subbyte.workload.conv import ceil_div
 
 TOGETHER = 4
 """Pixels that are transposed together."""
+BATCH = 8
+"""Groups of four pixels that go through the steps side by side."""
 
 
 def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any) -> None:
     """Emit everything between the multiplications of a pass and the next pass."""
     plan = block.plan
+    if plan.parameter_channels:
+        block.wait(block.parameters_barrier, T.uint32(0))
     target = Target(block, row, count, filter_pass)
     pixels = plan.config.tile_rows * plan.config.tile_width
     if plan.config.split == 1:
@@ -100,8 +104,9 @@ class Target:
                 self._store_raw(sums, first, pixels)
             else:
                 parameters = [self._parameters(parity) for parity in range(2)]
-                with loop("four", ceil_div(pixels, TOGETHER)) as four:
-                    self._store_packed(sums, first, pixels, four, parameters)
+                groups = ceil_div(pixels, TOGETHER)
+                for start in range(0, groups, BATCH):
+                    self._store_packed(sums, first, pixels, start, min(BATCH, groups - start), parameters)
 
     # ---- int4 ---------------------------------------------------------------------------------------------------
 
@@ -119,27 +124,36 @@ class Target:
             return [bind("factor", factor), bind("offset", wide)]
         return [bind(name, word) for name, word in zip(("bias", "multiplier", "shift"), words, strict=True)]
 
-    def _store_packed(self, sums: Any, first: int, pixels: int, four: Any, parameters: list[list[Any]]) -> None:
-        """Four pixels: lane q of an image ends with pixel q."""
-        lane = self.block.lane
-        packed = registers("packed", 2)
-        for pair in range(2):
-            T.buffer_store(packed, T.uint32(0), [pair])
-            for image in reversed(range(2)):
-                for odd in reversed(range(2)):
-                    pixel = first + T.min(four * TOGETHER + pair * 2 + odd, pixels - 1)
-                    values = [
-                        bind(name, requantize(self.block.plan, self._sum(sums, pixel * 4 + parity * 2 + image),
-                                              parameters[parity]))
-                        for parity, name in enumerate(("low", "high"))
-                    ]  # fmt: skip
-                    op.pack_int4(packed[pair], values[1], values[0])
-        words = _exchange(packed, lane)
-        pixel = bind("pixel", first + four * TOGETHER + lane % TOGETHER)
-        target = self._word(pixel) + self.warp % 2 * 2
-        with when(self._inside(pixel, first + pixels, pixels % TOGETHER != 0)):
-            with loop("i", 2, T.vectorized) as i:
-                T.buffer_store(self.block.output, words[i], [target + i])
+    def _store_packed(
+        self, sums: Any, first: int, pixels: int, start: int, groups: int, parameters: list[list[Any]]
+    ) -> None:
+        """Groups of four pixels, step by step for all of them, so that none waits for its own last step."""
+        packed = registers("packed", 2 * groups)
+        with loop("four", groups) as four:
+            for pair in range(2):
+                self._pack(sums, first, pixels, (start + four) * TOGETHER + pair * 2, packed, four * 2 + pair, parameters)
+        words = _exchange(packed, groups, self.block.lane)
+        with loop("four", groups) as four:
+            pixel = bind("pixel", first + (start + four) * TOGETHER + self.block.lane % TOGETHER)
+            target = self._word(pixel) + self.warp % 2 * 2
+            with when(self._inside(pixel, first + pixels, pixels % TOGETHER != 0)):
+                with loop("i", 2, T.vectorized) as i:
+                    T.buffer_store(self.block.output, words[four * 2 + i], [target + i])
+
+    def _pack(
+        self, sums: Any, first: int, pixels: int, start: Any, packed: Any, place: Any, parameters: list[list[Any]]
+    ) -> None:
+        """Two pixels of the thread's two channels and two images, from pixel ``start`` on, into one register."""
+        T.buffer_store(packed, T.uint32(0), [place])
+        for image in reversed(range(2)):
+            for odd in reversed(range(2)):
+                pixel = first + T.min(start + odd, pixels - 1)
+                low, high = (
+                    bind(name, requantize(self.block.plan, self._sum(sums, pixel * 4 + parity * 2 + image),
+                                          parameters[parity]))
+                    for parity, name in enumerate(("low", "high"))
+                )  # fmt: skip
+                op.pack_int4(packed[place], high, low)
 
     def _inside(self, pixel: Any, end: int, ragged: bool) -> Any:
         """The output has this pixel of the pass."""
@@ -189,23 +203,26 @@ class Target:
         return T.cast(sums[register], "int32")
 
 
-def _exchange(packed: Any, lane: Any) -> Any:
-    """From [channel pair][image] bytes of four pixels to one lane's two words of a pixel's 16 channels."""
-    turned = registers("turned", 2)
-    for pair in range(2):
-        op.transpose_halves(turned[pair], packed[pair])
-        op.permute_bytes(turned[pair], turned[pair], T.uint32(0), T.uint32(0x3120))
+def _exchange(packed: Any, groups: int, lane: Any) -> Any:
+    """From [channel pair][image] bytes of four pixels to one lane's two words of a pixel's 16 channels, for several
+    groups of four pixels."""
+    turned, received, words = registers("turned", 2 * groups), registers("received", groups), registers("words", 2 * groups)
     upper, odd = bind("upper", lane // 2 % 2 == 1), bind("odd", lane % 2 == 1)
-    received = registers("received", 2)
-    op.shuffle_xor(received[0], T.Select(upper, turned[0], turned[1]), 2)
-    left = bind("left_lane", T.Select(upper, received[0], turned[0]))
-    right = bind("right_lane", T.Select(upper, turned[1], received[0]))
-    both = registers("both", 2)
-    op.permute_bytes(both[0], left, right, T.uint32(0x5410))
-    op.permute_bytes(both[1], left, right, T.uint32(0x7632))
-    op.shuffle_xor(received[1], T.Select(odd, both[0], both[1]), 1)
-    kept = bind("kept", T.Select(odd, both[1], both[0]))
-    words = registers("words", 2)
-    op.permute_bytes(words[0], kept, received[1], T.Select(odd, T.uint32(0x1054), T.uint32(0x5410)))
-    op.permute_bytes(words[1], kept, received[1], T.Select(odd, T.uint32(0x3276), T.uint32(0x7632)))
+    with loop("i", 2 * groups) as i:
+        op.transpose_halves(turned[i], packed[i])
+    with loop("i", 2 * groups) as i:
+        op.permute_bytes(turned[i], turned[i], T.uint32(0), T.uint32(0x3120))
+    with loop("i", groups) as i:
+        op.shuffle_xor(received[i], T.Select(upper, turned[2 * i], turned[2 * i + 1]), 2)
+    with loop("i", groups) as i:
+        left = bind("left_lane", T.Select(upper, received[i], turned[2 * i]))
+        right = bind("right_lane", T.Select(upper, turned[2 * i + 1], received[i]))
+        op.permute_bytes(words[2 * i], left, right, T.uint32(0x5410))
+        op.permute_bytes(words[2 * i + 1], left, right, T.uint32(0x7632))
+    with loop("i", groups) as i:
+        op.shuffle_xor(received[i], T.Select(odd, words[2 * i], words[2 * i + 1]), 1)
+    with loop("i", groups) as i:
+        kept = bind("kept", T.Select(odd, words[2 * i + 1], words[2 * i]))
+        op.permute_bytes(words[2 * i], kept, received[i], T.Select(odd, T.uint32(0x1054), T.uint32(0x5410)))
+        op.permute_bytes(words[2 * i + 1], kept, received[i], T.Select(odd, T.uint32(0x3276), T.uint32(0x7632)))
     return words

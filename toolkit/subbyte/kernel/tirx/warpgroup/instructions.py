@@ -23,6 +23,21 @@ def load16(target: Any, first: int, pointer: Any, kind: str) -> None:
     emit(T.ptx[how](*[target[first + i] for i in range(4)], pointer))
 
 
+def copy16(address: Any, pointer: Any) -> None:
+    """Begin to copy four words from global to shared memory."""
+    emit(T.ptx["cp.async.cg.shared.global"](address, pointer, 16))
+
+
+def copies_commit() -> None:
+    """Close a group of copies."""
+    emit(T.ptx["cp.async.commit_group"]())
+
+
+def copies_wait(in_flight: int) -> None:
+    """Wait until at most ``in_flight`` groups of this thread's copies are unfinished."""
+    emit(T.ptx["cp.async.wait_group"](in_flight))
+
+
 def store_shared16(address: Any, words: list[Any]) -> None:
     """Four words to shared memory."""
     emit(T.ptx["st.shared.v4.b32"](address, *words))

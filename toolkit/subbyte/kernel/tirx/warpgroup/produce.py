@@ -107,13 +107,21 @@ def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
     consumers = block.plan.config.consumers
     with when(block.warpgroup < block.parts):
         load_part(block, where, held, block.warpgroup)
-    with when(T.And(block.warpgroup == consumers, consumers + 1 < block.parts)):
-        load_part(block, where, following, consumers + 1)
+    if following is not None:
+        with when(T.And(block.warpgroup == consumers, consumers + 1 < block.parts)):
+            load_part(block, where, following, consumers + 1)
 
 
 def produce(block: Block, where: Columns, held: Any, other: Any) -> None:
     """The producer warpgroup: part after part, the next ones on their way while one is stored."""
     first = block.plan.config.consumers
+    if other is None:
+        with loop("turn", T.max(block.parts - first, 0), T.serial) as turn:
+            part = bind("part", first + turn)
+            _put(block, where, held, part)
+            with when(part + 1 < block.parts):
+                load_part(block, where, held, part + 1)
+        return
     count = bind("turns", (block.parts - first + 1) // 2)
     with loop("turn", T.max(count, 0), T.serial) as turn:
         part = bind("part", first + turn * 2)
