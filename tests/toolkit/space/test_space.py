@@ -17,7 +17,7 @@ from subbyte.errors import InvalidInput
 from subbyte.schedule import ConvConfig, Plan, plan
 from subbyte.space import KINDS, Space, space, value_lists, why_not
 from subbyte.space.constraints import HOISTED_ADDRESSES, RULES, registers_allowed, registers_needed
-from subbyte.space.sorting import SAME
+from subbyte.space.sorting import READS, SAME
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as named
 
@@ -94,6 +94,14 @@ def test_sorting_at_once_is_the_same_as_asking_each(workload: str, arch: str, ki
     for index in drawn:
         reason = candidates.why_not(index)
         assert (index in valid) == (reason is None), (index, reason)
+
+
+def test_sorting_knows_every_rule_and_the_kind_of_its_reasons() -> None:
+    assert tuple(READS) == RULES
+    for _, request, _ in CASES:
+        planned = plan(*request)
+        rule = next(rule for rule in RULES if rule(planned) is not None)
+        assert str(rule(planned)).partition(":")[0] == READS[rule][0]
 
 
 def test_sorting_counts_the_kinds_of_reasons() -> None:
