@@ -27,7 +27,7 @@ NEED_PYTHON = command -v $(BOOT) >/dev/null || { \
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint types test-unit test-notebooks test-browser test-gpu format constraints wheel docs pictures notebooks table clean machine
+.PHONY: help env lab test lint types test-unit test-notebooks test-browser test-gpu format constraints wheel docs pictures notebooks table latency screenshots site clean machine
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -92,6 +92,15 @@ notebooks: env ## execute the notebooks and keep their outputs (NOTEBOOK=02 for 
 
 table: env ## write the README's benchmark table from the raw results
 	@$(RUN) benchmarks/table.py
+
+latency: env ## how quickly the views answer: key press to repaint in a real JupyterLab (minutes; run nothing else)
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(RUN) benchmarks/latency.py
+
+screenshots: env ## take the README's screenshots in a real JupyterLab
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(RUN) tools/screenshots.py
+
+site: env ## the notebooks as a web site to open from a folder, in build/site (NOTEBOOK=02 for one)
+	@$(RUN) tools/site_builder.py $(NOTEBOOK)
 
 clean: ## remove the environment, the caches and what was built
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = sorted((ROOT / "toolkit/subbyte").rglob("*.py"))
 VIEWS = sorted((ROOT / "widgets/subbyte_widgets").rglob("*.py"))
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-BINARY = {".gz", ".png", ".npz", ".npy", ".cubin", ".woff2"}
+BINARY = {".gz", ".png", ".webp", ".npz", ".npy", ".cubin", ".woff2"}
 NAMES_FOREIGN_PLACES = {"tests/test_project.py", "tools/house_rules.py"}
 
 

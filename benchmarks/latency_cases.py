@@ -1,0 +1,143 @@
+"""What the latency benchmark shows: each view with the largest record that is sensible for it, and its keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Case:
+    """A view, how to make it, and how to step through it.
+
+    ``setup`` makes the record and ``show`` ends with the view; ``root`` is the element that is repainted, ``drawn``
+    exists once it is; ``begin`` is pressed once, ``keys`` again and again, each must change something. ``follow`` names
+    the traits through which a second view, made by ``again``, follows the first.
+    """
+
+    name: str
+    size: str
+    setup: str
+    show: str
+    root: str
+    drawn: str
+    focus: str
+    keys: tuple[str, ...]
+    begin: tuple[str, ...] = ()
+    follow: tuple[str, ...] = ()
+    again: str = ""
+    control: str = "key"
+
+    def cells(self) -> list[str]:
+        """The notebook's cells: record, view, follower."""
+        links = [f"ipywidgets.link((view, {name!r}), (other, {name!r}));" for name in self.follow]
+        again = self.again or self.show.removesuffix("\nview").replace("view = ", "other = ", 1)
+        return [f"import ipywidgets, subbyte\n{self.setup}", self.show, "\n".join([again, *links, "other"])]
+
+
+BACK_AND_FORTH = ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowLeft")
+CASES = [
+    Case(
+        "tiling", "512 x 576 map, 8 warps",
+        "from subbyte import ConvConfig\nfrom subbyte.technique.tiling import tiling\n"
+        "from subbyte_widgets import ConvolutionTiling\n"
+        "tiled = tiling('n8h512w576c128k128r3s3p1', ConvConfig(4, 2, 16, 2, chunk=2))",
+        "view = ConvolutionTiling(tiled, tile=60)\nview",
+        ".sb-tiling", ".sb-tiling-svg", ".sb-tiling-svg .panel.out",
+        ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"), follow=("tile",),
+    ),
+    Case(
+        "duplicate map", "8 x 11 tile, 792 entries",
+        "from subbyte_widgets import DuplicateMap\nentries = subbyte.duplicates('n8h56w56c64k64r3s3p1', (8, 11))",
+        "view = DuplicateMap(entries, selected=500)\nview",
+        ".sb-map", ".sb-map-svg", ".sb-map-svg .panel.lowered",
+        ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"), follow=("selected",),
+    ),
+    Case(
+        "load stepper", "8 pixels, 4 column tiles, 3 ways",
+        "from dataclasses import replace\nfrom subbyte.technique.load_steps import load_steps\n"
+        "from subbyte_widgets import LoadStepper\nfrom subbyte_widgets.load_stepper.view import SMALL, WAYS\n"
+        "small = replace(SMALL, warp_row_tiles=8)\n"
+        "loads = [load_steps('n8h28w28c32k64r3s3p1', replace(small, duplicate_aware=way)) for way in WAYS]",
+        "view = LoadStepper(loads)\nview",
+        ".sb-load", ".sb-load-svg", ".sb-load .stage", BACK_AND_FORTH, ("Home", "PageDown"), ("step",),
+    ),
+    Case(
+        "packing stepper", "32 lanes x 64 sums of 4 bits",
+        "from subbyte_widgets import PackingStepper",
+        "view = PackingStepper(scheme='width8', follow=77)\nview",
+        ".sb-pack", ".sb-pack-svg", ".sb-pack .stage", BACK_AND_FORTH, ("Home", "ArrowRight"), ("step",),
+    ),
+    Case(
+        "layout view", "32 lanes, 3 layouts, 8 accesses",
+        "from subbyte_widgets import LayoutView\nLayoutView('resnet50.stage2@8').close()",
+        "view = LayoutView('resnet50.stage2@8')\nview",
+        ".sb-access", ".sb-access-svg", ".sb-access-svg .panel", BACK_AND_FORTH, ("Home",), ("lane",),
+    ),
+    Case(
+        "fragment explorer", "m16n8k256.b1, every instruction",
+        "from subbyte_widgets import FragmentExplorer\nFragmentExplorer().close()",
+        "view = FragmentExplorer('m16n8k256.b1')\nview",
+        ".sb-frag", ".sb-frag-svg", ".sb-frag-svg .panel.a", BACK_AND_FORTH, ("Home",), ("column",),
+    ),
+    Case(
+        "kernel reader", "four texts of two kernels",
+        "from subbyte_widgets import KernelReader\nfirst = subbyte.build('resnet50.stage2@8')\n"
+        "second = subbyte.build('resnet50.stage2@8', first.config.with_values({'register_packing': False}))",
+        "view = KernelReader(first, second)\nview",
+        ".sb-reader", ".sb-reader .row", ".sb-reader .pane", ("ArrowDown", "PageDown", "ArrowUp", "PageUp"),
+        ("Home",), ("line",),
+    ),
+    Case(
+        "space explorer", "10,000 configurations",
+        "import random\nfrom subbyte.measure.result import Measured\nfrom subbyte.space import space\n"
+        "from subbyte.tune.landscape import Landscape\nfrom subbyte_widgets import SpaceExplorer\n"
+        "known = space('n8h14w14c256k256r3s3p1', 'sm_90a', kind='extended')\ndraw = random.Random(0)\n"
+        "chosen = draw.sample(range(len(known)), 10_000)\n"
+        "times = {i: Measured(5 + 40 * draw.random() ** 2) for i in chosen}\n"
+        "points = Landscape.from_results(known, times, {'name': 'none'})",
+        "view = SpaceExplorer(points)\nview",
+        ".sb-space", ".sb-space td", ".sb-space .lines", ("ArrowUp", "PageUp", "ArrowDown", "PageDown"),
+        ("Home",), ("selected",),
+    ),
+    Case(
+        "tuning monitor", "4 studies of 500 trials",
+        "from subbyte.measure.replay import ReplayRunner\nfrom subbyte.space import space\n"
+        "from subbyte.tune.study import Study\nfrom subbyte_widgets import TuningMonitor\n"
+        "where = space('resnet50.stage5@8', 'sm_90a')\nstudies = [Study(where, 'random', seed=s) for s in range(4)]\n"
+        "for study in studies:\n    study.run(ReplayRunner('resnet50.stage5@8'), trials=500)",
+        "view = TuningMonitor(studies)\nview",
+        ".sb-monitor", ".sb-monitor-svg", ".sb-monitor .stage", BACK_AND_FORTH, ("Home",), ("selected",),
+    ),
+    Case(
+        "live curve", "1,000 trials",
+        "from subbyte.measure.replay import ReplayRunner\nfrom subbyte.space import space\n"
+        "from subbyte.tune.study import Study\nfrom subbyte_widgets import LiveCurve\n"
+        "where = space('resnet50.stage5@8', 'sm_90a')\n"
+        "one = Study(where, 'random', seed=1).run(ReplayRunner('resnet50.stage5@8'), trials=1000)",
+        "view = LiveCurve(one)\nview",
+        ".sb-curve", ".sb-curve-svg", ".sb-curve .stage", BACK_AND_FORTH, ("Home",), ("selected",),
+    ),
+    Case(
+        "duplicate explorer", "4 x 12 tile, 432 entries with numbers",
+        "from subbyte_widgets import DuplicateExplorer",
+        "view = DuplicateExplorer('n8h56w56c64k64r3s3p1', (4, 12))\nview",
+        ".sb-map", ".sb-map-svg", ".widget-slider:has-text('tile width') .noUi-handle",
+        ("ArrowRight", "ArrowLeft"), control="slider",
+    ),
+    Case(
+        "speed of light", "every recorded layer",
+        "from subbyte_widgets import SpeedOfLight\nSpeedOfLight().close()",
+        "view = SpeedOfLight()\nview",
+        ".sb-speed", ".sb-speed svg", ".sb-speed .stage", ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft"),
+        ("Home",), ("item",),
+    ),
+    Case(
+        "layout explorer", "32 lanes, 3 layouts, 8 accesses",
+        "from subbyte_widgets import LayoutExplorer",
+        "view = LayoutExplorer('resnet50.stage2@8')\nview",
+        ".sb-access", ".sb-access-svg", ".widget-slider:has-text('block') .noUi-handle",
+        BACK_AND_FORTH, control="slider",
+    ),
+]  # fmt: skip
+SIX = ("tiling", "duplicate map", "load stepper", "packing stepper", "layout view", "fragment explorer")
+"""The views of the notebook with six: those a lesson on one layer shows together."""

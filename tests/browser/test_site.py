@@ -1,0 +1,128 @@
+"""The site of the notebooks: opened from a folder, views alive in their frames, no network, light and dark."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from real_browser import ROOT, Watched
+
+NOTEBOOKS = {
+    "00_first": [
+        (
+            "# The first lesson\n\nAbout *one* minute. See [the second](01_second.ipynb) and the "
+            "[words](../GLOSSARY.md#lane), not [this](../tools/pins.py)."
+        ),
+        (
+            "from subbyte_widgets import DuplicateMap, TilingExplorer\nimport subbyte\n"
+            "DuplicateMap(subbyte.duplicates('n8h56w56c64k64r3s3p1', (1, 4)), selected=13)"
+        ),
+        "print('numbers:', 1 < 2)\nTilingExplorer()",
+    ],
+    "01_second": [
+        "# The second lesson\n\nShort.",
+        "from subbyte_widgets import LoadStepper\nview = LoadStepper('-')\nview",
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of two small notebooks."""
+    folder = tmp_path_factory.mktemp("site")
+    for name, (text, *code) in NOTEBOOKS.items():
+        cells = [nbformat.v4.new_markdown_cell(text), *map(nbformat.v4.new_code_cell, code)]
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / f"{name}.ipynb")
+    command = [sys.executable, ROOT / "tools/site_builder.py", "--notebooks", folder, "--to", folder / "built"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "built"
+
+
+@pytest.fixture
+def tab(chromium: Any, site: Path) -> Iterator[Watched]:
+    """A tab that may read files and nothing else."""
+    one = Watched(chromium, ("file:",), 1100, 900)
+    one.page.goto((site / "index.html").as_uri())
+    yield one
+    errors, outside = list(one.errors), list(one.outside)
+    one.close()
+    assert not errors
+    assert not outside
+
+
+def test_the_index_leads_to_every_notebook(tab: Watched) -> None:
+    cards = tab.page.locator(".cards li")
+    assert cards.locator("b").all_text_contents() == ["The first lesson", "The second lesson"]
+    assert cards.first.locator("p").text_content() == "About one minute. See the second and the words, not this."
+    assert tab.page.locator("nav.contents a").all_text_contents()[-1] == "Glossary"
+    cards.first.locator("a").click()
+    assert tab.page.title() == "The first lesson"
+    assert tab.page.locator("nav.contents [aria-current]").text_content() == "The first lesson"
+    tab.page.locator("a[rel=next]").click()
+    assert tab.page.title() == "The second lesson"
+    tab.page.locator("a[rel=prev]").click()
+    links = tab.page.locator("main section a:not(.anchor-link)")
+    assert [link.get_attribute("href") for link in links.all()] == ["01_second.html", "GLOSSARY.html"]
+    links.nth(1).click()
+    assert tab.page.title() == "Glossary"
+
+
+def test_views_are_alive_in_their_frames(tab: Watched, site: Path) -> None:
+    tab.page.goto((site / "00_first.html").as_uri())
+    assert tab.page.locator("pre", has_text="numbers: True").count() == 1
+    frames = tab.page.locator("figure.view iframe")
+    assert frames.count() == 2
+    assert "18" in str(frames.first.get_attribute("title"))
+    inside = tab.page.frame_locator("figure.view iframe").first
+    inside.locator('.lowered .cell[data-k="0"]').click()
+    tab.page.keyboard.press("ArrowDown")
+    inside.locator(".say", has_text="Entry 9: output pixel p1").wait_for()
+    tab.page.wait_for_function(  # as high as the page in it asks for, so that it does not scroll
+        "() => Math.abs(parseFloat(document.querySelector('figure.view iframe').style.height || 0) - 560) > 20"
+    )
+    assert tab.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    frames.nth(1).scroll_into_view_if_needed()
+    tab.page.frame_locator("figure.view iframe").nth(1).locator(".sb-tiling-svg").wait_for()
+    assert tab.page.locator("figcaption", has_text="need a kernel").count() == 1
+    tab.picture("site", "body")
+
+
+def test_paper_and_browsers_without_scripts_show_the_pictures(tab: Watched, site: Path) -> None:
+    tab.page.goto((site / "00_first.html").as_uri())
+    still = tab.page.locator(".still img").first
+    assert not still.is_visible()
+    tab.page.emulate_media(media="print")
+    assert still.is_visible()
+    assert still.evaluate("(image) => image.naturalWidth") > 500
+
+
+def test_light_and_dark(tab: Watched, site: Path) -> None:
+    tab.page.goto((site / "00_first.html").as_uri())
+    grounds = {}
+    for scheme in ("light", "dark"):
+        tab.page.emulate_media(color_scheme=scheme)
+        inside = tab.page.frame_locator("figure.view iframe").first.locator("body")
+        ground = "(body) => getComputedStyle(body).backgroundColor"
+        grounds[scheme] = (tab.style("body", "backgroundColor"), inside.evaluate(ground))
+    assert grounds["light"] == ("rgb(255, 255, 255)", "rgb(255, 255, 255)")
+    assert grounds["dark"] == ("rgb(22, 24, 27)", "rgb(22, 24, 27)")
+
+
+def test_a_view_with_a_problem_keeps_its_sentence(tab: Watched, site: Path) -> None:
+    tab.page.goto((site / "01_second.html").as_uri())
+    assert tab.page.locator("figure.view").count() == 0
+    assert tab.page.locator(".output img").count() == 1
+
+
+def test_nothing_in_the_pages_points_outside(site: Path) -> None:
+    for path in [*site.rglob("*.html"), *site.rglob("*.css"), *site.rglob("*.js")]:
+        text = re.sub(r"data:[\w/+]+;base64,[\w+/=]+|https?://www\.w3\.org/\S+", "", path.read_text(encoding="utf-8"))
+        assert not re.findall(r'(?:src|href)="(?:https?:)?//[^"]*"', text), path.name
+        assert not re.findall(r"@import|url\((?!#)[^)]*\)", text), path.name

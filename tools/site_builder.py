@@ -1,0 +1,207 @@
+"""The notebooks as a site that opens from a folder: no server, no network, views that answer to mouse and keyboard.
+
+python tools/site_builder.py                  executes every notebook and writes build/site/
+python tools/site_builder.py 02 --to FOLDER   some of them, elsewhere
+
+Each displayed view is there twice: as the page it writes with ``to_html()``, alive in a frame, and as its picture, for
+paper and for browsers without scripts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+from nbconvert.filters import Highlight2HTML, ansi2html
+from nbconvert.filters.markdown_mistune import markdown2html_mistune
+from notebooks import FOLDER, find
+from pygments.formatters import HtmlFormatter
+from site_pages import PAGE
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = Path(__file__).resolve().parent / "site_files"
+WORDS = ("GLOSSARY.md",)
+"""Pages beside the notebooks that they link to; other files of the repository are named without a link."""
+
+
+def execute(path: Path, pages: Path) -> nbformat.NotebookNode:
+    """The notebook, run from top to bottom, with the page of each view it displays. Raises CellExecutionError."""
+    notebook = nbformat.read(path, as_version=4)
+    hook = f"import sys; sys.path.insert(0, {str(FILES.parent)!r})\n"
+    hook += f"import site_pages; site_pages.collect({str(pages)!r}, {path.stem!r})"
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(hook))
+    resources = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources=resources, store_widget_state=False
+    ).execute()
+    del notebook.cells[0]
+    return notebook
+
+
+def with_links(text: str, known: set[str]) -> str:
+    """HTML of a notebook with its links to notebooks and pages leading inside the site; others become plain text."""
+
+    def lead(found: re.Match[str]) -> str:
+        target, words = found[1], found[2]
+        name = Path(target.partition("#")[0]).name
+        page = Path(name).stem + ".html"
+        if "://" in target or target.startswith("#"):
+            return found[0]
+        return f'<a href="{page}">{words}</a>' if page in known else words
+
+    return re.sub(r'<a href="([^"]*)">(.*?)</a>', lead, text, flags=re.DOTALL)
+
+
+def output_html(output: dict[str, Any]) -> str:
+    """One output of a cell: a view, a table, a picture or text."""
+    if output["output_type"] == "stream":
+        return f"<pre>{ansi2html(output['text'])}</pre>"
+    if output["output_type"] == "error":
+        return f'<pre class="error">{ansi2html(chr(10).join(output["traceback"]))}</pre>'
+    data = output.get("data", {})
+    if PAGE in data:
+        return view_html(data)
+    if "text/html" in data:
+        return str(data["text/html"])
+    if "image/svg+xml" in data:
+        return str(data["image/svg+xml"])
+    if "image/png" in data:
+        return f'<img alt="" src="data:image/png;base64,{data["image/png"].strip()}">'
+    return f"<pre>{ansi2html(data.get('text/plain', ''))}</pre>"
+
+
+def view_html(data: dict[str, Any]) -> str:
+    """A view: its live page in a frame, and its picture where frames do not run."""
+    page = data[PAGE]
+    title = html.escape(page["title"])
+    note = " Its sliders and menus need a kernel: run the notebook." if page["controls"] else ""
+    alone = f'<a href="views/{page["page"]}">Open it alone</a>.'
+    return (
+        f'<figure class="view"><iframe src="views/{page["page"]}" title="{title}" loading="lazy"></iframe>'
+        f'<div class="still">{data["text/html"]}</div>'
+        f"<figcaption>Alive: click into it and use the arrow keys.{note} {alone}</figcaption></figure>"
+    )
+
+
+def cell_html(cell: dict[str, Any], known: set[str]) -> str:
+    """One cell with its outputs."""
+    if cell["cell_type"] == "markdown":
+        return f"<section>{with_links(markdown2html_mistune(cell['source']), known)}</section>"
+    if cell["cell_type"] != "code" or not cell["source"].strip():
+        return ""
+    code = Highlight2HTML(pygments_lexer="ipython3")(cell["source"])
+    outputs = "".join(f'<div class="output">{output_html(output)}</div>' for output in cell["outputs"])
+    return f'<div class="code">{code}</div>{outputs}'
+
+
+def heading(notebook: dict[str, Any]) -> tuple[str, str]:
+    """Title and first paragraph of a notebook, as plain text."""
+    first = next(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    title, _, rest = first.partition("\n")
+    paragraph = next(part for part in rest.split("\n\n") if part.strip() and not part.strip().startswith((">", "#")))
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[*_`]", lambda found: found[1] or "", paragraph)
+    return title.lstrip("# ").strip(), " ".join(plain.split())
+
+
+def still_picture(notebook: dict[str, Any]) -> str:
+    """The first picture of a notebook, or nothing."""
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            words = output.get("data", {}).get("text/html", "")
+            if found := re.search(r'<img [^>]*src="data:image/svg\+xml[^"]*"[^>]*>', words):
+                return found[0]
+    return ""
+
+
+def page_html(title: str, body: str, contents: list[tuple[str, str]], here: str) -> str:
+    """A whole page: navigation, body, links to the page before and after."""
+    names = [name for name, _ in contents]
+    rows = [
+        f'<li><a href="{name}"{" aria-current=page" if name == here else ""}>{html.escape(words)}</a></li>'
+        for name, words in contents
+    ]
+    around = ""
+    if here in names[1:]:
+        place = names.index(here)
+        before = f'<a rel="prev" href="{names[place - 1]}">\u2190 {html.escape(contents[place - 1][1])}</a>'
+        after = "" if place + 1 == len(names) else (
+            f'<a rel="next" href="{names[place + 1]}">{html.escape(contents[place + 1][1])} \u2192</a>')  # fmt: skip
+        around = f'<nav class="around" aria-label="Pages">{before}{after}</nav>'
+    return (FILES / "page.html").read_text(encoding="utf-8").format(
+        title=html.escape(title), contents="".join(rows), body=body, around=around
+    )  # fmt: skip
+
+
+def index_html(notebooks: dict[str, nbformat.NotebookNode]) -> str:
+    """What the site holds, one card for each notebook."""
+    cards = []
+    for name, notebook in notebooks.items():
+        title, words = heading(notebook)
+        cards.append(
+            f'<li><a href="{name}.html"><span class="shot" aria-hidden="true">{still_picture(notebook)}</span>'
+            f"<b>{html.escape(title)}</b></a><p>{html.escape(words)}</p></li>"
+        )
+    return (
+        "<h1>subbyte</h1><p>Sub-byte convolutions on Tensor Cores, step by step. These are the toolkit's notebooks "
+        "as they ran when the site was built. The views are alive: click into one and use the arrow keys. To change "
+        "code, shapes and kernels, run the notebooks themselves with <code>make lab</code>.</p>"
+        f'<ol class="cards">{"".join(cards)}</ol>'
+    )
+
+
+def style() -> str:
+    """The site's style with the colours of the code, for light and dark."""
+    light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight") for name in ("friendly", "github-dark"))
+    own = (FILES / "site.css").read_text(encoding="utf-8")
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n{own}"
+
+
+def build(sources: list[Path], target: Path) -> None:
+    """Write the site of these notebooks to ``target``, which is emptied first. Raises CellExecutionError."""
+    shutil.rmtree(target, ignore_errors=True)
+    (target / "views").mkdir(parents=True)
+    notebooks = {}
+    for path in sources:
+        print(f"{path.name}: running", flush=True)
+        notebooks[path.stem] = execute(path, target / "views")
+    words = {Path(name).stem + ".html": (ROOT / name).read_text(encoding="utf-8") for name in WORDS}
+    contents = [("index.html", "Start"), *((f"{name}.html", heading(one)[0]) for name, one in notebooks.items())]
+    contents += [(name, text.partition("\n")[0].lstrip("# ")) for name, text in words.items()]
+    known = {name for name, _ in contents} | {"README.html"}
+
+    def write(name: str, title: str, body: str) -> None:
+        body = body.replace('href="README.html"', 'href="index.html"')
+        (target / name).write_text(page_html(title, body, contents, name), encoding="utf-8")
+
+    write("index.html", "subbyte", index_html(notebooks))
+    for name, notebook in notebooks.items():
+        write(f"{name}.html", heading(notebook)[0], "".join(cell_html(cell, known) for cell in notebook.cells))
+    for name, text in words.items():
+        write(name, text.partition("\n")[0].lstrip("# "), with_links(markdown2html_mistune(text), known))
+    (target / "site.css").write_text(style(), encoding="utf-8")
+    shutil.copy(FILES / "site.js", target)
+    size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
+    print(f"{target / 'index.html'}: {len(notebooks)} notebooks, {size / 1e6:.1f} MB")
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="beginnings of file names; default: every notebook")
+    parser.add_argument("--to", type=Path, default=ROOT / "build/site", metavar="FOLDER")
+    parser.add_argument("--notebooks", type=Path, default=FOLDER, metavar="FOLDER", help="where the notebooks are")
+    given = parser.parse_args()
+    sources = find(given.names) if given.notebooks == FOLDER else sorted(given.notebooks.glob("*.ipynb"))
+    build(sources, given.to)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
