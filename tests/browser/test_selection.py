@@ -135,3 +135,46 @@ def test_an_impossible_choice_is_said_and_nothing_breaks(tab: Any, trials: Any) 
     says(tab, ".sb-tiling .problem", "is refused")
     tab.page.keyboard.press("Home")
     tab.page.wait_for_function("document.querySelector('.sb-tiling .problem').hidden")
+
+
+SIX = (
+    """import subbyte
+from subbyte_widgets import (
+    ConvolutionTiling, DuplicateMap, FragmentExplorer, LayoutView, PackingStepper, Selection, SpaceExplorer)
+found = subbyte.landscape("resnet50.stage2@8")
+s = Selection("resnet50.stage2@8", found.config(found.best[0]))
+s.config""",
+    """views = [kind(selection=s) for kind in (
+    ConvolutionTiling, DuplicateMap, PackingStepper, LayoutView, FragmentExplorer, SpaceExplorer)]
+for view in views:
+    display(view)""",
+)
+DRAWN = """() => {
+  const names = [".sb-tiling-svg .rt", ".sb-map-svg .slot", ".sb-pack-svg .box", ".sb-access-svg .lane",
+    ".sb-frag-svg .w", ".sb-space td"];
+  return names.every((name) => document.querySelector(name)) && performance.now();
+}"""
+RUN_SECOND = """() => {
+  const panel = [...window.jupyterapp.shell.widgets("main")].find((w) => w.content?.rendermime);
+  panel.content.activeCellIndex = 1;
+  window.jupyterapp.commands.execute("notebook:run-cell");
+  return performance.now();
+}"""
+
+
+def test_six_views_are_drawn_in_two_seconds(
+    open_tab: Callable[..., Any], lab: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another program may hold the processors meanwhile: the fastest of three runs counts."""
+    one = open_tab(height=6500)
+    one.run_notebook(lab.write("six.ipynb", *SIX))
+    one.page.wait_for_function(DRAWN)
+    times = []
+    for _ in range(3):
+        one.command("notebook:clear-all-cell-outputs")
+        one.page.wait_for_function("document.querySelectorAll('.sb-tiling, .sb-space').length === 0")
+        began = one.page.evaluate(RUN_SECOND)
+        times.append((one.page.wait_for_function(DRAWN, polling="raf").json_value() - began) / 1000)
+    with capsys.disabled():
+        print(f"\n  six views in one notebook: {min(times):.2f} s, slowest {max(times):.2f} s")
+    assert min(times) < 2, times

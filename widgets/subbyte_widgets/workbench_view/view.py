@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +46,10 @@ class Workbench(Displayed, ipywidgets.VBox):
     computes nothing.
     """
 
+    choosing: dict[str, Any]
+    following: dict[str, Any]
+    _sources: Sources | None = None
+
     def __init__(
         self,
         workload: ConvWorkload | str = FIRST,
@@ -58,10 +61,10 @@ class Workbench(Displayed, ipywidgets.VBox):
         selection: Selection | None = None,
     ) -> None:
         self.selection = selection or Selection(workload, arch=arch)
-        self.runner, self._sources = runner, ExitStack()
+        self.runner = runner
         explorer = SpaceExplorer(landscape) if landscape is not None else SpaceExplorer()
         self._given = explorer.landscape
-        self.choosing: dict[str, Any] = {"Space": explorer, "Tuning": TuningMonitor(studies)}
+        self.choosing = {"Space": explorer, "Tuning": TuningMonitor(studies)}
         self.choosing["Laboratory"] = KernelLab(self.selection.workload, selection=self.selection)
         for view in (explorer, self.choosing["Tuning"]):
             self.selection.attach(view)
@@ -85,7 +88,8 @@ class Workbench(Displayed, ipywidgets.VBox):
         except SubbyteError as problem:
             self.controls.say(str(problem))
             return None
-        self._sources.close()
+        if self._sources is not None:
+            self._sources.close()
         self._sources = sources
         before, self.choosing["Tuning"] = self.choosing["Tuning"], monitor
         monitor.selection = self.selection
@@ -106,9 +110,11 @@ class Workbench(Displayed, ipywidgets.VBox):
 
     def close(self) -> None:
         """Remove the workbench and its views from every page."""
-        self._sources.close()
-        for view in (*self.choosing.values(), *self.following.values()):
-            view.close()
+        if self._sources is not None:
+            self._sources.close()
+        for name in ("choosing", "following"):
+            for view in getattr(self, name, {}).values():  # none when it was refused while it was made
+                view.close()
         super().close()
 
     def __repr__(self) -> str:

@@ -1,0 +1,113 @@
+"""The workbench: its controls drive one selection, what is in a closed tab waits, a search is started and watched."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+
+import subbyte
+from subbyte.errors import InvalidInput
+from subbyte.schedule import ConvConfig
+from subbyte_widgets import Selection, Workbench, workbench
+from subbyte_widgets.workbench_view.controls import in_words
+
+NAME = "resnet50.stage2@8"
+
+
+@pytest.fixture
+def bench() -> Workbench:
+    return workbench(NAME)
+
+
+def test_it_begins_at_the_best_recorded_configuration(bench: Workbench) -> None:
+    found = subbyte.landscape(NAME)
+    index, best = found.best
+    assert bench.selection.config == found.config(index)
+    assert bench.choosing["Space"].selected == index
+    assert bench.choosing["Laboratory"].config == found.config(index)
+    assert f"{best.microseconds:.2f} µs on NVIDIA H200, 1.00 times the best" in bench.controls.status.value
+    assert bench.following["Kernel"].record is None  # its tab is closed
+    assert bench.following["Duplicates"].record is None
+
+
+def test_controls_and_selection_follow_each_other(bench: Workbench) -> None:
+    controls, s = bench.controls, bench.selection
+    controls.workload.value = "resnet50.stage4@8"
+    assert s.workload == "resnet50.stage4@8"
+    assert bench.choosing["Space"].landscape.workload.label == "resnet50.stage4@8"
+    s.workload = NAME
+    assert controls.workload.value == NAME
+    controls.arch.value = "sm_80"
+    assert s.arch == "sm_80"
+    assert "no recorded time here" in controls.status.value
+    controls.workload.value = "resnet50.stage12"
+    assert "stage12" in controls.status.value
+    assert s.workload == NAME
+    s.configuration = ConvConfig(warp_col_tiles=16, blk_col_warps=4)
+    assert "is refused: " in controls.status.value
+    controls.best.click()
+    assert s.configuration == ""
+    assert "best known configuration" in controls.status.value
+
+
+def test_a_search_is_started_and_its_trials_open(bench: Workbench) -> None:
+    bench.controls.strategy.value, bench.controls.trials.value = "random", 30
+    bench.controls.tune.click()
+    monitor = bench.choosing["Tuning"]
+    assert bench.shown[0] is monitor
+    (record,) = monitor.wait(30)
+    assert len(record.trials) == 30
+    monitor.set_state({"selected": 11})
+    assert bench.selection.configuration == record.trials[11].config.key
+    assert bench.choosing["Space"].config == record.trials[11].config
+    bench.selection.settle()
+    assert bench.following["Kernel"].configs == [record.trials[11].config.key]
+    assert bench.following["Tiling"].view.record.config == record.trials[11].config
+    bench.tune("random", 5)
+    assert monitor not in bench.upper.children
+    bench.choosing["Tuning"].wait(30)
+
+
+def test_a_search_that_cannot_begin_is_said(bench: Workbench) -> None:
+    bench.selection.workload = "n8h5w5c32k32r3s3p1"
+    assert bench.tune("random", 5) is None
+    assert "nothing can measure n8h5w5c32k32r3s3p1" in html.unescape(bench.controls.status.value)
+    assert bench.shown[0] is bench.choosing["Space"]
+
+
+def test_studies_landscape_and_selection_are_taken() -> None:
+    found = subbyte.landscape("resnet50.stage5@8")
+    record = subbyte.tune("resnet50.stage5@8", runner="replay", landscape=found, trials=10, finalists=0).records[0]
+    s = Selection("resnet50.stage5@8", record.trials[3].config)
+    bench = Workbench("resnet50.stage5@8", record, landscape=found, selection=s)
+    assert bench.selection is s
+    assert bench.choosing["Tuning"].selected == s.trial == 3
+    assert bench.choosing["Space"].landscape is found
+    with pytest.raises(TypeError):
+        workbench(NAME, trails=3)
+    with pytest.raises(InvalidInput, match="unknown workload"):
+        workbench("resnet51.stage2@8")
+
+
+def test_what_is_kept_without_a_kernel(bench: Workbench) -> None:
+    data, _ = bench._repr_mimebundle_()
+    assert data["text/html"].count("<img") == 2  # the two open views
+    assert data["text/plain"].startswith("<Workbench: resnet50.stage2@8")
+    assert bench.following["Kernel"].record is None
+    bench.close()
+    assert all(view.comm is None for view in (*bench.choosing.values(), *bench.following.values()))
+    bench.selection.configuration = ConvConfig()
+    bench.selection.settle()
+    assert bench.following["Kernel"].record is None
+
+
+def test_words_of_a_selection() -> None:
+    found = subbyte.landscape(NAME)
+    index = sorted(found.results)[5]
+    s = Selection(NAME, found.config(index))
+    time = found.results[index].microseconds
+    assert f": {time:.2f} µs on NVIDIA H200, {time / found.best[1].microseconds:.2f} times" in in_words(s, found)
+    assert "no recorded time here" in in_words(s, None)
+    s.workload = "n1h1w1c32k32r1s1"
+    assert in_words(s, found)
