@@ -137,7 +137,7 @@ def build_library(translation: Translation, checked: bool, extra_flags: tuple[st
             source = target.with_suffix(f".{os.getpid()}.cpp")
             source.write_text(translation.cpp)
             try:
-                flags = ["-O1", f"-DEMULATOR_CHECKED={int(checked)}", *extra_flags]
+                flags = ["-Og", f"-DEMULATOR_CHECKED={int(checked)}", *extra_flags]
                 _compile(compiler, [*flags, "-shared", str(source), str(runtime)], target)
             finally:
                 source.unlink(missing_ok=True)
