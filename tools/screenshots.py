@@ -76,7 +76,7 @@ SHOTS = (
         "screenshot_duplicates",
         "## Which entries are the same pixel?\nClick a number: all copies light up. Move a slider: the kernel answers.",
         "from subbyte_widgets import DuplicateExplorer\n\nDuplicateExplorer('resnet50.stage2@8', tile=(2, 4))",
-        choose_entry, 1080,
+        choose_entry, 1115,
     ),
     Shot(
         "screenshot_load",
