@@ -35,7 +35,8 @@ from subbyte.tune.search.selection import coordinates
 from subbyte.tune.strategy import Option, choice
 
 BATCH = 8
-"""Configurations planned between two fits; from 128 results on a sixteenth of their number."""
+"""Most configurations planned between two fits without being asked for; fewer at first, and from 128 results on a
+sixteenth of their number."""
 CANDIDATES = 4000
 """Random candidates that the trees score per fit where that is cheap: the space is listed, and its features are known
 or have no plans in them."""
@@ -115,7 +116,8 @@ class Auto:
         found: list[int] = []
         while len(found) < n:
             if not self._queue:
-                self._queue = self._propose(max(n - len(found), BATCH, len(self._indices) // 16))
+                seen = len(self._indices) // 16
+                self._queue = self._propose(max(n - len(found), min(BATCH, 1 + seen), seen))
                 if not self._queue:
                     break
             index = self._queue.pop(0)
