@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from subbyte.analysis.mechanism import FORMAT
-from subbyte.emulator.trace import KINDS, of_kind, warp_groups, without_repeated_loads
+from subbyte.emulator.trace import of_kind, warp_groups, without_repeated_loads
 from subbyte.kernel import Kernel
 from subbyte.measure.result import Measured
 from subbyte.schedule.plan import Plan
@@ -33,7 +33,7 @@ TRACED = (
     "one block of each kind of pixel tile and the first of the blocks along the filters were traced; each count is "
     "multiplied by how often the kind occurs: exact"
 )
-SECTOR = 32
+SECTOR, LINE = 32, 128
 
 
 def main() -> int:
@@ -122,9 +122,11 @@ def block_counts(trace: Any) -> dict[str, int]:
     copies = of_kind(trace, "copy")
     stores = warp_groups(trace, "global_store")
     return {
-        "sectors_read": sectors(trace, "global_load") + sectors(trace, "copy"),
+        "sectors_read": touched(trace, "global_load", SECTOR) + touched(trace, "copy", SECTOR),
+        "lines_read": touched(trace, "global_load", LINE) + touched(trace, "copy", LINE),
         "bytes_asked": int(reads["valid"].sum()),
-        "sectors_written": sectors(trace, "global_store"),
+        "sectors_written": touched(trace, "global_store", SECTOR),
+        "lines_written": touched(trace, "global_store", LINE),
         "stores": len(stores),
         "shared_bytes_read": int(shared_loads["size"].sum()),
         "shared_bytes_written": int(shared_stores["size"].sum() + copies["size"].sum()),
@@ -133,19 +135,18 @@ def block_counts(trace: Any) -> dict[str, int]:
     }
 
 
-def sectors(trace: Any, kind: str) -> int:
-    """Sectors that the warps' accesses of a kind touch, each access by itself. What reads nothing touches none."""
-    assert kind in KINDS
+def touched(trace: Any, kind: str, unit: int) -> int:
+    """Sectors or lines (``unit`` bytes) that the warps' accesses of a kind touch, each access by itself. What reads
+    nothing touches none."""
     groups = warp_groups(trace, kind)
     lanes = groups.ravel()
     access = np.repeat(np.arange(len(groups)), groups.shape[1])[lanes >= 0]
     rows = trace[lanes[lanes >= 0]]
-    size = rows["valid"] if kind != "global_store" else rows["size"]
+    size = rows["size"] if kind == "global_store" else rows["valid"]
     some = size > 0
-    first = rows["offset"][some] // SECTOR
-    last = (rows["offset"][some] + size[some].astype(np.int64) - 1) // SECTOR
-    touched = np.concatenate([np.stack([access[some], rows["buffer"][some], place]) for place in (first, last)], axis=1)
-    return int(np.unique(touched, axis=1).shape[1])
+    ends = (rows["offset"][some] // unit, (rows["offset"][some] + size[some].astype(np.int64) - 1) // unit)
+    found = np.concatenate([np.stack([access[some], rows["buffer"][some], place]) for place in ends], axis=1)
+    return int(np.unique(found, axis=1).shape[1])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes the benchmark table of README.md from the raw records, and that of benchmarks/README.md from the landscapes.
+"""Writes the benchmark table of README.md, and the tables of benchmarks/README.md, from the raw records.
 
 python benchmarks/table.py            rewrite the tables between the markers
 python benchmarks/table.py --check    change nothing; exit 1 when one of them is stale
@@ -14,12 +14,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from subbyte.analysis import (
+    Ablation,
+    Mechanism,
+    Retuned,
+    TableOne,
+    UnpackingControl,
+    ablation,
+    read_mechanism,
+    read_retuned,
+    read_table_one,
+    read_unpacking,
+)
 from subbyte.measure.result import Measured
 from subbyte.tune import Landscape, shipped
 
 ROOT = Path(__file__).resolve().parent.parent
 START, END = "<!-- benchmark:start -->", "<!-- benchmark:end -->"
 LANDSCAPES = "<!-- landscapes:start -->", "<!-- landscapes:end -->"
+EVIDENCE = "<!-- evidence:start -->", "<!-- evidence:end -->"
 CLOSE = 1.05
 """How far from the optimum a configuration still counts as close to it."""
 
@@ -34,6 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     return max(
         update(args.readme, lambda: tables(args.results), (START, END), args.check),
         update(args.landscapes, landscapes, LANDSCAPES, args.check),
+        update(args.landscapes, lambda: evidence(args.results), EVIDENCE, args.check),
     )
 
 
@@ -81,6 +95,132 @@ def landscape_line(one: Landscape) -> str:
     share = f"{close} ({100 * close / len(times):.1f} %)"
     cells = (one.name, f"{len(one):,}", f"{info.programs:,}", f"{best:.2f}", f"{info.best_tops:.0f}", quartiles, share)
     return "| " + " | ".join(cells) + " |"
+
+
+def evidence(folder: Path) -> str:
+    """The tables behind Table 1 and Figures 15 and 16 of the paper, as far as their records are there."""
+    stages = range(2, 6)
+
+    def read(name: str, reader: Callable[[Path], Any]) -> list[Any]:
+        files = [folder / name.format(stage) for stage in stages]
+        return [reader(file) for file in files if file.is_file()]
+
+    tuned = read("tuned/stage{}-finals.json", read_retuned)
+    same = [one for stage in stages if (one := same_schedules(folder, stage)) is not None]
+    parts = [
+        table_one(read_table_one(folder)) if tuned else "",
+        contributions([*same, *tuned]) if same or tuned else "",
+        unpacking(read("unpacking/stage{}.json.gz", read_unpacking)),
+        mechanism(read("mechanism/stage{}.json", read_mechanism)),
+    ]
+    return "\n\n".join(part for part in parts if part) or "Nothing has been recorded yet."
+
+
+def same_schedules(folder: Path, stage: int) -> Ablation | None:
+    """The ablation of a stage; None where none is recorded."""
+    files = sorted((folder / "ablation").glob(f"stage{stage}-*.json.gz"))
+    return ablation(Landscape.load(file) for file in files) if files else None
+
+
+def markdown(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]], text_columns: int = 1) -> str:
+    """A table with a title; the first columns hold text, the others numbers."""
+    rule = "| " + " | ".join(["---"] * text_columns + ["---:"] * (len(head) - text_columns)) + " |"
+    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
+    return "\n".join([title, "", lines[0], rule, *lines[1:]])
+
+
+def table_one(record: TableOne) -> str:
+    """The paper's Table 1 on this GPU, with the paper's own numbers behind it."""
+
+    def number(value: float | None, digits: int = 2) -> str:
+        return "-" if value is None else f"{value:.{digits}f}"
+
+    rows = [
+        (
+            str(row.stage), number(row.hwnc_s4, 1), number(row.hwnc_s8), number(row.all_off), number(row.exhaustive),
+            number(row.searched), *(number(row.speed_up(name)) for name in ("hwnc_s8", "all_off")),
+            *(number(row.paper[name]) for name in ("baseline", "exhaustive", "searched")), number(row.paper_speed_up),
+        )
+        for row in record.rows
+    ]  # fmt: skip
+    head = (
+        "stage", "TVM HWNC s4", "TVM HWNC s8", "all off", "exhaustive", "searched", "over HWNC s8", "over all off",
+        "T4 baseline", "T4 exhaustive", "T4 searched", "T4 speed-up",
+    )  # fmt: skip
+    title = (
+        f"**Table 1**: microseconds on {record.device}, every baseline and the search tuned by `{record.strategy}` "
+        f"with {record.trials} trials; on the right the paper's own, on a T4."
+    )
+    return markdown(title, head, rows)
+
+
+def contributions(records: list[Ablation | Retuned]) -> str:
+    """The bars of Figures 15 and 16, on the same schedules and at retuned optima."""
+    names = ("duplicate_aware", "register_packing", "layout")
+    rows = []
+    for one in records:
+        how = f"{one.schedules} same schedules" if isinstance(one, Ablation) else "retuned"
+        parts = [one.accumulated[name] for name in one.order] + [one.marginal[name] for name in names]
+        parts += [one.shapley[name] for name in names] + [one.sharing[name] for name in ("shared", "full")]
+        rows.append((one.workload, how, *(f"{factor.speed_up:.2f}" for factor in parts)))
+    head = (
+        "workload", "how", "+ sharing", "+ packing", "+ layout", "- sharing", "- packing", "- layout", "S sharing",
+        "S packing", "S layout", "shared only", "shared and registers",
+    )  # fmt: skip
+    title = (
+        "**Figures 15 and 16**: speed-ups. `+`: accumulated from all off, in the order sharing, packing, layout; `-`: "
+        "lost when one is taken from all on; `S`: Shapley value (the mean over all orders); the last two columns: the "
+        "ways of sharing against none, packing and layout on. Intervals: `python benchmarks/ablation.py`."
+    )
+    return markdown(title, head, rows, 2)
+
+
+def unpacking(records: list[UnpackingControl]) -> str:
+    """Sharing with packed and with byte activations."""
+    rows = [
+        (
+            one.workload, str(one.schedules),
+            *(str(one.sharing[stored][name]) for stored in ("s4", "s8") for name in ("shared", "full over shared")),
+            str(one.unpacking),
+        )
+        for one in records
+    ]  # fmt: skip
+    head = (
+        "workload", "schedules", "s4: shared over none", "s4: full over shared", "s8: shared over none",
+        "s8: full over shared", "ratio s4 to s8",
+    )  # fmt: skip
+    title = (
+        "**Loads or unpacking**: what sharing brings with packed activations (`s4`, unpacked in registers) and with "
+        "the control that stores bytes (`s8`, nothing to unpack); speed-ups with 95 % intervals."
+    )
+    return markdown(title, head, rows) if rows else ""
+
+
+def mechanism(records: list[Mechanism]) -> str:
+    """Traffic and time of each stage's fastest schedule while the techniques are added."""
+    steps = (("none", False, "nhwc"), ("shared", False, "nhwc"), ("full", False, "nhwc"), ("full", True, "nhwc"),
+             ("full", True, "nhwcnc"))  # fmt: skip
+    rows = []
+    for one in records:
+        found = {(r.sharing, r.packing, r.layout): r for r in one.rows if r.schedule == one.rows[0].schedule}
+        for key, name in zip(steps, ("all off", "shared memory", "+ registers", "+ packing", "+ layout"), strict=True):
+            row = found[key]
+            counts = (
+                row.sectors_read, row.lines_read, row.sectors_written, row.lines_written, row.shared_bytes_read,
+                row.shared_bytes_written, row.stores, row.shuffles,
+            )  # fmt: skip
+            time = "-" if row.microseconds is None else f"{row.microseconds:.2f}"
+            rows.append((one.workload, row.schedule, name, time, *(f"{count / 1000:,.1f}" for count in counts)))
+    head = (
+        "workload", "schedule", "step", "us", "sectors read", "lines read", "sectors written", "lines written",
+        "shared bytes read", "shared bytes written", "stores", "shuffles",
+    )  # fmt: skip
+    title = (
+        "**Mechanism**: per launch, in thousands, counted in the kernels' run on the CPU, the techniques added one "
+        "after the other on each stage's fastest schedule of the sample. Sectors count each warp access by itself; "
+        "`stores` and `shuffles` are warp instructions."
+    )
+    return markdown(title, head, rows, 3) if rows else ""
 
 
 def tables(folder: Path) -> str:

@@ -42,7 +42,7 @@ def place(tmp_path):
 def run(place, *extra):
     notes = place[0].with_name("landscapes.md")
     if not notes.exists():
-        notes.write_text("\n".join(table.LANDSCAPES))
+        notes.write_text("\n".join([*table.LANDSCAPES, *table.EVIDENCE]))
     return table.main(["--readme", str(place[0]), "--results", str(place[1]), "--landscapes", str(notes), *extra])
 
 
@@ -80,6 +80,15 @@ def test_landscapes_are_summed_up(place, monkeypatch, tmp_path):
     assert run(place, "--check") == 1
     run(place)
     assert made.name in written.read_text()
+
+
+def test_the_papers_evidence_is_written_from_what_is_recorded(place):
+    assert table.evidence(place[1]) == "Nothing has been recorded yet."
+    text = table.evidence(ROOT / "benchmarks" / "results")
+    assert text.count("| resnet50.stage4@8 | 100 same schedules | ") == 1
+    assert text.count("| resnet50.stage4@8 | retuned | ") == 1
+    assert "| 196.06 | 50.78 | 50.98 | 3.85 |" in text
+    assert "s8: full over shared" in text
 
 
 def test_a_changed_record_makes_it_stale(place):

@@ -9,8 +9,8 @@ from subbyte.errors import BrokenRecord, InvalidInput
 
 ROW = {
     "schedule": "brw1", "index": 3, "sharing": "none", "packing": False, "layout": "nhwc", "microseconds": 7.5,
-    "sectors_read": 100, "bytes_asked": 3200, "sectors_written": 10, "stores": 5, "shared_bytes_read": 640,
-    "shared_bytes_written": 320, "shuffles": 0, "mma": 12,
+    "sectors_read": 100, "lines_read": 50, "bytes_asked": 3200, "sectors_written": 10, "lines_written": 4,
+    "stores": 5, "shared_bytes_read": 640, "shared_bytes_written": 320, "shuffles": 0, "mma": 12,
 }  # fmt: skip
 DATA = {
     "format": FORMAT, "schema": 1, "workload": "resnet50.stage2@8", "device": "Test GPU", "traced": "all",

@@ -24,7 +24,8 @@ class MechanismRow:
     """One schedule with one combination of the switches. All but ``microseconds`` count one launch.
 
     ``sectors_read`` and ``sectors_written``: 32-byte sectors of global memory that the warps' accesses touch, each
-    access counted by itself; ``bytes_asked``: bytes of global memory read, repeats included. ``shared_bytes_read`` and
+    access counted by itself; ``lines_read`` and ``lines_written``: the same with 128-byte lines; ``bytes_asked``: bytes
+    of global memory read, repeats included. ``shared_bytes_read`` and
     ``shared_bytes_written``: of shared memory, the copies into it included. ``stores``, ``shuffles`` and ``mma``:
     warp instructions.
     """
@@ -36,8 +37,10 @@ class MechanismRow:
     layout: str
     microseconds: float | None
     sectors_read: int
+    lines_read: int
     bytes_asked: int
     sectors_written: int
+    lines_written: int
     stores: int
     shared_bytes_read: int
     shared_bytes_written: int

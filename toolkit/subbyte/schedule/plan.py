@@ -314,20 +314,16 @@ class Plan:
         return self.weight_words // COPY_WORDS
 
     def activation_copy(self, copy: Index) -> tuple[Index, Index, Index]:
-        """Slot, channel block (within the chunk) and piece of a copy; copies fill shared memory in order.
-
-        A piece is an image's 32 channels, or the half of them that 16 bytes hold when bytes are stored.
-        """
+        """Slot, channel block (within the chunk) and piece of a copy: an image, or half of it when bytes are stored."""
         pieces = BATCH_GROUP * self.stored_words
         return copy // (pieces * self.config.chunk), copy // pieces % self.config.chunk, copy % pieces
 
     def activation_word(self, group: Index, y: Index, x: Index, block: Index, piece: Index) -> Index:
         """Word index in the input of a piece (an image) of batch group ``group``, pixel (y, x), channel block."""
         w, parts = self.workload, self.stored_words
-        if parts == 1:
-            return _word(self.config.layout, w.h, w.w, w.channel_blocks, group, y, x, block, piece)
-        first = _word(self.config.layout, w.h, w.w, w.channel_blocks, group, y, x, block, piece // parts)
-        return first * parts + piece % parts * COPY_WORDS
+        image = piece if parts == 1 else piece // parts
+        first = _word(self.config.layout, w.h, w.w, w.channel_blocks, group, y, x, block, image)
+        return first if parts == 1 else first * parts + piece % parts * COPY_WORDS
 
     def output_word(self, group: Index, p: Index, q: Index, tile: Index, image: Index) -> Index:
         """Word index in the packed output of 8-channel tile ``tile`` at pixel (p, q) of an image."""
