@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbclient import NotebookClient
 from nbconvert.filters import Highlight2HTML, ansi2html
 from nbconvert.filters.markdown_mistune import markdown2html_mistune
 from notebooks import FOLDER, find
+from notebooks import execute as run
 from pygments.formatters import HtmlFormatter
 from site_pages import PAGE
 
@@ -37,10 +37,7 @@ def execute(path: Path, pages: Path) -> nbformat.NotebookNode:
     hook = f"import sys; sys.path.insert(0, {str(FILES.parent)!r})\n"
     hook += f"import site_pages; site_pages.collect({str(pages)!r}, {path.stem!r})"
     notebook.cells.insert(0, nbformat.v4.new_code_cell(hook))
-    resources = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources=resources, store_widget_state=False
-    ).execute()
+    run(notebook, path.parent)
     del notebook.cells[0]
     return notebook
 
