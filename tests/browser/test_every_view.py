@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from real_browser import Watched
 
 import subbyte_widgets
 
@@ -124,6 +125,20 @@ def test_a_page_without_a_kernel_follows_the_keys(
         page.wait_for_timeout(40)
         looks.append(page.locator(selector).inner_html())
     assert len(set(looks)) >= 3, f"{selector} shows {len(set(looks))} different pictures"
+
+
+def test_a_view_that_breaks_says_so_in_its_place(chromium: Any, tmp_path: Any) -> None:
+    class Broken(subbyte_widgets._base.View):
+        _esm = "function render() { throw new Error('no such panel'); }\nexport default { render };"
+        _css = ""
+
+    Broken().to_html(tmp_path / "broken.html")
+    one = Watched(chromium, ("file:",), 700, 900)
+    one.page.goto((tmp_path / "broken.html").as_uri())
+    one.page.get_by_role("alert").wait_for()
+    assert one.page.get_by_role("alert").text_content() == "This view could not be drawn: no such panel"
+    one.close()
+    assert len(one.errors) == 1, "the browser's console has it too"
 
 
 def test_a_thousand_updates_leave_nothing_behind(tab: Any, browser_memory: Callable[[], dict[str, int]]) -> None:

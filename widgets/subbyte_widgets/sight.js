@@ -4,7 +4,16 @@ let sights = 0;
 
 function sighted(render) {
   return ({ model, el }) => {
-    const end = render({ model, el });
+    let end = null;
+    try {
+      end = render({ model, el });
+    } catch (error) {
+      const words = document.createElement("p");
+      words.setAttribute("role", "alert");
+      words.textContent = `This view could not be drawn: ${error.message}`;
+      el.replaceChildren(words);
+      throw error;
+    }
     let seen = false;
     function tell(now) {
       if (now === seen) return;

@@ -1,0 +1,121 @@
+"""The views outside of JupyterLab: Notebook 7, Voila, and pages exported without a kernel."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_browser import Lab, Watched
+
+from subbyte.technique.duplicates import duplicates
+
+LAYER = "n8h56w56c64k64r3s3p1"
+CELL = f"from subbyte_widgets import DuplicateExplorer\nDuplicateExplorer({LAYER!r}, (1, 4), selected=13)"
+LOADS = "() => document.querySelector('.sb-map-svg [data-loads=full]')?.textContent"
+PICTURES = "(all) => all.map((image) => image.complete && image.naturalWidth)"
+
+
+@pytest.fixture
+def watch(chromium: Any, lab: Lab) -> Iterator[Callable[..., Watched]]:
+    """Opens a tab that may talk to the server and read files."""
+    tabs: list[Watched] = []
+
+    def open_one(width: int = 1000, height: int = 1300) -> Watched:
+        tabs.append(Watched(chromium, (lab.base, "file:"), width, height))
+        return tabs[-1]
+
+    yield open_one
+    for tab in tabs:
+        tab.close()
+
+
+def strange(tab: Watched) -> list[str]:
+    """What was asked for outside of this machine, apart from what Voila and nbconvert put into every page: a font of
+    icons and programs for formulas and widgets, without which the pictures are as good."""
+    own = ("font-awesome", "fontawesome", "mathjax", "require.js", "mermaid")
+    return [address for address in tab.outside if not any(name in address.lower() for name in own)]
+
+
+def follows_the_kernel(tab: Watched) -> None:
+    """A click is answered in the browser, a slider by the kernel."""
+    page = tab.page
+    page.wait_for_selector(".sb-map-svg", timeout=60_000)
+    assert page.evaluate(LOADS).startswith("18 loads")
+    page.locator('.sb-map-svg .lowered .cell[data-k="35"]').click()
+    page.locator(".sb-map .say", has_text="Entry 35").wait_for()
+    slider = page.locator(".widget-slider", has_text="tile width")
+    slider.locator(".noUi-handle").hover()
+    page.mouse.down()
+    page.mouse.move(*(slider.locator(".noUi-base").bounding_box()[side] + far for side, far in (("x", 60), ("y", 2))))
+    page.mouse.up()
+    slider.locator(".widget-readout").filter(has_not_text=re.compile("^4$")).wait_for()
+    width = int(slider.locator(".widget-readout").text_content())
+    loads = duplicates(LAYER, (1, width)).loads.full
+    page.wait_for_function(f"({LOADS})().startsWith('{loads} loads')")
+
+
+def test_notebook_7(watch: Callable[..., Watched], lab: Lab) -> None:
+    tab = watch()
+    tab.page.goto(f"{lab.base}/notebooks/{lab.write('seven.ipynb', CELL)}?token={lab.token}")
+    drawn = tab.page.locator(".sb-map-svg")
+    for _ in range(6):  # the page takes keys before it can run a cell
+        tab.page.locator(".jp-InputArea-editor").first.click(timeout=60_000)
+        tab.errors.clear()  # what Notebook itself says while it starts
+        tab.page.keyboard.press("Shift+Enter")
+        for _ in range(40):
+            tab.page.wait_for_timeout(250)
+            if drawn.count():
+                break
+        if drawn.count():
+            break
+    follows_the_kernel(tab)
+    tab.picture("notebook7", "body")
+    assert not tab.errors
+    assert not tab.outside
+
+
+def test_voila(watch: Callable[..., Watched], lab: Lab) -> None:
+    tab = watch()
+    tab.page.goto(f"{lab.base}/voila/render/{lab.write('voila.ipynb', CELL)}?token={lab.token}")
+    follows_the_kernel(tab)
+    tab.picture("voila", "body")
+    assert not strange(tab)
+    # Voila cannot load the extension that Notebook 7, which is installed beside it here, brings for JupyterLab.
+    assert not [line for line in tab.errors if "ERR_FAILED" not in line and "lab-extension" not in line]
+
+
+@pytest.mark.parametrize("name", ["02_duplicate_aware_load", "03_register_packing"])
+def test_a_committed_notebook_exported_as_html_shows_its_pictures(
+    name: str, watch: Callable[..., Watched], repository: Path, tmp_path: Path
+) -> None:
+    shutil.copy(repository / f"notebooks/{name}.ipynb", tmp_path)
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--log-level=ERROR", f"{tmp_path}/{name}.ipynb"]
+    subprocess.run(command, check=True, capture_output=True)
+    tab = watch()
+    tab.page.goto((tmp_path / f"{name}.html").as_uri())
+    drawn = tab.page.locator('.jp-OutputArea img[src^="data:image/svg+xml"]')
+    assert drawn.count() >= 1
+    assert all(width > 500 for width in drawn.evaluate_all(PICTURES))
+    assert all(drawn.evaluate_all("(all) => all.map((image) => image.alt.length > 40)")), "a picture without words"
+    assert not strange(tab)
+
+
+def test_a_notebook_that_was_run_and_saved_exports_its_pictures(
+    watch: Callable[..., Watched], open_tab: Callable[..., Any], lab: Lab
+) -> None:
+    """From JupyterLab's own menu: File, Save and Export Notebook As, HTML."""
+    live = open_tab()
+    live.run_notebook(lab.write("saved.ipynb", CELL))
+    live.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    tab = watch()
+    tab.page.goto(f"{lab.base}/nbconvert/html/saved.ipynb?download=false&token={lab.token}")
+    drawn = tab.page.locator('.jp-OutputArea img[src^="data:image/svg+xml"]')
+    assert drawn.count() == 1
+    assert all(width > 500 for width in drawn.evaluate_all(PICTURES))
+    assert not strange(tab)
