@@ -27,7 +27,7 @@ def test_it_begins_at_the_best_recorded_configuration(bench: Workbench) -> None:
     assert bench.choosing["Space"].selected == index
     assert bench.choosing["Laboratory"].config == found.config(index)
     assert f"{best.microseconds:.2f} µs on NVIDIA H200, 1.00 times the best" in bench.controls.status.value
-    assert bench.following["Kernel"].record is None  # its tab is closed
+    assert bench.following["Kernel"].view.record is None  # its tab is closed
     assert bench.following["Duplicates"].record is None
 
 
@@ -62,7 +62,7 @@ def test_a_search_is_started_and_its_trials_open(bench: Workbench) -> None:
     assert bench.selection.configuration == record.trials[11].config.key
     assert bench.choosing["Space"].config == record.trials[11].config
     bench.selection.settle()
-    assert bench.following["Kernel"].configs == [record.trials[11].config.key]
+    assert bench.following["Kernel"].view.configs == [record.trials[11].config.key]
     assert bench.following["Tiling"].view.record.config == record.trials[11].config
     bench.tune("random", 5)
     assert monitor not in bench.upper.children
@@ -94,12 +94,12 @@ def test_what_is_kept_without_a_kernel(bench: Workbench) -> None:
     data, _ = bench._repr_mimebundle_()
     assert data["text/html"].count("<img") == 2  # the two open views
     assert data["text/plain"].startswith("<Workbench: resnet50.stage2@8")
-    assert bench.following["Kernel"].record is None
+    assert bench.following["Kernel"].view.record is None
     bench.close()
     assert all(view.comm is None for view in (*bench.choosing.values(), *bench.following.values()))
     bench.selection.configuration = ConvConfig()
     bench.selection.settle()
-    assert bench.following["Kernel"].record is None
+    assert bench.following["Kernel"].view.record is None
 
 
 def test_words_of_a_selection() -> None:

@@ -185,8 +185,14 @@ class Panel(StaticPicture, Follower, ipywidgets.VBox):
         """The picture in words."""
         return self.view.alternative
 
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The view as a page of its own, without the controls; also written to ``path``."""
+        self.catch_up()
+        return self.view.to_html(path)
+
     def to_svg(self) -> str:
         """The view's picture, without the controls."""
+        self.catch_up()
         return self.view.to_svg()
 
     def __repr__(self) -> str:

@@ -4,10 +4,8 @@
 const SVG = "http://www.w3.org/2000/svg";
 const LINES = 400; // more connecting lines than this only blacken the picture
 
-let views = 0; // each view has hatch patterns of its own: those of a hidden one are not drawn
-
 function render({ model, el }) {
-  const view = (views += 1);
+  const view = Math.random().toString(36).slice(2); // hatch patterns of its own: those of a hidden view are not drawn
   const root = document.createElement("div");
   root.className = "sb-map";
   const stage = document.createElement("div");

@@ -75,7 +75,8 @@ class KernelExplorer(Panel):
         finally:
             self._moved = False
         self._update()
-        self.wait()
+        if self._thread is not None:
+            self._thread.join()
 
     def wait(self, timeout: float | None = None) -> KernelReading | None:
         """Block until the reading of the present controls is there."""

@@ -21,7 +21,7 @@ from subbyte_widgets.convolution_tiling import TilingExplorer
 from subbyte_widgets.duplicate_map import DuplicateMap
 from subbyte_widgets.fragment_explorer import FragmentExplorer
 from subbyte_widgets.kernel_lab import KernelLab
-from subbyte_widgets.kernel_reader import KernelReader
+from subbyte_widgets.kernel_reader import KernelExplorer
 from subbyte_widgets.layout_view import LayoutView
 from subbyte_widgets.load_stepper import LoadStepper
 from subbyte_widgets.packing_stepper import PackingStepper
@@ -32,7 +32,7 @@ from subbyte_widgets.workbench_view.controls import Controls
 
 FOLLOWING: dict[str, type[Any]] = {
     "Tiling": TilingExplorer, "Duplicates": DuplicateMap, "Load": LoadStepper, "Packing": PackingStepper,
-    "Layout": LayoutView, "Fragments": FragmentExplorer, "Kernel": KernelReader,
+    "Layout": LayoutView, "Fragments": FragmentExplorer, "Kernel": KernelExplorer,
 }  # fmt: skip
 
 
