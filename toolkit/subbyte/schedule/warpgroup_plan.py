@@ -11,6 +11,7 @@ blocks of 32 input channels of one tap: 16 bytes of weights for each of 128 thre
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,6 +29,8 @@ FRAGMENT_WORDS = 512
 """32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
 MMA_FILTERS = 64
 """Output channels of one wgmma."""
+WRITTEN_OUT = 64
+"""wgmma instructions up to which each kernel row is written out."""
 Index = Any
 """An ``int``, or a TIRx expression."""
 
@@ -167,19 +170,34 @@ class WarpgroupPlan:
     @cached_property
     def taps_skipped(self) -> bool:
         """Some pass has a kernel row that meets padding alone."""
-        taps = range(self.workload.r)
-        return any(a >= b for row, count in self.passes for a, b in (self.tap_rows_at(row, count, t) for t in taps))
+        return self.tap_variants(range(self.workload.r))[1]
 
-    @cached_property
-    def tap_row_variants(self) -> tuple[tuple[int, int], ...]:
-        """All non-empty results of :meth:`tap_rows_at`, most frequent first."""
+    def tap_variants(self, taps: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], bool]:
+        """All non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and whether there
+        are empty ones."""
         seen: dict[tuple[int, int], int] = {}
-        for row, count in self.passes:
-            for tap in range(self.workload.r):
+        empty = False
+        for tap in taps:
+            for row, count in self.passes:
                 found = self.tap_rows_at(row, count, tap)
                 if found[0] < found[1]:
                     seen[found] = seen.get(found, 0) + 1
-        return tuple(sorted(seen, key=lambda key: -seen[key]))
+                else:
+                    empty = True
+        return tuple(sorted(seen, key=lambda key: -seen[key])), empty
+
+    @property
+    def multiplications(self) -> int:
+        """wgmma instructions in the text of the loop over kernel rows, were each kernel row written out."""
+        per_row = self.unroll * self.workload.s * self.halves
+        return sum(
+            (high - low) * per_row for tap in range(self.workload.r) for low, high in self.tap_variants([tap])[0]
+        )
+
+    @property
+    def taps_unrolled(self) -> bool:
+        """Every kernel row has code of its own."""
+        return self.multiplications <= WRITTEN_OUT
 
     # ---- input channels -----------------------------------------------------------------------------------------
 

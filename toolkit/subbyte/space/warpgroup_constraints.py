@@ -37,6 +37,8 @@ def _width(plan: WarpgroupPlan) -> str | None:
     config = plan.config
     if config.tile_width not in WIDTHS:
         return f"tile: tile_width {config.tile_width} is none of {', '.join(map(str, WIDTHS))}"
+    if any(not _reached(plan, row) for row in range(plan.output_size[0])):
+        return "padding: an output row meets padding alone"
     if not plan.flat and (config.groups_x - 1) * config.tile_width >= plan.workload.q:
         return f"tile: {config.groups_x} times {config.tile_width} columns leave a warpgroup without any of {plan.workload.q}"
     if not plan.flat and config.tile_width > plan.workload.q + 3:
@@ -44,6 +46,12 @@ def _width(plan: WarpgroupPlan) -> str | None:
     if plan.x_tiles > 1 and plan.width_covered * plan.cols.pixel_step < plan.left_zeros:
         return f"tile: {plan.width_covered} columns are narrower than the padding"
     return None
+
+
+def _reached(plan: WarpgroupPlan, row: int) -> bool:
+    """Some kernel row of an output row lies in the image."""
+    found = (plan.tap_rows_at(row, 1, tap) for tap in range(plan.workload.r))
+    return any(low < high for low, high in found)
 
 
 def _rows(plan: WarpgroupPlan) -> str | None:
@@ -138,7 +146,7 @@ def _registers(plan: WarpgroupPlan) -> str | None:
 
 
 def _code(plan: WarpgroupPlan) -> str | None:
-    rows = sum(high - low for low, high in plan.tap_row_variants)
+    rows = sum(high - low for low, high in plan.tap_variants(range(plan.workload.r))[0])
     count = plan.unroll * plan.workload.s * plan.halves * rows
     if count > CODE_LIMIT:
         return f"code size: {count} matrix instructions exceed {CODE_LIMIT}"

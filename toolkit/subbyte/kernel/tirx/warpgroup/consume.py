@@ -106,7 +106,11 @@ class Pass:
             _loop("channel_group", config.channel_groups, lambda group: self._tap_row(tap, group))
             self._let_other_start(tap, max(plan.workload.r - 2, 0))
 
-        _loop("tap_row", plan.workload.r, tap_row)
+        if plan.taps_unrolled:
+            for tap in range(plan.workload.r):
+                tap_row(tap)
+        else:
+            _loop("tap_row", plan.workload.r, tap_row)
 
     def release(self) -> None:
         """Give back the slots whose parts no later pass reads."""
@@ -142,9 +146,10 @@ class Pass:
     def _tap_row(self, tap: Any, group: Any) -> None:
         """One kernel row of one channel group: wait for its input rows, then multiply those that exist."""
         plan, block = self.block.plan, self.block
-        low, high = plan.tap_rows_at(self.row, self.count, tap, T.max, T.min)
+        low, high = plan.tap_rows_at(self.row, self.count, tap, _most, _least)
         low, high = (bind(name, T.cast(value, "int32")) for name, value in (("low", low), ("high", high)))
-        with when(not plan.taps_skipped or low < high):
+        variants, skipped = plan.tap_variants(range(plan.workload.r) if not isinstance(tap, int) else [tap])
+        with when(not skipped or low < high):
             self._wait_for(bind("needed", self._part(high - 1, tap, group)))
             rows = plan.config.tile_rows
             descriptors = registers("descriptor", rows)
@@ -154,7 +159,7 @@ class Pass:
                 start = block.slot_address(slot) + T.cast(block.x * width, "uint32")
                 within = (start & T.uint32(WINDOW)) >> T.uint32(4)
                 T.buffer_store(descriptors, within + T.uint32(plan.descriptor_low), [i])
-            _first_that_fits(low, high, list(plan.tap_row_variants), lambda a, b: self._steps(descriptors, a, b))
+            _first_that_fits(low, high, list(variants), lambda a, b: self._steps(descriptors, a, b))
 
     def _wait_for(self, part: Any) -> None:
         block, config = self.block, self.block.plan.config
@@ -176,6 +181,7 @@ class Pass:
             for step in range(plan.unroll):
                 for tap in range(plan.workload.s):
                     self._fragment(descriptors, offset, step, tap, low, high)
+            self.fetch.end_turn()
 
         _loop("turn", plan.steps // plan.unroll, body)
 
@@ -239,6 +245,8 @@ class Pass:
         config = self.block.plan.config
         if not self._in_turns:
             return
+        if isinstance(index, int) and index != at:
+            return
         here = [] if isinstance(index, int) else [index == at]
         last = config.filter_passes - 1
         same = [self.row_pass < self._passes_of(1)] if config.groups_y > 1 else []
@@ -248,6 +256,14 @@ class Pass:
         for warpgroup, conditions in ((0, same), (1, [following])):
             with when(every([self.block.warpgroup == warpgroup, *here, *conditions])):
                 op.named_barrier(2 - warpgroup, 256, wait=False)
+
+
+def _most(a: Any, b: Any) -> Any:
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else T.max(a, b)
+
+
+def _least(a: Any, b: Any) -> Any:
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else T.min(a, b)
 
 
 def _loop(name: str, extent: int, emit: Callable[[Any], None]) -> None:

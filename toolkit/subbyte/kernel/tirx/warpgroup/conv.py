@@ -64,7 +64,7 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
     producer.zero_padding(block, where)
     op.async_fence()
     if config.split > 1:
-        op.cluster_arrive()
+        op.cluster_arrive(release=False)  # nothing to see yet: this says that the block has begun
     op.emit(T.cuda.cta_sync())
     _roles(block, fetch, where, held, following, parameters_held)
 

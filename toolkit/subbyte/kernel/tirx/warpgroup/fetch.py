@@ -52,6 +52,7 @@ class Fetch:
         if not ring:
             for place in range(self.block.plan.ahead):
                 self._load(place)
+            self.end_turn()
             return
         T.buffer_store(self.slot, T.uint32(0), [0])
         for place in range(ring):
@@ -85,23 +86,26 @@ class Fetch:
         op.copies_wait(self.block.plan.config.weight_ring - 1)
         op.load_shared16(self.held, self._address)
 
+    def end_turn(self) -> None:
+        """At the end of a loop body: go on. Passes end there too, since they are whole numbers of loop bodies."""
+        if not self.block.plan.config.weight_ring:
+            self._step(self.block.plan.ahead)
+
     def _copy(self, address: Any) -> None:
-        op.copy16(address, self._pointer)
+        op.copy16(address, self._pointer(0))
         op.copies_commit()
-        self._step()
+        self._step(1)
 
     def _load(self, place: int) -> None:
-        op.load16(self.held, 4 * place, self._pointer, "weights")
-        self._step()
+        op.load16(self.held, 4 * place, self._pointer(place), "weights")
 
-    @property
-    def _pointer(self) -> Any:
-        return self.block.weights.ptr_to([self.cursor[0] + self.block.member * 4])
+    def _pointer(self, place: int) -> Any:
+        return self.block.weights.ptr_to([self.cursor[0] + self.block.member * 4 + place * FRAGMENT_WORDS])
 
-    def _step(self) -> None:
-        """Go on to the next fragment; at the end of a pass to the first one of the following pass."""
-        T.buffer_store(self.cursor, self.cursor[0] + FRAGMENT_WORDS, [0])
-        T.buffer_store(self.left, self.left[0] - 1, [0])
+    def _step(self, fragments: int) -> None:
+        """Go on by some fragments; at the end of a pass to the first one of the following pass."""
+        T.buffer_store(self.cursor, self.cursor[0] + fragments * FRAGMENT_WORDS, [0])
+        T.buffer_store(self.left, self.left[0] - fragments, [0])
         with when(self.left[0] == 0):
             self._advance()
             self._enter_run()

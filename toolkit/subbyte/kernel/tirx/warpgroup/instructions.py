@@ -108,9 +108,9 @@ def named_barrier(index: int, threads: int, wait: bool) -> None:
     emit(T.ptx["bar.sync" if wait else "bar.arrive"](T.uint32(index), T.uint32(threads)))
 
 
-def cluster_arrive() -> None:
-    """Arrive at the cluster's barrier; earlier writes become visible to who waits."""
-    emit(T.ptx["barrier.cluster.arrive.release.aligned"]())
+def cluster_arrive(release: bool = True) -> None:
+    """Arrive at the cluster's barrier; with ``release`` earlier writes become visible to who waits."""
+    emit(T.ptx[f"barrier.cluster.arrive.{'release' if release else 'relaxed'}.aligned"]())
 
 
 def cluster_wait() -> None:
