@@ -28,7 +28,7 @@ static void release_block_if_complete(Block& block) {
   if (checked && block.finished > 0) report_at(*first, divergent_barrier, 0, 0, 0, -1, 0);
   for (Thread& thread : machine.threads) {
     if (!at_block_barrier(thread, rank)) continue;
-    acquire(thread, meeting_clock);
+    acquire_all(thread, meeting_clock);
     thread.state = State::ready;
   }
   block.arrived = 0;
@@ -151,7 +151,7 @@ static void perform_warp_barrier(Thread* const* lanes, uint32_t) {
   }
   for (int i = 0; i < 32; i++) {
     if (!lanes[i]) continue;
-    acquire(*lanes[i], meeting_clock);
+    acquire_all(*lanes[i], meeting_clock);
     if (checked && machine.tracing) trace_row(*lanes[i], barrier, Instruction::barrier_warp);
   }
 }
