@@ -82,7 +82,7 @@ def test_readings_are_those_that_came_with_the_results(study: Study) -> None:
 
 def test_scores_are_those_of_the_fit_that_proposed() -> None:
     pytest.importorskip("xgboost")
-    for name in ("autotvm", "auto"):
+    for name in ("autotvm", "auto:smooth=50"):
         study = Study(space(LAYER, "sm_90a"), name, seed=1)
         study.run(FakeRunner(), trials=64)
         proposals = study.strategy.proposals
