@@ -89,10 +89,10 @@ def cases(arch: str | None = None) -> tuple[Case, ...]:
         _warp("b1.m8n8k128.xor", "b1, xor", "b1", (1, 1, 2), ("sm_75",), ("sm_75",), ".xor.popc"),
         _warp("b1.m16n8k256.and", "b1, and", "b1", (4, 2, 4), from_80, from_80, ".and.popc"),
         _warp("b1.m16n8k256.xor", "b1, xor", "b1", (4, 2, 4), from_80, _AMPERE, ".xor.popc"),
-        _warpgroup(f"s8.{n}k32.shared", "s8, A in shared memory", "shared"),
-        _warpgroup(f"s8.{n}k32", "s8, A in registers", "registers"),
-        _warpgroup(f"s8.{n}k32.unpacked", "s8, A unpacked from s4 in registers", "unpacked"),
-        _warpgroup(f"b1.{n}k256.shared", "b1, and, A in shared memory", "shared"),
-        _warpgroup(f"b1.{n}k256", "b1, and, A in registers", "registers"),
+        _warpgroup(f"s8.wgmma.{n}k32.shared", "s8, A in shared memory", "shared"),
+        _warpgroup(f"s8.wgmma.{n}k32", "s8, A in registers", "registers"),
+        _warpgroup(f"s8.wgmma.{n}k32.unpacked", "s8, A unpacked from s4 in registers", "unpacked"),
+        _warpgroup(f"b1.wgmma.{n}k256.shared", "b1, and, A in shared memory", "shared"),
+        _warpgroup(f"b1.wgmma.{n}k256", "b1, and, A in registers", "registers"),
     )  # fmt: skip
     return tuple(case for case in found if arch is None or arch in case.archs)
