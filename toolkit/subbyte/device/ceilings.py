@@ -1,14 +1,15 @@
 """What a GPU can do at most, as measured: launching, copying, multiplying.
 
-The numbers are in ``ceilings.json`` beside this file, with their provenance. They are measurements of single
-instructions and of plain copies, not data-sheet peaks, so that a share of them means something.
+The numbers are in ``ceilings.json`` beside this file, which ``benchmarks/ceilings.py`` writes from the records of
+``subbyte bench atoms``. They are measurements of single instructions and of plain copies, not data-sheet peaks, so that
+a share of them means something.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from subbyte.errors import InvalidInput, did_you_mean
 
 _FILE = Path(__file__).parent / "ceilings.json"
 DEFAULT_DEVICE = "NVIDIA H200"
-_WARPGROUP = "s8.m64"
+_WARPGROUP = "s8.wgmma.m64"
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Ceilings:
     """Measured limits of one GPU.
 
     ``launch_microseconds``: one empty kernel in a CUDA graph; ``copy_terabytes_per_second``: bytes read plus bytes
-    written, in 10^12; ``tops``: 10^12 operations per second of each matrix instruction, by atom.
+    written, in 10^12; ``tops``: 10^12 operations per second of each matrix instruction, by atom; ``binary_tops``: the
+    same of one-bit instructions (and, xor).
     """
 
     device: str
@@ -35,6 +37,7 @@ class Ceilings:
     stream_launch_microseconds: float
     copy_terabytes_per_second: float
     tops: Mapping[str, float]
+    binary_tops: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def warpgroup_atom(self) -> str:
@@ -46,11 +49,13 @@ class Ceilings:
 
         Raises InvalidInput for an atom that was not measured.
         """
-        if atom in self.tops:
-            return self.tops[atom]
-        if atom.startswith(_WARPGROUP) and self.warpgroup_atom:
+        known = {**self.tops, **self.binary_tops}
+        name = atom.replace("s8.m64", _WARPGROUP)
+        if name in known:
+            return known[name]
+        if name.startswith(_WARPGROUP) and self.warpgroup_atom:
             return self.tops[self.warpgroup_atom]
-        raise InvalidInput(f"no measured ceiling of {atom!r} on {self.device}: {did_you_mean(atom, self.tops)}")
+        raise InvalidInput(f"no measured ceiling of {atom!r} on {self.device}: {did_you_mean(atom, known)}")
 
 
 @cache

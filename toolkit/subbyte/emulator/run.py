@@ -250,7 +250,7 @@ def _aligned(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 def _cluster(translation: Translation, launch: Launch) -> tuple[int, int, int]:
     """Blocks of a cluster along x, y and z, from the launch or from the kernel's text."""
-    asked = (getattr(launch, "cluster", 1), 1, 1)
+    asked = (launch.cluster, 1, 1)
     cluster = translation.cluster or asked
     if translation.cluster and asked[0] > 1 and asked != translation.cluster:
         raise InvalidInput(f"{launch.entry} is written for clusters of {cluster} blocks, launched with {asked}")
