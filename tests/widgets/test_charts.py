@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -103,9 +104,10 @@ def test_fractions_reach_and_differences_are_those_of_the_race(race: Race) -> No
 def test_a_landscape_is_drawn_whole(landscape: Landscape) -> None:
     record = spread(landscape)
     drawn = landscape.plot()
-    assert list(drawn.data[0].x) == sorted(
-        r.microseconds for r in landscape.results.values() if isinstance(r, Measured)
-    )
+    times = [r.microseconds for r in landscape.results.values() if isinstance(r, Measured)]
+    half = drawn.data[0].width / 0.9 / 2
+    assert sum(drawn.data[0].y) == len(times)
+    assert sum(drawn.data[0].y[:10]) == sum(time < drawn.data[0].x[9] + half for time in times)
     assert drawn.alternative == record.finding
     assert record.good[0.9] == sum(time <= record.best / 0.9 for time in record.microseconds)
     lines = landscape.plot(kind="lines").data[0]
@@ -199,8 +201,8 @@ def test_the_evidence_is_drawn_as_it_is(repository: Path) -> None:
     tuned = [read_retuned(path) for path in sorted((results / "tuned").glob("*-finals.json"))]
     for trace, one in zip(plot(tuned, kind="marginal").data, tuned, strict=True):
         assert list(trace.y) == [factor.speed_up for factor in one.marginal.values()]
-    counts = {"sectors_written": 5, "bytes_asked": 6, "stores": 7, "shared_bytes_read": 8, "shared_bytes_written": 9,
-              "shuffles": 10, "mma": 11}  # fmt: skip
+    named = ("schedule", "index", "sharing", "packing", "layout", "microseconds", "sectors_read")
+    counts = {field.name: 5 for field in fields(MechanismRow) if field.name not in named}
     rows = tuple(
         MechanismRow(
             f"s{i}", i, sharing, True, "nhwc", None if i == 3 else 4.0 + i, sectors_read=100 * (i + 1), **counts
@@ -240,8 +242,7 @@ def test_a_chart_stands_alone(ablations: list[Ablation], tmp_path: Path) -> None
     assert bundle[MIME]["config"] == CONFIG
     assert CONFIG["showSendToCloud"] is False
     assert bundle[MIME]["data"][0]["y"] == [factor.speed_up for factor in ablations[0].accumulated.values()]
-    assert "<table>" in bundle["text/html"]
-    assert chart.alternative in bundle["text/html"]
+    assert f'alt="{chart.alternative}"' in bundle["text/html"]
     page = chart.save(tmp_path / "a.html").read_text(encoding="utf-8")
     assert "Plotly.newPlot" in page
     assert len(page) > 1_000_000, "plotly.js is inside"
@@ -255,11 +256,47 @@ def test_a_chart_stands_alone(ablations: list[Ablation], tmp_path: Path) -> None
     assert colour(0, 0.5) == "rgba(0,114,178,0.5)"
 
 
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_the_static_picture_holds_the_numbers(race: Race, landscape: Landscape, ablations: list[Ablation],
+                                              tmp_path: Path) -> None:  # fmt: skip
+    chart = plot(ablations, kind="marginal")
+    root = ElementTree.fromstring(chart.save(tmp_path / "a.svg").read_text(encoding="utf-8"))
+    bars = [float(bar.get("data-value", 0)) for bar in root.iter(f"{SVG}rect") if bar.get("data-value")]
+    factors = [factor.speed_up for one in ablations for factor in one.marginal.values()]
+    assert bars == pytest.approx(factors, rel=1e-5)
+    heights = [float(bar.get("height", 0)) for bar in root.iter(f"{SVG}rect") if bar.get("data-value")]
+    assert [height / heights[0] for height in heights] == pytest.approx([f / factors[0] for f in factors], rel=1e-3)
+    words = [line.text for line in root.iter(f"{SVG}text")]
+    assert {f"{factor:.2f}" for factor in factors} | {one.workload for one in ablations} <= set(words)
+    assert chart.alternative in " ".join(word for word in words if word)
+    assert len([p for p in root.iter(f"{SVG}path") if p.get("class") == "span"]) == len(factors)
+    wrong = replace(ablations[0], marginal={"layout": replace(ablations[0].marginal["layout"], speed_up=7.0)})
+    assert 'data-value="7"' in wrong.plot(kind="marginal").to_svg()
+    cells = ElementTree.fromstring(landscape.plot(kind="map", x="chunk", y="warp_row_tiles").to_svg())
+    found = landscape_map(landscape, "chunk", "warp_row_tiles")
+    best = [cell.best for row in found.cells for cell in row if cell.best is not None]
+    drawn = [float(cell.get("data-value", 0)) for cell in cells.iter(f"{SVG}rect") if cell.get("data-value")]
+    assert drawn == pytest.approx(best, rel=1e-5)
+    record = subbyte.roofline()
+    points = [p.get("data-value") for p in ElementTree.fromstring(record.plot().to_svg()).iter() if p.get("data-value")]
+    assert sorted(map(float, points)) == pytest.approx(sorted(point.tops for point in record.points), rel=1e-5)
+    for every in (race.plot(), race.plot(kind="reach"), race.plot(kind="differences"), landscape.plot(),
+                  subbyte.speed_of_light(LAYER).plot(), side_by_sides()[0].plot()):  # fmt: skip
+        assert every.alternative.split()[0] in ElementTree.fromstring(every.to_svg()).findtext(f"{SVG}title", "")
+        assert "data:image/svg+xml" in every._repr_mimebundle_()["text/html"]
+    lines = landscape.plot(kind="lines")
+    assert "<table>" in lines._repr_mimebundle_()["text/html"]
+    with pytest.raises(InvalidInput, match="no static picture"):
+        lines.save(tmp_path / "b.svg")
+
+
 def test_without_a_package_one_sentence_says_which(ablations: list[Ablation], monkeypatch: pytest.MonkeyPatch,
                                                    tmp_path: Path) -> None:  # fmt: skip
     monkeypatch.setitem(sys.modules, "kaleido", None)
     with pytest.raises(MissingDependency, match="pip install kaleido"):
-        ablations[0].plot().save(tmp_path / "a.svg")
+        ablations[0].plot().save(tmp_path / "a.png")
     code = (
         "import sys; sys.modules['plotly'] = None\nimport subbyte, subbyte_widgets\n"
         "from subbyte.errors import MissingDependency\n"

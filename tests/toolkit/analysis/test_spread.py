@@ -20,6 +20,9 @@ def test_the_counts_are_those_of_the_times() -> None:
     assert (record.best, record.median) == (10.0, 11.5)
     assert record.good == {0.5: 5, 0.8: 4, 0.9: 3, 0.95: 2, 0.99: 1}
     assert record.finding == "3 of 6 configurations (50.0%) reach 90 % of the best speed"
+    assert sum(count for _, _, count in record.bins) == len(times)
+    assert [count for low, _, count in record.bins if low < 10.9] == [1, 0, 1, 0, 0]
+    assert record.bins[-1][1] == pytest.approx(21.0)
     assert record.table().rows[0] == ("50%", 20.0, 5, "83.3%")
 
 

@@ -11,6 +11,7 @@ from subbyte.technique.record import InfoRecord, Table
 from subbyte.tune.landscape import Landscape
 
 SHARES = (0.5, 0.8, 0.9, 0.95, 0.99)
+BINS = 60
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,15 @@ class Spread(InfoRecord):
         return (
             f"{self.good[0.9]} of {len(self.microseconds):,} configurations ({share:.1%}) reach 90 % of the best speed"
         )
+
+    @property
+    def bins(self) -> tuple[tuple[float, float, int], ...]:
+        """The times in BINS intervals of equal width: from, to (microseconds), number of configurations."""
+        width = (self.microseconds[-1] - self.best) / BINS or 1.0
+        counts = [0] * BINS
+        for time in self.microseconds:
+            counts[min(int((time - self.best) / width), BINS - 1)] += 1
+        return tuple((self.best + i * width, self.best + (i + 1) * width, count) for i, count in enumerate(counts))
 
     def title(self) -> str:
         """What was measured, and where."""

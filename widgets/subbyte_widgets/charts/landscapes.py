@@ -34,8 +34,10 @@ def _distribution(record: Landscape, theme: str = "auto") -> Chart:
 
 def spread_chart(record: Spread, theme: str = "auto") -> Chart:
     """How many configurations are how fast."""
-    traces = [go.Histogram(x=list(record.microseconds), nbinsx=60, marker={"color": colour(0)},
-                           hovertemplate="%{x} " + US + ": %{y} configurations", showlegend=False)]  # fmt: skip
+    bins = record.bins
+    traces = [go.Bar(x=[(a + b) / 2 for a, b, _ in bins], y=[count for _, _, count in bins],
+                     marker={"color": colour(0)}, width=0.9 * (bins[0][1] - bins[0][0]), showlegend=False,
+                     hovertemplate="%{x:.2f} " + US + ": %{y} configurations")]  # fmt: skip
     below = f"{record.workload}, {len(record.microseconds):,} configurations, {record.device}"
     figure = chart(traces, record.finding, below, {"title": {"text": f"time ({US})"}},
                    {"title": {"text": "configurations"}}, record, theme)  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ import plotly.graph_objects as go
 from IPython.display import display
 
 from subbyte.errors import InvalidInput, MissingDependency, did_you_mean
+from subbyte_widgets.charts.static import drawable, static_svg
 from subbyte_widgets.svg import OKABE_ITO
 
 INK = "#777777"
@@ -23,7 +25,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 PATTERNS = ("", "/", ".", "x", "-", "|")
 CONFIG = {"showSendToCloud": False, "displaylogo": False}
-"""Not "responsive": JupyterLab sizes charts itself, and a responsive one has no height left after a change of theme."""
+"""Not "responsive": JupyterLab sizes charts, and a responsive one has no height left after a change of theme."""
 MIME = "application/vnd.plotly.v1+json"
 US = "\u00b5s"
 Value = TypeVar("Value")
@@ -32,7 +34,8 @@ Value = TypeVar("Value")
 class Chart(go.Figure):
     """A plotly figure that asks for nothing outside: no cloud button, no logo, plotly.js from the installed package.
 
-    ``table`` is what a page that cannot draw shows instead, as HTML; ``alternative`` says the finding in words.
+    A page that cannot run scripts shows a static picture (or ``table``, HTML, where there is none); ``alternative``
+    says the finding in words.
     """
 
     def __init__(self, *args: Any, table: str = "", alternative: str = "", **kwargs: Any) -> None:
@@ -48,9 +51,20 @@ class Chart(go.Figure):
         display(self._repr_mimebundle_(), raw=True)
 
     def _repr_mimebundle_(self, *_args: Any, **_kwargs: Any) -> dict[str, Any]:
-        drawn = {**self.to_plotly_json_plain(), "config": dict(CONFIG)}
-        words = f"<p>{html.escape(self.alternative)}</p>"
-        return {MIME: drawn, "text/html": words + self._table, "text/plain": repr(self)}
+        drawn = self.to_plotly_json_plain()
+        page = f"<p>{html.escape(self.alternative)}</p>{self._table}"
+        if drawable(drawn):
+            encoded = base64.b64encode(static_svg(drawn, self.alternative).encode()).decode()
+            alt = html.escape(self.alternative)
+            page = f'<img style="max-width:100%" alt="{alt}" src="data:image/svg+xml;base64,{encoded}">'
+        return {MIME: {**drawn, "config": dict(CONFIG)}, "text/html": page, "text/plain": repr(self)}
+
+    def to_svg(self) -> str:
+        """A static picture, drawn without a browser. Raises InvalidInput for parallel coordinates."""
+        drawn = self.to_plotly_json_plain()
+        if not drawable(drawn):
+            raise InvalidInput("this chart has no static picture: save it as .html, or as .png with kaleido")
+        return static_svg(drawn, self.alternative)
 
     def to_plotly_json_plain(self) -> dict[str, Any]:
         """Data and layout as lists, numbers and text."""
@@ -67,18 +81,19 @@ class Chart(go.Figure):
         return str(super().to_html(*args, **{"config": dict(CONFIG), "include_plotlyjs": True, **kwargs}))
 
     def save(self, path: str | Path) -> Path:
-        """Write ``.html`` (interactive, everything inside) or a picture (``.svg``, ``.png``, ``.pdf``).
+        """Write ``.html`` (interactive, everything inside), ``.svg`` (drawn here), ``.png`` or ``.pdf``.
 
-        Raises InvalidInput for another ending; MissingDependency for a picture without kaleido, which draws it.
+        Raises InvalidInput for another ending; MissingDependency for .png and .pdf without kaleido, which draws them.
         """
         target = Path(path)
         if target.suffix == ".html":
             target.write_text(self.to_html(), encoding="utf-8")
-        elif target.suffix in (".svg", ".png", ".pdf"):
+        elif target.suffix == ".svg":
+            target.write_text(self.to_svg(), encoding="utf-8")
+        elif target.suffix in (".png", ".pdf"):
             if find_spec("kaleido") is None:
-                other = f"{target.stem}.html"
                 raise MissingDependency(
-                    f"{target.name}: pictures need kaleido and Chromium: pip install kaleido; or save {other}"
+                    f"{target.name}: needs kaleido and Chromium (pip install kaleido); or save {target.stem}.svg"
                 )
             self.write_image(str(target), width=900, height=int(self.layout.height or 460))
         else:
