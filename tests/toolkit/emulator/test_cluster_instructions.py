@@ -356,3 +356,29 @@ def test_deadlock_of_an_unchecked_run_ends() -> None:
     for wait in (waiting, waiting.replace("try_wait", "test_wait")):
         with pytest.raises(WrongResult, match=r"still lacks 1 arrivals"):
             _run(body + wait + STORE, _words(1), grid=1, cluster=1, check=False)
+
+
+@pytest.mark.parametrize(("overlap", "waits", "found"), [(True, True, 0), (True, False, 3), (False, False, 0)])
+def test_overlapping_launches_wait_before_they_touch_what_others_use(overlap: bool, waits: bool, found: int) -> None:
+    """One thread waits and a barrier tells the others; weights may be read before."""
+    wait = '  if (thread == 0) {\n    asm volatile("griddepcontrol.wait;" : : : "memory");\n  }\n'
+    body = f"""
+  w_ptr[0] = Wt_ptr[thread];
+{wait if waits else ""}
+  __syncthreads();
+  w_ptr[0] = (w_ptr[0] + A_ptr[thread]);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"((base + ((uint)(thread * 4)))), "l"((&(A_ptr[thread]))) : "memory");
+  asm volatile("cp.async.wait_all;" : : : "memory");
+  w_ptr[0] = (w_ptr[0] + shared_ptr[thread]);
+{STORE}"""
+    text = _kernel(body, 1, 64).replace("uint* __restrict__ Out_ptr", "uint* __restrict__ Out_ptr, uint* Wt_ptr")
+    arguments = (
+        Argument("A", "uint32", (64,), "in", "nhwcnc"),
+        Argument("Out", "uint32", (64,), "out", "nhwcnc"),
+        Argument("Wt", "uint32", (64,), "in", "4"),
+    )
+    a, out = _words(64), np.zeros(64, np.uint32)
+    launch = Launch("small", (1, 1, 1), (64, 1, 1), 4096, arguments, overlap=overlap)
+    run = run_cuda(text, launch, {"A": a, "Out": out, "Wt": a}, max_steps=1000)
+    np.testing.assert_array_equal(out, 3 * a)
+    assert [finding.kind for finding in run.findings] == ["missing_dependency_wait"] * found

@@ -46,6 +46,7 @@ KINDS = (
     "bad_cluster",
     "register_budget",
     "unfinished",
+    "missing_dependency_wait",
 )
 
 _DETAILS = {
@@ -141,6 +142,10 @@ _TEXTS = {
         "dec downwards"
     ),
     "unfinished: wgmma": "{where} returns while a wgmma that it did not wait for may still run",
+    "missing_dependency_wait": (
+        "{where} touches byte {offset} of {region} before griddepcontrol.wait; the launch before, which this one may "
+        "overlap, can still be using it"
+    ),
     "unfinished: bulk copy": "{where} returns without waiting for the bulk copy of {elsewhere}",
     "bad_mbarrier: invalidated": (
         "{where} invalidates the mbarrier at byte {offset} while {partner} waits for it in {elsewhere}"

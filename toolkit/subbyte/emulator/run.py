@@ -22,6 +22,7 @@ from subbyte.errors import InvalidInput, WrongResult, did_you_mean
 from subbyte.schedule.launch import Launch
 
 _WRITTEN_TWICE = np.uint32(0x80000000)
+_ACTIVATIONS = ("nhwc", "nhwcnc")  # forms of what one layer hands to the next
 TRACE_LIMIT = 8_000_000  # rows, 450 MB
 _LOCK = threading.Lock()  # a library holds the state of one run
 
@@ -31,7 +32,8 @@ class _Region(ctypes.Structure):
         ("base", ctypes.c_void_p),
         ("size", ctypes.c_uint64),
         ("argument", ctypes.c_int32),
-        ("is_output", ctypes.c_int32),
+        ("is_output", ctypes.c_int16),
+        ("is_dependent", ctypes.c_int16),
         ("writer", ctypes.c_void_p),
     )
 
@@ -279,9 +281,10 @@ def _regions(
     translation: Translation, launch: Launch, arrays: list[NDArray[np.generic]], check: bool
 ) -> tuple[list[_Region], dict[str, NDArray[np.uint32]]]:
     shared_total = translation.static_bytes + launch.shared_bytes
-    regions = [_Region(0, 0, -1, 0, 0), _Region(0, shared_total, -1, 0, 0)]
+    regions = [_Region(0, 0, -1), _Region(0, shared_total, -1)]
     writers: dict[str, NDArray[np.uint32]] = {}
     roles = {argument.name: argument.role for argument in launch.arguments}
+    shared_with_others = {one.name for one in launch.arguments if one.role == "out" or one.form in _ACTIVATIONS}
     names = _argument_names(translation, launch)
     order = [argument.name for argument in launch.arguments]
     for name, array in zip(names, arrays, strict=True):
@@ -289,10 +292,12 @@ def _regions(
         if roles[name] == "out" and check:
             writers[name] = np.zeros(array.nbytes, np.uint32)
             writer = writers[name].ctypes.data
-        regions.append(_Region(array.ctypes.data, array.nbytes, order.index(name), roles[name] == "out", writer))
+        dependent = launch.overlap and name in shared_with_others
+        place = (array.ctypes.data, array.nbytes, order.index(name))
+        regions.append(_Region(*place, roles[name] == "out", dependent, writer))
     for shared in translation.shared:
         size = launch.shared_bytes if shared.dynamic else shared.size
-        regions.append(_Region(shared.offset, size, -1, 0, 0))
+        regions.append(_Region(shared.offset, size, -1))
     return regions, writers
 
 

@@ -69,7 +69,20 @@ static uint32_t global_thread(const Thread& thread) {
 // Element counters: who wrote each byte of an output, and whether a second thread wrote it too.
 constexpr uint32_t written_twice = 0x80000000u;
 
+// The thread knows, by itself or from others, that the launch before has ended.
+static void note_dependency(const Place& place, uint32_t bytes) {
+  if (!machine.checking || !place.region->is_dependent) return;
+  if (!machine.self().clock[machine.dependency_slot])
+    report(missing_dependency_wait, place.number, place.offset, bytes);
+}
+
+void dependency_wait() {
+  step();
+  if (machine.checking) machine.self().clock[machine.dependency_slot] = 1;
+}
+
 static void note_global_write(const Place& place, uint32_t bytes, bool atomic) {
+  note_dependency(place, bytes);
   if (!place.region->is_output) {
     report(store_to_input, place.number, place.offset, bytes);
     return;
@@ -84,6 +97,7 @@ static void note_global_write(const Place& place, uint32_t bytes, bool atomic) {
 }
 
 static void note_global_read(const Place& place, uint32_t bytes) {
+  note_dependency(place, bytes);
   if (!place.region->is_output || !place.region->writer) return;
   for (int64_t i = place.offset; i < place.offset + bytes; i++)
     if (!place.region->writer[i]) {

@@ -110,6 +110,7 @@ void bulk_load(int instruction, Pointer<void> target, Pointer<void> source, uint
   if (checked) {
     from = find_place(region_of(source), address_of(source), bytes, 16);
     if (!from.region) return;
+    note_dependency(from, bytes);
   }
   const int own = machine.rank_of(address_of(target));
   for (int rank = 0; rank < int(machine.blocks.size()); rank++) {

@@ -40,7 +40,11 @@ void copy_async(int instruction, uint32_t target, Pointer<void> source, uint32_t
     report(bad_copy, number, 0, valid);
     copy.valid = bytes;
   }
-  if (valid && !find_place(number, copy.source, copy.valid, bytes).region) copy.valid = 0;
+  if (valid) {
+    const Place from = find_place(number, copy.source, copy.valid, bytes);
+    if (from.region) note_dependency(from, copy.valid);
+    else copy.valid = 0;
+  }
   const Place place = find_place(shared_window, shared_address(target), bytes, bytes);
   if (!place.region) return;
   if (machine.tracing) {

@@ -59,6 +59,7 @@ void cluster_arrive(int instruction, bool releases);
 void cluster_wait(int instruction);
 uint32_t map_to_rank(uint32_t shared_address, uint32_t rank);
 uint32_t special_register(int which);
+void dependency_wait();
 void set_registers(int instruction, uint32_t count, bool more);
 
 void copy_async(int instruction, uint32_t shared_address, Pointer<void> source, uint32_t bytes, uint32_t valid);

@@ -54,7 +54,8 @@ struct Region {
   char* base;         // of shared arrays: the byte in the shared window
   uint64_t size;
   int32_t argument;   // index in the kernel's argument list, or -1 for shared memory
-  int32_t is_output;
+  int16_t is_output;
+  int16_t is_dependent;  // the launch before may still be using it until griddepcontrol.wait
   uint32_t* writer;   // per byte of an output: 1 + global index of the thread that wrote it; may be null
 };
 

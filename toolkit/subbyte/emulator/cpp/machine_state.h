@@ -110,6 +110,7 @@ struct Machine {
   uint64_t events = 0;             // arrivals, completions and ends so far: what can let somebody go on
   int block_threads = 0, finished = 0;
   size_t slots = 0, copy_slots = 0;  // clock slots: threads, then matrix units, then copy engines
+  size_t dependency_slot = 0;        // and between these, one that griddepcontrol.wait sets to 1
   int slots_per_block = 0;         // threads of a block, rounded up to whole warps
   char* shared = nullptr;          // the windows of the cluster's blocks, `stride` bytes apart
   uint32_t shared_bytes = 0, stride = 0;

@@ -29,6 +29,7 @@ enum FindingKind : uint32_t {
   bad_cluster,
   register_budget,
   unfinished,
+  missing_dependency_wait,
 };
 
 // Which of the cases of its kind a finding is, where one kind has several.

@@ -114,7 +114,8 @@ static void prepare_clocks() {
   const size_t ranks = machine.blocks.size();
   machine.slots_per_block = (machine.block_threads + 31) / 32 * 32;
   machine.copy_slots = ranks * copy_engines;
-  machine.slots = ranks * size_t(machine.slots_per_block + machine.warpgroups()) + machine.copy_slots;
+  machine.dependency_slot = ranks * size_t(machine.slots_per_block + machine.warpgroups());
+  machine.slots = machine.dependency_slot + 1 + machine.copy_slots;
   machine.slots = (machine.slots + 31) / 32 * 32;
   if (!machine.checking) return;
   machine.clocks.assign(machine.threads.size() * 2 * machine.slots, 0);

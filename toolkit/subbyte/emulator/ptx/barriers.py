@@ -39,6 +39,7 @@ EMITTERS: Emitters = (
     # Between threads the clocks of barriers and mbarriers say what is ordered; these add nothing to it.
     (r"(fence\.(sc|acq_rel|acquire|release)[\w.:]*|membar\.(cta|gl|sys))$", call("emulator::step();")),
     (r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32$", _registers),
-    # One grid runs at a time, so that what came before has ended and what comes after has not begun.
-    (r"griddepcontrol\.(wait|launch_dependents)$", call("emulator::step();")),
+    # One grid runs at a time: what came before has ended. A kernel that may overlap it must wait all the same.
+    (r"griddepcontrol\.wait$", call("emulator::dependency_wait();")),
+    (r"griddepcontrol\.launch_dependents$", call("emulator::step();")),
 )
