@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _HOME = {
     "ConvWorkload": "subbyte.workload",
     "ConvConfig": "subbyte.schedule",
+    "WarpgroupConfig": "subbyte.schedule",
     "workload": "subbyte.workload",
     "workloads": "subbyte.workload",
     "Requantization": "subbyte.data",
@@ -24,6 +25,7 @@ _HOME = {
     "fragments": "subbyte.technique",
     "space": "subbyte.space",
     "build": "subbyte.kernel",
+    "compile": "subbyte.kernel",
     "Kernel": "subbyte.kernel",
     "conv2d": "subbyte.kernel",
     "Study": "subbyte.tune",

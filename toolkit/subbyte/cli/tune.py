@@ -63,7 +63,7 @@ def add_parser(subparsers: Any) -> None:
     add("--finalists", metavar="N", type=int,
         help="measure the N fastest once more, side by side (default 5, 0 with made-up times)")  # fmt: skip
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
-    add("--space", metavar="KIND", default="paper", help="paper or extended; default paper")
+    add("--space", metavar="KIND", default="paper", help="paper, extended or warpgroup; default paper")
     add_arch_argument(parser, default=None)
     add("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
         help="a switch of the whole space, such as layout=nhwc; several may follow")  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from subbyte.kernel import build as steps
 from subbyte.kernel import disassemble, nvrtc, operands
 from subbyte.kernel.resources import Resources
 from subbyte.schedule.launch import Argument, Launch
-from subbyte.schedule.plan import Plan
+from subbyte.kernel.build import AnyPlan
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from subbyte.device.arch import Arch
     from subbyte.emulator import EmulatorRun
     from subbyte.measure.timing import Timing, TimingProtocol
-    from subbyte.schedule import ConvConfig
+    from subbyte.schedule import ConvConfig, WarpgroupConfig
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,9 @@ class Kernel:
     ``plan`` says everything that was decided before generating it.
     """
 
-    plan: Plan
+    plan: AnyPlan
+    reason: str = field(default="", compare=False, kw_only=True)
+    """Why :func:`subbyte.compile` chose it; empty where the caller did."""
 
     @property
     def workload(self) -> ConvWorkload:
@@ -43,7 +45,7 @@ class Kernel:
         return self.plan.workload
 
     @property
-    def config(self) -> ConvConfig:
+    def config(self) -> ConvConfig | WarpgroupConfig:
         """How it is scheduled."""
         return self.plan.config
 
@@ -127,7 +129,7 @@ class Kernel:
         padded = self.workload.filter_blocks * 32
         fixed = requant.fixed_words(padded, self.plan.atom.scale_log2) is not None
         plan = replace(self.plan, clip=requant.clip, requant="fixed" if fixed else "general")
-        return self if plan == self.plan else Kernel(plan)
+        return self if plan == self.plan else Kernel(plan, reason=self.reason)
 
     def pack(
         self, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None = None
@@ -199,7 +201,7 @@ class Kernel:
 
 def build(
     workload: ConvWorkload | str,
-    config: ConvConfig | None = None,
+    config: ConvConfig | WarpgroupConfig | None = None,
     arch: Arch | str = "sm_90a",
     *,
     output: str = "int4",
@@ -208,7 +210,7 @@ def build(
 ) -> Kernel:
     """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
 
-    ``config`` defaults to the best one known for the workload and architecture. ``requant`` is ``fixed`` (one
+    ``config`` is a ConvConfig (warp family) or a WarpgroupConfig; it defaults to the best one of the warp family known for the workload and architecture. ``requant`` is ``fixed`` (one
     multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown workload or
     architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
     """

@@ -18,6 +18,7 @@ from subbyte.schedule.plan import Plan
 from subbyte.space.constraints import why_not
 from subbyte.space.sorting import SAME, plainest, sort_out
 from subbyte.space.values import KINDS, value_lists
+from subbyte.space.warpgroup import WARPGROUP, warpgroup_space
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
@@ -124,13 +125,17 @@ class Space:
         return f"<table><caption>{caption}</caption>{rows}</table>"
 
 
-def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str = "paper", **fixed: Any) -> Space:
-    """The space of a workload. ``fixed`` sets switches or the atom (``layout="nhwc"``); default: all techniques on.
+def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str = "paper", **fixed: Any) -> Any:
+    """The space of a workload: ``paper`` or ``extended`` (a :class:`Space` of the warp family), or ``warpgroup`` (a
+    :class:`~subbyte.space.warpgroup.WarpgroupSpace`, the same interface). ``fixed`` sets switches or the atom of the
+    warp family (``layout="nhwc"``); default: all techniques on.
 
     Raises InvalidInput for an unknown workload, architecture, kind or switch.
     """
-    if kind not in KINDS:
-        raise InvalidInput(f"unknown kind of space {kind!r}: {did_you_mean(str(kind), KINDS)}")
+    if kind not in (*KINDS, WARPGROUP):
+        raise InvalidInput(f"unknown kind of space {kind!r}: {did_you_mean(str(kind), (*KINDS, WARPGROUP))}")
+    if kind == WARPGROUP and fixed:
+        raise InvalidInput(f"{next(iter(fixed))!r} cannot be fixed: the warpgroup family has no switches")
     held = held_fields(fixed)
     target = arch_named(arch) if isinstance(arch, str) else arch
     found = workload_named(workload) if isinstance(workload, str) else workload
@@ -138,6 +143,8 @@ def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str =
         raise InvalidInput(f"architecture {arch!r}: expected a name such as 'sm_90a', or an Arch")
     if not isinstance(found, ConvWorkload):
         raise InvalidInput(f"workload {workload!r}: expected a name such as 'resnet50.stage2@8', or a ConvWorkload")
+    if kind == WARPGROUP:
+        return warpgroup_space(found, target)
     return Space(found, target, kind, value_lists(kind, found), held)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
+from subbyte.device.arch import Arch
 from subbyte.schedule.atoms import UNPACKED_REDUCTION_LIMIT
+from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.workload import ConvWorkload
 
 WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
 """Pixels of an instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
@@ -37,8 +41,6 @@ def _width(plan: WarpgroupPlan) -> str | None:
     config = plan.config
     if config.tile_width not in WIDTHS:
         return f"tile: tile_width {config.tile_width} is none of {', '.join(map(str, WIDTHS))}"
-    if any(not _reached(plan, row) for row in range(plan.output_size[0])):
-        return "padding: an output row meets padding alone"
     if not plan.flat and (config.groups_x - 1) * config.tile_width >= plan.workload.q:
         return f"tile: {config.groups_x} times {config.tile_width} columns leave a warpgroup without any of {plan.workload.q}"
     if not plan.flat and config.tile_width > plan.workload.q + 3:
@@ -48,10 +50,21 @@ def _width(plan: WarpgroupPlan) -> str | None:
     return None
 
 
-def _reached(plan: WarpgroupPlan, row: int) -> bool:
-    """Some kernel row of an output row lies in the image."""
-    found = (plan.tap_rows_at(row, 1, tap) for tap in range(plan.workload.r))
-    return any(low < high for low, high in found)
+def _padding(plan: WarpgroupPlan) -> str | None:
+    if not _every_row_reached(plan.workload, plan.arch):
+        return "padding: an output row meets padding alone"
+    return None
+
+
+@cache
+def _every_row_reached(workload: ConvWorkload, arch: Arch) -> bool:
+    """Some kernel row of every output row lies in the image."""
+    plan = WarpgroupPlan(workload, WarpgroupConfig(), arch)
+    rows = (range(row, row + 1) for row in range(workload.p))
+    return all(
+        any(low < high for low, high in (plan.tap_rows_at(row, 1, tap) for tap in range(workload.r)))
+        for (row,) in rows
+    )
 
 
 def _rows(plan: WarpgroupPlan) -> str | None:
@@ -161,7 +174,7 @@ def _index(plan: WarpgroupPlan) -> str | None:
 
 
 WARPGROUP_RULES: tuple[Callable[[WarpgroupPlan], str | None], ...] = (
-    _arch, _accumulator, _width, _rows, _warpgroups, _channels, _split, _ring, _shared, _registers, _code, _index,
+    _arch, _accumulator, _padding, _width, _rows, _warpgroups, _channels, _split, _ring, _shared, _registers, _code, _index,
 )  # fmt: skip
 
 

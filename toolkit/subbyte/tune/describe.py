@@ -12,8 +12,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 from subbyte.errors import InvalidInput
-from subbyte.schedule import ConvConfig
+from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.space import Space
+from subbyte.space.warpgroup import WARPGROUP
 from subbyte.tune.checked import whole
 from subbyte.tune.foreign import FOREIGN, ForeignConfig, foreign_workload
 from subbyte.workload import ConvWorkload
@@ -130,8 +131,9 @@ def config_at(description: Mapping[str, Any], index: int) -> ConvConfig:
 
 
 def config_from_dict(data: Mapping[str, Any], kind: str) -> ConvConfig:
-    """The configuration with these fields: a ForeignConfig in a foreign space. Raises InvalidInput."""
-    made: Any = ForeignConfig if kind == FOREIGN else ConvConfig
+    """The configuration with these fields: a ForeignConfig in a foreign space, a WarpgroupConfig in that of the
+    warpgroup family. Raises InvalidInput."""
+    made: Any = {FOREIGN: ForeignConfig, WARPGROUP: WarpgroupConfig}.get(kind, ConvConfig)
     config: ConvConfig = made.from_dict(data)
     return config
 

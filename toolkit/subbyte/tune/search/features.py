@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from subbyte.space.warpgroup import WARPGROUP
+from subbyte.space.warpgroup import WARPGROUP
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.search.grid import Grid, Indices, grid_of
 
@@ -35,7 +37,8 @@ class Features:
     def __init__(self, space: SpaceLike, kind: str = "knob", grid: Grid | None = None) -> None:
         self._grid: Grid = grid or grid_of(space)
         self._columns = [_knob_columns(values) for values in self._grid.values]
-        self._plan: Callable[[int], Plan] | None = getattr(space, "plan", None) if kind == "plan" else None
+        planned = kind == "plan" and space.kind != WARPGROUP  # the plan columns are those of the warp family
+        self._plan: Callable[[int], Plan] | None = getattr(space, "plan", None) if planned else None
         self.names: tuple[str, ...] = tuple(
             name if table.shape[1] == 1 else f"{name}[{value}]"
             for name, values, table in zip(self._grid.names, self._grid.values, self._columns, strict=True)

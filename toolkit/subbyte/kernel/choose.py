@@ -1,0 +1,78 @@
+"""The kernel to use for a convolution: family and configuration from records, else by estimate, never a failing one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from subbyte.device.arch import Arch
+from subbyte.device.arch import arch as arch_named
+from subbyte.errors import BuildFailed
+from subbyte.kernel.build import make_plan
+from subbyte.kernel.kernel import Kernel, build
+from subbyte.kernel.warpgroup_default import warpgroup_candidates
+from subbyte.schedule.warpgroup import WarpgroupConfig
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as workload_named
+
+RECORDS = Path(__file__).with_name("warpgroup_best.json")
+TRIES = 6
+"""Estimated configurations that are built before the other family is taken."""
+
+
+def compile(  # noqa: A001 - the name users expect; the builtin is not needed here
+    workload: ConvWorkload | str, arch: Arch | str = "sm_90a", *, output: str = "int4", **options: Any
+) -> Kernel:
+    """The kernel to use for ``workload``: of the warpgroup family where it exists and covers the convolution, else of
+    the warp family. ``Kernel.reason`` says why. ``options`` are those of :func:`subbyte.build` (``clip``, ``requant``).
+
+    No GPU is needed. Raises InvalidInput for an unknown workload or architecture, Unsupported with the reason when
+    neither family covers it.
+    """
+    found = workload_named(workload) if isinstance(workload, str) else workload
+    target = arch_named(arch) if isinstance(arch, str) else arch
+    reasons = []
+    for config, reason in _warpgroup(found, target):
+        try:
+            kernel = Kernel(
+                make_plan(found, config, target, output, options.get("clip", (-8, 7)), options.get("requant", "fixed")),
+                reason=reason,
+            )
+            if kernel.resources.local_bytes == 0:
+                return kernel
+            reasons.append(f"{config.key} needs local memory")
+        except BuildFailed as error:
+            reasons.append(str(error))
+    why = reasons[0] if reasons else _why_not(found, target)
+    return replace(build(found, None, target, output=output, **options), reason=f"warp family, because {why}")
+
+
+@cache
+def recorded_best() -> dict[str, dict[str, Any]]:
+    """The fastest measured configuration of the warpgroup family by workload spec, with its time and origin."""
+    found: dict[str, dict[str, Any]] = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.is_file() else {}
+    return found
+
+
+def _warpgroup(workload: ConvWorkload, arch: Arch) -> list[tuple[WarpgroupConfig, str]]:
+    """Configurations of the warpgroup family in the order to try them, each with the reason it stands there."""
+    if _why_not(workload, arch).startswith("atom"):
+        return []
+    found = []
+    best = recorded_best().get(workload.spec)
+    if best is not None:
+        text = f"warpgroup family, fastest measured: {best['microseconds']:.2f} us on {best['device']}"
+        found.append((WarpgroupConfig.from_dict(best["config"]), text))
+    estimated = warpgroup_candidates(workload, arch)[:TRIES]
+    return found + [(config, "warpgroup family, chosen by estimate: not measured yet") for config in estimated]
+
+
+def _why_not(workload: ConvWorkload, arch: Arch) -> str:
+    """Why the warpgroup family gave nothing: the reason that its plainest configuration is refused."""
+    reason = why_not_warpgroup(WarpgroupPlan(workload, WarpgroupConfig(), arch))
+    return reason or "no configuration of the warpgroup family fits"

@@ -1,0 +1,161 @@
+"""The space of the warpgroup family: like :class:`subbyte.space.Space`, with the knobs of WarpgroupConfig.
+
+The value lists follow the workload: tile widths that leave few columns unused, segments that its rows divide into, and
+for 1x1 kernels passes over the output channels instead of tiles of rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any
+
+from subbyte.device.arch import Arch
+from subbyte.errors import InvalidInput
+from subbyte.schedule.warpgroup import WarpgroupConfig
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.space.warpgroup_constraints import WIDTHS, why_not_warpgroup
+from subbyte.workload import ConvWorkload, ceil_div
+
+WARPGROUP = "warpgroup"
+"""Kind of space."""
+Values = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class WarpgroupSpace:
+    """All listed configurations of a workload. Index = mixed radix over ``knobs``, first knob fastest."""
+
+    workload: ConvWorkload
+    arch: Arch
+    knobs: Mapping[str, Values]
+    kind: str = WARPGROUP
+
+    @property
+    def fixed(self) -> Mapping[str, Any]:
+        """The family has no switches that a space holds."""
+        return {}
+
+    def __len__(self) -> int:
+        return prod(len(values) for values in self.knobs.values())
+
+    def config(self, index: int) -> WarpgroupConfig:
+        """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
+        if isinstance(index, bool) or not hasattr(index, "__index__") or not 0 <= index < len(self):
+            raise InvalidInput(f"configuration index {index!r}: allowed: integers from 0 to {len(self) - 1}")
+        index = int(index)
+        values: dict[str, int] = {}
+        for name, choices in self.knobs.items():
+            index, digit = divmod(index, len(choices))
+            values[name] = choices[digit]
+        return WarpgroupConfig(**values)
+
+    def index(self, config: WarpgroupConfig) -> int:
+        """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
+        if not isinstance(config, WarpgroupConfig):
+            raise InvalidInput(f"configuration {config!r}: expected a WarpgroupConfig")
+        index, weight = 0, 1
+        default = WarpgroupConfig().to_dict()
+        for name, value in config.to_dict().items():
+            choices = self.knobs.get(name, (default[name],))
+            if value not in choices:
+                raise InvalidInput(f"{name}={value}: not in the {self.kind} space; allowed: {_listed(choices)}")
+        for name, choices in self.knobs.items():
+            index += choices.index(getattr(config, name)) * weight
+            weight *= len(choices)
+        return index
+
+    def plan(self, which: int | WarpgroupConfig) -> WarpgroupPlan:
+        """The plan of a configuration, given itself or by its index. Raises InvalidInput."""
+        config = which if isinstance(which, WarpgroupConfig) else self.config(which)
+        return WarpgroupPlan(self.workload, config, self.arch)
+
+    def why_not(self, which: int | WarpgroupConfig) -> str | None:
+        """Why a configuration cannot be built ("kind: details"), None when it can."""
+        return why_not_warpgroup(self.plan(which))
+
+    @cached_property
+    def _sorted_out(self) -> tuple[tuple[int, ...], dict[str, int]]:
+        valid, refused = [], Counter[str]()
+        names = tuple(self.knobs)
+        # product() varies its last list fastest, the index its first knob
+        for index, values in enumerate(product(*reversed(self.knobs.values()))):
+            config = WarpgroupConfig(**dict(zip(reversed(names), values, strict=True)))
+            reason = why_not_warpgroup(WarpgroupPlan(self.workload, config, self.arch))
+            if reason is None:
+                valid.append(index)
+            else:
+                refused[reason.split(":")[0]] += 1
+        return tuple(valid), dict(refused)
+
+    @property
+    def valid(self) -> tuple[int, ...]:
+        """Indices of the configurations that can be built, ascending."""
+        return self._sorted_out[0]
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Number of refused configurations by kind of reason; with ``valid`` they add up to the product."""
+        return self._sorted_out[1]
+
+    @cached_property
+    def hash(self) -> str:
+        """Hexadecimal digest of what an index means and of the constraints."""
+        knobs = {name: list(values) for name, values in self.knobs.items()}
+        data = [self.workload.spec, self.arch.name, self.kind, knobs, list(self.valid)]
+        return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{name}</td><td>{_listed(values)}</td></tr>" for name, values in self.knobs.items())
+        caption = f"{self.kind} space of {self.workload} on {self.arch.name}: {len(self):,} configurations"
+        return f"<table><caption>{caption}</caption>{rows}</table>"
+
+
+def warpgroup_space(workload: ConvWorkload, arch: Arch) -> WarpgroupSpace:
+    """The space of a workload."""
+    return WarpgroupSpace(workload, arch, warpgroup_values(workload))
+
+
+def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
+    """The values of every knob, in the order of a configuration's index."""
+    w = workload
+    pointwise = w.r == w.s == w.stride == 1 and w.pad == 0
+    height, width = (ceil_div(w.p * w.q, 28), 28) if pointwise else (w.p, w.q)
+    lists: dict[str, Values] = {
+        "tile_width": _widths(w.p * w.q, 3) if pointwise else _widths(width, 2),
+        "tile_rows": (1, 2) if pointwise else tuple(n for n in (1, 2, 4) if n <= height),
+        "groups_m": (1, 2),
+        "groups_x": (1,) if pointwise else (1, 2),
+        "groups_y": (1, 2),
+        "segments": tuple(n for n in (1, 2, 4, 7, 8, 14, 28, 56) if n <= height),
+        "split": (1, 2, 4),
+        "ring": (2, 4, 6) if pointwise else (3, 4, 5, 6, 7, 9),
+        "unroll": (1, 2, 4),
+        "weight_ring": (0, 8),
+        "stagger": (0,) if pointwise else (0, 1),
+    }
+    if pointwise:
+        lists |= {"channel_groups": (1, 4), "keep_rows": (1, 0), "filter_passes": (1, 2, 4)}
+    else:
+        lists |= {"load_ahead": (2, 1)}
+    if w.r == 1 and not pointwise:
+        lists |= {"channel_groups": (1, 2, 4)}
+    return lists
+
+
+def _widths(pixels: int, count: int) -> Values:
+    """The ``count`` instruction widths, of those from 6 pixels on, that leave the fewest of ``pixels`` unused; wide
+    ones first among equals."""
+    fitting = [n for n in WIDTHS if 6 <= n and (n - pixels) < 6] or [WIDTHS[0]]
+    best = sorted(fitting, key=lambda n: (ceil_div(pixels, n) * n, -n))[:count]
+    return tuple(sorted(best, reverse=True))
+
+
+def _listed(values: Values) -> str:
+    return ", ".join(map(str, values))
