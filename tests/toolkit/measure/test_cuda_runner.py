@@ -16,7 +16,7 @@ import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
 from subbyte.measure.cuda_runner import CudaRunner
-from subbyte.measure.lock import GpuBusy, GpuLock
+from subbyte.measure.lock import GpuBusy, GpuLock, claim, refuse_claimed
 from subbyte.measure.result import Failed, Measured
 from subbyte.measure.runner import Runner, parse_device
 from subbyte.measure.timing import TimingProtocol
@@ -136,10 +136,10 @@ def test_nothing_is_left_of_a_runner_that_is_killed_in_a_measurement(make, tmp_p
 
 
 def test_a_study_ends_with_finals_and_says_which_gpu(make, tmp_path):
-    report = tune(WORKLOAD, make(), trials=6, log=tmp_path / "log.jsonl", seed=2, finalists=3)
+    report = tune(WORKLOAD, make(), trials=12, log=tmp_path / "log.jsonl", seed=2, finalists=3)
     record = read_log(tmp_path / "log.jsonl")
     assert record.header["device"]["uuid"] == "GPU-fake"
-    assert [trial.result.device["uuid"] for trial in record.trials] == ["GPU-fake"] * 6
+    assert [trial.result.device["uuid"] for trial in record.trials] == ["GPU-fake"] * 12
     assert {trial.config.chunk: trial.result.ok for trial in record.trials} == {1: True, 2: False}
     assert record.failures["wrong"] == sum(trial.config.chunk == 2 for trial in record.trials)
     final = report.finals[WORKLOAD.label]
@@ -218,3 +218,16 @@ def test_a_lock_is_free_when_its_holder_is_gone(tmp_path):
     GpuLock("GPU-1/x", 0, tmp_path).release()
     with pytest.raises(MissingDependency, match="cannot be opened"):
         GpuLock("x", 0, tmp_path / "none")
+
+
+def test_a_claimed_gpu_is_not_taken_while_its_measuring_process_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr("subbyte.measure.lock._CLAIM_PATIENCE_S", 0)
+    claimed = claim("GPU-1", tmp_path)
+    with pytest.raises(GpuBusy, match=f"process {os.getpid()}"):  # another runner's process looks for a GPU
+        refuse_claimed("GPU-1", tmp_path)
+    monkeypatch.setattr(os, "getppid", os.getpid)  # the runner's own new process
+    refuse_claimed("GPU-1", tmp_path)
+    GpuLock("GPU-1", 0, tmp_path).release()
+    monkeypatch.undo()
+    claimed.release()
+    refuse_claimed("GPU-1", tmp_path)

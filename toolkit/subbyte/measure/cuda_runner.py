@@ -18,6 +18,7 @@ from typing import Any
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
 from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.gpu_worker import Body, Build, Built, GpuBody, ask, begin, build_candidate, usable_cpus
+from subbyte.measure.lock import GpuLock, claim
 from subbyte.measure.result import Failed, Result
 from subbyte.measure.runner import Device, RunnerBase, parse_device
 from subbyte.measure.timing import TimingProtocol
@@ -85,6 +86,8 @@ class CudaRunner(RunnerBase):
         self._ahead = 2 * (workers or min(usable_cpus(), MOST_WORKERS))
         self._pool = WorkerPool(self._ahead // 2, "building", build_timeout)
         self.device: Mapping[str, Any] = {}
+        self._exclusive = make_body is MakeGpuBody  # only a real GPU is locked
+        self._claim: GpuLock | None = None
         try:
             self._open(parse_device(device))
         except BaseException:
@@ -157,6 +160,8 @@ class CudaRunner(RunnerBase):
         """End all processes and let others use the GPU. May be called twice; the runner is of no use afterwards."""
         self._worker.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._claim is not None:
+            self._claim.release()
 
     def __del__(self) -> None:
         if hasattr(self, "_pool"):
@@ -212,6 +217,9 @@ class CudaRunner(RunnerBase):
         if self.device and device.get("uuid") != self.device.get("uuid"):
             raise MissingDependency(f"the GPU is gone: found {device.get('name')} instead of {self.device.get('name')}")
         self.device = device
+        if self._claim is None and self._exclusive:
+            # Nobody else takes the GPU while a measuring process that died is replaced.
+            self._claim = claim(str(device["uuid"]))
 
     def _drop_process(self) -> None:
         self._worker.close()

@@ -17,7 +17,7 @@ from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Subbyte
 from subbyte.measure.case import Case, Evaluator
 from subbyte.measure.device import CudaDevice
 from subbyte.measure.driver import GpuInfo, detect
-from subbyte.measure.lock import GpuBusy, GpuLock
+from subbyte.measure.lock import GpuBusy, GpuLock, refuse_claimed
 from subbyte.measure.noise import CLOCK_FELL, Watch
 from subbyte.measure.result import Failed, Result
 from subbyte.measure.telemetry import Telemetry
@@ -117,6 +117,7 @@ def _take(devices: Sequence[int] | None, patience: float | None) -> tuple[GpuInf
     for info in offered:
         uuid = Telemetry(info.bus_id).uuid() or info.bus_id
         try:
+            refuse_claimed(uuid)
             wait = (10.0 if len(offered) == 1 else 0.0) if patience is None else patience
             return info, uuid, GpuLock(uuid, wait)
         except GpuBusy as error:

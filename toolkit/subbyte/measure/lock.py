@@ -22,9 +22,14 @@ except ImportError:  # not a POSIX system: two measuring processes are then kept
 _PATIENCE_S = 10.0
 """A process that was killed a moment ago may still be letting go of the GPU."""
 
+_CLAIM_PATIENCE_S = 0.3
+"""Others look for a moment whether a GPU is claimed."""
+
 
 class GpuBusy(MissingDependency):
-    """Another process is measuring on the GPU."""
+    """Another process is measuring on the GPU; ``holder`` names it."""
+
+    holder = ""
 
 
 class _Info(Protocol):
@@ -35,11 +40,18 @@ class _Info(Protocol):
 class GpuLock:
     """Exclusive use of the GPU ``uuid`` among measuring processes, until ``release`` or the process's end.
 
-    Waits up to ``patience`` seconds; then raises GpuBusy naming the holder.
+    Waits up to ``patience`` seconds; then raises GpuBusy naming the holder. With ``role`` it is a second lock of the
+    same GPU, see :func:`claim`.
     """
 
-    def __init__(self, uuid: str, patience: float = _PATIENCE_S, folder: str | os.PathLike[str] | None = None) -> None:
-        safe = "".join(c if c.isalnum() or c in "-." else "_" for c in uuid)
+    def __init__(
+        self,
+        uuid: str,
+        patience: float = _PATIENCE_S,
+        folder: str | os.PathLike[str] | None = None,
+        role: str = "",
+    ) -> None:
+        safe = "".join(c if c.isalnum() or c in "-." else "_" for c in uuid + role)
         self.path = Path(folder or tempfile.gettempdir()) / f"subbyte-{safe}.lock"
         self._file: int | None = _open(self.path)
         deadline = time.monotonic() + patience
@@ -47,10 +59,12 @@ class GpuLock:
             if time.monotonic() >= deadline:
                 holder = self._holder()
                 self.release()
-                raise GpuBusy(
+                busy = GpuBusy(
                     f"GPU {uuid} is in use by {holder}, which is measuring: two at once would spoil both. Wait for it, "
                     "or choose another GPU (--device)"
                 )
+                busy.holder = holder
+                raise busy
             time.sleep(0.05)
         self._sign()
 
@@ -94,6 +108,23 @@ def hold(info: _Info) -> GpuLock:
     from subbyte.measure.telemetry import Telemetry
 
     return GpuLock(Telemetry(info.bus_id).uuid() or info.bus_id)
+
+
+def claim(uuid: str, folder: str | os.PathLike[str] | None = None) -> GpuLock:
+    """A runner's claim to a GPU, beside the lock of its measuring process: it holds while that process is replaced.
+
+    Raises GpuBusy when another runner has it.
+    """
+    return GpuLock(uuid, _CLAIM_PATIENCE_S, folder, ".runner")
+
+
+def refuse_claimed(uuid: str, folder: str | os.PathLike[str] | None = None) -> None:
+    """Raise GpuBusy when a runner other than the one that started this process has a claim to the GPU."""
+    try:
+        claim(uuid, folder).release()
+    except GpuBusy as busy:
+        if busy.holder != f"process {os.getppid()}":
+            raise
 
 
 def _lock(descriptor: int) -> None:
