@@ -119,8 +119,8 @@ def standings_table(race: Race) -> str:
     text = (
         "@t: mean fraction of the optimum after t trials; to p %: median trials and share of runs that got there;\n"
         "distinct: share of knobs in which two of 32 differ; ranks: correlation (Spearman) of the model with what\n"
-        "was measured next, recall: share of the ten fastest of that among its ten best; both also on 256 held-out\n"
-        "configurations (recall there: of the fastest tenth)."
+        "was measured next, recall: share of the ten fastest of that among its ten best (`auto` is fitted after every\n"
+        "eight: there it says nothing); both also on 256 held-out configurations (recall: of the fastest tenth)."
     )
     lines = [text, "", _line(*heads), "| --- | --- |" + " ---: |" * (len(heads) - 2)]
     return "\n".join([*lines, *(_standing(race, standing) for standing in race.standings)])

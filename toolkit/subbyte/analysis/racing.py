@@ -212,7 +212,8 @@ def _fits(strategy: Any) -> list[Fit]:
     """What the strategy noted of its model."""
     log = getattr(strategy, "quality", None)
     batches = log.batches if isinstance(log, QualityLog) else []
-    return [Fit(batch.model.spearman, batch.model.recall.get(_RECALL)) for batch in batches]
+    found = [batch.model for batch in batches]
+    return [Fit(m.spearman, m.recall.get(_RECALL) if m.count > _RECALL else None) for m in found]
 
 
 # ---- many runs -------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class Batch:
 @dataclass(frozen=True)
 class Fit:
     """How a model predicted the results between its fit and the next: rank correlation, and the share of the ten
-    fastest that is among the ten best predicted."""
+    fastest that is among the ten best predicted (None where there were no more than ten)."""
 
     spearman: float | None
     recall: float | None
