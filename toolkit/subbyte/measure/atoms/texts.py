@@ -68,7 +68,7 @@ def warp_text(opcode: str, a: int, b: int, c: int, unpacked: bool = False) -> st
     """``TILE`` products of ``mma.sync`` in every turn, all with one fragment of A.
 
     ``a``, ``b``, ``c``: registers of the operands. With ``unpacked`` both operands are packed int4 that two
-    instructions multiply after a mask and a shift; A is unpacked in every turn.
+    instructions multiply after a mask and a shift, in every turn.
     """
     lines = [_HEAD.format(threads=THREADS), _array("a", a), _array("b", TILE * b), _array("c", TILE * c)]
     lines += [_fill("a", a, 3), _fill("b", TILE * b, 5), _zero(TILE * c), _LOOP]
