@@ -15,7 +15,9 @@ def folder(finals, tmp_path):
     for stage in (2, 3):
         (tmp_path / "tuned" / f"stage{stage}-finals.json").write_text(json.dumps({**finals(), "stage": stage}))
     entries = [{"microseconds": 21.45}, {"microseconds": 23.0}]
-    (tmp_path / "hwnc" / "stage2-s8.json").write_text(json.dumps({"format": "subbyte-hwnc-finals", "entries": entries}))
+    (tmp_path / "hwnc" / "stage2-s8.json").write_text(
+        json.dumps({"format": "subbyte-hwnc-finals", "trials": 250, "entries": entries})
+    )
     return tmp_path
 
 
@@ -36,6 +38,7 @@ def test_rows_from_files(folder):
     assert row.speed_up("hwnc_s4") is None
     assert row.exhaustive == 4.0
     assert row.tops == pytest.approx(1849.688064 / row.searched)
+    assert row.hwnc_trials == {"s8": 250}
     assert found.rows[1].hwnc_s8 is None
     assert "500 trials" in found.text()
     assert found.table().rows[0][-1] == pytest.approx(196.06 / 50.98)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,8 @@ class StageRow:
     """One stage. ``paper`` holds the T4's microseconds; the others are microseconds here, None where not measured.
 
     ``searched`` is the best of a search with all techniques on, ``exhaustive`` the best of the whole space, both
-    measured in turns in one process with ``all_off``.
+    measured in turns in one process with ``all_off``. ``hwnc_trials`` are the trials that the searches of TVM's
+    schedule got, by operand (s4, s8).
     """
 
     workload: str
@@ -52,6 +53,7 @@ class StageRow:
     all_off: float
     exhaustive: float | None
     searched: float
+    hwnc_trials: dict[str, int] = field(default_factory=dict)
 
     def speed_up(self, baseline: str) -> float | None:
         """``baseline`` (hwnc_s4, hwnc_s8, all_off) over ``searched``; None where it was not measured."""
@@ -100,8 +102,12 @@ def _cells(row: StageRow) -> tuple[Any, ...]:
     return row.stage, *times, *(row.speed_up(name) for name in BASELINES), *paper, row.paper_speed_up
 
 
-def table_one(retuned: Mapping[int, Retuned], hwnc: Mapping[tuple[int, str], float] | None = None) -> TableOne:
-    """The table from the retuned optima by stage and the times of TVM's schedule by stage and operand (s4, s8).
+Hwnc = Mapping[tuple[int, str], tuple[float, int]]
+"""Microseconds and number of trials of TVM's schedule, by stage and operand (s4, s8)."""
+
+
+def table_one(retuned: Mapping[int, Retuned], hwnc: Hwnc | None = None) -> TableOne:
+    """The table from the retuned optima by stage and the searches of TVM's schedule.
 
     Raises InvalidInput when there is no stage, or the stages were searched in unlike ways.
     """
@@ -116,17 +122,19 @@ def table_one(retuned: Mapping[int, Retuned], hwnc: Mapping[tuple[int, str], flo
     return TableOne(device, strategy, trials, tuple(rows))
 
 
-def _row(stage: int, found: Retuned, hwnc: Mapping[tuple[int, str], float]) -> StageRow:
+def _row(stage: int, found: Retuned, hwnc: Hwnc) -> StageRow:
+    theirs = {operand: hwnc[stage, operand] for operand in ("s4", "s8") if (stage, operand) in hwnc}
     return StageRow(
         workload=found.workload,
         stage=stage,
         operations=workload_named(found.workload).operations,
         paper=dict(PAPER[stage]),
-        hwnc_s4=hwnc.get((stage, "s4")),
-        hwnc_s8=hwnc.get((stage, "s8")),
+        hwnc_s4=theirs["s4"][0] if "s4" in theirs else None,
+        hwnc_s8=theirs["s8"][0] if "s8" in theirs else None,
         all_off=found.optima[_ALL_OFF].microseconds,
         exhaustive=found.exhaustive.microseconds if found.exhaustive else None,
         searched=found.optima[_ALL_ON].microseconds,
+        hwnc_trials={operand: trials for operand, (_, trials) in theirs.items()},
     )
 
 
@@ -145,15 +153,15 @@ def read_table_one(folder: str | os.PathLike[str], stages: Sequence[int] = STAGE
         for operand in ("s4", "s8"):
             path = root / "hwnc" / f"stage{stage}-{operand}.json"
             if path.is_file():
-                hwnc[stage, operand] = _hwnc_time(path)
+                hwnc[stage, operand] = _hwnc(path)
     return table_one(found, hwnc)
 
 
-def _hwnc_time(path: Path) -> float:
+def _hwnc(path: Path) -> tuple[float, int]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] != HWNC:
             raise BrokenRecord(f"{path}: not the finals of TVM's schedule (format {data['format']!r})")
-        return min(float(entry["microseconds"]) for entry in data["entries"])
+        return min(float(entry["microseconds"]) for entry in data["entries"]), int(data["trials"])
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise BrokenRecord(f"{path}: damaged ({error!r} is missing or odd)") from None
