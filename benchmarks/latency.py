@@ -35,7 +35,7 @@ from real_browser import CannotStart, Lab, Tab, find_browser, launch  # noqa: E4
 
 RESULTS = ROOT / "benchmarks/results"
 GOALS = {"median ms": 50, "p95 ms": 100, "kB to draw": 400, "six views s": 2}
-STEPS = 60
+STEPS = 40
 # A frame counts as painted when the task after it runs; a later change of the same step moves the end.
 WATCH = """(selector) => {
   const roots = [...document.querySelectorAll(selector)];

@@ -128,8 +128,8 @@ CASES = [
         "speed of light", "every recorded layer",
         "from subbyte_widgets import SpeedOfLight\nSpeedOfLight().close()",
         "view = SpeedOfLight()\nview",
-        ".sb-speed", ".sb-speed svg", ".sb-speed .stage", ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft"),
-        ("Home",), ("item",),
+        ".sb-speed", ".sb-speed svg", ".sb-speed .stage", ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp"),
+        ("Home", "ArrowDown"), ("item",),
     ),
     Case(
         "layout explorer", "32 lanes, 3 layouts, 8 accesses",
