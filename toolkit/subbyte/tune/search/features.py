@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from subbyte.space.warpgroup import WARPGROUP
-from subbyte.space.warpgroup import WARPGROUP
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.search.grid import Grid, Indices, grid_of
 

@@ -77,7 +77,8 @@ def _likeness(table: Rows) -> Rows:
     """Rows [values, values] whose inner products say how alike two values of a knob at ``table`` [values, d] are."""
     same = np.eye(len(table))
     near, _ = _matern(((table[:, None] - table[None, :]) ** 2).sum(axis=2) / _NEAR**2)
-    return np.linalg.cholesky(0.5 * same + 0.5 * near)
+    rows: Rows = np.linalg.cholesky(0.5 * same + 0.5 * near)
+    return rows
 
 
 class GaussianProcess:
