@@ -12,9 +12,9 @@ A warpgroup instruction (wgmma) belongs to four warps. Warp ``w`` holds the rows
 by the same rule, with registers ``4j`` to ``4j + 3`` of C for the columns from ``8j``. B is no register operand: it
 lies in shared memory, where a descriptor says how (:mod:`subbyte.technique.shared_operand`).
 
-Support was read off the machine code that ptxas 13.0 makes of a one-instruction kernel: a single ``IMMA``/``BMMA`` of
-that shape is native, a call to a routine is emulated, a refusal is absent. The maps themselves gave the right product
-of random matrices on an H200, for every instruction here.
+Support was read off the machine code that ptxas 13.0 makes of a one-instruction kernel: a single ``IMMA``/``BMMA``
+(``IGMMA``/``BGMMA``) of that shape is native, a call to a routine is emulated, a refusal is absent. The maps themselves
+gave the right product of random matrices on an H200, for every instruction here but m8n8k128.
 """
 
 from __future__ import annotations
