@@ -77,8 +77,7 @@ def _likeness(table: Rows) -> Rows:
     """Rows [values, values] whose inner products say how alike two values of a knob at ``table`` [values, d] are."""
     same = np.eye(len(table))
     near, _ = _matern(((table[:, None] - table[None, :]) ** 2).sum(axis=2) / _NEAR**2)
-    rows: Rows = np.linalg.cholesky(0.5 * same + 0.5 * near)
-    return rows
+    return np.asarray(np.linalg.cholesky(0.5 * same + 0.5 * near), dtype=np.float64)
 
 
 class GaussianProcess:
