@@ -14,7 +14,7 @@ from subbyte.errors import InvalidInput
 from subbyte.technique.duplicates import Duplicates
 from subbyte_widgets.svg import INK, OKABE_ITO, element, text
 
-MOST_CELLS = 800
+MOST_CELLS = 640
 WIDTH, TOP, GAP = 760.0, 58.0, 8.0
 LARGEST, WIDEST = 31.0, 38.0
 TIMES = "\u00d7"
