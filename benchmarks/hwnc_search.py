@@ -30,7 +30,7 @@ from subbyte.tune import Study, read_log
 from subbyte.workload import workload
 
 TASKS = [(stage, operand) for operand in ("s8", "s4") for stage in (2, 3, 4, 5)]
-BUILDS = {"s4": build_s4, "s8": build_s8}
+BUILDS: dict[str, Any] = {"s4": build_s4, "s8": build_s8}
 PROTOCOLS = {"s4": TimingProtocol(cold=False, launches=5), "s8": TimingProtocol(cold=False)}
 BATCH = 32
 FINALISTS = 5

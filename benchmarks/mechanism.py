@@ -87,7 +87,9 @@ def launch_counts(plan: Plan) -> dict[str, int]:
     """The counts of one launch."""
     kinds = block_kinds(plan)
     blocks = tuple(sorted(example for example, _ in kinds.values()))
-    trace = without_repeated_loads(Kernel(plan).trace(blocks).trace)
+    rows = Kernel(plan).trace(blocks).trace
+    assert rows is not None
+    trace = without_repeated_loads(rows)
     total: dict[str, int] = defaultdict(int)
     for example, number in kinds.values():
         for name, count in block_counts(trace[trace["block"] == example]).items():

@@ -6,6 +6,6 @@ attached inside that loop, so pixels share nothing; shared memory is filled by o
 shared memory to an int32 output. ``s4`` multiplies int4 values with the 8 x 8 x 32 instruction (which Hopper only
 emulates), ``s8`` the same values as bytes with the 8 x 32 x 16 instruction, the fair modern equivalent.
 
-Differences, all to the baseline's advantage: the input is padded beforehand, which is not timed (TVM's own tuning
-skipped the padding); requantization is not part of it.
+To the baseline's advantage, the input is padded beforehand, which is not timed (TVM's own tuning skipped the padding),
+and requantization is not part of it. The two knobs of double buffering are left out (see ``space``).
 """

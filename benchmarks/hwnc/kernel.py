@@ -17,7 +17,6 @@ from subbyte.tune.foreign import ForeignConfig
 from subbyte.workload import ConvWorkload
 
 ENTRY = "main_kernel"
-CONFIGS = ("block_row_warps", "block_col_warps")
 _BOILERPLATE_END = "#define ushort unsigned short"
 _PRELUDE = """\
 #include <mma.h>
