@@ -1,0 +1,79 @@
+"""Kernels of the warpgroup family as TVM generates them: clean and exact in any order, and faults in them are found."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from subbyte.device import ARCHS
+from subbyte.emulator import EmulatorRun, require_clean, run_cuda
+from subbyte.kernel import Kernel
+from subbyte.kernel.execute import expected, random_operands
+from subbyte.schedule.warpgroup import WarpgroupConfig
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.workload import ConvWorkload
+
+pytest.importorskip("tvm")
+
+CASES = {
+    "one block": (ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1), WarpgroupConfig(tile_width=6, ring=6)),
+    "cluster": (ConvWorkload(8, 7, 8, 256, 64, 3, 3, 1), WarpgroupConfig(tile_width=8, segments=7, split=2, ring=3)),
+}
+FAULTS = [
+    ("one block", "fence.proxy.async.shared::cta;", "", "missing_proxy_fence"),
+    ("one block", "wgmma.fence.sync.aligned;", "", "missing_wgmma_fence"),
+    ("one block", "wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 7;", "register_in_flight"),
+    ("one block", "mbarrier.arrive.shared.b64 _, [%0];", "", "deadlock"),
+    ("one block", "griddepcontrol.wait;", "", "missing_dependency_wait"),
+    (
+        "cluster",
+        "fence.mbarrier_init.release.cluster;",
+        "",
+        None,
+    ),  # no bulk copy uses them, and barriers order the rest
+    ("cluster", "barrier.cluster.arrive.release.aligned;", "barrier.cluster.arrive.relaxed.aligned;", "race"),
+    ("cluster", "barrier.cluster.wait.acquire.aligned;", "", "bad_cluster"),
+]
+
+
+@lru_cache(maxsize=4)
+def _kernel(name: str) -> tuple[Kernel, Any]:
+    workload, config = CASES[name]
+    plan = WarpgroupPlan(workload, config, ARCHS["sm_90a"])
+    assert why_not_warpgroup(plan) is None
+    kernel = Kernel(plan)  # type: ignore[arg-type]
+    operands = random_operands(kernel, 0)
+    return kernel.for_requantization(operands[2]), operands
+
+
+def _run(name: str, text: str, seed: int) -> tuple[EmulatorRun, int]:
+    kernel, operands = _kernel(name)
+    argument = kernel.argument("Out")
+    words = np.zeros(argument.shape, argument.dtype)
+    run = run_cuda(text, kernel.launch, {**kernel.pack(*operands), "Out": words}, seed=seed, max_steps=200_000)
+    return run, int((kernel.unpack(words) != expected(kernel, *operands)).sum())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_generated_kernels_are_clean_and_exact(name: str) -> None:
+    for seed in range(5):
+        run, wrong = _run(name, _kernel(name)[0].cuda, seed)
+        require_clean(run)
+        assert wrong == 0
+
+
+@pytest.mark.parametrize(("name", "old", "new", "found"), FAULTS)
+def test_faults_in_generated_kernels_are_found(name: str, old: str, new: str, found: str | None) -> None:
+    text = _kernel(name)[0].cuda
+    assert old in text
+    for seed in range(2):
+        run, wrong = _run(name, text.replace(old, new), seed)
+        if found is None:
+            assert not run.problems
+            assert wrong == 0
+        else:
+            assert found in {finding.kind for finding in run.findings}, str(run)
