@@ -1,0 +1,89 @@
+"""The workbench in JupyterLab: a search is started, its trials open below, closed tabs wait, keys stay inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from subbyte.technique.duplicates import duplicates
+from subbyte.technique.tiling import tiling
+
+CELLS = (
+    "import subbyte_widgets\nbench = subbyte_widgets.workbench()\nbench",
+    """import ipywidgets
+seen = ipywidgets.Label()
+bench.selection.observe(lambda change: setattr(seen, "value", f"sees {change.new}"), "configuration")
+seen""",
+)
+
+
+@pytest.fixture(scope="module")
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """The workbench in a running notebook."""
+    one = open_tab(width=1250, height=2000)
+    one.run_notebook(lab.write("workbench.ipynb", *CELLS))
+    one.page.wait_for_selector(".sb-space td")
+    one.page.wait_for_selector(".sb-tiling-svg")
+    return one
+
+
+def test_a_search_is_watched_and_its_trials_open_below(tab: Any, keeps_keys_to_itself: Callable[..., None]) -> None:
+    page = tab.page
+    page.locator(".widget-dropdown", has_text="strategy").locator("select").select_option("random")
+    page.locator("button.widget-button", has_text="Tune").click()
+    page.locator(".sb-monitor .stage").wait_for()
+    page.wait_for_function(
+        "document.querySelector('.sb-monitor-svg')?.textContent.includes('(finished)')", timeout=30_000
+    )
+    page.get_by_role("tab", name="Duplicates", exact=True).click()
+    page.locator(".sb-monitor .stage").focus()
+    page.keyboard.press("Home")
+    seen = page.get_by_text("sees brw")
+    seen.wait_for()
+    first = seen.text_content()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function("(first) => !document.body.textContent.includes(first)", arg=first)
+    key = seen.text_content().removeprefix("sees ")
+    cut = tiling("resnet50.stage2@8", key_config(key))
+    record = duplicates("resnet50.stage2@8", cut.tile)
+    page.wait_for_function(
+        "([entries, slots]) => document.querySelectorAll('.sb-map-svg .lowered [data-k]').length === entries"
+        " && document.querySelectorAll('.sb-map-svg .slot').length === slots",
+        arg=[record.entries, record.genuine],
+    )
+    other = duplicates("resnet50.stage2@8", (1, 1))
+    assert page.locator(".sb-map-svg .lowered [data-k]").count() != other.entries
+    keeps_keys_to_itself(tab)
+    tab.picture("workbench", ".jp-OutputArea")
+
+
+def key_config(key: str) -> Any:
+    """The configuration of a key."""
+    from subbyte.schedule import ConvConfig
+
+    return ConvConfig.from_key(key)
+
+
+def test_menus_of_the_laboratory_choose_and_follow(tab: Any) -> None:
+    page = tab.page
+    page.get_by_role("tab", name="Laboratory", exact=True).click()
+    menu = page.locator(".widget-dropdown", has_text="reorder_inner").locator("select").first
+    before = menu.input_value()
+    menu.select_option("0" if before == "1" else "1")
+    page.get_by_text("sees brw").filter(has_text=f"ri{1 - int(before)}").wait_for()
+    page.locator("button.widget-button", has_text="Best known").click()
+    page.get_by_text("best known configuration").wait_for()
+
+
+def test_a_workload_that_means_nothing_is_said(tab: Any) -> None:
+    box = tab.page.locator(".widget-combobox, .widget-text", has_text="workload").locator("input").first
+    box.fill("resnet50.stage77")
+    box.press("Enter")
+    tab.page.get_by_text("stage77").first.wait_for()
+    box.fill("resnet50.stage5@8")
+    box.press("Enter")
+    tab.page.wait_for_function("document.querySelector('.sb-tiling, .sb-map')?.textContent.length > 0")
+    tab.page.get_by_text("best known configuration").wait_for()
