@@ -68,7 +68,7 @@ def _completed(plan: WarpgroupPlan) -> Iterator[WarpgroupConfig]:
     spare = plan.arch.shared_per_block - 12 * plan.parameter_channels - 4096
     whole = max(plan.staged_rows(segment) for segment in range(min(config.segments, plan.output_size[0])))
     fitting = spare // max(plan.slot_bytes, 1)
-    least = plan.window * config.channel_groups
+    least = (plan.window + (config.groups_y - 1) * config.tile_rows * plan.rows.pixel_step) * config.channel_groups
     changes["ring"] = max(1, min(fitting, whole * config.channel_groups, least + 3 * config.channel_groups))
     if not config.keep_rows:
         changes["ring"] = max(1, min(fitting, 6))

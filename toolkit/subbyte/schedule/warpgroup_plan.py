@@ -29,8 +29,9 @@ FRAGMENT_WORDS = 512
 """32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
 MMA_FILTERS = 64
 """Output channels of one wgmma."""
-WRITTEN_OUT = 64
-"""wgmma instructions up to which each kernel row is written out."""
+WRITTEN_OUT = (64, 20)
+"""wgmma instructions up to which each kernel row is written out: with one consumer warpgroup, and with more, whose
+threads have fewer registers."""
 Index = Any
 """An ``int``, or a TIRx expression."""
 
@@ -197,7 +198,7 @@ class WarpgroupPlan:
     @property
     def taps_unrolled(self) -> bool:
         """Every kernel row has code of its own."""
-        return self.multiplications <= WRITTEN_OUT
+        return self.multiplications <= WRITTEN_OUT[self.config.consumers > 1]
 
     # ---- input channels -----------------------------------------------------------------------------------------
 

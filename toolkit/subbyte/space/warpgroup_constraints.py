@@ -99,8 +99,13 @@ def _channels(plan: WarpgroupPlan) -> str | None:
         return "divisibility: a part of an odd number of channel blocks would use half of each weight word"
     if plan.steps % config.unroll:
         return f"divisibility: unroll {config.unroll} does not divide {plan.steps} channel steps of a part"
-    if not config.keep_rows and config.channel_groups == 1 and plan.workload.r > 1:
+    if not config.keep_rows and config.channel_groups == 1:
         return "stages: with all channels in one part, rows are kept (keep_rows=1)"
+    if not config.keep_rows and config.groups_y > 1:
+        return "stages: warpgroups on alternating passes keep rows (keep_rows=1)"
+    commits = plan.steps * plan.workload.r * plan.workload.s
+    if not config.keep_rows and config.in_flight > commits:
+        return f"stages: in_flight {config.in_flight} exceeds the {commits} instruction groups of a channel group"
     return None
 
 
@@ -124,7 +129,8 @@ def _ring(plan: WarpgroupPlan) -> str | None:
         whole = rows * config.channel_groups
         if config.ring > whole:
             return f"stages: a ring of {config.ring} slots for {whole} parts builds the same program as fewer"
-        least = min(plan.window * config.channel_groups, whole)
+        held = plan.window + (config.groups_y - 1) * config.tile_rows * plan.rows.pixel_step
+        least = min(held * config.channel_groups, whole)
     else:
         least = plan.window * (2 if config.channel_groups > 1 else 1) + 1
     if config.weight_ring == 1:

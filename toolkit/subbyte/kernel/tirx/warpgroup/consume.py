@@ -69,8 +69,7 @@ def consume(block: Block, fetch: Fetch) -> None:
             state.release()
             epilogue(block, accumulators, row, count, filter_pass)
     if config.keep_rows and config.groups_y > 1:
-        with when(passes == 0):
-            released.up_to(block.parts, lambda slot, _: block.arrive(block.empty(slot)))
+        _pass_by(block, ready, released)
 
 
 @dataclass
@@ -121,6 +120,8 @@ class Pass:
         following = (self.row + config.tile_rows * config.groups_y) * plan.rows.pixel_step - block.first_staged
         last = self.row + config.tile_rows * config.groups_y >= block.end_row
         until = T.Select(last, block.parts, following * config.channel_groups)
+        if config.groups_y > 1:
+            until = T.min(until, self.ready.count[0])  # a part may be given back only when it has come
         with when(config.filter_passes == 1 or self.filter_pass == config.filter_passes - 1):
             self.released.up_to(bind("until", until), lambda slot, _: block.arrive(block.empty(slot)))
 
@@ -256,6 +257,16 @@ class Pass:
         for warpgroup, conditions in ((0, same), (1, [following])):
             with when(every([self.block.warpgroup == warpgroup, *here, *conditions])):
                 op.named_barrier(2 - warpgroup, 256, wait=False)
+
+
+def _pass_by(block: Block, ready: Counter, released: Counter) -> None:
+    """The parts that only the other warpgroups still read: give each back as soon as it has come."""
+
+    def wait_and_release(slot: Any, _: Any) -> None:
+        ready.up_to(released.count[0] + 1, lambda here, turn: block.wait(block.full(here), turn))
+        block.arrive(block.empty(slot))
+
+    released.up_to(block.parts, wait_and_release)
 
 
 def _most(a: Any, b: Any) -> Any:

@@ -1,0 +1,45 @@
+"""compile(): a kernel for every convolution, and why it was chosen."""
+
+import numpy as np
+import pytest
+
+import subbyte
+from subbyte.data import Requantization, reference
+from subbyte.device.arch import arch
+from subbyte.errors import Unsupported
+from subbyte.kernel.choose import recorded_best
+from subbyte.schedule import ConvConfig, WarpgroupConfig, WarpgroupPlan
+from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.workload import ConvWorkload
+
+
+def test_on_hopper_the_warpgroup_family():
+    workload = ConvWorkload(3, 5, 5, 16, 8, 3, 3, 1)
+    kernel = subbyte.compile(workload)
+    assert isinstance(kernel.config, WarpgroupConfig) and "estimate" in kernel.reason
+    rng = np.random.default_rng(0)
+    x = rng.integers(-8, 8, (3, 5, 5, 16), np.int8)
+    w = rng.integers(-8, 8, (8, 3, 3, 16), np.int8)
+    requant = Requantization.random(workload, rng)
+    out = kernel.run(x, w, requant, device="emulator")
+    assert np.array_equal(out, requant.apply(reference(workload, x, w)))
+
+
+def test_elsewhere_the_warp_family_with_the_reason():
+    kernel = subbyte.compile("resnet50.stage4@8", arch="sm_80")
+    assert isinstance(kernel.config, ConvConfig)
+    assert kernel.reason == "warp family, because atom: wgmma exists on sm_90a alone, not on sm_80"
+    padded = ConvWorkload(8, 4, 4, 64, 64, 3, 3, 3)
+    assert "padding" in subbyte.compile(padded).reason
+
+
+def test_what_nobody_covers_is_refused():
+    with pytest.raises(Unsupported):
+        subbyte.compile(ConvWorkload(8, 14, 14, 1 << 20, 64, 3, 3, 1))
+
+
+def test_every_record_can_be_built():
+    for spec, best in recorded_best().items():
+        config = WarpgroupConfig.from_dict(best["config"])
+        assert why_not_warpgroup(WarpgroupPlan(subbyte.workload(spec), config, arch("sm_90a"))) is None
+        assert best["microseconds"] > 0 and best["source"] and best["device"]

@@ -1,0 +1,102 @@
+"""Kernels of the warpgroup family: every element on the CPU, and what stands in their machine code."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import subbyte
+from subbyte.data import Requantization, reference
+from subbyte.errors import BuildFailed, Unsupported
+from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.workload import ConvWorkload
+
+W = WarpgroupConfig
+SMALL = {
+    "plain": (ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1), W(tile_width=6, ring=6)),
+    "two rows, odd sizes": (ConvWorkload(9, 7, 9, 64, 96, 3, 3, 1), W(tile_width=10, tile_rows=2, segments=2, ring=4)),
+    "column tiles": (ConvWorkload(8, 8, 20, 64, 64, 3, 3, 1), W(tile_width=6, groups_x=2, tile_rows=2, segments=2, ring=5)),
+    "one channel block": (ConvWorkload(8, 8, 8, 32, 64, 3, 3, 1), W(tile_width=8, tile_rows=2, segments=2, ring=5)),
+    "stride 2": (ConvWorkload(8, 16, 16, 64, 128, 3, 3, 1, 2), W(tile_width=4, tile_rows=2, segments=2, ring=6)),
+    "dilation": (ConvWorkload(8, 10, 10, 64, 64, 3, 3, 2, 1, 2), W(tile_width=10, segments=2, ring=6)),
+    "7x7 stem": (ConvWorkload(8, 24, 24, 3, 64, 7, 7, 3, 2), W(tile_width=12, segments=3, ring=9)),
+    "1x1": (ConvWorkload(8, 7, 7, 128, 256, 1, 1, 0), W(tile_width=26, ring=2, filter_passes=2, groups_m=2)),
+    "1x1, own rows": (
+        ConvWorkload(8, 10, 10, 256, 256, 1, 1, 0),
+        W(tile_width=20, segments=2, keep_rows=0, channel_groups=4, ring=4, filter_passes=2, groups_m=2, weight_ring=3),
+    ),
+    "1x1, stride 2": (ConvWorkload(8, 14, 14, 128, 128, 1, 1, 0, 2), W(tile_width=8, tile_rows=2, ring=3)),
+    "turns": (ConvWorkload(8, 9, 9, 64, 64, 3, 3, 1), W(tile_width=10, tile_rows=2, groups_y=2, ring=6)),
+    "cluster": (ConvWorkload(8, 7, 7, 256, 64, 3, 3, 1), W(tile_width=8, segments=7, split=2, ring=3)),
+    "swizzle": (ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1), W(tile_width=6, ring=6, swizzle=1, load_ahead=1)),
+    "ring of weights": (
+        ConvWorkload(8, 7, 7, 256, 128, 3, 3, 1),
+        W(tile_width=8, tile_rows=2, segments=2, groups_m=2, ring=5, weight_ring=6),
+    ),
+}
+LARGE = {
+    "stage 2": ("resnet50.stage2@256", W(tile_width=28, groups_x=2, segments=4, ring=7)),
+    "stage 3": ("resnet50.stage3@256", W(tile_width=28, groups_m=2, segments=4, ring=7, unroll=2)),
+    "stage 4": ("resnet50.stage4@256", W(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=7, unroll=2)),
+    "stage 5": ("resnet50.stage5@256", W(tile_width=8, tile_rows=4, groups_m=2, ring=7, load_ahead=1)),
+    "stage 4, batch 8": ("resnet50.stage4@8", W(tile_width=14, segments=14, split=2, ring=3, unroll=2)),
+}
+
+
+def _operands(workload, kind, rng):
+    x = rng.integers(-8, 8, (workload.n, workload.h, workload.w, workload.c), np.int8)
+    w = rng.integers(-8, 8, (workload.k, workload.r, workload.s, workload.c), np.int8)
+    if kind == "smallest":
+        x[:], w[:] = 7, -8
+    if kind == "largest":
+        x[:], w[:] = -8, -8
+    return x, w
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_element_on_the_cpu(name):
+    workload, config = SMALL[name]
+    rng = np.random.default_rng(3)
+    x, w = _operands(workload, "random", rng)
+    requant = Requantization.random(workload, rng)
+    out = subbyte.build(workload, config).run(x, w, requant, device="emulator")
+    assert np.array_equal(out, requant.apply(reference(workload, x, w)))
+
+
+@pytest.mark.parametrize("kind", ["smallest", "largest"])
+@pytest.mark.parametrize("form", ["int32", "relu", "wide"])
+def test_extreme_sums_and_every_form_of_output(kind, form):
+    workload, config = SMALL["two rows, odd sizes"]
+    rng = np.random.default_rng(4)
+    x, w = _operands(workload, kind, rng)
+    sums = reference(workload, x, w)
+    kernel = subbyte.build(workload, config, output="int32" if form == "int32" else "int4")
+    if form == "int32":
+        assert np.array_equal(kernel.run(x, w, device="emulator"), sums)
+        return
+    requant = Requantization.random(workload, rng, relu=form == "relu", wide=form == "wide")
+    assert np.array_equal(kernel.run(x, w, requant, device="emulator"), requant.apply(sums))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_machine_code(name):
+    kernel = subbyte.build(*LARGE[name])
+    counts = kernel.instructions
+    multiplications = sum(count for opcode, count in counts.items() if "IGMMA" in opcode)
+    assert multiplications and kernel.resources.local_bytes == 0
+    assert not any(opcode.startswith(("LDL", "STL", "IMMA")) for opcode in counts)
+    groups = kernel.sass.count("gsb0 ;") - kernel.sass.count("DEPBAR.LE gsb0")
+    assert groups * 2 <= multiplications  # several wgmma in a group: the compiler did not serialize them
+    assert any("I2IP.S4" in opcode for opcode in counts) and any("MOVM" in opcode for opcode in counts)
+
+
+def test_a_serialized_kernel_is_refused():
+    workload, config = LARGE["stage 5"]
+    with pytest.raises(BuildFailed, match="serialized the wgmma"):
+        subbyte.build(workload, replace(config, load_ahead=2))
+
+
+def test_the_warp_family_does_not_take_it():
+    with pytest.raises(Unsupported, match="wgmma exists on sm_90a"):
+        subbyte.build(SMALL["plain"][0], SMALL["plain"][1], "sm_80")
+    assert subbyte.build(SMALL["plain"][0], ConvConfig()).arch == "sm_90a"

@@ -1,0 +1,104 @@
+"""Configuration and plan of the warpgroup family, on integers."""
+
+from dataclasses import replace
+
+import pytest
+
+from subbyte.device.arch import arch
+from subbyte.errors import InvalidInput
+from subbyte.schedule import WarpgroupConfig, WarpgroupPlan
+from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.workload import ConvWorkload
+
+H200 = arch("sm_90a")
+STAGE4 = ConvWorkload(256, 14, 14, 256, 256, 3, 3, 1)
+GOOD = WarpgroupConfig(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=7)
+
+
+def _reason(workload=STAGE4, target=H200, **changes):
+    return why_not_warpgroup(WarpgroupPlan(workload, replace(GOOD, **changes), target))
+
+
+def test_a_configuration_is_plain_data_with_a_name():
+    assert GOOD.threads == 384 and GOOD.consumers == 2
+    assert GOOD.key == "wg-tw14-tr2-gm2-sg2-ri7"
+    assert WarpgroupConfig.from_dict({"Tile-Width": "14", "tile_rows": 2, "groups_m": 2, "segments": 2, "ring": 7}) == GOOD
+    for wrong in ({"ring": 0}, {"stagger": 2}, {"unroll": True}):
+        with pytest.raises(InvalidInput):
+            WarpgroupConfig(**wrong)
+    with pytest.raises(InvalidInput, match="tile_width"):
+        GOOD.with_values({"tile_widht": 14})
+
+
+def test_the_good_one_can_be_built():
+    assert _reason() is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("tile", {"tile_width": 5}), ("tile", {"tile_width": 28}), ("divisibility", {"segments": 15}),
+        ("divisibility", {"tile_rows": 8}), ("threads", {"groups_y": 2}), ("divisibility", {"filter_passes": 4}),
+        ("divisibility", {"unroll": 3}), ("cluster", {"split": 2}), ("stages", {"ring": 3}), ("stages", {"ring": 9}),
+        ("shared memory", {"weight_ring": 16}), ("registers", {"tile_rows": 3}), ("stages", {"keep_rows": 0}),
+        ("stages", {"load_ahead": 3}), ("stages", {"weight_ring": 1}),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_built_has_a_reason(kind, changes):
+    assert str(_reason(**changes)).startswith(f"{kind}: ")
+
+
+def test_reasons_of_workload_and_architecture():
+    assert str(_reason(target=arch("sm_80"))).startswith("atom: ")
+    assert str(_reason(ConvWorkload(8, 14, 14, 16384, 64, 3, 3, 1))).startswith("accumulator: ")
+    assert str(_reason(ConvWorkload(8, 4, 4, 64, 64, 3, 3, 4))).startswith("padding: ")
+    huge = ConvWorkload(2048, 224, 224, 512, 64, 3, 3, 1)
+    whole = WarpgroupConfig(tile_width=28, channel_groups=4, ring=12, segments=1)
+    assert str(why_not_warpgroup(WarpgroupPlan(huge, whole, H200))).startswith(("index: ", "shared memory: "))
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [STAGE4, ConvWorkload(8, 9, 9, 64, 64, 3, 3, 1, 2), ConvWorkload(8, 24, 24, 3, 64, 7, 7, 3, 2),
+     ConvWorkload(8, 14, 14, 64, 64, 1, 1, 0, 2), ConvWorkload(8, 10, 10, 64, 64, 3, 3, 2, 1, 2)],
+    ids=lambda w: w.spec,
+)  # fmt: skip
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_taps_meet_the_rows_of_the_definition(workload, rows):
+    plan = WarpgroupPlan(workload, WarpgroupConfig(tile_width=8, tile_rows=rows), H200)
+    w, (first, last) = workload, plan.row_range
+    for row, count in plan.passes:
+        touched = set()
+        for tap in range(w.r):
+            low, high = plan.tap_rows_at(row, count, tap)
+            inside = {i for i in range(count) if 0 <= (row + i) * w.stride + tap * w.dilation - w.pad < w.h}
+            assert set(range(low, high)) == inside
+            touched |= {tap} if inside else set()
+            for i in inside:
+                staged = (row + i) * plan.rows.pixel_step + tap * plan.rows.tap_step
+                assert first <= staged <= last
+                assert staged * plan.rows.unit - w.pad == (row + i) * w.stride + tap * w.dilation - w.pad
+        begin, end = plan.tap_range(row, count)
+        assert set(range(begin, end)) >= touched
+        if touched:
+            assert (begin, end) == (min(touched), max(touched) + 1)
+
+
+def test_registers_never_exceed_what_the_block_was_launched_with():
+    for consumers in (1, 2, 3):
+        for blocks in (1, 2):
+            config = WarpgroupConfig(tile_width=8, groups_y=consumers, blocks=blocks, segments=2)
+            plan = WarpgroupPlan(STAGE4, config, H200)
+            consumer, producer = plan.registers
+            launched = min(65536 // blocks // config.threads // 8 * 8, 255)
+            if consumer != producer:
+                assert consumer * consumers + producer <= launched * (consumers + 1)
+                assert consumer % 8 == producer % 8 == 0
+
+
+def test_parts_of_shared_memory_do_not_overlap():
+    plan = WarpgroupPlan(STAGE4, replace(GOOD, ring=5, weight_ring=8), H200)
+    edges = [plan.config.ring * plan.slot_bytes, plan.parameter_base, plan.weight_base, plan.exchange_base,
+             plan.barrier_base, plan.shared_bytes]  # fmt: skip
+    assert edges == sorted(edges)
+    assert plan.barrier_base % 8 == plan.weight_base % 16 == plan.exchange_base % 16 == 0
