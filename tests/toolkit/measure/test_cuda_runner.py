@@ -92,7 +92,7 @@ def test_a_measuring_process_killed_from_outside_is_replaced(make, tmp_path):
 
 
 def test_several_threads_share_a_runner(make, tmp_path):
-    runner = make()
+    runner = make(timeout=20.0)
     other = ConvWorkload(3, 3, 4, 40, 20, 3, 3, pad=1)
     with ThreadPoolExecutor(3) as threads:
         jobs = [
