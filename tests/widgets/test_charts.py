@@ -76,6 +76,8 @@ def test_the_curves_of_a_race_are_its_medians_and_quartiles(race: Race) -> None:
             assert band[: len(curve.low)] == percent(curve.low)
             assert band[len(curve.low) :][::-1] == percent(curve.high)
     assert len({trace.line.dash for trace in lines.values()}) == 2, "told apart without colours"
+    alone = [trace for trace in race.plot(only=["genetic"]).data if trace.mode == "lines"]
+    assert [trace.y for trace in alone] == [lines["genetic"].y]
     pooled = next(line for line in race.verdict.splitlines() if line.startswith(f"{H200},"))
     assert pooled.partition(": ")[2].rstrip(".").lower() == chart.alternative.lower()
 
@@ -218,6 +220,7 @@ def test_wrong_names_are_refused_with_the_closest(race: Race, landscape: Landsca
     for wrong, words in (
         (lambda: race.plot(kind="curvs"), "did you mean curves"),
         (lambda: race.plot(scope="T4"), "scope='T4'"),
+        (lambda: race.plot(only=("randm",)), "did you mean random"),
         (lambda: race.plot(kind="reach", target=0.5), "target='0.5'"),
         (lambda: race.plot(colour="red"), "unexpected keyword argument 'colour'"),
         (lambda: race.plot(theme="drak"), "did you mean dark"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -14,13 +15,19 @@ from subbyte_widgets.charts.style import DASHES, SYMBOLS, Chart, chart, colour, 
 PERCENT = {"title": {"text": "fraction of the optimum (%)"}}
 
 
-def race_chart(record: Race, kind: str = "curves", scope: str = "", **options: Any) -> Chart:
+def race_chart(record: Race, kind: str = "curves", scope: str = "", only: Sequence[str] = (), **options: Any) -> Chart:
     """``kind``: curves (best so far, median and quartiles), fractions (at given trials), reach (trials to ``target`` of
-    the optimum) or differences (paired, with 95 % intervals). ``scope``: a landscape, or the GPU for all of them."""
+    the optimum) or differences (paired, with 95 % intervals). ``scope``: a landscape, or the GPU for all of them;
+    ``only``: these participants."""
     kinds: dict[str, Callable[..., Chart]] = {
         "curves": _curves, "fractions": _fractions, "reach": _reach, "differences": _differences,
     }  # fmt: skip
     draw = pick("kind", kind, kinds)
+    for name in only:
+        pick("only", name, dict.fromkeys(record.participants, 1))
+    if only:
+        runs = tuple(run for run in record.runs if run.participant in only)
+        record = replace(record, participants=tuple(only), runs=runs)
     chosen = scope or list(record.scopes)[-1]
     pick("scope", chosen, record.scopes)
     return draw(record, chosen, **options)

@@ -67,7 +67,11 @@ class Axis:
             wide = (self.high - self.low) / 6
             step = next(m * 10.0**d for d in range(-6, 12) for m in (1, 2, 5) if m * 10.0**d >= wide)
             values = [step * i for i in range(ceil(self.low / step), floor(self.high / step) + 1)]
-        return [(self.at(value), f"{value:,.6g}") for value in values]
+        return [(self.at(value), _round(value)) for value in values]
+
+
+def _round(value: float) -> str:
+    return f"{value / 1e6:g} M" if abs(value) >= 1e6 else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
 
 
 def drawable(figure: Mapping[str, Any]) -> bool:

@@ -127,7 +127,7 @@ def chart(
         paper_bgcolor=ground, plot_bgcolor=ground, colorway=list(OKABE_ITO), height=height,
         margin={"l": 70, "r": 24, "t": 78 + 20 * wide.count("<br>"), "b": 64},
         legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
-        hoverlabel={"font": {"size": 13}}, bargap=0.25,
+        hoverlabel={"font": {"size": 13}}, bargap=0.25, template="none",
     )  # fmt: skip
     figure.update_xaxes(**axis)
     figure.update_yaxes(**axis)

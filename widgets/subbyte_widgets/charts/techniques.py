@@ -45,7 +45,7 @@ def ablation_chart(record: Any, kind: str = "accumulated", others: Sequence[Any]
 
 def _lines(records: Sequence[Any]) -> str:
     tuned = not hasattr(records[0], "schedules")
-    return "lines: 95 % intervals" + ", noise of the last measurement alone" * tuned
+    return "lines: noise of the finals (95 %)" if tuned else "lines: 95 % intervals"
 
 
 def _basis(records: Sequence[Any]) -> str:
