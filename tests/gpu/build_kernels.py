@@ -18,10 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
+from subbyte.device.arch import arch as arch_named
 from subbyte.errors import SubbyteError
 from subbyte.kernel import build
 from subbyte.kernel.nvrtc import compile_cubin
-from subbyte.schedule import ConvConfig
+from subbyte.kernel.warpgroup_default import warpgroup_candidates
+from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.space import space
 from subbyte.tune.bundle import build_bundle
 from subbyte.workload import ConvWorkload, workload
@@ -58,6 +60,8 @@ def main() -> int:
     lines = []
     for spec in SHAPES:
         lines += list(kernels(workload(spec), args.arch, args.folder, 3 if args.quick else 9, rng))
+        if args.arch == "sm_90a":
+            lines += list(warpgroup_kernels(workload(spec), args.arch, args.folder, 1 if args.quick else 3, rng))
         print(f"{spec}: {len(lines)} kernels so far", file=sys.stderr)
     (args.folder / "kernels.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     for name, body in FAULTY.items():
@@ -97,7 +101,21 @@ def kernels(found: ConvWorkload, arch: str, folder: Path, count: int, rng: np.ra
             yield line
 
 
-def one(found: ConvWorkload, config: ConvConfig, options: dict, arch: str, folder: Path):
+def warpgroup_kernels(found: ConvWorkload, arch: str, folder: Path, count: int, rng: np.random.Generator):
+    """Up to ``count`` kernels of the warpgroup family: the best by estimate, then some of the others."""
+    candidates = warpgroup_candidates(found, arch_named(arch))
+    wanted = candidates[:1] + [candidates[int(i)] for i in rng.permutation(len(candidates))]
+    made = 0
+    for number, config in enumerate(wanted):
+        if made == count or number > 4 * count:
+            return
+        line = one(found, config, OPTIONS[number % 4], arch, folder)
+        if line is not None:
+            made += 1
+            yield line
+
+
+def one(found: ConvWorkload, config: ConvConfig | WarpgroupConfig, options: dict, arch: str, folder: Path):
     """A line of ``kernels.jsonl``, None for a configuration this shape refuses."""
     try:
         kernel = build(found, config, arch, **options)

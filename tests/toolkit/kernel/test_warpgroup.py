@@ -15,7 +15,10 @@ W = WarpgroupConfig
 SMALL = {
     "plain": (ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1), W(tile_width=6, ring=6)),
     "two rows, odd sizes": (ConvWorkload(9, 7, 9, 64, 96, 3, 3, 1), W(tile_width=10, tile_rows=2, segments=2, ring=4)),
-    "column tiles": (ConvWorkload(8, 8, 20, 64, 64, 3, 3, 1), W(tile_width=6, groups_x=2, tile_rows=2, segments=2, ring=5)),
+    "column tiles": (
+        ConvWorkload(8, 8, 20, 64, 64, 3, 3, 1),
+        W(tile_width=6, groups_x=2, tile_rows=2, segments=2, ring=5),
+    ),
     "one channel block": (ConvWorkload(8, 8, 8, 32, 64, 3, 3, 1), W(tile_width=8, tile_rows=2, segments=2, ring=5)),
     "stride 2": (ConvWorkload(8, 16, 16, 64, 128, 3, 3, 1, 2), W(tile_width=4, tile_rows=2, segments=2, ring=6)),
     "dilation": (ConvWorkload(8, 10, 10, 64, 64, 3, 3, 2, 1, 2), W(tile_width=10, segments=2, ring=6)),
@@ -83,11 +86,13 @@ def test_machine_code(name):
     kernel = subbyte.build(*LARGE[name])
     counts = kernel.instructions
     multiplications = sum(count for opcode, count in counts.items() if "IGMMA" in opcode)
-    assert multiplications and kernel.resources.local_bytes == 0
+    assert multiplications
+    assert kernel.resources.local_bytes == 0
     assert not any(opcode.startswith(("LDL", "STL", "IMMA")) for opcode in counts)
     groups = kernel.sass.count("gsb0 ;") - kernel.sass.count("DEPBAR.LE gsb0")
     assert groups * 2 <= multiplications  # several wgmma in a group: the compiler did not serialize them
-    assert any("I2IP.S4" in opcode for opcode in counts) and any("MOVM" in opcode for opcode in counts)
+    for needed in ("I2IP.S4", "MOVM", "SYNCS"):
+        assert any(needed in opcode for opcode in counts)
 
 
 def test_a_serialized_kernel_is_refused():

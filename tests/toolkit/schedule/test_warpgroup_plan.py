@@ -20,9 +20,10 @@ def _reason(workload=STAGE4, target=H200, **changes):
 
 
 def test_a_configuration_is_plain_data_with_a_name():
-    assert GOOD.threads == 384 and GOOD.consumers == 2
+    assert (GOOD.threads, GOOD.consumers) == (384, 2)
     assert GOOD.key == "wg-tw14-tr2-gm2-sg2-ri7"
-    assert WarpgroupConfig.from_dict({"Tile-Width": "14", "tile_rows": 2, "groups_m": 2, "segments": 2, "ring": 7}) == GOOD
+    given = {"Tile-Width": "14", "tile_rows": 2, "groups_m": 2, "segments": 2, "ring": 7}
+    assert WarpgroupConfig.from_dict(given) == GOOD
     for wrong in ({"ring": 0}, {"stagger": 2}, {"unroll": True}):
         with pytest.raises(InvalidInput):
             WarpgroupConfig(**wrong)

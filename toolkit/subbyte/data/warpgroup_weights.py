@@ -19,8 +19,8 @@ def prepare_warpgroup_weights(
     """int4 values int8 [K,R,S,C] -> uint32 [tiles][split][R][groups][steps][S][128 threads][4], the warpgroup order.
 
     ``tiles`` of 64 output channels (default: as many as K needs); ``split`` blocks of a cluster and ``groups`` parts
-    divide the blocks of 32 input channels; ``order`` "groups" puts ``groups`` before ``R``. Thread ``32*warp + 4*g + q``
-    holds in word ``i`` the output channel ``16*warp + 2*g + i%2`` and the four input channels ``2*k + i//2``,
+    divide the blocks of 32 input channels; ``order`` "groups" puts ``groups`` before ``R``. Thread ``32*warp + 4*g +
+    q`` holds in word ``i`` the output channel ``16*warp + 2*g + i%2`` and the four input channels ``2*k + i//2``,
     ``k = 4*q .. 4*q+3``: of block ``2*step`` in the low nibbles, of block ``2*step + 1`` in the high ones, or of block
     ``step`` in the low ones alone where the blocks of a part are odd in number. Zeros beyond K and C. Raises
     InvalidInput.

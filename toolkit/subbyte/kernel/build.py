@@ -38,7 +38,8 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: A
             raise InvalidInput(f"{name}={value!r}: {did_you_mean(str(value), allowed)}")
     if not isinstance(config, (ConvConfig, WarpgroupConfig)):
         raise InvalidInput(
-            f"config is {type(config).__name__}: expected a ConvConfig, such as ConvConfig(chunk=2), or a WarpgroupConfig"
+            f"config is {type(config).__name__}: expected a ConvConfig, such as ConvConfig(chunk=2), or a "
+            "WarpgroupConfig"
         )
     whole = isinstance(clip, Sequence) and len(clip) == 2 and all(isinstance(end, int) for end in clip)
     if not whole or not -8 <= clip[0] <= clip[1] <= 7:

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import subbyte
-from subbyte.errors import InvalidInput
-from subbyte.schedule.plan import BLOCK_WORDS, COPY_WORDS
+from subbyte.errors import InvalidInput, Unsupported
+from subbyte.schedule.plan import BLOCK_WORDS, COPY_WORDS, Plan
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK
 
 if TYPE_CHECKING:
     from subbyte.kernel.kernel import Kernel
-    from subbyte.schedule.plan import Plan
 
 FORMAT, SCHEMA = "subbyte-kernel", 1
 C_NAMES = {"A": "x", "Wt": "w", "Prm": "parameters", "Out": "y"}
@@ -32,13 +31,15 @@ BYTES_PER_LINE = 24
 def export(kernel: Kernel, folder: Path) -> list[Path]:
     """Write ``<stem>.cubin``, ``<stem>.json`` and ``<stem>.h`` into ``folder``, made if need be. Returns the files.
 
-    Files of the same stem are replaced. Raises InvalidInput when the folder cannot be written.
+    Files of the same stem are replaced. Raises InvalidInput when the folder cannot be written, Unsupported for a kernel
+    of the warpgroup family.
     """
-    stem = stem_of(kernel.plan)
+    plan = _warp_plan(kernel)
+    stem = stem_of(plan)
     contents = {
         "cubin": kernel.cubin,
         "json": (json.dumps(description(kernel), indent=2) + "\n").encode(),
-        "h": header(kernel.plan, kernel.cubin).encode(),
+        "h": header(plan, kernel.cubin).encode(),
     }
     files = [folder / f"{stem}.{suffix}" for suffix in contents]
     try:
@@ -51,6 +52,15 @@ def export(kernel: Kernel, folder: Path) -> list[Path]:
             "can be written"
         ) from None
     return files
+
+
+def _warp_plan(kernel: Kernel) -> Plan:
+    if not isinstance(kernel.plan, Plan):
+        raise Unsupported(
+            f"{kernel.config.key}: the C header prepares weights for the warp family alone; export a kernel that "
+            "subbyte.build(workload) made"
+        )
+    return kernel.plan
 
 
 def stem_of(plan: Plan) -> str:
@@ -72,7 +82,7 @@ def stem_of(plan: Plan) -> str:
 
 def description(kernel: Kernel) -> dict[str, Any]:
     """What was exported, as plain data: workload, configuration, launch and operand forms."""
-    plan, w = kernel.plan, kernel.workload
+    plan, w = _warp_plan(kernel), kernel.workload
     sizes = {name: getattr(w, name) for name in ("n", "h", "w", "c", "k", "r", "s", "pad", "stride", "dilation")}
     data: dict[str, Any] = {
         "format": FORMAT,

@@ -17,7 +17,6 @@ from subbyte.kernel import build as steps
 from subbyte.kernel import disassemble, nvrtc, operands
 from subbyte.kernel.resources import Resources
 from subbyte.schedule.launch import Argument, Launch
-from subbyte.kernel.build import AnyPlan
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
@@ -35,7 +34,8 @@ class Kernel:
     ``plan`` says everything that was decided before generating it.
     """
 
-    plan: AnyPlan
+    plan: Any
+    """What was decided before generating it: a Plan, or a WarpgroupPlan."""
     reason: str = field(default="", compare=False, kw_only=True)
     """Why :func:`subbyte.compile` chose it; empty where the caller did."""
 
@@ -45,8 +45,8 @@ class Kernel:
         return self.plan.workload
 
     @property
-    def config(self) -> ConvConfig | WarpgroupConfig:
-        """How it is scheduled."""
+    def config(self) -> Any:
+        """How it is scheduled: a ConvConfig, or a WarpgroupConfig."""
         return self.plan.config
 
     @property
@@ -210,8 +210,9 @@ def build(
 ) -> Kernel:
     """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
 
-    ``config`` is a ConvConfig (warp family) or a WarpgroupConfig; it defaults to the best one of the warp family known for the workload and architecture. ``requant`` is ``fixed`` (one
-    multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown workload or
+    ``config`` is a ConvConfig (warp family) or a WarpgroupConfig; it defaults to the best one of the warp family known
+    for the workload and architecture (:func:`subbyte.compile` chooses among both families). ``requant`` is ``fixed``
+    (one multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown workload or
     architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
     """
     from subbyte.kernel.default import default_config

@@ -23,7 +23,6 @@ from subbyte.schedule.atoms import LOW_NIBBLES
 from subbyte.schedule.launch import Argument
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
 
-
 WARPGROUP = "warpgroup-"
 """How the form of the warpgroup family's weights begins."""
 

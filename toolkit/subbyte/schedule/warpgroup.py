@@ -117,6 +117,7 @@ WARPGROUP_KNOBS = tuple(field.name for field in fields(WarpgroupConfig))
 _ALWAYS = ("tile_width", "tile_rows", "groups_m", "segments", "ring")
 _SHORT = {
     "tile_width": "tw", "tile_rows": "tr", "groups_m": "gm", "groups_x": "gx", "groups_y": "gy", "segments": "sg",
-    "filter_passes": "fp", "split": "sp", "channel_groups": "cg", "ring": "ri", "keep_rows": "kr", "load_ahead": "la", "unroll": "un", "weight_ring": "wr",
-    "in_flight": "if", "stagger": "sta", "swizzle": "sw", "blocks": "bl", "overlap": "ov",
+    "filter_passes": "fp", "split": "sp", "channel_groups": "cg", "ring": "ri", "keep_rows": "kr", "load_ahead": "la",
+    "unroll": "un", "weight_ring": "wr", "in_flight": "if", "stagger": "sta", "swizzle": "sw", "blocks": "bl",
+    "overlap": "ov",
 }  # fmt: skip

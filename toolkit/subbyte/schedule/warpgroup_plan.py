@@ -149,7 +149,9 @@ class WarpgroupPlan:
         taps = (self.workload.r - 1) * self.rows.tap_step
         return min((self.segment_start(segment + 1) - 1) * self.rows.pixel_step + taps, last) - low + 1
 
-    def tap_rows_at(self, row: Index, count: Index, tap: Index, most: Any = max, least: Any = min) -> tuple[Index, Index]:
+    def tap_rows_at(
+        self, row: Index, count: Index, tap: Index, most: Any = max, least: Any = min
+    ) -> tuple[Index, Index]:
         """Of a pass that begins at output row ``row``: the fragment rows whose input row for this tap is in the image
         (the others would multiply padding). ``most`` and ``least`` are max and min for the kind of index."""
         if not self.config.keep_rows:

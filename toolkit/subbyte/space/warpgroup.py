@@ -85,7 +85,7 @@ class WarpgroupSpace:
         valid, refused = [], Counter[str]()
         names = tuple(self.knobs)
         # product() varies its last list fastest, the index its first knob
-        for index, values in enumerate(product(*reversed(self.knobs.values()))):
+        for index, values in enumerate(product(*reversed(tuple(self.knobs.values())))):
             config = WarpgroupConfig(**dict(zip(reversed(names), values, strict=True)))
             reason = why_not_warpgroup(WarpgroupPlan(self.workload, config, self.arch))
             if reason is None:
@@ -152,7 +152,7 @@ def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
 def _widths(pixels: int, count: int) -> Values:
     """The ``count`` instruction widths, of those from 6 pixels on, that leave the fewest of ``pixels`` unused; wide
     ones first among equals."""
-    fitting = [n for n in WIDTHS if 6 <= n and (n - pixels) < 6] or [WIDTHS[0]]
+    fitting = [n for n in WIDTHS if n >= 6 and (n - pixels) < 6] or [WIDTHS[0]]
     best = sorted(fitting, key=lambda n: (ceil_div(pixels, n) * n, -n))[:count]
     return tuple(sorted(best, reverse=True))
 

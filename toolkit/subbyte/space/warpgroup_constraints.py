@@ -42,7 +42,8 @@ def _width(plan: WarpgroupPlan) -> str | None:
     if config.tile_width not in WIDTHS:
         return f"tile: tile_width {config.tile_width} is none of {', '.join(map(str, WIDTHS))}"
     if not plan.flat and (config.groups_x - 1) * config.tile_width >= plan.workload.q:
-        return f"tile: {config.groups_x} times {config.tile_width} columns leave a warpgroup without any of {plan.workload.q}"
+        covered = f"{config.groups_x} times {config.tile_width}"
+        return f"tile: {covered} columns leave a warpgroup without any of {plan.workload.q}"
     if not plan.flat and config.tile_width > plan.workload.q + 3:
         return f"tile: {config.tile_width} columns are too wide for an output of {plan.workload.q}"
     if plan.x_tiles > 1 and plan.width_covered * plan.cols.pixel_step < plan.left_zeros:
@@ -62,8 +63,7 @@ def _every_row_reached(workload: ConvWorkload, arch: Arch) -> bool:
     plan = WarpgroupPlan(workload, WarpgroupConfig(), arch)
     rows = (range(row, row + 1) for row in range(workload.p))
     return all(
-        any(low < high for low, high in (plan.tap_rows_at(row, 1, tap) for tap in range(workload.r)))
-        for (row,) in rows
+        any(low < high for low, high in (plan.tap_rows_at(row, 1, tap) for tap in range(workload.r))) for (row,) in rows
     )
 
 
@@ -157,7 +157,7 @@ def _registers(plan: WarpgroupPlan) -> str | None:
     if needed > consumer:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
     if plan.copies > LOADS_AT_ONCE:
-        return f"registers: {plan.copies} loads of a producer thread at once exceed {LOADS_AT_ONCE}; use channel_groups"
+        return f"registers: {plan.copies} loads of a producer thread exceed {LOADS_AT_ONCE}; use channel_groups"
     needed = 4 * plan.copies * plan.config.load_ahead + PRODUCER_OVERHEAD
     if needed > producer:
         return f"registers: about {needed} of a producer thread needed, {producer} allowed"
@@ -180,7 +180,8 @@ def _index(plan: WarpgroupPlan) -> str | None:
 
 
 WARPGROUP_RULES: tuple[Callable[[WarpgroupPlan], str | None], ...] = (
-    _arch, _accumulator, _padding, _width, _rows, _warpgroups, _channels, _split, _ring, _shared, _registers, _code, _index,
+    _arch, _accumulator, _padding, _width, _rows, _warpgroups, _channels, _split, _ring, _shared, _registers, _code,
+    _index,
 )  # fmt: skip
 
 

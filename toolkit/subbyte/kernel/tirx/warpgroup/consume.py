@@ -19,7 +19,6 @@ from subbyte.kernel.tirx.warpgroup.epilogue import epilogue
 from subbyte.kernel.tirx.warpgroup.fetch import Fetch
 from subbyte.schedule.warpgroup_plan import PIXEL_BYTES
 
-
 WINDOW = 0x3FFFF
 """The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""
 

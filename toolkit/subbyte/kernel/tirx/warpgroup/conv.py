@@ -69,9 +69,7 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
     _roles(block, fetch, where, held, following, parameters_held)
 
 
-def _roles(
-    block: Block, fetch: Fetch, where: producer.Columns, held: Any, following: Any, parameters: Any
-) -> None:
+def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any, following: Any, parameters: Any) -> None:
     """What each warpgroup does from here on. The first part of every consumer is already in its registers."""
     config = block.plan.config
     consumer_registers, producer_registers = block.plan.registers
@@ -96,7 +94,7 @@ def _roles(
 
 def _coordinates(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> Block:
     config = plan.config
-    (index,) = T.cta_id([plan.grid_blocks]),
+    (index,) = (T.cta_id([plan.grid_blocks]),)
     thread = T.thread_id([config.threads])
     for name, value in (("block", index), ("thread", thread)):
         IRBuilder.name(name, value)

@@ -1,10 +1,10 @@
 """Accumulators to global memory: requantization, packing in registers and stores into NHWCnc, or the raw sums.
 
-A thread of a wgmma holds, for every pixel, rows ``g`` and ``g + 8`` (``g = lane // 4``) and images ``2q`` and ``2q + 1``
-(``q = lane % 4``). The prepared weights make rows g and g + 8 neighbouring output channels, so two sums pack into one
-byte. Two pixels fill a register: ``[image][pixel]`` bytes. The transpose of the warp's 8 x 8 matrix of 16-bit halves
-(movmatrix) turns channels-by-images into images-by-channels; a 4 x 4 transpose among the lanes of an image then gives
-lane q all 16 channels of pixel q: 8 bytes of the next layer's input.
+A thread of a wgmma holds, for every pixel, rows ``g`` and ``g + 8`` (``g = lane // 4``) and images ``2q`` and
+``2q + 1`` (``q = lane % 4``). The prepared weights make rows g and g + 8 neighbouring output channels, so two sums pack
+into one byte. Two pixels fill a register: ``[image][pixel]`` bytes. The transpose of the warp's 8 x 8 matrix of 16-bit
+halves (movmatrix) turns channels-by-images into images-by-channels; a 4 x 4 transpose among the lanes of an image then
+gives lane q all 16 channels of pixel q: 8 bytes of the next layer's input.
 """
 
 from __future__ import annotations
@@ -87,9 +87,7 @@ class Target:
         self.block, self.row, self.count = block, row, count
         plan = block.plan
         self.warp = bind("warp", block.member // 32)
-        self.local_channel = (
-            (filter_pass * plan.config.groups_m + block.m) * 64 + self.warp * 16 + block.lane // 4 * 2
-        )
+        self.local_channel = (filter_pass * plan.config.groups_m + block.m) * 64 + self.warp * 16 + block.lane // 4 * 2
         self.channel_block = bind("channel_block", block.tile(filter_pass) * 2 + self.warp // 2)
         self.first_col = bind("first_col", (block.tile_x * plan.config.groups_x + block.x) * plan.config.tile_width)
 
@@ -131,14 +129,15 @@ class Target:
         packed = registers("packed", 2 * groups)
         with loop("four", groups) as four:
             for pair in range(2):
-                self._pack(sums, first, pixels, (start + four) * TOGETHER + pair * 2, packed, four * 2 + pair, parameters)
+                pixel = (start + four) * TOGETHER + pair * 2
+                self._pack(sums, first, pixels, pixel, packed, four * 2 + pair, parameters)
         words = _exchange(packed, groups, self.block.lane)
         with loop("four", groups) as four:
             pixel = bind("pixel", first + (start + four) * TOGETHER + self.block.lane % TOGETHER)
             target = self._word(pixel) + self.warp % 2 * 2
-            with when(self._inside(pixel, first + pixels, pixels % TOGETHER != 0)):
-                with loop("i", 2, T.vectorized) as i:
-                    T.buffer_store(self.block.output, words[four * 2 + i], [target + i])
+            inside = self._inside(pixel, first + pixels, pixels % TOGETHER != 0)
+            with when(inside), loop("i", 2, T.vectorized) as i:
+                T.buffer_store(self.block.output, words[four * 2 + i], [target + i])
 
     def _pack(
         self, sums: Any, first: int, pixels: int, start: Any, packed: Any, place: Any, parameters: list[list[Any]]
@@ -206,7 +205,8 @@ class Target:
 def _exchange(packed: Any, groups: int, lane: Any) -> Any:
     """From [channel pair][image] bytes of four pixels to one lane's two words of a pixel's 16 channels, for several
     groups of four pixels."""
-    turned, received, words = registers("turned", 2 * groups), registers("received", groups), registers("words", 2 * groups)
+    turned, words = registers("turned", 2 * groups), registers("words", 2 * groups)
+    received = registers("received", groups)
     upper, odd = bind("upper", lane // 2 % 2 == 1), bind("odd", lane % 2 == 1)
     with loop("i", 2 * groups) as i:
         op.transpose_halves(turned[i], packed[i])
