@@ -11,7 +11,7 @@ import pytest
 
 @pytest.mark.parametrize(
     ("name", "charts", "views"),
-    [("06_results", 13, ("sb-speed",)), ("07_your_own_layer", 1, ("sb-speed", "sb-access", "sb-tiling"))],
+    [("06_results", 15, ("sb-speed",)), ("07_your_own_layer", 1, ("sb-speed", "sb-access", "sb-tiling"))],
 )
 def test_the_notebook_runs(
     open_tab: Callable[..., Any], lab: Any, repository: Any, name: str, charts: int, views: tuple[str, ...]

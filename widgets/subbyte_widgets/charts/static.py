@@ -177,7 +177,7 @@ def _bars(trace: Mapping[str, Any], number: int, place: int, count: int, x: Axis
         a, b = sorted((across.at(name, shift - part / 2), across.at(name, shift + part / 2)))
         low, high = sorted((along.at(0), along.at(value)))
         fill = colours if isinstance(colours, str) else colours[i]
-        box = {"x": low, "y": a, "width": high - low, "height": b - a} if flat else (
+        box: dict[str, Any] = {"x": low, "y": a, "width": high - low, "height": b - a} if flat else (
               {"x": a, "y": low, "width": b - a, "height": high - low})  # fmt: skip
         parts.append(element("rect", fill=fill, data_value=f"{value:.6g}", **box))
         if _pattern(trace):
