@@ -1,0 +1,42 @@
+"""A chain of layers: packed output is packed input, of either family, without a kernel between."""
+
+import numpy as np
+import pytest
+
+import subbyte
+from subbyte.data import Requantization, reference
+from subbyte.errors import InvalidInput
+from subbyte.kernel.chain import Chain
+from subbyte.workload import ConvWorkload
+
+LAYERS = (
+    ConvWorkload(8, 6, 6, 32, 64, 1, 1, 0),
+    ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1),
+    ConvWorkload(8, 6, 6, 64, 96, 3, 3, 1, 2),
+)
+
+
+def _operands(rng):
+    x = rng.integers(-8, 8, (8, 6, 6, 32), np.int8)
+    weights = [rng.integers(-8, 8, (w.k, w.r, w.s, w.c), np.int8) for w in LAYERS]
+    return x, weights, [Requantization.random(w, rng) for w in LAYERS]
+
+
+@pytest.mark.parametrize("other", [None, 1])
+def test_three_layers_of_one_or_two_families(other):
+    x, weights, requants = _operands(np.random.default_rng(1))
+    kernels = [subbyte.build(w) if number == other else subbyte.compile(w) for number, w in enumerate(LAYERS)]
+    out = Chain(kernels, weights, requants).run(x, device="emulator")
+    expected = x
+    for workload, w, requant in zip(LAYERS, weights, requants, strict=True):
+        expected = requant.apply(reference(workload, expected, w))
+    assert np.array_equal(out, expected)
+
+
+def test_layers_that_do_not_fit_are_refused():
+    _, weights, requants = _operands(np.random.default_rng(1))
+    kernels = [subbyte.compile(w) for w in LAYERS]
+    with pytest.raises(InvalidInput, match="layer 0 gives"):
+        Chain(kernels[:1] * 2, weights[:1] * 2, requants[:1] * 2)
+    with pytest.raises(InvalidInput, match="one each"):
+        Chain(kernels, weights[:2], requants)

@@ -1,0 +1,66 @@
+"""Layers one behind the other, from int4 to int4, without a re-layout between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.data import Requantization
+from subbyte.errors import InvalidInput
+from subbyte.kernel.execute import EMULATOR, resolve_device, run_words
+from subbyte.kernel.kernel import Kernel
+
+if TYPE_CHECKING:
+    from subbyte.measure.chain import GpuChain
+
+
+class Chain:
+    """Kernels of int4 outputs whose words are the next kernel's input. Raises InvalidInput when they do not fit.
+
+    ``weights`` and ``requants`` hold int8 [K,R,S,C] and a :class:`~subbyte.data.Requantization` for each layer.
+    """
+
+    def __init__(
+        self, kernels: Sequence[Kernel], weights: Sequence[NDArray[np.int8]], requants: Sequence[Requantization]
+    ) -> None:
+        from subbyte.measure.chain import check_chain
+
+        if not len(kernels) == len(weights) == len(requants):
+            raise InvalidInput(f"{len(kernels)} kernels, {len(weights)} weights, {len(requants)} requants: one each")
+        self.kernels = [kernel.for_requantization(r) for kernel, r in zip(kernels, requants, strict=True)]
+        check_chain([kernel.launch for kernel in self.kernels])
+        self._weights, self._requants = list(weights), list(requants)
+
+    def run(self, x: NDArray[np.int8], device: str = "auto") -> NDArray[np.int8]:
+        """All layers on ``x`` int8 [N,H,W,C]; int8 [N,P,Q,K] of the last. ``device`` as for :meth:`Kernel.run`."""
+        last = self.kernels[-1]
+        place = resolve_device(device, last.arch)
+        if place != EMULATOR:
+            with self.on_gpu(x, int(place.partition(":")[2])) as chain:
+                found: NDArray[np.int8] = last.unpack(chain.run())
+                return found
+        words: Any = None
+        for kernel, buffers in zip(self.kernels, self._inputs(x), strict=True):
+            words = run_words(kernel, buffers if words is None else {**buffers, "A": words}, EMULATOR)
+        result: NDArray[np.int8] = last.unpack(words)
+        return result
+
+    def on_gpu(self, x: NDArray[np.int8], ordinal: int = 0) -> GpuChain:
+        """The chain on a GPU, ready to run and to be timed with and without launch overlap; close it afterwards."""
+        from subbyte.measure.chain import GpuChain
+
+        return GpuChain([(kernel.cubin, kernel.launch) for kernel in self.kernels], self._inputs(x), ordinal)
+
+    def _inputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
+        inputs = []
+        for number, (kernel, w, requant) in enumerate(zip(self.kernels, self._weights, self._requants, strict=True)):
+            n, wl = number, kernel.workload
+            first = x if n == 0 else np.zeros((wl.n, wl.h, wl.w, wl.c), np.int8)
+            buffers = kernel.pack(first, w, requant)
+            if n:
+                del buffers["A"]
+            inputs.append(buffers)
+        return inputs
