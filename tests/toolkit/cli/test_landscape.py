@@ -194,6 +194,10 @@ def test_record_refuses_odd_devices(tmp_path, capsys):
     assert "such as 0,1" in capsys.readouterr().err
 
 
-def test_measuring_without_a_gpu_exits_3(bundle, monkeypatch):
+def test_measuring_without_a_gpu_exits_3(bundle, monkeypatch, capsys):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert main(["landscape", "measure", str(bundle)]) == 3
+    capsys.readouterr()
+    assert main(["landscape", "measure", str(bundle), "--json"]) == 3
+    told = json.loads(capsys.readouterr().out)
+    assert (told["command"], told["error"]["kind"], told["error"]["exit_code"]) == ("landscape", "MissingDependency", 3)

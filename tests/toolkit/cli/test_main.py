@@ -1,5 +1,6 @@
 """The command line as a whole: exit codes, messages, lazy imports."""
 
+import json
 import os
 import subprocess
 import sys
@@ -78,6 +79,38 @@ def test_errors_become_exit_codes(error, code, monkeypatch, capsys):
     assert cli.main(["workloads"]) == code
     err = capsys.readouterr().err
     assert err == ("subbyte: interrupted\n" if code == 130 else "subbyte: wrong\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "command", "kind", "code"),
+    [
+        (["workloads", "resnet5", "--json"], "workloads", "InvalidInput", 2),
+        (["workloads", "--json", "--jsno"], "workloads", "InvalidInput", 2),
+        (["tune", "--json"], "tune", "InvalidInput", 2),
+        (["wrkloads", "--json"], "wrkloads", "InvalidInput", 2),
+        (["--json"], None, "InvalidInput", 2),
+    ],
+)
+def test_with_json_a_failure_is_one_object_on_stdout_too(argv, command, kind, code, capsys):
+    assert cli.main(argv) == code
+    out, err = capsys.readouterr()
+    told = json.loads(out)  # one object and nothing else
+    assert (told["schema"], told["command"]) == (1, command)
+    assert told["error"] == {"kind": kind, "message": err.removeprefix("subbyte: ").rstrip("\n"), "exit_code": code}
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "code"),
+    [(errors.WrongResult("wrong"), "WrongResult", 1), (KeyboardInterrupt(), "Interrupted", 130)],
+)
+def test_the_object_names_what_was_raised(error, kind, code, monkeypatch, capsys):
+    def run(args):
+        raise error
+
+    monkeypatch.setattr(workloads, "run", run)
+    assert cli.main(["workloads", "--json"]) == code
+    told = json.loads(capsys.readouterr().out)["error"]
+    assert (told["kind"], told["exit_code"]) == (kind, code)
 
 
 def test_a_defect_is_not_hidden(monkeypatch):

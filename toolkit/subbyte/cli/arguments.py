@@ -119,6 +119,12 @@ def emit(command: str, payload: Mapping[str, Any], args: argparse.Namespace, tex
         print(text)
 
 
+def emit_error(command: str | None, kind: str, message: str, exit_code: int) -> None:
+    """Print a failure on stdout as one versioned object; ``kind`` is the name of the error's class."""
+    error = {"kind": kind, "message": message, "exit_code": exit_code}
+    print(json.dumps({"schema": SCHEMA, "command": command, "error": error}), flush=True)
+
+
 def positive(text: str) -> int:
     """A positive integer; the error is the one argparse prints."""
     number = int(text) if text.isdecimal() else 0

@@ -14,8 +14,9 @@ from subbyte.cli.arguments import (
     command_parser,
     configuration,
     emit,
+    emit_error,
 )
-from subbyte.errors import InvalidInput, SubbyteError, WrongResult
+from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, WrongResult
 
 if TYPE_CHECKING:
     from subbyte.tune.landscape import Landscape
@@ -220,12 +221,23 @@ def _measure(args: argparse.Namespace) -> int:
     command = [sys.executable, "-m", "subbyte.measure.bundle", args.folder, output, "--device", str(args.device)]
     status = subprocess.run(command, stdout=subprocess.PIPE, check=False).returncode
     if status:
-        return status
+        return _measuring_failed(args, status)
     _, results = read_measurements(output)
     failed = sum(not result.ok for result in results.values())
     payload = {"part": "measure", "file": output, "measured": len(results) - failed, "failed": failed}
     emit("landscape", payload, args, f"{output}: {len(results) - failed} measured, {failed} failed")
     return 0
+
+
+def _measuring_failed(args: argparse.Namespace, status: int) -> int:
+    """The process that measured has said why on stderr already; with ``--json`` stdout holds its object as well."""
+    if args.json:
+        kind = {InvalidInput.exit_code: InvalidInput, MissingDependency.exit_code: MissingDependency}.get(
+            status, SubbyteError
+        )
+        message = f"measuring {args.folder} failed; standard error says why"
+        emit_error("landscape", kind.__name__, message, status)
+    return status
 
 
 def _assemble(args: argparse.Namespace) -> int:

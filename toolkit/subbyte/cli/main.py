@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from subbyte import __version__
-from subbyte.cli.arguments import Parser, spread_settings
+from subbyte.cli.arguments import Parser, emit_error, spread_settings
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 
 COMMANDS = {
@@ -34,32 +34,47 @@ examples:
   subbyte build resnet50.stage2@8 --arch sm_80 --emit cuda
 
 exit codes: 0 done, 1 wrong result or falls short, 2 bad input, 3 the machine lacks something
+with --json a failure is one object on stdout too: {"schema", "command", "error": {"kind", "message", "exit_code"}}
 `subbyte COMMAND --help` shows the arguments of a command and an example."""
 _INTERRUPTED, _BROKEN_PIPE = 130, 141  # 128 + SIGINT, 128 + SIGPIPE, as shells report them
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; errors raised on purpose become one message on stderr."""
+    """Run one command and return its exit code; errors raised on purpose become one message on stderr.
+
+    With ``--json`` a failure is one object on stdout as well: schema, command, error (kind, message, exit_code).
+    """
+    words = sys.argv[1:] if argv is None else list(argv)
     try:
-        code = _run(sys.argv[1:] if argv is None else list(argv))
+        code = _run(words)
         sys.stdout.flush()
         return code
     except SystemExit as stop:  # argparse ends --help and --version this way
         return stop.code if isinstance(stop.code, int) else 0
     except SubbyteError as error:
-        print(f"subbyte: {error}", file=sys.stderr)
-        return error.exit_code
+        return _failed(words, type(error).__name__, str(error), error.exit_code)
     except KeyboardInterrupt:
-        print("subbyte: interrupted", file=sys.stderr)
-        return _INTERRUPTED
+        return _failed(words, "Interrupted", "interrupted", _INTERRUPTED)
     except BrokenPipeError:
         # The reader left; whatever the interpreter flushes at its end must not complain about it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
 
 
+def _failed(argv: list[str], kind: str, message: str, exit_code: int) -> int:
+    """Tell what went wrong, to people on stderr and with ``--json`` to programs on stdout."""
+    print(f"subbyte: {message}", file=sys.stderr)
+    if "--json" in argv:
+        emit_error(_command(argv), kind, message, exit_code)
+    return exit_code
+
+
+def _command(argv: list[str]) -> str | None:
+    return next((word for word in argv if not word.startswith("-")), None)
+
+
 def _run(argv: list[str]) -> int:
-    command = next((word for word in argv if not word.startswith("-")), None)
+    command = _command(argv)
     if command is not None and command not in COMMANDS:
         raise InvalidInput(f"unknown command {command!r}: {did_you_mean(command, COMMANDS)}; see `subbyte --help`")
     parser = _parser(command)
