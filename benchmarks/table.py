@@ -26,6 +26,7 @@ from subbyte.analysis import (
     read_table_one,
     read_unpacking,
 )
+from subbyte.device.ceilings import peak_tops
 from subbyte.measure.result import Measured
 from subbyte.tune import Landscape, shipped
 
@@ -248,20 +249,24 @@ def table(record: dict[str, Any], name: str) -> str:
         "| workload | side | hot us (min to max) | cold us | TOPS | of int8 peak | epilogue | checked |",
         "| --- | --- | ---: | ---: | ---: | ---: | --- | --- |",
     ]
-    lines += [line(row) for row in record["rows"]]
-    if record["peak_tops"]:
+    peak = peak_tops(gpu["name"])
+    lines += [line(row, peak) for row in record["rows"]]
+    if peak:
         lines += [
             "",
-            f"The peak, {record['peak_tops']:,.0f} TOPS of `mma.sync` int8, was measured outside of this record.",
+            (
+                f"The peak: {peak:,.0f} TOPS, `mma.sync` int8 as `subbyte bench atoms` measured it "
+                "([ceilings](toolkit/subbyte/device/ceilings.json))."
+            ),
         ]
     lines += [f"\nNot measured: {m['workload']}, {m['side']}: {m['reason'][:120]}." for m in record["missing"]]
     return "\n".join(lines)
 
 
-def line(row: dict[str, Any]) -> str:
-    """One row of the table."""
+def line(row: dict[str, Any], peak: float | None) -> str:
+    """One row of the table; ``peak`` in TOPS."""
     cold = "-" if row["cold_microseconds"] is None else f"{row['cold_microseconds']:.2f}"
-    share = "-" if row["share_of_peak"] is None else f"{100 * row['share_of_peak']:.0f}%"
+    share = f"{100 * row['tops'] / peak:.0f}%" if peak else "-"
     hot = f"{row['microseconds']:.2f} ({min(row['samples']):.2f} to {max(row['samples']):.2f})"
     cells = (row["workload"], row["side"], hot, cold, f"{row['tops']:.0f}", share, row["epilogue"], row["verified"])
     return "| " + " | ".join(cells) + " |"

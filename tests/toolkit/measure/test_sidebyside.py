@@ -110,7 +110,7 @@ def test_bench_prints_one_object_and_writes_the_record(stand_ins, device, monkey
 @pytest.mark.parametrize("arguments", [[], ["resnet50.stage2@8", "--bundle", "x"]])
 def test_bench_needs_workloads_or_bundles(arguments, capsys):
     assert main(["bench", *arguments]) == 2
-    assert "either WORKLOADs" in capsys.readouterr().err
+    assert "bench needs WORKLOADs" in capsys.readouterr().err
 
 
 def test_bundles_are_read_by_workload(tmp_path):

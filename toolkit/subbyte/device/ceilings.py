@@ -71,7 +71,13 @@ def known_devices() -> tuple[str, ...]:
 
 def ceilings(device: str = DEFAULT_DEVICE) -> Ceilings:
     """The measured limits of a GPU by its name. Raises InvalidInput with the closest names."""
-    found = _all().get(device)
+    found = _all().get(device) if isinstance(device, str) else None
     if found is None:
         raise InvalidInput(f"no ceilings of {device!r} were measured: {did_you_mean(device, known_devices())}")
     return found
+
+
+def peak_tops(device: str) -> float | None:
+    """Measured 10^12 operations per second of ``mma.sync`` int8 on a GPU; None where nobody measured."""
+    found = _all().get(device)
+    return found.tops.get("s8.m16n8k32") if found else None

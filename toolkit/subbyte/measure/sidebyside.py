@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from subbyte.device.ceilings import peak_tops
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.measure import baselines
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
@@ -17,9 +18,6 @@ from subbyte.measure.result import Measured
 from subbyte.measure.timing import Timing, TimingProtocol, command_line
 from subbyte.schedule import ConvConfig, Launch
 from subbyte.workload import ConvWorkload
-
-PEAKS = {"NVIDIA H200": 1126.0}
-"""Tera-operations per second of ``mma.sync.m16n8k32.s8``, measured without any load or store, by GPU name."""
 
 FINALISTS = 5
 EPILOGUE = "bias, multiply, shift, round, clip, packed int4 stored"
@@ -106,7 +104,7 @@ def side_by_side(
         "date": rows[0].clocks["date"] if rows else "",
         "gpu": device.info.to_dict(),
         "versions": baselines.versions(),
-        "peak_tops": PEAKS.get(device.info.name),
+        "peak_tops": peak_tops(device.info.name),
         "protocol": how.to_dict(),
         "rows": [asdict(row) for row in rows],
         "missing": missing,
@@ -185,7 +183,7 @@ def _row(
     verified: str,
     config: dict[str, Any] | None,
 ) -> Row:
-    workload, peak = case.workload, PEAKS.get(device.info.name)
+    workload, peak = case.workload, peak_tops(device.info.name)
     tops = timing.tops(workload.operations)
     return Row(
         workload.label, workload.spec, workload.operations, *what, plans, verified,
