@@ -71,7 +71,7 @@ def known_devices() -> tuple[str, ...]:
 
 def ceilings(device: str = DEFAULT_DEVICE) -> Ceilings:
     """The measured limits of a GPU by its name. Raises InvalidInput with the closest names."""
-    found = _all().get(device) if isinstance(device, str) else None
+    found = _all().get(str(device))
     if found is None:
         raise InvalidInput(f"no ceilings of {device!r} were measured: {did_you_mean(device, known_devices())}")
     return found
