@@ -34,7 +34,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     No GPU is needed. Raises InvalidInput for an unknown workload or architecture, Unsupported with the reason when
     neither family covers it.
     """
-    found = workload_named(workload) if isinstance(workload, str) else workload
+    found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch
     reasons = []
     for config, reason in _warpgroup(found, target):

@@ -125,8 +125,10 @@ class ConvConfig:
         or a truth value ("4", "off", "true") is accepted, as the command line and log files give it."""
         known = {f.name for f in fields(self)}
         changed: dict[str, Any] = {}
+        if not isinstance(values, Mapping):
+            raise InvalidInput(f"configuration {values!r}: expected names with values, such as {{'chunk': 2}}")
         for given, value in values.items():
-            name = given.lower().replace("-", "_")
+            name = str(given).lower().replace("-", "_")
             if name not in known:
                 raise InvalidInput(f"unknown knob {given!r}: {did_you_mean(name, known)}")
             changed[name] = _parse(name, value)

@@ -290,17 +290,38 @@ class WarpgroupPlan:
     @property
     def slot_bytes(self) -> int:
         """Bytes of one slot of the ring."""
-        return self.channels * self.pitch * PIXEL_BYTES
+        return (self.channels * self.pitch + (self.slack_columns if self.separate else 0)) * PIXEL_BYTES
 
     @property
     def slack_columns(self) -> int:
-        """Columns behind the last slot that a descriptor can reach."""
+        """Columns behind a slot that a descriptor can reach."""
         return max(0, self.columns_read - self.pitch)
+
+    @cached_property
+    def separate(self) -> bool:
+        """Every slot has room behind it for the columns that its last descriptors reach too far.
+
+        Where shared memory has no room they lie in the next slot. What is read there goes into outputs outside the
+        image, which are not stored.
+        """
+        ring = self.config.ring * (self.channels * self.pitch + self.slack_columns) * PIXEL_BYTES
+        allowed = self.arch.shared_per_block
+        if self.config.blocks > 1:
+            allowed = min(allowed, self.arch.shared_per_sm // self.config.blocks - 1024)
+        return ring + self._behind_ring <= allowed
+
+    @property
+    def _behind_ring(self) -> int:
+        """Bytes of shared memory behind the ring."""
+        config = self.config
+        exchanged = config.split * self.exchange_pixels * config.consumers * 128 * 16 if config.split > 1 else 0
+        weights = config.weight_ring * config.consumers * 4 * FRAGMENT_WORDS
+        return 12 * self.parameter_channels + weights + exchanged + 16 * config.ring + 16
 
     @property
     def parameter_base(self) -> int:
         """Byte where the requantization parameters of the block's output channels begin."""
-        return self.config.ring * self.slot_bytes + self.slack_columns * PIXEL_BYTES
+        return self.config.ring * self.slot_bytes + (0 if self.separate else self.slack_columns * PIXEL_BYTES)
 
     @property
     def parameter_channels(self) -> int:

@@ -103,6 +103,8 @@ def _channels(plan: WarpgroupPlan) -> str | None:
         return "stages: with all channels in one part, rows are kept (keep_rows=1)"
     if not config.keep_rows and config.groups_y > 1:
         return "stages: warpgroups on alternating passes keep rows (keep_rows=1)"
+    if not config.keep_rows and config.stagger and config.consumers == 2:
+        return "stages: warpgroups that share every part of the ring go together (stagger=0) where rows are not kept"
     commits = plan.steps * plan.workload.r * plan.workload.s
     if not config.keep_rows and config.in_flight > commits:
         return f"stages: in_flight {config.in_flight} exceeds the {commits} instruction groups of a channel group"

@@ -166,10 +166,9 @@ class Pass:
         if config.keep_rows:
             self.ready.up_to(part + 1, lambda slot, turn: block.wait(block.full(slot), turn))
             return
-        with loop("wait", block.plan.window, T.serial) as i:
-            first = part // block.plan.window * block.plan.window
-            with when(first + i <= part):
-                block.wait(block.full(block.slot(first + i)), block.turn(first + i))
+        first = part // block.plan.window * block.plan.window
+        with loop("wait", block.plan.window, T.serial) as i:  # those too that a short pass only gives back
+            block.wait(block.full(block.slot(first + i)), block.turn(first + i))
 
     def _steps(self, descriptors: Any, low: int, high: int) -> None:
         """The channel steps of one part, for fragment rows ``low`` to ``high``."""
@@ -233,10 +232,12 @@ class Pass:
         """Begin a pass only when the other warpgroup is well into its own, so that epilogues do not coincide."""
         if not self._in_turns:
             return
-        not_first = [self.row_pass > 0]
-        if self.block.plan.config.filter_passes > 1:
-            not_first = [T.Or(self.row_pass > 0, self.filter_pass > 0)]
-        for warpgroup, conditions in ((0, not_first), (1, [])):
+        per_row = self.block.plan.config.filter_passes
+        number = self.row_pass * per_row + self.filter_pass
+        after_other = [number > 0]  # the other's pass before this one, if there is one
+        if self.block.plan.config.groups_y > 1:
+            after_other.append(number <= self._passes_of(1) * per_row)
+        for warpgroup, conditions in ((0, after_other), (1, [])):
             with when(every([self.block.warpgroup == warpgroup, *conditions])):
                 op.named_barrier(1 + warpgroup, 256, wait=True)
 

@@ -16,7 +16,7 @@ from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
 from subbyte.kernel.tirx.multiply import LOW_NIBBLES
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
-from subbyte.schedule.warpgroup_plan import PIXEL_BYTES
+from subbyte.schedule.warpgroup_plan import PIXEL_BYTES, WarpgroupPlan
 
 PIECE = 16
 """Bytes of one shared-memory store."""
@@ -141,10 +141,20 @@ def zero_padding(block: Block, where: Columns) -> None:
     planes = plan.config.ring * plan.channels
     if left + right:
         _each(block, planes * (left + right) * (PIXEL_BYTES // PIECE), lambda i: _zero(block, where, left, right, i))
-    behind = min(left, plan.slack_columns)
-    if behind:
-        end = plan.config.ring * plan.slot_bytes
-        _each(block, behind * (PIXEL_BYTES // PIECE), lambda i: _store_zeros(block, end + i * PIECE))
+    pieces = plan.slack_columns * (PIXEL_BYTES // PIECE)
+    first = (1 if plan.separate else plan.config.ring) * plan.slot_bytes - _slack_bytes(plan)
+    slots = plan.config.ring if plan.separate else 1
+    if pieces:
+        _each(
+            block,
+            slots * pieces,
+            lambda i: _store_zeros(block, first + i // pieces * plan.slot_bytes + i % pieces * PIECE),
+        )
+
+
+def _slack_bytes(plan: WarpgroupPlan) -> int:
+    """Bytes of a slot behind its last 32-channel block."""
+    return plan.slack_columns * PIXEL_BYTES if plan.separate else 0
 
 
 def _place(block: Block, part: Any) -> tuple[Any, Any, Any]:
@@ -196,7 +206,8 @@ def _zero(block: Block, where: Columns, left: int, right: int, index: Any) -> No
         low, high = plan.col_range
         outside = T.Or(where.tile + column < low, where.tile + column > high)
     with when(outside):
-        _store_zeros(block, (plane * plan.pitch + column) * PIXEL_BYTES + index % pieces * PIECE)
+        start = plane // plan.channels * plan.slot_bytes + plane % plan.channels * (plan.pitch * PIXEL_BYTES)
+        _store_zeros(block, start + column * PIXEL_BYTES + index % pieces * PIECE)
 
 
 def _store_zeros(block: Block, offset: Any) -> None:
