@@ -26,7 +26,10 @@ SMALL = {
     "1x1": (ConvWorkload(8, 7, 7, 128, 256, 1, 1, 0), W(tile_width=26, ring=2, filter_passes=2, groups_m=2)),
     "1x1, own rows": (
         ConvWorkload(8, 10, 10, 256, 256, 1, 1, 0),
-        W(
+    "column tiles": (
+        ConvWorkload(8, 8, 20, 64, 64, 3, 3, 1),
+        W(tile_width=6, groups_x=2, tile_rows=2, segments=2, ring=5),
+    ),
             tile_width=20,
             segments=2,
             keep_rows=0,

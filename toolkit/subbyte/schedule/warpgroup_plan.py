@@ -3,241 +3,33 @@
 How the convolution becomes wgmma: M = 64 output channels (weights, unpacked from int4 in registers), N = ``tile_width``
 pixels times 8 images (activations, int8 in shared memory), K = 32 input channels of one tap. An input pixel of 32
 channels lies in shared memory once, as 256 bytes; a tap only changes the start address of the descriptor.
-
-Words: *staged row* k and *staged column* c count input rows and columns that some output needs (see ``Axis``); a *part*
-is one staged row and channel group: what one slot of the ring holds; *fragment* is 64 output channels times one or two
-blocks of 32 input channels of one tap: 16 bytes of weights for each of 128 threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from subbyte.device.arch import Arch
 from subbyte.schedule.atoms import Atom
 from subbyte.schedule.launch import Argument, Launch
-from subbyte.schedule.plan import Axis
-from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+from subbyte.schedule.warpgroup_geometry import Index, WarpgroupGeometry
+from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 PIXEL_BYTES = 256
 """Shared memory of one staged pixel and 32-channel block: 8 images of 32 signed bytes."""
 FRAGMENT_WORDS = 512
 """32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
-MMA_FILTERS = 64
-"""Output channels of one wgmma."""
-WRITTEN_OUT = (64, 20)
-"""wgmma instructions up to which each kernel row is written out: with one consumer warpgroup, and with more, whose
-threads have fewer registers."""
-Index = Any
-"""An ``int``, or a TIRx expression."""
 
 
 @dataclass(frozen=True)
-class WarpgroupPlan:
+class WarpgroupPlan(WarpgroupGeometry):
     """Everything about one kernel of the warpgroup family that can be known before generating it."""
-
-    workload: ConvWorkload
-    config: WarpgroupConfig
-    arch: Arch
-    output: str = "int4"
-    clip: tuple[int, int] = (-8, 7)
-    requant: str = "fixed"
 
     @property
     def atom(self) -> Atom:
         """The matrix instruction."""
         n = 8 * self.config.tile_width
         return Atom(f"s8.wgmma.m64n{n}k32", f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8", n // 8, 1, True, 90)
-
-    # ---- image geometry -----------------------------------------------------------------------------------------
-
-    @property
-    def flat(self) -> bool:
-        """Rows do not matter (1x1, stride 1, no padding): the image's pixels are cut into rows of the tile's width."""
-        w = self.workload
-        return w.r == w.s == w.stride == 1 and w.pad == 0
-
-    @property
-    def width_covered(self) -> int:
-        """Output columns of a block."""
-        return self.config.tile_width * self.config.groups_x
-
-    @property
-    def input_size(self) -> tuple[int, int]:
-        """Height and width of the input as the kernel sees it."""
-        w = self.workload
-        return (ceil_div(w.h * w.w, self.width_covered), self.width_covered) if self.flat else (w.h, w.w)
-
-    @property
-    def output_size(self) -> tuple[int, int]:
-        """Height and width of the output as the kernel sees it."""
-        w = self.workload
-        return self.input_size if self.flat else (w.p, w.q)
-
-    @cached_property
-    def rows(self) -> Axis:
-        """Output rows and vertical taps in staged rows."""
-        return Axis.of(2, self.workload.r, self.workload.stride, self.workload.dilation)
-
-    @cached_property
-    def cols(self) -> Axis:
-        """Output columns and horizontal taps in staged columns."""
-        return Axis.of(2, self.workload.s, self.workload.stride, self.workload.dilation)
-
-    @property
-    def row_range(self) -> tuple[int, int]:
-        """First and last staged row that lie in the image."""
-        return self._inside(self.rows, self.input_size[0])
-
-    @property
-    def col_range(self) -> tuple[int, int]:
-        """First and last staged column (of the whole row) that lie in the image."""
-        return self._inside(self.cols, self.input_size[1])
-
-    def _inside(self, axis: Axis, size: int) -> tuple[int, int]:
-        pad = self.workload.pad
-        return ceil_div(pad, axis.unit), (size - 1 + pad) // axis.unit
-
-    # ---- division of the work -----------------------------------------------------------------------------------
-
-    @property
-    def x_tiles(self) -> int:
-        """Blocks along an output row."""
-        return ceil_div(self.output_size[1], self.width_covered)
-
-    @property
-    def filters(self) -> int:
-        """Output channels a block computes in one pass."""
-        return MMA_FILTERS * self.config.groups_m
-
-    @property
-    def filter_tiles(self) -> int:
-        """Tiles of 64 output channels, the last one perhaps half empty."""
-        return ceil_div(self.workload.filter_blocks, 2)
-
-    @property
-    def filter_blocks(self) -> int:
-        """Blocks along the output channels."""
-        return ceil_div(self.filter_tiles, self.config.groups_m * self.config.filter_passes)
-
-    def segment_start(self, segment: Index) -> Index:
-        """First output row of a segment."""
-        return segment * self.output_size[0] // self.config.segments
-
-    @cached_property
-    def passes(self) -> tuple[tuple[int, int], ...]:
-        """First output row and number of rows of every pass, over all segments."""
-        found = []
-        for segment in range(self.config.segments):
-            first, end = self.segment_start(segment), self.segment_start(segment + 1)
-            found += [(row, min(self.config.tile_rows, end - row)) for row in range(first, end, self.config.tile_rows)]
-        return tuple(found)
-
-    @property
-    def window(self) -> int:
-        """Staged rows of one pass."""
-        return (self.config.tile_rows - 1) * self.rows.pixel_step + (self.workload.r - 1) * self.rows.tap_step + 1
-
-    def staged_rows(self, segment: int) -> int:
-        """Staged rows of a segment that the image has."""
-        first, last = self.row_range
-        low = max(self.segment_start(segment) * self.rows.pixel_step, first)
-        taps = (self.workload.r - 1) * self.rows.tap_step
-        return min((self.segment_start(segment + 1) - 1) * self.rows.pixel_step + taps, last) - low + 1
-
-    def tap_rows_at(
-        self, row: Index, count: Index, tap: Index, most: Any = max, least: Any = min
-    ) -> tuple[Index, Index]:
-        """Of a pass that begins at output row ``row``: the fragment rows whose input row for this tap is in the image
-        (the others would multiply padding). ``most`` and ``least`` are max and min for the kind of index."""
-        if not self.config.keep_rows:
-            return 0, count
-        (first, last), step, tap_step = self.row_range, self.rows.pixel_step, self.rows.tap_step
-        if self.workload.r == 1:
-            return 0, count
-        far = self.workload.r * tap_step  # keeps the numerators positive
-        low = (most(first - tap * tap_step, 0) + step - 1) // step - row
-        high = (last - tap * tap_step + far * step) // step - far + 1 - row
-        return least(most(low, 0), count), most(least(high, count), 0)
-
-    def tap_range(self, row: Index, count: Index, most: Any = max, least: Any = min) -> tuple[Index, Index]:
-        """Of a pass of ``count`` rows from ``row``: the kernel rows that meet any input row, from and to."""
-        (first, last), step, tap_step = self.row_range, self.rows.pixel_step, max(self.rows.tap_step, 1)
-        low = (most(first - (row + count - 1) * step, 0) + tap_step - 1) // tap_step
-        return low, least(most(last - row * step, 0) // tap_step + 1, self.workload.r)
-
-    @cached_property
-    def taps_skipped(self) -> bool:
-        """Some pass has a kernel row that meets padding alone."""
-        return self.tap_variants(range(self.workload.r))[1]
-
-    def tap_variants(self, taps: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], bool]:
-        """All non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and whether there
-        are empty ones."""
-        seen: dict[tuple[int, int], int] = {}
-        empty = False
-        for tap in taps:
-            for row, count in self.passes:
-                found = self.tap_rows_at(row, count, tap)
-                if found[0] < found[1]:
-                    seen[found] = seen.get(found, 0) + 1
-                else:
-                    empty = True
-        return tuple(sorted(seen, key=lambda key: -seen[key])), empty
-
-    @property
-    def multiplications(self) -> int:
-        """wgmma instructions in the text of the loop over kernel rows, were each kernel row written out."""
-        per_row = self.unroll * self.workload.s * self.halves
-        return sum(
-            (high - low) * per_row for tap in range(self.workload.r) for low, high in self.tap_variants([tap])[0]
-        )
-
-    @property
-    def taps_unrolled(self) -> bool:
-        """Every kernel row has code of its own."""
-        return self.multiplications <= WRITTEN_OUT[self.config.consumers > 1]
-
-    # ---- input channels -----------------------------------------------------------------------------------------
-
-    @property
-    def channels(self) -> int:
-        """32-channel blocks of one part (staged row and channel group)."""
-        return self.workload.channel_blocks // (self.config.split * self.config.channel_groups)
-
-    @property
-    def halves(self) -> int:
-        """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only."""
-        return 2 if self.channels % 2 == 0 else 1
-
-    @property
-    def steps(self) -> int:
-        """Fragments along the channels of one part, for each tap."""
-        return self.channels // self.halves
-
-    @property
-    def unroll(self) -> int:
-        """Channel steps of one loop body."""
-        return min(self.config.unroll, self.steps)
-
-    @property
-    def ahead(self) -> int:
-        """Weight fragments fetched ahead: those of one loop body, or those of the ring in shared memory."""
-        return self.config.weight_ring or self.unroll * self.workload.s
-
-    @property
-    def held_fragments(self) -> int:
-        """Weight fragments in a thread's registers before they are unpacked."""
-        return 1 if self.config.weight_ring else self.ahead
-
-    @property
-    def run(self) -> int:
-        """Weight fragments of one kernel row, or of one channel group where every pass loads its own rows."""
-        return self.steps * self.workload.s * self.config.channel_groups
 
     # ---- shared memory ------------------------------------------------------------------------------------------
 
