@@ -46,11 +46,11 @@ class BuildFailed(SubbyteError):
     """A configuration that passed every constraint could not be lowered or compiled."""
 
 
-def did_you_mean(given: str, allowed: Iterable[str], limit: int = 3) -> str:
+def did_you_mean(given: object, allowed: Iterable[str], limit: int = 3) -> str:
     """A sentence part listing the closest allowed values, or all of them when none is close."""
     names = sorted(map(str, allowed))
     folded = {name.casefold(): name for name in names}
-    close = difflib.get_close_matches(given.casefold(), folded, n=limit, cutoff=0.5)
+    close = difflib.get_close_matches(str(given).casefold(), folded, n=limit, cutoff=0.5)
     if close:
         return "did you mean " + " or ".join(folded[name] for name in close) + "?"
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")

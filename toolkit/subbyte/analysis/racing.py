@@ -23,7 +23,7 @@ from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.result import Failed, Measured
 from subbyte.measure.worker import end_with_parent
-from subbyte.tune.checked import whole, wholes
+from subbyte.tune.checked import callables, several, whole, wholes
 from subbyte.tune.describe import SpaceLike, now, versions
 from subbyte.tune.landscape import Landscape, find_landscape
 from subbyte.tune.recorded import space_of
@@ -66,13 +66,14 @@ def race(
 
     Raises InvalidInput for anything unknown, or numbers below one.
     """
-    texts = [strategies] if isinstance(strategies, str) else list(strategies)
+    texts = [strategies] if isinstance(strategies, str) else several(strategies, "strategies")
+    callables([progress] if progress is not None else [], "progress")
     numbers = list(range(whole(seeds, "seeds", 1))) if isinstance(seeds, int) else list(wholes(seeds, "seeds"))
     _check(texts, trials, workers, batch)
     landscapes, skipped = find_landscapes(workloads)
     facts = [LandscapeFacts.of(found) for found in landscapes]
     started = time.monotonic()
-    guests = [found if isinstance(found, Traces) else read_traces(found) for found in traces]
+    guests = [found if isinstance(found, Traces) else read_traces(found) for found in several(traces, "traces")]
     visitors = _visitors(guests, landscapes, trials, texts)
     jobs = [Job(found.name, text, seed, trials, batch) for seed in numbers for found in landscapes for text in texts]
     with quiet_threads():
@@ -92,14 +93,14 @@ def _check(strategies: Sequence[str], trials: int, workers: int, batch: int) -> 
         name, _ = parse_strategy(text)
         if workers > 1 and STRATEGIES[name].__module__ == "__main__":
             raise InvalidInput(
-                f"strategy {name} is defined in this session only; put it in a module, or give workers=1"
+                f"strategy {name} is defined in this script or notebook only; put it in a module, or give workers=1"
             )
 
 
 def find_landscapes(workloads: Entrant | Iterable[Entrant]) -> tuple[list[Landscape], list[str]]:
     """The landscapes named, and what was left out: layers of a network without one. Raises InvalidInput."""
     single = isinstance(workloads, str | ConvWorkload | Landscape | os.PathLike)
-    asked: list[Any] = [workloads] if single else list(workloads)  # type: ignore[arg-type]
+    asked: list[Any] = [workloads] if single else several(workloads, "workloads")
     found: list[Landscape] = []
     skipped: list[str] = []
     for item in asked:

@@ -18,8 +18,9 @@ import numpy as np
 from subbyte.analysis.comparison import MARGIN, Comparison, compare, in_words
 from subbyte.analysis.curves import Curve, Fractions, Standing, curve_of, fractions, standing_of
 from subbyte.analysis.runs import LandscapeFacts, Run
-from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.technique.record import InfoRecord, Table, columns_text, plain
+from subbyte.tune.checked import file_path, several, whole
 from subbyte.tune.describe import now, to_line
 
 FORMAT = "subbyte-race"
@@ -108,6 +109,8 @@ class Race(InfoRecord):
 
     def compare_in(self, scope: str, margin: float = MARGIN) -> tuple[Comparison, ...]:
         """Every pair of participants that ran on all landscapes of ``scope``, paired by seed."""
+        if scope not in (known := list(self.scopes)):
+            raise InvalidInput(f"unknown scope {scope!r}: {did_you_mean(scope, known)}")
         names = self.scopes[scope]
         here = [p for p in self.participants if all(self.runs_of(name, p) for name in names)]
         pairs = list(combinations(here, 2))
@@ -129,8 +132,8 @@ class Race(InfoRecord):
         By area; with ``at`` by the fraction of the optimum after that many trials. ``pairs`` is the number of
         comparisons it is one of. Raises InvalidInput for a pair without common runs, or a trial outside the race.
         """
-        names = tuple(landscapes) or tuple(facts.name for facts in self.landscapes)
-        if at is not None and not 1 <= at <= self.trials:
+        names = tuple(several(landscapes, "landscapes")) or tuple(facts.name for facts in self.landscapes)
+        if at is not None and not 1 <= whole(at, "at") <= self.trials:
             raise InvalidInput(f"at={at}: the race has trials 1 to {self.trials}")
         made = self._duel(a, b, scope or (names[0] if len(names) == 1 else "the race"), names, at, margin, pairs)
         if made is None:
@@ -229,7 +232,7 @@ class Race(InfoRecord):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write every run, gzip-compressed JSON; the name must end in .json.gz. Raises InvalidInput."""
-        target = Path(path)
+        target = file_path(path, "race file")
         if not target.name.endswith(SUFFIX):
             raise InvalidInput(f"race file {target}: the name must end in {SUFFIX}")
         data = {
@@ -246,6 +249,9 @@ class Race(InfoRecord):
     def join(cls, races: Sequence[Race]) -> Race:
         """Races on different landscapes as one. Raises InvalidInput for unlike numbers of trials, or a landscape that
         stands in two of them."""
+        races = several(races, "races")
+        if not all(isinstance(race, Race) for race in races):
+            raise InvalidInput("races are joined as Race objects; Race.load(FILE) reads one")
         names = [facts.name for race in races for facts in race.landscapes]
         if not races or len({race.trials for race in races}) > 1 or len(set(names)) < len(names):
             raise InvalidInput("joined races have the same number of trials, and each landscape is in one only")
@@ -262,8 +268,9 @@ class Race(InfoRecord):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Race:
         """The race in a file. Raises InvalidInput (no such file), BrokenRecord (damaged, or no race)."""
+        source = file_path(path, "race file")
         try:
-            data = json.loads(gzip.decompress(Path(path).read_bytes()))
+            data = json.loads(gzip.decompress(source.read_bytes()))
         except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
             raise BrokenRecord(f"{path}: not a race file, damaged or cut short ({error})") from None
         except OSError as error:

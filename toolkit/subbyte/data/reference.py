@@ -29,6 +29,8 @@ def reference(workload: ConvWorkload, x: Int8Array, w: Int8Array) -> Int32Array:
     every partial sum is an integer of magnitude up to 2^24, and in float64 beyond that. Raises InvalidInput for a
     wrong dtype, shape or value, and when an int32 accumulator could overflow.
     """
+    if not isinstance(workload, ConvWorkload):
+        raise InvalidInput(f"workload {workload!r}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
     wl = workload
     check_int4(x, "x", (wl.n, wl.h, wl.w, wl.c))
     check_int4(w, "w", (wl.k, wl.r, wl.s, wl.c))

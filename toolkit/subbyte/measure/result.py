@@ -35,7 +35,7 @@ class Measured:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.microseconds) and self.microseconds > 0):
+        if not _is_time(self.microseconds):
             raise InvalidInput(f"microseconds={self.microseconds!r}: a measured time is a positive number")
 
     @property
@@ -56,6 +56,13 @@ class Measured:
             if getattr(self, name):
                 data[name] = dict(getattr(self, name))
         return data
+
+
+def _is_time(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and math.isfinite(value) and bool(value > 0)
+    except TypeError:
+        return False
 
 
 @dataclass(frozen=True)

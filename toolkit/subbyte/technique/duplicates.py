@@ -170,10 +170,9 @@ def duplicates(
     data outside the image and pixels beyond the output's edge are flagged. Raises InvalidInput for a tile that is not
     two positive integers, is too large to list, or a position outside the output.
     """
-    if isinstance(workload, str):
-        from subbyte.workload import workload as parse
+    from subbyte.workload import workload as parse
 
-        workload = parse(workload)
+    workload = parse(workload)
     th, tw = _pair("tile", tile, 1)
     if th * tw * workload.r * workload.s > MOST_ENTRIES:
         raise InvalidInput(f"tile {th}x{tw}: more than {MOST_ENTRIES} lowered entries; give a smaller tile")

@@ -225,6 +225,8 @@ def tiling(workload: ConvWorkload | str, config: ConvConfig | None = None, *, ar
     from subbyte.workload import workload as parse
 
     found, target = parse(workload), arch_of(arch)
+    if not isinstance(config, ConvConfig | None):
+        raise InvalidInput(f"config {config!r}: expected a ConvConfig, such as ConvConfig(chunk=2)")
     planned = plan(found, config or ConvConfig(), target)
     if reason := why_not(planned):
         raise InvalidInput(f"{found.label} with {planned.config.key} on {target.name} is refused: {reason}")

@@ -44,7 +44,9 @@ class Warp:
         from subbyte.device import arch as arch_of
         from subbyte.workload import workload as parse
 
-        wanted = (layout or config.layout).lower()
+        if not isinstance(config, ConvConfig):
+            raise InvalidInput(f"config {config!r}: expected a ConvConfig, such as ConvConfig(chunk=2)")
+        wanted = str(layout or config.layout).lower()
         if wanted not in ALL_LAYOUTS:
             raise InvalidInput(f"unknown layout {layout!r}: {did_you_mean(wanted, ALL_LAYOUTS)}")
         if wanted in LAYOUTS:

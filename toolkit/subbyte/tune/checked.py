@@ -25,6 +25,36 @@ def whole(value: Any, name: str, least: int = 0) -> int:
     return int(value)
 
 
+def integer(value: Any, name: str) -> int:
+    """``value`` as it is. Raises InvalidInput when it is no Python integer."""
+    if type(value) is not int:
+        raise InvalidInput(f"{name}={value!r}: must be an integer")
+    return value
+
+
+def several(values: Any, what: str) -> list[Any]:
+    """``values`` as a list. Raises InvalidInput for text, bytes, and what cannot be gone through."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidInput(f"{what} {values!r}: expected a list of them")
+    return list(values)
+
+
+def callables(values: Any, what: str) -> list[Any]:
+    """``values`` as a list of functions. Raises InvalidInput."""
+    found = several(values, what)
+    if not all(callable(value) for value in found):
+        raise InvalidInput(f"{what} {values!r}: expected a list of functions")
+    return found
+
+
+def searchable(space: Any) -> None:
+    """Raises InvalidInput when ``space`` is nothing that can be searched."""
+    if not all(hasattr(space, name) for name in ("workload", "config", "index", "why_not", "__len__")):
+        raise InvalidInput(
+            f"space {space!r}: expected subbyte.space(WORKLOAD), or the space of a recorded landscape (landscape.space)"
+        )
+
+
 def number(value: Any, name: str, positive: bool = False) -> float:
     """``value`` as a float. Raises InvalidInput when it is no number, negative, or 0 where it must be positive."""
     try:

@@ -275,7 +275,9 @@ def find_landscape(
 
     ``fixed`` are switches the landscape must have been recorded with; those not named must be at their defaults.
     """
-    wanted = ConvConfig().with_values(fixed or {}).to_dict()
+    wanted = ConvConfig().with_values({} if fixed is None else fixed).to_dict()
+    if not isinstance(workload, ConvWorkload):
+        raise InvalidInput(f"workload {workload!r}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
     for name, path in shipped().items():
         header = read_header(path)
         space = header["space"]

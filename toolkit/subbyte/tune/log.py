@@ -17,12 +17,12 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from io import FileIO
-from pathlib import Path
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
 from subbyte.measure.result import Result, result_from_dict
 from subbyte.schedule import ConvConfig
+from subbyte.tune.checked import file_path
 from subbyte.tune.describe import config_from_dict, to_line
 
 try:
@@ -77,7 +77,7 @@ class Contents:
 def read_contents(path: str | os.PathLike[str]) -> Contents:
     """Read and check a log. Raises InvalidInput (no such file), BrokenRecord (damage, with the line number)."""
     try:
-        data = Path(path).read_bytes()
+        data = file_path(path, "record log").read_bytes()
     except OSError as error:
         raise InvalidInput(f"record log {path}: {error.strerror or error}") from None
     return parse_contents(data, str(path))
@@ -163,7 +163,7 @@ class LogWriter:
     """
 
     def __init__(self, path: str | os.PathLike[str], resume: bool = False) -> None:
-        self.path = Path(path)
+        self.path = file_path(path, "record log")
         self._file = self._open()
         try:
             data = self.path.read_bytes()

@@ -8,7 +8,7 @@ and resumed, the whole ends as it would have ended uninterrupted (same seed, a r
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.measure.runner import Runner, refuse_unlike
 from subbyte.schedule import ConvConfig
 from subbyte.tune.allocation import LayerState, next_layer, portion_of
-from subbyte.tune.checked import whole
+from subbyte.tune.checked import several, whole
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.outcome import NetworkReport
 from subbyte.tune.record import best_of
@@ -95,7 +95,7 @@ def tune_network(
         whole(trials, "trials", 1)
     if resume and log is None:
         raise InvalidInput("resume needs the log to resume from: give log=FILE")
-    pairs = network_layers(network) if isinstance(network, str) else list(network)
+    pairs = network_layers(network) if isinstance(network, str) else _pairs(network)
     name = network.strip().lower() if isinstance(network, str) else f"{len(pairs)} layers"
     grants: list[tuple[str, int, float | None]] = []
     with ExitStack() as stack:
@@ -113,6 +113,15 @@ def tune_network(
         tuple(layer.study.record for layer in layers), optima, skipped, finals, name,
         {layer.label: layer.count for layer in layers}, tuple(grants), trials, ended,
     )  # fmt: skip
+
+
+def _pairs(layers: Iterable[tuple[ConvWorkload, int]]) -> list[tuple[ConvWorkload, int]]:
+    found = several(layers, "layers")
+    for pair in found:
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], ConvWorkload)):
+            raise InvalidInput(f"layer {pair!r}: expected a pair of ConvWorkload and count, as network_layers gives")
+        whole(pair[1], f"count of {pair[0].label}", 1)
+    return found
 
 
 def _open_layers(

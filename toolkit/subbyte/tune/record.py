@@ -14,6 +14,7 @@ from subbyte.charts import Charted
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.schedule import ConvConfig
+from subbyte.tune.checked import several
 from subbyte.tune.describe import workload_from_dict
 from subbyte.tune.log import Entry, read_contents
 from subbyte.tune.table import frame, html_table, in_tops
@@ -71,7 +72,9 @@ class BestCurve:
 
 
 def best_curve(trials: tuple[Trial, ...]) -> BestCurve:
-    """The best-so-far curve of ``trials``."""
+    """The best-so-far curve of ``trials``. Raises InvalidInput for what is none."""
+    if not all(isinstance(trial, Trial) for trial in several(trials, "trials")):
+        raise InvalidInput(f"trials {trials!r}: expected Trial objects, such as study.trials")
     best: float | None = None
     running: list[float | None] = []
     for trial in trials:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.measure.result import Result
+from subbyte.tune.checked import integer, searchable
 from subbyte.tune.describe import SpaceLike
 
 
@@ -90,7 +91,10 @@ STRATEGIES: MutableMapping[str, Any] = _Registry(
 
 
 def register(cls: _Made) -> _Made:
-    """Class decorator: make a strategy available by its ``name``."""
+    """Class decorator: make a strategy available by its ``name``. Raises InvalidInput for anything else."""
+    made: Any = cls
+    if not isinstance(made, type) or not all(hasattr(made, name) for name in ("name", "OPTIONS", "ask", "tell")):
+        raise InvalidInput(f"strategy {cls!r}: expected a class with name, OPTIONS, ask and tell")
     STRATEGIES[cls.name] = cls  # type: ignore[attr-defined]
     return cls
 
@@ -132,9 +136,16 @@ def describe_strategies() -> str:
 
 def make_strategy(text: str, space: SpaceLike, seed: int) -> Strategy:
     """The strategy ``NAME[:key=value...]`` for ``space``. Raises InvalidInput."""
+    searchable(space)
+    integer(seed, "seed")
     name, options = parse_strategy(text)
     made: Strategy = STRATEGIES[name](space, seed, **options)
     return made
+
+
+def made_strategy(given: str | Strategy, space: SpaceLike, seed: int) -> Strategy:
+    """``given`` itself when it is a strategy, else the one its text names. Raises InvalidInput."""
+    return given if isinstance(given, Strategy) else make_strategy(given, space, seed)
 
 
 @register

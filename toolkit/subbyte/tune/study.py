@@ -15,12 +15,12 @@ from subbyte.errors import InvalidInput
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.runner import Runner, refuse_unlike, results_of
 from subbyte.schedule import ConvConfig
-from subbyte.tune.checked import whole
+from subbyte.tune.checked import callables, integer, searchable, several, whole
 from subbyte.tune.describe import SpaceLike, describe_space, describe_workload, now, versions
 from subbyte.tune.log import FORMAT, SCHEMA, Entry, LogWriter
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
 from subbyte.tune.resuming import take_over
-from subbyte.tune.strategy import Strategy, make_strategy
+from subbyte.tune.strategy import Strategy, made_strategy
 
 if TYPE_CHECKING:
     from subbyte.tune.background import StudyHandle
@@ -48,13 +48,13 @@ class Study(Charted):
         log: str | os.PathLike[str] | None = None,
         resume: bool = False,
     ) -> None:
-        if type(seed) is not int:
-            raise InvalidInput(f"seed={seed!r}: must be an integer")
+        integer(seed, "seed")
+        searchable(space)
         if resume and log is None:
             raise InvalidInput("resume needs the log to resume from: give log=FILE")
         self.space = space
         self.seed = seed
-        self.strategy: Strategy = make_strategy(strategy, space, seed) if isinstance(strategy, str) else strategy
+        self.strategy: Strategy = made_strategy(strategy, space, seed)
         self.ended = ""
         self._lock = threading.RLock()
         self._told: list[Trial] = []
@@ -128,7 +128,7 @@ class Study(Charted):
         with self._lock:
             known = self._told_indices | self._open.keys() | {trial.index for trial in self._again}
             before = len(self._again)
-            for config in configs:
+            for config in several(configs, "configurations"):
                 try:
                     index = self.space.index(config)
                 except InvalidInput:
@@ -183,6 +183,7 @@ class Study(Charted):
             whole(trials, "trials", 1)
         if not hasattr(runner, "run"):
             raise InvalidInput(f"runner={runner!r}: expected a Runner, such as subbyte.measure.ReplayRunner(landscape)")
+        callbacks, stop = callables(callbacks, "callbacks"), callables(stop, "stop")
         self._begin(runner)
         self.ended = ""
         try:

@@ -11,7 +11,7 @@ from typing import Any
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner, parse_device
-from subbyte.tune.checked import whole
+from subbyte.tune.checked import callables, file_path, several, whole
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.foreign import FOREIGN
@@ -71,8 +71,11 @@ def tune(
         whole(trials, "trials", 1)
     if finalists is not None:
         whole(finalists, "finalists")
+    callbacks, stop = callables(callbacks, "callbacks"), callables(stop, "stop")
+    if log is not None:
+        file_path(log, "record log")
     given = landscape if isinstance(landscape, Landscape | None) else Landscape.load(landscape)
-    asked = [workloads] if isinstance(workloads, str | ConvWorkload) else list(workloads)
+    asked = [workloads] if isinstance(workloads, str | ConvWorkload) else several(workloads, "workloads")
     if given is None and len(asked) == 1 and isinstance(asked[0], str) and _names_network(asked[0]):
         from subbyte.tune.network import tune_network
 

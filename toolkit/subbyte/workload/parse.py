@@ -58,6 +58,8 @@ def workloads(given: str | ConvWorkload | Iterable[str | ConvWorkload]) -> Workl
     ``workloads("resnet50@8")``, ``workloads(["vgg16", "n8h56w56c64k64r3s3p1"])``. A shape that occurs twice is kept
     once, under the name it had first. Raises InvalidInput with the closest names.
     """
+    if not isinstance(given, Iterable | ConvWorkload):
+        raise InvalidInput(f"workloads {given!r}: expected a name such as resnet50@8, a ConvWorkload or several")
     items = [given] if isinstance(given, str | ConvWorkload) else list(given)
     found: dict[ConvWorkload, ConvWorkload] = {}
     for item in items:

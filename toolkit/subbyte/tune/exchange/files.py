@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
+from subbyte.tune.checked import file_path
 from subbyte.tune.exchange.kernel_tuner import from_kernel_tuner, to_kernel_tuner
 from subbyte.tune.exchange.rows import UNKNOWN_DEVICE
 from subbyte.tune.exchange.t4 import from_t4, to_t4
@@ -37,8 +38,9 @@ def import_landscape(
     """
     if format not in ("auto", *FORMATS):
         raise InvalidInput(f"format {format!r}: {did_you_mean(format, ('auto', *FORMATS))}")
-    source = Path(path).name
-    text = _read(Path(path))
+    file = file_path(path, "file")
+    source = file.name
+    text = _read(file)
     found = _recognized(text, source) if format == "auto" else format
     name = kernel or source.removesuffix(".gz").rsplit(".", 1)[0]
     if like is not None and found != "csv":
@@ -53,6 +55,8 @@ def import_landscape(
 
 def to_text(landscape: Landscape, format: str) -> str:  # noqa: A002
     """The file's text in one of FORMATS. Raises InvalidInput."""
+    if not isinstance(landscape, Landscape):
+        raise InvalidInput(f"landscape {landscape!r}: expected a Landscape; subbyte.landscape(NAME) reads one")
     if format not in FORMATS:
         raise InvalidInput(f"format {format!r}: {did_you_mean(format, FORMATS)}")
     if format == "csv":
@@ -63,7 +67,7 @@ def to_text(landscape: Landscape, format: str) -> str:  # noqa: A002
 
 def export_landscape(landscape: Landscape, path: str | os.PathLike[str], format: str) -> Path:  # noqa: A002
     """Write a file in one of FORMATS, compressed when its name ends in ``.gz``; its path. Raises InvalidInput."""
-    target = Path(path)
+    target = file_path(path, "file")
     content = to_text(landscape, format).encode()
     try:
         target.write_bytes(gzip.compress(content, mtime=0) if target.suffix == ".gz" else content)
