@@ -26,20 +26,8 @@ SMALL = {
     "1x1": (ConvWorkload(8, 7, 7, 128, 256, 1, 1, 0), W(tile_width=26, ring=2, filter_passes=2, groups_m=2)),
     "1x1, own rows": (
         ConvWorkload(8, 10, 10, 256, 256, 1, 1, 0),
-    "column tiles": (
-        ConvWorkload(8, 8, 20, 64, 64, 3, 3, 1),
-        W(tile_width=6, groups_x=2, tile_rows=2, segments=2, ring=5),
-    ),
-            tile_width=20,
-            segments=2,
-            keep_rows=0,
-            channel_groups=4,
-            ring=4,
-            filter_passes=2,
-            groups_m=2,
-            weight_ring=3,
-            stagger=0,
-        ),
+        W(tile_width=20, segments=2, keep_rows=0, channel_groups=4, ring=4, filter_passes=2, groups_m=2, weight_ring=3,
+          stagger=0),
     ),
     "1x1, stride 2": (ConvWorkload(8, 14, 14, 128, 128, 1, 1, 0, 2), W(tile_width=8, tile_rows=2, ring=3)),
     "turns": (ConvWorkload(8, 9, 9, 64, 64, 3, 3, 1), W(tile_width=10, tile_rows=2, groups_y=2, ring=6)),
@@ -49,7 +37,7 @@ SMALL = {
         ConvWorkload(8, 7, 7, 256, 128, 3, 3, 1),
         W(tile_width=8, tile_rows=2, segments=2, groups_m=2, ring=5, weight_ring=6),
     ),
-}
+}  # fmt: skip
 LARGE = {
     "stage 2": ("resnet50.stage2@256", W(tile_width=28, groups_x=2, segments=4, ring=7)),
     "stage 3": ("resnet50.stage3@256", W(tile_width=28, groups_m=2, segments=4, ring=7, unroll=2)),
