@@ -4,6 +4,7 @@ from subbyte.exercises.convolution_as_gemm import check_datum, check_tiling, che
 from subbyte.exercises.data_layout import check_byte, check_chunk, check_sectors
 from subbyte.exercises.duplicates import check_genuine_map, check_loads, check_tile
 from subbyte.exercises.feedback import Feedback
+from subbyte.exercises.first_steps import check_block, check_pixels, check_rate, check_waves
 from subbyte.exercises.own_layer import check_padding, check_quantize, check_requantize
 from subbyte.exercises.packing import Warp, check_address, check_gather, check_pack
 from subbyte.exercises.results import check_fair_share, check_floors, check_verdict
@@ -14,6 +15,7 @@ __all__ = [
     "Warp",
     "check_accept",
     "check_address",
+    "check_block",
     "check_byte",
     "check_chunk",
     "check_datum",
@@ -25,12 +27,15 @@ __all__ = [
     "check_loads",
     "check_pack",
     "check_padding",
+    "check_pixels",
     "check_quantize",
     "check_random_trials",
+    "check_rate",
     "check_requantize",
     "check_sectors",
     "check_tile",
     "check_tiling",
     "check_verdict",
     "check_waste",
+    "check_waves",
 ]

@@ -113,12 +113,13 @@ def check_loads(loads: Callable[[ConvWorkload, tuple[int, int]], int]) -> Feedba
         if problem is not None:
             return problem
         if answer != record.loads.full:
-            about = _about_loads(answer, record.workload, tile)
+            about = about_loads(answer, record.workload, tile)
             return Feedback(False, f"For {case} the answer is {record.loads.full}, not {answer!r}. {about}".rstrip())
     return Feedback(True, f"All {len(CASES)} shapes agree.")
 
 
-def _about_loads(answer: Any, w: ConvWorkload, tile: tuple[int, int]) -> str:
+def about_loads(answer: Any, w: ConvWorkload, tile: tuple[int, int]) -> str:
+    """What a wrong number of loads looks like; empty when it looks like no known mistake."""
     record = duplicates(w, tile)
     plain = duplicates(replace(w, stride=1, dilation=1, name=""), tile)
     height, width = ((t - 1) * w.stride + (k - 1) * w.dilation + 1 for t, k in zip(tile, (w.r, w.s), strict=True))
