@@ -46,8 +46,8 @@ CASES = [
         ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"), follow=("tile",),
     ),
     Case(
-        "duplicate map", "8 x 8 tile, 576 entries",
-        "from subbyte_widgets import DuplicateMap\nentries = subbyte.duplicates('n8h56w56c64k64r3s3p1', (8, 8))",
+        "duplicate map", "8 x 11 tile, 792 entries",
+        "from subbyte_widgets import DuplicateMap\nentries = subbyte.duplicates('n8h56w56c64k64r3s3p1', (8, 11))",
         "view = DuplicateMap(entries, selected=500)\nview",
         ".sb-map", ".sb-map-svg", ".sb-map-svg .panel.lowered",
         ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"), follow=("selected",),

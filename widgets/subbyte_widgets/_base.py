@@ -6,6 +6,7 @@ import base64
 import html
 import json
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
@@ -25,6 +26,29 @@ _SIGHT = Path(__file__).parent / "sight.js"
 _END = "export default { render };"
 _SVG_DATA = "data:image/svg+xml;base64,"
 _ONLY_LIVE = re.compile(r' data-[\w-]+="[^"]*"| tabindex="0"|<title>[^<]*</title>')
+
+
+_WORTH_PACKING = 1000
+"""Characters of JSON from which on a value is packed."""
+
+
+def packed(value: Any, _widget: Any = None) -> Any:
+    """``value`` as it travels to the browser: deflated JSON in base64 behind a mark, or itself when it is short."""
+    text = json.dumps(value, separators=(",", ":"))
+    if len(text) < _WORTH_PACKING:
+        return value
+    return "deflate," + base64.b64encode(zlib.compress(text.encode(), 4)).decode()
+
+
+def unpacked(value: Any) -> Any:
+    """What :func:`packed` was given."""
+    if not isinstance(value, str) or not value.startswith("deflate,"):
+        return value
+    return json.loads(zlib.decompress(base64.b64decode(value.removeprefix("deflate,"))))
+
+
+PACKED: dict[str, Any] = {"sync": True, "to_json": packed, "packed": True}
+"""Tags of a trait that only the kernel writes and that is large: it travels packed, and is unpacked around the view."""
 
 
 def refuse_unknown(cls: type[traitlets.HasTraits], given: dict[str, Any]) -> None:
@@ -88,6 +112,13 @@ def picture_in(data: Mapping[str, Any]) -> str:
     return base64.b64decode(found[1]).decode() if found else ""
 
 
+def _packed_traits(cls: type) -> list[str]:
+    """Names of the traits of a class, still in the making, that travel packed."""
+    found = {name: one for base in reversed(cls.__mro__) for name, one in vars(base).items()}
+    return [name for name, one in found.items()
+            if isinstance(one, traitlets.TraitType) and one.metadata.get("packed")]  # fmt: skip
+
+
 class View(StaticPicture, Follower, anywidget.AnyWidget):
     """Base of the drawn views. The state lives in traits; the browser may write only those its docstring names.
 
@@ -110,8 +141,9 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
         if isinstance(module, str | Path):  # a trait in the class that anywidget makes for each instance
             text = module.read_text(encoding="utf-8") if isinstance(module, Path) else module
             assert text.rstrip().endswith(_END), f"{cls.__name__}: the module must end with {_END}"
-            watched = text.rstrip().removesuffix(_END) + "export default { render: sighted(render) };\n"
-            cls._esm = _SIGHT.read_text(encoding="utf-8") + watched
+            names = json.dumps(_packed_traits(cls))
+            watched = f"export default {{ render: sighted(render, {names}) }};\n"
+            cls._esm = _SIGHT.read_text(encoding="utf-8") + text.rstrip().removesuffix(_END) + watched
         super().__init_subclass__(**options)
 
     def __init__(self, **traits: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import traitlets
 
-from subbyte_widgets._base import View
+from subbyte_widgets._base import PACKED, View
 
 ROOT = Path(__file__).parent
 
@@ -28,7 +28,7 @@ class Stepper(View):
     The browser writes ``step`` and what the view's own docstring names; everything it draws from is in ``data``.
     """
 
-    data = traitlets.Dict({}, help="Everything the browser draws from, sent once").tag(sync=True)
+    data = traitlets.Dict({}, help="Everything the browser draws from, sent once").tag(**PACKED)
     step = traitlets.Int(0, help="Steps done").tag(sync=True)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7")
@@ -19,22 +19,19 @@ _THEME = re.compile(r"var\((--[\w-]+),\s*([^()]+)\)")
 
 def element(tag: str, content: str | Iterable[str] = "", **attributes: object) -> str:
     """One element; ``_`` in an attribute name becomes ``-``, a trailing one is dropped (``class_``)."""
-    parts = [tag]
-    for name, value in attributes.items():
-        if value is None:
-            continue
-        if isinstance(value, float):
-            shown = f"{value:.2f}".rstrip("0").rstrip(".")
-        else:
-            shown = str(value) if isinstance(value, int) else html.escape(str(value))
-        parts.append(f'{_written(name)}="{shown}"')
+    parts = [_attribute(name, value) for name, value in attributes.items() if value is not None]
     inner = content if isinstance(content, str) else "".join(content)
-    return f"<{' '.join(parts)}>{inner}</{tag}>" if inner else f"<{' '.join(parts)}/>"
+    opening = f"<{tag}{''.join(parts)}"
+    return f"{opening}>{inner}</{tag}>" if inner else f"{opening}/>"
 
 
-@cache
-def _written(name: str) -> str:
-    return name.rstrip("_").replace("_", "-")
+@lru_cache(maxsize=4096, typed=True)  # most attributes of a picture come again in it
+def _attribute(name: str, value: object) -> str:
+    if isinstance(value, float):
+        shown = f"{value:.2f}".rstrip("0").rstrip(".")
+    else:
+        shown = str(value) if isinstance(value, int) else html.escape(str(value))
+    return f' {name.rstrip("_").replace("_", "-")}="{shown}"'
 
 
 def text(x: float, y: float, words: object, class_: str = "t", **attributes: object) -> str:

@@ -7,14 +7,14 @@ the record.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from subbyte.errors import InvalidInput
 from subbyte.technique.duplicates import Duplicates
 from subbyte_widgets.svg import INK, OKABE_ITO, element, text
 
-MOST_CELLS = 640
+MOST_CELLS = 800
 WIDTH, TOP, GAP = 760.0, 58.0, 8.0
 LARGEST, WIDEST = 31.0, 38.0
 TIMES = "\u00d7"
@@ -128,30 +128,54 @@ def _legend(record: Duplicates) -> str:
         kinds.append((LEFT_X + 212, "zero", "zero padding"))
     parts = [text(LEFT_X, y + 12, "same number = same pixel", "s")]
     for x, kind, words in kinds:
-        parts += [*_faces(Grid(x, y, 16, 16), 0, 0, 2, kind), text(x + 22, y + 12, words)]
+        box = Grid(x, y, 16, 16)
+        parts += [_hatches(box, [(0, 0, 2)] if kind == "copy" else []), _face(box, 0, 0, 2, kind)]
+        parts.append(text(x + 22, y + 12, words))
     return element("g", parts)
 
 
-def _faces(grid: Grid, row: int, column: int, colour: int, kind: str) -> list[str]:
+def _face(grid: Grid, row: int, column: int, colour: int, kind: str) -> str:
     """The body of a cell: ``kind`` is ``genuine`` (solid), ``copy`` (hatched) or ``zero`` (outlined)."""
     x, y = grid.at(row, column)
     size = min(grid.width, grid.height)
     inset = min(1.0, 0.06 * size)
-    box: dict[str, Any] = {"x": x + inset, "y": y + inset, "width": grid.width - 2 * inset,
-                              "height": grid.height - 2 * inset, "rx": min(3.5, 0.15 * size)}  # fmt: skip
-    face = element("rect", class_=f"face {kind} c{colour}", **box)
-    hatched = kind == "copy" and size >= SMALLEST_HATCHED
-    return [face, element("rect", fill=f"url(#sb-hatch-{colour})", **box)] if hatched else [face]
+    return element("rect", class_=f"face {kind} c{colour}", x=x + inset, y=y + inset, width=grid.width - 2 * inset,
+                   height=grid.height - 2 * inset, rx=min(3.5, 0.15 * size))  # fmt: skip
+
+
+def _hatches(grid: Grid, copies: Iterable[tuple[int, int, int]]) -> str:
+    """The hatching below the copies at (row, column, colour): one path for each colour, many would be slow to paint."""
+    size = min(grid.width, grid.height)
+    if size < SMALLEST_HATCHED:
+        return ""
+    inset = min(1.5, 0.09 * size)
+    width, height = grid.width - 2 * inset, grid.height - 2 * inset
+    paths: dict[int, list[str]] = {}
+    for row, column, colour in copies:
+        x, y = grid.at(row, column)
+        paths.setdefault(colour, []).append(f"M{x + inset:.1f} {y + inset:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z")
+    drawn = [element("path", d="".join(parts), fill=f"url(#sb-hatch-{i})") for i, parts in sorted(paths.items())]
+    return element("g", drawn, class_="hatches")
+
+
+def _font(grid: Grid, longest: int) -> float:
+    """The size of letters at which a label of ``longest`` characters fits into a cell."""
+    return min(13.0, grid.width * (0.46 if longest < 3 else 0.38), 0.8 * grid.height)
+
+
+def _sized(grid: Grid, longest: int) -> str:
+    """The style of what holds a grid's cells: their labels take the size from there."""
+    return f"font-size:{_font(grid, longest):.1f}px"
 
 
 def _label(grid: Grid, row: int, column: int, words: str, longest: int, ink: int | None) -> str:
     """``words`` in a cell, in the size at which the grid's ``longest`` label fits; nothing when that is too small."""
-    font = min(13.0, grid.width * (0.46 if longest < 3 else 0.38), 0.8 * grid.height)
+    font = _font(grid, longest)
     if font < SMALLEST_FONT:
         return ""
     x, y = grid.centre(row, column)
-    class_ = "" if ink is None else f"i{int(INK[ink] != '#ffffff')}"
-    return text(x, y + font * 0.36, words, class_, style=f"font-size:{font:.1f}px")
+    class_ = None if ink is None else f"i{int(INK[ink] != '#ffffff')}"
+    return element("text", words, x=x, y=y + font * 0.36, class_=class_)
 
 
 def _count(number: int, what: str) -> str:
@@ -175,7 +199,7 @@ def _area(record: Duplicates, grid: Grid, shape: tuple[int, int], selected: int)
                 continue
             colour = _colour((row, column))
             zero = bool(record.padding) and record.padding[group[0]]
-            inside = _faces(grid, row, column, colour, "zero" if zero else "genuine")
+            inside = [_face(grid, row, column, colour, "zero" if zero else "genuine")]
             inside.append(_label(grid, row, column, str(group[0]), longest, None if zero else colour))
             inside.append(element("title", _about_datum(record, group, zero)))
             class_ = "cell g" + " on" * (selected in group) + " tap" * ((row, column) in window)
@@ -191,7 +215,8 @@ def _area(record: Duplicates, grid: Grid, shape: tuple[int, int], selected: int)
             "s",
         ),
     ]
-    return _panel("input", "Input pixels", [*heading, _ground(grid.x, grid.y, w, h), *cells])
+    content = [*heading, _ground(grid.x, grid.y, w, h), *cells]
+    return _panel("input", "Input pixels", content, style=_sized(grid, longest))
 
 
 def _reads(record: Duplicates, selected: int) -> set[tuple[int, int]]:
@@ -229,16 +254,17 @@ def _ground(x: float, y: float, width: float, height: float) -> str:
 def _tile(record: Duplicates, grid: Grid, selected: int) -> str:
     """The output pixels of the tile, in order."""
     cells = [text(grid.x, grid.y - 10, f"Output tile {record.tile[0]} {TIMES} {record.tile[1]}", "h")]
+    longest = len(f"p{len(record.pixels) - 1}")
     users = {record.index[k][:2] for group in record.copies if selected in group for k in group}
     for number, (row, column) in enumerate(record.pixels):
         x, y = grid.at(row, column)
         state = " uses" * ((row, column) in users)
         state += " on" * (selected >= 0 and (row, column) == record.index[selected][:2])
         inside = element("rect", x=x + 1, y=y + 1, width=grid.width - 2, height=grid.height - 2, rx=3)
-        label = _label(grid, row, column, f"p{number}", len(f"p{len(record.pixels) - 1}"), None)
+        label = _label(grid, row, column, f"p{number}", longest, None)
         state += " masked" * bool(record.masked and record.masked[number])
         cells.append(element("g", [inside, label], class_=f"out{state}", data_p=number, data_at=f"{row}, {column}"))
-    return element("g", cells, class_="tile")
+    return element("g", cells, class_="tile", style=_sized(grid, longest))
 
 
 def _slots(record: Duplicates, grid: Grid, selected: int) -> str:
@@ -252,11 +278,11 @@ def _slots(record: Duplicates, grid: Grid, selected: int) -> str:
         row, column = divmod(slot, columns)
         colour = _colour(record.datum[group[0]])
         zero = bool(record.padding) and record.padding[group[0]]
-        inside = _faces(grid, row, column, colour, "zero" if zero else "genuine")
+        inside = [_face(grid, row, column, colour, "zero" if zero else "genuine")]
         inside.append(_label(grid, row, column, str(slot), longest, None if zero else colour))
         class_ = "slot" + " on" * (selected in group)
         cells.append(element("g", inside, class_=class_, data_slot=slot, data_g=group[0]))
-    return element("g", cells, class_="slots")
+    return element("g", cells, class_="slots", style=_sized(grid, longest))
 
 
 def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
@@ -265,12 +291,13 @@ def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
     taps = r * s
     chosen = record.genuine_of[selected] if selected >= 0 else None
     longest = len(str(max(record.genuine_of)))
-    cells = []
+    cells, copies = [], []
     for k in range(record.entries):
         number, column = divmod(k, taps)
         colour, genuine = _colour(record.datum[k]), record.genuine_of[k] == k
         zero = bool(record.padding) and record.padding[k]
-        inside = _faces(grid, number, column, colour, "zero" if zero else "genuine" if genuine else "copy")
+        inside = [_face(grid, number, column, colour, "zero" if zero else "genuine" if genuine else "copy")]
+        copies += [] if zero or genuine else [(number, column, colour)]
         ink = colour if genuine and not zero else None
         inside.append(_label(grid, number, column, str(record.genuine_of[k]), longest, ink))
         class_ = "cell" + " g" * genuine + " on" * (record.genuine_of[k] == chosen) + " here" * (k == selected)
@@ -293,7 +320,8 @@ def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
         heads += [text(grid.x - 8, grid.centre(n, 0)[1] + 4, f"p{n}", "s e") for n in numbers]
     w = grid.at(0, taps - 1)[0] + grid.width - grid.x
     ring = _ground(grid.x, grid.y, w, len(record.pixels) * grid.height)
-    return _panel("lowered", "Lowered matrix", [*heads, ring, *cells], data_offsets=s)
+    content = [*heads, ring, _hatches(grid, copies), *cells]
+    return _panel("lowered", "Lowered matrix", content, data_offsets=s, style=_sized(grid, longest))
 
 
 def _bars(record: Duplicates, y: float, warps: int) -> str:

@@ -10,7 +10,7 @@ import traitlets
 from subbyte.errors import SubbyteError
 from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte.technique.tiling import tiling
-from subbyte_widgets._base import View
+from subbyte_widgets._base import PACKED, View
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.duplicate_map.picture import MOST_CELLS, duplicates_svg, in_words
 from subbyte_widgets.svg import sentence_svg, standalone
@@ -30,7 +30,7 @@ class DuplicateMap(View):
     _state_in_page = ("svg", "selected")
 
     record = traitlets.Instance(Duplicates, allow_none=True)
-    svg = traitlets.Unicode("", help="The picture without a selection, drawn by show()").tag(sync=True)
+    svg = traitlets.Unicode("", help="The picture without a selection, drawn by show()").tag(**PACKED)
     warps = traitlets.Int(1, min=1, help="Warps that share the tile; what each loads is said below the bars")
     selected = traitlets.Int(-1, help="Flat index of the selected lowered entry, -1 for none").tag(sync=True)
 

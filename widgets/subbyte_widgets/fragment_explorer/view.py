@@ -10,7 +10,7 @@ import traitlets
 from subbyte.errors import SubbyteError
 from subbyte.technique.fragments import INSTRUCTIONS, WARPGROUP_INSTRUCTIONS, Fragments, fragments
 from subbyte.technique.tiling import tiling
-from subbyte_widgets._base import View
+from subbyte_widgets._base import PACKED, View
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.fragment_explorer.picture import Chosen, fragments_svg, in_words
 from subbyte_widgets.svg import sentence_svg, standalone
@@ -31,7 +31,7 @@ class FragmentExplorer(View):
 
     pictures: traitlets.Dict[str, str] = traitlets.Dict(
         help="The picture of each instruction without a selection; sent once, the browser marks the selection"
-    ).tag(sync=True)
+    ).tag(**PACKED)
     instruction = traitlets.Unicode("m16n8k32.s8").tag(sync=True)
     operand = traitlets.Unicode("a", help="a, b, or c (which D shares)").tag(sync=True)
     row = traitlets.Int(0, help="Row of the selected element").tag(sync=True)
@@ -39,10 +39,8 @@ class FragmentExplorer(View):
 
     def __init__(self, instruction: str = "m16n8k32.s8", **options: Any) -> None:
         super().__init__(instruction=instruction, **options)
-        # single quotes: JSON escapes the others, which is a tenth of the whole
         names = (*INSTRUCTIONS, *WARPGROUP_INSTRUCTIONS)
-        pictures = {name: fragments_svg(fragments(name), whole=False) for name in names}
-        self.pictures = {name: picture.replace(chr(34), "'") for name, picture in pictures.items()}
+        self.pictures = {name: fragments_svg(fragments(name), whole=False) for name in names}
         self._say(None)
 
     @property

@@ -62,4 +62,5 @@ class LayoutExplorer(Panel):
         if self._moved:
             return
         block, warp, stage = (control.value for control in self.controls.values())
-        self.view.show(self.workload, self.config, arch=self.arch, block=(block, 0), warp=warp, iteration=stage)
+        where = {"arch": self.arch, "block": (block, 0), "warp": warp, "iteration": stage}
+        self.view.show(self.workload, self.config, whole=False, **where)

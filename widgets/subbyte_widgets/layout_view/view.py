@@ -11,7 +11,7 @@ from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.schedule import ConvConfig
 from subbyte.technique import Access, Accesses, access_map, accesses
 from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import View, refuse_unknown
+from subbyte_widgets._base import PACKED, View, refuse_unknown
 from subbyte_widgets._selection import FIRST, Choice
 from subbyte_widgets.layout_view.picture import KINDS, NAMES, access_svg, in_words
 from subbyte_widgets.svg import sentence_svg, standalone
@@ -33,7 +33,7 @@ class LayoutView(View):
 
     pictures: traitlets.Dict[str, str] = traitlets.Dict(
         help="Pictures by 'kind|layout', or by kind where the layout makes no difference"
-    ).tag(sync=True)
+    ).tag(**PACKED)
     kinds: traitlets.Dict[str, str] = traitlets.Dict(help="Names of the kinds of access there are").tag(sync=True)
     layouts: traitlets.Dict[str, str] = traitlets.Dict(NAMES).tag(sync=True)
     data_layout = traitlets.Unicode("nhwc", help="nhwc, hwnc or nhwcnc").tag(sync=True)
@@ -58,8 +58,13 @@ class LayoutView(View):
         self.show(choice.workload, choice.config, arch=choice.arch)
         self.data_layout = choice.config.layout
 
-    def show(self, workload: ConvWorkload | str, config: ConvConfig | None = None, **where: Any) -> None:
-        """Draw the accesses of another warp; what cannot be is said in the view."""
+    def show(
+        self, workload: ConvWorkload | str, config: ConvConfig | None = None, whole: bool = True, **where: Any
+    ) -> None:
+        """Draw the accesses of another warp; what cannot be is said in the view.
+
+        When not ``whole``, of all kinds and layouts only the chosen one is drawn now, the others once they are chosen.
+        """
         try:
             self.records = {name: accesses(workload, config, name, **where) for name in NAMES}
         except SubbyteError as problem:
@@ -67,9 +72,23 @@ class LayoutView(View):
             return
         with self.hold_sync():
             self.kinds = {kind: name for kind, name in KINDS.items() if self._group(kind, "nhwc")}
-            chosen = [(kind, layout) for kind in self.kinds for layout in NAMES]
-            self.pictures = {self._key(kind, layout): self._draw(kind, layout) for kind, layout in chosen}
+            self.pictures = {}
+            if whole:
+                self._complete()
             self._say(None)
+
+    def _complete(self) -> None:
+        """Draw what is not drawn yet, every kind in every layout."""
+        chosen = {self._key(kind, layout): (kind, layout) for kind in self.kinds for layout in NAMES}
+        drawn = {key: self.pictures.get(key) or self._draw(*which) for key, which in chosen.items()}
+        self.pictures = drawn
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """A page with every kind and layout, alive without a kernel and without a network; also written to ``path``."""
+        self.catch_up()
+        if self.records:
+            self._complete()
+        return super().to_html(path)
 
     def access(self, kind: str, layout: str) -> Access:
         """The access that stands for its kind. Raises InvalidInput for names that do not exist."""
@@ -98,6 +117,8 @@ class LayoutView(View):
             return
         try:
             self.alternative, self.error = in_words(self.access(self.kind, self.data_layout), self.data_layout), ""
+            if (key := self._key(self.kind, self.data_layout)) not in self.pictures:
+                self.pictures = {**self.pictures, key: self._draw(self.kind, self.data_layout)}
         except SubbyteError as problem:
             self.alternative, self.error = "", str(problem)
 

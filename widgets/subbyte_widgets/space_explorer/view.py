@@ -20,7 +20,7 @@ from subbyte.schedule import ConvConfig
 from subbyte.tune.landscape import Landscape
 from subbyte.tune.landscape import landscape as landscape_named
 from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import View, refuse_unknown
+from subbyte_widgets._base import PACKED, View, refuse_unknown
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.space_explorer.maps import all_maps, packed
 from subbyte_widgets.space_explorer.picture import effects_svg, explorer_svg, in_words
@@ -47,8 +47,8 @@ class SpaceExplorer(View):
     points: traitlets.Dict[str, Any] = traitlets.Dict(help="Knobs, digits, times and reasons, in columns").tag(
         sync=True, to_json=lambda points, _view: packed(points)
     )
-    maps: traitlets.Dict[str, Any] = traitlets.Dict(help="The map of every two knobs, by 'x|y'").tag(sync=True)
-    effects = traitlets.Unicode("", help="Picture of the effect of each knob").tag(sync=True)
+    maps: traitlets.Dict[str, Any] = traitlets.Dict(help="The map of every two knobs, by 'x|y'").tag(**PACKED)
+    effects = traitlets.Unicode("", help="Picture of the effect of each knob").tag(**PACKED)
     x = traitlets.Unicode("", help="Knob across").tag(sync=True)
     y = traitlets.Unicode("", help="Knob down").tag(sync=True)
     statistic = traitlets.Enum(("best", "median"), "best").tag(sync=True)
