@@ -16,7 +16,7 @@ from typing import Any
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.measure.result import FAILURE_KINDS, Failed, Measured, Result
 from subbyte.measure.runner import RunnerBase
-from subbyte.schedule import ConvConfig
+from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.workload import ConvWorkload
 
 Failures = Mapping[str, float] | Callable[[ConvConfig], Failed | None]
@@ -97,6 +97,9 @@ class FakeRunner(RunnerBase):
 
 def efficiency(workload: ConvWorkload, config: ConvConfig) -> float:
     """The made-up share of the peak, in (0, 1): mid-sized tiles win, and every switch turned off costs."""
+    if isinstance(config, WarpgroupConfig):
+        tile = math.log2(config.tile_width * config.tile_rows * config.consumers)
+        return 0.6 * math.exp(-(((tile - 5.5) / 2.0) ** 2)) * (1.0 if config.split == 1 else 0.8)
     tile = math.log2(config.pixels * config.columns)
     staged = math.log2(config.chunk * max(1, workload.r * workload.s) / max(1, workload.channel_blocks))
     share = 0.6 * math.exp(-(((tile - 10.5) / 3.5) ** 2)) * math.exp(-((staged / 5.0) ** 2))

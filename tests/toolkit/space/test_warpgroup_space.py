@@ -1,0 +1,68 @@
+"""The space of the warpgroup family: the same interface as the others, so that tuning works with it."""
+
+import pytest
+
+import subbyte
+from subbyte.errors import InvalidInput
+from subbyte.measure.fake import FakeRunner
+from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.tune.bundle import build_bundle
+from subbyte.tune.describe import config_at, describe_space
+from subbyte.tune.search.features import Features
+from subbyte.workload import ConvWorkload
+
+SMALL = ConvWorkload(8, 4, 4, 64, 64, 3, 3, 1)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return subbyte.space(SMALL, kind="warpgroup")
+
+
+def test_indices_go_both_ways_and_valid_ones_have_no_reason(small):
+    assert small.kind == "warpgroup"
+    assert len(small.valid) + sum(small.refused.values()) == len(small)
+    for index in small.valid[:: max(1, len(small.valid) // 50)]:
+        config = small.config(index)
+        assert isinstance(config, WarpgroupConfig)
+        assert small.index(config) == index
+        assert small.why_not(index) is None
+        assert small.plan(index).config == config
+    refused = next(index for index in range(len(small)) if index not in set(small.valid))
+    assert small.why_not(refused)
+    assert subbyte.space(SMALL, kind="warpgroup").hash == small.hash
+    assert subbyte.space("resnet50.stage5@8", kind="warpgroup").knobs != small.knobs
+
+
+def test_wrong_requests_are_refused(small):
+    with pytest.raises(InvalidInput, match="index"):
+        small.config(len(small))
+    with pytest.raises(InvalidInput, match="WarpgroupConfig"):
+        small.index(ConvConfig())
+    with pytest.raises(InvalidInput, match="tile_width=28"):
+        small.index(small.config(0).with_values({"tile_width": 28}))
+    with pytest.raises(InvalidInput, match="no switches"):
+        subbyte.space(SMALL, kind="warpgroup", layout="nhwc")
+    with pytest.raises(InvalidInput, match="warpgroup"):
+        subbyte.space(SMALL, kind="warpgruop")
+
+
+def test_headers_give_the_configurations_back(small):
+    header = describe_space(small)
+    for index in small.valid[:: max(1, len(small.valid) // 20)]:
+        assert config_at(header, index) == small.config(index)
+    assert Features(small, "plan").names == Features(small, "knob").names
+
+
+@pytest.mark.parametrize("strategy", ["auto", "autotvm", "genetic"])
+def test_strategies_search_it(small, strategy):
+    study = subbyte.Study(small, strategy, seed=1)
+    runner = FakeRunner()
+    for trial in study.ask(12):
+        study.tell(trial, runner.run(SMALL, [trial.config])[0])
+    assert isinstance(study.record.best_config, WarpgroupConfig)
+
+
+def test_a_bundle_of_the_space_is_built(small, tmp_path):
+    made = build_bundle(small, tmp_path, workers=1, indices=small.valid[:2])
+    assert made.built == 2
