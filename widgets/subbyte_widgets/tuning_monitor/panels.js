@@ -155,7 +155,7 @@ function predictions(svg, study, top) {
 }
 
 function knobs(svg, study, top) {
-  const words = `darker: tried more often${study.selection ? "; orange: share of its mutants kept" : ""}`;
+  const words = `stronger: tried more often${study.selection ? "; orange: share of its mutants kept" : ""}`;
   svg.append(label(KNOBS, top + 16, "Knob values tried", "h"), label(KNOBS, top + 33, words, "s"));
   const width = (RIGHT - CELLS) / Math.max(1, ...study.knobs.map((knob) => knob.values.length));
   study.knobs.forEach((knob, row) => {

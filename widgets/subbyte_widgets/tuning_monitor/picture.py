@@ -215,7 +215,7 @@ def _mark(axes: Axes, study: State, place: int, top: float) -> Iterator[str]:
 def _knobs(study: State, top: float) -> Iterator[str]:
     yield text(KNOBS, top + 16, "Knob values tried", "h")
     chosen = study["selection"]
-    words = "darker: tried more often" + ("; orange: share of its mutants kept" if chosen else "")
+    words = "stronger: tried more often" + ("; orange: share of its mutants kept" if chosen else "")
     yield text(KNOBS, top + 33, words, "s")
     width = cell_width(study)
     for row, knob in enumerate(study["knobs"]):
