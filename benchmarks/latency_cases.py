@@ -134,7 +134,7 @@ CASES = [
     Case(
         "layout explorer", "32 lanes, 3 layouts, 8 accesses",
         "from subbyte_widgets import LayoutExplorer",
-        "view = LayoutExplorer('resnet50.stage2@8')\nview",
+        "view = LayoutExplorer('resnet50.stage2@8', block=30, kind='activation load')\nview",
         ".sb-access", ".sb-access-svg", ".widget-slider:has-text('block') .noUi-handle",
         BACK_AND_FORTH, control="slider",
     ),

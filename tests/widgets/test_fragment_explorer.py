@@ -127,7 +127,7 @@ def test_an_atom_names_its_instruction_and_unknown_options_are_refused() -> None
 def test_what_is_sent_stays_small_and_stands_alone(tmp_path: Path) -> None:
     view = FragmentExplorer("m16n8k64.s4", row=3, column=21)
     sent = len(json.dumps(view.get_state(), default=str))
-    assert sent < 480_000
+    assert sent < 120_000
     data, _ = view._repr_mimebundle_()
     assert "var(" not in picture_in(data)
     assert "lane 14" in data["text/html"]

@@ -109,6 +109,7 @@ def test_all_goes_to_the_page_once_and_is_small(records: list[LoadSteps]) -> Non
     assert view.step == 60
     view.step = -3
     assert view.step == 0
+    assert LoadStepper(records, step=9).step == 9
 
 
 def test_unknown_ways_and_options_are_refused(records: list[LoadSteps]) -> None:

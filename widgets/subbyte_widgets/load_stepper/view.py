@@ -56,7 +56,7 @@ class LoadStepper(Stepper):
         ways: Sequence[str] = WAYS,
         **options: Any,
     ) -> None:
-        chosen = options.pop("way", None)
+        chosen, step = options.pop("way", None), options.pop("step", 0)
         super().__init__(**options)
         self._ways = tuple(ways)
         if source is None and self.selection is not None:
@@ -68,6 +68,7 @@ class LoadStepper(Stepper):
             self.show_records(source)
         if chosen is not None:
             self.way = chosen
+        self.step = step
 
     def show(self, workload: ConvWorkload | str, config: ConvConfig = SMALL, **where: Any) -> None:
         """Generate and step through another kernel, for each way of sharing; ``where`` takes ``arch``, ``block`` and
