@@ -36,6 +36,6 @@ def recognise(answer: Any, mistakes: Iterable[tuple[Any, str]], otherwise: str) 
 def _number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True

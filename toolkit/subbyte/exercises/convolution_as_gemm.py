@@ -8,7 +8,7 @@ from typing import Any
 
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
-from subbyte.exercises.feedback import Feedback
+from subbyte.exercises.feedback import Feedback, short
 from subbyte.schedule import ConvConfig
 from subbyte.space import space
 from subbyte.technique import tiling
@@ -18,12 +18,12 @@ from subbyte.workload import workload as parse
 COUNTED = ("rows", "columns", "depth", "blocks", "steps", "instructions")
 
 
-def check_tiling(
-    answer: Mapping[str, Any], workload: ConvWorkload | str, config: ConvConfig, arch: str = "sm_80"
-) -> Feedback:
+def check_tiling(answer: Any, workload: ConvWorkload | str, config: ConvConfig, arch: str = "sm_80") -> Feedback:
     """Check the sizes of a tiled product: ``rows``, ``columns`` and ``depth`` of it (M, N, K), ``blocks`` of the grid,
     ``steps`` of a warp along K, matrix ``instructions`` of one warp in one step. Raises InvalidInput for other names.
     """
+    if not isinstance(answer, Mapping):
+        return Feedback(False, f"Give a dict with a number for each of {', '.join(COUNTED)}, not {short(answer)}.")
     for name in answer:
         if name not in COUNTED:
             raise InvalidInput(f"nothing is called {name!r} here: {did_you_mean(name, COUNTED)}")
@@ -113,7 +113,7 @@ def check_datum(answer: Any, workload: ConvWorkload | str, row: int, column: int
     if unanswered(answer):
         return Feedback(False, "Replace the ... by (image, y, x, channel).")
     if not (isinstance(answer, (tuple, list)) and len(answer) == 4):
-        return Feedback(False, f"{answer!r}: four numbers are asked, (image, y, x, channel).")
+        return Feedback(False, f"{short(answer)}: four numbers are asked, (image, y, x, channel).")
     right = _datum(w, row, column)
     if same(answer, right):
         return Feedback(
@@ -161,7 +161,7 @@ def check_waste(answer: Any, workload: ConvWorkload | str, arch: str = "sm_80") 
     if unanswered(answer):
         return Feedback(False, "Replace the ... by a ConvConfig.")
     if not isinstance(answer, ConvConfig):
-        return Feedback(False, f"{answer!r}: a ConvConfig is asked, such as ConvConfig(1, 2, 4, 4).")
+        return Feedback(False, f"{short(answer)}: a ConvConfig is asked, such as ConvConfig(1, 2, 4, 4).")
     w = parse(workload)
     try:
         mine = tiling(w, answer, arch=arch)

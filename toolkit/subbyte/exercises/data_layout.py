@@ -8,7 +8,7 @@ from typing import Any
 
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
-from subbyte.exercises.feedback import Feedback
+from subbyte.exercises.feedback import Feedback, short
 from subbyte.schedule import ConvConfig
 from subbyte.technique import accesses
 from subbyte.technique.memory import SectorUse
@@ -18,11 +18,13 @@ from subbyte.workload import workload as parse
 LAYOUTS = ("nhwc", "hwnc", "nhwcnc")
 
 
-def check_sectors(answer: Mapping[str, Any], workload: ConvWorkload | str) -> Feedback:
+def check_sectors(answer: Any, workload: ConvWorkload | str) -> Feedback:
     """Check the sectors that 8 lanes move to fetch 8 images x 32 channels of one pixel, for each layout by name.
 
     Raises InvalidInput for an unknown layout.
     """
+    if not isinstance(answer, Mapping):
+        return Feedback(False, f"Give a dict with the sectors of {', '.join(LAYOUTS)}, not {short(answer)}.")
     for name in answer:
         if name not in LAYOUTS:
             raise InvalidInput(f"unknown layout {name!r}: {did_you_mean(name, LAYOUTS)}")
@@ -107,8 +109,8 @@ def check_chunk(answer: Any, workload: ConvWorkload | str, config: ConvConfig) -
     """Check the smallest ``chunk`` with which the activation loads of ``config`` in NHWC waste nothing."""
     if unanswered(answer):
         return Feedback(False, "Replace the ... by 1, 2, 4 or 8.")
-    if answer not in (1, 2, 4, 8) or isinstance(answer, bool):
-        return Feedback(False, f"{answer!r}: chunk may be 1, 2, 4 or 8.")
+    if not any(same(answer, chunk) for chunk in (1, 2, 4, 8)):
+        return Feedback(False, f"{short(answer)}: chunk may be 1, 2, 4 or 8.")
     found = {}
     for chunk in (1, 2, 4, 8):
         try:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from subbyte.exercises.feedback import Feedback, call, mistake
+from subbyte.exercises.feedback import Feedback, call, mistake, short
 from subbyte.technique.duplicates import duplicates
 from subbyte.workload import ConvWorkload
 
@@ -141,7 +141,7 @@ def check_tile(tile: Sequence[int], workload: ConvWorkload | str = CASES[0][0]) 
     try:
         height, width = (int(number) for number in tile)
     except (TypeError, ValueError):
-        return Feedback(False, f"Give two numbers, (rows, columns), not {tile!r}.")
+        return Feedback(False, f"Give two numbers, (rows, columns), not {short(tile)}.")
     if height < 1 or width < 1 or height * width != TILE_PIXELS:
         return Feedback(False, f"{height} x {width} is {height * width} pixels; the tile must have {TILE_PIXELS}.")
     counts = {

@@ -27,12 +27,16 @@ class Feedback:
         return f'<div style="{style}"><b>{mark}</b> {html.escape(self.message)}</div>'
 
 
-def call(function: Any, *arguments: Any, case: str) -> tuple[Any, Feedback | None]:
-    """The answer function's result for a case; feedback instead when it is no function, or raises."""
+def call(function: Any, *arguments: Any, case: str, arrays: bool = False) -> tuple[Any, Feedback | None]:
+    """The answer function's result for a case; feedback instead when it is no function, or raises.
+
+    An array becomes a list, which can be compared with anything, unless ``arrays`` are asked for.
+    """
     if not callable(function):
-        return None, Feedback(False, f"Give a function, not {_short(function)}.")
+        return None, Feedback(False, f"Give a function, not {short(function)}.")
     try:
-        return function(*arguments), None
+        result = function(*arguments)
+        return (result.tolist() if getattr(result, "ndim", 0) and not arrays else result), None
     except Exception as problem:
         # Whatever a reader's code raises is part of the answer to them.
         return None, Feedback(False, f"For {case} your function raised {type(problem).__name__}: {problem}")
@@ -40,9 +44,11 @@ def call(function: Any, *arguments: Any, case: str) -> tuple[Any, Feedback | Non
 
 def mistake(given: Any, known: Mapping[str, Callable[[], Any]]) -> str:
     """The sentence of the first known wrong answer that equals what was given; empty when none does."""
+    given = given.tolist() if getattr(given, "ndim", 0) else given
     return next((words for words, wrong in known.items() if wrong() == given), "")
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value as text of at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

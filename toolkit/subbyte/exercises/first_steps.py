@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil
+from numbers import Real
 from typing import Any
 
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.duplicates import about_loads
-from subbyte.exercises.feedback import Feedback
+from subbyte.exercises.feedback import Feedback, short
 from subbyte.schedule import ConvConfig
 from subbyte.space import space
 from subbyte.technique import duplicates
@@ -30,7 +31,7 @@ def check_pixels(answer: Any, workload: ConvWorkload | str, tile: tuple[int, int
 
 
 def check_block(
-    answer: ConvConfig | Mapping[str, Any],
+    answer: Any,
     workload: ConvWorkload | str,
     *,
     pixels: int,
@@ -72,7 +73,7 @@ def check_rate(answer: Any, workload: ConvWorkload | str, microseconds: float) -
     right = w.operations / microseconds / 1e6
     try:
         ratio = 0.0 if isinstance(answer, (bool, str)) else float(answer) / right
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         ratio = 0.0
     if abs(ratio - 1) < 0.01:
         return Feedback(True, f"{right:.0f} TOPS.")
@@ -101,12 +102,12 @@ def check_waves(answer: Any, blocks: int, blocks_per_sm: int, multiprocessors: i
         last = blocks - (ceil(exact) - 1) * at_once
         return Feedback(True, f"{at_once} blocks at a time; the last wave fills {last / at_once:.0%} of the GPU.")
     mistakes = [
-        (lambda given: abs(float(given) - exact) < 0.01, "A wave that is not full takes its time too: round up."),
+        (lambda given: exact - 0.01 < given < exact + 0.01, "A wave that is not full takes its time too: round up."),
         (int(exact), "The blocks that are left over need a wave of their own: round up."),
         (ceil(blocks / multiprocessors), "A multiprocessor holds several of these blocks at a time."),
         (ceil(blocks / blocks_per_sm), "All multiprocessors work at the same time."),
         (at_once, "That is how many blocks run at a time; how often until all have run?"),
     ]
-    if isinstance(answer, str):
-        return Feedback(False, f"Give a number of waves, not {answer!r}.")
+    if not isinstance(answer, Real):
+        return Feedback(False, f"Give a number of waves, not {short(answer)}.")
     return Feedback(False, recognise(answer, mistakes, "How many blocks run at a time on the whole GPU? Divide."))

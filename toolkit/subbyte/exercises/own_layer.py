@@ -35,7 +35,7 @@ def check_quantize(answer: Callable[[Reals], tuple[Any, float]]) -> Feedback:
     for weights in WEIGHTS:
         array = np.array(weights)
         case = f"weights {', '.join(map(str, weights))}"
-        given, problem = call(answer, array.copy(), case=case)
+        given, problem = call(answer, array.copy(), case=case, arrays=True)
         if problem is not None:
             return problem
         if isinstance(given, np.ndarray):
@@ -186,5 +186,5 @@ def check_padding(answer: Any, workload: ConvWorkload | str) -> Feedback:
         return Feedback(
             False, recognise(answer, mistakes, "real work over all work: n * c * k before, and after padding.")
         )
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return Feedback(False, "Give a number between 0 and 1.")

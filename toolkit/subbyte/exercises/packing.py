@@ -103,7 +103,7 @@ def check_gather(gather: Callable[[Warp, Words], Words]) -> Feedback:
     rng = np.random.default_rng(0)
     values = rng.permuted(np.tile(np.arange(16), 2)).astype(np.uint32)
     warp = Warp()
-    answer, problem = call(gather, warp, values.copy(), case="a warp of 32 values")
+    answer, problem = call(gather, warp, values.copy(), case="a warp of 32 values", arrays=True)
     if problem is not None:
         return problem
     if not isinstance(answer, np.ndarray) or answer.shape != (LANES,):

@@ -9,7 +9,7 @@ from typing import Any
 
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, unanswered
-from subbyte.exercises.feedback import Feedback, call, mistake
+from subbyte.exercises.feedback import Feedback, call, mistake, short
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
 
@@ -27,13 +27,13 @@ INTERVALS = (
 WORDS = ("better", "worse", "equivalent", "undecided")
 
 
-def check_floors(
-    answer: Mapping[str, Any], workload: ConvWorkload | str, terabytes_per_second: float, tops: float
-) -> Feedback:
+def check_floors(answer: Any, workload: ConvWorkload | str, terabytes_per_second: float, tops: float) -> Feedback:
     """Check the floors in microseconds, by name (``moving``, ``multiplying``), to within 1 %.
 
     Moving is x, w and y once, at four bits. Raises InvalidInput for another name.
     """
+    if not isinstance(answer, Mapping):
+        return Feedback(False, f"Give a dict with the microseconds of {' and '.join(PARTS)}, not {short(answer)}.")
     for name in answer:
         if name not in PARTS:
             raise InvalidInput(f"unknown floor {name!r}: {did_you_mean(name, PARTS)}")

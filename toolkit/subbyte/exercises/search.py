@@ -7,7 +7,7 @@ from math import ceil, exp, log, prod
 from typing import Any
 
 from subbyte.errors import InvalidInput
-from subbyte.exercises.answers import recognise, unanswered
+from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, call, mistake
 
 MOVES = (
@@ -45,7 +45,7 @@ def check_random_trials(answer: Any, good: int, total: int, chance: float = 0.95
     if unanswered(answer):
         return Feedback(False, "Write a number of trials.")
     right = next(trials for trials in range(total + 1) if random_chance(trials, good, total) >= chance)
-    if answer == right and not isinstance(answer, bool):
+    if same(answer, right):
         return Feedback(True, f"With {right} trials the chance is {random_chance(right, good, total):.1%}.")
     again = ceil(log(1 - chance) / log(1 - good / total)) if good < total else 1
     mean = random_chance(round(total / good), good, total)

@@ -1,0 +1,54 @@
+"""Whatever a reader writes, an exercise answers with a sentence: no traceback, and nothing odd is taken for right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from subbyte import ConvConfig, exercises
+from subbyte.exercises.feedback import Feedback
+
+LAYER = "n8h56w56c64k64r3s3p1"
+MORE: dict[str, tuple[Any, ...]] = {
+    "check_byte": (LAYER, (1, 2, 3, 4)),
+    "check_chunk": ("n8h56w56c128k128r3s3p1", ConvConfig(2, 2, 4, 4)),
+    "check_datum": (LAYER, 5, 60),
+    "check_floors": (LAYER, 4.2, 1100.0),
+    "check_padding": ("n4h14w20c48k40r3s3p1",),
+    "check_pixels": (LAYER, (2, 4)),
+    "check_random_trials": (5, 1306),
+    "check_rate": (LAYER, 4.5),
+    "check_sectors": (LAYER,),
+    "check_waste": ("resnet50.stage5@8",),
+    "check_waves": (1568, 5, 132),
+}
+CHECKS = sorted(name for name in exercises.__all__ if name.startswith("check_"))
+ANSWERS: dict[str, Any] = {
+    "open": ..., "nothing": None, "text": "x", "not a number": float("nan"), "endless": float("inf"), "negative": -1,
+    "list": [1, 2], "array": np.arange(3), "numpy number": np.float32(3.5), "huge": 10**400, "complex": 1j, "dict": {},
+    "gives nothing": lambda *_: None, "gives text": lambda *_: "x", "gives a list": lambda *_: [],
+    "gives an array": lambda *_: np.arange(3), "takes nothing": lambda: 3, "divides by zero": lambda *_: 1 // 0,
+}  # fmt: skip
+
+
+def check(name: str, answer: Any) -> Feedback:
+    """The exercise's feedback on an answer."""
+    ask: Callable[..., Feedback] = getattr(exercises, name)
+    if name == "check_block":
+        return ask(answer, LAYER, pixels=16, filters=32, warps=4)
+    if name == "check_tiling":
+        return ask(answer, LAYER, ConvConfig(2, 2, 4, 4))
+    return ask(answer, *MORE.get(name, ()))
+
+
+@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_any_answer_is_answered(name: str, answer: Any) -> None:
+    feedback = check(name, answer)
+    assert isinstance(feedback, Feedback)
+    assert not feedback
+    assert 10 < len(feedback.message) < 400
+    assert "Not yet." in feedback._repr_html_()
