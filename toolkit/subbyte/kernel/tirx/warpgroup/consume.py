@@ -165,6 +165,10 @@ class Pass:
         block, config = self.block, self.block.plan.config
         if config.keep_rows:
             self.ready.up_to(part + 1, lambda slot, turn: block.wait(block.full(slot), turn))
+            if config.groups_y > 1:  # rows that only the other warpgroups read
+                mine = T.max(self.row * block.plan.rows.pixel_step - block.first_staged, 0) * config.channel_groups
+                until = bind("passed", T.min(mine, self.ready.count[0]))
+                self.released.up_to(until, lambda slot, _: block.arrive(block.empty(slot)))
             return
         first = part // block.plan.window * block.plan.window
         with loop("wait", block.plan.window, T.serial) as i:  # those too that a short pass only gives back
