@@ -66,7 +66,8 @@ def _warpgroup(workload: ConvWorkload, arch: Arch) -> list[tuple[WarpgroupConfig
     found = []
     best = recorded_best().get(workload.spec)
     if best is not None:
-        text = f"warpgroup family, fastest measured: {best['microseconds']:.2f} us on {best['device']}"
+        when = f"{best['microseconds']:.2f} us on {best['device']}, generator {best['generator'].split(',')[0]}"
+        text = f"warpgroup family, fastest measured configuration ({when})"
         found.append((WarpgroupConfig.from_dict(best["config"]), text))
     estimated = warpgroup_candidates(workload, arch)[:TRIES]
     return found + [(config, "warpgroup family, chosen by estimate: not measured yet") for config in estimated]
