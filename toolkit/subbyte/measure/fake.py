@@ -95,7 +95,7 @@ class FakeRunner(RunnerBase):
             counter += 1
 
 
-def efficiency(workload: ConvWorkload, config: ConvConfig) -> float:
+def efficiency(workload: ConvWorkload, config: ConvConfig | WarpgroupConfig) -> float:
     """The made-up share of the peak, in (0, 1): mid-sized tiles win, and every switch turned off costs."""
     if isinstance(config, WarpgroupConfig):
         tile = math.log2(config.tile_width * config.tile_rows * config.consumers)
