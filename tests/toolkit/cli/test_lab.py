@@ -76,6 +76,28 @@ def test_the_news_are_off_and_own_settings_stay(tmp_path: Path) -> None:
     assert settings["@jupyterlab/apputils-extension:notification"] == {"checkForUpdates": False, "fetchNews": "false"}
 
 
+def test_an_answer_of_the_kernel_is_passed_on_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = json.loads((lab.SETTINGS / "jupyter_server_config.json").read_text())
+    module, _, name = config["ServerApp"]["kernel_websocket_connection_class"].rpartition(".")
+    connection = getattr(importlib.import_module(module), name)
+    base = connection.__mro__[1]
+    calls: list[object] = []
+    monkeypatch.setattr(base, "connect", lambda self: calls.append("connect"))
+
+    class Handler:
+        def set_nodelay(self, value: bool) -> None:
+            calls.append(value)
+
+    class Made(connection):
+        websocket_handler = Handler()
+
+        def __init__(self) -> None:
+            pass
+
+    Made.connect(Made.__new__(Made))
+    assert calls == [True, "connect"]
+
+
 def test_the_command_starts_the_server(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
