@@ -152,14 +152,15 @@ def measure(browser: Any, lab: Lab, case: Case) -> dict[str, Any]:
 
 
 def same_niceness() -> None:
-    """Give every thread that this program started its own niceness: Chromium's pages take the ordinary one, so that
-    what is measured beside other programs would be those."""
-    mine = os.getpriority(os.PRIO_PROCESS, 0)
-    for process in psutil.Process().children(recursive=True):
+    """Give this program's niceness to all that it started: Chromium's pages take the ordinary one, and Linux weighs
+    sessions before it weighs their processes, so that other programs would be measured."""
+    mine, own = os.getpriority(os.PRIO_PROCESS, 0), psutil.Process()
+    for process in (own, *own.children(recursive=True)):
         try:
             for thread in process.threads():
                 os.setpriority(os.PRIO_PROCESS, thread.id, mine)
-        except (psutil.Error, OSError):  # it has ended meanwhile, or may not be raised
+            Path(f"/proc/{process.pid}/autogroup").write_text(str(mine))
+        except (psutil.Error, OSError):  # it has ended meanwhile, may not be raised, or this system has no such groups
             continue
 
 

@@ -7,7 +7,11 @@ const PACKED = "deflate,";
 async function unpack(value) {
   if (typeof value !== "string" || !value.startsWith(PACKED)) return value;
   const bytes = Uint8Array.from(atob(value.slice(PACKED.length)), (letter) => letter.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+  const inflating = new DecompressionStream("deflate");
+  const writer = inflating.writable.getWriter();
+  writer.write(bytes);
+  writer.close();
+  return new Response(inflating.readable).json();
 }
 
 // The model with the packed traits of these names unpacked. Unpacking takes a moment: until then `get` gives what was

@@ -22,6 +22,7 @@ function render({ model, el }) {
   let byIndex = []; // flat lowered index -> lowered cell
   let byGenuine = new Map(); // genuine index -> input cell
   let slots = new Map(); // genuine index -> its slot of shared memory
+  let indexed = false;
   let marked = [];
 
   const place = (cell) => `${cell.dataset.row},${cell.dataset.col}`;
@@ -61,16 +62,23 @@ function render({ model, el }) {
     stage.innerHTML = model.get("svg").replaceAll("sb-hatch-", `sb-hatch-${view}-`);
     svg = stage.querySelector("svg");
     if (!svg) return;
+    indexed = false;
+    svg.querySelectorAll(".panel").forEach((panel) => panel.addEventListener("keydown", onKey));
+    marked = [];
+    if (focused) svg.querySelector(`.panel.${focused}`)?.focus();
+    mark();
+  }
+
+  // Looks the cells up once they are asked for: a slider draws many pictures in which nothing is selected.
+  function index() {
+    if (indexed) return;
+    indexed = true;
     const cells = (panel) => [...svg.querySelectorAll(`.${panel} .cell[data-g]`)];
     area = new Map(cells("input").map((cell) => [place(cell), cell]));
     lowered = new Map(cells("lowered").map((cell) => [place(cell), cell]));
     byIndex = cells("lowered");
     byGenuine = new Map(cells("input").map((cell) => [cell.dataset.g, cell]));
     slots = new Map([...svg.querySelectorAll(".slot")].map((slot) => [slot.dataset.g, slot]));
-    svg.querySelectorAll(".panel").forEach((panel) => panel.addEventListener("keydown", onKey));
-    marked = [];
-    if (focused) svg.querySelector(`.panel.${focused}`)?.focus();
-    mark();
   }
 
   function add(nodes, name) {
@@ -88,7 +96,8 @@ function render({ model, el }) {
     const frame = svg.querySelector(".frame");
     links.replaceChildren();
     frame.replaceChildren();
-    const here = byIndex[model.get("selected")];
+    if (model.get("selected") >= 0) index();
+    const here = model.get("selected") >= 0 ? byIndex[model.get("selected")] : null;
     if (!here) {
       say.textContent = "Click a number, or press Tab and the arrow keys: every copy of the same input pixel lights up.";
       return;
@@ -151,6 +160,7 @@ function render({ model, el }) {
   }
 
   function onKey(event) {
+    index();
     const cells = event.currentTarget.classList.contains("input") ? area : lowered;
     const here = byIndex[model.get("selected")];
     const first = cells.values().next().value;
