@@ -3,6 +3,7 @@ alone."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -12,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 
 import subbyte
@@ -36,7 +38,7 @@ from subbyte.measure.result import Failed, Measured
 from subbyte.tune import Landscape
 from subbyte_widgets import plot
 from subbyte_widgets.charts import HOME
-from subbyte_widgets.charts.style import CONFIG, MIME, Chart, colour
+from subbyte_widgets.charts.style import CONFIG, MIME, Chart, chart, colour
 
 LAYER = "resnet50.stage2@8"
 H200 = "NVIDIA H200"
@@ -293,6 +295,19 @@ def test_the_static_picture_holds_the_numbers(race: Race, landscape: Landscape, 
     assert "<table>" in lines._repr_mimebundle_()["text/html"]
     with pytest.raises(InvalidInput, match="no static picture"):
         lines.save(tmp_path / "b.svg")
+
+
+def test_long_titles_take_several_lines_in_both_pictures() -> None:
+    words, below = "many words " * 15, "measured so and so; " * 9
+    made = chart([go.Scatter(x=[1, 2], y=[3, 4])], words.strip(), below.strip(), x={"title": {"text": "x"}})
+    lines = re.sub(r"</?b>", "", made.layout.title.text).split("<br>")
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= 60, "as wide as a narrow notebook"
+    assert max(map(len, made.layout.title.subtitle.text.split("<br>"))) <= 84
+    drawn = [text.text for text in ElementTree.fromstring(made.to_svg()).iter(f"{SVG}text")]
+    assert drawn[:3] == lines
+    assert set(made.layout.title.subtitle.text.split("<br>")) < set(drawn)
+    assert made.layout.margin.t > chart([], "short", "short").layout.margin.t + 50
 
 
 def test_without_a_package_one_sentence_says_which(ablations: list[Ablation], monkeypatch: pytest.MonkeyPatch,

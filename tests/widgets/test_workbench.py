@@ -69,6 +69,18 @@ def test_a_search_is_started_and_its_trials_open(bench: Workbench) -> None:
     bench.choosing["Tuning"].wait(30)
 
 
+def test_another_workload_starts_at_its_own_best_configuration(bench: Workbench) -> None:
+    s = bench.selection
+    s.configuration = ConvConfig(4, 4, 8, 2)
+    bench.controls.workload.value = "n8h8w8c32k32r1s1"  # written into the field: that configuration does not fit it
+    assert (s.workload, s.configuration) == ("n8h8w8c32k32r1s1", "")
+    s.settle()
+    assert not bench.following["Tiling"].view.error
+    s.choose(workload=NAME, configuration=ConvConfig(2, 2, 8, 2))  # in code both are named
+    assert bench.controls.workload.value == NAME
+    assert s.config == ConvConfig(2, 2, 8, 2)
+
+
 def test_a_search_that_cannot_begin_is_said(bench: Workbench) -> None:
     bench.selection.workload = "n8h5w5c32k32r3s3p1"
     assert bench.tune("random", 5) is None

@@ -84,13 +84,14 @@ def static_svg(figure: Mapping[str, Any], alternative: str) -> str:
     layout, traces = figure["layout"], figure["data"]
     ink = layout["font"]["color"]
     head = re.sub(r"</?b>", "", layout["title"]["text"]).split("<br>")
-    top = TOP + 20 * (len(head) - 1)
+    below = (layout["title"]["subtitle"].get("text") or "").split("<br>")
+    top = TOP + 20 * (len(head) - 1) + 17 * (len(below) - 1)
     bottom = float(layout["height"]) - 96
     xs, ys = _values(traces, "x"), _values(traces, "y")
     left = max(LEFT_MOST, 16 + CHARACTER * max((len(v) for v in ys if isinstance(v, str)), default=0))
     x, y = Axis(xs, layout["xaxis"], left, RIGHT), Axis(ys, layout["yaxis"], bottom, top)
     parts = [text(12, 24 + 20 * i, line, "h") for i, line in enumerate(head)]
-    parts.append(text(12, top - 14, layout["title"]["subtitle"].get("text") or ""))
+    parts += [text(12, top - 14 - 17 * i, line) for i, line in enumerate(reversed(below))]
     parts += _axes(x, y, layout, left, top, bottom)
     parts += [_shape(shape, x, y, top, bottom, left) for shape in layout.get("shapes", ())]
     bars = [trace for trace in traces if trace["type"] == "bar"]

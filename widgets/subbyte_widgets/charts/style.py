@@ -21,6 +21,8 @@ INK = "#777777"
 """Text and axes: more than 4:1 on white and on JupyterLab's dark ground alike; the chart itself is transparent."""
 THEMES = {"auto": (INK, "rgba(0,0,0,0)"), "light": ("#1f2328", "#ffffff"), "dark": ("#e6e6e6", "#111111")}
 GRID = "rgba(128,128,128,0.25)"
+WIDTH, WIDTH_BELOW = 60, 84
+"""Characters in a line of a title, and of what stands below: what fits a notebook in a window 700 pixels wide."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 PATTERNS = ("", "/", ".", "x", "-", "|")
@@ -118,14 +120,14 @@ def chart(
     figure = Chart(traces, table=table, alternative=title)
     axis = {"gridcolor": GRID, "linecolor": ink, "zerolinecolor": ink, "zeroline": False, "ticks": "outside",
             "tickcolor": ink, "automargin": True, "title": {"standoff": 8}}  # fmt: skip
-    wide = title if len(title) < 84 else "<br>".join(textwrap.wrap(title, 84))
+    wide, under = ("<br>".join(textwrap.wrap(*one)) for one in ((title, WIDTH), (below, WIDTH_BELOW)))
     figure.update_layout(
-        title={"text": f"<b>{wide}</b>", "subtitle": {"text": below, "font": {"size": 13, "color": ink}},
+        title={"text": f"<b>{wide}</b>", "subtitle": {"text": under, "font": {"size": 13, "color": ink}},
                "font": {"size": 16, "color": ink}, "x": 0.01, "xanchor": "left", "y": 1, "yanchor": "top",
                "yref": "container", "pad": {"t": 14}},
         font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 14, "color": ink},
         paper_bgcolor=ground, plot_bgcolor=ground, colorway=list(OKABE_ITO), height=height,
-        margin={"l": 70, "r": 24, "t": 78 + 20 * wide.count("<br>"), "b": 64},
+        margin={"l": 70, "r": 24, "t": 78 + 20 * wide.count("<br>") + 17 * under.count("<br>"), "b": 64},
         legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
         hoverlabel={"font": {"size": 13}}, bargap=0.25, template="none",
     )  # fmt: skip

@@ -19,6 +19,7 @@ function render({ model, el }) {
   function draw() {
     problem.hidden = !model.get("error");
     problem.textContent = model.get("error");
+    stage.hidden = say.hidden = !problem.hidden; // an older picture would be taken for what the words speak of
     const pictures = model.get("pictures");
     const kind = model.get("kind");
     const picture = pictures[kind] ?? pictures[`${kind}|${model.get("data_layout")}`] ?? "";

@@ -55,7 +55,7 @@ class Controls(ipywidgets.VBox):
             tooltip="Search, and watch it in the tuning monitor",
         )
         self.status = ipywidgets.HTML()
-        self.workload.observe(lambda change: self._choose(workload=change.new), "value")
+        self.workload.observe(lambda change: self._turn_to(change.new), "value")
         self.arch.observe(lambda change: self._choose(arch=change.new), "value")
         self.best.on_click(lambda _button: self._choose(configuration=""))
         self.tune.on_click(lambda _button: tune(self.strategy.value, self.trials.value))
@@ -70,6 +70,11 @@ class Controls(ipywidgets.VBox):
     def say(self, words: str) -> None:
         """Show one sentence in place of what is known."""
         self.status.value = f"<div style='line-height:1.4;padding:2px 4px'>{html.escape(words)}</div>"
+
+    def _turn_to(self, workload: str) -> None:
+        # a configuration belongs to its workload: another one starts at its own best
+        if workload != self.selection.workload:
+            self._choose(workload=workload, configuration="")
 
     def _choose(self, **parts: str) -> None:
         try:
