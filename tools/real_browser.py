@@ -44,7 +44,12 @@ PRESS_TO_PAINT = """() => {
     requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
   }, true) ?? true;
 }"""
-FAILED_CELL = '.jp-RenderedText[data-mime-type="application/vnd.jupyter.error"]'
+# Asked of the notebook, not of its page: how an error is rendered differs between versions, and warnings look the same.
+FAILED_CELLS = """() => {
+  const panel = [...window.jupyterapp.shell.widgets("main")].find((w) => w.sessionContext);
+  const outputs = panel.content.model.sharedModel.cells.flatMap((cell) => cell.getOutputs?.() ?? []);
+  return outputs.filter((one) => one.output_type === "error").map((one) => `${one.ename}: ${one.evalue}`);
+}"""
 
 
 class CannotStart(RuntimeError):
@@ -207,8 +212,8 @@ class Tab(Watched):
         self.command("notebook:run-cell", seconds)
 
     def failures(self) -> list[str]:
-        """What cells that ended in an error have written."""
-        return [str(text) for text in self.page.locator(FAILED_CELL).all_text_contents()]
+        """The errors, with their names, in which cells have ended."""
+        return [str(text) for text in self.page.evaluate(FAILED_CELLS)]
 
     def answers(self, word: str) -> int:
         """How many exercises say ``word``, such as "Right" or "Not yet"."""
