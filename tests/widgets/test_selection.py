@@ -11,6 +11,7 @@ import pytest
 import traitlets
 
 import subbyte
+import subbyte_widgets
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.kernel.default import default_config
 from subbyte.schedule import ConvConfig
@@ -36,7 +37,7 @@ from subbyte_widgets import (
     TuningMonitor,
 )
 from subbyte_widgets._base import View, picture_in
-from subbyte_widgets._selection import Choice
+from subbyte_widgets._selection import Choice, Follower
 
 LAYER = "n8h7w7c64k64r3s3p1"
 SMALL = ConvConfig(blk_row_warps=1, blk_col_warps=1, warp_row_tiles=4, warp_col_tiles=2)
@@ -102,6 +103,25 @@ def test_what_means_nothing_is_refused(name: str, value: str) -> None:
     assert (s.trial, s.error) == (3, "")
     with pytest.raises(InvalidInput, match="did you mean trial"):
         Selection(trail=1)
+
+
+FOLLOWERS = [one for name in subbyte_widgets.__all__ if isinstance(one := getattr(subbyte_widgets, name), type)
+             and issubclass(one, Follower)]  # fmt: skip
+
+
+@pytest.mark.parametrize("view", FOLLOWERS, ids=lambda view: view.__name__)
+def test_every_view_follows(view: Any) -> None:
+    s = Selection("resnet50.stage3@8")
+    one = view(selection=s)
+    s.settle()
+    before = one.to_svg() if hasattr(one, "to_svg") else one.config.key
+    assert not one.error
+    s.choose(workload="resnet50.stage5@8", configuration="")
+    s.settle()
+    assert not one.error
+    after = one.to_svg() if hasattr(one, "to_svg") else one.config.key
+    alike = ("FragmentExplorer", "PackingStepper", "LayoutView", "LiveCurve", "TuningMonitor")  # for these two layers
+    assert (before != after) or view.__name__ in alike
 
 
 def test_links_observers_and_interact() -> None:

@@ -12,6 +12,7 @@ from subbyte.analysis.speed import Roofline, SpeedLimits, recorded_workloads, ro
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import View, refuse_unknown
+from subbyte_widgets._selection import Choice
 from subbyte_widgets.speed_of_light.picture import ROOF, layer_svg, marked, roofline_svg
 from subbyte_widgets.svg import sentence_svg, standalone
 
@@ -71,8 +72,8 @@ class SpeedOfLight(View):
         self.layer = known or record.workload
         self._say(None)
 
-    def follow(self, choice: Any) -> None:
-        """Show the layer of a selection."""
+    def turn_to(self, choice: Choice) -> None:
+        """Show the selected layer. Raises InvalidInput when no time of it was recorded."""
         self.choose(choice.workload)
 
     @traitlets.validate("layer")
