@@ -180,4 +180,4 @@ def test_a_leak_would_be_noticed(tab: Any, browser_memory: Callable[[], dict[str
     after = browser_memory()
     tab.page.evaluate("() => { delete window.sbKept; }")
     assert after["nodes"] - before["nodes"] >= 1000
-    assert after["jsEventListeners"] - before["jsEventListeners"] >= 1000
+    assert after["jsEventListeners"] - before["jsEventListeners"] >= 970  # a few of the page's own may go meanwhile
