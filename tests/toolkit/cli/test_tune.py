@@ -9,6 +9,7 @@ import pytest
 import subbyte
 from subbyte.cli import tune as command
 from subbyte.cli.main import main
+from subbyte.cli.tune import _left_out
 from subbyte.measure.fake import FakeRunner
 from subbyte.tune import Landscape, read_log
 
@@ -177,3 +178,20 @@ def test_resuming_in_somebody_elses_file_leaves_it_alone(tmp_path, capsys, conte
     assert main(arguments) == 2
     assert "not a record log" in capsys.readouterr().err
     assert notes.read_bytes() == content
+
+
+def test_layers_left_out_for_one_reason_share_a_line():
+    told = _left_out({"a@8": "nothing measures a@8", "b@8": "nothing measures b@8", "c@8": "too small"})
+    assert told == ["2 layers were not tuned (a@8, b@8): nothing measures them", "c@8 was not tuned: too small"]
+
+
+def test_a_cut_log_is_one_message(tmp_path, capsys):
+    log = tmp_path / "a.jsonl"
+    arguments = ["tune", "n8h7w7c64k64r3s3p1", "--runner", "fake", "--strategy", "random", "--log", str(log)]
+    assert main([*arguments, "--trials", "5"]) == 0
+    log.write_bytes(log.read_bytes()[:-20])
+    capsys.readouterr()
+    assert main([*arguments, "--trials", "6", "--resume"]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1
+    assert told[0].startswith(f"subbyte: {log}, line 6: cut short by a crash")

@@ -79,6 +79,8 @@ def test_auto_replays_what_is_shipped_where_there_is_no_gpu(recorded, toy, empty
 def test_workloads_without_kernels_are_skipped_with_the_reason():
     report = tune(["n8h7w7c3k64r3s3p1", "n8h7w7c64k64r3s3p1"], "fake", trials=3)
     assert report.skipped == {"n8h7w7c3k64r3s3p1": "n8h7w7c3k64r3s3p1: too few channels"}
+    assert repr(report).startswith("TuningReport(StudyRecord(")
+    assert repr(report).endswith(", 1 not tuned)")
     with pytest.raises(Unsupported, match="too few channels"):
         tune("n8h7w7c3k64r3s3p1", "fake", trials=3)
 

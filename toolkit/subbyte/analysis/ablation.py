@@ -83,7 +83,7 @@ def ablation(landscapes: Iterable[Landscape], seed: int = 0, order: Sequence[str
     """The contributions of the techniques from one landscape, or several, for each combination of switches.
 
     Only schedules measured with every combination count; of a schedule measured twice the later result, by the
-    landscape's date, so that all of a schedule's times are of one session. Raises InvalidInput when the landscapes are
+    landscape's date, so that all of a schedule's times were taken together. Raises InvalidInput when the landscapes are
     of several workloads or devices, when a combination is missing, or when fewer than 10 schedules are common.
     """
     given = sorted(landscapes, key=lambda one: str(one.header["created"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 
@@ -46,7 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if argv is None else list(argv)
     try:
-        code = _run(words)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = _warn
+            code = _run(words)
         sys.stdout.flush()
         return code
     except SystemExit as stop:  # argparse ends --help and --version this way
@@ -59,6 +63,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader left; whatever the interpreter flushes at its end must not complain about it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as one message on stderr, without the line of code it came from."""
+    print(f"subbyte: {message}", file=sys.stderr)
 
 
 def _failed(argv: list[str], kind: str, message: str, exit_code: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -88,14 +88,26 @@ def run(args: argparse.Namespace) -> int:
             callbacks=[callback] if callback else [], device=args.device, timeout=args.timeout,
             finalists=args.finalists,
         )  # fmt: skip
-    for label, reason in report.skipped.items():
-        print(f"subbyte: {label} was not tuned: {reason}", file=sys.stderr)
+    for line in _left_out(report.skipped):
+        print(f"subbyte: {line}", file=sys.stderr)
     if args.report:
         print(f"subbyte: wrote {report.save(args.report)}", file=sys.stderr)
     emit("tune", report.to_dict(), args, _text(report))
     if report.interrupted:
         return INTERRUPTED
     return 0 if len(report.best) == len(report.records) else FALLS_SHORT
+
+
+def _left_out(skipped: Mapping[str, str]) -> list[str]:
+    """One line for each reason, however many layers share it."""
+    alike: dict[str, list[str]] = {}
+    for label, reason in skipped.items():
+        alike.setdefault(reason.replace(label, "\0"), []).append(label)
+    return [
+        f"{labels[0]} was not tuned: {skipped[labels[0]]}" if len(labels) == 1
+        else f"{len(labels)} layers were not tuned ({', '.join(labels)}): {reason.replace(chr(0), 'them')}"
+        for reason, labels in alike.items()
+    ]  # fmt: skip
 
 
 def _text(report: TuningReport) -> str:

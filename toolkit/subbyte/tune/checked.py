@@ -49,9 +49,9 @@ def callables(values: Any, what: str) -> list[Any]:
 
 def searchable(space: Any) -> None:
     """Raises InvalidInput when ``space`` is nothing that can be searched."""
-    if not all(hasattr(space, name) for name in ("workload", "config", "index", "why_not", "__len__")):
+    if not all(hasattr(space, name) for name in ("knobs", "why_not", "__len__")):
         raise InvalidInput(
-            f"space {space!r}: expected subbyte.space(WORKLOAD), or the space of a recorded landscape (landscape.space)"
+            f"space {space!r}: expected subbyte.space(WORKLOAD), or subbyte.tune.recorded.space_of(LANDSCAPE)"
         )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TuningReport:
     """One record per tuned workload. ``optima`` holds the landscape's best microseconds by spec where it is known;
     ``skipped`` says by label why a workload was not tuned; ``finals`` holds the finals by label, where they were held.
@@ -46,6 +46,10 @@ class TuningReport:
     def interrupted(self) -> bool:
         """True when Ctrl-C ended the tuning early."""
         return any(record.ended == "interrupted" for record in self.records)
+
+    def __repr__(self) -> str:
+        left_out = f", {len(self.skipped)} not tuned" if self.skipped else ""
+        return f"{type(self).__name__}({', '.join(map(repr, self.records))}{left_out})"
 
     def rows(self) -> list[dict[str, Any]]:
         """One summary per workload; ``fraction_of_optimum`` is 1.0 for the landscape's best, None when unknown;
@@ -91,7 +95,7 @@ class TuningReport:
         return table + "".join(left_out)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NetworkReport(TuningReport):
     """A tuned network. ``counts`` says by label how often a layer occurs; ``grants`` is who got how many trials, in
     order: (label, trials, expected gain in microseconds per trial or None for the first ones). ``ended`` is ``trials``

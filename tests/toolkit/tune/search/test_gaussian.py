@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subbyte.tune.search.gaussian import JUMPY, LIMIT, SMOOTH, GaussianProcess, Places, expected_improvement
+from subbyte.tune.search.gaussian import JUMPY, LIMIT, SETTLED, SMOOTH, GaussianProcess, Places, expected_improvement
 
 
 def wave(places):
@@ -45,6 +45,18 @@ def test_learns_a_smooth_function_and_which_knobs_matter():
     assert lengths[:2].max() < lengths[2:].min()
     far, _ = made.predict(np.full((1, 4), 40.0))
     assert far[0, 0] == pytest.approx(wave(places).mean(), abs=0.3)
+
+
+def test_with_many_results_lengths_are_fitted_again_only_when_there_is_more_to_learn_from():
+    rng = np.random.default_rng(2)
+    places = rng.random((SETTLED + 60, 3))
+    made = process(3)
+    seen = []
+    for count in (SETTLED - 10, SETTLED, SETTLED + 8, SETTLED + 30):
+        made.fit(places[:count], wave(places[:count])[:, None])
+        seen.append(made._theta.tolist())
+    assert seen[0] != seen[1]
+    assert seen[1] == seen[2] != seen[3]
 
 
 def test_of_many_results_the_best_are_kept():

@@ -29,7 +29,7 @@ from subbyte.tune.search.autotvm import whole
 from subbyte.tune.search.ensemble import Ensemble
 from subbyte.tune.search.features import Features
 from subbyte.tune.search.gaussian import GaussianProcess, Places
-from subbyte.tune.search.grid import LIST_LIMIT, Grid, Indices, grid_of
+from subbyte.tune.search.grid import Grid, Indices, grid_of
 from subbyte.tune.search.quality import BatchQuality, Proposal, QualityLog
 from subbyte.tune.search.selection import coordinates
 from subbyte.tune.strategy import Option, choice
@@ -42,8 +42,6 @@ CANDIDATES = 4000
 or have no plans in them."""
 WEIGHED, LIKED = 1500, 500
 """Candidates that the process weighs, and how many of them are those the trees like best."""
-LISTED = 300_000
-"""Products up to which a space with plans is listed: asking a plan for each reason takes seconds."""
 POOL, FRESH = 2000, 100
 """Elsewhere: size of a random pool, and how many join it per fit."""
 ELITES = 5
@@ -93,7 +91,7 @@ class Auto:
         """Why each index was proposed."""
         self._fits = 0
         self._space = space
-        self._grid: Grid = grid_of(space, LISTED if hasattr(space, "plan") else LIST_LIMIT)
+        self._grid: Grid = grid_of(space)
         self._features = Features(space, "plan", self._grid)
         self._rng = np.random.default_rng([seed, 8])
         self._model = Ensemble(trees)

@@ -23,6 +23,8 @@ Rows = npt.NDArray[np.float64]
 
 LIMIT = 256
 """Results learned from; of more, the best half as many and others spread evenly over the rest."""
+SETTLED = 200
+"""Results up to which lengths and noise are fitted every time; each of these fits inverts a matrix of that size."""
 SMOOTH, JUMPY = 0.7, 4.0
 """Lengths expected before anything is seen, in units of a knob's range: of its order, and of its values as such."""
 SINGLE = 0.3
@@ -94,9 +96,15 @@ class GaussianProcess:
         spans = [_BOUNDS[0]] * len(lengths) + [_BOUNDS[1]]
         self._low, self._high = np.log(np.array(spans)).T
         self._fitted = False
+        self._learned = 0
 
     def fit(self, places: Rows, targets: Rows) -> None:
-        """Learn targets [n, t] at ``places``; lengths and noise are fitted to the first target."""
+        """Learn targets [n, t] at ``places``; lengths and noise are fitted to the first target.
+
+        Beyond ``SETTLED`` places they are fitted again only when there is a tenth more to learn from.
+        """
+        told = len(places)
+        learn = told <= SETTLED or told > 1.1 * self._learned
         if len(places) > LIMIT:
             order = np.argsort(targets[:, 0], kind="stable")
             rest = order[LIMIT // 2 :]
@@ -108,7 +116,9 @@ class GaussianProcess:
         self._shift, self._scale = targets.mean(axis=0), np.maximum(targets.std(axis=0), 1e-9)
         wanted = (targets - self._shift) / self._scale
         gaps = self._gaps()
-        self._learn(gaps, wanted[:, 0], _STEPS[not self._fitted])
+        if learn:
+            self._learn(gaps, wanted[:, 0], _STEPS[not self._fitted])
+            self._learned = told
         kernel, _ = self._kernel(gaps)
         self._root = np.linalg.inv(np.linalg.cholesky(kernel + self._noise * np.eye(len(kernel))))
         self._weights = self._root.T @ (self._root @ wanted)
