@@ -18,7 +18,7 @@ from subbyte.measure.result import Measured
 from subbyte.space import space
 from subbyte.tune.landscape import Landscape
 from subbyte_widgets import SpaceExplorer
-from subbyte_widgets._base import picture_in
+from subbyte_widgets._base import picture_in, unpacked
 
 NAME = "resnet50.stage2@8"
 
@@ -70,7 +70,7 @@ def test_ten_thousand_points_stay_small(many: Landscape, tmp_path: Path) -> None
 
 def test_columns_travel_as_text_and_come_back(landscape: Landscape) -> None:
     view = SpaceExplorer(landscape)
-    sent, columns = view.get_state("points")["points"], view.points
+    sent, columns = unpacked(view.get_state("points")["points"]), view.points
     sums, total = [], 0
     for step in map(int, sent["index"].split()):
         total += step

@@ -28,7 +28,7 @@ def _columns(found: LandscapeMap) -> dict[str, list[Any]]:
     }
 
 
-def packed(points: dict[str, Any]) -> dict[str, Any]:
+def as_text(points: dict[str, Any]) -> dict[str, Any]:
     """The columns as text, which is a third of their size as lists: the indices as differences, no time as "-"."""
     if not points:
         return {}

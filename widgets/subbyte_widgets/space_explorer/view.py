@@ -20,9 +20,9 @@ from subbyte.schedule import ConvConfig
 from subbyte.tune.landscape import Landscape
 from subbyte.tune.landscape import landscape as landscape_named
 from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import PACKED, View, refuse_unknown
+from subbyte_widgets._base import PACKED, View, packed, refuse_unknown
 from subbyte_widgets._selection import Choice
-from subbyte_widgets.space_explorer.maps import all_maps, packed
+from subbyte_widgets.space_explorer.maps import all_maps, as_text
 from subbyte_widgets.space_explorer.picture import effects_svg, explorer_svg, in_words
 from subbyte_widgets.svg import sentence_svg, standalone
 
@@ -45,7 +45,7 @@ class SpaceExplorer(View):
 
     title = traitlets.Unicode("").tag(sync=True)
     points: traitlets.Dict[str, Any] = traitlets.Dict(help="Knobs, digits, times and reasons, in columns").tag(
-        sync=True, to_json=lambda points, _view: packed(points)
+        **{**PACKED, "to_json": lambda points, _view: packed(as_text(points))}
     )
     maps: traitlets.Dict[str, Any] = traitlets.Dict(help="The map of every two knobs, by 'x|y'").tag(**PACKED)
     effects = traitlets.Unicode("", help="Picture of the effect of each knob").tag(**PACKED)
