@@ -69,6 +69,11 @@ CALLS = {
     "Race.join": (Race.join, NO_LIST),
     "Measured": (Measured, (None, "x", [1], True, 0, -1.0, float("nan"))),
     "import": (exchange.import_landscape, (None, 5, [1])),
+    "to_csv": (exchange.to_csv, NO_NAME),
+    "to_t4": (exchange.to_t4, NO_NAME),
+    "to_kernel_tuner": (exchange.to_kernel_tuner, NO_NAME),
+    "restriction": (exchange.restriction, NO_NAME),
+    "from_frame": (lambda bad: exchange.from_frame(bad, "kernel"), NO_NAME),
     "export": (lambda bad: exchange.export_landscape(bad, "unused", "csv"), NO_NAME),
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.tune.checked import file_path
 from subbyte.tune.exchange.kernel_tuner import from_kernel_tuner, to_kernel_tuner
-from subbyte.tune.exchange.rows import UNKNOWN_DEVICE
+from subbyte.tune.exchange.rows import UNKNOWN_DEVICE, a_landscape
 from subbyte.tune.exchange.t4 import from_t4, to_t4
 from subbyte.tune.exchange.tables import from_csv, to_csv
 from subbyte.tune.landscape import FORMAT, Landscape
@@ -55,8 +55,7 @@ def import_landscape(
 
 def to_text(landscape: Landscape, format: str) -> str:  # noqa: A002
     """The file's text in one of FORMATS. Raises InvalidInput."""
-    if not isinstance(landscape, Landscape):
-        raise InvalidInput(f"landscape {landscape!r}: expected a Landscape; subbyte.landscape(NAME) reads one")
+    a_landscape(landscape)
     if format not in FORMATS:
         raise InvalidInput(f"format {format!r}: {did_you_mean(format, FORMATS)}")
     if format == "csv":

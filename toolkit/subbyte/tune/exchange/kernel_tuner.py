@@ -15,6 +15,7 @@ from subbyte.measure.result import Failed, Result
 from subbyte.tune.exchange.rows import (
     OWN,
     Row,
+    a_landscape,
     exported_header,
     extras,
     foreign_landscape,
@@ -96,7 +97,7 @@ def to_kernel_tuner(landscape: Landscape) -> dict[str, Any]:
     Under ``subbyte`` it also holds the landscape's header and what of each result has no counterpart (Kernel Tuner
     passes that through), so that importing it gives the same landscape back.
     """
-    knobs = landscape.header["space"]["knobs"]
+    knobs = a_landscape(landscape).header["space"]["knobs"]
     device = str(landscape.device.get("name", "unknown"))
     cache = {}
     for index, result in landscape.results.items():
@@ -134,7 +135,7 @@ def problem_size(workload: ConvWorkload | ForeignWorkload) -> list[Any]:
 
 def restriction(landscape: Landscape) -> Callable[[Mapping[str, Any]], bool]:
     """A function for ``tune_kernel(restrictions=...)``: true for the configurations that the landscape holds."""
-    knobs, known = landscape.header["space"]["knobs"], frozenset(landscape.results)
+    knobs, known = a_landscape(landscape).header["space"]["knobs"], frozenset(landscape.results)
 
     def recorded(values: Mapping[str, Any]) -> bool:
         try:

@@ -84,6 +84,13 @@ def own_landscape(header: Any, rows: Sequence[Row], source: str) -> Landscape:
     return made
 
 
+def a_landscape(value: Any) -> Landscape:
+    """``value`` as it is. Raises InvalidInput when it is no landscape."""
+    if not isinstance(value, Landscape):
+        raise InvalidInput(f"landscape {value!r}: expected a Landscape; subbyte.landscape(NAME) reads one")
+    return value
+
+
 def exported_header(landscape: Landscape) -> dict[str, Any]:
     """The header an exported file carries."""
     return {**landscape.header, "entries": len(landscape)}

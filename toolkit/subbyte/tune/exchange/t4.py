@@ -15,6 +15,7 @@ from subbyte.tune.exchange.rows import (
     OWN,
     UNKNOWN_DEVICE,
     Row,
+    a_landscape,
     exported_header,
     extras,
     foreign_landscape,
@@ -90,7 +91,7 @@ def _row(entry: Any, unit: str, statistic: str, source: str, place: str, own: bo
 
 def to_t4(landscape: Landscape) -> dict[str, Any]:
     """The T4 file of a landscape, ready for JSON, times in milliseconds. Importing it gives the same landscape back."""
-    knobs = landscape.header["space"]["knobs"]
+    knobs = a_landscape(landscape).header["space"]["knobs"]
     results = []
     for index, result in landscape.results.items():
         config: Mapping[str, Any] = landscape.config(index).to_dict()

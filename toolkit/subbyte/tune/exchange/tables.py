@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.measure.result import FAILURE_KINDS, Failed, Measured, Result
-from subbyte.tune.exchange.rows import UNKNOWN_DEVICE, Row, foreign_landscape, own_landscape
+from subbyte.tune.exchange.rows import UNKNOWN_DEVICE, Row, a_landscape, foreign_landscape, own_landscape
 from subbyte.tune.foreign import Value
 from subbyte.tune.landscape import Landscape
 
@@ -26,8 +26,11 @@ _OTHERS = ("index", TIME, "cold_microseconds", "verified", "failure", "reason")
 
 
 def to_csv(landscape: Landscape) -> str:
-    """A header line and one line per configuration, the columns of ``Landscape.rows()``."""
-    rows = landscape.rows()
+    """A header line and one line per configuration, the columns of ``Landscape.rows()``: medians, without samples.
+
+    The formats of Kernel Tuner and T4 keep the samples. Raises InvalidInput for what is no landscape.
+    """
+    rows = a_landscape(landscape).rows()
     table = io.StringIO()
     writer = csv.DictWriter(table, fieldnames=list(rows[0]) if rows else list(_OTHERS), lineterminator="\n")
     writer.writeheader()
@@ -52,6 +55,8 @@ def from_frame(
     frame: pandas.DataFrame, kernel: str, device: str = UNKNOWN_DEVICE, like: Landscape | None = None
 ) -> Landscape:
     """The landscape of a pandas table with one row per configuration: see :func:`from_rows`."""
+    if not hasattr(frame, "reset_index"):
+        raise InvalidInput(f"frame {frame!r}: expected a pandas.DataFrame with one row per configuration")
     table = frame.reset_index() if frame.index.name == "index" else frame
     rows = [{str(name): _plain(value) for name, value in row.items()} for row in table.to_dict("records")]
     return from_rows(rows, kernel, device, "table", like)
