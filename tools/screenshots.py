@@ -76,7 +76,7 @@ SHOTS = (
         "screenshot_duplicates",
         "## Which entries are the same pixel?\nClick a number: all copies light up. Move a slider: the kernel answers.",
         "from subbyte_widgets import DuplicateExplorer\n\nDuplicateExplorer('resnet50.stage2@8', tile=(2, 4))",
-        choose_entry, 1115,
+        choose_entry, 1150,
     ),
     Shot(
         "screenshot_load",
@@ -104,13 +104,13 @@ SHOTS = (
         "screenshot_space",
         "## Every configuration that was measured\nEach line is one kernel; the reason of a refusal is said.",
         "from subbyte_widgets import SpaceExplorer\n\nSpaceExplorer('resnet50.stage2@8')",
-        keys(".sb-space .lines", "Home", "ArrowUp"), 972,
+        keys(".sb-space .lines", "Home", "ArrowUp"), 1215,
     ),
     Shot(
         "screenshot_speed",
         "## How fast could it be, how fast is it?",
         "from subbyte_widgets import SpeedOfLight\n\nSpeedOfLight('resnet50.stage2@8')",
-        keys(".sb-speed .stage", "Home", *["ArrowDown"] * 4), 925,
+        keys(".sb-speed .stage", "Home", *["ArrowDown"] * 4), 1000,
     ),
     Shot(
         "screenshot_workbench",
@@ -119,7 +119,7 @@ SHOTS = (
         "from subbyte.tune.study import Study\nfrom subbyte_widgets import workbench\n\n"
         "name = 'resnet50.stage2@8'\nstudy = Study(space(name, 'sm_90a'), 'diverse', seed=0)\n"
         "study.run(ReplayRunner(name), trials=120)\nworkbench(name, study)",
-        open_workbench, 1820,
+        open_workbench, 2240,
     ),
 )  # fmt: skip
 
