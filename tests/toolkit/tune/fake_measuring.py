@@ -54,10 +54,9 @@ class Judge:
         pass
 
 
-bundle.open_device, bundle.Evaluator = open_device, Judge
-bundle.Telemetry = lambda bus: SimpleNamespace(uuid=lambda: f"GPU-{bus}")
-
-if __name__ == "__main__":
+if __name__ == "__main__":  # in a process of its own, never in the tests'
+    bundle.open_device, bundle.Evaluator = open_device, Judge
+    bundle.Telemetry = lambda bus: SimpleNamespace(uuid=lambda: f"GPU-{bus}")
     arguments = sys.argv[1:]
     if "--child" in arguments:
         sys.exit(bundle.main())
