@@ -40,8 +40,8 @@ SHUT_DOWN = """async () => {
 PRESS_TO_PAINT = """() => {
   window.latencies = [];
   window.sbListening ??= document.addEventListener("keydown", () => {
-    const pressed = performance.now();
-    requestAnimationFrame(() => setTimeout(() => window.latencies.push(performance.now() - pressed)));
+    const pressed = performance.now(), round = window.latencies;  // a late frame belongs to the round of its key
+    requestAnimationFrame(() => setTimeout(() => round.push(performance.now() - pressed)));
   }, true) ?? true;
 }"""
 # Asked of the notebook, not of its page: how an error is rendered differs between versions, and warnings look the same.
@@ -243,9 +243,10 @@ class Tab(Watched):
 def press_to_paint(page: Any, keys: Iterable[str], pause: int = 15) -> list[float]:
     """Press each key in the focused element; milliseconds from each press to the end of the frame that follows it."""
     page.evaluate(PRESS_TO_PAINT)
-    for key in keys:
+    pressed = 0
+    for pressed, key in enumerate(keys, start=1):
         page.keyboard.press(key)
         page.wait_for_timeout(pause)
-    page.wait_for_timeout(50)
+    page.wait_for_function("(pressed) => window.latencies.length >= pressed", arg=pressed)
     times: list[float] = page.evaluate("() => window.latencies")
     return times

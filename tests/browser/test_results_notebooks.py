@@ -21,10 +21,12 @@ def test_the_notebook_runs(
     (lab.folder.parent / "benchmarks").exists() or (lab.folder.parent / "benchmarks").symlink_to(
         repository / "benchmarks", target_is_directory=True
     )
-    tab = open_tab(width=1100, height=14000)  # tall: what is out of sight is not drawn
+    tab = open_tab(width=1100, height=18000)  # tall: what is out of sight is not drawn
     tab.run_notebook(f"{name}.ipynb", 150)
     tab.page.wait_for_function(
-        "(least) => document.querySelectorAll('.js-plotly-plot .main-svg').length >= least", arg=charts
+        "(least) => document.querySelectorAll('.js-plotly-plot .main-svg').length >= least",
+        arg=charts,
+        timeout=90_000,
     )
     drawn = tab.page.locator(".js-plotly-plot")
     assert drawn.count() >= charts
