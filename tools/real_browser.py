@@ -243,10 +243,10 @@ class Tab(Watched):
 def press_to_paint(page: Any, keys: Iterable[str], pause: int = 15) -> list[float]:
     """Press each key in the focused element; milliseconds from each press to the end of the frame that follows it."""
     page.evaluate(PRESS_TO_PAINT)
-    pressed = 0
-    for pressed, key in enumerate(keys, start=1):
+    wanted = list(keys)
+    for key in wanted:
         page.keyboard.press(key)
         page.wait_for_timeout(pause)
-    page.wait_for_function("(pressed) => window.latencies.length >= pressed", arg=pressed)
+    page.wait_for_function("(pressed) => window.latencies.length >= pressed", arg=len(wanted))
     times: list[float] = page.evaluate("() => window.latencies")
     return times
