@@ -41,7 +41,10 @@ def browser_program() -> Callable[[], str]:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The server."""
     try:
-        server = Lab(tmp_path_factory.mktemp("lab"))
+        folder = tmp_path_factory.mktemp("lab")
+        # notebooks find the records beside their folder
+        (folder.parent / "benchmarks").symlink_to(Path(__file__).parents[2] / "benchmarks", target_is_directory=True)
+        server = Lab(folder)
     except CannotStart as problem:
         pytest.fail(str(problem), pytrace=False)
     yield server

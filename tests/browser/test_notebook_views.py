@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -15,10 +14,8 @@ NOTEBOOKS = {
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_the_notebook_runs(name: str, open_tab: Callable[..., Any], lab: Any, repository: Any) -> None:
+def test_the_notebook_runs(name: str, open_tab: Callable[..., Any], lab: Any) -> None:
     lab.bring(name)
-    records = "benchmarks/results/ablation"
-    shutil.copytree(repository / records, lab.folder.parent / records, dirs_exist_ok=True)
     tab = open_tab(width=1100, height=7600)  # tall: what is out of sight is not drawn
     tab.run_notebook(f"{name}.ipynb")
     for selector, count in NOTEBOOKS[name].items():

@@ -17,10 +17,6 @@ def test_the_notebook_runs(
     open_tab: Callable[..., Any], lab: Any, repository: Any, name: str, charts: int, views: tuple[str, ...]
 ) -> None:
     shutil.copy(repository / f"notebooks/{name}.ipynb", lab.folder)
-    # its records are found from the notebook's folder
-    (lab.folder.parent / "benchmarks").exists() or (lab.folder.parent / "benchmarks").symlink_to(
-        repository / "benchmarks", target_is_directory=True
-    )
     tab = open_tab(width=1100, height=18000)  # tall: what is out of sight is not drawn
     tab.run_notebook(f"{name}.ipynb", 150)
     tab.page.wait_for_function(
