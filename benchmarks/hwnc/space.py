@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import Any
 
-from subbyte.errors import InvalidInput
+from subbyte.space.listed import Listed, Sorted, sorted_by
 from subbyte.tune.foreign import FOREIGN, ForeignConfig, index_of
 from subbyte.workload import ConvWorkload
 
@@ -48,7 +46,7 @@ OPERANDS = {"s4": Operand("s4", "int4", 4, 8, 8, 32), "s8": Operand("s8", "int8"
 
 
 @dataclass(frozen=True)
-class HwncSpace:
+class HwncSpace(Listed):
     """All configurations of one workload (a multiple of 8 images, stride and dilation 1); ``operand`` s4 or s8."""
 
     workload: ConvWorkload
@@ -67,18 +65,9 @@ class HwncSpace:
         """What does not vary."""
         return {"schedule": "tvm-hwnc", "operand": self.operand}
 
-    def __len__(self) -> int:
-        return prod(len(values) for values in KNOBS.values())
-
     def config(self, index: int) -> ForeignConfig:
-        """The configuration at ``index``. Raises InvalidInput when it is out of range."""
-        if not 0 <= index < len(self):
-            raise InvalidInput(f"configuration index {index}: allowed: 0 to {len(self) - 1}")
-        values: dict[str, Any] = {}
-        for name, choices in KNOBS.items():
-            index, digit = divmod(index, len(choices))
-            values[name] = choices[digit]
-        return ForeignConfig.from_dict(values)
+        """The configuration at ``index``. Raises InvalidInput when it is no integer or out of range."""
+        return ForeignConfig.from_dict(self.values_at(index))
 
     def index(self, config: ForeignConfig) -> int:
         """The index of a configuration."""
@@ -90,30 +79,9 @@ class HwncSpace:
         return why_not(self.workload, OPERANDS[self.operand], dict(config.to_dict()))
 
     @cached_property
-    def _sorted_out(self) -> tuple[tuple[int, ...], dict[str, int]]:
-        valid, refused = [], Counter[str]()
-        names = list(KNOBS)
-        for index in range(len(self)):
-            rest, values = index, {}
-            for name in names:
-                rest, digit = divmod(rest, len(KNOBS[name]))
-                values[name] = KNOBS[name][digit]
-            reason = why_not(self.workload, OPERANDS[self.operand], values)
-            if reason is None:
-                valid.append(index)
-            else:
-                refused[reason.split(":")[0]] += 1
-        return tuple(valid), dict(refused)
-
-    @property
-    def valid(self) -> tuple[int, ...]:
-        """Indices of the configurations that can be built, ascending."""
-        return self._sorted_out[0]
-
-    @property
-    def refused(self) -> dict[str, int]:
-        """Refused configurations by kind of reason."""
-        return self._sorted_out[1]
+    def _sorted_out(self) -> Sorted:
+        operand = OPERANDS[self.operand]
+        return sorted_by(why_not(self.workload, operand, self.values_at(index)) for index in range(len(self)))
 
     @property
     def hash(self) -> str:

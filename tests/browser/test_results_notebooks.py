@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -14,9 +13,9 @@ import pytest
     [("06_results", 15, ("sb-speed",)), ("07_your_own_layer", 1, ("sb-speed", "sb-access", "sb-tiling"))],
 )
 def test_the_notebook_runs(
-    open_tab: Callable[..., Any], lab: Any, repository: Any, name: str, charts: int, views: tuple[str, ...]
+    open_tab: Callable[..., Any], lab: Any, name: str, charts: int, views: tuple[str, ...]
 ) -> None:
-    shutil.copy(repository / f"notebooks/{name}.ipynb", lab.folder)
+    lab.bring(name)
     tab = open_tab(width=1100, height=18000)  # tall: what is out of sight is not drawn
     tab.run_notebook(f"{name}.ipynb", 150)
     tab.page.wait_for_function(

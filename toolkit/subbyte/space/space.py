@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import Any
 
 from subbyte.device.arch import Arch
@@ -16,6 +15,7 @@ from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.schedule.config import KNOBS, SWITCHES, ConvConfig
 from subbyte.schedule.plan import Plan
 from subbyte.space.constraints import why_not
+from subbyte.space.listed import ListedTable, Sorted, listed
 from subbyte.space.sorting import SAME, plainest, sort_out
 from subbyte.space.values import KINDS, value_lists
 from subbyte.space.warpgroup import WARPGROUP, warpgroup_space
@@ -27,7 +27,7 @@ HELD = (*SWITCHES, "atom")
 
 
 @dataclass(frozen=True)
-class Space:
+class Space(ListedTable):
     """All configurations of a workload on an architecture. Index = mixed radix over ``knobs``, first knob fastest.
 
     ``fixed`` holds the fields that do not vary: switches and atom.
@@ -39,19 +39,9 @@ class Space:
     knobs: Mapping[str, tuple[int, ...]]
     fixed: Mapping[str, Any]
 
-    def __len__(self) -> int:
-        return prod(len(values) for values in self.knobs.values())
-
     def config(self, index: int) -> ConvConfig:
         """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
-        if isinstance(index, bool) or not hasattr(index, "__index__") or not 0 <= index < len(self):
-            raise InvalidInput(f"configuration index {index!r}: allowed: integers from 0 to {len(self) - 1}")
-        index = int(index)
-        values: dict[str, Any] = {}
-        for name, choices in self.knobs.items():
-            index, digit = divmod(index, len(choices))
-            values[name] = choices[digit]
-        return ConvConfig(**values, **self.fixed)
+        return ConvConfig(**self.values_at(index), **self.fixed)
 
     def index(self, config: ConvConfig) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
@@ -60,7 +50,7 @@ class Space:
         for name, choices in self.knobs.items():
             value = getattr(config, name)
             if value not in choices:
-                raise InvalidInput(f"{name}={value}: not in the {self.kind} space; allowed: {_listed(choices)}")
+                raise InvalidInput(f"{name}={value}: not in the {self.kind} space; allowed: {listed(choices)}")
             index += choices.index(value) * weight
             weight *= len(choices)
         other = self.config(index)
@@ -88,19 +78,9 @@ class Space:
         return reason
 
     @cached_property
-    def _sorted_out(self) -> tuple[tuple[int, ...], dict[str, int]]:
+    def _sorted_out(self) -> Sorted:
         valid, refused = sort_out(self.workload, self.arch, self.knobs, self.fixed)
         return tuple(valid.tolist()), dict(refused)
-
-    @property
-    def valid(self) -> tuple[int, ...]:
-        """Indices of the configurations that can be built, each program once, ascending."""
-        return self._sorted_out[0]
-
-    @property
-    def refused(self) -> dict[str, int]:
-        """Number of refused configurations by kind of reason; with ``valid`` they add up to the product."""
-        return self._sorted_out[1]
 
     @cached_property
     def index_hash(self) -> str:
@@ -118,11 +98,6 @@ class Space:
     def hash(self) -> str:
         """Hexadecimal digest of what an index means and of the constraints: of ``index_hash`` and ``valid``."""
         return space_hash(self.index_hash, self.valid)
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{name}</td><td>{_listed(values)}</td></tr>" for name, values in self.knobs.items())
-        caption = f"{self.kind} space of {self.workload} on {self.arch.name}: {len(self):,} configurations"
-        return f"<table><caption>{caption}</caption>{rows}</table>"
 
 
 def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str = "paper", **fixed: Any) -> Any:
@@ -165,10 +140,6 @@ def space_hash(index_hash: str, valid: Sequence[int]) -> str:
 def _check_config(config: ConvConfig) -> None:
     if not isinstance(config, ConvConfig):
         raise InvalidInput(f"configuration {config!r}: expected a ConvConfig, such as ConvConfig(chunk=2)")
-
-
-def _listed(values: tuple[int, ...]) -> str:
-    return ", ".join(map(str, values))
 
 
 __all__ = ["KINDS", "KNOBS", "Space", "space"]

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from math import prod
 from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.space.listed import ListedTable, Sorted, listed, sorted_by
 from subbyte.space.warpgroup_constraints import WIDTHS, why_not_warpgroup
 from subbyte.workload import ConvWorkload, ceil_div
 
@@ -29,7 +28,7 @@ Values = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class WarpgroupSpace:
+class WarpgroupSpace(ListedTable):
     """All listed configurations of a workload. Index = mixed radix over ``knobs``, first knob fastest."""
 
     workload: ConvWorkload
@@ -42,19 +41,9 @@ class WarpgroupSpace:
         """The family has no switches that a space holds."""
         return {}
 
-    def __len__(self) -> int:
-        return prod(len(values) for values in self.knobs.values())
-
     def config(self, index: int) -> WarpgroupConfig:
         """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
-        if isinstance(index, bool) or not hasattr(index, "__index__") or not 0 <= index < len(self):
-            raise InvalidInput(f"configuration index {index!r}: allowed: integers from 0 to {len(self) - 1}")
-        index = int(index)
-        values: dict[str, int] = {}
-        for name, choices in self.knobs.items():
-            index, digit = divmod(index, len(choices))
-            values[name] = choices[digit]
-        return WarpgroupConfig(**values)
+        return WarpgroupConfig(**self.values_at(index))
 
     def index(self, config: WarpgroupConfig) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
@@ -65,7 +54,7 @@ class WarpgroupSpace:
         for name, value in config.to_dict().items():
             choices = self.knobs.get(name, (default[name],))
             if value not in choices:
-                raise InvalidInput(f"{name}={value}: not in the {self.kind} space; allowed: {_listed(choices)}")
+                raise InvalidInput(f"{name}={value}: not in the {self.kind} space; allowed: {listed(choices)}")
         for name, choices in self.knobs.items():
             index += choices.index(getattr(config, name)) * weight
             weight *= len(choices)
@@ -81,28 +70,11 @@ class WarpgroupSpace:
         return why_not_warpgroup(self.plan(which))
 
     @cached_property
-    def _sorted_out(self) -> tuple[tuple[int, ...], dict[str, int]]:
-        valid, refused = [], Counter[str]()
-        names = tuple(self.knobs)
+    def _sorted_out(self) -> Sorted:
+        names = tuple(reversed(tuple(self.knobs)))
         # product() varies its last list fastest, the index its first knob
-        for index, values in enumerate(product(*reversed(tuple(self.knobs.values())))):
-            config = WarpgroupConfig(**dict(zip(reversed(names), values, strict=True)))
-            reason = why_not_warpgroup(WarpgroupPlan(self.workload, config, self.arch))
-            if reason is None:
-                valid.append(index)
-            else:
-                refused[reason.split(":")[0]] += 1
-        return tuple(valid), dict(refused)
-
-    @property
-    def valid(self) -> tuple[int, ...]:
-        """Indices of the configurations that can be built, ascending."""
-        return self._sorted_out[0]
-
-    @property
-    def refused(self) -> dict[str, int]:
-        """Number of refused configurations by kind of reason; with ``valid`` they add up to the product."""
-        return self._sorted_out[1]
+        every = product(*reversed(tuple(self.knobs.values())))
+        return sorted_by(self.why_not(WarpgroupConfig(**dict(zip(names, values, strict=True)))) for values in every)
 
     @cached_property
     def hash(self) -> str:
@@ -110,11 +82,6 @@ class WarpgroupSpace:
         knobs = {name: list(values) for name, values in self.knobs.items()}
         data = [self.workload.spec, self.arch.name, self.kind, knobs, list(self.valid)]
         return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{name}</td><td>{_listed(values)}</td></tr>" for name, values in self.knobs.items())
-        caption = f"{self.kind} space of {self.workload} on {self.arch.name}: {len(self):,} configurations"
-        return f"<table><caption>{caption}</caption>{rows}</table>"
 
 
 def warpgroup_space(workload: ConvWorkload, arch: Arch) -> WarpgroupSpace:
@@ -155,7 +122,3 @@ def _widths(pixels: int, count: int) -> Values:
     fitting = [n for n in WIDTHS if n >= 6 and (n - pixels) < 6] or [WIDTHS[0]]
     best = sorted(fitting, key=lambda n: (ceil_div(pixels, n) * n, -n))[:count]
     return tuple(sorted(best, reverse=True))
-
-
-def _listed(values: Values) -> str:
-    return ", ".join(map(str, values))

@@ -10,6 +10,7 @@ from tvm.script.ir_builder import IRBuilder
 from subbyte.kernel.tirx.block import Block
 from subbyte.kernel.tirx.emit import bind, loop, registers, when
 from subbyte.kernel.tirx.epilogue import epilogue
+from subbyte.kernel.tirx.function import kernel_function
 from subbyte.kernel.tirx.multiply import multiply_stage
 from subbyte.kernel.tirx.stage import commit, load_parameters, load_stage, wait
 from subbyte.schedule.plan import Plan
@@ -17,33 +18,8 @@ from subbyte.schedule.plan import Plan
 
 def conv_kernel(plan: Plan) -> Any:
     """The TIRx function of a plan. Its buffers are flat; the plan's index maps give them meaning."""
-    buffers = {argument.name: argument for argument in plan.launch.arguments}
-    a, out, wt = (buffers[name] for name in ("A", "Out", "Wt"))
     # Without a number of blocks the compiler keeps registers free for occupancy, and spills.
-    bounds = {"tirx.launch_bounds_min_blocks_per_sm": max(plan.config.min_blocks, 1)}
-    if plan.output == "int32":
-
-        @T.prim_func(check_well_formed=False)
-        def conv(A: T.Buffer(a.shape, a.dtype), Out: T.Buffer(out.shape, out.dtype), Wt: T.Buffer(wt.shape, wt.dtype)):
-            T.device_entry()
-            T.attr(bounds)
-            _body(plan, A, Out, None, Wt)
-
-    else:
-        prm = buffers["Prm"]
-
-        @T.prim_func(check_well_formed=False)
-        def conv(
-            A: T.Buffer(a.shape, a.dtype),
-            Out: T.Buffer(out.shape, out.dtype),
-            Prm: T.Buffer(prm.shape, prm.dtype),
-            Wt: T.Buffer(wt.shape, wt.dtype),
-        ):
-            T.device_entry()
-            T.attr(bounds)
-            _body(plan, A, Out, Prm, Wt)
-
-    return conv
+    return kernel_function(plan, max(plan.config.min_blocks, 1), _body)
 
 
 def _body(plan: Plan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:

@@ -8,6 +8,7 @@ from tvm.script import tirx as T
 from tvm.script.ir_builder import IRBuilder
 
 from subbyte.kernel.tirx.emit import bind, registers, when
+from subbyte.kernel.tirx.function import kernel_function
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup import produce as producer
 from subbyte.kernel.tirx.warpgroup.block import Block
@@ -18,32 +19,7 @@ from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
 def warpgroup_kernel(plan: WarpgroupPlan) -> Any:
     """The TIRx function of a plan. Its buffers are flat; the plan's index maps give them meaning."""
-    buffers = {argument.name: argument for argument in plan.launch.arguments}
-    a, out, wt = (buffers[name] for name in ("A", "Out", "Wt"))
-    bounds = {"tirx.launch_bounds_min_blocks_per_sm": plan.config.blocks}
-    if plan.output == "int32":
-
-        @T.prim_func(check_well_formed=False)
-        def conv(A: T.Buffer(a.shape, a.dtype), Out: T.Buffer(out.shape, out.dtype), Wt: T.Buffer(wt.shape, wt.dtype)):
-            T.device_entry()
-            T.attr(bounds)
-            _body(plan, A, Out, None, Wt)
-
-    else:
-        prm = buffers["Prm"]
-
-        @T.prim_func(check_well_formed=False)
-        def conv(
-            A: T.Buffer(a.shape, a.dtype),
-            Out: T.Buffer(out.shape, out.dtype),
-            Prm: T.Buffer(prm.shape, prm.dtype),
-            Wt: T.Buffer(wt.shape, wt.dtype),
-        ):
-            T.device_entry()
-            T.attr(bounds)
-            _body(plan, A, Out, Prm, Wt)
-
-    return conv
+    return kernel_function(plan, plan.config.blocks, _body)
 
 
 def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
