@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from prebuilt import loaded
 
 from subbyte.errors import MissingDependency
 from subbyte.measure.device import CudaDevice
@@ -65,10 +64,14 @@ def kernel(entry, folder, device):
     """One prebuilt kernel: ``.workload .cubin .launch .clip``."""
     if entry["arch"] != device.info.arch:
         pytest.skip(f"kernels were built for {entry['arch']}, this GPU is {device.info.arch}")
+    from prebuilt import loaded
+
     return loaded(folder, entry)
 
 
 @pytest.fixture(scope="session")
 def first(folder):
     """The first prebuilt int4 kernel, for tests that need any."""
+    from prebuilt import loaded
+
     return loaded(folder, next(entry for entry in _kernels() if entry["output"] == "int4"))
