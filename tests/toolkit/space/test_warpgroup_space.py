@@ -49,11 +49,11 @@ def test_wrong_requests_are_refused(small):
         subbyte.space(SMALL, kind="warpgruop")
 
 
-@pytest.mark.parametrize("kernel, pad", [((1, 3), 1), ((1, 1), 1), ((3, 3), 3)])
+@pytest.mark.parametrize(("kernel", "pad"), [((1, 3), 1), ((1, 1), 1), ((3, 3), 3)])
 def test_rows_that_meet_padding_alone_are_refused(kernel, pad):
     """Nobody would tell their consumers that they can go on."""
     assert "an output row meets padding alone" in str(_refusal(ConvWorkload(8, 6, 10, 64, 64, *kernel, pad)))
-    assert _refusal(ConvWorkload(8, 6, 10, 64, 64, *kernel, 0)) is None
+    assert "padding" not in str(_refusal(ConvWorkload(8, 6, 10, 64, 64, *kernel, 0)))
 
 
 def _refusal(workload):

@@ -63,7 +63,8 @@ def _every_row_reached(workload: ConvWorkload, arch: Arch) -> bool:
     plan = WarpgroupPlan(workload, WarpgroupConfig(), arch)
     (first, last), step, tap_step = plan.row_range, plan.rows.pixel_step, plan.rows.tap_step
     return all(
-        any(first <= row * step + tap * tap_step <= last for tap in range(workload.r)) for row in range(workload.p)
+        any(first <= row * step + tap * tap_step <= last for tap in range(workload.r))
+        for row in range(plan.output_size[0])
     )
 
 
