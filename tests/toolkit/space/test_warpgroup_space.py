@@ -59,7 +59,7 @@ def test_a_space_holds_the_switches(small):
     assert off.valid
     index = off.valid[0]
     assert off.index(off.config(index)) == index
-    assert off.config(index).key == small.config(index).key + "-dup.none-rp0-nhwc"
+    assert off.config(index).key == WarpgroupConfig(**off.values_at(index)).key + "-dup.none-rp0-nhwc"
     assert config_at(describe_space(off), index) == off.config(index)
     with pytest.raises(InvalidInput, match="layout=nhwc"):
         small.index(off.config(index))

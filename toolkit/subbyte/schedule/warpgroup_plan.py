@@ -199,6 +199,11 @@ class WarpgroupPlan(WarpgroupGeometry):
         return self.config.tile_rows * self.config.tile_width * 4
 
     @property
+    def producer_overhead(self) -> int:
+        """Registers of a producer thread beside the words on their way; more where each tap has its own edges."""
+        return 48 if self.lowered else 32
+
+    @property
     def registers(self) -> tuple[int, int]:
         """Registers of a consumer and of a producer thread (PTX ISA, setmaxnreg: multiples of 8, 24 to 256).
 
@@ -209,7 +214,7 @@ class WarpgroupPlan(WarpgroupGeometry):
         if granted >= 240:
             return 255, 255
         loaded = ceil_div(4 * self.copies * self.config.load_ahead, 8) * 8
-        producer = min(max(32 + loaded, 56), granted)
+        producer = min(max(self.producer_overhead + loaded, 56), granted)
         return min((granted * parts - producer) // self.config.consumers // 8 * 8, 240), producer
 
     # ---- launch -------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
 """Pixels of an instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
 CONSUMER_OVERHEAD = 44
 """Registers of a consumer thread for addresses, loop state and unpacked operands, beside accumulators and weights."""
-PRODUCER_OVERHEAD = 32
 LOADS_AT_ONCE = 12
 """16-byte loads a producer thread may have in flight for one part."""
 CODE_LIMIT = 900
@@ -166,7 +165,7 @@ def _registers(plan: WarpgroupPlan) -> str | None:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
     if plan.copies > LOADS_AT_ONCE:
         return f"registers: {plan.copies} loads of a producer thread exceed {LOADS_AT_ONCE}; use channel_groups"
-    needed = 4 * plan.copies * plan.config.load_ahead + PRODUCER_OVERHEAD
+    needed = 4 * plan.copies * plan.config.load_ahead + plan.producer_overhead
     if needed > producer:
         return f"registers: about {needed} of a producer thread needed, {producer} allowed"
     return None
