@@ -61,7 +61,7 @@ def test_a_space_holds_the_switches(small):
     assert off.index(off.config(index)) == index
     assert off.config(index).key == WarpgroupConfig(**off.values_at(index)).key + "-dup.none-rp0-nhwc"
     assert config_at(describe_space(off), index) == off.config(index)
-    with pytest.raises(InvalidInput, match="layout=nhwc"):
+    with pytest.raises(InvalidInput, match="duplicate_aware=none: not in the warpgroup space"):
         small.index(off.config(index))
     lone = subbyte.space(ConvWorkload(8, 4, 4, 64, 64, 1, 1, 0), kind="warpgroup", duplicate_aware="none")
     assert not lone.valid

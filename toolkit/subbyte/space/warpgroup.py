@@ -69,11 +69,13 @@ class WarpgroupSpace(ListedTable):
     @cached_property
     def _sorted_out(self) -> Sorted:
         names = tuple(reversed(tuple(self.knobs)))
+
+        def reason(values: Values) -> str | None:
+            chosen: dict[str, Any] = dict(zip(names, values, strict=True))
+            return self.why_not(WarpgroupConfig(**chosen, **self.fixed))
+
         # product() varies its last list fastest, the index its first knob
-        every = product(*reversed(tuple(self.knobs.values())))
-        return sorted_by(
-            self.why_not(WarpgroupConfig(**dict(zip(names, values, strict=True)), **self.fixed)) for values in every
-        )
+        return sorted_by(map(reason, product(*reversed(tuple(self.knobs.values())))))
 
     @cached_property
     def hash(self) -> str:
