@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from warpgroup_cases import drawn, shipped, variants
+from warpgroup_cases import chain, drawn, shipped, variants
 
 from subbyte.errors import SubbyteError
 from subbyte.kernel import build
@@ -88,7 +88,7 @@ def wanted_kernels(arch: str, quick: bool) -> list[Named]:
     rng = np.random.default_rng(0)
     wanted = [named for spec in SHAPES for named in warp_kernels(workload(spec), arch, rng)]
     if arch == "sm_90a":
-        cases = (variants(), drawn(8 if quick else DRAWN), () if quick else shipped())
+        cases = (variants(), chain(), drawn(8 if quick else DRAWN), () if quick else shipped())
         wanted += [named for part in cases for named in part]
     return wanted
 

@@ -6,6 +6,7 @@ reference. Everything runs in a process of its own with a time limit: a kernel t
 
 import checks
 import pytest
+from prebuilt import named
 
 from subbyte.workload import workload
 
@@ -34,7 +35,14 @@ def test_every_run_gives_the_same_right_bits(kernel, worker):
     assert different == {"alone": 0, "overlapping": 0}
 
 
-def test_another_kernels_bits_are_noticed(folder, worker, first_warpgroup):
-    one = first_warpgroup
+def test_another_kernels_bits_are_noticed(folder, device, worker):
+    one = named(folder, "plain")[0]
     different = worker.call(checks.repeated, one.workload, one.cubin, one.launch, (-3, 2), 10, timeout=60.0)
     assert min(different.values()) > 0
+
+
+def test_a_chain_reads_what_the_layer_before_wrote(folder, worker):
+    """1x1, 3x3 and stride 2 without a kernel between; launched in turn, and each before the one ahead has ended."""
+    layers = [(one.workload, one.cubin, one.launch) for one in named(folder, "chain")]
+    assert len(layers) >= 4
+    assert worker.call(checks.chained, layers, 50, timeout=60.0) == {"in turn": 0, "overlapping": 0}

@@ -74,6 +74,10 @@ VARIANTS: dict[str, tuple[str, dict[str, int]]] = {
 }  # fmt: skip
 """Design variants: a workload that shows them, and the knobs."""
 
+CHAIN = ("n8h14w14c64k128r1s1p0", "n8h14w14c128k128r3s3p1", "n8h14w14c128k256r3s3p1u2", "n8h7w7c256k64r1s1p0",
+         "n8h7w7c64k64r3s3p1", "n8h7w7c64k64r3s3p1")  # fmt: skip
+"""Layers one behind the other, each reading what the one before it wrote."""
+
 DRAWN_FROM = (
     "n8h6w6c64k64r3s3p1", "n16h7w9c64k96r3s3p1", "n3h8w20c64k64r3s3p1", "n8h9w9c64k64r3s3p1u2", "n8h7w7c128k256r1s1p0",
     "n8h10w10c256k128r1s1p0", "n8h14w14c128k128r1s1p0u2", "n8h24w24c3k64r7s7p3u2", "n8h7w7c256k64r3s3p1",
@@ -94,6 +98,14 @@ def variants() -> Iterator[Named]:
     for number, (name, (spec, knobs)) in enumerate(VARIANTS.items()):
         for options in OPTIONS if number == 0 else (OPTIONS[number % 4],):
             yield name, workload(spec), WarpgroupConfig(stagger=0).with_values(knobs), options
+
+
+def chain() -> Iterator[Named]:
+    """What compile gives for each layer of a chain."""
+    for spec in CHAIN:
+        config = chosen(workload(spec))
+        assert config is not None, f"{spec} is not of the warpgroup family"
+        yield "chain", workload(spec), config, {}
 
 
 def drawn(count: int, seed: int = 0) -> Iterator[Named]:
