@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from subbyte.errors import MissingDependency
+from subbyte.errors import MissingDependency, SubbyteError
 from subbyte.measure.device import CudaDevice
 from subbyte.measure.worker import Worker
 from subbyte.workload import ConvWorkload
@@ -52,11 +52,20 @@ def folder(device):
 
 
 @pytest.fixture(scope="session")
-def worker():
-    """A process for kernels that may never end; after one that did not, the next call starts a new one."""
-    made = Worker("checking")
-    yield made
-    made.close()
+def guarded():
+    """Calls a function in another process: ``guarded(function, *arguments, timeout=seconds)``. After a failure, such as
+    a kernel that never ends, the next call has a new process."""
+    worker = Worker("checking")
+
+    def call(function, *arguments, timeout):
+        try:
+            return worker.call(function, *arguments, timeout=timeout)
+        except SubbyteError:
+            worker.close()
+            raise
+
+    yield call
+    worker.close()
 
 
 @pytest.fixture
