@@ -114,7 +114,7 @@ class Block:
         """One thread sets up the ring's barriers: a "full" one hears from every warp that fills, an "empty" one from
         every warp that reads."""
         config = self.plan.config
-        readers = config.consumers if config.keep_rows else config.groups_m * config.groups_x
+        readers = config.consumers if self.plan.keep_rows else config.groups_m * config.groups_x
         with when(self.thread == 0):
             for slot in range(config.ring):
                 op.barrier_init(self.full(T.uint32(slot)), 4)
