@@ -10,7 +10,7 @@ from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import BuildFailed
+from subbyte.errors import BuildFailed, Unsupported
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.kernel.warpgroup_default import warpgroup_candidates
@@ -50,6 +50,15 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
             reasons.append(str(error))
     why = reasons[0] if reasons else _why_not(found, target)
     return replace(build(found, None, target, output=output, **options), reason=f"warp family, because {why}")
+
+
+def warpgroup_config(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> WarpgroupConfig:
+    """The configuration of the warpgroup family to try first. Raises Unsupported with the reason when none fits."""
+    target = arch_named(arch) if isinstance(arch, str) else arch
+    found = _warpgroup(workload, target)
+    if not found:
+        raise Unsupported(f"{workload.label} on {target.name} in the warpgroup family: {_why_not(workload, target)}")
+    return found[0][0]
 
 
 @cache
