@@ -3,8 +3,9 @@
     PYTHONPATH=toolkit python tests/gpu/build_kernels.py FOLDER [--arch sm_90a] [--quick]
     SUBBYTE_GPU_BUNDLE=FOLDER PYTHONPATH=toolkit python -m pytest -m gpu tests/gpu     # there
 
-FOLDER gets ``kernels.jsonl`` (one kernel a line: workload, configuration, output, clip, cubin, launch), the cubins, a
-small bundle as `subbyte landscape record` builds it, and four kernels that misbehave on purpose.
+FOLDER gets ``kernels.jsonl`` (one kernel a line: name, workload, configuration, output, clip, cubin, launch), the
+cubins, a small bundle as `subbyte landscape record` builds it, a plain reference kernel (direct_convolution.cu), and
+four kernels that misbehave on purpose.
 """
 
 from __future__ import annotations
@@ -13,16 +14,21 @@ import argparse
 import hashlib
 import json
 import sys
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from warpgroup_cases import VARIANTS as DESIGNS
+from warpgroup_cases import chain, drawn, shipped, variants, with_every_lane_arriving
 
-from subbyte.device.arch import arch as arch_named
 from subbyte.errors import SubbyteError
 from subbyte.kernel import build
 from subbyte.kernel.nvrtc import compile_cubin
-from subbyte.kernel.warpgroup_default import warpgroup_candidates
 from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.space import space
 from subbyte.tune.bundle import build_bundle
@@ -42,6 +48,11 @@ VARIANTS = (
 )  # fmt: skip
 OPTIONS = ({}, {"clip": (0, 7)}, {"output": "int32"}, {"requant": "general"})
 
+Named = tuple[str, ConvWorkload, ConvConfig | WarpgroupConfig, dict[str, Any]]
+DRAWN = 70
+"""Random configurations of the warpgroup family."""
+DIRECT = Path(__file__).with_name("direct_convolution.cu")
+
 FAULTY = {
     "spin": "while (atomicAdd(out, 0u) != 0xFFFFFFFFu) {}",
     "stray": "*(volatile unsigned*)((unsigned long long)out + (1ull << 45)) = 1u;",
@@ -54,23 +65,45 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--arch", default="sm_90a")
     parser.add_argument("--quick", action="store_true", help="a few kernels of each shape")
+    parser.add_argument("--workers", type=int, default=2, help="processes that build (default 2)")
     args = parser.parse_args()
     (args.folder / "cubins").mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(0)
-    lines = []
-    for spec in SHAPES:
-        lines += list(kernels(workload(spec), args.arch, args.folder, 3 if args.quick else 9, rng))
-        if args.arch == "sm_90a":
-            lines += list(warpgroup_kernels(workload(spec), args.arch, args.folder, 1 if args.quick else 3, rng))
-        print(f"{spec}: {len(lines)} kernels so far", file=sys.stderr)
+    with ProcessPoolExecutor(args.workers, get_context("spawn")) as pool:
+        made = pool.map(partial(one, arch=args.arch, folder=args.folder), wanted_kernels(args.arch, args.quick))
+        lines = [line for line in made if line is not None]
+    lines = limited(lines, 3 if args.quick else 9)
     (args.folder / "kernels.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    print(f"{len(lines)} kernels", file=sys.stderr)
     for name, body in FAULTY.items():
         text = f'extern "C" __global__ void conv_kernel(unsigned* out) {{ {body} }}'
         (args.folder / f"{name}.cubin").write_bytes(compile_cubin(text, args.arch)[0])
+    (args.folder / "direct.cubin").write_bytes(compile_cubin(DIRECT.read_text(encoding="utf-8"), args.arch)[0])
     small = space(workload(SHAPES[0]), args.arch)
     build_bundle(small, args.folder / "bundle", workers=1, indices=small.valid[:: max(1, len(small.valid) // 6)][:6])
     build_zeros(args.folder, args.arch)
     return 0
+
+
+def wanted_kernels(arch: str, quick: bool) -> list[Named]:
+    """What to build: of both families, in the order of the tests."""
+    rng = np.random.default_rng(0)
+    wanted = [named for spec in SHAPES for named in warp_kernels(workload(spec), arch, rng)]
+    if arch == "sm_90a":
+        cases = (variants(), chain(), drawn(8 if quick else DRAWN), () if quick else shipped())
+        wanted += [named for part in cases for named in part]
+    return wanted
+
+
+def limited(lines: list[dict], count: int) -> list[dict]:
+    """At most ``count`` kernels of each shape of the warp family; all others."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for line in lines:
+        key = json.dumps(line["workload"]) if line["name"] == "warp family" else ""
+        seen[key] += 1
+        if not key or seen[key] <= count:
+            kept.append(line)
+    return kept
 
 
 def build_zeros(folder: Path, arch: str) -> None:
@@ -85,47 +118,38 @@ def build_zeros(folder: Path, arch: str) -> None:
     (folder / "zeros.cubin").write_bytes(compile_cubin(text, arch)[0])
 
 
-def kernels(found: ConvWorkload, arch: str, folder: Path, count: int, rng: np.random.Generator):
-    """Up to ``count`` kernels: each switch, each output form, then random configurations of the space."""
+def warp_kernels(found: ConvWorkload, arch: str, rng: np.random.Generator) -> list[Named]:
+    """Each switch, each output form, then random configurations of the space."""
     valid = space(found, arch).valid
-    drawn = [space(found, arch).config(int(index)) for index in rng.choice(valid, min(len(valid), 3), replace=False)]
-    wanted = [(drawn[i % len(drawn)].with_values(variant), OPTIONS[i % 4]) for i, variant in enumerate(VARIANTS)]
-    wanted = [wanted[int(i)] for i in rng.permutation(len(wanted))] + [(config, {}) for config in drawn]
-    made = 0
-    for config, options in wanted:
-        if made == count:
-            return
-        line = one(found, config, options, arch, folder)
-        if line is not None:
-            made += 1
-            yield line
+    random = [space(found, arch).config(int(index)) for index in rng.choice(valid, min(len(valid), 3), replace=False)]
+    wanted = [(random[i % len(random)].with_values(variant), OPTIONS[i % 4]) for i, variant in enumerate(VARIANTS)]
+    wanted = [wanted[int(i)] for i in rng.permutation(len(wanted))] + [(config, {}) for config in random]
+    return [("warp family", found, config, options) for config, options in wanted]
 
 
-def warpgroup_kernels(found: ConvWorkload, arch: str, folder: Path, count: int, rng: np.random.Generator):
-    """Up to ``count`` kernels of the warpgroup family: the best by estimate, then some of the others."""
-    candidates = warpgroup_candidates(found, arch_named(arch))
-    wanted = candidates[:1] + [candidates[int(i)] for i in rng.permutation(len(candidates))]
-    made = 0
-    for number, config in enumerate(wanted):
-        if made == count or number > 4 * count:
-            return
-        line = one(found, config, OPTIONS[number % 4], arch, folder)
-        if line is not None:
-            made += 1
-            yield line
-
-
-def one(found: ConvWorkload, config: ConvConfig | WarpgroupConfig, options: dict, arch: str, folder: Path):
+def one(named: Named, arch: str, folder: Path) -> dict | None:
     """A line of ``kernels.jsonl``, None for a configuration this shape refuses."""
+    name, found, config, options = named
     try:
         kernel = build(found, config, arch, **options)
     except SubbyteError as error:
+        if name not in ("warp family", "drawn"):
+            raise
         print(f"  left out: {error}", file=sys.stderr)
         return None
-    name = f"cubins/{hashlib.sha256(kernel.cubin).hexdigest()[:20]}.cubin"
-    (folder / name).write_bytes(kernel.cubin)
-    return {"workload": asdict(found), "config": config.to_dict(), "cubin": name, "launch": kernel.launch.to_dict(),
-            "output": kernel.output, "clip": list(options.get("clip", (-8, 7))), "arch": arch}  # fmt: skip
+    line = {"name": name, "workload": asdict(found), "config": config.to_dict(), "cubin": kept(folder, kernel.cubin),
+            "launch": kernel.launch.to_dict(), "output": kernel.output, "clip": list(options.get("clip", (-8, 7))),
+            "arch": arch}  # fmt: skip
+    if name in DESIGNS:
+        line["every_lane"] = kept(folder, with_every_lane_arriving(kernel.plan))
+    return line
+
+
+def kept(folder: Path, cubin: bytes) -> str:
+    """The file of a cubin, written."""
+    name = f"cubins/{hashlib.sha256(cubin).hexdigest()[:20]}.cubin"
+    (folder / name).write_bytes(cubin)
+    return name
 
 
 if __name__ == "__main__":

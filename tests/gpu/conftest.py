@@ -4,16 +4,15 @@ import json
 import os
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from subbyte.errors import MissingDependency
-from subbyte.measure.case import launch_from_dict
+from subbyte.errors import MissingDependency, SubbyteError
 from subbyte.measure.device import CudaDevice
+from subbyte.measure.worker import Worker
 from subbyte.workload import ConvWorkload
 
-sys.path.append(str(Path(__file__).parent))  # prebuilt.py, for the tests and for the processes they start
+sys.path.append(str(Path(__file__).parent))  # prebuilt.py and checks.py, for the tests and for the processes they start
 VARIABLE = "SUBBYTE_GPU_BUNDLE"
 
 
@@ -26,10 +25,10 @@ def _kernels():
 
 
 def pytest_generate_tests(metafunc):
-    """One test for each prebuilt kernel."""
+    """One test for each prebuilt kernel that the module's ``wanted(entry)`` asks for."""
     if "entry" in metafunc.fixturenames:
-        entries = _kernels()
-        names = [f"{i}-{ConvWorkload(**e['workload']).spec}-{e['output']}" for i, e in enumerate(entries)]
+        entries = [entry for entry in _kernels() if metafunc.module.wanted(entry)]
+        names = [f"{i}-{e['name']}-{ConvWorkload(**e['workload']).spec}-{e['output']}" for i, e in enumerate(entries)]
         skipped = pytest.param(None, marks=pytest.mark.skip(reason=f"{VARIABLE} names no folder with kernels.jsonl"))
         metafunc.parametrize("entry", entries or [skipped], ids=names or ["none"])
 
@@ -52,22 +51,36 @@ def folder(device):
     return Path(given).resolve()
 
 
+@pytest.fixture(scope="session")
+def guarded():
+    """Calls a function in another process: ``guarded(function, *arguments, timeout=seconds)``. After a failure, such as
+    a kernel that never ends, the next call has a new process."""
+    worker = Worker("checking")
+
+    def call(function, *arguments, timeout):
+        try:
+            return worker.call(function, *arguments, timeout=timeout)
+        except SubbyteError:
+            worker.close()
+            raise
+
+    yield call
+    worker.close()
+
+
 @pytest.fixture
 def kernel(entry, folder, device):
-    """One prebuilt kernel: ``.workload .cubin .launch .clip .output .name``."""
+    """One prebuilt kernel: ``.workload .cubin .launch .clip``."""
     if entry["arch"] != device.info.arch:
         pytest.skip(f"kernels were built for {entry['arch']}, this GPU is {device.info.arch}")
-    return SimpleNamespace(
-        workload=ConvWorkload(**entry["workload"]), cubin=(folder / entry["cubin"]).read_bytes(),
-        launch=launch_from_dict(entry["launch"]), clip=tuple(entry["clip"]), output=entry["output"],
-    )  # fmt: skip
+    from prebuilt import loaded
+
+    return loaded(folder, entry)
 
 
 @pytest.fixture(scope="session")
 def first(folder):
     """The first prebuilt int4 kernel, for tests that need any."""
-    entry = next(entry for entry in _kernels() if entry["output"] == "int4")
-    return SimpleNamespace(
-        workload=ConvWorkload(**entry["workload"]), cubin=(folder / entry["cubin"]).read_bytes(),
-        launch=launch_from_dict(entry["launch"]), clip=tuple(entry["clip"]),
-    )  # fmt: skip
+    from prebuilt import loaded
+
+    return loaded(folder, next(entry for entry in _kernels() if entry["output"] == "int4"))

@@ -13,17 +13,28 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
-
-from subbyte.data import Requantization
 from subbyte.errors import BuildFailed
-from subbyte.measure.case import Case, launch_from_dict
-from subbyte.measure.gpu import GpuKernel
+from subbyte.measure.case import launch_from_dict
 from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import workload_from_dict
+from subbyte.workload import ConvWorkload
 
 FAULTS = ("good", "spin", "stray", "silent", "zeros", "memory", "no_image", "compiler_dies", "other")
 KINDS = ("ok", "timeout", "crash", "wrong", "wrong", "memory", "launch", "crash", "ok")
+
+
+def loaded(folder, entry):
+    """A kernel of ``kernels.jsonl``: ``.workload .cubin .launch .clip``."""
+    return SimpleNamespace(
+        workload=ConvWorkload(**entry["workload"]), cubin=(folder / entry["cubin"]).read_bytes(),
+        launch=launch_from_dict(entry["launch"]), clip=tuple(entry["clip"]),
+    )  # fmt: skip
+
+
+def named(folder, name):
+    """The kernels of ``kernels.jsonl`` with this name, in their order."""
+    lines = map(json.loads, (folder / "kernels.jsonl").read_text().splitlines())
+    return [loaded(folder, entry) for entry in lines if entry["name"] == name]
 
 
 def bundle():
@@ -73,26 +84,3 @@ def from_spaces(workload, config, arch):
         raise BuildFailed("the bundle holds no kernel of this configuration")
     entry = entries[config]
     return SimpleNamespace(cubin=(folder / entry["cubin"]).read_bytes(), launch=launch_from_dict(entry["launch"]))
-
-
-def repeated(workload, cubin, launch, clip, runs):
-    """How many of ``runs`` launches gave other words than the first one: launched one by one, and overlapping."""
-    rng = np.random.default_rng(5)
-    drawn = Requantization.random(workload, rng)
-    case = Case(workload, 5, requant=Requantization(drawn.bias, drawn.multiplier, drawn.shift, clip))
-    different = {}
-    with GpuKernel(cubin, launch) as gpu:
-        expected = gpu.run({argument.name: case.operand(argument) for argument in gpu.inputs})["Out"]
-        assert case.check(expected, gpu.outputs[0]).ok
-        function, pointers, out = gpu._function, gpu._pointers(), gpu._buffers["Out"]
-        for name, together in (("alone", 1), ("overlapping", 10)):
-            different[name] = 0
-            for _ in range(runs // together):
-                out.fill(0xA5)
-                for _ in range(together):
-                    function.launch(
-                        launch.grid, launch.block, launch.shared_bytes, pointers, launch.overlap and together > 1
-                    )
-                words = out.download(expected.shape, expected.dtype)
-                different[name] += int((words != expected).any())
-    return different

@@ -156,7 +156,8 @@ def test_a_bundle_goes_on_after_a_kernel_that_hangs(folder, tmp_path):
 
 def test_cudnn_gives_the_same_answer(first, case, device):
     pytest.importorskip("torch")
-    from subbyte.measure.baselines import FORMS, TorchDevice, load_frontend, through_graph, through_torch
+    from subbyte.measure.baselines import TorchDevice, through_torch
+    from subbyte.measure.cudnn_graph import FORMS, load_frontend, through_graph
 
     torch_device = TorchDevice(device.info)
     result = through_torch(case, torch_device, "float16", SHORT)

@@ -6,9 +6,10 @@ import pytest
 
 from subbyte.cli.main import main
 from subbyte.errors import InvalidInput, MissingDependency, WrongResult
-from subbyte.measure import baselines, sidebyside
-from subbyte.measure.baselines import FORMS, BaselineResult
+from subbyte.measure import baselines, cudnn_graph, sidebyside
+from subbyte.measure.baselines import BaselineResult
 from subbyte.measure.case import Case
+from subbyte.measure.cudnn_graph import FORMS, check_graph
 from subbyte.measure.device import CudaDevice
 from subbyte.measure.sidebyside import Candidate, from_bundles, ours, side_by_side, text_of
 from subbyte.measure.timing import TimingProtocol, time_launch
@@ -74,7 +75,7 @@ def stand_ins(monkeypatch, device):
     monkeypatch.setattr(baselines, "TorchDevice", lambda info: SimpleNamespace(info=info))
     monkeypatch.setattr(baselines, "versions", lambda: {"torch": "2"})
     monkeypatch.setattr(baselines, "through_torch", through_torch)
-    monkeypatch.setattr(baselines, "through_graph", through_graph)
+    monkeypatch.setattr(cudnn_graph, "through_graph", through_graph)
 
 
 def _advance(device):
@@ -93,7 +94,7 @@ def test_sides_that_fail_are_named_and_the_others_go_on(stand_ins, device):
     assert {entry["side"] for entry in record["missing"]} == {"cuDNN bfloat16, PyTorch", *(form.side for form in FORMS)}
     assert record["gpu"]["name"] == "Fake GPU"
     assert record["date"].startswith("20")
-    assert len(said) == 7
+    assert len(said) == 3 + len(FORMS)
     assert "not measured: pip install nvidia-cudnn-frontend" in text_of(record)
 
 
@@ -133,6 +134,7 @@ class Frontend:
 
     class data_type:
         HALF, BFLOAT16, INT8, INT32, FLOAT = "half", "bfloat16", "int8", "int32", "float"
+        FP8_E4M3 = "fp8"
 
     class heur_mode:
         A, B, FALLBACK = "a", "b", "fallback"
@@ -190,9 +192,9 @@ def test_the_cudnn_graph_is_described_with_the_right_types(form):
     frontend = Frontend()
     array = SimpleNamespace(shape=(1, 2, 3, 4), stride=lambda: (24, 1, 8, 2))
     workload = ConvWorkload(1, 9, 9, 2, 2, 3, 3, pad=1, stride=2)
-    _, tensors = baselines._graph(frontend, "handle", workload, form, array, array, array)
+    _, tensors = cudnn_graph._graph(frontend, "handle", workload, form, array, array, array)
     (output,) = [tensor for tensor in tensors if isinstance(tensor, _Tensor) and tensor.is_output]
-    assert output.type == getattr(Frontend.data_type, baselines._NAMES[form.output])
+    assert output.type == getattr(Frontend.data_type, cudnn_graph._NAMES[form.output])
     assert frontend.made["conv"]["compute_data_type"] == ("int32" if form.operand == "int8" else "float")
     assert frontend.made["conv"]["stride"] == [2, 2]
     assert frontend.made["modes"] == ["a", "b", "fallback"]
@@ -203,31 +205,19 @@ def test_the_cudnn_graph_is_described_with_the_right_types(form):
 def test_wrong_answers_of_cudnn_are_refused():
     case = Case(WORKLOAD)
 
-    class Y:
-        def __init__(self, values):
-            self.values = values
-
-        def permute(self, *axes):
-            return self
-
-        def cpu(self):
-            return self
-
-        def float(self):
-            return self
-
-        def numpy(self):
-            return self.values
-
-    exact = case.accumulators
-    assert baselines._check_graph(Y(exact), case, FORMS[2]) == 0.0
-    with pytest.raises(WrongResult, match="1 of"):
-        baselines._check_graph(Y(np.where(np.arange(exact.size).reshape(exact.shape) == 5, 0, exact)), case, FORMS[2])
-    scaled = np.clip(np.rint(exact / 64), -128, 127).astype(np.int8)
-    assert baselines._check_graph(Y(scaled), case, FORMS[3]) == 0.0
+    exact = case.accumulators.astype(np.float64)
+    integers, scaled, halves, eighths = FORMS[2], FORMS[3], FORMS[0], FORMS[5]
+    assert check_graph(exact, exact, integers) == 0.0
+    with pytest.raises(WrongResult, match="1 elements"):
+        check_graph(np.where(np.arange(exact.size).reshape(exact.shape) == 5, 0, exact), exact, integers)
+    bytes_ = np.clip(np.rint(exact / 64), -128, 127)
+    assert check_graph(bytes_, exact, scaled) == 0.0
     with pytest.raises(WrongResult, match="scaled reference"):
-        baselines._check_graph(Y(scaled // 2), case, FORMS[3])
-    assert baselines._check_graph(Y(exact.astype(np.float32)), case, FORMS[0]) == 0.0
+        check_graph(bytes_ // 2, exact, scaled)
+    assert check_graph(exact, exact, halves) == 0.0
+    assert 0 < check_graph(exact / 64 * 1.01, exact, eighths) < 0.02
     for wrong in (exact * 1.01, np.full(exact.shape, np.nan)):
         with pytest.raises(WrongResult, match="relative error"):
-            baselines._check_graph(Y(wrong), case, FORMS[0])
+            check_graph(wrong, exact, halves)
+    with pytest.raises(WrongResult, match="relative error"):
+        check_graph(exact / 64 * 1.1, exact, eighths)

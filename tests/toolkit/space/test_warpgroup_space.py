@@ -6,6 +6,8 @@ import subbyte
 from subbyte.errors import InvalidInput
 from subbyte.measure.fake import FakeRunner
 from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.tune.bundle import build_bundle
 from subbyte.tune.describe import config_at, describe_space
 from subbyte.tune.search.features import Features
@@ -45,6 +47,18 @@ def test_wrong_requests_are_refused(small):
         subbyte.space(SMALL, kind="warpgroup", layout="nhwc")
     with pytest.raises(InvalidInput, match="warpgroup"):
         subbyte.space(SMALL, kind="warpgruop")
+
+
+@pytest.mark.parametrize("kernel, pad", [((1, 3), 1), ((1, 1), 1), ((3, 3), 3)])
+def test_rows_that_meet_padding_alone_are_refused(kernel, pad):
+    """Nobody would tell their consumers that they can go on."""
+    assert "an output row meets padding alone" in str(_refusal(ConvWorkload(8, 6, 10, 64, 64, *kernel, pad)))
+    assert _refusal(ConvWorkload(8, 6, 10, 64, 64, *kernel, 0)) is None
+
+
+def _refusal(workload):
+    config = WarpgroupConfig(tile_width=6, ring=3, stagger=0)
+    return why_not_warpgroup(WarpgroupPlan(workload, config, subbyte.device.arch("sm_90a")))
 
 
 def test_headers_give_the_configurations_back(small):

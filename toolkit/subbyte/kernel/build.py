@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
@@ -25,6 +26,8 @@ from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
 AnyPlan = Plan | WarpgroupPlan
 OUTPUTS = ("int4", "int32")
+SERIALIZED = re.compile(r"wgmma\.mma_async instructions are serialized(?: due to (.*?) (?:in|for) the function)?")
+"""What the CUDA assembler says when it waits behind every wgmma, with its reason (messages C7510 to C7520)."""
 REQUANT_FORMS = ("fixed", "general")
 
 
@@ -97,10 +100,12 @@ def machine_code(plan: AnyPlan, text: str) -> tuple[bytes, Resources]:
         log = report.encode()
         write_cached(cubin_path, cubin)
         write_cached(log_path, log)
-    if "wgmma.mma_async instructions are serialized" in log.decode():
+    serialized = SERIALIZED.search(log.decode())
+    if serialized:
         raise BuildFailed(
-            f"{plan.workload} with {plan.config.key}: the compiler had too few registers and serialized the wgmma "
-            "instructions, which makes them several times slower; choose fewer rows, less unroll or load_ahead=1"
+            f"{plan.workload} with {plan.config.key}: the compiler serialized the wgmma instructions "
+            f"({serialized[1] or 'no reason given'}), which makes them several times slower; "
+            "choose fewer rows, less unroll, load_ahead=1 or weight_ring=0"
         )
     return cubin, read_resources(log.decode(), plan.arch, plan.config.threads, plan.shared_bytes)
 

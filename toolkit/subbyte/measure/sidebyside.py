@@ -10,7 +10,7 @@ from typing import Any
 
 from subbyte.device.ceilings import peak_tops
 from subbyte.errors import InvalidInput, SubbyteError
-from subbyte.measure import baselines
+from subbyte.measure import baselines, cudnn_graph
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
 from subbyte.measure.device import CudaDevice
 from subbyte.measure.gpu import GpuKernel
@@ -132,11 +132,11 @@ def _sides(
                 lambda dtype=dtype: baselines.through_torch(case, torch_device, dtype, how)  # type: ignore[misc]
             ),
         )
-    for form in baselines.FORMS if graph_api else ():
+    for form in cudnn_graph.FORMS if graph_api else ():
         yield (
             form.side,
             baseline(
-                lambda form=form: baselines.through_graph(case, torch_device, form, how, plan_seconds)  # type: ignore[misc]
+                lambda form=form: cudnn_graph.through_graph(case, torch_device, form, how, plan_seconds)  # type: ignore[misc]
             ),
         )
 

@@ -63,9 +63,9 @@ def _padding(plan: WarpgroupPlan) -> str | None:
 def _every_row_reached(workload: ConvWorkload, arch: Arch) -> bool:
     """Some kernel row of every output row lies in the image."""
     plan = WarpgroupPlan(workload, WarpgroupConfig(), arch)
-    rows = (range(row, row + 1) for row in range(workload.p))
+    (first, last), step, tap_step = plan.row_range, plan.rows.pixel_step, plan.rows.tap_step
     return all(
-        any(low < high for low, high in (plan.tap_rows_at(row, 1, tap) for tap in range(workload.r))) for (row,) in rows
+        any(first <= row * step + tap * tap_step <= last for tap in range(workload.r)) for row in range(workload.p)
     )
 
 

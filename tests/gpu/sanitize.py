@@ -1,0 +1,130 @@
+"""The warpgroup family's design variants under compute-sanitizer: stray accesses, races in shared memory, barriers.
+
+    PYTHONPATH=toolkit python tests/gpu/sanitize.py FOLDER --out RECORD.json
+
+FOLDER is what build_kernels.py wrote. Each tool runs all variants once in one process, with a time limit; a variant
+counts as clean when the tool reported nothing while it ran and its output was right. Exit code 1 when one is not.
+
+racecheck orders accesses by barriers of shared memory (mbarrier) for the very threads that arrive. These kernels let one
+lane of a warp arrive, behind ``__syncwarp``; the accesses of its 31 neighbours are then reported as races. So racecheck
+runs a second form of each variant, in which every lane arrives and nothing else differs: that one must be clean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subbyte.data import Requantization
+from subbyte.measure.case import Case, launch_from_dict
+from subbyte.measure.device import open_device
+from subbyte.measure.gpu import GpuKernel
+from subbyte.workload import ConvWorkload
+
+TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
+AS_BUILT, EVERY_LANE = "as built", "every lane arrives"
+PLACES = ("/usr/local/cuda*/bin/compute-sanitizer", "/usr/local/cuda*/compute-sanitizer/compute-sanitizer",
+          "/opt/nvidia/**/compute-sanitizer", "/usr/lib/nvidia-cuda-toolkit/compute-sanitizer/compute-sanitizer",
+          "/usr/lib/python3*/**/compute-sanitizer")  # fmt: skip
+BEGIN, END = "VARIANT", "RESULT"
+NOT_HERE = ("recorded", "default", "drawn", "chain", "warp family")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--tools", nargs="+", default=TOOLS[:3], choices=TOOLS)
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds for each tool (default 120)")
+    parser.add_argument("--here", choices=(AS_BUILT, EVERY_LANE), help="run this form of the variants in this process")
+    args = parser.parse_args()
+    if args.here:
+        return run_all(args.folder, args.here)
+    program = find()
+    record: dict[str, Any] = {"schema": 1, "program": program, "tools": {}}
+    if program is None:
+        record["missing"] = "no compute-sanitizer on this machine"
+    else:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+        record["version"] = said.strip().split("
+")[-1]
+        record["device"] = {"name": open_device(0).info.name, "arch": open_device(0).info.arch}
+        for tool in args.tools:
+            forms = (AS_BUILT, EVERY_LANE) if tool == "racecheck" else (AS_BUILT,)
+            for form in forms:
+                record["tools"][f"{tool}, {form}"] = under(program, tool, form, args.folder, args.limit)
+    if args.out:
+        args.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps({tool: {key: value for key, value in found.items() if key != "variants"}
+                      for tool, found in record["tools"].items()} or record))  # fmt: skip
+    needed = [found["clean"] for name, found in record["tools"].items() if name != f"racecheck, {AS_BUILT}"]
+    return 0 if needed and all(needed) else 1
+
+
+def find() -> str | None:
+    """Where compute-sanitizer is, None when it is not there."""
+    found = [path for pattern in PLACES for path in sorted(glob.glob(pattern, recursive=True))]
+    return shutil.which("compute-sanitizer") or (found[-1] if found else None)
+
+
+def under(program: str, tool: str, form: str, folder: Path, limit: float) -> dict[str, Any]:
+    """All variants under one tool."""
+    command = [program, "--tool", tool, "--print-limit", "20", sys.executable, __file__, str(folder), "--here", form]
+    started = time.monotonic()
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit)
+        text, ended = done.stdout, f"exit code {done.returncode}"
+    except subprocess.TimeoutExpired as stopped:
+        text = (stopped.stdout or b"").decode(errors="replace") if isinstance(stopped.stdout, bytes) else ""
+        ended = f"stopped after {limit:g} s"
+    variants = sections(text)
+    summary = [line.removeprefix("========= ") for line in text.splitlines() if "SUMMARY" in line]
+    clean = bool(variants) and bool(summary) and all(one["clean"] for one in variants)
+    told = [] if clean else [line for line in text.splitlines() if line.startswith("=========")][:20] or text[-800:]
+    return {"seconds": round(time.monotonic() - started, 1), "ended": ended, "summary": summary, "clean": clean,
+            "ran": len(variants), "told": told, "variants": variants}  # fmt: skip
+
+
+def sections(text: str) -> list[dict[str, Any]]:
+    """What was printed between the beginning and the end of each variant."""
+    found = []
+    for part in text.split(f"\n{BEGIN} ")[1:]:
+        head, _, rest = part.partition("\n")
+        name, spec, key = json.loads(head)
+        told, _, after = rest.partition(f"{END} ")
+        reports = [line for line in told.splitlines() if re.match(r"=+ (?!COMPUTE)", line)]
+        wrong = int(after.split()[0]) if after.strip() else None
+        found.append({"name": name, "workload": spec, "config": key, "wrong": wrong, "reports": reports[:6],
+                      "clean": not reports and wrong == 0})  # fmt: skip
+    return found
+
+
+def run_all(folder: Path, form: str) -> int:
+    """Each variant once, with its output compared; what the tool finds stands between the two printed lines."""
+    device = open_device(0)
+    lines = [json.loads(line) for line in (folder / "kernels.jsonl").read_text().splitlines()]
+    for line in {line["name"]: line for line in lines if line["name"] not in NOT_HERE}.values():
+        wl = ConvWorkload(**line["workload"])
+        drawn = Case(wl).requant
+        case = Case(wl, requant=Requantization(drawn.bias, drawn.multiplier, drawn.shift, tuple(line["clip"])))
+        print(f"\n{BEGIN} {json.dumps([line['name'], wl.spec, line['config']])}", flush=True)
+        cubin = line["cubin" if form == AS_BUILT else "every_lane"]
+        with GpuKernel((folder / cubin).read_bytes(), launch_from_dict(line["launch"]), device) as gpu:
+            words = gpu.run({argument.name: case.operand(argument) for argument in gpu.inputs}, 15.0)["Out"]
+            report = case.check(words, gpu.outputs[0])
+        print(f"{END} {report.wrong} of {np.size(words)} words", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,231 @@
+"""cuDNN's graph API on the same workload: every plan its heuristics offer, of which the fastest right one counts.
+
+Needs the package ``nvidia-cudnn-frontend`` and PyTorch, whose memory, streams and graphs it uses.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from subbyte.errors import MissingDependency, WrongResult
+from subbyte.measure.baselines import BaselineResult, TorchDevice, operands, relative_error
+from subbyte.measure.case import Case
+from subbyte.measure.timing import TimingProtocol, time_launch
+
+SCALE = 1.0 / 64
+"""What scaled forms multiply the sums by."""
+EIGHT_BIT_SUMS = 1e-2
+"""Tolerance of sums of float8 products: Hopper's tensor cores keep about 14 bits of them."""
+KEPT = 8
+"""Plans that a result's ranking names."""
+
+
+def load_frontend() -> Any:
+    """cuDNN's graph API. Raises MissingDependency naming why it cannot be used."""
+    try:
+        import cudnn  # type: ignore[import-not-found,unused-ignore]
+
+        cudnn.backend_version()
+    except Exception as error:  # it loads shared libraries, whose failures come in many classes
+        raise MissingDependency(
+            f"cuDNN's graph API cannot be used ({str(error)[:200]}): pip install nvidia-cudnn-frontend"
+        ) from None
+    return cudnn
+
+
+@dataclass(frozen=True)
+class GraphForm:
+    """Types of one cuDNN graph: operands, output, and whether the output is scaled on the way."""
+
+    operand: str
+    output: str
+    scaled: bool = False
+
+    @property
+    def side(self) -> str:
+        """Name of the row."""
+        return f"cuDNN {self.operand} to {self.output}, graph API"
+
+    @property
+    def epilogue(self) -> str:
+        """What happens to the accumulator."""
+        return f"scaled by one float, {self.output} stored" if self.scaled else f"none; {self.output} stored"
+
+    @property
+    def multiple(self) -> int:
+        """Input channels are filled up to a multiple of so many: 16 bytes."""
+        return 8 if self.operand in ("float16", "bfloat16") else 16
+
+
+FORMS = (
+    GraphForm("float16", "float16"),
+    GraphForm("bfloat16", "bfloat16"),
+    GraphForm("int8", "int32"),
+    GraphForm("int8", "int8", scaled=True),
+    GraphForm("float8_e4m3fn", "float16"),
+    GraphForm("float8_e4m3fn", "float8_e4m3fn", scaled=True),
+)
+_NAMES = {
+    "float16": "HALF", "bfloat16": "BFLOAT16", "int8": "INT8", "int32": "INT32", "float32": "FLOAT",
+    "float8_e4m3fn": "FP8_E4M3",
+}  # fmt: skip
+
+
+def through_graph(
+    case: Case,
+    device: TorchDevice,
+    form: GraphForm,
+    protocol: TimingProtocol,
+    limit_s: float = 40.0,
+    only: Collection[str] = (),
+) -> BaselineResult:
+    """The fastest right plan of heuristics A, B and FALLBACK within ``limit_s`` seconds of building and timing.
+
+    ``only`` names the plans to try, where an earlier search is known. Raises MissingDependency without the frontend,
+    WrongResult when no plan ran and was right, the frontend's exception when it supports no plan.
+    """
+    frontend = load_frontend()
+    handle = frontend.create_handle()
+    try:
+        return _fastest_plan(frontend, handle, case, device, form, protocol, limit_s, only)
+    finally:
+        device.synchronize()
+        frontend.destroy_handle(handle)
+
+
+def _fastest_plan(
+    frontend: Any,
+    handle: Any,
+    case: Case,
+    device: TorchDevice,
+    form: GraphForm,
+    protocol: TimingProtocol,
+    limit_s: float,
+    only: Collection[str],
+) -> BaselineResult:
+    torch, where, wl = device.torch, f"cuda:{device.info.ordinal}", case.workload
+    x, w = operands(case, getattr(torch, form.operand), where, form.multiple)
+    y = torch.empty(
+        (wl.n, wl.k, wl.p, wl.q), dtype=getattr(torch, form.output), device=where, memory_format=torch.channels_last
+    )
+    graph, tensors = _graph(frontend, handle, wl, form, x, w, y)
+    if form.scaled:
+        tensors[tensors.pop("scale")] = torch.full((1, 1, 1, 1), SCALE, dtype=torch.float32, device=where)
+    failures: list[str] = []
+    ranking: list[tuple[float, str, float, Callable[[], None]]] = []
+    quick = replace(protocol, launches=5, min_total_ms=1.0, repeats=3, warmup_ms=0.5, cold=False)
+    deadline = time.monotonic() + limit_s
+    for index in range(graph.get_execution_plan_count()):
+        if time.monotonic() > deadline and ranking:
+            break
+        name = _plan_name(graph, index)
+        if only and name not in only:
+            continue
+        try:
+            graph.build_plan_at_index(index)
+            launch = _launcher(frontend, graph, handle, tensors, index, torch, where)
+            with device.turn:
+                y.fill_(77)
+                launch()
+                device.synchronize()
+                error = check_graph(_nhwc(y), device.exact(case), form)
+                slow = ranking and device.elapsed_us(launch) > 4 * min(ranking)[0] + 60
+                microseconds = device.elapsed_us(launch) if slow else time_launch(device, launch, quick).microseconds
+        except Exception as problem:  # a plan that fails is left out; its reason counts when none is left
+            failures.append(f"plan {index}: {str(problem)[:150]}")
+            continue
+        ranking.append((microseconds, name, error, launch))
+    if not ranking:
+        raise WrongResult(f"{form.side}: no plan ran and was right; " + "; ".join(failures[:3]))
+    ranking.sort(key=lambda entry: entry[0])
+    with device.turn:
+        best, timing = min(
+            ((entry, time_launch(device, entry[3], protocol)) for entry in ranking[:2]),
+            key=lambda pair: pair[1].microseconds,
+        )
+    plan = best[1] + (f", channels padded to {x.shape[1]}" if x.shape[1] != wl.c else "")
+    return BaselineResult(
+        form.side, form.output, form.epilogue, plan, len(ranking), best[2], timing,
+        tuple((name, us) for us, name, _, _ in ranking[:KEPT]),
+    )  # fmt: skip
+
+
+def _nhwc(y: Any) -> Any:
+    """The output as float64 [N,P,Q,K], still on the device."""
+    values = y.permute(0, 2, 3, 1)
+    return (values.float() if "float8" in str(values.dtype) else values).double()
+
+
+def _graph(frontend: Any, handle: Any, wl: Any, form: GraphForm, x: Any, w: Any, y: Any) -> tuple[Any, dict[Any, Any]]:
+    kind = {name: getattr(frontend.data_type, value) for name, value in _NAMES.items()}
+    exact = form.operand == "int8"
+    inner = kind["int32" if exact else "float32"]
+    graph = frontend.pygraph(
+        handle=handle,
+        io_data_type=kind[form.operand],
+        intermediate_data_type=kind["float32"] if form.scaled else inner,
+        compute_data_type=inner,
+    )
+    tensors: dict[Any, Any] = {}
+    given = []
+    for name, value in (("X", x), ("W", w)):
+        dim, stride = list(value.shape), list(value.stride())
+        given.append(graph.tensor(name=name, dim=dim, stride=stride, data_type=kind[form.operand]))
+        tensors[given[-1]] = value
+    out = graph.conv_fprop(
+        given[0], given[1],
+        pre_padding=[wl.pad] * 2, post_padding=[wl.pad] * 2, stride=[wl.stride] * 2, dilation=[wl.dilation] * 2,
+        compute_data_type=inner,
+    )  # fmt: skip
+    if form.scaled:
+        out.set_data_type(kind["int32"])
+        scale = graph.tensor(name="S", dim=[1, 1, 1, 1], stride=[1, 1, 1, 1], data_type=kind["float32"])
+        tensors["scale"] = scale
+        out = graph.mul(a=out, b=scale, compute_data_type=kind["float32"])
+    out.set_output(True).set_data_type(kind[form.output]).set_dim(list(y.shape)).set_stride(list(y.stride()))
+    tensors[out] = y
+    graph.validate()
+    graph.build_operation_graph()
+    modes = frontend.heur_mode
+    graph.create_execution_plans([modes.A, modes.B, modes.FALLBACK])
+    graph.check_support()
+    return graph, tensors
+
+
+def _launcher(
+    frontend: Any, graph: Any, handle: Any, tensors: dict[Any, Any], index: int, torch: Any, where: str
+) -> Callable[[], None]:
+    workspace = torch.empty(max(1, graph.get_workspace_size_plan_at_index(index)), dtype=torch.uint8, device=where)
+
+    def launch() -> None:
+        frontend.set_stream(handle=handle, stream=torch.cuda.current_stream().cuda_stream)
+        graph.execute_plan_at_index(tensors, workspace, index, handle=handle)
+
+    return launch
+
+
+def _plan_name(graph: Any, index: int) -> str:
+    try:
+        return str(graph.get_plan_name_at_index(index))
+    except Exception:  # older frontends have no names
+        return f"plan {index}"
+
+
+def check_graph(got: Any, exact: Any, form: GraphForm) -> float:
+    """Relative error of an output against the exact sums, both float64 [N,P,Q,K]. Raises WrongResult."""
+    wanted = exact * SCALE if form.scaled else exact
+    if form.operand != "int8":
+        return relative_error(got, wanted, form.output, EIGHT_BIT_SUMS if "float8" in form.operand else 0.0)
+    if not form.scaled:
+        differing = int((got != exact).sum())
+        if differing:
+            raise WrongResult(f"{differing} elements differ from the reference")
+        return 0.0
+    wanted = wanted.round().clip(-128, 127)
+    worst = float(abs(got - wanted).max())
+    if worst > 1:  # how ties and fractions round is not documented
+        raise WrongResult(f"elements differ from the scaled reference by up to {worst:.0f}")
+    return float(((got - wanted) ** 2).sum() / (wanted**2).sum()) ** 0.5
