@@ -5,9 +5,9 @@
 FOLDER is what build_kernels.py wrote. Each tool runs all variants once in one process, with a time limit; a variant
 counts as clean when the tool reported nothing while it ran and its output was right. Exit code 1 when one is not.
 
-racecheck orders accesses by barriers of shared memory (mbarrier) for the very threads that arrive. These kernels let one
-lane of a warp arrive, behind ``__syncwarp``; the accesses of its 31 neighbours are then reported as races. So racecheck
-runs a second form of each variant, in which every lane arrives and nothing else differs: that one must be clean.
+racecheck orders accesses by barriers of shared memory (mbarrier) for the very threads that arrive. These kernels let
+one lane of a warp arrive, behind ``__syncwarp``; the accesses of its 31 neighbours are then reported as races. So it
+runs a second form of each variant, in which every lane arrives and nothing else differs; that must be clean.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ def main() -> int:
         record["missing"] = "no compute-sanitizer on this machine"
     else:
         said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
-        record["version"] = said.strip().split("
-")[-1]
+        record["version"] = said.strip().split("\n")[-1]
         record["device"] = {"name": open_device(0).info.name, "arch": open_device(0).info.arch}
         for tool in args.tools:
             forms = (AS_BUILT, EVERY_LANE) if tool == "racecheck" else (AS_BUILT,)

@@ -19,6 +19,9 @@ PIXEL_BYTES = 256
 """Shared memory of one staged pixel and 32-channel block: 8 images of 32 signed bytes."""
 FRAGMENT_WORDS = 512
 """32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
+PACKING_ROWS, PACKING_PITCH = 32, 20
+"""Rows of a warp's shared memory for packing (one for each image of four pixels) and words from one to the next: 16
+values, and room that keeps both the writing and the reading lanes on different banks."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +39,14 @@ class WarpgroupPlan(WarpgroupGeometry):
     @property
     def columns_read(self) -> int:
         """Staged columns that the descriptors of one row reach."""
-        return (self.width_covered - 1) * self.cols.pixel_step + (self.workload.s - 1) * self.cols.tap_step + 1
+        return (self.width_covered - 1) * self.cols.pixel_step + (self.tap_cols - 1) * self.cols.tap_step + 1
 
     @property
     def columns_needed(self) -> int:
         """Of those, the columns that outputs inside the image need; beyond them any value does."""
         if self.x_tiles > 1:
             return self.columns_read
-        return (self.output_size[1] - 1) * self.cols.pixel_step + (self.workload.s - 1) * self.cols.tap_step + 1
+        return (self.output_size[1] - 1) * self.cols.pixel_step + (self.tap_cols - 1) * self.cols.tap_step + 1
 
     @property
     def left_zeros(self) -> int:
@@ -108,7 +111,7 @@ class WarpgroupPlan(WarpgroupGeometry):
         config = self.config
         exchanged = config.split * self.exchange_pixels * config.consumers * 128 * 16 if config.split > 1 else 0
         weights = config.weight_ring * config.consumers * 4 * FRAGMENT_WORDS
-        return 12 * self.parameter_channels + weights + exchanged + self.barrier_bytes
+        return 12 * self.parameter_channels + weights + self.packing_bytes + exchanged + self.barrier_bytes
 
     @property
     def parameter_base(self) -> int:
@@ -131,9 +134,20 @@ class WarpgroupPlan(WarpgroupGeometry):
         return self.parameter_base + 12 * self.parameter_channels
 
     @property
+    def packing_bytes(self) -> int:
+        """Shared memory through which int32 values are packed; 0 where registers are enough."""
+        through = self.output == "int4" and not self.config.register_packing
+        return self.config.consumers * 4 * PACKING_ROWS * PACKING_PITCH * 4 if through else 0
+
+    @property
+    def packing_base(self) -> int:
+        """Byte where it begins."""
+        return self.weight_base + self.config.weight_ring * self.config.consumers * 4 * FRAGMENT_WORDS
+
+    @property
     def exchange_base(self) -> int:
         """Byte where the partial sums of the cluster's other blocks arrive."""
-        return self.weight_base + self.config.weight_ring * self.config.consumers * 4 * FRAGMENT_WORDS
+        return self.packing_base + self.packing_bytes
 
     @property
     def exchange_pixels(self) -> int:
@@ -197,6 +211,11 @@ class WarpgroupPlan(WarpgroupGeometry):
         return self.config.tile_rows * self.config.tile_width * 4
 
     @property
+    def producer_overhead(self) -> int:
+        """Registers of a producer thread beside the words on their way; more where each tap has its own edges."""
+        return 48 if self.lowered else 32
+
+    @property
     def registers(self) -> tuple[int, int]:
         """Registers of a consumer and of a producer thread (PTX ISA, setmaxnreg: multiples of 8, 24 to 256).
 
@@ -207,7 +226,7 @@ class WarpgroupPlan(WarpgroupGeometry):
         if granted >= 240:
             return 255, 255
         loaded = ceil_div(4 * self.copies * self.config.load_ahead, 8) * 8
-        producer = min(max(32 + loaded, 56), granted)
+        producer = min(max(self.producer_overhead + loaded, 56), granted)
         return min((granted * parts - producer) // self.config.consumers // 8 * 8, 240), producer
 
     # ---- launch -------------------------------------------------------------------------------------------------
@@ -225,10 +244,15 @@ class WarpgroupPlan(WarpgroupGeometry):
         return self.grid[0] * self.grid[1]
 
     @property
+    def release_late(self) -> bool:
+        """The ring holds the parts of two groups, so that those of one go back while the next one is multiplied."""
+        return self.config.ring >= 2 * self.window
+
+    @property
     def weight_form(self) -> str:
         """How :func:`subbyte.data.prepare_warpgroup_weights` must arrange the weights."""
         c = self.config
-        order = "rows" if c.keep_rows else "groups"
+        order = "taps" if self.lowered else "rows" if c.keep_rows else "groups"
         return f"warpgroup-{c.split}-{c.channel_groups}-{order}-{self.padded_tiles}"
 
     @property
@@ -238,14 +262,28 @@ class WarpgroupPlan(WarpgroupGeometry):
 
     def fragment_word(self, tile: Index, rank: Index) -> Index:
         """First weight word of a tile of 64 output channels and a rank of the cluster."""
-        return (tile * self.config.split + rank) * (self.run * self.workload.r * FRAGMENT_WORDS)
+        return (tile * self.config.split + rank) * (self.run * self.tap_rows * FRAGMENT_WORDS)
+
+    @property
+    def packed(self) -> bool:
+        """Activations and outputs are in NHWCnc."""
+        return self.config.layout == "nhwcnc"
+
+    @property
+    def block_words(self) -> int:
+        """Words from one block of 32 channels of a pixel to the next: those of 8 images, or of one."""
+        return 32 if self.packed else 4
+
+    def image_words(self, pixels: int, blocks: int) -> int:
+        """Words from one image of a group to the next, in a tensor of ``pixels`` with ``blocks`` of 32 channels."""
+        return 4 if self.packed else pixels * blocks * 4
 
     def output_word(self, group: Index, row: Index, col: Index, block: Index, image: Index) -> Index:
         """First of the four words of 32 output channels of one image's pixel."""
-        _, width = self.output_size
-        groups = self.workload.p * self.workload.q
-        pixel = group * groups + row * width + col
-        return (pixel * self.workload.filter_blocks + block) * 32 + image * 4
+        (_, width), blocks = self.output_size, self.workload.filter_blocks
+        pixels = self.workload.p * self.workload.q
+        place = ((row * width + col) * blocks + block) * self.block_words
+        return group * (pixels * blocks * 32) + place + image * self.image_words(pixels, blocks)
 
     @cached_property
     def launch(self) -> Launch:
@@ -254,13 +292,13 @@ class WarpgroupPlan(WarpgroupGeometry):
         images = w.batch_groups * BATCH_GROUP
         packed = images * w.p * w.q * w.filter_blocks * 4
         form = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
-        arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", "nhwcnc")]
+        arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", self.config.layout)]
         if self.output == "int4":
-            arguments.append(Argument("Out", "uint32", (packed,), "out", "nhwcnc"))
+            arguments.append(Argument("Out", "uint32", (packed,), "out", self.config.layout))
             arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", form))
         else:
-            arguments.append(Argument("Out", "int32", (packed * 8,), "out", "nhwcnc"))
-        weights = self.padded_tiles * self.config.split * self.run * w.r * FRAGMENT_WORDS
+            arguments.append(Argument("Out", "int32", (packed * 8,), "out", self.config.layout))
+        weights = self.padded_tiles * self.config.split * self.run * self.tap_rows * FRAGMENT_WORDS
         arguments.append(Argument("Wt", "uint32", (weights,), "in", self.weight_form))
         return Launch(
             "conv_kernel", (*self.grid, 1), (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments),

@@ -223,15 +223,12 @@ def _space(
 ) -> SpaceLike:
     from subbyte.space import space
     from subbyte.space.space import held_fields
-    from subbyte.space.warpgroup import WARPGROUP
 
     if isinstance(runner, ReplayRunner):
         if runner.landscape.kind == FOREIGN:
             return space_of(runner.landscape)
         recorded = runner.landscape.header["space"]
-        if recorded["kind"] == WARPGROUP:
-            return space(workload, recorded["arch"], WARPGROUP, **(fixed or {}))
-        wanted = held_fields(fixed or {})
+        wanted = held_fields(fixed or {}, recorded["kind"])
         for name in fixed or {}:
             if recorded["fixed"].get(name) != wanted[name]:
                 raise InvalidInput(

@@ -118,7 +118,7 @@ class Block:
         """One producer thread sets up the barriers: a "full" one hears from every warp that fills, an "empty" one from
         every warp that reads, one for partial sums from the bytes of the cluster's other blocks."""
         plan, config = self.plan, self.plan.config
-        readers = config.consumers if config.keep_rows else config.groups_m * config.groups_x
+        readers = config.consumers if plan.keep_rows else config.groups_m * config.groups_x
         with when(self.thread == 128 * config.consumers):
             for slot in range(config.ring):
                 op.barrier_init(self.full(T.uint32(slot)), 4)

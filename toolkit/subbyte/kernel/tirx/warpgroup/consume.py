@@ -67,7 +67,7 @@ def consume(block: Block, fetch: Fetch) -> None:
             op.wgmma_wait(0)
             state.release()
             epilogue(block, accumulators, row, count, filter_pass)
-    if config.keep_rows and config.groups_y > 1:
+    if plan.keep_rows and config.groups_y > 1:
         _pass_by(block, ready, released)
 
 
@@ -91,30 +91,29 @@ class Pass:
     def multiply(self) -> None:
         """Emit the loops over kernel rows and channel groups."""
         plan, config = self.block.plan, self.block.plan.config
-        if not config.keep_rows:
-            with loop("channel_group", config.channel_groups, T.serial) as group:
-                _loop("tap_row", plan.workload.r, lambda tap: self._tap_row(tap, group))
-                self._let_other_start(group, config.channel_groups * 2 // 3)
-                if config.channel_groups > 1:
-                    with when(group > 0):  # its multiplications have ended: those in flight are of this group
-                        self._release_group(group - 1)
+        if not plan.keep_rows:
+            with loop("channel_group", plan.groups, T.serial) as group:
+                _loop("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group))
+                self._let_other_start(group, plan.groups * 2 // 3)
+                self._release_before(group)
             return
 
         def tap_row(tap: Any) -> None:
             _loop("channel_group", config.channel_groups, lambda group: self._tap_row(tap, group))
-            self._let_other_start(tap, max(plan.workload.r - 2, 0))
+            self._let_other_start(tap, max(plan.tap_rows - 2, 0))
 
         if plan.taps_unrolled:
-            for tap in range(plan.workload.r):
+            for tap in range(plan.tap_rows):
                 tap_row(tap)
         else:
-            _loop("tap_row", plan.workload.r, tap_row)
+            _loop("tap_row", plan.tap_rows, tap_row)
 
     def release(self) -> None:
         """Give back the slots whose parts no later pass reads."""
         plan, config, block = self.block.plan, self.block.plan.config, self.block
-        if not config.keep_rows:
-            self._release_group(config.channel_groups - 1)
+        if not plan.keep_rows:
+            if plan.release_late:
+                self._release_group(plan.groups - 1)
             return
         following = (self.row + config.tile_rows * config.groups_y) * plan.rows.pixel_step - block.first_staged
         last = self.row + config.tile_rows * config.groups_y >= block.end_row
@@ -123,6 +122,16 @@ class Pass:
             until = T.min(until, self.ready.count[0])  # a part may be given back only when it has come
         with when(config.filter_passes == 1 or self.filter_pass == config.filter_passes - 1):
             self.released.up_to(bind("until", until), lambda slot, _: block.arrive(block.empty(slot)))
+
+    def _release_before(self, group: Any) -> None:
+        """Give back the parts of the group before this one, whose multiplications have ended: those in flight are of
+        this group. Where the ring has no room for two groups, end those of this one and give its parts back."""
+        if not self.block.plan.release_late:
+            op.wgmma_wait(0)
+            self._release_group(group)
+        elif self.block.plan.groups > 1:
+            with when(group > 0):
+                self._release_group(group - 1)
 
     def _release_group(self, group: Any) -> None:
         first = bind("group_part", self._pass_part(group))
@@ -133,12 +142,12 @@ class Pass:
         """First part of this pass's channel group, where every pass loads its own rows."""
         plan, config = self.block.plan, self.block.plan.config
         row_pass = self.row_pass * config.groups_y + self.block.y
-        return ((row_pass * config.filter_passes + self.filter_pass) * config.channel_groups + group) * plan.window
+        return ((row_pass * config.filter_passes + self.filter_pass) * plan.groups + group) * plan.window
 
     def _part(self, fragment_row: Any, tap: Any, group: Any) -> Any:
         """Part that a fragment row reads for a tap."""
         plan, config, block = self.block.plan, self.block.plan.config, self.block
-        if not config.keep_rows:
+        if not plan.keep_rows:
             return self._pass_part(group) + fragment_row * plan.rows.pixel_step + tap * plan.rows.tap_step
         staged = (self.row + fragment_row) * plan.rows.pixel_step + tap * plan.rows.tap_step - block.first_staged
         return T.max(staged, 0) * config.channel_groups + group
@@ -148,7 +157,7 @@ class Pass:
         plan, block = self.block.plan, self.block
         low, high = plan.tap_rows_at(self.row, self.count, tap, _most, _least)
         low, high = (bind(name, T.cast(value, "int32")) for name, value in (("low", low), ("high", high)))
-        variants, skipped = plan.tap_variants(range(plan.workload.r) if not isinstance(tap, int) else [tap])
+        variants, skipped = plan.tap_variants(range(plan.tap_rows) if not isinstance(tap, int) else [tap])
         with when(not skipped or low < high):
             self._wait_for(bind("needed", self._part(high - 1, tap, group)))
             rows = plan.config.tile_rows
@@ -163,7 +172,7 @@ class Pass:
 
     def _wait_for(self, part: Any) -> None:
         block, config = self.block, self.block.plan.config
-        if config.keep_rows:
+        if block.plan.keep_rows:
             self.ready.up_to(part + 1, lambda slot, turn: block.wait(block.full(slot), turn))
             if config.groups_y > 1:  # rows that only the other warpgroups read
                 mine = T.max(self.row * block.plan.rows.pixel_step - block.first_staged, 0) * config.channel_groups
@@ -182,7 +191,7 @@ class Pass:
         def body(turn: Any) -> None:
             offset = bind("offset", T.cast(turn * per_turn, "uint32"))
             for step in range(plan.unroll):
-                for tap in range(plan.workload.s):
+                for tap in range(plan.tap_cols):
                     self._fragment(descriptors, offset, step, tap, low, high)
             self.fetch.end_turn()
 
@@ -191,7 +200,7 @@ class Pass:
     def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, low: int, high: int) -> None:
         """Unpack one weight fragment, fetch another in its place, multiply it with every fragment row."""
         plan = self.block.plan
-        place = self.fetch.begin_fragment(step * plan.workload.s + tap)
+        place = self.fetch.begin_fragment(step * plan.tap_cols + tap)
         operands = []
         for half in range(plan.halves):
             operand = registers("operand", 4)

@@ -109,10 +109,10 @@ def _parts(plan: WarpgroupPlan, first_row: Any, end_row: Any) -> tuple[Any, Any]
     """First staged row of the block's segment that the image has, and the number of parts the ring takes."""
     config = plan.config
     low, high = plan.row_range
-    step, taps = plan.rows.pixel_step, (plan.workload.r - 1) * plan.rows.tap_step
+    step, taps = plan.rows.pixel_step, (plan.tap_rows - 1) * plan.rows.tap_step
     first = bind("first_staged", T.max(first_row * step, low))
-    if config.keep_rows:
+    if plan.keep_rows:
         last = T.min((end_row - 1) * step + taps, high)
         return first, bind("parts", (last - first + 1) * config.channel_groups)
     passes = (end_row - first_row + config.tile_rows - 1) // config.tile_rows * config.filter_passes
-    return first, bind("parts", passes * config.channel_groups * plan.window)
+    return first, bind("parts", passes * plan.groups * plan.window)

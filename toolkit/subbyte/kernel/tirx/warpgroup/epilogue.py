@@ -18,6 +18,7 @@ from subbyte.kernel.tirx.epilogue import requantize
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.kernel.tirx.warpgroup.exchange import exchange
+from subbyte.kernel.tirx.warpgroup.pack_shared import store_through_shared
 from subbyte.workload.conv import ceil_div
 
 TOGETHER = 4
@@ -62,6 +63,9 @@ class Target:
                 self._store_raw(sums, first, pixels)
             else:
                 parameters = [self._parameters(parity) for parity in range(2)]
+                if not plan.config.register_packing:
+                    store_through_shared(self, sums, first, pixels, parameters)
+                    return
                 groups = ceil_div(pixels, TOGETHER)
                 for start in range(0, groups, BATCH):
                     self._store_packed(sums, first, pixels, start, min(BATCH, groups - start), parameters)
@@ -94,8 +98,8 @@ class Target:
         words = _exchange(packed, groups, self.block.lane)
         with loop("four", groups) as four:
             pixel = bind("pixel", first + (start + four) * TOGETHER + self.block.lane % TOGETHER)
-            target = self._word(pixel) + self.warp % 2 * 2
-            inside = self._inside(pixel, first + pixels, pixels % TOGETHER != 0)
+            target = self.word(pixel, self.block.lane // 4) + self.warp % 2 * 2
+            inside = self.inside(pixel, first + pixels, pixels % TOGETHER != 0)
             with when(inside), loop("i", 2, T.vectorized) as i:
                 T.buffer_store(self.block.output, words[four * 2 + i], [target + i])
 
@@ -106,13 +110,12 @@ class Target:
             for odd in reversed(range(2)):
                 pixel = T.min(start + odd, pixels - 1)
                 low, high = (
-                    bind(name, requantize(self.block.plan, self._sum(sums, pixel * 4 + parity * 2 + image),
-                                          parameters[parity]))
+                    bind(name, self.requantized(sums, pixel * 4 + parity * 2 + image, parameters[parity]))
                     for parity, name in enumerate(("low", "high"))
                 )  # fmt: skip
                 op.pack_int4(packed[place], high, low)
 
-    def _inside(self, pixel: Any, end: Any, ragged: bool) -> Any:
+    def inside(self, pixel: Any, end: Any, ragged: bool) -> Any:
         """The output has this pixel of the pass."""
         plan, w = self.block.plan, self.block.plan.workload
         row, col = pixel // plan.config.tile_width, pixel % plan.config.tile_width
@@ -125,11 +128,14 @@ class Target:
             conditions.append(self.first_col + col < w.q)
         return every(conditions)
 
-    def _word(self, pixel: Any) -> Any:
-        """First word of the 32 channels of the thread's image and a pixel of the pass."""
+    def requantized(self, sums: Any, register: Any, parameters: list[Any]) -> Any:
+        """The requantized int32 of one accumulator."""
+        return requantize(self.block.plan, self._sum(sums, register), parameters)
+
+    def word(self, pixel: Any, image: Any) -> Any:
+        """First word of the 32 channels of an image and a pixel of the pass."""
         plan, block = self.block.plan, self.block
         row, col = pixel // plan.config.tile_width, pixel % plan.config.tile_width
-        image = block.lane // 4
         return plan.output_word(block.group, self.row + row, self.first_col + col, self.channel_block, image)
 
     # ---- int32 --------------------------------------------------------------------------------------------------
@@ -142,7 +148,7 @@ class Target:
         with loop("p", pixels) as p:
             pixel = first + p
             row, col = pixel // plan.config.tile_width, pixel % plan.config.tile_width
-            with when(self._inside(pixel, first + pixels, False)):
+            with when(self.inside(pixel, first + pixels, False)):
                 for image in range(2):
                     word = plan.output_word(
                         block.group, self.row + row, self.first_col + col, self.channel_block,

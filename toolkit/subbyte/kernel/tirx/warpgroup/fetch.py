@@ -131,7 +131,7 @@ class Fetch:
     def _enter_run(self) -> None:
         plan = self.block.plan
         start = plan.fragment_word(self.block.tile(self.filter_pass[0]), self.block.rank)
-        taps = plan.workload.r
+        taps = plan.tap_rows
         if not plan.taps_skipped:
             T.buffer_store(self.cursor, start, [0])
             T.buffer_store(self.left, T.int32(taps * plan.run), [0])

@@ -52,21 +52,28 @@ def row_registers(block: Block, name: str) -> Any:
 def load_part(block: Block, where: Columns, held: Any, part: Any) -> None:
     """Read a part into registers."""
     plan, w = block.plan, block.plan.workload
-    staged, channel_group, inside = _place(block, part)
-    y = bind("y", staged * plan.rows.unit - w.pad)
-    x0 = (where.tile + where.left) * plan.cols.unit - w.pad
-    pixels = w.h * w.w
-    first = bind("first_pixel", block.group * pixels + y * plan.input_size[1] + x0)
+    staged, group, inside = _place(block, part)
+    channel_group, tap_row, tap_col = plan.tap_of(group)
+    y = bind("y", staged * plan.rows.unit + tap_row * w.dilation - w.pad)
+    x0 = bind("x0", (where.tile + where.left) * plan.cols.unit + tap_col * w.dilation - w.pad)
+    if plan.lowered:
+        inside = bind("inside", T.And(y >= 0, y < w.h))
     channel0 = (block.rank * plan.config.channel_groups + channel_group) * plan.channels
-    image = block.member % 8 * 4
-    source = bind("source", (first * w.channel_blocks + channel0) * 32 + image)
+    place = ((y * plan.input_size[1] + x0) * w.channel_blocks + channel0) * plan.block_words
+    pixels = w.h * w.w
+    image = block.member % 8 * plan.image_words(pixels, w.channel_blocks)
+    source = bind("source", block.group * (pixels * w.channel_blocks * 32) + place + image)
     count = where.count
     if plan.flat and pixels % plan.width_covered:
         count = bind("columns", T.min(T.int32(plan.width_covered), pixels - y * plan.width_covered))
     for turn in range(plan.copies):
         block_index, column = plan.copy_place(turn, block.member // 8)
-        pointer = block.activations.ptr_to([source + (column * (plan.cols.unit * w.channel_blocks) + block_index) * 32])
+        offset = (column * (plan.cols.unit * w.channel_blocks) + block_index) * plan.block_words
+        pointer = block.activations.ptr_to([source + offset])
         conditions = [] if inside is None else [inside]
+        if plan.lowered:
+            x = x0 + column * plan.cols.unit
+            conditions += [x >= 0, x < w.w]
         if not _exact(block, turn, count):
             conditions.append(column < (plan.columns_loaded if count is None else count))
         if not conditions:
@@ -162,16 +169,16 @@ def zero_padding(block: Block, where: Columns) -> None:
 
 
 def _place(block: Block, part: Any) -> tuple[Any, Any, Any]:
-    """Staged row, channel group, and whether the row is in the image (None: always)."""
+    """Staged row, group of the row's parts, and whether the row is in the image (None: always)."""
     plan, config = block.plan, block.plan.config
-    if config.keep_rows:
+    if plan.keep_rows:
         return block.first_staged + part // config.channel_groups, part % config.channel_groups, None
-    row_pass = part // (plan.window * config.channel_groups * config.filter_passes)
+    row_pass = part // (plan.window * plan.groups * config.filter_passes)
     first = (block.first_row + row_pass * config.tile_rows) * plan.rows.pixel_step
     staged = bind("staged", first + part % plan.window)
     low, high = plan.row_range
     inside = bind("inside", T.And(staged >= low, staged <= high))
-    return staged, part // plan.window % config.channel_groups, inside
+    return staged, part // plan.window % plan.groups, inside
 
 
 def _exact(block: Block, turn: int, count: Any) -> bool:
