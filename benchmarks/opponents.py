@@ -57,7 +57,9 @@ def main() -> int:
     parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=1e6, help="when to stop, from the start")
     parser.add_argument("--plan-seconds", type=float, default=6.0, help="time for the plans of one cuDNN graph")
-    parser.add_argument("--only", default="", help="search only sides whose name begins so")
+    parser.add_argument(
+        "--sides", nargs="*", default=[""], help="search only sides whose name begins so (_ for a blank)"
+    )
     parser.add_argument("--most", type=int, default=99, help="sides of a workload that are compared, fastest first")
     args = parser.parse_args()
     args.end = time.monotonic() + args.seconds
@@ -92,7 +94,8 @@ def search(args: argparse.Namespace) -> int:
     ways = sides(device, Driver(args.cutlass) if args.cutlass else None, args.plan_seconds)
     known = {(line["spec"], line["side"]) for line in read_lines([args.out])}
     for workload in workloads(args.workloads):
-        missing = [side for side in ways if side.startswith(args.only) and (workload.spec, side) not in known]
+        wanted = [side for side in ways if side.replace(" ", "_").startswith(tuple(args.sides))]
+        missing = [side for side in wanted if (workload.spec, side) not in known]
         if not missing or time.monotonic() > args.end:
             continue
         case = GpuCase(workload)

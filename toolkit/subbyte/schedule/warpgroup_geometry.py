@@ -151,7 +151,8 @@ class WarpgroupGeometry:
 
     def segment_start(self, segment: Index) -> Index:
         """First output row of a segment."""
-        return segment * self.output_size[0] // self.config.segments
+        rows, segments = self.output_size[0], self.config.segments
+        return segment * (rows // segments) if rows % segments == 0 else segment * rows // segments
 
     @cached_property
     def passes(self) -> tuple[tuple[int, int], ...]:

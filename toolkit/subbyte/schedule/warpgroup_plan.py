@@ -111,7 +111,7 @@ class WarpgroupPlan(WarpgroupGeometry):
         config = self.config
         exchanged = config.split * self.exchange_pixels * config.consumers * 128 * 16 if config.split > 1 else 0
         weights = config.weight_ring * config.consumers * 4 * FRAGMENT_WORDS
-        return 12 * self.parameter_channels + weights + self.packing_bytes + exchanged + 16 * config.ring + 16
+        return 12 * self.parameter_channels + weights + self.packing_bytes + exchanged + self.barrier_bytes
 
     @property
     def parameter_base(self) -> int:
@@ -156,7 +156,8 @@ class WarpgroupPlan(WarpgroupGeometry):
 
     @property
     def barrier_base(self) -> int:
-        """Byte where the barriers begin: one "full" for each slot of the ring, one "empty" each, one for parameters."""
+        """Byte where the barriers begin: one "full" for each slot of the ring, one "empty" each, one for parameters,
+        and in a cluster one for the partial sums of each consumer."""
         exchanged = 0
         if self.config.split > 1:
             exchanged = self.config.split * self.exchange_pixels * self.config.consumers * 128 * 16
@@ -165,7 +166,18 @@ class WarpgroupPlan(WarpgroupGeometry):
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block in bytes."""
-        return self.barrier_base + 16 * self.config.ring + 16
+        return self.barrier_base + self.barrier_bytes
+
+    @property
+    def barrier_bytes(self) -> int:
+        """Bytes of the barriers."""
+        exchanged = 8 * self.config.consumers if self.config.split > 1 else 0
+        return ceil_div(16 * self.config.ring + 8 + exchanged, 16) * 16
+
+    @property
+    def exchanged_bytes(self) -> int:
+        """Partial sums that a consumer warpgroup receives from the cluster's other blocks, in bytes."""
+        return (self.config.split - 1) * self.exchange_pixels * 128 * 16
 
     @property
     def copies(self) -> int:
@@ -220,10 +232,16 @@ class WarpgroupPlan(WarpgroupGeometry):
     # ---- launch -------------------------------------------------------------------------------------------------
 
     @property
-    def grid_blocks(self) -> int:
-        """Blocks of the launch, ordered group, segment, column tile, channel tile, cluster rank (fastest)."""
+    def grid(self) -> tuple[int, int]:
+        """Blocks of the launch: channel tiles and within them cluster ranks; groups, segments and column tiles (last
+        fastest)."""
         c = self.config
-        return self.workload.batch_groups * c.segments * self.x_tiles * self.filter_blocks * c.split
+        return self.filter_blocks * c.split, self.workload.batch_groups * c.segments * self.x_tiles
+
+    @property
+    def grid_blocks(self) -> int:
+        """All blocks of the launch."""
+        return self.grid[0] * self.grid[1]
 
     @property
     def release_late(self) -> bool:
@@ -283,6 +301,6 @@ class WarpgroupPlan(WarpgroupGeometry):
         weights = self.padded_tiles * self.config.split * self.run * self.tap_rows * FRAGMENT_WORDS
         arguments.append(Argument("Wt", "uint32", (weights,), "in", self.weight_form))
         return Launch(
-            "conv_kernel", (self.grid_blocks, 1, 1), (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments),
+            "conv_kernel", (*self.grid, 1), (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments),
             self.config.split, bool(self.config.overlap),
         )  # fmt: skip

@@ -21,6 +21,8 @@ CODE_LIMIT = 900
 """wgmma instructions of one kernel: beyond it the instruction cache is outgrown several times."""
 WORD_LIMIT = 1 << 31
 """Word indices of the kernel are 32-bit."""
+GRID_LIMIT = 65535
+"""Blocks of a launch along y (CUDA)."""
 
 
 def _arch(plan: WarpgroupPlan) -> str | None:
@@ -184,6 +186,8 @@ def _index(plan: WarpgroupPlan) -> str | None:
     words = max(argument.nbytes // 4 for argument in plan.launch.arguments)
     if words >= WORD_LIMIT:
         return f"index: a tensor of {words} words exceeds 32-bit indices; split the batch"
+    if plan.grid[1] > GRID_LIMIT:
+        return f"index: {plan.grid[1]} blocks along y exceed {GRID_LIMIT}; split the batch"
     return None
 
 

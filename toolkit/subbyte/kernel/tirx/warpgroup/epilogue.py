@@ -17,6 +17,7 @@ from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
 from subbyte.kernel.tirx.epilogue import requantize
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
+from subbyte.kernel.tirx.warpgroup.exchange import exchange
 from subbyte.kernel.tirx.warpgroup.pack_shared import store_through_shared
 from subbyte.workload.conv import ceil_div
 
@@ -36,49 +37,8 @@ def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any) ->
     if plan.config.split == 1:
         target.store(sums, 0, pixels)
         return
-    op.cluster_wait()  # every block of the cluster has begun: its shared memory may be written
-    share = plan.exchange_pixels
-    for other in range(plan.config.split):
-        with when(block.rank != other):
-            _send(block, sums, other, share)
-    op.cluster_arrive()
-    op.cluster_wait()
-    for rank in range(plan.config.split):
-        with when(block.rank == rank):
-            _add(block, sums, rank, share)
-            target.store(sums, rank * share, share)
-
-
-def _exchange_offset(block: Block, source: Any, pixel: Any) -> Any:
-    """Byte offset of a thread's four partial sums of a pixel from block ``source``."""
-    plan = block.plan
-    threads = plan.config.consumers * 128
-    return plan.exchange_base + ((source * plan.exchange_pixels + pixel) * threads + block.thread) * 16
-
-
-def _send(block: Block, sums: Any, other: int, share: int) -> None:
-    """Write the sums that block ``other`` finishes into its shared memory."""
-    address = registers("address", 1)
-    offset = _exchange_offset(block, block.rank, 0)
-    op.peer_address(address[0], block.base + T.cast(offset, "uint32"), T.uint32(other))
-    pitch = 16 * 128 * block.plan.config.consumers
-    with loop("pixel", share) as pixel:
-        first = (other * share + pixel) * 4
-        place = address[0] + T.cast(pixel * pitch, "uint32")
-        op.store_peer16(place, [sums[first + i] for i in range(4)])
-
-
-def _add(block: Block, sums: Any, rank: int, share: int) -> None:
-    """Add what the other blocks have sent."""
-    part = registers("part", 4)
-    for source in range(block.plan.config.split):
-        if source == rank:
-            continue
-        with loop("pixel", share) as pixel:
-            op.load_shared16(part, block.base + T.cast(_exchange_offset(block, source, pixel), "uint32"))
-            with loop("i", 4) as i:
-                place = (rank * share + pixel) * 4 + i
-                T.buffer_store(sums, sums[place] + part[i], [place])
+    finished, first_pixel = exchange(block, sums)
+    target.store(finished, first_pixel, plan.exchange_pixels)
 
 
 class Target:
@@ -92,8 +52,8 @@ class Target:
         self.channel_block = bind("channel_block", block.tile(filter_pass) * 2 + self.warp // 2)
         self.first_col = bind("first_col", (block.tile_x * plan.config.groups_x + block.x) * plan.config.tile_width)
 
-    def store(self, sums: Any, first: int, pixels: int) -> None:
-        """Requantize, pack and store ``pixels`` of the pass from ``first``."""
+    def store(self, sums: Any, first: Any, pixels: int) -> None:
+        """Requantize, pack and store ``pixels`` of the pass from ``first``; ``sums`` are theirs alone."""
         plan = self.block.plan
         exists: Any = True
         if plan.padded_tiles * 2 > plan.workload.filter_blocks:
@@ -127,14 +87,14 @@ class Target:
         return [bind(name, word) for name, word in zip(("bias", "multiplier", "shift"), words, strict=True)]
 
     def _store_packed(
-        self, sums: Any, first: int, pixels: int, start: int, groups: int, parameters: list[list[Any]]
+        self, sums: Any, first: Any, pixels: int, start: int, groups: int, parameters: list[list[Any]]
     ) -> None:
         """Groups of four pixels, step by step for all of them, so that none waits for its own last step."""
         packed = registers("packed", 2 * groups)
         with loop("four", groups) as four:
             for pair in range(2):
                 pixel = (start + four) * TOGETHER + pair * 2
-                self._pack(sums, first, pixels, pixel, packed, four * 2 + pair, parameters)
+                self._pack(sums, pixels, pixel, packed, four * 2 + pair, parameters)
         words = _exchange(packed, groups, self.block.lane)
         with loop("four", groups) as four:
             pixel = bind("pixel", first + (start + four) * TOGETHER + self.block.lane % TOGETHER)
@@ -143,21 +103,19 @@ class Target:
             with when(inside), loop("i", 2, T.vectorized) as i:
                 T.buffer_store(self.block.output, words[four * 2 + i], [target + i])
 
-    def _pack(
-        self, sums: Any, first: int, pixels: int, start: Any, packed: Any, place: Any, parameters: list[list[Any]]
-    ) -> None:
+    def _pack(self, sums: Any, pixels: int, start: Any, packed: Any, place: Any, parameters: list[list[Any]]) -> None:
         """Two pixels of the thread's two channels and two images, from pixel ``start`` on, into one register."""
         T.buffer_store(packed, T.uint32(0), [place])
         for image in reversed(range(2)):
             for odd in reversed(range(2)):
-                pixel = first + T.min(start + odd, pixels - 1)
+                pixel = T.min(start + odd, pixels - 1)
                 low, high = (
                     bind(name, self.requantized(sums, pixel * 4 + parity * 2 + image, parameters[parity]))
                     for parity, name in enumerate(("low", "high"))
                 )  # fmt: skip
                 op.pack_int4(packed[place], high, low)
 
-    def inside(self, pixel: Any, end: int, ragged: bool) -> Any:
+    def inside(self, pixel: Any, end: Any, ragged: bool) -> Any:
         """The output has this pixel of the pass."""
         plan, w = self.block.plan, self.block.plan.workload
         row, col = pixel // plan.config.tile_width, pixel % plan.config.tile_width
@@ -182,7 +140,7 @@ class Target:
 
     # ---- int32 --------------------------------------------------------------------------------------------------
 
-    def _store_raw(self, sums: Any, first: int, pixels: int) -> None:
+    def _store_raw(self, sums: Any, first: Any, pixels: int) -> None:
         """The sums of two channels and two images of every pixel."""
         plan, block = self.block.plan, self.block
         scale = T.int32(plan.atom.scale_log2)
@@ -198,7 +156,7 @@ class Target:
                     )  # fmt: skip
                     pair = registers("pair", 2, "int32")
                     for parity in range(2):
-                        value = self._sum(sums, pixel * 4 + parity * 2 + image) >> scale
+                        value = self._sum(sums, p * 4 + parity * 2 + image) >> scale
                         T.buffer_store(pair, value, [parity])
                     with loop("i", 2, T.vectorized) as i:
                         T.buffer_store(block.output, pair[i], [word * 8 + channel + i])

@@ -23,7 +23,7 @@ PIXELS = PACKING_ROWS // BATCH_GROUP
 """Pixels that go through a warp's piece of shared memory at once."""
 
 
-def store_through_shared(target: Target, sums: Any, first: int, pixels: int, parameters: list[list[Any]]) -> None:
+def store_through_shared(target: Target, sums: Any, first: Any, pixels: int, parameters: list[list[Any]]) -> None:
     """Requantize ``pixels`` of the pass from ``first``, write them, read them in rows, pack and store."""
     block, plan = target.block, target.block.plan
     warp = block.warpgroup * 4 + target.warp
@@ -31,7 +31,7 @@ def store_through_shared(target: Target, sums: Any, first: int, pixels: int, par
     with loop("four", ceil_div(pixels, PIXELS)) as four:
         op.emit(T.cuda.warp_sync())  # the rows of the pixels before have been read
         for column in range(PIXELS):
-            pixel = first + T.min(four * PIXELS + column, pixels - 1)
+            pixel = T.min(four * PIXELS + column, pixels - 1)
             for image in range(2):
                 row = column * BATCH_GROUP + block.lane % 4 * 2 + image
                 place = piece + row * PACKING_PITCH + block.lane // 4 * 2
