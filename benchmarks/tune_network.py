@@ -27,6 +27,7 @@ from typing import Any
 import kernel_pack
 from network_tuning import MakeNetworkBody, build_clean, seeds, sorted_space
 
+from subbyte.errors import SubbyteError
 from subbyte.kernel.choose import recorded_best
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.fake import FakeRunner
@@ -292,7 +293,11 @@ def pack(out: Path) -> None:
         layer, packed = workload(data["workload"]), []
         for entry in data["entries"][:2]:
             config = kernel_pack.config_from_dict(entry["family"], entry["config"])
-            kernel = build_clean(layer, config, ARCH)
+            try:
+                kernel = build_clean(layer, config, ARCH)
+            except SubbyteError as error:
+                print(f"{layer}: not packed: {error}"[:200], flush=True)
+                continue
             reason = f"{entry['family']} family, fastest of the searches"
             packed.append(
                 kernel_pack.Packed(layer, entry["family"], config, reason, bytes(kernel.cubin), kernel.launch)
