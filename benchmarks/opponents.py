@@ -61,6 +61,14 @@ def main() -> int:
         "--sides", nargs="*", default=[""], help="search only sides whose name begins so (_ for a blank)"
     )
     parser.add_argument("--most", type=int, default=99, help="sides of a workload that are compared, fastest first")
+    parser.add_argument("--every-side", nargs="*", default=[], help="workloads on which --most does not count")
+    parser.add_argument(
+        "--again",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="search again what these searches found in more than --plan-seconds",
+    )
     args = parser.parse_args()
     args.end = time.monotonic() + args.seconds
     args.out.parent.mkdir(parents=True, exist_ok=True)
@@ -93,9 +101,12 @@ def search(args: argparse.Namespace) -> int:
         device.turn = FileTurn(args.lock)
     ways = sides(device, Driver(args.cutlass) if args.cutlass else None, args.plan_seconds)
     known = {(line["spec"], line["side"]) for line in read_lines([args.out])}
+    cut = {(line["spec"], line["side"]) for line in read_lines(args.again) if line["seconds"] > args.plan_seconds}
     for workload in workloads(args.workloads):
         wanted = [side for side in ways if side.replace(" ", "_").startswith(tuple(args.sides))]
         missing = [side for side in wanted if (workload.spec, side) not in known]
+        if args.again:
+            missing = [side for side in missing if (workload.spec, side) in cut]
         if not missing or time.monotonic() > args.end:
             continue
         case = GpuCase(workload)
@@ -186,7 +197,8 @@ def compare(args: argparse.Namespace) -> int:
         if time.monotonic() > args.end:
             record["missing"].append({"workload": workload.label, "reason": "no time left"})
             continue
-        cell = one_cell(workload, kernels, device, torch_device, ways, known, args.most)
+        most = 99 if workload.label in args.every_side else args.most
+        cell = one_cell(workload, kernels, device, torch_device, ways, known, most)
         failed += "ours" not in cell
         record["cells"].append(cell)
         args.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -228,7 +240,12 @@ def one_cell(
 
 def ranked(workload: ConvWorkload, names: list[str], known: list[dict[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
     """Sides with the plans to try, fastest first: as the search found them; those it found nothing on are left out."""
-    lines = {line["side"]: line for line in known if line["spec"] == workload.spec and line["side"] in names}
+    lines: dict[str, dict[str, Any]] = {}
+    for line in known:
+        if line["spec"] == workload.spec and line["side"] in names:
+            before = lines.setdefault(line["side"], line)
+            if line.get("plans", 0) > before.get("plans", 0):  # a search that was cut short, and again
+                lines[line["side"]] = line
     timed = sorted((line for line in lines.values() if "microseconds" in line), key=lambda line: line["microseconds"])
     found = [(line["side"], tuple(name for name, _ in line["ranking"][:TRIED])) for line in timed]
     return found + [(name, ()) for name in names if name not in lines]
