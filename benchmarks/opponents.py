@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gzip
 import json
 import sys
 import time
@@ -156,10 +157,11 @@ def write_line(path: Path, line: dict[str, Any]) -> None:
 
 
 def read_lines(paths: list[Path]) -> list[dict[str, Any]]:
-    """The lines of some files; a cut last line is left out."""
+    """The lines of some files, plain or gzip; a cut last line is left out."""
     lines = []
     for path in paths:
-        for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        content = path.read_bytes() if path.exists() else b""
+        for text in (gzip.decompress(content) if path.suffix == ".gz" and content else content).decode().splitlines():
             with contextlib.suppress(ValueError):
                 lines.append(json.loads(text))
     return lines
@@ -243,8 +245,9 @@ def ranked(workload: ConvWorkload, names: list[str], known: list[dict[str, Any]]
     lines: dict[str, dict[str, Any]] = {}
     for line in known:
         if line["spec"] == workload.spec and line["side"] in names:
+            # A side may have been searched again: the search that found the fastest plan counts.
             before = lines.setdefault(line["side"], line)
-            if line.get("plans", 0) > before.get("plans", 0):  # a search that was cut short, and again
+            if line.get("microseconds", float("inf")) < before.get("microseconds", float("inf")):
                 lines[line["side"]] = line
     timed = sorted((line for line in lines.values() if "microseconds" in line), key=lambda line: line["microseconds"])
     found = [(line["side"], tuple(name for name, _ in line["ranking"][:TRIED])) for line in timed]
