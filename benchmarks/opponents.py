@@ -62,7 +62,9 @@ def main() -> int:
         "--sides", nargs="*", default=[""], help="search only sides whose name begins so (_ for a blank)"
     )
     parser.add_argument("--most", type=int, default=99, help="sides of a workload that are compared, fastest first")
-    parser.add_argument("--every-side", nargs="*", default=[], help="workloads on which --most does not count")
+    parser.add_argument(
+        "--every-side", nargs="*", default=[], help="workloads on which --most does not count; they are the first"
+    )
     parser.add_argument(
         "--again",
         type=Path,
@@ -195,12 +197,13 @@ def compare(args: argparse.Namespace) -> int:
         "versions": versions(), "protocol": FULL.to_dict(), "our_epilogue": EPILOGUE, "cells": [], "missing": [],
     }  # fmt: skip
     failed = 0
-    for workload, kernels in kernel_pack.read(args.pack).items():
+    packed = kernel_pack.read(args.pack)
+    for workload in sorted(packed, key=lambda one: (one.label not in args.every_side, one.n)):
         if time.monotonic() > args.end:
             record["missing"].append({"workload": workload.label, "reason": "no time left"})
             continue
         most = 99 if workload.label in args.every_side else args.most
-        cell = one_cell(workload, kernels, device, torch_device, ways, known, most)
+        cell = one_cell(workload, packed[workload], device, torch_device, ways, known, most)
         failed += "ours" not in cell
         record["cells"].append(cell)
         args.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
