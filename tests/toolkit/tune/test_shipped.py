@@ -1,4 +1,4 @@
-"""The landscapes that come with the package: verified, raw samples, provenance, small; whole, or (warpgroup) sampled."""
+"""The landscapes that come with the package: verified, raw samples, provenance, small; whole, or a sample of one kind."""
 
 from __future__ import annotations
 
