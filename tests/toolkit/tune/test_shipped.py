@@ -1,4 +1,4 @@
-"""The landscapes that come with the package: verified, raw samples, provenance, small; whole, or a sample of one kind."""
+"""The landscapes of the package: verified, raw samples, provenance, small; whole or, of one kind, sampled."""
 
 from __future__ import annotations
 
