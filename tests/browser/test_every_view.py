@@ -1,4 +1,4 @@
-"""What holds for every view: a page without a kernel, many updates, cells run again, errors. Nothing may pile up."""
+"""What holds for every view: a page without a kernel, letters, many updates, cells run again, errors."""
 
 from __future__ import annotations
 
@@ -55,7 +55,32 @@ def one(i):
 AGAIN = """for i in range(%d):
     one(i)
 print(f"memory {psutil.Process(os.getpid()).memory_info().rss} bytes")"""
+NO = "This cannot be: choose another one."
+REFUSE = "for view in made.values():\n    view.error = %r"
+# Of each view: what its problem says, and how many of its pictures are in sight (the icons of buttons are none).
+REFUSED = """(selectors) => selectors.map((selector) => {
+  const root = document.querySelector(selector);
+  const problem = root.querySelector(".problem");
+  const pictures = [...root.querySelectorAll("svg[class], canvas, td, .row")].filter((e) => e.getClientRects().length);
+  return [selector, problem.getClientRects().length ? problem.textContent : "", pictures.length];
+})"""
+STUDIES = (".sb-curve", ".sb-monitor")
+"""They go on showing the trials there were before a study failed: those are its own, and as good as before."""
 SETTLED = "() => document.querySelector('.sb-curve .say').textContent.includes('Trial 19:')"
+LEAST = 11
+"""Pixels of the smallest letters, as they are on the screen."""
+SMALL = """([selector, least]) => {
+  const found = new Set();
+  const texts = document.createTreeWalker(document.querySelector(selector), NodeFilter.SHOW_TEXT);
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    const element = node.parentElement;
+    if (!node.textContent.trim() || element.closest("title") || !element.getBoundingClientRect().width) continue;
+    const matrix = element.ownerSVGElement ? element.getScreenCTM() : { a: 1, b: 0 };
+    const size = parseFloat(getComputedStyle(element).fontSize) * Math.hypot(matrix.a, matrix.b);
+    if (size < least) found.add(`${node.textContent} ${size.toFixed(1)}`);
+  }
+  return [...found];
+}"""
 KEYS = ("Home", "ArrowRight", "ArrowDown", "End", "Home", "ArrowDown", "ArrowRight")
 
 
@@ -71,7 +96,10 @@ def names() -> dict[str, Any]:
 def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
     """A notebook with every view."""
     one = open_tab(width=900, height=7000)  # tall: what is out of sight is not drawn
-    one.run_notebook(lab.write("every.ipynb", START, *CELLS, UPDATE, AGAIN % 220, AGAIN % 1100), seconds=200)
+    one.run_notebook(
+        lab.write("every.ipynb", START, *CELLS, UPDATE, AGAIN % 220, AGAIN % 1100, *(REFUSE % w for w in (NO, ""))),
+        seconds=200,
+    )
     for selector in VIEWS:
         one.page.wait_for_selector(selector)
     assert not one.failures()
@@ -127,6 +155,20 @@ def test_a_page_without_a_kernel_follows_the_keys(
     assert len(set(looks)) >= 3, f"{selector} shows {len(set(looks))} different pictures"
 
 
+@pytest.mark.parametrize("selector", VIEWS)
+def test_letters_are_large_enough(selector: str, names: dict[str, Any], open_page: Callable[..., Any]) -> None:
+    page = open_page(eval(VIEWS[selector], names), selector)
+    assert page.evaluate(SMALL, [selector, LEAST]) == []
+    page.set_viewport_size({"width": 520, "height": 900})  # open_page sees to it that nothing makes the page wider
+    assert page.evaluate(SMALL, [selector, LEAST]) == []
+
+
+def test_small_letters_are_noticed(names: dict[str, Any], open_page: Callable[..., Any]) -> None:
+    page = open_page(eval(VIEWS[".sb-access"], names), ".sb-access")
+    page.add_style_tag(content=".sb-access-svg text.n { font-size: 11px; }")
+    assert "byte 10.1" in page.evaluate(SMALL, [".sb-access", LEAST])
+
+
 def test_a_view_that_breaks_says_so_in_its_place(chromium: Any, tmp_path: Any) -> None:
     class Broken(subbyte_widgets._base.View):
         _esm = "function render() { throw new Error('no such panel'); }\nexport default { render };"
@@ -169,6 +211,20 @@ def test_cells_run_again_leave_nothing_behind(tab: Any, browser_memory: Callable
         left[selector] = [(after[what] - before[what]) / 2 for what in ("nodes", "jsEventListeners")]
     # The page itself keeps an empty element for every view that there was, with what listens to the kernel's end.
     assert not {selector: counts for selector, counts in left.items() if counts[0] > 60 or counts[1] > 20}, left
+
+
+def test_a_refusal_takes_the_place_of_the_picture(tab: Any) -> None:
+    """One sentence in every view, nothing of the picture before that could be taken for what was asked for."""
+    last = 1 + len(CELLS) + 2
+    tab.run_cell(last + 1)
+    tab.page.wait_for_function(f"(all) => ({REFUSED})(all).every(([, words]) => words)", arg=list(VIEWS))
+    for selector, words, pictures in tab.page.evaluate(REFUSED, list(VIEWS)):
+        assert words == NO
+        assert (pictures > 0) == (selector in STUDIES), (selector, pictures)
+    tab.run_cell(last + 2)
+    tab.page.wait_for_function(f"(all) => ({REFUSED})(all).every(([, words]) => !words)", arg=list(VIEWS))
+    for selector, _, pictures in tab.page.evaluate(REFUSED, list(VIEWS)):
+        assert pictures > 0, f"{selector} does not come back"
 
 
 def test_a_leak_would_be_noticed(tab: Any, browser_memory: Callable[[], dict[str, int]]) -> None:
