@@ -183,6 +183,18 @@ def test_a_view_that_breaks_says_so_in_its_place(chromium: Any, tmp_path: Any) -
     assert len(one.errors) == 1, "the browser's console has it too"
 
 
+def test_a_saved_notebook_has_a_picture_of_every_view(tab: Any, chromium: Any, lab: Any) -> None:
+    """Exported as HTML: an image and words in place of each view, none of them an error."""
+    tab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    one = Watched(chromium, (lab.base,), 900, 900)
+    one.page.goto(f"{lab.base}/nbconvert/html/every.ipynb?download=false&token={lab.token}")
+    drawn = one.page.locator('.jp-OutputArea img[src^="data:image/svg+xml"]')
+    found = drawn.evaluate_all("(all) => all.map((e) => [e.complete && e.naturalWidth, e.naturalHeight, e.alt.length])")
+    one.close()
+    assert len(found) == len(VIEWS)
+    assert all(width > 500 and height > 150 and words > 40 for width, height, words in found), found
+
+
 def test_a_thousand_updates_leave_nothing_behind(tab: Any, browser_memory: Callable[[], dict[str, int]]) -> None:
     last = 1 + len(CELLS) + 2
     tab.run_cell(last)  # what is made once, such as caches, is there now
