@@ -42,9 +42,7 @@ def refused(extras):
     if unknown:
         return f"EXTRAS={extras}: unknown extra {unknown[0]!r}; allowed: {', '.join(known)}"
     if {"cuda12", "cuda13"} <= set(given):
-        return (
-            f"EXTRAS={extras}: cuda12 and cuda13 exclude each other; cuda13 needs driver 580 or later"
-        )
+        return f"EXTRAS={extras}: cuda12 and cuda13 exclude each other; cuda13 needs driver 580 or later"
     return ""
 
 
