@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from subbyte.errors import InvalidInput
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, call, short
+from subbyte.space import space
 from subbyte.technique.taps import PIXEL_BYTES, Tap, TapAddresses, tap_addresses
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
@@ -102,11 +103,8 @@ def _agrees(function: Any, wrong: Any) -> bool:
 
 def check_grid(answer: Any, workload: ConvWorkload | str, config: WarpgroupConfig) -> Feedback:
     """Check the number of blocks that a configuration of the warpgroup family launches for a workload."""
-    from subbyte.device import arch
-    from subbyte.schedule import WarpgroupPlan
-
     w = parse(workload)
-    plan = WarpgroupPlan(w, config, arch("sm_90a"))
+    plan = space(w, kind="warpgroup").plan(config)
     if unanswered(answer):
         return Feedback(False, "Replace the ... by a number of blocks.")
     if same(answer, plan.grid_blocks):
