@@ -50,25 +50,27 @@ Job = tuple[str, str, dict[str, Any]]
 """What it is offered as, workload, configuration."""
 
 
-def offered(what: Iterable[str]) -> Iterator[Job]:
-    """Every configuration that is offered, each once for what it is offered as."""
+def layers() -> list[ConvWorkload]:
+    """The layers of three networks, at the batches that matter."""
+    return [layer.workload(batch) for name, batches in BATCHES.items() for layer in NETWORKS[name] for batch in batches]
+
+
+def offered(what: Iterable[str], workloads: Iterable[ConvWorkload] | None = None) -> Iterator[Job]:
+    """Every configuration that is offered, each once for what it is offered as; ``workloads`` instead of all layers."""
     for kind in what:
         seen = set()
-        for found, config in _chosen() if kind == CHOSEN else _spaces():
+        for found, config in _chosen(workloads or layers()) if kind == CHOSEN else _spaces():
             if (found.spec, config.key) not in seen:
                 seen.add((found.spec, config.key))
                 yield kind, found.spec, config.to_dict()
 
 
-def _chosen() -> Iterator[tuple[ConvWorkload, WarpgroupConfig]]:
+def _chosen(workloads: Iterable[ConvWorkload]) -> Iterator[tuple[ConvWorkload, WarpgroupConfig]]:
     for spec, entry in recorded_best().items():
         yield workload(spec), WarpgroupConfig.from_dict(entry["config"])
-    for network, batches in BATCHES.items():
-        for layer in NETWORKS[network]:
-            for batch in batches:
-                found = layer.workload(batch)
-                for config in warpgroup_candidates(found, arch("sm_90a"))[:TRIES]:
-                    yield found, config
+    for found in workloads:
+        for config in warpgroup_candidates(found, arch("sm_90a"))[:TRIES]:
+            yield found, config
 
 
 def _spaces() -> Iterator[tuple[ConvWorkload, WarpgroupConfig]]:
