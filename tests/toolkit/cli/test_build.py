@@ -71,6 +71,16 @@ def test_a_warpgroup_kernel_is_exported(capsys, tmp_path):
     assert sorted(file.suffix for file in tmp_path.iterdir()) == [".cubin", ".h", ".json"]
 
 
+def test_taps_are_explained(capsys):
+    assert main(["explain", "taps", "n8h8w8c64k64r3s3p1", "--row", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["topic"], len(found["taps"]), found["shared"]) == ("taps", 9, True)
+    assert main(["explain", "taps", "--family", "warp"]) == 2
+    assert "explain duplicates" in capsys.readouterr().err
+    assert main(["explain", "taps", "--row", "99"]) == 2
+    assert "the first block computes rows" in capsys.readouterr().err
+
+
 def test_cubin_goes_to_a_file(tmp_path, capsys):
     target = tmp_path / "kernel.cubin"
     assert main(["build", LAYER, "--emit", "cubin"]) == 2

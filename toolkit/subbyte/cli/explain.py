@@ -24,7 +24,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the arguments of ``subbyte explain`` and of its topics."""
     parser = subparsers.add_parser(
         "explain",
-        help="a technique as numbers: tiling, duplicates, packing, layout, fragments, speed",
+        help="a technique as numbers: tiling, duplicates, packing, layout, fragments, taps, speed",
         description="A technique as numbers and a picture in plain text.",
         epilog="example:\n  subbyte explain duplicates resnet50.stage2@8 --tile 1x4",
     )
@@ -34,6 +34,7 @@ def add_parser(subparsers: Any) -> None:
     _add_packing(topics)
     _add_layout(topics)
     _add_fragments(topics)
+    _add_taps(topics)
     _add_speed(topics)
 
 
@@ -115,6 +116,19 @@ def _add_fragments(topics: Any) -> None:
     )
 
 
+def _add_taps(topics: Any) -> None:
+    parser = command_parser(
+        topics,
+        "taps",
+        "Where each tap begins in shared memory in a kernel of the warpgroup family, and its descriptor.",
+        "subbyte explain taps resnet50.stage2@8 --row 0 --set duplicate_aware=none stagger=0",
+    )
+    add_workload_argument(parser, DEFAULT_WORKLOAD)
+    parser.add_argument("--row", type=_number, metavar="N", default=0, help="output row of the first block (default 0)")
+    add_config_arguments(parser)
+    parser.set_defaults(family="warpgroup")
+
+
 def _add_speed(topics: Any) -> None:
     parser = command_parser(
         topics,
@@ -187,6 +201,16 @@ def _fragments(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     return record.to_dict(), "" if args.json else record.text()
 
 
+def _taps(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from subbyte.kernel.choose import warpgroup_config
+    from subbyte.technique import tap_addresses
+
+    if args.family != "warpgroup":
+        raise InvalidInput("taps are addresses in the warpgroup family only; see `subbyte explain duplicates`")
+    record = tap_addresses(args.workload, configuration(args, warpgroup_config(args.workload)), args.row)
+    return record.to_dict(), "" if args.json else record.text()
+
+
 def _speed(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from subbyte.analysis import speed_of_light
 
@@ -196,7 +220,7 @@ def _speed(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 _TOPICS = {
     "tiling": _tiling, "duplicates": _duplicates, "packing": _packing, "layout": _layout, "fragments": _fragments,
-    "speed": _speed,
+    "taps": _taps, "speed": _speed,
 }  # fmt: skip
 
 
