@@ -11,6 +11,7 @@ from subbyte.kernel.tirx.emit import bind, registers, when
 from subbyte.kernel.tirx.function import kernel_function
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup import produce as producer
+from subbyte.kernel.tirx.warpgroup.at_once import at_once
 from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.kernel.tirx.warpgroup.consume import consume
 from subbyte.kernel.tirx.warpgroup.fetch import Fetch
@@ -25,6 +26,9 @@ def warpgroup_kernel(plan: WarpgroupPlan) -> Any:
 def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
     config = plan.config
     block = _coordinates(plan, activations, output, parameters, weights)
+    if config.at_once:
+        at_once(block)
+        return
     fetch = Fetch.begin(block)
     with when(block.warpgroup < config.consumers):
         fetch.start()  # weights do not depend on the launch before this one

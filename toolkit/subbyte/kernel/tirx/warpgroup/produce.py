@@ -8,7 +8,7 @@ A part is one staged row of one channel group. 16 bytes of memory are 32 channel
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tvm.script import tirx as T
@@ -88,6 +88,15 @@ def load_part(block: Block, where: Columns, held: Any, part: Any) -> None:
 
 def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
     """Unpack a part from registers into its slot, and say that it is there."""
+    slot = bind("slot", block.slot(part))
+    unpack_part(block, where, held, slot)
+    op.async_fence()
+    op.emit(T.cuda.warp_sync())
+    block.arrive(block.full(slot))
+
+
+def unpack_part(block: Block, where: Columns, held: Any, slot: Any) -> None:
+    """Unpack a part from registers into a slot."""
     plan = block.plan
     image = block.member % 8
     low, high = image * PIECE, image * PIECE + 8 * PIECE
@@ -95,7 +104,6 @@ def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
         swapped = image // 4 * PIECE
         low, high = image * 2 * PIECE + swapped, image * 2 * PIECE + PIECE - swapped
     limit = plan.columns_loaded if where.count is None else where.count
-    slot = bind("slot", block.slot(part))
     start = bind("start", block.slot_address(slot) + T.cast(where.left * PIXEL_BYTES, "uint32"))
     for turn in range(plan.copies):
         block_index, column = plan.copy_place(turn, block.member // 8)
@@ -105,9 +113,6 @@ def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
             even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
             op.store_shared16(start + T.cast(pixel + low, "uint32"), even)
             op.store_shared16(start + T.cast(pixel + high, "uint32"), [word & T.uint32(LOW_NIBBLES) for word in words])
-    op.async_fence()
-    op.emit(T.cuda.warp_sync())
-    block.arrive(block.full(slot))
 
 
 def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
@@ -148,29 +153,58 @@ def zero_padding(block: Block, where: Columns) -> None:
     Every warpgroup does it for the slots that it is the first to fill: the fence and the arrival behind its first part
     say that the zeros are there too.
     """
-    plan, config = block.plan, block.plan.config
-    columns = plan.left_zeros + plan.right_zeros
+    config = block.plan.config
     first = bind("first_slot", T.min(block.warpgroup, config.consumers))
     slots = T.Select(block.warpgroup < config.consumers, T.int32(1), T.int32(config.ring - config.consumers))
+    _zero_slots(
+        block, where, Share(block.member, 128, first, slots, block.warpgroup == min(config.ring - 1, config.consumers))
+    )
+
+
+def zero_columns(block: Block, where: Columns) -> None:
+    """The same for all slots, by the loading warpgroups together."""
+    config = block.plan.config
+    thread = block.thread - 128 * config.consumers
+    _zero_slots(block, where, Share(thread, 128 * config.at_once, 0, config.ring, True))
+
+
+@dataclass
+class Share:
+    """Who fills what with zeros: the thread among ``threads``, the slots, and whether the end of the ring is theirs."""
+
+    thread: Any
+    threads: int
+    first: Any
+    slots: Any
+    last: Any
+
+
+def _zero_slots(block: Block, where: Columns, share: Share) -> None:
+    plan = block.plan
+    columns = plan.left_zeros + plan.right_zeros
     if columns:
         pieces = plan.channels * columns * (PIXEL_BYTES // PIECE)
-        _each(block, slots, pieces, first, lambda slot, i: _zero(block, where, slot, i))
+        _each(share, pieces, lambda slot, i: _zero(block, where, slot, i))
     pieces = plan.slack_columns * (PIXEL_BYTES // PIECE)
     behind = plan.slot_bytes - (plan.slack_columns * PIXEL_BYTES if plan.separate else 0)
+
+    def zero_behind(slot: Any, piece: Any) -> None:
+        _store_zeros(block, slot * plan.slot_bytes + behind + piece * PIECE)
+
     if pieces and plan.separate:
-        _each(block, slots, pieces, first,
-              lambda slot, i: _store_zeros(block, slot * plan.slot_bytes + behind + i * PIECE))  # fmt: skip
+        _each(share, pieces, zero_behind)
     elif pieces:
-        last = config.ring - 1
-        with when(block.warpgroup == min(last, config.consumers)):
-            _each(
-                block, 1, pieces, last, lambda slot, i: _store_zeros(block, slot * plan.slot_bytes + behind + i * PIECE)
-            )
+        with when(share.last):
+            _each(replace(share, first=plan.config.ring - 1, slots=1), pieces, zero_behind)
 
 
 def _place(block: Block, part: Any) -> tuple[Any, Any, Any]:
     """Staged row, group of the row's parts, and whether the row is in the image (None: always)."""
     plan, config = block.plan, block.plan.config
+    if config.at_once:
+        staged = bind("staged", block.first_row * plan.rows.pixel_step + part)
+        low, high = plan.row_range
+        return staged, 0, bind("inside", T.And(staged >= low, staged <= high))
     if plan.keep_rows:
         return block.first_staged + part // config.channel_groups, part % config.channel_groups, None
     row_pass = part // (plan.window * plan.groups * config.filter_passes)
@@ -197,15 +231,14 @@ def _put(block: Block, where: Columns, held: Any, part: Any) -> None:
     store_part(block, where, held, part)
 
 
-def _each(block: Block, slots: Any, pieces: int, first: Any, emit: Callable[[Any, Any], None]) -> None:
-    """``emit(slot, piece)`` for all pieces of ``slots`` slots from ``first``, by the threads
-    of the warpgroup."""
+def _each(share: Share, pieces: int, emit: Callable[[Any, Any], None]) -> None:
+    """``emit(slot, piece)`` for all pieces of the slots of a share."""
     index = registers("piece", 1, "int32")
-    T.buffer_store(index, block.member, [0])
-    count = bind("pieces", slots * pieces)
+    T.buffer_store(index, share.thread, [0])
+    count = bind("pieces", share.slots * pieces)
     with T.While(index[0] < count):
-        emit(first + index[0] // pieces, index[0] % pieces)
-        T.buffer_store(index, index[0] + 128, [0])
+        emit(share.first + index[0] // pieces, index[0] % pieces)
+        T.buffer_store(index, index[0] + share.threads, [0])
 
 
 def _zero(block: Block, where: Columns, slot: Any, index: Any) -> None:
