@@ -218,8 +218,8 @@ def _index(plan: WarpgroupPlan) -> str | None:
 
 
 WARPGROUP_RULES: tuple[Callable[[WarpgroupPlan], str | None], ...] = (
-    _arch, _accumulator, _padding, _width, _rows, _warpgroups, _channels, _split, _at_once, _ring, _shared, _registers, _code,
-    _index,
+    _arch, _at_once, _accumulator, _padding, _width, _rows, _warpgroups, _channels, _split, _ring, _shared, _registers,
+    _code, _index,
 )  # fmt: skip
 
 
