@@ -69,7 +69,7 @@ def seeds(space: WarpgroupSpace, by_estimate: Sequence[int], count: int) -> list
     seen = set()
     for index in by_estimate:
         config = space.config(index)
-        shape = tuple(getattr(config, name) for name in SHAPE_KNOBS)
+        shape = tuple(getattr(config, name, 0) for name in SHAPE_KNOBS)
         if shape not in seen:
             seen.add(shape)
             found.append(config)

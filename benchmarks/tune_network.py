@@ -27,6 +27,7 @@ from typing import Any
 import kernel_pack
 from network_tuning import MakeNetworkBody, build_clean, seeds, sorted_space
 
+from subbyte.errors import SubbyteError
 from subbyte.kernel.choose import recorded_best
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.fake import FakeRunner
@@ -98,6 +99,11 @@ def main() -> int:
     parser.add_argument("--finals-seconds", type=float, default=40.0, help="of these, for finals and packing")
     parser.add_argument("--only", default="", help="only studies whose name holds one of these words (a, b, ...)")
     parser.add_argument("--most", type=int, help="most trials of a study")
+    parser.add_argument(
+        "--extra",
+        type=Path,
+        help="JSON: further configurations of the warpgroup family by spec, which need not lie in a space",
+    )
     parser.add_argument("--runner", choices=("cuda", "fake"), default="cuda")
     parser.add_argument("--part", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--end", type=float, help=argparse.SUPPRESS)
@@ -224,7 +230,8 @@ def recorded(layer: ConvWorkload) -> list[WarpgroupConfig]:
 
 def one_final(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> None:
     """The fastest of all searches of a layer, in turns, in one process."""
-    entries = finalists(args.out, layer)
+    entries = [*extras(args, layer, runner), *finalists(args.out, layer)]
+    entries = list({(entry["family"], entry["key"]): entry for entry in entries}.values())
     if not entries:
         return
     configs = [kernel_pack.config_from_dict(entry["family"], entry["config"]) for entry in entries]
@@ -239,6 +246,20 @@ def one_final(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> Non
         "command": command_line(), "entries": entries,
     }  # fmt: skip
     (args.out / "finals" / f"{layer.label}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+def extras(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> list[dict[str, Any]]:
+    """What earlier measurements and the file of further configurations name, as far as it is right: it may lie outside
+    the space."""
+    given = json.loads(args.extra.read_text(encoding="utf-8")) if args.extra is not None and args.extra.exists() else {}
+    configs = [*recorded(layer), *(WarpgroupConfig.from_dict(one) for one in given.get(layer.spec, ()))]
+    results = runner.run(layer, configs) if configs else []
+    right = [(result.microseconds, config) for result, config in zip(results, configs, strict=True)
+             if isinstance(result, Measured)]  # fmt: skip
+    return [
+        {"family": "warpgroup", "key": config.key, "config": config.to_dict(), "first_microseconds": us}
+        for us, config in sorted(right, key=lambda entry: entry[0])[: FINALISTS["warpgroup"]]
+    ]
 
 
 def logs_of(out: Path, layer: ConvWorkload) -> list[Path]:
@@ -272,7 +293,11 @@ def pack(out: Path) -> None:
         layer, packed = workload(data["workload"]), []
         for entry in data["entries"][:2]:
             config = kernel_pack.config_from_dict(entry["family"], entry["config"])
-            kernel = build_clean(layer, config, ARCH)
+            try:
+                kernel = build_clean(layer, config, ARCH)
+            except SubbyteError as error:
+                print(f"{layer}: not packed: {error}"[:200], flush=True)
+                continue
             reason = f"{entry['family']} family, fastest of the searches"
             packed.append(
                 kernel_pack.Packed(layer, entry["family"], config, reason, bytes(kernel.cubin), kernel.launch)

@@ -100,6 +100,28 @@ def test_a_record_says_what_it_is_and_damage_is_refused(tmp_path: Path) -> None:
         SideBySide.load(tmp_path / "c.json")
 
 
+def test_a_record_of_the_opponents_has_rows_too() -> None:
+    timing = {"microseconds": 4.0, "samples": [4.0, 4.1], "cold_microseconds": None, "date": "2026-11-20", "clocks": {}}
+    ours = {**timing, "key": "wg-x", "tried": 2, "config": {"ring": 3}, "tops": 1.0, "verified": "every element equal"}
+    other = {
+        **timing,
+        "microseconds": 8.0,
+        "side": "CUTLASS int8 to int8",
+        "epilogue": "scaled",
+        "plan": "64",
+        "plans": 3,
+    }
+    cell = {"workload": "w", "spec": "n8", "operations": 8_000_000, "ours": ours, "opponents": [other], "missing": []}
+    data = {"format": recorded.OPPONENTS, "cells": [cell], "missing": [], "gpu": {"name": H200}, "our_epilogue": "all"}
+    record = SideBySide.of(data)
+    assert [(row.side, row.microseconds) for row in record.of_workload("n8")] == [
+        ("subbyte int4", 4.0), ("CUTLASS int8 to int8", 8.0)]  # fmt: skip
+    assert record.rows[0].config == {"ring": 3}
+    assert record.rows[1].tops == 1.0
+    with pytest.raises(BrokenRecord):
+        SideBySide.of({"format": recorded.OPPONENTS, "cells": [{}]})
+
+
 def test_a_workload_without_a_whole_ablation_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorded, "FOLDERS", (tmp_path,))
     assert recorded_ablation.__wrapped__("n8h56w56c64k64r3s3p1", H200) is None
