@@ -11,6 +11,7 @@ load the first stage, which they wait for anyway; the loaders share the others.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,23 +23,21 @@ from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup import produce as producer
 from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.kernel.tirx.warpgroup.epilogue import epilogue
-from subbyte.schedule.warpgroup_plan import FRAGMENT_WORDS, OPERAND_BYTES, PIXEL_BYTES
+from subbyte.schedule.warpgroup_plan import FRAGMENT_WORDS, OPERAND_BYTES, PIXEL_BYTES, WarpgroupPlan
 
 WINDOW = 0x3FFFF
 """The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""
 CORE_BYTES = 128
 """A core matrix: 8 rows of 16 bytes."""
-BEGUN = 1
-"""Named barrier: the block's other barriers are set up."""
 OPERAND_LOW, OPERAND_HIGH = CORE_BYTES // 16 << 16, 2 * CORE_BYTES // 16
 """A descriptor of weights without the address: bytes/16 between the halves of K, and between groups of 8 channels."""
 
 
 @dataclass
 class Load:
-    """16 bytes for each thread of a warpgroup: an input row, or one weight fragment."""
+    """An input row, or (``part`` None) one weight fragment; ``place``: its first word among those a thread holds."""
 
-    held: Any
+    place: int
     part: int | None = None
     tile: int = 0
     fragment: int = 0
@@ -50,84 +49,95 @@ Stages = list[tuple[int, list[Load]]]
 
 def at_once(block: Block) -> None:
     """Emit everything behind the coordinates."""
-    config = block.plan.config
+    plan, config = block.plan, block.plan.config
     where = producer.columns(block)
+    work = _work(plan)
+    held = registers("held", 4 * plan.loads_at_once)
     with when(block.warpgroup >= config.consumers):
         producer.zero_columns(block, where)
         op.async_fence()
-    for warpgroup, stages in enumerate(_work(block)):
+    # loads and stores are apart, so that no word is waited for before all are on their way
+    for loads in _by_warpgroup(block, work):
+        for load in loads:
+            if load.part is None:  # weights do not depend on the launch before this one
+                _load_weights(block, held, load)
+    if config.overlap:
+        op.allow_next_launch()
+        op.wait_for_previous_launch()
+    for loads in _by_warpgroup(block, work):
+        for load in loads:
+            if load.part is not None:
+                producer.load_part(block, where, held, load.part, load.place)
+    block.set_up_barriers()
+    parameters = block.load_parameters()
+    if config.split > 1:
+        op.cluster_arrive(release=False)  # says that the block has begun and that its barriers are set up
+    op.emit(T.cuda.cta_sync())
+    for warpgroup, stages in enumerate(work):
         with when(block.warpgroup == warpgroup):
-            _fill(block, where, warpgroup, stages)
+            for stage, loads in stages:
+                _store(block, where, held, loads)
+                op.async_fence()
+                op.emit(T.cuda.warp_sync())
+                block.arrive(block.full(T.uint32(stage)))
     with T.If(block.warpgroup < config.consumers):
         with T.Then():
             sums = _multiply(block)
             count = bind("rows", block.end_row - block.first_row)
             epilogue(block, sums, block.first_row, count, 0)
         with T.Else():
+            with when(block.warpgroup == config.consumers):
+                block.keep_parameters(parameters)
             if config.split > 1:
                 op.cluster_wait()
 
 
-def _fill(block: Block, where: producer.Columns, warpgroup: int, stages: Stages) -> None:
-    """What one warpgroup loads and unpacks. All of it stands in one place, so that its words share no registers with
-    those of other warpgroups."""
-    config = block.plan.config
-    loads = [load for _, loads in stages for load in loads]
-    for load in loads:
-        if load.part is None:  # weights do not depend on the launch before this one
-            _load_weights(block, load)
-    if config.overlap:
-        op.allow_next_launch()
-        op.wait_for_previous_launch()
-    for load in loads:
-        if load.part is not None:
-            producer.load_part(block, where, load.held, load.part)
-    parameters = None
-    if warpgroup == config.consumers:
-        block.set_up_barriers()
-        parameters = block.load_parameters()
-    if config.split > 1:
-        op.cluster_arrive(release=False)  # says that the block has begun and that its barriers are set up
-    op.named_barrier(BEGUN, config.threads, wait=True)
-    for stage, some in stages:
-        for load in some:
-            if load.part is None:
-                _store_weights(block, load)
-            else:
-                producer.unpack_part(block, where, load.held, T.uint32(load.part))
-        op.async_fence()
-        op.emit(T.cuda.warp_sync())
-        block.arrive(block.full(T.uint32(stage)))
-    block.keep_parameters(parameters)
-
-
-def _work(block: Block) -> list[Stages]:
+def _work(plan: WarpgroupPlan) -> list[Stages]:
     """For every warpgroup the stages it fills, with the loads of each."""
-    plan, config = block.plan, block.plan.config
+    config = plan.config
     work: list[Stages] = [[] for _ in range(config.consumers + config.at_once)]
+    words = [0] * len(work)
+
+    def give(warpgroup: int, stage: int, wanted: list[Load]) -> None:
+        for load in wanted:
+            load.place = words[warpgroup]
+            words[warpgroup] += 4 if load.part is None else 4 * plan.copies
+        work[warpgroup].append((stage, wanted))
+
     for stage, (parts, fragments) in enumerate(plan.stages):
-        loads = [Load(producer.row_registers(block, "row_words"), part) for part in parts]
-        loads += [
-            Load(registers("weight_words", 4), None, tile, fragment)
-            for tile in range(config.groups_m)
-            for fragment in fragments
-        ]
+        loads = [Load(0, part) for part in parts]
+        loads += [Load(0, None, tile, fragment) for tile in range(config.groups_m) for fragment in fragments]
         if stage:
-            work[config.consumers + (stage - 1) % config.at_once].append((stage, loads))
+            give(config.consumers + (stage - 1) % config.at_once, stage, loads)
             continue
         for consumer in range(config.consumers):
-            work[consumer].append((stage, loads[consumer :: config.consumers]))
+            give(consumer, 0, loads[consumer :: config.consumers])
     return work
 
 
-def _load_weights(block: Block, load: Load) -> None:
+def _by_warpgroup(block: Block, work: list[Stages]) -> Iterator[list[Load]]:
+    """The loads of every warpgroup, each inside its branch."""
+    for warpgroup, stages in enumerate(work):
+        with when(block.warpgroup == warpgroup):
+            yield [load for _, loads in stages for load in loads]
+
+
+def _load_weights(block: Block, held: Any, load: Load) -> None:
     plan = block.plan
     tile = block.filter_block * plan.config.groups_m + load.tile
     start = plan.fragment_word(tile, block.rank) + block.member * 4
-    op.load16(load.held, 0, block.weights.ptr_to([start + load.fragment * FRAGMENT_WORDS]), "weights")
+    op.load16(held, load.place, block.weights.ptr_to([start + load.fragment * FRAGMENT_WORDS]), "weights")
 
 
-def _store_weights(block: Block, load: Load) -> None:
+def _store(block: Block, where: producer.Columns, held: Any, loads: list[Load]) -> None:
+    for load in loads:
+        if load.part is None:
+            _store_weights(block, held, load)
+        else:
+            producer.unpack_part(block, where, held, T.uint32(load.part), load.place)
+
+
+def _store_weights(block: Block, held: Any, load: Load) -> None:
     """Unpack 16 bytes of a fragment: word ``i`` holds four bytes of a row of core matrix (i % 2, i // 2) of the warp's
     16 channels."""
     plan = block.plan
@@ -135,7 +145,7 @@ def _store_weights(block: Block, load: Load) -> None:
     start = block.base + T.cast(block.member // 32 * (4 * CORE_BYTES) + block.lane * 4, "uint32")
     for half in range(plan.halves):
         for i in range(4):
-            word = load.held[i]
+            word = held[load.place + i]
             value = (word << T.uint32(4) if half == 0 else word) & T.uint32(LOW_NIBBLES)
             core = i % 2 * 2 + i // 2
             place = plan.weight_base + (operand + half) * OPERAND_BYTES + core * CORE_BYTES

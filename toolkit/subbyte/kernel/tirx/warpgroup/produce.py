@@ -49,8 +49,8 @@ def row_registers(block: Block, name: str) -> Any:
     return registers(name, 4 * block.plan.copies)
 
 
-def load_part(block: Block, where: Columns, held: Any, part: Any) -> None:
-    """Read a part into registers."""
+def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0) -> None:
+    """Read a part into registers, ``place`` the first of them."""
     plan, w = block.plan, block.plan.workload
     staged, group, inside = _place(block, part)
     channel_group, tap_row, tap_col = plan.tap_of(group)
@@ -59,10 +59,10 @@ def load_part(block: Block, where: Columns, held: Any, part: Any) -> None:
     if plan.lowered:
         inside = bind("inside", T.And(y >= 0, y < w.h))
     channel0 = (block.rank * plan.config.channel_groups + channel_group) * plan.channels
-    place = ((y * plan.input_size[1] + x0) * w.channel_blocks + channel0) * plan.block_words
+    origin = ((y * plan.input_size[1] + x0) * w.channel_blocks + channel0) * plan.block_words
     pixels = w.h * w.w
     image = block.member % 8 * plan.image_words(pixels, w.channel_blocks)
-    source = bind("source", block.group * (pixels * w.channel_blocks * 32) + place + image)
+    source = bind("source", block.group * (pixels * w.channel_blocks * 32) + origin + image)
     count = where.count
     if plan.flat and pixels % plan.width_covered:
         count = bind("columns", T.min(T.int32(plan.width_covered), pixels - y * plan.width_covered))
@@ -77,13 +77,13 @@ def load_part(block: Block, where: Columns, held: Any, part: Any) -> None:
         if not _exact(block, turn, count):
             conditions.append(column < (plan.columns_loaded if count is None else count))
         if not conditions:
-            op.load16(held, 4 * turn, pointer, "activations")
+            op.load16(held, place + 4 * turn, pointer, "activations")
             continue
         if inside is not None:
             for i in range(4):
-                T.buffer_store(held, T.uint32(0), [4 * turn + i])
+                T.buffer_store(held, T.uint32(0), [place + 4 * turn + i])
         with when(every(conditions)):
-            op.load16(held, 4 * turn, pointer, "activations")
+            op.load16(held, place + 4 * turn, pointer, "activations")
 
 
 def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
@@ -95,8 +95,8 @@ def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
     block.arrive(block.full(slot))
 
 
-def unpack_part(block: Block, where: Columns, held: Any, slot: Any) -> None:
-    """Unpack a part from registers into a slot."""
+def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int = 0) -> None:
+    """Unpack a part from registers, ``place`` the first of them, into a slot."""
     plan = block.plan
     image = block.member % 8
     low, high = image * PIECE, image * PIECE + 8 * PIECE
@@ -108,7 +108,7 @@ def unpack_part(block: Block, where: Columns, held: Any, slot: Any) -> None:
     for turn in range(plan.copies):
         block_index, column = plan.copy_place(turn, block.member // 8)
         pixel = (block_index * plan.pitch + column) * PIXEL_BYTES
-        words = [held[4 * turn + i] for i in range(4)]
+        words = [held[place + 4 * turn + i] for i in range(4)]
         with when(_exact(block, turn, where.count) or column < limit):
             even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
             op.store_shared16(start + T.cast(pixel + low, "uint32"), even)
