@@ -48,9 +48,11 @@ def test_every_layer_is_tuned_once_in_both_families():
     assert max(task.trials for task in tune_network.tasks(most=7)) == 7
 
 
-def test_a_space_sorted_out_in_parts_is_the_space(pool, monkeypatch):
+def test_a_space_sorted_out_in_parts_is_the_space(pool, monkeypatch, tmp_path):
     monkeypatch.setattr(network_tuning, "PART", 5000)
-    found, by_estimate = network_tuning.sorted_space(SMALL, "sm_90a", pool)
+    found, by_estimate = network_tuning.sorted_space(SMALL, "sm_90a", pool, tmp_path)
+    again, _ = network_tuning.sorted_space(SMALL, "sm_90a", None, tmp_path)
+    assert again.valid == found.valid
     plain = warpgroup_space(SMALL, arch("sm_90a"))
     assert len(plain) > 3 * network_tuning.PART
     assert found.valid == plain.valid
@@ -87,7 +89,7 @@ def test_what_one_takes_nobody_else_does(tmp_path):
 def logs(tmp_path_factory, pool):
     """Studies of one layer in three spaces, and its finals."""
     out = tmp_path_factory.mktemp("logs")
-    for folder in ("claims", "finals"):
+    for folder in ("claims", "finals", "spaces"):
         (out / folder).mkdir()
     extra = out / "extra.json"
     extra.write_text(json.dumps({SMALL.spec: [WarpgroupConfig(tile_width=16, ring=9).to_dict()]}))

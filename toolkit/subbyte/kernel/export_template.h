@@ -20,7 +20,7 @@
  *   load(&module, &function)                 once, in a current CUDA context
  *   prepare_weights(w, words)                words to the device with cuMemcpyHtoD, WEIGHT_BYTES
 @usage_parameters@ *   pack_activations(x, words)               words to the device, ACTIVATION_BYTES
- *   launch(function, stream, x, w, @usage_device@y)
+ *   launch(function, stream, x, w, @usage_device@y)@usage_overlap@
  *   unpack_output(words, y)                  after words came back with cuMemcpyDtoH, OUTPUT_BYTES
  */
 #ifndef @NAME@_HEADER
@@ -94,6 +94,7 @@ static inline int @stem@_pack_activations(const int8_t *x, uint32_t *words)
     return @NAME@_OK;
 }
 
+//@ weights_warp
 /* Weights: w int8 [K][R][S][C] -> words uint32 @w_words@, all of them written:
  * [channel blocks][R*S][filter tiles / V][32 lanes][V], V = @vector@ words that a lane loads together.
  * Lane 4*o + j holds channels 8j..8j+7 of the block for filter 8*tile + o, tile = group*V + v.
@@ -116,6 +117,39 @@ static inline int @stem@_prepare_weights(const int8_t *w, uint32_t *words)
                     return @NAME@_BAD_VALUE;
                 }
                 words[(group * 32 + lane) * vector + tile % vector] |= @stem@_at(value, c);
+            }
+        }
+    }
+    return @NAME@_OK;
+}
+
+//@ weights_warpgroup
+/* Weights: w int8 [K][R][S][C] -> words uint32 @w_words@, all of them written: fragments of 128 threads * 4 words, each
+ * 64 filters and @fragment_channels@ channels of one tap. The axes before them are @weight_axes@.
+ * Thread 32*i + 4*g + q holds filters 16*i + 2*g and 16*i + 2*g + 1 and channels 8*q..8*q+7 of a block of 32.
+ * BAD_VALUE when a value is outside -8..7. */
+static inline int @stem@_prepare_weights(const int8_t *w, uint32_t *words)
+{
+    const size_t filters = @k@, rows = @r@, columns = @s@, channels = @c@;
+    const size_t halves = @halves@, steps = @steps@, groups = @weight_groups@;
+    for (size_t i = 0; i < @NAME@_WEIGHT_WORDS; ++i) {
+        words[i] = 0;
+    }
+    for (size_t k = 0; k < filters; ++k) {
+        for (size_t row = 0; row < rows; ++row) {
+            for (size_t column = 0; column < columns; ++column) {
+                for (size_t c = 0; c < channels; ++c) {
+                    const size_t block = c / 32, step = block / halves % steps, part = block / halves / steps;
+                    const size_t fragment = k / 64 * @tile_step@ + part / groups * @rank_step@
+                        + part % groups * @group_step@ + step * @step_step@ + row * @row_step@ + column * @column_step@;
+                    const size_t thread = k % 64 / 16 * 32 + k % 16 / 2 * 4 + c % 32 / 8;
+                    const size_t bit = c % 8 / 2 * 8 + block % halves * 4;
+                    const int8_t value = *w++;
+                    if (value < -8 || value > 7) {
+                        return @NAME@_BAD_VALUE;
+                    }
+                    words[(fragment * 128 + thread) * 4 + c % 2 * 2 + k % 2] |= ((uint32_t)value & 15u) << bit;
+                }
             }
         }
     }
@@ -258,4 +292,29 @@ static inline CUresult @stem@_launch(
     return cuLaunchKernel(function, @grid@, @block@, @shared_bytes@, stream, arguments, NULL);
 }
 
+//@ overlapping
+/* As launch, but the kernel may start while the one ahead of it in the stream still runs: it fetches its weights and sets
+ * itself up, then waits by itself until all that the other wrote is there. Only x may come from the kernel ahead. */
+static inline CUresult @stem@_launch_overlapping(
+    CUfunction function, CUstream stream, CUdeviceptr x, CUdeviceptr w, @launch_argument@CUdeviceptr y)
+{
+    void *arguments[] = {@arguments@};
+    CUlaunchAttribute attribute;
+    CUlaunchConfig config;
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    config.gridDimX = @NAME@_GRID_X;
+    config.gridDimY = @NAME@_GRID_Y;
+    config.gridDimZ = @NAME@_GRID_Z;
+    config.blockDimX = @NAME@_BLOCK_X;
+    config.blockDimY = @NAME@_BLOCK_Y;
+    config.blockDimZ = @NAME@_BLOCK_Z;
+    config.sharedMemBytes = @NAME@_SHARED_BYTES;
+    config.hStream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return cuLaunchKernelEx(&config, function, arguments, NULL);
+}
+
+//@ end
 #endif /* @NAME@_HEADER */
