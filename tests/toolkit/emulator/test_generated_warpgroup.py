@@ -37,7 +37,7 @@ FAULTS = [
     ("at once", "wgmma.fence.sync.aligned;", "", "missing_wgmma_fence"),
     ("at once", "wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 7;", "register_in_flight"),
     ("at once", "mbarrier.arrive.shared.b64 _, [%0];", "", "deadlock"),
-    ("at once", "bar.sync %0, %1;", "", "bad_mbarrier"),
+    ("at once", "__syncthreads();", "", "bad_mbarrier"),
     ("at once", "griddepcontrol.wait;", "", "missing_dependency_wait"),
     ("cluster", "fence.mbarrier_init.release.cluster;", "", "race"),
     ("cluster", "barrier.cluster.wait.acquire.aligned;", "", "race"),
