@@ -30,15 +30,16 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
         at_once(block)
         return
     fetch = Fetch.begin(block)
-    with when(block.warpgroup < config.consumers):
-        fetch.start()  # weights do not depend on the launch before this one
     if config.overlap:
+        _first_weights(block, fetch)  # they do not depend on the launch before this one
         op.allow_next_launch()
         op.wait_for_previous_launch()
     where = producer.columns(block)
     held = producer.row_registers(block, "row_words")
     following = producer.row_registers(block, "next_row") if config.load_ahead == 2 else None
     producer.load_first(block, where, held, following)
+    if not config.overlap:  # rows have the longer way to go
+        _first_weights(block, fetch)
     # everything from here to the barrier happens while the first rows are on their way
     block.set_up_barriers()
     parameters_held = block.load_parameters()
@@ -47,6 +48,11 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
         op.cluster_arrive(release=False)  # says that the block has begun and that its barriers are set up
     op.emit(T.cuda.cta_sync())
     _roles(block, fetch, where, held, following, parameters_held)
+
+
+def _first_weights(block: Block, fetch: Fetch) -> None:
+    with when(block.warpgroup < block.plan.config.consumers):
+        fetch.start()
 
 
 def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any, following: Any, parameters: Any) -> None:
