@@ -84,10 +84,11 @@ def summary(kernel: Kernel) -> str:
     from subbyte.schedule import WarpgroupPlan
 
     resources, launch, plan = kernel.resources, kernel.launch, kernel.plan
+    label, spec = kernel.workload.label, kernel.workload.spec
     channels = plan.filters if isinstance(plan, WarpgroupPlan) else plan.config.columns
     return "\n".join(
         [
-            f"{kernel.workload.label} ({kernel.workload.spec}) for {kernel.arch}",
+            f"{label} for {kernel.arch}" if label == spec else f"{label} ({spec}) for {kernel.arch}",
             f"  configuration  {kernel.config.key}",
             f"  instruction    {plan.atom.name}{_how(plan)}",
             f"  block          {launch.block[0]} threads",
