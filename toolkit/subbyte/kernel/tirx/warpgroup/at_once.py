@@ -1,17 +1,17 @@
 """A block that does a single pass and loads everything for it at once: input rows and weights, both unpacked in shared
 memory before they are multiplied.
 
-Nothing goes round: every row and every fragment has a place of its own, all loads are on their way before anything
-else happens, and wgmma takes both operands from shared memory, so that the multiplying warpgroup issues one after the
-other without touching a register between them. That is the shortest way through a small layer.
+Nothing goes round: every row and every fragment has a place of its own, and wgmma takes both operands from shared
+memory, so that the multiplying warpgroup issues one after the other without touching a register between them.
 
 Stage ``t`` is what kernel row ``t`` needs beyond the stages before it: input rows and the row's weights. The consumers
-load the first stage, which they wait for anyway; the loaders share the others.
+load the first stage, which they wait for anyway, before anything else happens. What limits is how fast the caches of
+the whole GPU answer, so the other warpgroups ask for the other stages only behind that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,41 +51,42 @@ def at_once(block: Block) -> None:
     """Emit everything behind the coordinates."""
     plan, config = block.plan, block.plan.config
     where = producer.columns(block)
-    work = _work(plan)
     held = registers("held", 4 * plan.loads_at_once)
+    work = _work(plan)
+    first, others = work[: config.consumers], work[config.consumers :]
+    if config.overlap:
+        _each(block, first, lambda loads: _load_weights(block, held, loads))  # no launch before this one changes them
+        op.allow_next_launch()
+        op.wait_for_previous_launch()
+    _each(block, first, lambda loads: _load_rows(block, where, held, loads))
+    if not config.overlap:  # rows have the longer way to go
+        _each(block, first, lambda loads: _load_weights(block, held, loads))
     with when(block.warpgroup >= config.consumers):
         producer.zero_columns(block, where)
         op.async_fence()
-    # loads and stores are apart, so that no word is waited for before all are on their way
-    for loads in _by_warpgroup(block, work):
-        for load in loads:
-            if load.part is None:  # weights do not depend on the launch before this one
-                _load_weights(block, held, load)
-    if config.overlap:
-        op.allow_next_launch()
-        op.wait_for_previous_launch()
-    for loads in _by_warpgroup(block, work):
-        for load in loads:
-            if load.part is not None:
-                producer.load_part(block, where, held, load.part, load.place)
     block.set_up_barriers()
-    parameters = block.load_parameters()
     if config.split > 1:
         op.cluster_arrive(release=False)  # says that the block has begun and that its barriers are set up
     op.emit(T.cuda.cta_sync())
-    for warpgroup, stages in enumerate(work):
-        with when(block.warpgroup == warpgroup):
-            for stage, loads in stages:
-                _store(block, where, held, loads)
-                op.async_fence()
-                op.emit(T.cuda.warp_sync())
-                block.arrive(block.full(T.uint32(stage)))
+    parameters = block.load_parameters()
     with T.If(block.warpgroup < config.consumers):
         with T.Then():
+            _each(block, first, lambda loads: _fill(block, where, held, 0, loads))
+            if config.split > 1:
+                op.cluster_wait()
             sums = _multiply(block)
             count = bind("rows", block.end_row - block.first_row)
             epilogue(block, sums, block.first_row, count, 0)
         with T.Else():
+            for warpgroup, stages in enumerate(others, config.consumers):
+                with when(block.warpgroup == warpgroup):
+                    for _, loads in stages:
+                        _load_weights(block, held, loads)
+                        _load_rows(block, where, held, loads)
+                    # a loop between loads and stores keeps the compiler from waiting for words among the loads
+                    block.wait(block.full(T.uint32(0)), T.uint32(0))
+                    for stage, loads in stages:
+                        _fill(block, where, held, stage, loads)
             with when(block.warpgroup == config.consumers):
                 block.keep_parameters(parameters)
             if config.split > 1:
@@ -115,26 +116,39 @@ def _work(plan: WarpgroupPlan) -> list[Stages]:
     return work
 
 
-def _by_warpgroup(block: Block, work: list[Stages]) -> Iterator[list[Load]]:
-    """The loads of every warpgroup, each inside its branch."""
+def _each(block: Block, work: list[Stages], emit: Callable[[list[Load]], None]) -> None:
+    """``emit`` for the loads of every warpgroup, each inside its branch."""
     for warpgroup, stages in enumerate(work):
         with when(block.warpgroup == warpgroup):
-            yield [load for _, loads in stages for load in loads]
+            emit([load for _, loads in stages for load in loads])
 
 
-def _load_weights(block: Block, held: Any, load: Load) -> None:
+def _load_weights(block: Block, held: Any, loads: list[Load]) -> None:
     plan = block.plan
-    tile = block.filter_block * plan.config.groups_m + load.tile
-    start = plan.fragment_word(tile, block.rank) + block.member * 4
-    op.load16(held, load.place, block.weights.ptr_to([start + load.fragment * FRAGMENT_WORDS]), "weights")
+    for load in loads:
+        if load.part is None:
+            tile = block.filter_block * plan.config.groups_m + load.tile
+            start = plan.fragment_word(tile, block.rank) + block.member * 4
+            pointer = block.weights.ptr_to([start + load.fragment * FRAGMENT_WORDS])
+            op.load16(held, load.place, pointer, "weights")
 
 
-def _store(block: Block, where: producer.Columns, held: Any, loads: list[Load]) -> None:
+def _load_rows(block: Block, where: producer.Columns, held: Any, loads: list[Load]) -> None:
+    for load in loads:
+        if load.part is not None:
+            producer.load_part(block, where, held, load.part, load.place)
+
+
+def _fill(block: Block, where: producer.Columns, held: Any, stage: int, loads: list[Load]) -> None:
+    """Unpack a warpgroup's words of a stage, and say that they are there."""
     for load in loads:
         if load.part is None:
             _store_weights(block, held, load)
         else:
             producer.unpack_part(block, where, held, T.uint32(load.part), load.place)
+    op.async_fence()
+    op.emit(T.cuda.warp_sync())
+    block.arrive(block.full(T.uint32(stage)))
 
 
 def _store_weights(block: Block, held: Any, load: Load) -> None:

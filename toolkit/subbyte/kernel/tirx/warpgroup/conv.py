@@ -40,13 +40,13 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
     producer.load_first(block, where, held, following)
     if not config.overlap:  # rows have the longer way to go
         _first_weights(block, fetch)
-    # everything from here to the barrier happens while the first rows are on their way
     block.set_up_barriers()
-    parameters_held = block.load_parameters()
-    producer.zero_padding(block, where)
     if config.split > 1:
         op.cluster_arrive(release=False)  # says that the block has begun and that its barriers are set up
     op.emit(T.cuda.cta_sync())
+    # all this happens while the first rows are on their way
+    parameters_held = block.load_parameters()
+    producer.zero_padding(block, where)
     _roles(block, fetch, where, held, following, parameters_held)
 
 
@@ -66,12 +66,13 @@ def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any, follo
                 op.set_registers(consumer_registers, more=True)
             with when(block.warpgroup < block.parts):
                 producer.store_part(block, where, held, block.warpgroup)
+            if config.split > 1:
+                op.cluster_wait()  # far from its arrival and far from the exchange: it costs nothing here
             consume(block, fetch)
         with T.Else():
             if uneven:
                 op.set_registers(producer_registers, more=False)
-            block.keep_parameters(parameters)
-            producer.produce(block, where, held, following)
+            producer.produce(block, where, held, following, lambda: block.keep_parameters(parameters))
             if config.split > 1:
                 op.cluster_wait()
 

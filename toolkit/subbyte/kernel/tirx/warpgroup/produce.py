@@ -125,26 +125,26 @@ def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
             load_part(block, where, following, consumers + 1)
 
 
-def produce(block: Block, where: Columns, held: Any, other: Any) -> None:
-    """The producer warpgroup: part after part, the next ones on their way while one is stored."""
+def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: Callable[[], None]) -> None:
+    """The producer warpgroup: part after part, the next ones on their way while one is stored. ``behind_first`` emits
+    what is less urgent than the first part."""
     first = block.plan.config.consumers
-    if other is None:
-        with loop("turn", T.max(block.parts - first, 0), T.serial) as turn:
-            part = bind("part", first + turn)
-            _put(block, where, held, part)
-            with when(part + 1 < block.parts):
-                load_part(block, where, held, part + 1)
-        return
-    count = bind("turns", (block.parts - first + 1) // 2)
-    with loop("turn", T.max(count, 0), T.serial) as turn:
-        part = bind("part", first + turn * 2)
+    with when(block.parts <= first):
+        behind_first()
+    step = 1 if other is None else 2
+    turns = bind("turns", (T.max(block.parts - first, 0) + step - 1) // step)
+    with loop("turn", turns, T.serial) as turn:
+        part = bind("part", first + turn * step)
         _put(block, where, held, part)
-        with when(part + 2 < block.parts):
-            load_part(block, where, held, part + 2)
-        with when(part + 1 < block.parts):
-            _put(block, where, other, part + 1)
-        with when(part + 3 < block.parts):
-            load_part(block, where, other, part + 3)
+        with when(turn == 0):
+            behind_first()
+        with when(part + step < block.parts):
+            load_part(block, where, held, part + step)
+        if other is not None:
+            with when(part + 1 < block.parts):
+                _put(block, where, other, part + 1)
+            with when(part + 3 < block.parts):
+                load_part(block, where, other, part + 3)
 
 
 def zero_padding(block: Block, where: Columns) -> None:
