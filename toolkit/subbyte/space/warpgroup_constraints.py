@@ -112,7 +112,7 @@ def _channels(plan: WarpgroupPlan) -> str | None:
     if not plan.keep_rows and config.stagger and config.consumers == 2:
         return "stages: warpgroups that share every part of the ring go together (stagger=0) where rows are not kept"
     commits = plan.steps * plan.tap_rows * plan.tap_cols
-    if not plan.keep_rows and config.in_flight > commits:
+    if not config.keep_rows and config.in_flight > commits:
         return f"stages: in_flight {config.in_flight} exceeds the {commits} instruction groups of a channel group"
     return None
 

@@ -92,10 +92,10 @@ class Pass:
         """Emit the loops over kernel rows and channel groups."""
         plan, config = self.block.plan, self.block.plan.config
         if not plan.keep_rows:
-            with loop("channel_group", plan.groups, T.serial) as group:
-                _loop("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group))
-                self._let_other_start(group, plan.groups * 2 // 3)
-                self._release_before(group)
+            together = plan.groups_together
+            with loop("channel_group", plan.groups // together, T.serial) as first:
+                for place in range(together):
+                    self._group(first * together + place, place)
             return
 
         def tap_row(tap: Any) -> None:
@@ -108,11 +108,18 @@ class Pass:
         else:
             _loop("tap_row", plan.tap_rows, tap_row)
 
+    def _group(self, group: Any, place: int) -> None:
+        """One channel group where rows are not kept; ``place`` counts those of one loop body."""
+        plan = self.block.plan
+        _loop("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group, place))
+        self._let_other_start(group, plan.groups * 2 // 3)
+        self._release_before(group)
+
     def release(self) -> None:
         """Give back the slots whose parts no later pass reads."""
         plan, config, block = self.block.plan, self.block.plan.config, self.block
         if not plan.keep_rows:
-            if plan.release_late:
+            if not plan.lowered:
                 self._release_group(plan.groups - 1)
             return
         following = (self.row + config.tile_rows * config.groups_y) * plan.rows.pixel_step - block.first_staged
@@ -125,8 +132,8 @@ class Pass:
 
     def _release_before(self, group: Any) -> None:
         """Give back the parts of the group before this one, whose multiplications have ended: those in flight are of
-        this group. Where the ring has no room for two groups, end those of this one and give its parts back."""
-        if not self.block.plan.release_late:
+        this group. Of a lowered image the ring holds few groups: end those of this one and give its parts back."""
+        if self.block.plan.lowered:
             op.wgmma_wait(0)
             self._release_group(group)
         elif self.block.plan.groups > 1:
@@ -152,7 +159,7 @@ class Pass:
         staged = (self.row + fragment_row) * plan.rows.pixel_step + tap * plan.rows.tap_step - block.first_staged
         return T.max(staged, 0) * config.channel_groups + group
 
-    def _tap_row(self, tap: Any, group: Any) -> None:
+    def _tap_row(self, tap: Any, group: Any, place: int = 0) -> None:
         """One kernel row of one channel group: wait for its input rows, then multiply those that exist."""
         plan, block = self.block.plan, self.block
         low, high = plan.tap_rows_at(self.row, self.count, tap, _most, _least)
@@ -168,7 +175,7 @@ class Pass:
                 start = block.slot_address(slot) + T.cast(block.x * width, "uint32")
                 within = (start & T.uint32(WINDOW)) >> T.uint32(4)
                 T.buffer_store(descriptors, within + T.uint32(plan.descriptor_low), [i])
-            _first_that_fits(low, high, list(variants), lambda a, b: self._steps(descriptors, a, b))
+            _first_that_fits(low, high, list(variants), lambda a, b: self._steps(descriptors, a, b, place))
 
     def _wait_for(self, part: Any) -> None:
         block, config = self.block, self.block.plan.config
@@ -183,8 +190,8 @@ class Pass:
         with loop("wait", block.plan.window, T.serial) as i:  # those too that a short pass only gives back
             block.wait(block.full(block.slot(first + i)), block.turn(first + i))
 
-    def _steps(self, descriptors: Any, low: int, high: int) -> None:
-        """The channel steps of one part, for fragment rows ``low`` to ``high``."""
+    def _steps(self, descriptors: Any, low: int, high: int, place: int) -> None:
+        """The channel steps of one part, for fragment rows ``low`` to ``high``; ``place`` as in ``_group``."""
         plan = self.block.plan
         per_turn = plan.unroll * plan.halves * plan.pitch * (PIXEL_BYTES // 16)
 
@@ -192,30 +199,31 @@ class Pass:
             offset = bind("offset", T.cast(turn * per_turn, "uint32"))
             for step in range(plan.unroll):
                 for tap in range(plan.tap_cols):
-                    self._fragment(descriptors, offset, step, tap, low, high)
-            self.fetch.end_turn()
+                    self._fragment(descriptors, offset, step, tap, low, high, place)
+            if place == plan.groups_together - 1:
+                self.fetch.end_turn()
 
         _loop("turn", plan.steps // plan.unroll, body)
 
-    def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, low: int, high: int) -> None:
+    def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, low: int, high: int, place: int) -> None:
         """Unpack one weight fragment, fetch another in its place, multiply it with every fragment row."""
         plan = self.block.plan
-        place = self.fetch.begin_fragment(step * plan.tap_cols + tap)
+        held = self.fetch.begin_fragment((place * plan.unroll + step) * plan.tap_cols + tap)
         operands = []
         for half in range(plan.halves):
             operand = registers("operand", 4)
             for i in range(4):
-                word = self.fetch.held[4 * place + i]
+                word = self.fetch.held[4 * held + i]
                 op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
             operands.append(operand)
-        self.fetch.end_fragment(place)
+        self.fetch.end_fragment(held)
         op.wgmma_fence()
         for half, operand in enumerate(operands):
             columns = (step * plan.halves + half) * plan.pitch + tap * plan.cols.tap_step
             for row in range(low, high):
                 self._wgmma(operand, row, descriptors[row] + offset + T.uint32(columns * (PIXEL_BYTES // 16)))
         op.wgmma_commit()
-        op.wgmma_wait(plan.config.in_flight)
+        op.wgmma_wait(plan.in_flight)
 
     def _wgmma(self, operand: Any, row: int, descriptor: Any) -> None:
         plan = self.block.plan
