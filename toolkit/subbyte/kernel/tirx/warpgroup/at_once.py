@@ -6,7 +6,8 @@ memory, so that the multiplying warpgroup issues one after the other without tou
 
 Stage ``t`` is what kernel row ``t`` needs beyond the stages before it: input rows and the row's weights. The consumers
 load the first stage, which they wait for anyway, before anything else happens. What limits is how fast the caches of
-the whole GPU answer, so the other warpgroups ask for the other stages only behind that.
+the whole GPU answer, so the other warpgroups ask for the other stages only behind that, but for weights while the
+launch before this one still runs.
 """
 
 from __future__ import annotations
@@ -53,17 +54,17 @@ def at_once(block: Block) -> None:
     where = producer.columns(block)
     held = registers("held", 4 * plan.loads_at_once)
     work = _work(plan)
-    first, others = work[: config.consumers], work[config.consumers :]
+    first = work[: config.consumers]
+    with when(block.warpgroup >= config.consumers):
+        producer.zero_columns(block, where)
+        op.async_fence()
     if config.overlap:
-        _each(block, first, lambda loads: _load_weights(block, held, loads))  # no launch before this one changes them
+        _each(block, work, lambda loads: _load_weights(block, held, loads))  # no launch before this one changes them
         op.allow_next_launch()
         op.wait_for_previous_launch()
     _each(block, first, lambda loads: _load_rows(block, where, held, loads))
     if not config.overlap:  # rows have the longer way to go
         _each(block, first, lambda loads: _load_weights(block, held, loads))
-    with when(block.warpgroup >= config.consumers):
-        producer.zero_columns(block, where)
-        op.async_fence()
     block.set_up_barriers()
     if config.split > 1:
         op.cluster_arrive(release=False)  # says that the block has begun and that its barriers are set up
@@ -78,19 +79,26 @@ def at_once(block: Block) -> None:
             count = bind("rows", block.end_row - block.first_row)
             epilogue(block, sums, block.first_row, count, 0)
         with T.Else():
-            for warpgroup, stages in enumerate(others, config.consumers):
-                with when(block.warpgroup == warpgroup):
-                    for _, loads in stages:
-                        _load_weights(block, held, loads)
-                        _load_rows(block, where, held, loads)
-                    # a loop between loads and stores keeps the compiler from waiting for words among the loads
-                    block.wait(block.full(T.uint32(0)), T.uint32(0))
-                    for stage, loads in stages:
-                        _fill(block, where, held, stage, loads)
+            for warpgroup, stages in enumerate(work):
+                if warpgroup >= config.consumers:
+                    with when(block.warpgroup == warpgroup):
+                        _other_stages(block, where, held, stages)
             with when(block.warpgroup == config.consumers):
                 block.keep_parameters(parameters)
             if config.split > 1:
                 op.cluster_wait()
+
+
+def _other_stages(block: Block, where: producer.Columns, held: Any, stages: Stages) -> None:
+    """Load and unpack what a warpgroup that only loads has to."""
+    for _, loads in stages:
+        if not block.plan.config.overlap:
+            _load_weights(block, held, loads)
+        _load_rows(block, where, held, loads)
+    # a loop between loads and stores keeps the compiler from waiting for words among the loads
+    block.wait(block.full(T.uint32(0)), T.uint32(0))
+    for stage, loads in stages:
+        _fill(block, where, held, stage, loads)
 
 
 def _work(plan: WarpgroupPlan) -> list[Stages]:
