@@ -22,10 +22,6 @@ pytest.importorskip("tvm")
 CASES = {
     "one block": (ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1), WarpgroupConfig(tile_width=6, ring=6)),
     "cluster": (ConvWorkload(8, 7, 8, 256, 64, 3, 3, 1), WarpgroupConfig(tile_width=8, segments=7, split=2, ring=3)),
-    "at once": (
-        ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1),
-        WarpgroupConfig(tile_width=6, segments=6, ring=3, at_once=2, stagger=0),
-    ),
 }
 FAULTS = [
     ("one block", "fence.proxy.async.shared::cta;", "", "missing_proxy_fence"),
@@ -33,12 +29,6 @@ FAULTS = [
     ("one block", "wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 7;", "register_in_flight"),
     ("one block", "mbarrier.arrive.shared.b64 _, [%0];", "", "deadlock"),
     ("one block", "griddepcontrol.wait;", "", "missing_dependency_wait"),
-    ("at once", "fence.proxy.async.shared::cta;", "", "missing_proxy_fence"),
-    ("at once", "wgmma.fence.sync.aligned;", "", "missing_wgmma_fence"),
-    ("at once", "wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 7;", "register_in_flight"),
-    ("at once", "mbarrier.arrive.shared.b64 _, [%0];", "", "deadlock"),
-    ("at once", "__syncthreads();", "", "bad_mbarrier"),
-    ("at once", "griddepcontrol.wait;", "", "missing_dependency_wait"),
     ("cluster", "fence.mbarrier_init.release.cluster;", "", "race"),
     ("cluster", "barrier.cluster.wait.acquire.aligned;", "", "race"),
     ("cluster", "barrier.cluster.arrive.relaxed.aligned;", "", "bad_cluster"),
