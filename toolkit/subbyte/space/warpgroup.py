@@ -127,8 +127,8 @@ def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
         lists |= {"channel_groups": (1, 2, 4)}
     if w.batch_groups <= FEW_GROUPS and w.r > 1:
         # blocks with a pass or two: nothing goes round for long, and what comes first counts
-        lists |= {"ring": (3, 4, 6), "weight_ring": (0,), "stagger": (0,), "in_flight": (1, 2, 3), "overlap": (1, 0),
-                  "at_once": (0, 2)}  # fmt: skip
+        lists |= {"ring": (3, 4, 6, 9) if w.r <= 3 else (7, 9, 11), "weight_ring": (0,), "stagger": (0,),
+                  "in_flight": (1, 2, 3), "overlap": (1, 0), "at_once": (0, 2)}  # fmt: skip
     return lists
 
 
