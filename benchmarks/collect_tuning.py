@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def best_of(final: Mapping[str, Any], source: str, generator: str) -> dict[str, Any] | None:
-    """A layer's entry: the fastest of the warpgroup family (of those alike one that overlaps with other launches), under
+    """A layer's entry: the fastest of the warpgroup family (of those alike one that overlaps with others), under
     ``warp`` the fastest of the other family; None without the former."""
     fastest: dict[str, Any] = {}
     for entry in final["entries"]:  # in the order of their times
