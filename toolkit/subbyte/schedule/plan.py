@@ -344,6 +344,11 @@ class Plan:
 
     # ---- launch ---------------------------------------------------------------------------------------------------
 
+    @property
+    def parameter_form(self) -> str:
+        """Form of the requantization parameters."""
+        return f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
+
     @cached_property
     def launch(self) -> Launch:
         """Grid, block and arguments."""
@@ -352,13 +357,12 @@ class Plan:
         images = w.batch_groups * BATCH_GROUP
         weights = w.channel_blocks * w.r * w.s * w.filter_blocks * 4 * BLOCK_WORDS
         packed_out = images * w.p * w.q * w.filter_blocks * COPY_WORDS
-        parameters = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
         packed_in = images * w.h * w.w * w.channel_blocks * COPY_WORDS
         form = layout if self.stored == "s4" else f"{layout}.{self.stored}"
         arguments = [Argument("A", "uint32", (packed_in * self.stored_words,), "in", form)]
         if self.output == "int4":
             arguments.append(Argument("Out", "uint32", (packed_out,), "out", layout))
-            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", parameters))
+            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
         else:
             arguments.append(Argument("Out", "int32", (packed_out * 8,), "out", layout))
         arguments.append(Argument("Wt", "uint32", (weights,), "in", str(self.vector)))

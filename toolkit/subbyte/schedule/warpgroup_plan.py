@@ -20,6 +20,11 @@ PIXEL_BYTES = 256
 FRAGMENT_WORDS = 512
 """32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
 
+GROUP_PIXELS = 8
+"""Pixels that the epilogue moves through shared memory with one instruction."""
+GROUP_BYTES = 64 * GROUP_PIXELS
+"""Their bytes: a warp's 16 channels of 8 images."""
+
 
 @dataclass(frozen=True)
 class WarpgroupPlan(WarpgroupGeometry):
@@ -108,7 +113,8 @@ class WarpgroupPlan(WarpgroupGeometry):
         config = self.config
         exchanged = config.split * self.exchange_pixels * config.consumers * 128 * 16 if config.split > 1 else 0
         weights = config.weight_ring * config.consumers * 4 * FRAGMENT_WORDS
-        return 12 * self.parameter_channels + weights + exchanged + 16 * config.ring + 16
+        staged = 4 * config.consumers * self.staging_bytes
+        return 12 * self.parameter_channels + weights + staged + exchanged + 16 * config.ring + 16
 
     @property
     def parameter_base(self) -> int:
@@ -131,9 +137,25 @@ class WarpgroupPlan(WarpgroupGeometry):
         return self.parameter_base + 12 * self.parameter_channels
 
     @property
+    def staging_base(self) -> int:
+        """Byte where the consumers' warps pass on packed outputs, one after the other."""
+        return self.weight_base + self.config.weight_ring * self.config.consumers * 4 * FRAGMENT_WORDS
+
+    @property
+    def staging_bytes(self) -> int:
+        """Bytes in which one warp passes on the packed outputs of what it stores in one go."""
+        if self.output != "int4":
+            return 0
+        config = self.config
+        if config.split == 1:
+            return config.tile_rows * ceil_div(config.tile_width, GROUP_PIXELS) * GROUP_BYTES
+        # A block's share of the pixels may begin and end in the middle of a row.
+        return (ceil_div(self.exchange_pixels, GROUP_PIXELS) + config.tile_rows) * GROUP_BYTES
+
+    @property
     def exchange_base(self) -> int:
         """Byte where the partial sums of the cluster's other blocks arrive."""
-        return self.weight_base + self.config.weight_ring * self.config.consumers * 4 * FRAGMENT_WORDS
+        return self.staging_base + 4 * self.config.consumers * self.staging_bytes
 
     @property
     def exchange_pixels(self) -> int:
@@ -229,17 +251,21 @@ class WarpgroupPlan(WarpgroupGeometry):
         pixel = group * groups + row * width + col
         return (pixel * self.workload.filter_blocks + block) * 32 + image * 4
 
+    @property
+    def parameter_form(self) -> str:
+        """Form of the requantization parameters."""
+        return f"float{self.atom.scale_log2}" if self.requant == "fixed" else "general"
+
     @cached_property
     def launch(self) -> Launch:
         """Grid, block and arguments."""
         w = self.workload
         images = w.batch_groups * BATCH_GROUP
         packed = images * w.p * w.q * w.filter_blocks * 4
-        form = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
         arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", "nhwcnc")]
         if self.output == "int4":
             arguments.append(Argument("Out", "uint32", (packed,), "out", "nhwcnc"))
-            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", form))
+            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
         else:
             arguments.append(Argument("Out", "int32", (packed * 8,), "out", "nhwcnc"))
         weights = self.padded_tiles * self.config.split * self.run * w.r * FRAGMENT_WORDS
