@@ -41,8 +41,8 @@ SMALL = {
 LARGE = {
     "stage 2": ("resnet50.stage2@256", W(tile_width=28, groups_x=2, segments=4, ring=7)),
     "stage 3": ("resnet50.stage3@256", W(tile_width=28, groups_m=2, segments=4, ring=7, unroll=2)),
-    "stage 4": ("resnet50.stage4@256", W(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=7, unroll=2)),
-    "stage 5": ("resnet50.stage5@256", W(tile_width=8, tile_rows=4, groups_m=2, ring=7, load_ahead=1)),
+    "stage 4": ("resnet50.stage4@256", W(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=6, unroll=2)),
+    "stage 5": ("resnet50.stage5@256", W(tile_width=8, tile_rows=4, groups_m=2, ring=6, load_ahead=1)),
     "stage 4, batch 8": ("resnet50.stage4@8", W(tile_width=14, segments=14, split=2, ring=3, unroll=2)),
 }
 
@@ -92,8 +92,9 @@ def test_machine_code(name):
     assert not any(opcode.startswith(("LDL", "STL", "IMMA")) for opcode in counts)
     groups = kernel.sass.count("gsb0 ;") - kernel.sass.count("DEPBAR.LE gsb0")
     assert groups * 2 <= multiplications  # several wgmma in a group: the compiler did not serialize them
-    for needed in ("I2IP.S4", "MOVM", "SYNCS"):
+    for needed in ("I2IP.U4", "STSM", "FFMA", "SYNCS"):
         assert any(needed in opcode for opcode in counts)
+    assert not any("IMAD.HI" in opcode or "FTZ" in opcode for opcode in counts)  # slow beside wgmma; denormals count
 
 
 def test_a_serialized_kernel_is_refused():

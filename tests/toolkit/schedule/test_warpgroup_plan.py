@@ -12,7 +12,7 @@ from subbyte.workload import ConvWorkload
 
 H200 = arch("sm_90a")
 STAGE4 = ConvWorkload(256, 14, 14, 256, 256, 3, 3, 1)
-GOOD = WarpgroupConfig(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=7)
+GOOD = WarpgroupConfig(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=6)
 
 
 def _reason(workload=STAGE4, target=H200, **changes):
@@ -21,8 +21,8 @@ def _reason(workload=STAGE4, target=H200, **changes):
 
 def test_a_configuration_is_plain_data_with_a_name():
     assert (GOOD.threads, GOOD.consumers) == (384, 2)
-    assert GOOD.key == "wg-tw14-tr2-gm2-sg2-ri7"
-    given = {"Tile-Width": "14", "tile_rows": 2, "groups_m": 2, "segments": 2, "ring": 7}
+    assert GOOD.key == "wg-tw14-tr2-gm2-sg2-ri6"
+    given = {"Tile-Width": "14", "tile_rows": 2, "groups_m": 2, "segments": 2, "ring": 6}
     assert WarpgroupConfig.from_dict(given) == GOOD
     for wrong in ({"ring": 0}, {"stagger": 2}, {"unroll": True}):
         with pytest.raises(InvalidInput):
