@@ -90,9 +90,10 @@ pictures: env ## draw the README's picture
 notebooks: env ## execute the notebooks and keep their outputs (NOTEBOOK=02 for one)
 	@$(RUN) tools/notebooks.py $(NOTEBOOK)
 
-table: env ## write the benchmark tables of the READMEs from the raw results
+table: env ## write the tables of the READMEs from the raw results and records
 	@$(RUN) benchmarks/table.py
 	@$(RUN) benchmarks/search_tables.py
+	@$(RUN) tools/notebook_records.py table
 
 latency: env ## how quickly the views answer: key press to repaint in a real JupyterLab (minutes; run nothing else)
 	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(RUN) benchmarks/latency.py

@@ -23,15 +23,15 @@ ELEMENTS_AT_ONCE = 1 << 27
 
 
 class GpuCase(Case):
-    """Like :class:`Case`. ``arrays`` is the module of the arrays: CuPy (default), or numpy in tests.
+    """Like :class:`Case`; ``given`` are its other arguments. ``arrays``: the module of arrays, CuPy, or numpy in tests.
 
     Raises InvalidInput for a workload whose sums could reach 2^24.
     """
 
-    def __init__(self, workload: ConvWorkload, seed: int = 0, arrays: Any = None) -> None:
+    def __init__(self, workload: ConvWorkload, seed: int = 0, arrays: Any = None, **given: Any) -> None:
         if accumulator_bound(workload) >= 1 << 24:
             raise InvalidInput(f"{workload}: sums of up to {accumulator_bound(workload)} are not exact in float32")
-        super().__init__(workload, seed)
+        super().__init__(workload, seed, **given)
         self._arrays = arrays
 
     @cached_property

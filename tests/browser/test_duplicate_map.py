@@ -12,21 +12,49 @@ from subbyte.technique.duplicates import Duplicates, duplicates
 
 WORKLOAD, TILE = "n8h56w56c64k64r3s3p1", (1, 4)
 CELL = f"from subbyte_widgets import DuplicateExplorer\nDuplicateExplorer({WORKLOAD!r}, {TILE}, selected=13)"
+# Remembers what is written on each canvas since it was last cleared, with its place.
+NOTED = """(() => {
+  const { fillText, clearRect } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function (words, x, y) {
+    this.canvas.sbWritten.push([words, x, y]);
+    return fillText.call(this, words, x, y);
+  };
+  CanvasRenderingContext2D.prototype.clearRect = function (...area) {
+    this.canvas.sbWritten = [];
+    return clearRect.apply(this, area);
+  };
+})()"""
 DRAWN = """() => {
+  const written = document.querySelector(".sb-map canvas").sbWritten;
+  const side = (rect, name) => Number(rect.getAttribute(name));
+  const within = (rect) => written.filter(([, x, y]) => x > side(rect, "x") && x < side(rect, "x") + side(rect, "width")
+    && y > side(rect, "y") && y < side(rect, "y") + side(rect, "height"));
   const cells = (panel) => [...document.querySelectorAll(`.sb-map-svg .${panel} .cell[data-g]`)].map((cell) => ({
     k: Number(cell.dataset.k ?? -1), g: Number(cell.dataset.g), row: Number(cell.dataset.row),
-    column: Number(cell.dataset.col), text: cell.querySelector("text")?.textContent ?? "",
-    solid: cell.querySelector("rect.genuine") !== null, on: cell.classList.contains("on") }));
+    column: Number(cell.dataset.col), text: within(cell).map(([words]) => words).join(" "),
+    solid: cell.classList.contains("genuine"), on: cell.classList.contains("on") }));
   const lines = [...document.querySelectorAll(".sb-map-svg .links path")];
   const words = [...document.querySelectorAll(".sb-map-svg [data-loads]")];
   return { input: cells("input"), lowered: cells("lowered"),
+    slots: [...document.querySelectorAll(".sb-map-svg .slot")].map((slot) => [
+      Number(slot.dataset.g), within(slot).map(([words]) => words).join(" ")]),
     loads: Object.fromEntries(words.map((e) => [e.dataset.loads, e.textContent])),
     links: lines.map((line) => Number(line.dataset.k)),
     ends: lines.map((line) => line.getAttribute("d").split(/[ C]/).slice(-2)),
     centres: cells("lowered").filter((c) => c.on).map(({ k }) => {
-      const r = document.querySelector(`.sb-map-svg .lowered .cell[data-k="${k}"] rect`);
-      const middle = (at, size) => Number(r.getAttribute(at)) + Number(r.getAttribute(size)) / 2;
+      const r = document.querySelector(`.sb-map-svg .lowered .cell[data-k="${k}"]`);
+      const middle = (at, size) => side(r, at) + side(r, size) / 2;
       return [middle("x", "width"), middle("y", "height")]; }) };
+}"""
+# Cells in which the canvas has no pixel of a letter.
+BLANK = """() => {
+  const canvas = document.querySelector(".sb-map canvas");
+  const scale = canvas.width / document.querySelector(".sb-map-svg").viewBox.baseVal.width;
+  const blank = (rect) => {
+    const [x, y, wide, high] = ["x", "y", "width", "height"].map((name) => Math.round(scale * rect.getAttribute(name)));
+    return !canvas.getContext("2d").getImageData(x, y, wide, high).data.some((part, i) => i % 4 === 3 && part > 60);
+  };
+  return [...document.querySelectorAll(".sb-map-svg :is(.cell, .slot)")].filter(blank).length;
 }"""
 
 
@@ -47,6 +75,10 @@ def differences(drawn: dict[str, Any], record: Duplicates, selected: int = -1) -
     pixels = {record.datum[group[0]]: group[0] for group in record.copies}
     if {(cell["row"], cell["column"]): cell["g"] for cell in drawn["input"]} != pixels:
         found.append("the input pixels differ")
+    if any(cell["text"] != str(cell["g"]) for cell in drawn["input"]):
+        found.append("the input pixels are numbered otherwise")
+    if dict(drawn["slots"]) != {g: str(record.slot[g]) for g, *_ in record.copies}:
+        found.append("the slots differ")
     if [cell["g"] for cell in drawn["input"] if cell["on"]] != ([] if chosen is None else [chosen]):
         found.append("another input pixel is marked")
     for way, words in drawn["loads"].items():
@@ -56,7 +88,9 @@ def differences(drawn: dict[str, Any], record: Duplicates, selected: int = -1) -
     if sorted(drawn["links"]) != copies:
         found.append(f"lines to {drawn['links']}, copies {copies}")
     ends = [[float(number) for number in end] for end in drawn["ends"]]
-    if sorted(ends) != sorted(drawn["centres"]):
+    far = [gap for end, centre in zip(sorted(ends), sorted(drawn["centres"]), strict=False)
+           for gap in (abs(end[0] - centre[0]), abs(end[1] - centre[1])) if gap > 0.1]  # fmt: skip
+    if len(ends) != len(drawn["centres"]) or far:
         found.append(f"lines end at {ends}, the copies lie at {drawn['centres']}")
     return found
 
@@ -65,6 +99,7 @@ def differences(drawn: dict[str, Any], record: Duplicates, selected: int = -1) -
 def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
     """The explorer in a running notebook."""
     one = open_tab()
+    one.page.add_init_script(NOTED)
     one.run_notebook(lab.write("map.ipynb", CELL))
     one.page.wait_for_selector(".sb-map-svg")
     return one
@@ -115,6 +150,7 @@ def test_another_record_is_told_apart(tab: Any, record: Duplicates) -> None:
     moved[13] = 13
     assert differences(drawing(tab), replace(record, genuine_of=tuple(moved)))
     assert differences(drawing(tab), replace(record, loads=replace(record.loads, full=17)))
+    assert differences(drawing(tab), replace(record, slot=(1, *record.slot[1:])))
     assert differences(drawing(tab), duplicates(WORKLOAD, (2, 2)))
 
 
@@ -161,6 +197,32 @@ def test_sliders_change_the_tile_and_the_counts(tab: Any) -> None:
     wait_until(tab, duplicates(WORKLOAD, TILE))
 
 
+def test_the_labels_are_painted(tab: Any) -> None:
+    assert tab.page.evaluate(BLANK) == 0
+    tab.page.evaluate("() => { const c = document.querySelector('.sb-map canvas'); c.width = c.width; }")
+    assert tab.page.evaluate(BLANK) > 50, "an empty canvas is noticed"
+    click(tab, "lowered", 0)
+    tab.page.keyboard.press("Escape")
+    tab.settle()
+    assert tab.page.evaluate(BLANK) == 0
+
+
+def test_labels_follow_the_width_and_the_theme(tab: Any) -> None:
+    colours = """() => {
+      const canvas = document.querySelector(".sb-map canvas");
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      return [canvas.width, data.filter((_, i) => i % 4 === 0 && data[i + 3] > 200).reduce((a, b) => a + b, 0)];
+    }"""
+    wide, light = tab.page.evaluate(colours)
+    with tab.dark():
+        tab.page.wait_for_function(f"(light) => ({colours})()[1] > 1.3 * light", arg=light)  # bright on a dark ground
+    tab.page.evaluate("() => { document.querySelector('.sb-map').style.maxWidth = '500px'; }")
+    tab.settle()
+    assert tab.page.evaluate(colours)[0] == 500 < wide
+    assert tab.page.evaluate(BLANK) == 0
+    tab.page.evaluate("() => { document.querySelector('.sb-map').style.maxWidth = ''; }")
+
+
 def test_every_hatch_has_its_pattern(tab: Any) -> None:
     missing = """() => [...document.querySelectorAll('.sb-map-svg [fill^="url("]')]
       .filter((e) => !document.getElementById(e.getAttribute("fill").slice(5, -1))).length"""
@@ -200,6 +262,10 @@ def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any], record:
     from subbyte_widgets import DuplicateMap
 
     page = open_page(DuplicateMap(record, selected=13), ".sb-map-svg.chosen")
+    page.add_init_script(NOTED)
+    page.reload()
+    page.wait_for_selector(".sb-map-svg.chosen")
+    page.wait_for_function("document.querySelector('.sb-map canvas').sbWritten?.length")
     assert not differences(page.evaluate(DRAWN), record, 13)
     page.locator('.sb-map-svg .lowered .cell[data-k="0"]').click()
     page.keyboard.press("ArrowDown")

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from warpgroup_cases import drawn, shipped, variants
+from warpgroup_cases import VARIANTS as DESIGNS
+from warpgroup_cases import chain, drawn, shipped, variants, with_every_lane_arriving
 
 from subbyte.errors import SubbyteError
 from subbyte.kernel import build
@@ -88,7 +89,7 @@ def wanted_kernels(arch: str, quick: bool) -> list[Named]:
     rng = np.random.default_rng(0)
     wanted = [named for spec in SHAPES for named in warp_kernels(workload(spec), arch, rng)]
     if arch == "sm_90a":
-        cases = (variants(), drawn(8 if quick else DRAWN), () if quick else shipped())
+        cases = (variants(), chain(), drawn(8 if quick else DRAWN), () if quick else shipped())
         wanted += [named for part in cases for named in part]
     return wanted
 
@@ -136,11 +137,19 @@ def one(named: Named, arch: str, folder: Path) -> dict | None:
             raise
         print(f"  left out: {error}", file=sys.stderr)
         return None
-    cubin = f"cubins/{hashlib.sha256(kernel.cubin).hexdigest()[:20]}.cubin"
-    (folder / cubin).write_bytes(kernel.cubin)
-    return {"name": name, "workload": asdict(found), "config": config.to_dict(), "cubin": cubin,
+    line = {"name": name, "workload": asdict(found), "config": config.to_dict(), "cubin": kept(folder, kernel.cubin),
             "launch": kernel.launch.to_dict(), "output": kernel.output, "clip": list(options.get("clip", (-8, 7))),
             "arch": arch}  # fmt: skip
+    if name in DESIGNS:
+        line["every_lane"] = kept(folder, with_every_lane_arriving(kernel.plan))
+    return line
+
+
+def kept(folder: Path, cubin: bytes) -> str:
+    """The file of a cubin, written."""
+    name = f"cubins/{hashlib.sha256(cubin).hexdigest()[:20]}.cubin"
+    (folder / name).write_bytes(cubin)
+    return name
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import numpy as np
 
 from subbyte.data import Requantization, reference, to_nhwc_words
 from subbyte.kernel.operands import activation_words, output_values, parameter_words, weight_words
+from subbyte.measure.chain import GpuChain
 from subbyte.measure.device import CudaDevice, DeviceBuffer, open_device
 from subbyte.measure.gpu import GpuKernel
 from subbyte.schedule import Launch
@@ -185,6 +186,31 @@ def repeated(wl: ConvWorkload, cubin: bytes, launch: Launch, clip: tuple[int, in
     function.unload()
     for buffer in (*placed.values(), expected, *outs, length, count):
         buffer.free()
+    return different
+
+
+def chained(layers: list[tuple[ConvWorkload, bytes, Launch]], runs: int) -> dict[str, int]:
+    """Words that differed from the plain reference kernel's in every layer's output of a chain, without and with launch
+    overlap, ``runs`` times each."""
+    device, rng = open_device(0), np.random.default_rng(11)
+    inputs, expected = [], []
+    for number, (wl, _, launch) in enumerate(layers):
+        by_name = {argument.name: argument for argument in launch.arguments}
+        requant, w = Requantization.random(wl, rng), rng.integers(-8, 8, (wl.k, wl.r, wl.s, wl.c), np.int8)
+        first = random_words(wl, rng) if number == 0 else expected[-1]
+        held, out = device.upload(first), device.alloc(by_name["Out"].nbytes)
+        direct_on().convolve(wl, held, w, requant, out)
+        expected.append(out.download(by_name["Out"].shape, np.uint32))
+        words = {"Wt": weight_words(by_name["Wt"], wl, w), "Prm": parameter_words(by_name["Prm"], wl, requant)}
+        inputs.append(words | ({"A": first.reshape(by_name["A"].shape)} if number == 0 else {}))
+        held.free()
+        out.free()
+    different = {"in turn": 0, "overlapping": 0}
+    with GpuChain([(cubin, launch) for _, cubin, launch in layers], inputs, device) as chain:
+        for name in different:
+            for _ in range(runs):
+                chain.run(name == "overlapping", TIMEOUT_S)
+                different[name] += sum(int((chain.output(i) != words).sum()) for i, words in enumerate(expected))
     return different
 
 

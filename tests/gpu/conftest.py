@@ -4,12 +4,10 @@ import json
 import os
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from subbyte.errors import MissingDependency
-from subbyte.measure.case import launch_from_dict
+from subbyte.errors import MissingDependency, SubbyteError
 from subbyte.measure.device import CudaDevice
 from subbyte.measure.worker import Worker
 from subbyte.workload import ConvWorkload
@@ -54,11 +52,20 @@ def folder(device):
 
 
 @pytest.fixture(scope="session")
-def worker():
-    """A process for kernels that may never end; after one that did not, the next call starts a new one."""
-    made = Worker("checking")
-    yield made
-    made.close()
+def guarded():
+    """Calls a function in another process: ``guarded(function, *arguments, timeout=seconds)``. After a failure, such as
+    a kernel that never ends, the next call has a new process."""
+    worker = Worker("checking")
+
+    def call(function, *arguments, timeout):
+        try:
+            return worker.call(function, *arguments, timeout=timeout)
+        except SubbyteError:
+            worker.close()
+            raise
+
+    yield call
+    worker.close()
 
 
 @pytest.fixture
@@ -66,25 +73,14 @@ def kernel(entry, folder, device):
     """One prebuilt kernel: ``.workload .cubin .launch .clip``."""
     if entry["arch"] != device.info.arch:
         pytest.skip(f"kernels were built for {entry['arch']}, this GPU is {device.info.arch}")
-    return _loaded(folder, entry)
+    from prebuilt import loaded
+
+    return loaded(folder, entry)
 
 
 @pytest.fixture(scope="session")
 def first(folder):
     """The first prebuilt int4 kernel, for tests that need any."""
-    return _loaded(folder, next(entry for entry in _kernels() if entry["output"] == "int4"))
+    from prebuilt import loaded
 
-
-@pytest.fixture(scope="session")
-def first_warpgroup(folder):
-    """The first prebuilt int4 kernel of the warpgroup family."""
-    return _loaded(
-        folder, next(entry for entry in _kernels() if entry["output"] == "int4" and entry["name"] == "plain")
-    )
-
-
-def _loaded(folder, entry):
-    return SimpleNamespace(
-        workload=ConvWorkload(**entry["workload"]), cubin=(folder / entry["cubin"]).read_bytes(),
-        launch=launch_from_dict(entry["launch"]), clip=tuple(entry["clip"]),
-    )  # fmt: skip
+    return loaded(folder, next(entry for entry in _kernels() if entry["output"] == "int4"))

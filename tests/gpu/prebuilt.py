@@ -17,9 +17,24 @@ from subbyte.errors import BuildFailed
 from subbyte.measure.case import launch_from_dict
 from subbyte.schedule import ConvConfig
 from subbyte.tune.describe import workload_from_dict
+from subbyte.workload import ConvWorkload
 
 FAULTS = ("good", "spin", "stray", "silent", "zeros", "memory", "no_image", "compiler_dies", "other")
 KINDS = ("ok", "timeout", "crash", "wrong", "wrong", "memory", "launch", "crash", "ok")
+
+
+def loaded(folder, entry):
+    """A kernel of ``kernels.jsonl``: ``.workload .cubin .launch .clip``."""
+    return SimpleNamespace(
+        workload=ConvWorkload(**entry["workload"]), cubin=(folder / entry["cubin"]).read_bytes(),
+        launch=launch_from_dict(entry["launch"]), clip=tuple(entry["clip"]),
+    )  # fmt: skip
+
+
+def named(folder, name):
+    """The kernels of ``kernels.jsonl`` with this name, in their order."""
+    lines = map(json.loads, (folder / "kernels.jsonl").read_text().splitlines())
+    return [loaded(folder, entry) for entry in lines if entry["name"] == name]
 
 
 def bundle():

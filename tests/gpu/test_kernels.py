@@ -20,19 +20,18 @@ def wanted(entry):
     return entry["name"] not in ("recorded", "default")
 
 
-def test_every_element_equals_the_reference(kernel, worker):
-    compared, problems = worker.call(
+def test_every_element_equals_the_reference(kernel, guarded):
+    compared, problems = guarded(
         checks.every_element, kernel.workload, kernel.cubin, kernel.launch, kernel.clip, timeout=60.0
     )
     assert not problems
     assert compared >= 9
 
 
-def test_a_kernel_that_never_ends_costs_one_test(folder, worker, first):
+def test_a_kernel_that_never_ends_costs_one_test(folder, guarded, first):
     spin = (folder / "spin.cubin").read_bytes()
     with pytest.raises(SubbyteError, match=r"did not end within|did not answer within"):
-        worker.call(checks.every_element, first.workload, spin, first.launch, first.clip, timeout=30.0)
-    worker.close()
+        guarded(checks.every_element, first.workload, spin, first.launch, first.clip, timeout=30.0)
 
 
 def test_a_wrong_expectation_is_noticed(first, device):

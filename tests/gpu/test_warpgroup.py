@@ -6,6 +6,7 @@ reference. Everything runs in a process of its own with a time limit: a kernel t
 
 import checks
 import pytest
+from prebuilt import named
 
 from subbyte.workload import workload
 
@@ -22,19 +23,24 @@ def wanted(entry):
 @pytest.mark.parametrize(
     "spec", ["n9h5w7c40k40r3s3p1", "n8h7w9c64k96r3s3p1u2", "n3h11w5c3k64r7s7p3", "n8h6w6c96k64r3s3p2d2"]
 )
-def test_the_plain_kernel_equals_the_reference(folder, worker, spec):
+def test_the_plain_kernel_equals_the_reference(folder, guarded, spec):
     for seed in range(3):
-        assert worker.call(checks.against_the_cpu, workload(spec), seed, timeout=60.0) == 0
+        assert guarded(checks.against_the_cpu, workload(spec), seed, timeout=60.0) == 0
 
 
-def test_every_run_gives_the_same_right_bits(kernel, worker):
-    different = worker.call(
-        checks.repeated, kernel.workload, kernel.cubin, kernel.launch, kernel.clip, RUNS, timeout=90.0
-    )
+def test_every_run_gives_the_same_right_bits(kernel, guarded):
+    different = guarded(checks.repeated, kernel.workload, kernel.cubin, kernel.launch, kernel.clip, RUNS, timeout=90.0)
     assert different == {"alone": 0, "overlapping": 0}
 
 
-def test_another_kernels_bits_are_noticed(folder, worker, first_warpgroup):
-    one = first_warpgroup
-    different = worker.call(checks.repeated, one.workload, one.cubin, one.launch, (-3, 2), 10, timeout=60.0)
+def test_another_kernels_bits_are_noticed(folder, device, guarded):
+    one = named(folder, "plain")[0]
+    different = guarded(checks.repeated, one.workload, one.cubin, one.launch, (-3, 2), 10, timeout=60.0)
     assert min(different.values()) > 0
+
+
+def test_a_chain_reads_what_the_layer_before_wrote(folder, guarded):
+    """1x1, 3x3 and stride 2 without a kernel between; launched in turn, and each before the one ahead has ended."""
+    layers = [(one.workload, one.cubin, one.launch) for one in named(folder, "chain")]
+    assert len(layers) >= 4
+    assert guarded(checks.chained, layers, 50, timeout=60.0) == {"in turn": 0, "overlapping": 0}

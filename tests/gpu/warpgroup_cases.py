@@ -9,8 +9,12 @@ import numpy as np
 
 from subbyte.device.arch import arch
 from subbyte.errors import SubbyteError
+from subbyte.kernel import lower
 from subbyte.kernel.choose import compile as compile_kernel
 from subbyte.kernel.choose import recorded_best
+from subbyte.kernel.nvrtc import compile_cubin
+from subbyte.kernel.tirx.warpgroup import instructions
+from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.schedule import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space.warpgroup_constraints import why_not_warpgroup
@@ -31,7 +35,7 @@ VARIANTS: dict[str, tuple[str, dict[str, int]]] = {
     "one channel block": ("n8h8w8c32k64r3s3p1", {"tile_width": 8, "tile_rows": 2, "segments": 2, "ring": 5}),
     "three channel blocks": ("n8h6w6c96k64r3s3p1", {"tile_width": 6, "ring": 5}),
     "5x5": ("n8h9w9c32k64r5s5p2", {"tile_width": 10, "segments": 3, "ring": 6}),
-    "1x3": ("n8h6w10c64k64r1s3p1", {"tile_width": 10, "ring": 3}),
+    "1x3": ("n8h6w10c64k64r1s3p0", {"tile_width": 8, "ring": 3}),
     "column tiles": ("n8h8w20c64k64r3s3p1", {"tile_width": 6, "groups_x": 2, "tile_rows": 2, "segments": 2, "ring": 5}),
     "four rows": ("n8h8w8c64k64r3s3p1", {"tile_width": 8, "tile_rows": 4, "ring": 6}),
     "segments": ("n8h14w14c64k64r3s3p1", {"tile_width": 14, "segments": 7, "ring": 4}),
@@ -74,6 +78,10 @@ VARIANTS: dict[str, tuple[str, dict[str, int]]] = {
 }  # fmt: skip
 """Design variants: a workload that shows them, and the knobs."""
 
+CHAIN = ("n8h14w14c64k128r1s1p0", "n8h14w14c128k128r3s3p1", "n8h14w14c128k256r3s3p1u2", "n8h7w7c256k64r1s1p0",
+         "n8h7w7c64k64r3s3p1", "n8h7w7c64k64r3s3p1")  # fmt: skip
+"""Layers one behind the other, each reading what the one before it wrote."""
+
 DRAWN_FROM = (
     "n8h6w6c64k64r3s3p1", "n16h7w9c64k96r3s3p1", "n3h8w20c64k64r3s3p1", "n8h9w9c64k64r3s3p1u2", "n8h7w7c128k256r1s1p0",
     "n8h10w10c256k128r1s1p0", "n8h14w14c128k128r1s1p0u2", "n8h24w24c3k64r7s7p3u2", "n8h7w7c256k64r3s3p1",
@@ -94,6 +102,14 @@ def variants() -> Iterator[Named]:
     for number, (name, (spec, knobs)) in enumerate(VARIANTS.items()):
         for options in OPTIONS if number == 0 else (OPTIONS[number % 4],):
             yield name, workload(spec), WarpgroupConfig(stagger=0).with_values(knobs), options
+
+
+def chain() -> Iterator[Named]:
+    """What compile gives for each layer of a chain."""
+    for spec in CHAIN:
+        config = chosen(workload(spec))
+        assert config is not None, f"{spec} is not of the warpgroup family"
+        yield "chain", workload(spec), config, {}
 
 
 def drawn(count: int, seed: int = 0) -> Iterator[Named]:
@@ -129,6 +145,21 @@ def shipped() -> Iterator[Named]:
                     config = chosen(found)
                     if config is not None:
                         yield "default", found, config, {}
+
+
+def with_every_lane_arriving(plan: WarpgroupPlan) -> bytes:
+    """Machine code of the same kernel, but for its barriers: all lanes of a warp arrive, instead of one behind
+    ``__syncwarp``.
+
+    A control for racecheck, which takes the accesses of the lanes that do not arrive themselves for unordered.
+    """
+    one_lane, init = Block.arrive, instructions.barrier_init
+    try:
+        Block.arrive = lambda self, address: instructions.barrier_arrive(address)  # type: ignore[method-assign]
+        instructions.barrier_init = lambda address, warps: init(address, warps if warps % 4 else 32 * warps)
+        return compile_cubin(lower.cuda(plan, lower.tir(plan)), plan.arch.name)[0]
+    finally:
+        Block.arrive, instructions.barrier_init = one_lane, init  # type: ignore[method-assign]
 
 
 def chosen(found: ConvWorkload) -> WarpgroupConfig | None:

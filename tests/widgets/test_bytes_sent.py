@@ -75,7 +75,7 @@ def test_a_step_of_a_slider_sends_little() -> None:
     explorers = {case.name: made(case) for case in CASES if case.control == "slider"}
     duplicates, layout = explorers["duplicate explorer"], explorers["layout explorer"]
     duplicates.tile_width.value = 11
-    assert len(json.dumps(duplicates.view.get_state(["svg", "alternative", "error"]))) < 40_000
+    assert len(json.dumps(duplicates.view.get_state(["words", "map", "alternative", "error"]))) < 20_000
     layout.controls["block"].value = 1
     assert len(json.dumps(layout.view.get_state(["pictures", "alternative", "error", "kinds"]))) < 20_000
     assert len(layout.view.pictures) == 1
@@ -89,6 +89,6 @@ def test_what_is_packed_comes_back(value: Any) -> None:
 
 
 def test_the_module_knows_what_travels_packed() -> None:
-    assert 'sighted(render, ["svg"])' in str(subbyte_widgets.DuplicateMap._esm)
+    assert "sighted(render, [])" in str(subbyte_widgets.DuplicateMap._esm)
     assert 'sighted(render, ["data"])' in str(subbyte_widgets.LoadStepper._esm)
     assert "sighted(render, [])" in str(subbyte_widgets.LiveCurve._esm)

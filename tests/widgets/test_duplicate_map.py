@@ -15,6 +15,7 @@ from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte_widgets import DuplicateExplorer, DuplicateMap
 from subbyte_widgets._base import picture_in
 from subbyte_widgets.duplicate_map.picture import duplicates_svg
+from subbyte_widgets.duplicate_map.places import page_data
 
 LAYER = "n8h56w56c64k64r3s3p1"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -32,10 +33,11 @@ def drawn(svg: str) -> dict[str, list[tuple[int, str, bool]]]:
         name = panel.get("class", "")
         if name.startswith("panel "):
             key = "data-k" if "lowered" in name else "data-g"
+            cells = [cell for cell in panel.iter(f"{SVG}rect") if cell.get("data-g")]
+            labels = [label.text or "" for label in panel.iter(f"{SVG}text")] or [""] * len(cells)
             found[name.removeprefix("panel ")] = [
-                (int(cell.get(key, "-1")), cell.findtext(f"{SVG}text", ""), "genuine" in cell[0].get("class", ""))
-                for cell in panel.iter(f"{SVG}g")
-                if cell.get("data-g")
+                (int(cell.get(key, "-1")), label, "genuine" in cell.get("class", ""))
+                for cell, label in zip(cells, labels, strict=True)
             ]
     return found
 
@@ -65,13 +67,14 @@ def test_another_record_is_told_apart(record: Duplicates) -> None:
 def test_a_selection_marks_all_copies_and_nothing_else(record: Duplicates) -> None:
     svg = duplicates_svg(record, 13)
     marked = [cell for cell in re.findall(r'class="(cell[^"]*)" data-k="(\d+)"', svg) if " on" in cell[0]]
+    assert svg.count('class="hatches on"') == 1
     assert [int(k) for _, k in marked] == [5, 13, 21]
     assert [int(k) for k in re.findall(r'class="(?:gen|dup)" data-k="(\d+)"', svg)] == [5, 13, 21]
 
 
 def test_padding_is_drawn_apart() -> None:
     record = duplicates(LAYER, (1, 4), at=(0, 0))
-    outlined = duplicates_svg(record).count('class="face zero') - 1  # one of them explains itself
+    outlined = duplicates_svg(record).count("face zero") - 1  # one of them explains itself
     zeros = {d for d, zero in zip(record.datum, record.padding, strict=True) if zero}
     assert outlined == sum(record.padding) + 2 * len(zeros)  # the pixel and its slot
 
@@ -97,11 +100,12 @@ def test_unknown_options_are_refused(record: Duplicates) -> None:
 def test_what_cannot_be_drawn_is_said(record: Duplicates) -> None:
     view = DuplicateMap(duplicates(LAYER, (20, 20)))
     assert view.error.endswith("choose a smaller tile or kernel.")
-    assert not view.svg
+    assert not view.words
+    assert not view.map
     assert view.error in view.to_svg()
     view.record = record
     assert not view.error
-    assert view.svg
+    assert view.words
 
 
 def test_the_controls_drive_the_toolkit() -> None:
@@ -120,7 +124,7 @@ def test_an_impossible_convolution_is_said_in_the_view() -> None:
     assert "does not fit" in explorer.view.error
     explorer.kernel.value = 3
     assert not explorer.view.error
-    assert explorer.view.svg
+    assert explorer.view.words
 
 
 def test_the_bundle_holds_a_picture_that_stands_alone(record: Duplicates) -> None:
@@ -143,11 +147,32 @@ def test_a_page_holds_everything_it_needs(record: Duplicates, tmp_path: Path) ->
 
 def test_slots_are_those_of_shared_memory() -> None:
     for record in (duplicates("n8h20w20c32k32r3s3p1u2", (2, 3)), duplicates("n8h12w12c32k32r3s3d2", (2, 4))):
-        drawn = dict(re.findall(r'class="slot" data-slot="(\d+)" data-g="(\d+)"', duplicates_svg(record)))
+        drawn = dict(re.findall(r'class="slot [^"]*" data-slot="(\d+)" data-g="(\d+)"', duplicates_svg(record)))
         assert {int(g): int(slot) for slot, g in drawn.items()} == {
             group[0]: record.slot[group[0]] for group in record.copies
         }
-    assert "It lies in slot 3 of the block's shared memory." in duplicates_svg(duplicates("resnet50.stage2@8", (2, 4)))
+
+
+def test_the_page_draws_the_same_record(record: Duplicates) -> None:
+    """The lists for the live view say what the record says, and their places are those of the picture."""
+    for one in (
+        record,
+        duplicates(LAYER + "u2", (2, 3), at=(0, 0)),
+        duplicates("resnet50.stage2@8", (2, 4)).warp(1, 4),
+    ):
+        data = page_data(one, 400)
+        assert data["genuine"] == one.genuine_of
+        assert [(g, (row, column), slot, bool(zero)) for g, row, column, slot, _, zero in data["pixels"]] == [
+            (g, one.datum[g], one.slot[g], bool(one.padding) and one.padding[g]) for g, *_ in one.copies
+        ]
+        assert [(row, column) for row, column, _ in data["outputs"]] == list(one.pixels)
+        grid, columns = data["grids"]["lowered"], one.workload.r * one.workload.s
+        for rect in ElementTree.fromstring(duplicates_svg(one)).iter(f"{SVG}rect"):
+            if k := rect.get("data-k"):
+                row, column = divmod(int(k), columns)
+                x = grid["x"] + column * grid["width"] + column // grid["group"] * data["gap"] + grid["inset"]
+                y = grid["y"] + row * grid["height"] + grid["inset"]
+                assert (float(rect.get("x", 0)), float(rect.get("y", 0))) == pytest.approx((x, y), abs=0.2)
 
 
 def test_what_each_warp_loads_is_said() -> None:
@@ -155,11 +180,11 @@ def test_what_each_warp_loads_is_said() -> None:
     view = DuplicateMap(record, warps=2)
     loads = record.warp(0, 4).loads
     words = f"loads into registers: {loads.none} without sharing, {loads.width} along the width, {loads.full} with full"
-    assert words in view.svg
+    assert words in view.words
     view.warps = 3
-    assert "3 warps cannot share 8 output pixels evenly" in view.svg
+    assert "3 warps cannot share 8 output pixels evenly" in view.words
     view.warps = 1
-    assert "registers" not in view.svg
+    assert "registers" not in view.words
     explorer = DuplicateExplorer("resnet50.stage2@8", (2, 4))
     explorer.warps.value = 2
-    assert words in explorer.view.svg
+    assert words in explorer.view.words

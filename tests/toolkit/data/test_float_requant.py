@@ -88,16 +88,17 @@ def test_one_wrong_channel_is_found():
 
     requant, limit = Requantization.per_tensor(1, 37, 12, 5), LARGEST_PRODUCT * 576
     steps = float_requant._steps(requant, limit)
-    line = float_requant._lines(requant, steps, limit, SCALE_LOG2)
-    assert float_requant._proven(steps, limit, SCALE_LOG2, *line)
+    words = float_words(requant, 1, SCALE_LOG2, 576)
+    assert float_requant._proven(steps, limit, SCALE_LOG2, words)
     for shift in (-1, 1):
-        moved = (line[0] + shift * 2**SCALE_LOG2, *line[1:])
-        assert not float_requant._proven(steps, limit, SCALE_LOG2, *moved)
+        moved = words + np.array([[shift * 2**SCALE_LOG2], [0], [0]], np.int32)
+        assert not float_requant._proven(steps, limit, SCALE_LOG2, moved)
 
 
 def test_padding_is_zero_and_too_few_places_are_refused():
     requant = Requantization.per_tensor(3, 37, 12)
     words = float_words(requant, 32, SCALE_LOG2, 576)
-    assert words.dtype == np.int32 and words.shape == (3, 32) and not words[:, 3:].any()
+    assert (words.dtype, words.shape) == (np.int32, (3, 32))
+    assert not words[:, 3:].any()
     with pytest.raises(InvalidInput, match="k_padded=2"):
         float_words(requant, 2, SCALE_LOG2, 576)

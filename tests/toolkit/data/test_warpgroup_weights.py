@@ -9,7 +9,13 @@ from subbyte.errors import InvalidInput
 
 @pytest.mark.parametrize(
     ("k", "c", "split", "groups", "order"),
-    [(64, 64, 1, 1, "rows"), (96, 256, 2, 1, "rows"), (128, 256, 2, 2, "groups"), (64, 96, 1, 1, "rows")],
+    [
+        (64, 64, 1, 1, "rows"),
+        (96, 256, 2, 1, "rows"),
+        (128, 256, 2, 2, "groups"),
+        (64, 96, 1, 1, "rows"),
+        (64, 128, 1, 2, "taps"),
+    ],
 )
 def test_every_nibble_is_where_the_formula_says(k, c, split, groups, order):
     rng = np.random.default_rng(0)
@@ -21,6 +27,8 @@ def test_every_nibble_is_where_the_formula_says(k, c, split, groups, order):
     for place in np.ndindex(*words.shape):
         tile, rank, first, second, step, s, thread, i = place
         r, group = (first, second) if order == "rows" else (second, first)
+        if order == "taps":
+            step, s = s, step
         warp, g, q = thread // 32, thread % 32 // 4, thread % 4
         filter_ = 64 * tile + 16 * warp + 2 * g + i % 2
         for byte in range(4):

@@ -29,14 +29,10 @@ FAULTS = [
     ("one block", "wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 7;", "register_in_flight"),
     ("one block", "mbarrier.arrive.shared.b64 _, [%0];", "", "deadlock"),
     ("one block", "griddepcontrol.wait;", "", "missing_dependency_wait"),
-    (
-        "cluster",
-        "fence.mbarrier_init.release.cluster;",
-        "",
-        None,
-    ),  # no bulk copy uses them, and barriers order the rest
-    ("cluster", "barrier.cluster.arrive.release.aligned;", "barrier.cluster.arrive.relaxed.aligned;", "race"),
-    ("cluster", "barrier.cluster.wait.acquire.aligned;", "", "bad_cluster"),
+    ("cluster", "fence.mbarrier_init.release.cluster;", "", "race"),
+    ("cluster", "barrier.cluster.wait.acquire.aligned;", "", "race"),
+    ("cluster", "barrier.cluster.arrive.relaxed.aligned;", "", "bad_cluster"),
+    ("cluster", "mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;", "mbarrier.arrive.shared.b64 _, [%0];", "race"),
 ]
 
 

@@ -67,6 +67,8 @@ def test_a_wrong_byte_is_named() -> None:
     for answer, words in (
         (block * 256 + 3 * 32 + 13, "two int4 values share a byte"),
         (nhwc // 2, "that is NHWC"),
+        (block * 128, "where the block begins"),
+        (block * 128 + 48, "where the image's 16 bytes begin"),
         (block * 128 + 6, "within its group of 8 is missing"),
         (block * 128 + 11 * 16 + 6, "only n % 8 counts"),
         (block * 128 + 3 * 16 + 13, "two channels share a byte"),

@@ -76,6 +76,7 @@ def test_the_exercise_asks_for_what_the_kernels_do() -> None:
             lambda a, b, m, s, c: max(c[0], min(c[1], (((a + b) * m + 2**31) % 2**32 - 2**31 + 2 ** (s - 1)) >> s)),
             "left 32 bits",
         ),
+        (lambda a, b, m, s, c: max(c[0], min(c[1], round((a + b) * m / 2**s))), "a half goes up"),
         (lambda a, b, m, s, c: float(right(a, b, m, s, c)), "is a float"),
         (lambda a, b, m, s, c: 3, "not 3"),
         (lambda a, b, m, s, c: ..., "Return an integer"),

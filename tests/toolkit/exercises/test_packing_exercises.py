@@ -25,6 +25,7 @@ def test_a_word_in_any_form() -> None:
         (lambda values: sum(v << 4 * i for i, v in enumerate(values)) & 0xFFFFFFFF, "lowest four"),
         (lambda values: sum((v & 0xF) << 4 * (7 - i) for i, v in enumerate(values)), "turned round"),
         (lambda values: sum((v & 0xF) << 8 * i for i, v in enumerate(values)), "not 8"),
+        (lambda values: sum((v + 8) << 4 * i for i, v in enumerate(values)), "two's complement"),
         (lambda values: 5, "is 0x07654321, not 0x5."),
         (lambda values: np.bitwise_or.reduce([(v & 0xF) << i for i, v in enumerate(values)]), "by 4*i bits"),
         (lambda values: np.bitwise_or.reduce([v & 0xF for v in values]), "lowest bits"),

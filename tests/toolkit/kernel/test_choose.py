@@ -8,7 +8,8 @@ from subbyte.data import Requantization, reference
 from subbyte.device.arch import arch
 from subbyte.errors import Unsupported
 from subbyte.kernel.choose import recorded_best
-from subbyte.schedule import ConvConfig, WarpgroupConfig, WarpgroupPlan
+from subbyte.schedule import ConvConfig, Plan, WarpgroupConfig, WarpgroupPlan
+from subbyte.space.constraints import why_not
 from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.workload import ConvWorkload
 
@@ -39,6 +40,21 @@ def test_what_nobody_covers_is_refused():
         subbyte.compile(ConvWorkload(8, 14, 14, 1 << 20, 64, 3, 3, 1))
 
 
+def test_the_warp_family_where_it_was_measured_faster(monkeypatch):
+    workload = ConvWorkload(8, 5, 5, 64, 64, 3, 3, 1)
+    warp = {"config": ConvConfig(chunk=1).to_dict(), "microseconds": 3.0}
+    best = {"config": WarpgroupConfig(tile_width=6, segments=1, ring=5).to_dict(), "microseconds": 3.5, "device": "D",
+            "generator": "g", "source": "s", "warp": warp}  # fmt: skip
+    monkeypatch.setattr("subbyte.kernel.choose.recorded_best", lambda: {workload.spec: best})
+    kernel = subbyte.compile(workload)
+    assert kernel.config == ConvConfig(chunk=1)
+    assert kernel.reason.startswith("warp family, fastest measured configuration (3.00 us on D")
+    assert "3.50" in kernel.reason
+    assert subbyte.compile(workload, arch="sm_80").reason.startswith("warp family, because atom")
+    best["microseconds"] = 2.9
+    assert subbyte.compile(workload).config == WarpgroupConfig(tile_width=6, segments=1, ring=5)
+
+
 def test_every_record_can_be_built():
     for spec, best in recorded_best().items():
         config = WarpgroupConfig.from_dict(best["config"])
@@ -46,3 +62,8 @@ def test_every_record_can_be_built():
         assert best["microseconds"] > 0
         assert best["source"]
         assert best["device"]
+        if "warp" in best:
+            assert (
+                why_not(Plan(subbyte.workload(spec), ConvConfig.from_dict(best["warp"]["config"]), arch("sm_90a")))
+                is None
+            )

@@ -67,6 +67,57 @@ def test_every_element_on_the_cpu(name):
     assert np.array_equal(out, requant.apply(reference(workload, x, w)))
 
 
+SWITCHES = {
+    "every tap loaded anew": {"duplicate_aware": "none", "stagger": 0},
+    "packed behind shared memory": {"register_packing": False},
+    "NHWC": {"layout": "nhwc"},
+    "all off": {"duplicate_aware": "none", "stagger": 0, "register_packing": False, "layout": "nhwc"},
+}
+SWITCHED = [
+    (name, switch)
+    for name in ("two rows, odd sizes", "column tiles", "stride 2", "dilation", "7x7 stem", "cluster", "1x1")
+    for switch in SWITCHES
+    if name != "1x1" or "duplicate_aware" not in SWITCHES[switch]
+]
+
+
+@pytest.mark.parametrize(("name", "switch"), SWITCHED)
+def test_switches_change_no_element(name, switch):
+    workload, config = SMALL[name]
+    rng = np.random.default_rng(5)
+    x, w = _operands(workload, "random", rng)
+    requant = Requantization.random(workload, rng)
+    kernel = subbyte.build(workload, replace(config, **SWITCHES[switch]))
+    assert np.array_equal(kernel.run(x, w, requant, device="emulator"), requant.apply(reference(workload, x, w)))
+
+
+def test_raw_sums_in_the_other_layout():
+    workload, config = SMALL["two rows, odd sizes"]
+    x, w = _operands(workload, "random", np.random.default_rng(6))
+    kernel = subbyte.build(workload, replace(config, **SWITCHES["all off"]), output="int32")
+    assert np.array_equal(kernel.run(x, w, device="emulator"), reference(workload, x, w))
+
+
+@pytest.mark.parametrize(
+    ("switch", "more", "fewer"),
+    [("every tap loaded anew", "STS.128", None), ("packed behind shared memory", "LDS.128", "STSM")],
+)
+def test_switches_show_in_the_machine_code(switch, more, fewer):
+    workload, config = LARGE["stage 4, batch 8"]
+    config = replace(config, split=1)
+    on, off = (subbyte.build(workload, one).instructions for one in (config, replace(config, **SWITCHES[switch])))
+    assert sum("IGMMA" in opcode for opcode in off)
+    assert _count(off, more) > 0
+    if fewer is None:
+        assert _count(off, "IGMMA") < _count(on, "IGMMA")  # taps are turns of a loop, no addresses in its body
+    else:
+        assert _count(on, fewer) > 0 == _count(off, fewer)
+
+
+def _count(instructions, part):
+    return sum(count for opcode, count in instructions.items() if part in opcode)
+
+
 @pytest.mark.parametrize("kind", ["smallest", "largest"])
 @pytest.mark.parametrize("form", ["int32", "relu", "wide"])
 def test_extreme_sums_and_every_form_of_output(kind, form):

@@ -31,6 +31,18 @@ def test_a_configuration_is_plain_data_with_a_name():
         GOOD.with_values({"tile_widht": 14})
 
 
+def test_switches_are_part_of_the_name_and_read_from_text():
+    off = GOOD.with_values({"duplicate_aware": "NONE", "register_packing": "off", "layout": "nhwc"})
+    assert (off.duplicate_aware, off.register_packing, off.layout) == ("none", False, "nhwc")
+    assert off.key == "wg-tw14-tr2-gm2-sg2-ri6-dup.none-rp0-nhwc"
+    assert WarpgroupConfig.from_dict(off.to_dict()) == off
+    for wrong in ({"layout": "hwnc"}, {"duplicate_aware": "shared"}, {"register_packing": "perhaps"}):
+        with pytest.raises(InvalidInput, match=next(iter(wrong))):
+            GOOD.with_values(wrong)
+    with pytest.raises(InvalidInput, match="register_packing"):
+        WarpgroupConfig(register_packing=1)
+
+
 def test_the_good_one_can_be_built():
     assert _reason() is None
 
@@ -43,6 +55,10 @@ def test_the_good_one_can_be_built():
         ("divisibility", {"unroll": 3}), ("cluster", {"split": 2}), ("stages", {"ring": 3}), ("stages", {"ring": 9}),
         ("shared memory", {"weight_ring": 16}), ("registers", {"tile_rows": 3}), ("stages", {"keep_rows": 0}),
         ("stages", {"load_ahead": 3}), ("stages", {"weight_ring": 1}),
+        ("same program", {"duplicate_aware": "none", "keep_rows": 0}),
+        ("stages", {"duplicate_aware": "none", "groups_m": 1, "groups_y": 2}),
+        ("stages", {"duplicate_aware": "none", "ring": 2, "stagger": 0}),
+        ("shared memory", {"register_packing": False, "ring": 7}),
     ],
 )  # fmt: skip
 def test_what_cannot_be_built_has_a_reason(kind, changes):
@@ -85,6 +101,33 @@ def test_taps_meet_the_rows_of_the_definition(workload, rows):
             assert (begin, end) == (min(touched), max(touched) + 1)
 
 
+@pytest.mark.parametrize("workload", [STAGE4, ConvWorkload(8, 9, 9, 64, 64, 3, 3, 1, 2)], ids=lambda w: w.spec)
+def test_a_lowered_image_has_a_part_for_every_tap(workload):
+    config = WarpgroupConfig(tile_width=8, tile_rows=2, stagger=0, duplicate_aware="none")
+    plan = WarpgroupPlan(workload, config, H200)
+    assert (plan.tap_rows, plan.tap_cols, plan.window, plan.groups) == (1, 1, 2, 9)
+    assert {plan.tap_of(group)[1:] for group in range(9)} == {(r, s) for r in range(3) for s in range(3)}
+    assert plan.left_zeros == plan.right_zeros == 0
+    assert plan.pitch == plan.columns_loaded <= plan.width_covered
+    on = WarpgroupPlan(workload, replace(config, duplicate_aware="full"), H200)
+    assert plan.slot_bytes < on.slot_bytes
+    assert [one.shape for one in plan.launch.arguments] == [one.shape for one in on.launch.arguments]
+
+
+def test_layouts_are_index_maps_of_the_same_words():
+    workload = ConvWorkload(16, 3, 5, 64, 96, 3, 3, 1)
+    for layout in ("nhwcnc", "nhwc"):
+        plan = WarpgroupPlan(workload, WarpgroupConfig(tile_width=6, layout=layout), H200)
+        words = {
+            plan.output_word(group, row, col, block, image) + i
+            for group in range(2) for row in range(3) for col in range(5)
+            for block in range(3) for image in range(8) for i in range(4)
+        }  # fmt: skip
+        assert words == set(range(16 * 3 * 5 * 3 * 4))
+        assert {argument.form for argument in plan.launch.arguments if argument.name in ("A", "Out")} == {layout}
+    assert plan.output_word(0, 0, 0, 0, 1) == 3 * 5 * 3 * 4  # the next image lies a whole image away
+
+
 def test_registers_never_exceed_what_the_block_was_launched_with():
     for consumers in (1, 2, 3):
         for blocks in (1, 2):
@@ -98,8 +141,8 @@ def test_registers_never_exceed_what_the_block_was_launched_with():
 
 
 def test_parts_of_shared_memory_do_not_overlap():
-    plan = WarpgroupPlan(STAGE4, replace(GOOD, ring=5, weight_ring=8), H200)
-    edges = [plan.config.ring * plan.slot_bytes, plan.parameter_base, plan.weight_base, plan.exchange_base,
-             plan.barrier_base, plan.shared_bytes]  # fmt: skip
+    plan = WarpgroupPlan(STAGE4, replace(GOOD, ring=5, weight_ring=8, register_packing=False), H200)
+    edges = [plan.config.ring * plan.slot_bytes, plan.parameter_base, plan.weight_base, plan.packing_base,
+             plan.exchange_base, plan.barrier_base, plan.shared_bytes]  # fmt: skip
     assert edges == sorted(edges)
     assert plan.barrier_base % 8 == plan.weight_base % 16 == plan.exchange_base % 16 == 0

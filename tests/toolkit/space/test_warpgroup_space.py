@@ -6,6 +6,8 @@ import subbyte
 from subbyte.errors import InvalidInput
 from subbyte.measure.fake import FakeRunner
 from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.tune.bundle import build_bundle
 from subbyte.tune.describe import config_at, describe_space
 from subbyte.tune.search.features import Features
@@ -41,10 +43,43 @@ def test_wrong_requests_are_refused(small):
         small.index(ConvConfig())
     with pytest.raises(InvalidInput, match="tile_width=28"):
         small.index(small.config(0).with_values({"tile_width": 28}))
-    with pytest.raises(InvalidInput, match="no switches"):
-        subbyte.space(SMALL, kind="warpgroup", layout="nhwc")
+    with pytest.raises(InvalidInput, match="did you mean layout"):
+        subbyte.space(SMALL, kind="warpgroup", layuot="nhwc")
+    with pytest.raises(InvalidInput, match="'ring' cannot be fixed in a warpgroup space"):
+        subbyte.space(SMALL, kind="warpgroup", ring=4)
+    with pytest.raises(InvalidInput, match="duplicate_aware='shared'"):
+        subbyte.space(SMALL, kind="warpgroup", duplicate_aware="shared")
     with pytest.raises(InvalidInput, match="warpgroup"):
         subbyte.space(SMALL, kind="warpgruop")
+
+
+def test_a_space_holds_the_switches(small):
+    off = subbyte.space(SMALL, kind="warpgroup", duplicate_aware="none", register_packing="off", layout="nhwc")
+    assert off.fixed == {"duplicate_aware": "none", "register_packing": False, "layout": "nhwc"}
+    assert off.hash != small.hash
+    assert off.knobs == small.knobs
+    assert off.valid
+    index = off.valid[0]
+    assert off.index(off.config(index)) == index
+    assert off.config(index).key == WarpgroupConfig(**off.values_at(index)).key + "-dup.none-rp0-nhwc"
+    assert config_at(describe_space(off), index) == off.config(index)
+    with pytest.raises(InvalidInput, match="duplicate_aware=none: not in the warpgroup space"):
+        small.index(off.config(index))
+    lone = subbyte.space(ConvWorkload(8, 4, 4, 64, 64, 1, 1, 0), kind="warpgroup", duplicate_aware="none")
+    assert not lone.valid
+    assert "same program" in lone.refused
+
+
+@pytest.mark.parametrize(("kernel", "pad"), [((1, 3), 1), ((1, 1), 1), ((3, 3), 3)])
+def test_rows_that_meet_padding_alone_are_refused(kernel, pad):
+    """Nobody would tell their consumers that they can go on."""
+    assert "an output row meets padding alone" in str(_refusal(ConvWorkload(8, 6, 10, 64, 64, *kernel, pad)))
+    assert "padding" not in str(_refusal(ConvWorkload(8, 6, 10, 64, 64, *kernel, 0)))
+
+
+def _refusal(workload):
+    config = WarpgroupConfig(tile_width=6, ring=3, stagger=0)
+    return why_not_warpgroup(WarpgroupPlan(workload, config, subbyte.device.arch("sm_90a")))
 
 
 def test_headers_give_the_configurations_back(small):

@@ -27,16 +27,20 @@ from subbyte.data.requant import Requantization
 from subbyte.errors import InvalidInput
 
 EXPONENT = -32
-"""Binade of the floats that the sums become: small enough for factors to be normal numbers, and half of all positive
-floats lie on either side."""
+"""Binade of the floats that the sums become: small enough for factors to be normal numbers, with about as many positive
+floats below it as above."""
 LARGEST_PRODUCT = 64
 """Magnitude of -8 * -8: a sum has at most this times its number of terms."""
+LEAST_PITCH = 2.0**-7
+"""Sums for a level, at least: below it the offset is no denormal number any more."""
 _LEVELS = 15
 _MANTISSA = 23
-_DENORMAL = -149
+_BINADE = 1 << _MANTISSA
 _BIAS = 127
 _LARGEST = 0x7F7FFFFF
 """Bits of the largest finite float."""
+_PER_PATTERN = 2.0 ** (149 + EXPONENT - _MANTISSA)
+"""What a factor of 1 adds from one pattern to the next, in units of the least denormal number."""
 Int64Array = NDArray[np.int64]
 
 
@@ -50,113 +54,89 @@ def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: 
         raise InvalidInput(f"k_padded={k_padded}: expected at least the {requant.channels} output channels")
     limit = LARGEST_PRODUCT * terms
     steps = _steps(requant, limit)
-    added, factor, offset = _lines(requant, steps, limit, scale_log2)
+    words = _lines(requant, steps, limit, scale_log2)
     constant = ((steps <= -limit) | (steps > limit)).all(axis=1)
-    added[constant], factor[constant] = _BIAS << _MANTISSA, 0
-    offset[constant] = np.ldexp((steps[constant] <= -limit).sum(axis=1), _DENORMAL)
-    if not _proven(steps, limit, scale_log2, added, factor, offset):
+    level = (steps[constant] <= -limit).sum(axis=1)
+    words[:, constant] = np.stack([np.full_like(level, _BIAS << _MANTISSA), np.zeros_like(level), level])
+    if not _proven(steps, limit, scale_log2, words):
         return None
     buffer = np.zeros((3, k_padded), dtype=np.int32)
-    buffer[0, : requant.channels] = added
-    buffer[1, : requant.channels] = factor.view(np.int32)
-    buffer[2, : requant.channels] = offset.view(np.int32)
+    buffer[:, : requant.channels] = words
     return buffer
 
 
 def _steps(requant: Requantization, limit: int) -> Int64Array:
     """For each channel the least sum, in [-limit, limit + 1], that gives at least -7, -6, ... 7: int64 [K][15]."""
-    shift, multiplier = requant.shift.astype(np.int64), requant.multiplier.astype(np.int64)
+    shift, multiplier, bias = (
+        array.astype(np.int64)[:, None] for array in (requant.shift, requant.multiplier, requant.bias)
+    )
     levels = INT4_MIN + 1 + np.arange(_LEVELS, dtype=np.int64)
     low = np.full((requant.channels, _LEVELS), -limit, dtype=np.int64)
     high = np.full_like(low, limit + 1)  # the step lies in [low, high]
-    bias = requant.bias.astype(np.int64)[:, None]
     while (low < high).any():
         middle = (low + high) >> 1
-        product = (middle + bias) * multiplier[:, None]
-        reached = (product >> shift[:, None]) + (product >> (shift[:, None] - 1) & 1) >= levels
-        high = np.where(reached, middle, high)
+        product = (middle + bias) * multiplier
+        reached = (product >> shift) + (product >> (shift - 1) & 1) >= levels
         low = np.where(reached, low, np.minimum(middle + 1, high))
+        high = np.where(reached, middle, high)
     return low
 
 
-def _lines(
-    requant: Requantization, steps: Int64Array, limit: int, scale_log2: int
-) -> tuple[Int32Array, NDArray[np.float32], NDArray[np.float32]]:
-    """For each channel the line with most room: int32 and binary32 [K]."""
-    ideal = np.ldexp(1.0 / np.maximum(requant.multiplier.astype(np.float64), 2.0**-30), requant.shift)
+def _lines(requant: Requantization, steps: Int64Array, limit: int, scale_log2: int) -> Int32Array:
+    """For each channel that has a step the line with most room, as words int32 [3][K]."""
+    ideal = 1.0 / np.maximum(requant.multiplier, 2.0**-30) * np.exp2(requant.shift)
     pitch, position = _roomiest(steps, limit, np.minimum(ideal, 4.0 * limit))
-    with np.errstate(over="ignore", under="ignore"):
-        # one binade up: 2^23 patterns, of which a sum moves 2^scale_log2
-        factor = np.ldexp(1.0 / pitch, _DENORMAL + _MANTISSA - EXPONENT - scale_log2).astype(np.float32)
-        per_pattern = np.ldexp(factor.astype(np.float64), EXPONENT - _MANTISSA - _DENORMAL)
-        # the line is 8 at the middle of the binade, up to less than half a level that goes into ``added``
-        middle = 3 << (_MANTISSA - 1)
-        offset = np.rint(8 - per_pattern * middle)
-        at_eight = (8 - offset) / np.maximum(per_pattern, np.finfo(np.float64).tiny)  # the pattern, counted from 0
-    # a sum of ``position`` is half a level below -7, which is 1 of 0..15: 7.5 levels below 8
-    center = (position + 7.5 * pitch) * 2.0**scale_log2
-    added = np.rint(at_eight - center) + (_BIAS + EXPONENT - 1 << _MANTISSA)
-    return (
-        np.clip(np.nan_to_num(added), -(2.0**31), 2.0**31 - 1).astype(np.int64).astype(np.int32),
-        factor,
-        np.ldexp(offset, _DENORMAL).astype(np.float32),
-    )
+    factor = (1.0 / pitch / (_PER_PATTERN * 2.0**scale_log2)).astype(np.float32)
+    per_pattern = factor * _PER_PATTERN
+    # In the middle of the binade the line is at 8, but for the part of a level that only ``added`` can express.
+    offset = np.rint(8.0 - per_pattern * (1.5 * _BINADE))
+    at_eight = (8.0 - offset) / per_pattern  # patterns from where the line would be at 0 without an offset
+    center = (position + 7.5 * pitch) * 2.0**scale_log2  # the first step is half a level below 1
+    added = np.rint(at_eight - center) + (_BIAS + EXPONENT - 1) * _BINADE
+    bits = np.abs(offset).astype(np.int64) | np.where(offset < 0, -(1 << 31), 0)
+    return np.stack([added.clip(-(2.0**31), 2.0**31 - 1).astype(np.int64), factor.view(np.int32), bits]).astype(np.int32)
 
 
 def _roomiest(steps: Int64Array, limit: int, ideal: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     """Pitch (sums for each level) and the place of the first step of the line that keeps furthest from every sum that
     would fall on the wrong side."""
-    counts = np.arange(1, _LEVELS, dtype=np.float64)
-    pitches = np.stack([ideal, *(np.floor(ideal * n) / n for n in counts), *(np.ceil(ideal * n) / n for n in counts)])
-    pitches = np.maximum(pitches, 2.0**-7)
+    counts = np.arange(1.0, _LEVELS)[:, None]
+    pitches = np.concatenate([ideal[None], np.floor(ideal * counts) / counts, np.ceil(ideal * counts) / counts])
+    pitches = np.maximum(pitches, LEAST_PITCH)
     lines = pitches[..., None] * np.arange(_LEVELS)  # [candidate][K][15]
-    inside_low, inside_high = steps > -limit, steps <= limit  # a step beyond the possible sums may lie anywhere there
-    # The line is right where its step lies in (step - 1, step].
-    most = np.where(inside_high, steps - lines, np.inf).min(axis=-1)
-    least = np.where(inside_low, steps - 1 - lines, -np.inf).max(axis=-1)
-    room = most - least
-    best = np.argmax(room, axis=0)
-    chosen = np.take_along_axis(np.stack([pitches, most, least]), best[None, None], axis=1)[:, 0]
-    pitch, high, low = chosen
-    low, high = np.where(np.isfinite(low), low, high - 1), np.where(np.isfinite(high), high, low + 1)
-    return pitch, np.where(np.isfinite(low + high), (low + high) / 2, 0.0)
+    # The line is right where its step lies in (step - 1, step]; a step beyond the possible sums may be anywhere there.
+    most = np.where(steps <= limit, steps - lines, 2.0**62).min(axis=-1)
+    least = np.where(steps > -limit, steps - 1 - lines, -(2.0**62)).max(axis=-1)
+    best = np.argmax(most - least, axis=0)[None]
+    pitch, high, low = (np.take_along_axis(values, best, axis=0)[0] for values in (pitches, most, least))
+    return pitch, (low + high) / 2
 
 
-def _proven(
-    steps: Int64Array,
-    limit: int,
-    scale_log2: int,
-    added: Int32Array,
-    factor: NDArray[np.float32],
-    offset: NDArray[np.float32],
-) -> bool:
+def _proven(steps: Int64Array, limit: int, scale_log2: int, words: Int32Array) -> bool:
     """The computation steps where the requantization does, and never falls, for every channel."""
     scale = np.int64(1) << scale_log2
-    lowest, highest = added.astype(np.int64) - limit * scale, added.astype(np.int64) + limit * scale
-    tiny = np.finfo(np.float32).tiny
-    regular = (lowest >= 0) & (highest <= _LARGEST) & ((factor >= tiny) | (factor == 0)) & np.isfinite(factor) & (np.abs(offset) < tiny)
+    added, factor, offset = words.astype(np.int64)[..., None]
+    regular = (added - limit * scale >= 0) & (added + limit * scale <= _LARGEST)
+    regular &= ((factor >= _BINADE) | (factor == 0)) & (factor <= _LARGEST) & ((offset & 0x7FFFFFFF) < _BINADE)
     if not regular.all():
         return False
     levels = np.arange(1, _LEVELS + 1)
     for sums, above in ((steps - 1, False), (steps, True)):
-        pattern = np.clip(sums * scale + added[:, None].astype(np.int64), 0, _LARGEST)
+        pattern = np.clip(sums * scale + added, 0, _LARGEST)
         right = (_rounded(pattern, factor, offset) >= levels) == above
         if not (right | (np.abs(sums) > limit)).all():
             return False
     return True
 
 
-def _rounded(pattern: Int64Array, factor: NDArray[np.float32], offset: NDArray[np.float32]) -> Int64Array:
-    """fma of the float with these bits, in units of the least denormal, rounded to nearest even: exactly, in integers
-    of 64 bits. Results beyond 2^23 units are too large or too small, but on the right side of every level."""
-    mantissa, exponent = np.frexp(factor.astype(np.float64))
-    whole = np.ldexp(mantissa, _MANTISSA + 1).astype(np.int64)[:, None]
-    product = ((np.int64(1) << _MANTISSA) | pattern & ((1 << _MANTISSA) - 1)) * whole  # below 2^48
-    power = exponent.astype(np.int64)[:, None] - (_MANTISSA + 1) + (pattern >> _MANTISSA) - _BIAS - _MANTISSA - _DENORMAL
+def _rounded(pattern: Int64Array, factor: Int64Array, offset: Int64Array) -> Int64Array:
+    """fma of floats with these bits, in units of the least denormal number, rounded to nearest even: exactly, in
+    integers of 64 bits. Results beyond 2^23 units are too large or too small, but on the right side of every level."""
+    product = (_BINADE | pattern & (_BINADE - 1)) * np.where(factor == 0, 0, _BINADE | factor & (_BINADE - 1))
+    # The exponents of both, without the bias and as integers of 24 bits, and 149 for the unit.
+    power = (pattern >> _MANTISSA) + (factor >> _MANTISSA) - 2 * (_BIAS + _MANTISSA) + 149
     down = np.clip(-power, 0, 62)
     floor = product >> down
-    rest = product - (floor << down)
-    half = np.int64(1) << np.maximum(down, 1) - 1
-    units = np.ldexp(offset.astype(np.float64), -_DENORMAL).astype(np.int64)[:, None]
-    total = floor + units  # the offset is a whole number of units
+    rest, half = product - (floor << down), np.int64(1) << np.maximum(down, 1) - 1
+    total = floor + np.where(offset < 0, -(offset & 0x7FFFFFFF), offset)  # the offset is a whole number of units
     return total + ((rest > half) | ((rest == half) & (total % 2 == 1)))

@@ -11,6 +11,8 @@ from subbyte.workload.conv import CHANNEL_BLOCK
 
 TILE_FILTERS = 64
 """Output channels of one wgmma."""
+ORDERS = {"rows": (0, 6, 4, 7, 8, 5), "groups": (0, 6, 7, 4, 8, 5), "taps": (0, 6, 7, 4, 5, 8)}
+"""Outer axes: tile, split, kernel row, group of channels, step, kernel column; see the axes at the end."""
 
 
 def prepare_warpgroup_weights(
@@ -19,15 +21,16 @@ def prepare_warpgroup_weights(
     """int4 values int8 [K,R,S,C] -> uint32 [tiles][split][R][groups][steps][S][128 threads][4], the warpgroup order.
 
     ``tiles`` of 64 output channels (default: as many as K needs); ``split`` blocks of a cluster and ``groups`` parts
-    divide the blocks of 32 input channels; ``order`` "groups" puts ``groups`` before ``R``. Thread ``32*warp + 4*g +
+    divide the blocks of 32 input channels; ``order`` "groups" puts ``groups`` before ``R``, "taps" also ``steps``
+    behind ``S``. Thread ``32*warp + 4*g +
     q`` holds in word ``i`` the output channel ``16*warp + 2*g + i%2`` and the four input channels ``2*k + i//2``,
     ``k = 4*q .. 4*q+3``: of block ``2*step`` in the low nibbles, of block ``2*step + 1`` in the high ones, or of block
     ``step`` in the low ones alone where the blocks of a part are odd in number. Zeros beyond K and C. Raises
     InvalidInput.
     """
     checked = check_int4(w, "w", (None, None, None, None))
-    if order not in ("rows", "groups"):
-        raise InvalidInput(f"order={order!r}: allowed: rows, groups")
+    if order not in ORDERS:
+        raise InvalidInput(f"order={order!r}: allowed: {', '.join(ORDERS)}")
     padded = pad_axis(pad_axis(checked, 3, CHANNEL_BLOCK), 0, TILE_FILTERS)
     blocks = padded.shape[3] // CHANNEL_BLOCK
     if blocks % (split * groups):
@@ -43,6 +46,6 @@ def prepare_warpgroup_weights(
     high = nibbles[:, :, :, :, :, :, :, :, :, 1] if halves == 2 else np.zeros_like(low)
     packed = (low | high << 4).astype(np.uint8)
     # axes: tile 0, warp 1, g 2, parity 3, r 4, s 5, split 6, group 7, step 8, q 9, byte 10, half of K 11
-    outer = (0, 6, 4, 7, 8, 5) if order == "rows" else (0, 6, 7, 4, 8, 5)
+    outer = ORDERS[order]
     ordered = np.ascontiguousarray(packed.transpose(*outer, 1, 2, 9, 11, 3, 10))
     return ordered.view(np.uint32).reshape(*(packed.shape[axis] for axis in outer), 128, 4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import ceil
 from numbers import Real
 from typing import Any
@@ -26,6 +25,8 @@ def check_pixels(answer: Any, workload: ConvWorkload | str, tile: tuple[int, int
     if same(answer, record.loads.full):
         return Feedback(True, f"{record.entries} entries, {record.genuine} of them genuine: {record.ratio_full:.2f} "
                               "times fewer loads.")  # fmt: skip
+    if isinstance(answer, (bool, str)) or not isinstance(answer, Real):
+        return Feedback(False, f"Give a number of pixels, not {short(answer)}.")
     hint = "Which rows of the input do the outputs read together, and which columns? Draw it with a DuplicateExplorer."
     return Feedback(False, about_loads(answer, record.workload, tile) or hint)
 
@@ -41,7 +42,7 @@ def check_block(
 ) -> Feedback:
     """Check a configuration, or its knobs by name: a block of ``warps`` warps has to compute ``pixels`` output pixels
     (each for 8 images) x ``filters`` filters, and has to be buildable."""
-    if isinstance(answer, Mapping) and unanswered(answer):
+    if unanswered(answer):
         return Feedback(False, "Replace each ... by a number; the section before says what the knobs mean.")
     try:
         config = answer if isinstance(answer, ConvConfig) else ConvConfig.from_dict(dict(answer))
@@ -102,7 +103,7 @@ def check_waves(answer: Any, blocks: int, blocks_per_sm: int, multiprocessors: i
         last = blocks - (ceil(exact) - 1) * at_once
         return Feedback(True, f"{at_once} blocks at a time; the last wave fills {last / at_once:.0%} of the GPU.")
     mistakes = [
-        (lambda given: exact - 0.01 < given < exact + 0.01, "A wave that is not full takes its time too: round up."),
+        (lambda given: exact - 0.05 < given < exact + 0.05, "A wave that is not full takes its time too: round up."),
         (int(exact), "The blocks that are left over need a wave of their own: round up."),
         (ceil(blocks / multiprocessors), "A multiprocessor holds several of these blocks at a time."),
         (ceil(blocks / blocks_per_sm), "All multiprocessors work at the same time."),

@@ -45,6 +45,9 @@ def _about_word(answer: int, values: list[int]) -> str:
             lambda: answer if answer in (*loose, *(x & 0xFFFFFFFF for x in loose)) else None
         ),
         "The order is turned round: the first value belongs in the lowest bits.": lambda: _word(values[::-1]),
+        "Values are stored in two's complement, -1 as 0xF; you moved them up by 8.": (
+            lambda: _ored([(v + 8) << (BITS * i) for i, v in enumerate(values)])
+        ),
         "Each value has 4 bits here, not 8.": lambda: _ored([(v & 0xF) << (8 * i) for i, v in enumerate(values)]),
         "Value i moves up by 4*i bits, not by i.": lambda: _ored([(v & 0xF) << i for i, v in enumerate(values)]),
         "Every value landed in the lowest bits: shift value i up by 4*i.": lambda: _ored([v & 0xF for v in values]),

@@ -26,7 +26,7 @@ from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
 AnyPlan = Plan | WarpgroupPlan
 OUTPUTS = ("int4", "int32")
-SERIALIZED = re.compile(r"wgmma\.mma_async instructions are serialized due to (.*?) (?:in|for) the function")
+SERIALIZED = re.compile(r"wgmma\.mma_async instructions are serialized(?: due to (.*?) (?:in|for) the function)?")
 """What the CUDA assembler says when it waits behind every wgmma, with its reason (messages C7510 to C7520)."""
 REQUANT_FORMS = ("fixed", "general")
 
@@ -104,7 +104,7 @@ def machine_code(plan: AnyPlan, text: str) -> tuple[bytes, Resources]:
     if serialized:
         raise BuildFailed(
             f"{plan.workload} with {plan.config.key}: the compiler serialized the wgmma instructions "
-            f"({serialized[1]}), which makes them several times slower; "
+            f"({serialized[1] or 'no reason given'}), which makes them several times slower; "
             "choose fewer rows, less unroll, load_ahead=1 or weight_ring=0"
         )
     return cubin, read_resources(log.decode(), plan.arch, plan.config.threads, plan.shared_bytes)

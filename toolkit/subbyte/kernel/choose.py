@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import BuildFailed
+from subbyte.errors import BuildFailed, Unsupported
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.kernel.warpgroup_default import warpgroup_candidates
+from subbyte.schedule.config import ConvConfig
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space.warpgroup_constraints import why_not_warpgroup
@@ -36,6 +38,10 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     """
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch
+    faster = _faster_warp(found, target)
+    if faster is not None:
+        with suppress(BuildFailed, Unsupported):
+            return replace(build(found, faster[0], target, output=output, **options), reason=faster[1])
     reasons = []
     for config, reason in _warpgroup(found, target):
         try:
@@ -54,9 +60,23 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 
 @cache
 def recorded_best() -> dict[str, dict[str, Any]]:
-    """The fastest measured configuration of the warpgroup family by workload spec, with its time and origin."""
+    """The fastest measured configuration of the warpgroup family by workload spec, with its time and origin; under
+    ``warp`` the fastest of the other family, where it was measured beside it."""
     found: dict[str, dict[str, Any]] = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.is_file() else {}
     return found
+
+
+def _faster_warp(workload: ConvWorkload, arch: Arch) -> tuple[ConvConfig, str] | None:
+    """The recorded configuration of the warp family where it is the faster one, with the reason to take it."""
+    best = recorded_best().get(workload.spec, {})
+    other = best.get("warp")
+    if arch.name != "sm_90a" or other is None or other["microseconds"] >= best["microseconds"]:
+        return None
+    text = (
+        f"warp family, fastest measured configuration ({other['microseconds']:.2f} us on {best['device']}; the "
+        f"warpgroup family's best needs {best['microseconds']:.2f} us)"
+    )
+    return ConvConfig.from_dict(other["config"]), text
 
 
 def _warpgroup(workload: ConvWorkload, arch: Arch) -> list[tuple[WarpgroupConfig, str]]:

@@ -51,8 +51,12 @@ class GpuChain:
             buffers["Out"].fill(0xCD)
         self._enqueue(overlap)
         self.device.synchronize(timeout_s)
-        out = _argument(self.launches[-1], "Out")
-        return self._buffers[-1]["Out"].download(out.shape, out.dtype)
+        return self.output(len(self.launches) - 1)
+
+    def output(self, layer: int) -> NDArray[Any]:
+        """The words that a layer (0 the first) wrote in the last run."""
+        out = _argument(self.launches[layer], "Out")
+        return self._buffers[layer]["Out"].download(out.shape, out.dtype)
 
     def time(self, protocol: TimingProtocol | None = None, overlap: bool = True) -> Timing:
         """Time of the whole chain by graph replay, L2 hot, one graph of ``protocol.launches`` chains."""

@@ -146,16 +146,17 @@ _SHORT = {
     "chunk": "ch", "reorder_inner": "ri", "tile_height": "th", "stages": "st", "split_channels": "sp",
     "min_blocks": "mb", "unroll": "un", "duplicate_aware": "dup.", "register_packing": "rp", "layout": "", "atom": "",
 }  # fmt: skip
-_TRUTH = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": False, "off": False, "no": False}
+TRUTH = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": False, "off": False, "no": False}
+"""Truth values as the command line and log files give them."""
 
 
 def _parse(name: str, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     if name == "register_packing":
-        if value.lower() not in _TRUTH:
+        if value.lower() not in TRUTH:
             raise InvalidInput(f"register_packing={value!r}: allowed: true, false")
-        return _TRUTH[value.lower()]
+        return TRUTH[value.lower()]
     if name in INTEGER_FIELDS:
         try:
             return int(value)

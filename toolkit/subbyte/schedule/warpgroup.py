@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.schedule.config import LAYOUTS, TRUTH
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,14 @@ class WarpgroupConfig:
     * ``swizzle``: 1 = fragments lie in shared memory in 32-byte swizzled order; 0 = as plain core matrices.
     * ``blocks``: blocks per multiprocessor that registers and shared memory are divided for.
     * ``overlap``: 1 = a launch may begin before the one before it has ended (programmatic launch overlap).
+
+    Switches, as in the warp family:
+
+    * ``duplicate_aware``: "full" = an input pixel enters shared memory once and a tap is an address; "none" = the
+      pixels of every tap are loaded and stored anew, one column of the lowered matrix after the other.
+    * ``register_packing``: True = int4 words are made among the lanes' registers; False = int32 values go through
+      shared memory and are packed behind it.
+    * ``layout``: of activations and outputs in memory, "nhwcnc" or "nhwc".
     """
 
     tile_width: int = 28
@@ -60,14 +69,21 @@ class WarpgroupConfig:
     swizzle: int = 0
     blocks: int = 1
     overlap: int = 1
+    duplicate_aware: str = "full"
+    register_packing: bool = True
+    layout: str = "nhwcnc"
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value, least = getattr(self, field.name), 0 if field.name in (*FLAGS, "weight_ring") else 1
+        for name in WARPGROUP_KNOBS:
+            value, least = getattr(self, name), 0 if name in (*FLAGS, "weight_ring") else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InvalidInput(f"knob {field.name}={value!r}: must be an integer >= {least}")
-            if field.name in FLAGS and value > 1:
-                raise InvalidInput(f"knob {field.name}={value!r}: allowed: 0, 1")
+                raise InvalidInput(f"knob {name}={value!r}: must be an integer >= {least}")
+            if name in FLAGS and value > 1:
+                raise InvalidInput(f"knob {name}={value!r}: allowed: 0, 1")
+        for name, allowed in SWITCH_VALUES.items():
+            value = getattr(self, name)
+            if value not in allowed or type(value) is not type(allowed[0]):
+                raise InvalidInput(f"switch {name}={value!r}: {did_you_mean(str(value), [*map(str, allowed)])}")
 
     @property
     def consumers(self) -> int:
@@ -85,7 +101,8 @@ class WarpgroupConfig:
         default = type(self)()
         parts = [f"{short}{getattr(self, name)}" for name, short in _SHORT.items()
                  if name in _ALWAYS or getattr(self, name) != getattr(default, name)]  # fmt: skip
-        return "wg-" + "-".join(parts)
+        off = [_OFF[name] for name in _OFF if getattr(self, name) != getattr(default, name)]
+        return "wg-" + "-".join(parts + off)
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, ready for JSON."""
@@ -104,16 +121,19 @@ class WarpgroupConfig:
             name = given.lower().replace("-", "_")
             if name not in known:
                 raise InvalidInput(f"unknown knob {given!r}: {did_you_mean(name, known)}")
-            try:
-                changed[name] = int(value) if isinstance(value, str) else value
-            except ValueError:
-                raise InvalidInput(f"knob {name}={value!r}: must be an integer") from None
+            changed[name] = _parse(name, value) if isinstance(value, str) else value
         return replace(self, **changed)
 
 
 FLAGS = ("keep_rows", "stagger", "swizzle", "overlap")
 """Knobs that are 0 or 1."""
-WARPGROUP_KNOBS = tuple(field.name for field in fields(WarpgroupConfig))
+SWITCH_VALUES: dict[str, tuple[Any, ...]] = {
+    "duplicate_aware": ("full", "none"),
+    "register_packing": (True, False),
+    "layout": LAYOUTS[::-1],
+}
+"""The values of each switch, that with the technique first."""
+WARPGROUP_KNOBS = tuple(field.name for field in fields(WarpgroupConfig) if field.name not in SWITCH_VALUES)
 _ALWAYS = ("tile_width", "tile_rows", "groups_m", "segments", "ring")
 _SHORT = {
     "tile_width": "tw", "tile_rows": "tr", "groups_m": "gm", "groups_x": "gx", "groups_y": "gy", "segments": "sg",
@@ -121,3 +141,18 @@ _SHORT = {
     "unroll": "un", "weight_ring": "wr", "in_flight": "if", "stagger": "sta", "swizzle": "sw", "blocks": "bl",
     "overlap": "ov",
 }  # fmt: skip
+_OFF = {"duplicate_aware": "dup.none", "register_packing": "rp0", "layout": "nhwc"}
+
+
+def _parse(name: str, text: str) -> Any:
+    """The value of a field that is given as text, as the command line and log files give it."""
+    if name == "register_packing":
+        if text.lower() not in TRUTH:
+            raise InvalidInput(f"register_packing={text!r}: allowed: true, false")
+        return TRUTH[text.lower()]
+    if name in SWITCH_VALUES:
+        return text.lower()
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput(f"knob {name}={text!r}: must be an integer") from None

@@ -37,6 +37,40 @@ class WarpgroupGeometry:
     clip: tuple[int, int] = (-8, 7)
     requant: str = "fixed"
 
+    # ---- techniques ---------------------------------------------------------------------------------------------
+
+    @property
+    def lowered(self) -> bool:
+        """The ring holds columns of the lowered matrix (im2col): the pixels of every tap, loaded for it anew."""
+        return self.config.duplicate_aware == "none"
+
+    @property
+    def keep_rows(self) -> bool:
+        """A row stays in the ring for later passes."""
+        return bool(self.config.keep_rows) and not self.lowered
+
+    @property
+    def tap_rows(self) -> int:
+        """Kernel rows that read the same staged rows."""
+        return 1 if self.lowered else self.workload.r
+
+    @property
+    def tap_cols(self) -> int:
+        """Kernel columns that read the same staged columns."""
+        return 1 if self.lowered else self.workload.s
+
+    @property
+    def groups(self) -> int:
+        """Parts of one staged row: its channel groups; of a lowered image those of every tap, tap after tap."""
+        return self.config.channel_groups * (self.workload.r * self.workload.s if self.lowered else 1)
+
+    def tap_of(self, group: Index) -> tuple[Index, Index, Index]:
+        """Channel group, kernel row and kernel column of a part's group (both 0 where taps are addresses)."""
+        if not self.lowered:
+            return group, 0, 0
+        taps = self.workload.r * self.workload.s
+        return group // taps, group % taps // self.workload.s, group % self.workload.s
+
     # ---- image geometry -----------------------------------------------------------------------------------------
 
     @property
@@ -65,22 +99,24 @@ class WarpgroupGeometry:
     @cached_property
     def rows(self) -> Axis:
         """Output rows and vertical taps in staged rows."""
-        return Axis.of(2, self.workload.r, self.workload.stride, self.workload.dilation)
+        return Axis.of(2, self.tap_rows, self.workload.stride, self.workload.dilation)
 
     @cached_property
     def cols(self) -> Axis:
         """Output columns and horizontal taps in staged columns."""
-        return Axis.of(2, self.workload.s, self.workload.stride, self.workload.dilation)
+        return Axis.of(2, self.tap_cols, self.workload.stride, self.workload.dilation)
 
     @property
     def row_range(self) -> tuple[int, int]:
-        """First and last staged row that lie in the image."""
-        return self._inside(self.rows, self.input_size[0])
+        """First and last staged row that lie in the image; of a lowered image all, with zeros for its padding."""
+        return (0, self.output_size[0] - 1) if self.lowered else self._inside(self.rows, self.input_size[0])
 
     @property
     def col_range(self) -> tuple[int, int]:
-        """First and last staged column (of the whole row) that lie in the image."""
-        return self._inside(self.cols, self.input_size[1])
+        """First and last staged column (of the whole row) that lie in the image; of a lowered image all."""
+        return (
+            (0, self.x_tiles * self.width_covered - 1) if self.lowered else self._inside(self.cols, self.input_size[1])
+        )
 
     def _inside(self, axis: Axis, size: int) -> tuple[int, int]:
         pad = self.workload.pad
@@ -110,7 +146,8 @@ class WarpgroupGeometry:
 
     def segment_start(self, segment: Index) -> Index:
         """First output row of a segment."""
-        return segment * self.output_size[0] // self.config.segments
+        rows, segments = self.output_size[0], self.config.segments
+        return segment * (rows // segments) if rows % segments == 0 else segment * rows // segments
 
     @cached_property
     def passes(self) -> tuple[tuple[int, int], ...]:
@@ -124,13 +161,13 @@ class WarpgroupGeometry:
     @property
     def window(self) -> int:
         """Staged rows of one pass."""
-        return (self.config.tile_rows - 1) * self.rows.pixel_step + (self.workload.r - 1) * self.rows.tap_step + 1
+        return (self.config.tile_rows - 1) * self.rows.pixel_step + (self.tap_rows - 1) * self.rows.tap_step + 1
 
     def staged_rows(self, segment: int) -> int:
         """Staged rows of a segment that the image has."""
         first, last = self.row_range
         low = max(self.segment_start(segment) * self.rows.pixel_step, first)
-        taps = (self.workload.r - 1) * self.rows.tap_step
+        taps = (self.tap_rows - 1) * self.rows.tap_step
         return min((self.segment_start(segment + 1) - 1) * self.rows.pixel_step + taps, last) - low + 1
 
     def tap_rows_at(
@@ -138,12 +175,12 @@ class WarpgroupGeometry:
     ) -> tuple[Index, Index]:
         """Of a pass that begins at output row ``row``: the fragment rows whose input row for this tap is in the image
         (the others would multiply padding). ``most`` and ``least`` are max and min for the kind of index."""
-        if not self.config.keep_rows:
+        if not self.keep_rows:
             return 0, count
         (first, last), step, tap_step = self.row_range, self.rows.pixel_step, self.rows.tap_step
-        if self.workload.r == 1:
+        if self.tap_rows == 1:
             return 0, count
-        far = self.workload.r * tap_step  # keeps the numerators positive
+        far = self.tap_rows * tap_step  # keeps the numerators positive
         low = (most(first - tap * tap_step, 0) + step - 1) // step - row
         high = (last - tap * tap_step + far * step) // step - far + 1 - row
         return least(most(low, 0), count), most(least(high, count), 0)
@@ -152,12 +189,12 @@ class WarpgroupGeometry:
         """Of a pass of ``count`` rows from ``row``: the kernel rows that meet any input row, from and to."""
         (first, last), step, tap_step = self.row_range, self.rows.pixel_step, max(self.rows.tap_step, 1)
         low = (most(first - (row + count - 1) * step, 0) + tap_step - 1) // tap_step
-        return low, least(most(last - row * step, 0) // tap_step + 1, self.workload.r)
+        return low, least(most(last - row * step, 0) // tap_step + 1, self.tap_rows)
 
     @cached_property
     def taps_skipped(self) -> bool:
         """Some pass has a kernel row that meets padding alone."""
-        return self.tap_variants(range(self.workload.r))[1]
+        return self.tap_variants(range(self.tap_rows))[1]
 
     def tap_variants(self, taps: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], bool]:
         """All non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and whether there
@@ -176,10 +213,8 @@ class WarpgroupGeometry:
     @property
     def multiplications(self) -> int:
         """wgmma instructions in the text of the loop over kernel rows, were each kernel row written out."""
-        per_row = self.unroll * self.workload.s * self.halves
-        return sum(
-            (high - low) * per_row for tap in range(self.workload.r) for low, high in self.tap_variants([tap])[0]
-        )
+        per_row = self.unroll * self.tap_cols * self.halves
+        return sum((high - low) * per_row for tap in range(self.tap_rows) for low, high in self.tap_variants([tap])[0])
 
     @property
     def taps_unrolled(self) -> bool:
@@ -211,7 +246,7 @@ class WarpgroupGeometry:
     @property
     def ahead(self) -> int:
         """Weight fragments fetched ahead: those of one loop body, or those of the ring in shared memory."""
-        return self.config.weight_ring or self.unroll * self.workload.s
+        return self.config.weight_ring or self.unroll * self.tap_cols
 
     @property
     def held_fragments(self) -> int:
@@ -221,4 +256,4 @@ class WarpgroupGeometry:
     @property
     def run(self) -> int:
         """Weight fragments of one kernel row, or of one channel group where every pass loads its own rows."""
-        return self.steps * self.workload.s * self.config.channel_groups
+        return self.steps * self.tap_cols * self.groups

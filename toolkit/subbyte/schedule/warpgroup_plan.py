@@ -19,7 +19,9 @@ PIXEL_BYTES = 256
 """Shared memory of one staged pixel and 32-channel block: 8 images of 32 signed bytes."""
 FRAGMENT_WORDS = 512
 """32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
-
+PACKING_ROWS, PACKING_PITCH = 32, 20
+"""Rows of a warp's shared memory for packing (one for each image of four pixels) and words from one to the next: 16
+values, and room that keeps both the writing and the reading lanes on different banks."""
 GROUP_PIXELS = 8
 """Pixels that the epilogue moves through shared memory with one instruction."""
 GROUP_BYTES = 64 * GROUP_PIXELS
@@ -41,14 +43,14 @@ class WarpgroupPlan(WarpgroupGeometry):
     @property
     def columns_read(self) -> int:
         """Staged columns that the descriptors of one row reach."""
-        return (self.width_covered - 1) * self.cols.pixel_step + (self.workload.s - 1) * self.cols.tap_step + 1
+        return (self.width_covered - 1) * self.cols.pixel_step + (self.tap_cols - 1) * self.cols.tap_step + 1
 
     @property
     def columns_needed(self) -> int:
         """Of those, the columns that outputs inside the image need; beyond them any value does."""
         if self.x_tiles > 1:
             return self.columns_read
-        return (self.output_size[1] - 1) * self.cols.pixel_step + (self.workload.s - 1) * self.cols.tap_step + 1
+        return (self.output_size[1] - 1) * self.cols.pixel_step + (self.tap_cols - 1) * self.cols.tap_step + 1
 
     @property
     def left_zeros(self) -> int:
@@ -113,8 +115,7 @@ class WarpgroupPlan(WarpgroupGeometry):
         config = self.config
         exchanged = config.split * self.exchange_pixels * config.consumers * 128 * 16 if config.split > 1 else 0
         weights = config.weight_ring * config.consumers * 4 * FRAGMENT_WORDS
-        staged = 4 * config.consumers * self.staging_bytes
-        return 12 * self.parameter_channels + weights + staged + exchanged + 16 * config.ring + 16
+        return 12 * self.parameter_channels + weights + self.packing_bytes + exchanged + self.barrier_bytes
 
     @property
     def parameter_base(self) -> int:
@@ -137,25 +138,26 @@ class WarpgroupPlan(WarpgroupGeometry):
         return self.parameter_base + 12 * self.parameter_channels
 
     @property
-    def staging_base(self) -> int:
-        """Byte where the consumers' warps pass on packed outputs, one after the other."""
-        return self.weight_base + self.config.weight_ring * self.config.consumers * 4 * FRAGMENT_WORDS
-
-    @property
-    def staging_bytes(self) -> int:
-        """Bytes in which one warp passes on the packed outputs of what it stores in one go."""
+    def packing_bytes(self) -> int:
+        """Shared memory through which the consumers' warps turn packed outputs from channels to images, or without
+        register-level packing int32 values."""
+        config = self.config
         if self.output != "int4":
             return 0
-        config = self.config
-        if config.split == 1:
-            return config.tile_rows * ceil_div(config.tile_width, GROUP_PIXELS) * GROUP_BYTES
-        # A block's share of the pixels may begin and end in the middle of a row.
-        return (ceil_div(self.exchange_pixels, GROUP_PIXELS) + config.tile_rows) * GROUP_BYTES
+        if not config.register_packing:
+            return config.consumers * 4 * PACKING_ROWS * PACKING_PITCH * 4
+        width, rows = (config.tile_width, config.tile_rows) if config.split == 1 else (self.exchange_pixels, 1)
+        return config.consumers * 4 * rows * ceil_div(width, GROUP_PIXELS) * GROUP_BYTES
+
+    @property
+    def packing_base(self) -> int:
+        """Byte where it begins."""
+        return self.weight_base + self.config.weight_ring * self.config.consumers * 4 * FRAGMENT_WORDS
 
     @property
     def exchange_base(self) -> int:
         """Byte where the partial sums of the cluster's other blocks arrive."""
-        return self.staging_base + 4 * self.config.consumers * self.staging_bytes
+        return self.packing_base + self.packing_bytes
 
     @property
     def exchange_pixels(self) -> int:
@@ -164,7 +166,8 @@ class WarpgroupPlan(WarpgroupGeometry):
 
     @property
     def barrier_base(self) -> int:
-        """Byte where the barriers begin: one "full" for each slot of the ring, one "empty" each, one for parameters."""
+        """Byte where the barriers begin: one "full" for each slot of the ring, one "empty" each, one for parameters,
+        and in a cluster one for the partial sums of each consumer."""
         exchanged = 0
         if self.config.split > 1:
             exchanged = self.config.split * self.exchange_pixels * self.config.consumers * 128 * 16
@@ -173,7 +176,18 @@ class WarpgroupPlan(WarpgroupGeometry):
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block in bytes."""
-        return self.barrier_base + 16 * self.config.ring + 16
+        return self.barrier_base + self.barrier_bytes
+
+    @property
+    def barrier_bytes(self) -> int:
+        """Bytes of the barriers."""
+        exchanged = 8 * self.config.consumers if self.config.split > 1 else 0
+        return ceil_div(16 * self.config.ring + 8 + exchanged, 16) * 16
+
+    @property
+    def exchanged_bytes(self) -> int:
+        """Partial sums that a consumer warpgroup receives from the cluster's other blocks, in bytes."""
+        return (self.config.split - 1) * self.exchange_pixels * 128 * 16
 
     @property
     def copies(self) -> int:
@@ -207,6 +221,11 @@ class WarpgroupPlan(WarpgroupGeometry):
         return self.config.tile_rows * self.config.tile_width * 4
 
     @property
+    def producer_overhead(self) -> int:
+        """Registers of a producer thread beside the words on their way; more where each tap has its own edges."""
+        return 48 if self.lowered else 32
+
+    @property
     def registers(self) -> tuple[int, int]:
         """Registers of a consumer and of a producer thread (PTX ISA, setmaxnreg: multiples of 8, 24 to 256).
 
@@ -217,22 +236,33 @@ class WarpgroupPlan(WarpgroupGeometry):
         if granted >= 240:
             return 255, 255
         loaded = ceil_div(4 * self.copies * self.config.load_ahead, 8) * 8
-        producer = min(max(32 + loaded, 56), granted)
+        producer = min(max(self.producer_overhead + loaded, 56), granted)
         return min((granted * parts - producer) // self.config.consumers // 8 * 8, 240), producer
 
     # ---- launch -------------------------------------------------------------------------------------------------
 
     @property
-    def grid_blocks(self) -> int:
-        """Blocks of the launch, ordered group, segment, column tile, channel tile, cluster rank (fastest)."""
+    def grid(self) -> tuple[int, int]:
+        """Blocks of the launch: channel tiles and within them cluster ranks; groups, segments and column tiles (last
+        fastest)."""
         c = self.config
-        return self.workload.batch_groups * c.segments * self.x_tiles * self.filter_blocks * c.split
+        return self.filter_blocks * c.split, self.workload.batch_groups * c.segments * self.x_tiles
+
+    @property
+    def grid_blocks(self) -> int:
+        """All blocks of the launch."""
+        return self.grid[0] * self.grid[1]
+
+    @property
+    def release_late(self) -> bool:
+        """The ring holds the parts of two groups, so that those of one go back while the next one is multiplied."""
+        return self.config.ring >= 2 * self.window
 
     @property
     def weight_form(self) -> str:
         """How :func:`subbyte.data.prepare_warpgroup_weights` must arrange the weights."""
         c = self.config
-        order = "rows" if c.keep_rows else "groups"
+        order = "taps" if self.lowered else "rows" if c.keep_rows else "groups"
         return f"warpgroup-{c.split}-{c.channel_groups}-{order}-{self.padded_tiles}"
 
     @property
@@ -242,14 +272,28 @@ class WarpgroupPlan(WarpgroupGeometry):
 
     def fragment_word(self, tile: Index, rank: Index) -> Index:
         """First weight word of a tile of 64 output channels and a rank of the cluster."""
-        return (tile * self.config.split + rank) * (self.run * self.workload.r * FRAGMENT_WORDS)
+        return (tile * self.config.split + rank) * (self.run * self.tap_rows * FRAGMENT_WORDS)
+
+    @property
+    def packed(self) -> bool:
+        """Activations and outputs are in NHWCnc."""
+        return self.config.layout == "nhwcnc"
+
+    @property
+    def block_words(self) -> int:
+        """Words from one block of 32 channels of a pixel to the next: those of 8 images, or of one."""
+        return 32 if self.packed else 4
+
+    def image_words(self, pixels: int, blocks: int) -> int:
+        """Words from one image of a group to the next, in a tensor of ``pixels`` with ``blocks`` of 32 channels."""
+        return 4 if self.packed else pixels * blocks * 4
 
     def output_word(self, group: Index, row: Index, col: Index, block: Index, image: Index) -> Index:
         """First of the four words of 32 output channels of one image's pixel."""
-        _, width = self.output_size
-        groups = self.workload.p * self.workload.q
-        pixel = group * groups + row * width + col
-        return (pixel * self.workload.filter_blocks + block) * 32 + image * 4
+        (_, width), blocks = self.output_size, self.workload.filter_blocks
+        pixels = self.workload.p * self.workload.q
+        place = ((row * width + col) * blocks + block) * self.block_words
+        return group * (pixels * blocks * 32) + place + image * self.image_words(pixels, blocks)
 
     @property
     def parameter_form(self) -> str:
@@ -262,15 +306,15 @@ class WarpgroupPlan(WarpgroupGeometry):
         w = self.workload
         images = w.batch_groups * BATCH_GROUP
         packed = images * w.p * w.q * w.filter_blocks * 4
-        arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", "nhwcnc")]
+        arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", self.config.layout)]
         if self.output == "int4":
-            arguments.append(Argument("Out", "uint32", (packed,), "out", "nhwcnc"))
+            arguments.append(Argument("Out", "uint32", (packed,), "out", self.config.layout))
             arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
         else:
-            arguments.append(Argument("Out", "int32", (packed * 8,), "out", "nhwcnc"))
-        weights = self.padded_tiles * self.config.split * self.run * w.r * FRAGMENT_WORDS
+            arguments.append(Argument("Out", "int32", (packed * 8,), "out", self.config.layout))
+        weights = self.padded_tiles * self.config.split * self.run * self.tap_rows * FRAGMENT_WORDS
         arguments.append(Argument("Wt", "uint32", (weights,), "in", self.weight_form))
         return Launch(
-            "conv_kernel", (self.grid_blocks, 1, 1), (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments),
+            "conv_kernel", (*self.grid, 1), (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments),
             self.config.split, bool(self.config.overlap),
         )  # fmt: skip

@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Any
 
 from subbyte.device.arch import Arch
-from subbyte.errors import InvalidInput
-from subbyte.schedule.warpgroup import WarpgroupConfig
+from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.schedule.warpgroup import SWITCH_VALUES, WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space.listed import ListedTable, Sorted, listed, sorted_by
 from subbyte.space.warpgroup_constraints import WIDTHS, why_not_warpgroup
@@ -35,22 +35,19 @@ class WarpgroupSpace(ListedTable):
     arch: Arch
     knobs: Mapping[str, Values]
     kind: str = WARPGROUP
-
-    @property
-    def fixed(self) -> Mapping[str, Any]:
-        """The family has no switches that a space holds."""
-        return {}
+    fixed: Mapping[str, Any] = field(default_factory=lambda: held_switches({}))
+    """The switches of every configuration of the space."""
 
     def config(self, index: int) -> WarpgroupConfig:
         """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
-        return WarpgroupConfig(**self.values_at(index))
+        return WarpgroupConfig(**self.values_at(index), **self.fixed)
 
     def index(self, config: WarpgroupConfig) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
         if not isinstance(config, WarpgroupConfig):
             raise InvalidInput(f"configuration {config!r}: expected a WarpgroupConfig")
         index, weight = 0, 1
-        default = WarpgroupConfig().to_dict()
+        default = WarpgroupConfig(**self.fixed).to_dict()
         for name, value in config.to_dict().items():
             choices = self.knobs.get(name, (default[name],))
             if value not in choices:
@@ -72,21 +69,34 @@ class WarpgroupSpace(ListedTable):
     @cached_property
     def _sorted_out(self) -> Sorted:
         names = tuple(reversed(tuple(self.knobs)))
+
+        def reason(values: Values) -> str | None:
+            chosen: dict[str, Any] = dict(zip(names, values, strict=True))
+            return self.why_not(WarpgroupConfig(**chosen, **self.fixed))
+
         # product() varies its last list fastest, the index its first knob
-        every = product(*reversed(tuple(self.knobs.values())))
-        return sorted_by(self.why_not(WarpgroupConfig(**dict(zip(names, values, strict=True)))) for values in every)
+        return sorted_by(map(reason, product(*reversed(tuple(self.knobs.values())))))
 
     @cached_property
     def hash(self) -> str:
         """Hexadecimal digest of what an index means and of the constraints."""
         knobs = {name: list(values) for name, values in self.knobs.items()}
-        data = [self.workload.spec, self.arch.name, self.kind, knobs, list(self.valid)]
+        data = [self.workload.spec, self.arch.name, self.kind, knobs, dict(self.fixed), list(self.valid)]
         return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
 
 
-def warpgroup_space(workload: ConvWorkload, arch: Arch) -> WarpgroupSpace:
-    """The space of a workload."""
-    return WarpgroupSpace(workload, arch, warpgroup_values(workload))
+def warpgroup_space(workload: ConvWorkload, arch: Arch, fixed: Mapping[str, Any] | None = None) -> WarpgroupSpace:
+    """The space of a workload; ``fixed`` are switches to turn off. Raises InvalidInput for a knob among them."""
+    return WarpgroupSpace(workload, arch, warpgroup_values(workload), fixed=held_switches(fixed or {}))
+
+
+def held_switches(fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """All switches, with those of ``fixed`` set. Raises InvalidInput for anything that is no switch."""
+    for name in fixed:
+        if name not in SWITCH_VALUES:
+            raise InvalidInput(f"{name!r} cannot be fixed in a warpgroup space: {did_you_mean(name, SWITCH_VALUES)}")
+    base = WarpgroupConfig().with_values(fixed)
+    return {name: getattr(base, name) for name in SWITCH_VALUES}
 
 
 def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:

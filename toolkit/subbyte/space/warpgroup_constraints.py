@@ -15,13 +15,14 @@ WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
 """Pixels of an instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
 CONSUMER_OVERHEAD = 44
 """Registers of a consumer thread for addresses, loop state and unpacked operands, beside accumulators and weights."""
-PRODUCER_OVERHEAD = 32
 LOADS_AT_ONCE = 12
 """16-byte loads a producer thread may have in flight for one part."""
 CODE_LIMIT = 900
 """wgmma instructions of one kernel: beyond it the instruction cache is outgrown several times."""
 WORD_LIMIT = 1 << 31
 """Word indices of the kernel are 32-bit."""
+GRID_LIMIT = 65535
+"""Blocks of a launch along y (CUDA)."""
 
 
 def _arch(plan: WarpgroupPlan) -> str | None:
@@ -61,9 +62,10 @@ def _padding(plan: WarpgroupPlan) -> str | None:
 def _every_row_reached(workload: ConvWorkload, arch: Arch) -> bool:
     """Some kernel row of every output row lies in the image."""
     plan = WarpgroupPlan(workload, WarpgroupConfig(), arch)
-    rows = (range(row, row + 1) for row in range(workload.p))
+    (first, last), step, tap_step = plan.row_range, plan.rows.pixel_step, plan.rows.tap_step
     return all(
-        any(low < high for low, high in (plan.tap_rows_at(row, 1, tap) for tap in range(workload.r))) for (row,) in rows
+        any(first <= row * step + tap * tap_step <= last for tap in range(workload.r))
+        for row in range(plan.output_size[0])
     )
 
 
@@ -99,14 +101,18 @@ def _channels(plan: WarpgroupPlan) -> str | None:
         return "divisibility: a part of an odd number of channel blocks would use half of each weight word"
     if plan.steps % config.unroll:
         return f"divisibility: unroll {config.unroll} does not divide {plan.steps} channel steps of a part"
+    if plan.lowered and plan.workload.r == plan.workload.s == 1:
+        return "same program: a kernel of one tap has no duplicates; duplicate_aware=full loads the same"
+    if plan.lowered and not config.keep_rows:
+        return "same program: without the duplicate-aware load no row is kept; keep_rows=1 builds the same"
     if not config.keep_rows and config.channel_groups == 1:
         return "stages: with all channels in one part, rows are kept (keep_rows=1)"
-    if not config.keep_rows and config.groups_y > 1:
-        return "stages: warpgroups on alternating passes keep rows (keep_rows=1)"
-    if not config.keep_rows and config.stagger and config.consumers == 2:
+    if not plan.keep_rows and config.groups_y > 1:
+        return "stages: warpgroups on alternating passes keep rows (keep_rows=1, duplicate_aware=full)"
+    if not plan.keep_rows and config.stagger and config.consumers == 2:
         return "stages: warpgroups that share every part of the ring go together (stagger=0) where rows are not kept"
-    commits = plan.steps * plan.workload.r * plan.workload.s
-    if not config.keep_rows and config.in_flight > commits:
+    commits = plan.steps * plan.tap_rows * plan.tap_cols
+    if not plan.keep_rows and config.in_flight > commits:
         return f"stages: in_flight {config.in_flight} exceeds the {commits} instruction groups of a channel group"
     return None
 
@@ -127,12 +133,14 @@ def _split(plan: WarpgroupPlan) -> str | None:
 def _ring(plan: WarpgroupPlan) -> str | None:
     config = plan.config
     rows = max(plan.staged_rows(segment) for segment in range(config.segments))
-    if config.keep_rows:
+    if plan.keep_rows:
         whole = rows * config.channel_groups
         if config.ring > whole:
             return f"stages: a ring of {config.ring} slots for {whole} parts builds the same program as fewer"
         held = plan.window + (config.groups_y - 1) * config.tile_rows * plan.rows.pixel_step
         least = min(held * config.channel_groups, whole)
+    elif plan.lowered:
+        least = plan.window + 1
     else:
         least = plan.window * (2 if config.channel_groups > 1 else 1) + 1
     if config.weight_ring == 1:
@@ -160,15 +168,15 @@ def _registers(plan: WarpgroupPlan) -> str | None:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
     if plan.copies > LOADS_AT_ONCE:
         return f"registers: {plan.copies} loads of a producer thread exceed {LOADS_AT_ONCE}; use channel_groups"
-    needed = 4 * plan.copies * plan.config.load_ahead + PRODUCER_OVERHEAD
+    needed = 4 * plan.copies * plan.config.load_ahead + plan.producer_overhead
     if needed > producer:
         return f"registers: about {needed} of a producer thread needed, {producer} allowed"
     return None
 
 
 def _code(plan: WarpgroupPlan) -> str | None:
-    rows = sum(high - low for low, high in plan.tap_variants(range(plan.workload.r))[0])
-    count = plan.unroll * plan.workload.s * plan.halves * rows
+    rows = sum(high - low for low, high in plan.tap_variants(range(plan.tap_rows))[0])
+    count = plan.unroll * plan.tap_cols * plan.halves * rows
     if count > CODE_LIMIT:
         return f"code size: {count} matrix instructions exceed {CODE_LIMIT}"
     return None
@@ -178,6 +186,8 @@ def _index(plan: WarpgroupPlan) -> str | None:
     words = max(argument.nbytes // 4 for argument in plan.launch.arguments)
     if words >= WORD_LIMIT:
         return f"index: a tensor of {words} words exceeds 32-bit indices; split the batch"
+    if plan.grid[1] > GRID_LIMIT:
+        return f"index: {plan.grid[1]} blocks along y exceed {GRID_LIMIT}; split the batch"
     return None
 
 

@@ -13,7 +13,7 @@ from subbyte.tune.foreign import FOREIGN, ForeignSpace, index_of
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
-    from subbyte.schedule.plan import Plan
+    from subbyte.schedule import Plan, WarpgroupConfig, WarpgroupPlan
     from subbyte.tune.landscape import Landscape
 
 
@@ -57,13 +57,16 @@ class RecordedSpace:
         index = which if isinstance(which, int) else self.index(which)
         return None if index in self._recorded else "unrecorded: the landscape does not hold this configuration"
 
-    def plan(self, which: int | ConvConfig) -> Plan:
+    def plan(self, which: int | ConvConfig | WarpgroupConfig) -> Plan | WarpgroupPlan:
         """The plan of a configuration."""
         from subbyte.device.arch import arch as arch_named
-        from subbyte.schedule.plan import Plan
+        from subbyte.schedule import Plan, WarpgroupConfig, WarpgroupPlan
 
         config = self.config(which) if isinstance(which, int) else which
-        return Plan(self.workload, config, arch_named(self.arch))
+        target = arch_named(self.arch)
+        if isinstance(config, WarpgroupConfig):
+            return WarpgroupPlan(self.workload, config, target)
+        return Plan(self.workload, config, target)
 
 
 def space_of(landscape: Landscape) -> SpaceLike:

@@ -11,6 +11,7 @@ from typing import Any
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner, parse_device
+from subbyte.space.warpgroup import WARPGROUP
 from subbyte.tune.checked import callables, file_path, several, whole
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
@@ -223,15 +224,12 @@ def _space(
 ) -> SpaceLike:
     from subbyte.space import space
     from subbyte.space.space import held_fields
-    from subbyte.space.warpgroup import WARPGROUP
 
     if isinstance(runner, ReplayRunner):
-        if runner.landscape.kind == FOREIGN:
+        if runner.landscape.kind in (FOREIGN, WARPGROUP):  # of the latter a sample is recorded
             return space_of(runner.landscape)
         recorded = runner.landscape.header["space"]
-        if recorded["kind"] == WARPGROUP:
-            return space(workload, recorded["arch"], WARPGROUP, **(fixed or {}))
-        wanted = held_fields(fixed or {})
+        wanted = held_fields(fixed or {}, recorded["kind"])
         for name in fixed or {}:
             if recorded["fixed"].get(name) != wanted[name]:
                 raise InvalidInput(

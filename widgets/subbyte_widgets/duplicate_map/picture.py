@@ -1,50 +1,32 @@
-"""The picture of a duplicate map: one SVG for the live view and for pages without a kernel.
+"""The picture of a duplicate map for pages without a kernel, and the words around the live one.
 
-Every number in it is read from the record; this file only decides where things go. Cells carry ``data-k`` (flat lowered
-index) or ``data-g`` (genuine index), so that a browser can follow a selection and a test can compare the drawing with
-the record.
+Every number in it is read from the record; these files only decide where things go. Cells carry ``data-k`` (flat
+lowered index) or ``data-g`` (genuine index), so that a test can compare the drawing with the record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from subbyte.errors import InvalidInput
 from subbyte.technique.duplicates import Duplicates
+from subbyte_widgets.duplicate_map.places import (
+    LEFT_X,
+    RIGHT_X,
+    TOP,
+    WIDTH,
+    Grid,
+    Plan,
+    colour_of,
+    plan,
+    unread,
+)
 from subbyte_widgets.svg import INK, OKABE_ITO, element, text
 
-MOST_CELLS = 800
-WIDTH, TOP, GAP = 760.0, 58.0, 8.0
-LARGEST, WIDEST = 31.0, 38.0
 TIMES = "\u00d7"
-LEFT_X, LEFT_W = 30.0, 250.0
-RIGHT_X, RIGHT_W = 348.0, 400.0
-TALLEST = 520.0
-SMALLEST_FONT, SMALLEST_HATCHED = 6.2, 8.0
 BARS = ("none", "width", "full")
 BAR_NAMES = ("no sharing (im2col)", "along the width only", "full sharing")
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Where cells go: ``x``, ``y`` of the first one, their size, a wider step after every ``group`` columns."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    group: int = 0
-
-    def at(self, row: int, column: int) -> tuple[float, float]:
-        """Upper left corner of a cell."""
-        gaps = column // self.group if self.group else 0
-        return self.x + column * self.width + gaps * GAP, self.y + row * self.height
-
-    def centre(self, row: int, column: int) -> tuple[float, float]:
-        """Middle of a cell."""
-        x, y = self.at(row, column)
-        return x + self.width / 2, y + self.height / 2
+BETWEEN_ROWS = 14
+"""Least distance of the rows that are all named."""
 
 
 def duplicates_svg(record: Duplicates, selected: int = -1, warps: int = 1) -> str:
@@ -52,44 +34,37 @@ def duplicates_svg(record: Duplicates, selected: int = -1, warps: int = 1) -> st
 
     Raises InvalidInput when the tile has too many entries to draw.
     """
-    if record.entries > MOST_CELLS:
-        raise InvalidInput(
-            f"This tile has {record.entries:,} lowered entries and the picture draws up to {MOST_CELLS:,}: "
-            "choose a smaller tile or kernel."
-        )
-    taps = record.workload.r * record.workload.s
-    height, width = _extent(record)
-    size = min(LARGEST, LEFT_W / width, TALLEST / height)
-    area = Grid(LEFT_X, TOP + 34, size, size)
-    room = RIGHT_W - (record.workload.r - 1) * GAP
-    rows = len(record.pixels)
-    wide = min(WIDEST, room / taps)
-    lowered = Grid(RIGHT_X, TOP + 34, wide, min(LARGEST, TALLEST / rows, 2.5 * wide), record.workload.s)
-    size = min(LARGEST, LEFT_W / record.tile[1], 160 / record.tile[0])
-    tile = Grid(LEFT_X, area.at(height, 0)[1] + 44, size, size)
-    size = min(20.0, LEFT_W / record.halo[1], 130 / record.halo[0])
-    slots = Grid(LEFT_X, tile.at(record.tile[0], 0)[1] + 46, size, size)
-    bars_y = max(slots.at(record.halo[0], 0)[1], lowered.at(rows, 0)[1]) + 30
+    places = plan(record)
     parts = [
         _definitions(),
-        _legend(record),
-        element("g", _links(record, selected, area, lowered) if selected >= 0 else "", class_="links"),
-        _area(record, area, (height, width), selected),
-        _tile(record, tile, selected),
-        _slots(record, slots, selected),
-        _lowered(record, lowered, selected),
-        _bars(record, bars_y, warps),
-        element("g", _window(record, selected, area) if selected >= 0 else "", class_="frame"),
+        element("g", _links(record, selected, places) if selected >= 0 else "", class_="links"),
+        element("g", words_svg(record, warps), class_="words"),
+        _area(record, places, selected),
+        _tile(record, places.tile, selected),
+        _slots(record, places.slots, selected),
+        _lowered(record, places.lowered, selected),
+        element("g", _window(record, selected, places.input) if selected >= 0 else "", class_="frame"),
     ]
     return element(
         "svg",
         parts,
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH:.0f} {bars_y + (104 if warps == 1 else 128):.0f}",
+        viewBox=f"0 0 {WIDTH:.0f} {height_of(places, warps):.0f}",
         class_="sb-map-svg" + (" chosen" if selected >= 0 else ""),
         role="group",
         aria_label=record.title(),
     )
+
+
+def height_of(places: Plan, warps: int) -> float:
+    """Height of the picture, which is WIDTH wide."""
+    return places.bars + (104 if warps == 1 else 128)
+
+
+def words_svg(record: Duplicates, warps: int = 1) -> str:
+    """All that is not a cell: legend, headings and the bars. Raises InvalidInput like :func:`duplicates_svg`."""
+    places = plan(record)
+    return "".join([_legend(record), *_headings(record, places), _bars(record, places.bars, warps)])
 
 
 def in_words(record: Duplicates) -> str:
@@ -100,20 +75,11 @@ def in_words(record: Duplicates) -> str:
     )
 
 
-def _extent(record: Duplicates) -> tuple[int, int]:
-    return max(row for row, _ in record.datum) + 1, max(column for _, column in record.datum) + 1
-
-
-def _colour(position: tuple[int, int]) -> int:
-    # Neighbours differ along a row and along a column, so that stripes of the lowered matrix stay apart.
-    return (position[1] + 2 * position[0]) % len(OKABE_ITO)
-
-
 def _definitions() -> str:
     hatches = [
         element(
             "pattern",
-            element("path", d="M0 6L6 0", stroke=colour, class_="hatch"),
+            element("path", d="M-1 1L1 -1M0 6L6 0M5 7L7 5", stroke=colour, class_="hatch"),
             id=f"sb-hatch-{i}", width=6, height=6, patternUnits="userSpaceOnUse",
         )
         for i, colour in enumerate(OKABE_ITO)
@@ -129,53 +95,79 @@ def _legend(record: Duplicates) -> str:
     parts = [text(LEFT_X, y + 12, "same number = same pixel", "s")]
     for x, kind, words in kinds:
         box = Grid(x, y, 16, 16)
-        parts += [_hatches(box, [(0, 0, 2)] if kind == "copy" else []), _face(box, 0, 0, 2, kind)]
+        parts.append(_hatches(box, [(0, 0, 2)] if kind == "copy" else []))
+        parts.append(_face(box, (0, 0), f"face {kind} c2"))
         parts.append(text(x + 22, y + 12, words))
     return element("g", parts)
 
 
-def _face(grid: Grid, row: int, column: int, colour: int, kind: str) -> str:
-    """The body of a cell: ``kind`` is ``genuine`` (solid), ``copy`` (hatched) or ``zero`` (outlined)."""
-    x, y = grid.at(row, column)
-    size = min(grid.width, grid.height)
-    inset = min(1.0, 0.06 * size)
-    return element("rect", class_=f"face {kind} c{colour}", x=x + inset, y=y + inset, width=grid.width - 2 * inset,
-                   height=grid.height - 2 * inset, rx=min(3.5, 0.15 * size))  # fmt: skip
+def _headings(record: Duplicates, places: Plan) -> list[str]:
+    """What stands above and beside the grids."""
+    area, lowered, tile, slots = places.input, places.lowered, places.tile, places.slots
+    rows, columns = record.halo
+    taps = record.workload.r * record.workload.s
+    pixels = f"{_count(rows, 'row')} {TIMES} {_count(columns, 'column')} = {_count(record.genuine, 'pixel')}"
+    shape = f"{_count(len(record.pixels), 'output pixel')} {TIMES} {_count(taps, 'offset')}"
+    words = [
+        text(area.x, TOP - 8, "Input pixels this tile reads", "h"),
+        text(area.x, TOP + 10, pixels, "s"),
+        text(lowered.x, TOP - 8, "Lowered matrix (im2col)", "h"),
+        text(lowered.x, TOP + 10, f"{shape} = {_count(record.entries, 'entry')}", "s"),
+        text(tile.x, tile.y - 10, f"Output tile {record.tile[0]} {TIMES} {record.tile[1]}", "h"),
+        text(slots.x, slots.y - 24, "Shared memory of the kernel", "h"),
+        text(slots.x, slots.y - 8, f"{_count(rows * columns, 'slot')} of 128 bytes: the number is the slot's", "s"),
+    ]
+    wide = lowered.width * record.workload.s
+    if wide > 24:
+        for i in range(record.workload.r):
+            x, y = lowered.at(0, i * record.workload.s)
+            name = f"kernel row {i}" if wide > 80 else f"row {i}" if wide > 40 else str(i)
+            words.append(text(x + wide / 2, y - 6, name, "a"))
+    every = 1 if lowered.height >= BETWEEN_ROWS else record.tile[1]
+    if every * lowered.height >= BETWEEN_ROWS:
+        numbers = range(0, len(record.pixels), every)
+        words += [text(lowered.x - 8, lowered.centre(n, 0)[1] + 4, f"p{n}", "s e") for n in numbers]
+    return words
 
 
-def _hatches(grid: Grid, copies: Iterable[tuple[int, int, int]]) -> str:
+def _face(grid: Grid, place: tuple[int, int], class_: str, **data: int) -> str:
+    """The body of a cell: ``genuine`` (solid), ``copy`` (hatched) or ``zero`` (outlined), coloured ``c0`` to ``c5``."""
+    x, y = grid.at(*place)
+    inset = grid.inset
+    return element("rect", class_=class_, **{f"data_{name}": value for name, value in data.items()},
+                   x=x + inset, y=y + inset, width=grid.width - 2 * inset, height=grid.height - 2 * inset,
+                   rx=grid.rounding)  # fmt: skip
+
+
+def _hatches(grid: Grid, copies: Iterable[tuple[int, int, int]], class_: str = "hatches") -> str:
     """The hatching below the copies at (row, column, colour): one path for each colour, many would be slow to paint."""
-    size = min(grid.width, grid.height)
-    if size < SMALLEST_HATCHED:
+    if not grid.hatched:
         return ""
-    inset = min(1.5, 0.09 * size)
-    width, height = grid.width - 2 * inset, grid.height - 2 * inset
+    width, height = grid.width - 2 * grid.inset, grid.height - 2 * grid.inset
     paths: dict[int, list[str]] = {}
     for row, column, colour in copies:
         x, y = grid.at(row, column)
-        paths.setdefault(colour, []).append(f"M{x + inset:.1f} {y + inset:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z")
+        box = f"M{x + grid.inset:.1f} {y + grid.inset:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z"
+        paths.setdefault(colour, []).append(box)
     drawn = [element("path", d="".join(parts), fill=f"url(#sb-hatch-{i})") for i, parts in sorted(paths.items())]
-    return element("g", drawn, class_="hatches")
+    return element("g", drawn, class_=class_)
 
 
-def _font(grid: Grid, longest: int) -> float:
-    """The size of letters at which a label of ``longest`` characters fits into a cell."""
-    return min(13.0, grid.width * (0.46 if longest < 3 else 0.38), 0.8 * grid.height)
+def _label(grid: Grid, place: tuple[int, int], words: object, class_: str) -> str:
+    """``words`` in a cell; nothing where they would be too small to read."""
+    x, y = grid.centre(*place)
+    return element("text", str(words), x=x, y=y + grid.font * 0.36, class_=class_) if grid.font else ""
 
 
-def _sized(grid: Grid, longest: int) -> str:
-    """The style of what holds a grid's cells: their labels take the size from there."""
-    return f"font-size:{_font(grid, longest):.1f}px"
+def _cells(name: str, faces: list[str], labels: list[str], grid: Grid) -> str:
+    """Faces with the labels above them, which take their size from here."""
+    letters = element("g", labels, class_="labels", style=f"font-size:{grid.font:.1f}px")
+    return element("g", [*faces, letters], class_=name)
 
 
-def _label(grid: Grid, row: int, column: int, words: str, longest: int, ink: int | None) -> str:
-    """``words`` in a cell, in the size at which the grid's ``longest`` label fits; nothing when that is too small."""
-    font = _font(grid, longest)
-    if font < SMALLEST_FONT:
-        return ""
-    x, y = grid.centre(row, column)
-    class_ = None if ink is None else f"i{int(INK[ink] != '#ffffff')}"
-    return element("text", words, x=x, y=y + font * 0.36, class_=class_)
+def _ink(colour: int, plain: bool) -> str:
+    """The class of a label: on a plain or faded ground that of the page, on a colour the ink with the best contrast."""
+    return "" if plain else f"i{int(INK[colour] != '#ffffff')}"
 
 
 def _count(number: int, what: str) -> str:
@@ -183,40 +175,27 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what if number == 1 else plural}"
 
 
-def _area(record: Duplicates, grid: Grid, shape: tuple[int, int], selected: int) -> str:
+def _zero(record: Duplicates, k: int) -> bool:
+    return bool(record.padding) and record.padding[k]
+
+
+def _area(record: Duplicates, places: Plan, selected: int) -> str:
     """The input pixels the tile reads; positions no entry needs stay empty."""
-    uses = {record.datum[group[0]]: group for group in record.copies}
-    longest = len(str(max(record.genuine_of)))
-    window = _reads(record, selected)
-    cells = []
-    for row in range(shape[0]):
-        for column in range(shape[1]):
-            group = uses.get((row, column))
-            if group is None:
-                x, y = grid.at(row, column)
-                dotted = element("rect", x=x + 3, y=y + 3, width=grid.width - 6, height=grid.height - 6, rx=2)
-                cells.append(element("g", dotted, class_="cell u") if grid.width > 8 else "")
-                continue
-            colour = _colour((row, column))
-            zero = bool(record.padding) and record.padding[group[0]]
-            inside = [_face(grid, row, column, colour, "zero" if zero else "genuine")]
-            inside.append(_label(grid, row, column, str(group[0]), longest, None if zero else colour))
-            inside.append(element("title", _about_datum(record, group, zero)))
-            class_ = "cell g" + " on" * (selected in group) + " tap" * ((row, column) in window)
-            cells.append(element("g", inside, class_=class_, data_g=group[0], data_row=row, data_col=column))
-    rows, columns = record.halo
-    h, w = shape[0] * grid.height, shape[1] * grid.width
-    heading = [
-        text(grid.x, TOP - 8, "Input pixels this tile reads", "h"),
-        text(
-            grid.x,
-            TOP + 10,
-            f"{_count(rows, 'row')} {TIMES} {_count(columns, 'column')} = {_count(record.genuine, 'pixel')}",
-            "s",
-        ),
-    ]
-    content = [*heading, _ground(grid.x, grid.y, w, h), *cells]
-    return _panel("input", "Input pixels", content, style=_sized(grid, longest))
+    grid, window = places.input, _reads(record, selected)
+    faces, labels = [], []
+    for group in record.copies:
+        g, (row, column) = group[0], record.datum[group[0]]
+        colour, zero = colour_of((row, column)), _zero(record, group[0])
+        class_ = "cell g" + " on" * (selected in group) + " tap" * ((row, column) in window)
+        faded = selected >= 0 and "on" not in class_ and "tap" not in class_
+        class_ += f" face {'zero' if zero else 'genuine'} c{colour}"
+        faces.append(_face(grid, (row, column), class_, g=g, row=row, col=column))
+        labels.append(_label(grid, (row, column), g, f"b {_ink(colour, zero or faded)}"))
+    boxes = [grid.at(*position) for position in unread(record, places)]
+    size = f"h{grid.width - 6:.1f}v{grid.height - 6:.1f}h-{grid.width - 6:.1f}z"
+    dotted = "".join(f"M{x + 3:.1f} {y + 3:.1f}{size}" for x, y in boxes)
+    empty = element("path", class_="unread", d=dotted) if dotted else ""
+    return element("g", [_ground(grid), empty, _cells("cells", faces, labels, grid)], class_="panel input")
 
 
 def _reads(record: Duplicates, selected: int) -> set[tuple[int, int]]:
@@ -227,101 +206,56 @@ def _reads(record: Duplicates, selected: int) -> set[tuple[int, int]]:
     return {datum for datum, index in zip(record.datum, record.index, strict=True) if index[:2] == pixel}
 
 
-def _about_datum(record: Duplicates, group: tuple[int, ...], zero: bool) -> str:
-    row, column = record.datum[group[0]]
-    where = f"Input pixel ({row}, {column})" + (", zero padding," if zero else "")
-    slot = f" It lies in slot {record.slot[group[0]]} of the block's shared memory."
-    if len(group) == 1:
-        return f"{where} is used once, by entry {group[0]}.{slot}"
-    copies = ", ".join(map(str, group[1:]))
-    rest = f"entry {copies} is a duplicate" if len(group) == 2 else f"entries {copies} are duplicates"
-    times = f"{where} appears {len(group)} times in the lowered matrix"
-    return f"{times}: entry {group[0]} is genuine and loaded; {rest}.{slot}"
-
-
-def _panel(name: str, title: str, content: list[str], **more: object) -> str:
-    """A part of the picture that takes the keyboard; the attribute keeps JupyterLab's shortcuts out of it."""
-    return element("g", content, class_=f"panel {name}", tabindex=0, data_lm_suppress_shortcuts="true",
-                   role="application", aria_label=f"{title}: arrow keys move the selection", **more)  # fmt: skip
-
-
-def _ground(x: float, y: float, width: float, height: float) -> str:
-    """The ground of a panel, which softens the lines that run below it, and the frame that shows the keyboard focus."""
-    ground = element("rect", class_="ground", x=x, y=y, width=width, height=height)
-    return ground + element("rect", class_="ring", x=x - 5, y=y - 5, width=width + 10, height=height + 10, rx=6)
+def _ground(grid: Grid) -> str:
+    """The ground of a panel, which softens the lines that run below it."""
+    width, height = grid.extent
+    return element("rect", class_="ground", x=grid.x, y=grid.y, width=width, height=height)
 
 
 def _tile(record: Duplicates, grid: Grid, selected: int) -> str:
     """The output pixels of the tile, in order."""
-    cells = [text(grid.x, grid.y - 10, f"Output tile {record.tile[0]} {TIMES} {record.tile[1]}", "h")]
-    longest = len(f"p{len(record.pixels) - 1}")
     users = {record.index[k][:2] for group in record.copies if selected in group for k in group}
+    faces, labels = [], []
     for number, (row, column) in enumerate(record.pixels):
-        x, y = grid.at(row, column)
-        state = " uses" * ((row, column) in users)
-        state += " on" * (selected >= 0 and (row, column) == record.index[selected][:2])
-        inside = element("rect", x=x + 1, y=y + 1, width=grid.width - 2, height=grid.height - 2, rx=3)
-        label = _label(grid, row, column, f"p{number}", longest, None)
-        state += " masked" * bool(record.masked and record.masked[number])
-        cells.append(element("g", [inside, label], class_=f"out{state}", data_p=number, data_at=f"{row}, {column}"))
-    return element("g", cells, class_="tile", style=_sized(grid, longest))
+        class_ = "out" + " uses" * ((row, column) in users)
+        class_ += " on" * (selected >= 0 and (row, column) == record.index[selected][:2])
+        class_ += " masked" * bool(record.masked and record.masked[number])
+        faces.append(_face(grid, (row, column), class_, p=number))
+        labels.append(_label(grid, (row, column), f"p{number}", ""))
+    return _cells("tile", faces, labels, grid)
 
 
 def _slots(record: Duplicates, grid: Grid, selected: int) -> str:
     """The block's shared memory with full sharing: one slot for each genuine pixel, in the order of their addresses."""
-    rows, columns = record.halo
-    words = f"{_count(rows * columns, 'slot')} of 128 bytes: the number is the slot's"
-    cells = [text(grid.x, grid.y - 24, "Shared memory of the kernel", "h"), text(grid.x, grid.y - 8, words, "s")]
-    longest = len(str(rows * columns - 1))
+    faces, labels = [], []
     for group in record.copies:
-        slot = record.slot[group[0]]
-        row, column = divmod(slot, columns)
-        colour = _colour(record.datum[group[0]])
-        zero = bool(record.padding) and record.padding[group[0]]
-        inside = [_face(grid, row, column, colour, "zero" if zero else "genuine")]
-        inside.append(_label(grid, row, column, str(slot), longest, None if zero else colour))
-        class_ = "slot" + " on" * (selected in group)
-        cells.append(element("g", inside, class_=class_, data_slot=slot, data_g=group[0]))
-    return element("g", cells, class_="slots", style=_sized(grid, longest))
+        slot, zero = record.slot[group[0]], _zero(record, group[0])
+        place = divmod(slot, record.halo[1])
+        colour = colour_of(record.datum[group[0]])
+        class_ = "slot" + " on" * (selected in group) + f" face {'zero' if zero else 'genuine'} c{colour}"
+        faces.append(_face(grid, place, class_, slot=slot, g=group[0]))
+        faded = selected >= 0 and selected not in group
+        labels.append(_label(grid, place, slot, _ink(colour, zero or faded)))
+    return _cells("slots", faces, labels, grid)
 
 
 def _lowered(record: Duplicates, grid: Grid, selected: int) -> str:
     """The lowered matrix: one row per output pixel, one column per kernel offset."""
-    r, s = record.workload.r, record.workload.s
-    taps = r * s
     chosen = record.genuine_of[selected] if selected >= 0 else None
-    longest = len(str(max(record.genuine_of)))
-    cells, copies = [], []
-    for k in range(record.entries):
-        number, column = divmod(k, taps)
-        colour, genuine = _colour(record.datum[k]), record.genuine_of[k] == k
-        zero = bool(record.padding) and record.padding[k]
-        inside = [_face(grid, number, column, colour, "zero" if zero else "genuine" if genuine else "copy")]
-        copies += [] if zero or genuine else [(number, column, colour)]
-        ink = colour if genuine and not zero else None
-        inside.append(_label(grid, number, column, str(record.genuine_of[k]), longest, ink))
-        class_ = "cell" + " g" * genuine + " on" * (record.genuine_of[k] == chosen) + " here" * (k == selected)
-        cells.append(element("g", inside, class_=class_, data_k=k, data_g=record.genuine_of[k], data_row=number,
-                             data_col=column))  # fmt: skip
-    shape = f"{_count(len(record.pixels), 'output pixel')} {TIMES} {_count(taps, 'offset')}"
-    size = f"{shape} = {_count(record.entries, 'entry')}"
-    heads = [
-        text(grid.x, TOP - 8, "Lowered matrix (im2col)", "h"),
-        text(grid.x, TOP + 10, size, "s"),
-    ]
-    for i in range(r):
-        x, y = grid.at(0, i * s)
-        if grid.width * s > 24:
-            name = f"kernel row {i}" if grid.width * s > 70 else f"row {i}"
-            heads.append(text(x + grid.width * s / 2, y - 6, name, "a"))
-    every = 1 if grid.height >= 11 else record.tile[1]
-    if every * grid.height >= 11:
-        numbers = range(0, len(record.pixels), every)
-        heads += [text(grid.x - 8, grid.centre(n, 0)[1] + 4, f"p{n}", "s e") for n in numbers]
-    w = grid.at(0, taps - 1)[0] + grid.width - grid.x
-    ring = _ground(grid.x, grid.y, w, len(record.pixels) * grid.height)
-    content = [*heads, ring, _hatches(grid, copies), *cells]
-    return _panel("lowered", "Lowered matrix", content, data_offsets=s, style=_sized(grid, longest))
+    faces, labels, copies, marked = [], [], [], []
+    for k, genuine in enumerate(record.genuine_of):
+        place, colour = divmod(k, grid.columns), colour_of(record.datum[k])
+        zero, first = _zero(record, k), genuine == k
+        if not zero and not first:
+            copies.append((*place, colour))
+            marked += [copies[-1]] * (genuine == chosen)
+        class_ = "cell" + " g" * first + " on" * (genuine == chosen) + " here" * (k == selected)
+        class_ += f" face {'zero' if zero else 'genuine' if first else 'copy'} c{colour}"
+        faces.append(_face(grid, place, class_, k=k, g=genuine, row=place[0], col=place[1]))
+        plain = zero or not first or chosen not in (None, genuine)
+        labels.append(_label(grid, place, genuine, "b " * first + _ink(colour, plain)))
+    below = [_ground(grid), _hatches(grid, copies), _hatches(grid, marked, "hatches on")]
+    return element("g", [*below, _cells("cells", faces, labels, grid)], class_="panel lowered")
 
 
 def _bars(record: Duplicates, y: float, warps: int) -> str:
@@ -359,14 +293,12 @@ def warps_in_words(record: Duplicates, warps: int) -> str:
     return f"Each of {warps} warps ({_count(pixels, 'output pixel')}) loads into registers: {loads}."
 
 
-def _links(record: Duplicates, selected: int, area: Grid, lowered: Grid) -> str:
+def _links(record: Duplicates, selected: int, places: Plan) -> str:
     """Lines from the input pixel to its copies, as the browser draws them for a live selection."""
-    taps = record.workload.r * record.workload.s
-    row, column = record.datum[selected]
-    x0, y0 = area.centre(row, column)
+    x0, y0 = places.input.centre(*record.datum[selected])
     lines = []
     for k in next(group for group in record.copies if selected in group):
-        x1, y1 = lowered.centre(*divmod(k, taps))
+        x1, y1 = places.lowered.centre(*divmod(k, places.lowered.columns))
         class_ = "gen" if record.genuine_of[k] == k else "dup"
         curve = f"M{x0:.1f} {y0:.1f}C{x0 + 90:.1f} {y0:.1f} {x1 - 90:.1f} {y1:.1f} {x1:.1f} {y1:.1f}"
         lines.append(element("path", d=curve, class_=class_, data_k=k))

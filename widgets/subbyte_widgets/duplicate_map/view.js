@@ -1,14 +1,15 @@
-// The live duplicate map: puts the picture the kernel drew into the page and follows the selection.
-// Everything it knows about the convolution is written on the cells (data-k, data-g, row, column).
+// The live duplicate map: draws the record the kernel sent and follows the selection.
+// What it knows about the convolution are the lists of `map`; where things go is in them too.
 
-const SVG = "http://www.w3.org/2000/svg";
 const LINES = 400; // more connecting lines than this only blacken the picture
+const WATCHED = ["words", "map", "error", "selected"];
+const PANELS = { input: "Input pixels", lowered: "Lowered matrix" };
 
 function render({ model, el }) {
   const view = Math.random().toString(36).slice(2); // hatch patterns of its own: those of a hidden view are not drawn
   const root = document.createElement("div");
   root.className = "sb-map";
-  const stage = document.createElement("div");
+  const stage = Object.assign(document.createElement("div"), { className: "stage" });
   const problem = Object.assign(document.createElement("div"), { className: "problem", hidden: true });
   problem.setAttribute("role", "alert");
   const say = Object.assign(document.createElement("div"), { className: "say" });
@@ -16,191 +17,230 @@ function render({ model, el }) {
   root.append(problem, stage, say);
   el.append(root);
 
-  let svg = null;
-  let area = new Map(); // "row,column" -> input cell
-  let lowered = new Map(); // "row,column" -> lowered cell
-  let byIndex = []; // flat lowered index -> lowered cell
-  let byGenuine = new Map(); // genuine index -> input cell
-  let slots = new Map(); // genuine index -> its slot of shared memory
-  let indexed = false;
+  const svg = shape("svg", { class: "sb-map-svg", role: "group" });
+  const hatchings = shape("defs");
+  const parts = Object.fromEntries(["words", "links", "tile", "slots", "frame"].map((name) => [name, shape("g", { class: name })]));
+  const panels = Object.fromEntries(Object.keys(PANELS).map((name) => [name, panel(name)]));
+  svg.append(hatchings, parts.links, parts.words, panels.input.group, parts.tile, parts.slots, panels.lowered.group, parts.frame);
+  const fill = {
+    input: pool(panels.input.cells), lowered: pool(panels.lowered.cells), tile: pool(parts.tile), slots: pool(parts.slots),
+  };
+  const letters = lettering(stage);
+  stage.prepend(svg);
+
+  let shown = {}; // what of the model is drawn
+  let map = null; // the record's lists
+  let grids = {};
+  let pixelOf = new Map(); // genuine index -> its pixel: { g, row, column, slot, colour, zero, copies }
+  let nodes = {}; // cells of each grid, in the order of the record
+  let labels = [];
   let marked = [];
 
-  const place = (cell) => `${cell.dataset.row},${cell.dataset.col}`;
-  const title = (cell) => cell.querySelector("title").textContent;
-
-  // What an entry of the lowered matrix multiplies; a title in each would be half of the picture.
-  function meeting({ dataset: { k, row, col } }) {
-    const { offsets } = svg.querySelector(".lowered").dataset;
-    const { at } = svg.querySelector(`.out[data-p="${row}"]`).dataset;
-    return `Entry ${k}: output pixel p${row} = (${at}) meets kernel weight (${Math.floor(col / offsets)}, ${col % offsets}).`;
+  function panel(name) {
+    const group = shape("g", {
+      class: `panel ${name}`, tabindex: 0, role: "application", "data-lm-suppress-shortcuts": "true", // the attribute keeps JupyterLab's shortcuts out
+      "aria-label": `${PANELS[name]}: arrow keys move the selection`,
+    });
+    const [ground, ring] = ["ground", "ring"].map((part) => shape("rect", { class: part, rx: part === "ring" ? 6 : 0 }));
+    const [unread, hatches, chosen] = ["unread", "hatches", "hatches on"].map((part) => shape(part === "unread" ? "path" : "g", { class: part }));
+    const cells = shape("g", { class: "cells" });
+    group.append(ground, ring, unread, hatches, chosen, cells);
+    group.addEventListener("keydown", (event) => onKey(event, name));
+    return { group, ground, ring, unread, hatches, chosen, cells };
   }
 
-  // From the attributes, not from the layout: the first drawing happens before the view is on the page.
-  function box(cell) {
-    const rect = cell.querySelector("rect");
-    const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => Number(rect.getAttribute(name)));
-    return { x, y, width, height };
-  }
-
-  function centre(cell) {
-    const { x, y, width, height } = box(cell);
-    return [x + width / 2, y + height / 2];
-  }
-
-  function shape(name, attributes) {
-    const node = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    return node;
-  }
+  const columns = () => map.kernel[0] * map.kernel[1];
+  const rowOf = (k) => Math.floor(k / columns());
+  const placeOf = (k) => [rowOf(k), k % columns()];
 
   function draw() {
-    const words = model.get("error");
-    problem.hidden = !words;
-    problem.textContent = words;
-    stage.hidden = say.hidden = Boolean(words) || !model.get("svg");
-    const focused = svg && svg.contains(document.activeElement) ? document.activeElement.classList[1] : null;
-    stage.innerHTML = model.get("svg").replaceAll("sb-hatch-", `sb-hatch-${view}-`);
-    svg = stage.querySelector("svg");
-    if (!svg) return;
-    indexed = false;
-    svg.querySelectorAll(".panel").forEach((panel) => panel.addEventListener("keydown", onKey));
-    marked = [];
-    if (focused) svg.querySelector(`.panel.${focused}`)?.focus();
+    const now = Object.fromEntries(WATCHED.map((name) => [name, model.get(name)]));
+    const other = (...names) => names.some((name) => now[name] !== shown[name]);
+    const [renamed, moved, changed] = [other("words"), other("map"), other(...WATCHED)];
+    shown = now;
+    if (!changed) return; // one message that changes several traits is told once for each
+    problem.hidden = !now.error;
+    problem.textContent = now.error;
+    stage.hidden = say.hidden = Boolean(now.error) || !now.words;
+    if (!now.words) return;
+    unmark();
+    if (renamed) parts.words.innerHTML = now.words.replaceAll("sb-hatch-", `sb-hatch-${view}-`);
+    if (moved) place(now.map);
     mark();
   }
 
-  // Looks the cells up once they are asked for: a slider draws many pictures in which nothing is selected.
-  function index() {
-    if (indexed) return;
-    indexed = true;
-    const cells = (panel) => [...svg.querySelectorAll(`.${panel} .cell[data-g]`)];
-    area = new Map(cells("input").map((cell) => [place(cell), cell]));
-    lowered = new Map(cells("lowered").map((cell) => [place(cell), cell]));
-    byIndex = cells("lowered");
-    byGenuine = new Map(cells("input").map((cell) => [cell.dataset.g, cell]));
-    slots = new Map([...svg.querySelectorAll(".slot")].map((slot) => [slot.dataset.g, slot]));
+  function place(lists) {
+    map = lists;
+    grids = Object.fromEntries(Object.entries(map.grids).map(([name, grid]) => [name, places(grid, map.gap)]));
+    pixelOf = new Map(map.pixels.map(([g, row, column, slot, colour, zero]) => [g, { g, row, column, slot, colour, zero, copies: [] }]));
+    map.genuine.forEach((g, k) => pixelOf.get(g).copies.push(k));
+    put(svg, { viewBox: `0 0 ${map.size.join(" ")}`, "aria-label": model.get("alternative") });
+    if (!hatchings.childNodes.length) {
+      hatchings.innerHTML = map.colours.map((colour, i) => `<pattern id="sb-hatch-${view}-${i}" width="6" height="6"
+        patternUnits="userSpaceOnUse"><path class="hatch" d="M-1 1L1 -1M0 6L6 0M5 7L7 5" stroke="${colour}"/></pattern>`).join("");
+    }
+    for (const name of Object.keys(PANELS)) {
+      const { x, y, width, height } = grids[name].all;
+      put(panels[name].ground, { x, y, width, height });
+      put(panels[name].ring, { x: x - 5, y: y - 5, width: width + 10, height: height + 10 });
+    }
+    put(panels.input.unread, { d: outlines(grids.input, map.unread, 3) });
+    labels = [];
+    const pixels = [...pixelOf.values()];
+    const kind = (pixel, k) => `face ${pixel.zero ? "zero" : k === pixel.g ? "genuine" : "copy"} c${pixel.colour}`;
+    nodes = {
+      input: fill.input(pixels.map((pixel) => {
+        const { g, row, column } = pixel;
+        write("input", [row, column], g, { g, bold: true, on: pixel });
+        return { class: `cell g ${kind(pixel, g)}`, "data-g": g, "data-row": row, "data-col": column, ...grids.input.face(row, column) };
+      })),
+      tile: fill.tile(map.outputs.map(([row, column, masked], p) => {
+        write("tile", [row, column], `p${p}`, {});
+        return { class: `out${masked ? " masked" : ""}`, "data-p": p, ...grids.tile.face(row, column) };
+      })),
+      slots: fill.slots(pixels.map((pixel) => {
+        const at = [Math.floor(pixel.slot / grids.slots.columns), pixel.slot % grids.slots.columns];
+        write("slots", at, pixel.slot, { on: pixel });
+        return { class: `slot ${kind(pixel, pixel.g)}`, "data-slot": pixel.slot, "data-g": pixel.g, ...grids.slots.face(...at) };
+      })),
+      lowered: fill.lowered(map.genuine.map((g, k) => {
+        const [pixel, at] = [pixelOf.get(g), placeOf(k)];
+        write("lowered", at, g, { bold: k === g, copy: k !== g, on: pixel });
+        return { class: `cell${k === g ? " g" : ""} ${kind(pixel, k)}`, "data-k": k, "data-g": g, "data-row": at[0], "data-col": at[1], ...grids.lowered.face(...at) };
+      })),
+    };
+    hatch(panels.lowered.hatches, map.genuine.map((_, k) => k));
   }
 
-  function add(nodes, name) {
-    for (const node of nodes) {
-      node.classList.add(name);
-      marked.push([node, name]);
+  function write(grid, at, words, { bold = false, copy = false, on = null }) {
+    const { font, centre } = grids[grid];
+    const ink = on && !copy && !on.zero ? map.inks[on.colour] : null;
+    if (font) labels.push({ words: String(words), at: centre(...at), font, bold, ink, grid, on });
+  }
+
+  // One path for each colour: many would be slow to paint.
+  function hatch(group, entries) {
+    const copies = map.colours.map(() => []);
+    for (const k of grids.lowered.hatched ? entries : []) {
+      const pixel = pixelOf.get(map.genuine[k]);
+      if (k !== pixel.g && !pixel.zero) copies[pixel.colour].push(placeOf(k));
     }
+    const paths = copies.map((cells, i) => cells.length && shape("path", { d: outlines(grids.lowered, cells), fill: `url(#sb-hatch-${view}-${i})` }));
+    group.replaceChildren(...paths.filter(Boolean));
+  }
+
+  function unmark() {
+    for (const [node, name] of marked) node.classList.remove(name);
+    marked = [];
   }
 
   function mark() {
-    if (!svg) return;
-    for (const [node, name] of marked) node.classList.remove(name);
-    marked = [];
-    const links = svg.querySelector(".links");
-    const frame = svg.querySelector(".frame");
-    links.replaceChildren();
-    frame.replaceChildren();
-    if (model.get("selected") >= 0) index();
-    const here = model.get("selected") >= 0 ? byIndex[model.get("selected")] : null;
-    if (!here) {
+    unmark();
+    const add = (node, name) => {
+      node.classList.add(name);
+      marked.push([node, name]);
+    };
+    const here = map.genuine[model.get("selected")] === undefined ? -1 : model.get("selected");
+    parts.links.replaceChildren();
+    parts.frame.replaceChildren();
+    hatch(panels.lowered.chosen, here < 0 ? [] : pixelOf.get(map.genuine[here]).copies);
+    if (here < 0) {
+      letters.write(labels, map.size);
       say.textContent = "Click a number, or press Tab and the arrow keys: every copy of the same input pixel lights up.";
       return;
     }
-    const source = byGenuine.get(here.dataset.g);
-    const copies = byIndex.filter((cell) => cell.dataset.g === here.dataset.g);
-    const window_ = byIndex.filter((cell) => cell.dataset.row === here.dataset.row);
-    add([svg], "chosen");
-    add([source, slots.get(here.dataset.g), ...copies], "on");
-    add([here], "here");
-    add(window_.map((cell) => byGenuine.get(cell.dataset.g)), "tap");
-    const output = (cell) => svg.querySelector(`.out[data-p="${cell.dataset.row}"]`);
-    add(copies.map(output), "uses");
-    add([output(here)], "on");
-    frame.append(outline(window_));
-    const [x0, y0] = centre(source);
-    copies.slice(0, LINES).forEach((cell) => {
-      const [x1, y1] = centre(cell);
-      const d = `M${x0} ${y0}C${x0 + 90} ${y0} ${x1 - 90} ${y1} ${x1} ${y1}`;
-      const kind = cell.dataset.k === cell.dataset.g ? "gen" : "dup";
-      links.append(shape("path", { d, class: kind, "data-k": cell.dataset.k }));
-    });
-    say.textContent = `${meeting(here)} ${title(source)}`;
+    const source = pixelOf.get(map.genuine[here]);
+    const order = [...pixelOf.keys()];
+    const first = rowOf(here) * columns();
+    const window_ = new Set(map.genuine.slice(first, first + columns()));
+    add(svg, "chosen");
+    for (const name of ["input", "slots"]) add(nodes[name][order.indexOf(source.g)], "on");
+    for (const k of source.copies) {
+      add(nodes.lowered[k], "on");
+      add(nodes.tile[rowOf(k)], "uses");
+    }
+    add(nodes.lowered[here], "here");
+    add(nodes.tile[rowOf(here)], "on");
+    for (const g of window_) add(nodes.input[order.indexOf(g)], "tap");
+    parts.frame.append(outline([...window_].map((g) => pixelOf.get(g))));
+    parts.links.append(...source.copies.slice(0, LINES).map((k) => link(source, k)));
+    const plain = ({ grid, on }) => !on || on === source || (grid === "input" && window_.has(on.g));
+    letters.write(labels.map((label) => ({ ...label, faint: !plain(label) })), map.size);
+    say.textContent = `${meeting(map, here)} ${about(source)}`;
+  }
+
+  function link(source, k) {
+    const [x0, y0] = grids.input.centre(source.row, source.column);
+    const [x1, y1] = grids.lowered.centre(...placeOf(k));
+    const d = `M${x0} ${y0}C${x0 + 90} ${y0} ${x1 - 90} ${y1} ${x1} ${y1}`;
+    return shape("path", { d, class: k === source.g ? "gen" : "dup", "data-k": k });
   }
 
   // The dashed frame around the input pixels that the selected output pixel reads.
-  function outline(cells) {
-    const boxes = cells.map((cell) => box(byGenuine.get(cell.dataset.g)));
-    const x = Math.min(...boxes.map((b) => b.x)) - 2;
-    const y = Math.min(...boxes.map((b) => b.y)) - 2;
-    const width = Math.max(...boxes.map((b) => b.x + b.width)) + 2 - x;
-    const height = Math.max(...boxes.map((b) => b.y + b.height)) + 2 - y;
-    return shape("rect", { class: "window", x, y, width, height, rx: 5 });
+  function outline(pixels) {
+    const [rows, wide] = ["row", "column"].map((name) => pixels.map((pixel) => pixel[name]));
+    const [x, y] = grids.input.corner(Math.min(...rows), Math.min(...wide)).map((at) => at - 2);
+    const [right, bottom] = grids.input.corner(Math.max(...rows) + 1, Math.max(...wide) + 1).map((at) => at + 2);
+    return shape("rect", { class: "window", x, y, width: right - x, height: bottom - y, rx: 5 });
   }
 
-  function choose(cell) {
-    model.set("selected", Number(cell.dataset.k ?? cell.dataset.g));
+  function choose(k) {
+    model.set("selected", k);
     model.save_changes();
   }
 
   function onClick(event) {
-    const cell = event.target.closest(".cell[data-g], .slot");
+    const cell = event.target.closest(".cell, .slot");
     if (!cell) return;
-    (cell.closest(".panel") ?? svg.querySelector(".panel.input")).focus();
-    choose(cell);
+    (cell.closest(".panel") ?? panels.input.group).focus();
+    choose(Number(cell.dataset.k ?? cell.dataset.g));
   }
 
-  // The next cell in a direction; positions that no output pixel reads are stepped over.
-  function step(cells, from, rows, columns) {
-    let row = Number(from.dataset.row);
-    let column = Number(from.dataset.col);
-    for (let tries = 0; tries < 64; tries += 1) {
-      row += rows;
-      column += columns;
-      const next = cells.get(`${row},${column}`);
-      if (next) return next;
-      if (row < 0 || column < 0) return from;
+  // The next cell in a direction; positions of the input that no output pixel reads are stepped over.
+  function next(name, from, rows, wide) {
+    const grid = grids[name];
+    let [row, column] = from;
+    for (;;) {
+      [row, column] = [row + rows, column + wide];
+      if (row < 0 || column < 0 || row >= grid.rows || column >= grid.columns) return from;
+      if (name === "lowered" || pixelAt(row, column)) return [row, column];
     }
-    return from;
   }
 
-  function onKey(event) {
-    index();
-    const cells = event.currentTarget.classList.contains("input") ? area : lowered;
-    const here = byIndex[model.get("selected")];
-    const first = cells.values().next().value;
-    const from = here ? (cells === area ? byGenuine.get(here.dataset.g) : here) : null;
-    const row = [...cells.values()].filter((cell) => from && cell.dataset.row === from.dataset.row);
+  const pixelAt = (row, column) => [...pixelOf.values()].find((pixel) => pixel.row === row && pixel.column === column);
+
+  function onKey(event, name) {
+    const chosen = map.genuine[model.get("selected")];
+    const source = pixelOf.get(chosen);
+    const from = source && (name === "input" ? [source.row, source.column] : placeOf(model.get("selected")));
+    const entry = ([row, column]) => (name === "input" ? pixelAt(row, column).g : row * columns() + column);
+    const { columns: wide } = grids[name];
     const moves = {
-      ArrowLeft: () => step(cells, from, 0, -1),
-      ArrowRight: () => step(cells, from, 0, 1),
-      ArrowUp: () => step(cells, from, -1, 0),
-      ArrowDown: () => step(cells, from, 1, 0),
-      Home: () => row[0],
-      End: () => row[row.length - 1],
+      ArrowLeft: () => next(name, from, 0, -1),
+      ArrowRight: () => next(name, from, 0, 1),
+      ArrowUp: () => next(name, from, -1, 0),
+      ArrowDown: () => next(name, from, 1, 0),
+      Home: () => next(name, [from[0], -1], 0, 1),
+      End: () => next(name, [from[0], wide], 0, -1),
     };
-    if (event.key === "Escape") {
-      model.set("selected", -1);
-      model.save_changes();
-    } else if (moves[event.key]) {
-      choose(from ? moves[event.key]() : first);
-    } else {
-      return;
-    }
+    if (event.key === "Escape") choose(-1);
+    else if (moves[event.key]) choose(from ? entry(moves[event.key]()) : 0);
+    else return;
     event.preventDefault();
     event.stopPropagation();
   }
 
   stage.addEventListener("click", onClick);
-  stage.addEventListener("pointerover", (event) => {
-    const entry = event.target.closest(".lowered .cell");
-    stage.title = entry ? meeting(entry) : "";
+  stage.addEventListener("pointerover", ({ target }) => {
+    const cell = target.closest(".cell, .slot");
+    const { k, g } = cell?.dataset ?? {};
+    stage.title = !cell ? "" : k === undefined ? about(pixelOf.get(Number(g))) : meeting(map, Number(k));
   });
-  const redraw = () => draw();
-  const reselect = () => mark();
-  model.on("change:svg", redraw);
-  model.on("change:error", redraw);
-  model.on("change:selected", reselect);
+  for (const name of WATCHED) model.on(`change:${name}`, draw);
   draw();
   return () => {
-    model.off("change:svg", redraw);
-    model.off("change:error", redraw);
-    model.off("change:selected", reselect);
+    letters.end();
+    for (const name of WATCHED) model.off(`change:${name}`, draw);
   };
 }
 

@@ -10,9 +10,10 @@ import traitlets
 from subbyte.errors import SubbyteError
 from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte.technique.tiling import tiling
-from subbyte_widgets._base import PACKED, View
+from subbyte_widgets._base import View
 from subbyte_widgets._selection import Choice
-from subbyte_widgets.duplicate_map.picture import MOST_CELLS, duplicates_svg, in_words
+from subbyte_widgets.duplicate_map.picture import duplicates_svg, height_of, in_words, words_svg
+from subbyte_widgets.duplicate_map.places import MOST_CELLS, page_data, plan
 from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
@@ -25,12 +26,13 @@ class DuplicateMap(View):
     follow each other through ``link``. Set ``record`` to draw another tile.
     """
 
-    _esm = HERE / "view.js"
+    _esm = "".join((HERE / part).read_text(encoding="utf-8") for part in ("cells.js", "view.js"))
     _css = HERE / "view.css"
-    _state_in_page = ("svg", "selected")
+    _state_in_page = ("words", "map", "selected")
 
     record = traitlets.Instance(Duplicates, allow_none=True)
-    svg = traitlets.Unicode("", help="The picture without a selection, drawn by show()").tag(**PACKED)
+    words = traitlets.Unicode("", help="All of the picture but its cells, as SVG").tag(sync=True)
+    map = traitlets.Dict(help="The record in short lists, which the page draws as cells").tag(sync=True)
     warps = traitlets.Int(1, min=1, help="Warps that share the tile; what each loads is said below the bars")
     selected = traitlets.Int(-1, help="Flat index of the selected lowered entry, -1 for none").tag(sync=True)
 
@@ -55,11 +57,12 @@ class DuplicateMap(View):
     def _draw(self) -> None:
         record = self.record
         with self.hold_sync():
-            self.svg, self.alternative, self.error = "", "", ""
+            self.words, self.map, self.alternative, self.error = "", {}, "", ""
             if record is None:
                 return
             try:
-                self.svg, self.alternative = duplicates_svg(record, warps=self.warps), in_words(record)
+                self.map = page_data(record, height_of(plan(record), self.warps))
+                self.words, self.alternative = words_svg(record, self.warps), in_words(record)
             except SubbyteError as problem:
                 self.error = str(problem)
             if self.selected >= record.entries:

@@ -115,6 +115,8 @@ static void release_cluster_if_complete() {
   }
 }
 
+static void show_published_barriers(const Thread& me);  // mbarriers.h
+
 void cluster_arrive(int instruction, bool releases) {
   step();
   Thread& me = machine.self();
@@ -123,6 +125,7 @@ void cluster_arrive(int instruction, bool releases) {
   me.cluster_arrivals++;
   me.phase++;
   if (releases) release(me, machine.cluster_clock);
+  show_published_barriers(me);
   machine.cluster_arrived++;
   machine.events++;
   release_cluster_if_complete();

@@ -11,7 +11,9 @@ struct MBarrier {
   uint32_t phase = 0;               // phases completed
   uint32_t line = 0;                // of mbarrier.init
   int32_t owner = 0;                // slot of the thread that initialised it
-  bool fenced = false;              // its initialisation is visible to bulk copies and to the cluster
+  bool fenced = false;              // its initialisation is visible to bulk copies
+  bool published = false;           // by fence.mbarrier_init: the owner's next arrival at the cluster barrier, though
+  uint32_t visible = 0;             // relaxed, shows it to who waited there this often
   Clock gathering, done;
 };
 
@@ -58,7 +60,9 @@ static MBarrier& barrier_at(const Place& place) {
   if (machine.checking) {
     const Thread& me = machine.self();
     const Access other = Shadow::unseen_write(shadow[key], me.clock);
-    if (other.slot >= 0) report_place(me, race, place, 0, 8, other);
+    const MBarrier& barrier = found->second;
+    const bool shown = other.slot == barrier.owner && barrier.visible && me.cluster_waits >= barrier.visible;
+    if (other.slot >= 0 && !shown) report_place(me, race, place, 0, 8, other);
   }
   return found->second;
 }
@@ -199,13 +203,23 @@ static void fence_own_barriers(const Thread& me) {
     if (entry.second.owner == me.slot) entry.second.fenced = true;
 }
 
+// An arrival at the cluster barrier shows the initialisations that were fenced before it to who waits there.
+static void show_published_barriers(const Thread& me) {
+  for (auto& entry : mbarriers)
+    if (entry.second.owner == me.slot && entry.second.published && !entry.second.visible)
+      entry.second.visible = me.cluster_arrivals;
+}
+
 static void trace_fence(int instruction) {
   if (checked && machine.tracing) trace_row(machine.self(), fence_kind, instruction);
 }
 
+// Its release orders the initialisations alone before a relaxed arrival at the cluster barrier (PTX ISA, membar/fence).
 void fence_mbarrier_init(int instruction) {
   step();
   fence_own_barriers(machine.self());
+  for (auto& entry : mbarriers)
+    if (entry.second.owner == machine.self().slot) entry.second.published = true;
   trace_fence(instruction);
 }
 

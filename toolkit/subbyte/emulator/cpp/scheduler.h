@@ -87,7 +87,7 @@ inline void run_threads() {
       int rounds = turns(warp, slow_warp, patient);
       while (rounds-- > 0 && run_warp_once(warp)) progress = true;
       if (machine.aborted) return;
-      if (checked && machine.random.below(4) == 0) advance_asynchronous();
+      if (checked && machine.random.below(4) == 0) progress |= advance_asynchronous();
     }
     if (!progress && !patient && !advance_asynchronous()) report_deadlock();
     patient = progress;

@@ -110,17 +110,27 @@ class Block:
 
     # ---- set-up -------------------------------------------------------------------------------------------------
 
+    def exchange_barrier(self, warpgroup: Any) -> Any:
+        """Byte address of the barrier that counts the bytes of partial sums that have come for a consumer."""
+        return self.parameters_barrier + T.uint32(8) + T.cast(warpgroup * 8, "uint32")
+
     def set_up_barriers(self) -> None:
-        """One thread sets up the ring's barriers: a "full" one hears from every warp that fills, an "empty" one from
-        every warp that reads."""
-        config = self.plan.config
-        readers = config.consumers if config.keep_rows else config.groups_m * config.groups_x
-        with when(self.thread == 0):
+        """One producer thread sets up the barriers: a "full" one hears from every warp that fills, an "empty" one from
+        every warp that reads, one for partial sums from the bytes of the cluster's other blocks."""
+        plan, config = self.plan, self.plan.config
+        readers = config.consumers if plan.keep_rows else config.groups_m * config.groups_x
+        with when(self.thread == 128 * config.consumers):
             for slot in range(config.ring):
                 op.barrier_init(self.full(T.uint32(slot)), 4)
                 op.barrier_init(self.empty(T.uint32(slot)), 4 * readers)
             op.barrier_init(self.parameters_barrier, 4)
+            if config.split > 1:
+                for warpgroup in range(config.consumers):
+                    op.barrier_init(self.exchange_barrier(warpgroup), 1)
             op.barrier_init_fence()
+            if config.split > 1:
+                for warpgroup in range(config.consumers):
+                    op.barrier_expect(self.exchange_barrier(warpgroup), plan.exchanged_bytes)
 
     def load_parameters(self) -> Any:
         """Read the producer's share of the requantization parameters of the block's output channels."""

@@ -19,8 +19,8 @@ from subbyte.kernel.tirx.warpgroup.epilogue import epilogue
 from subbyte.kernel.tirx.warpgroup.fetch import Fetch
 from subbyte.schedule.warpgroup_plan import PIXEL_BYTES
 
-WINDOW = 0x3FFFF
-"""The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""
+DESCRIPTOR = 0xFFFF3FFF
+"""The bits of a descriptor's lower word: above an address of shared memory stands the block's rank in its cluster."""
 
 
 class Counter:
@@ -67,7 +67,7 @@ def consume(block: Block, fetch: Fetch) -> None:
             op.wgmma_wait(0)
             state.release()
             epilogue(block, accumulators, row, count, filter_pass)
-    if config.keep_rows and config.groups_y > 1:
+    if plan.keep_rows and config.groups_y > 1:
         _pass_by(block, ready, released)
 
 
@@ -91,30 +91,38 @@ class Pass:
     def multiply(self) -> None:
         """Emit the loops over kernel rows and channel groups."""
         plan, config = self.block.plan, self.block.plan.config
-        if not config.keep_rows:
-            with loop("channel_group", config.channel_groups, T.serial) as group:
-                _loop("tap_row", plan.workload.r, lambda tap: self._tap_row(tap, group))
-                self._let_other_start(group, config.channel_groups * 2 // 3)
-                if config.channel_groups > 1:
-                    with when(group > 0):  # its multiplications have ended: those in flight are of this group
-                        self._release_group(group - 1)
+        if not plan.keep_rows:
+            with loop("channel_group", plan.groups, T.serial) as group:
+                _loop("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group))
+                self._let_other_start(group, plan.groups * 2 // 3)
+                self._release_before(group)
             return
 
+        rows, taps = config.tile_rows, plan.tap_rows
+        here = registers("descriptor", rows)
+        ahead = registers("next_descriptor", rows) if config.channel_groups == 1 and taps > 1 else None
+        if ahead is not None:
+            self._enter_row(0, 0, here)
+
         def tap_row(tap: Any) -> None:
-            _loop("channel_group", config.channel_groups, lambda group: self._tap_row(tap, group))
-            self._let_other_start(tap, max(plan.workload.r - 2, 0))
+            if ahead is None:
+                _loop("channel_group", config.channel_groups, lambda group: self._tap_row(tap, group))
+            else:
+                self._tap_row_ahead(tap, here, ahead)
+            self._let_other_start(tap, max(taps - 2, 0))
 
         if plan.taps_unrolled:
-            for tap in range(plan.workload.r):
+            for tap in range(taps):
                 tap_row(tap)
         else:
-            _loop("tap_row", plan.workload.r, tap_row)
+            _loop("tap_row", taps, tap_row)
 
     def release(self) -> None:
         """Give back the slots whose parts no later pass reads."""
         plan, config, block = self.block.plan, self.block.plan.config, self.block
-        if not config.keep_rows:
-            self._release_group(config.channel_groups - 1)
+        if not plan.keep_rows:
+            if plan.release_late:
+                self._release_group(plan.groups - 1)
             return
         following = (self.row + config.tile_rows * config.groups_y) * plan.rows.pixel_step - block.first_staged
         last = self.row + config.tile_rows * config.groups_y >= block.end_row
@@ -123,6 +131,16 @@ class Pass:
             until = T.min(until, self.ready.count[0])  # a part may be given back only when it has come
         with when(config.filter_passes == 1 or self.filter_pass == config.filter_passes - 1):
             self.released.up_to(bind("until", until), lambda slot, _: block.arrive(block.empty(slot)))
+
+    def _release_before(self, group: Any) -> None:
+        """Give back the parts of the group before this one, whose multiplications have ended: those in flight are of
+        this group. Where the ring has no room for two groups, end those of this one and give its parts back."""
+        if not self.block.plan.release_late:
+            op.wgmma_wait(0)
+            self._release_group(group)
+        elif self.block.plan.groups > 1:
+            with when(group > 0):
+                self._release_group(group - 1)
 
     def _release_group(self, group: Any) -> None:
         first = bind("group_part", self._pass_part(group))
@@ -133,37 +151,81 @@ class Pass:
         """First part of this pass's channel group, where every pass loads its own rows."""
         plan, config = self.block.plan, self.block.plan.config
         row_pass = self.row_pass * config.groups_y + self.block.y
-        return ((row_pass * config.filter_passes + self.filter_pass) * config.channel_groups + group) * plan.window
+        return ((row_pass * config.filter_passes + self.filter_pass) * plan.groups + group) * plan.window
 
     def _part(self, fragment_row: Any, tap: Any, group: Any) -> Any:
         """Part that a fragment row reads for a tap."""
         plan, config, block = self.block.plan, self.block.plan.config, self.block
-        if not config.keep_rows:
+        if not plan.keep_rows:
             return self._pass_part(group) + fragment_row * plan.rows.pixel_step + tap * plan.rows.tap_step
         staged = (self.row + fragment_row) * plan.rows.pixel_step + tap * plan.rows.tap_step - block.first_staged
         return T.max(staged, 0) * config.channel_groups + group
 
     def _tap_row(self, tap: Any, group: Any) -> None:
         """One kernel row of one channel group: wait for its input rows, then multiply those that exist."""
-        plan, block = self.block.plan, self.block
-        low, high = plan.tap_rows_at(self.row, self.count, tap, _most, _least)
-        low, high = (bind(name, T.cast(value, "int32")) for name, value in (("low", low), ("high", high)))
-        variants, skipped = plan.tap_variants(range(plan.workload.r) if not isinstance(tap, int) else [tap])
+        low, high = self._rows_of(tap)
+        variants, skipped = self._variants(tap)
         with when(not skipped or low < high):
+            descriptors = registers("descriptor", self.block.plan.config.tile_rows)
+            self._enter_row(tap, group, descriptors)
+            _first_that_fits(low, high, variants, lambda a, b: self._steps(descriptors, a, b, None))
+
+    def _tap_row_ahead(self, tap: Any, here: Any, ahead: Any) -> None:
+        """One kernel row whose input rows were waited for before; the next one's are, while the last multiplications
+        but one of this row are under way. A warpgroup has no time for it between two rows: a wgmma with operands in
+        registers is issued only when the one before it has begun."""
+        taps = self.block.plan.tap_rows
+
+        def enter_next() -> None:
+            if isinstance(tap, int):
+                if tap + 1 < taps:
+                    self._enter_row(tap + 1, 0, ahead)
+                return
+            with when(tap + 1 < taps):
+                self._enter_row(tap + 1, 0, ahead)
+
+        low, high = self._rows_of(tap)
+        variants, skipped = self._variants(tap)
+
+        def rows() -> None:
+            _first_that_fits(low, high, variants, lambda a, b: self._steps(here, a, b, enter_next))
+
+        if skipped:
+            with T.If(low < high):
+                with T.Then():
+                    rows()
+                with T.Else():
+                    enter_next()
+        else:
+            rows()
+        with loop("i", self.block.plan.config.tile_rows) as i:
+            T.buffer_store(here, ahead[i], [i])
+
+    def _rows_of(self, tap: Any) -> tuple[Any, Any]:
+        """From and to: the fragment rows whose input row for this kernel row is in the image."""
+        low, high = self.block.plan.tap_rows_at(self.row, self.count, tap, _most, _least)
+        return bind("low", T.cast(low, "int32")), bind("high", T.cast(high, "int32"))
+
+    def _variants(self, tap: Any) -> tuple[list[tuple[int, int]], bool]:
+        plan = self.block.plan
+        variants, skipped = plan.tap_variants(range(plan.tap_rows) if not isinstance(tap, int) else [tap])
+        return list(variants), skipped
+
+    def _enter_row(self, tap: Any, group: Any, descriptors: Any) -> None:
+        """Wait for the input rows of a kernel row, if it has any, and point at them."""
+        plan, block = self.block.plan, self.block
+        low, high = self._rows_of(tap)
+        with when(True if not self._variants(tap)[1] else low < high):
             self._wait_for(bind("needed", self._part(high - 1, tap, group)))
-            rows = plan.config.tile_rows
-            descriptors = registers("descriptor", rows)
-            width = plan.config.tile_width * plan.cols.pixel_step * PIXEL_BYTES
-            for i in range(rows):
-                slot = block.slot(self._part(i, tap, group))
-                start = block.slot_address(slot) + T.cast(block.x * width, "uint32")
-                within = (start & T.uint32(WINDOW)) >> T.uint32(4)
-                T.buffer_store(descriptors, within + T.uint32(plan.descriptor_low), [i])
-            _first_that_fits(low, high, list(variants), lambda a, b: self._steps(descriptors, a, b))
+        width = plan.config.tile_width * plan.cols.pixel_step * PIXEL_BYTES
+        for i in range(plan.config.tile_rows):
+            slot = block.slot(self._part(i, tap, group))
+            start = block.slot_address(slot) + T.cast(block.x * width, "uint32")
+            op.mask(descriptors[i], (start >> T.uint32(4)) + T.uint32(plan.descriptor_low), DESCRIPTOR)
 
     def _wait_for(self, part: Any) -> None:
         block, config = self.block, self.block.plan.config
-        if config.keep_rows:
+        if block.plan.keep_rows:
             self.ready.up_to(part + 1, lambda slot, turn: block.wait(block.full(slot), turn))
             if config.groups_y > 1:  # rows that only the other warpgroups read
                 mine = T.max(self.row * block.plan.rows.pixel_step - block.first_staged, 0) * config.channel_groups
@@ -174,24 +236,29 @@ class Pass:
         with loop("wait", block.plan.window, T.serial) as i:  # those too that a short pass only gives back
             block.wait(block.full(block.slot(first + i)), block.turn(first + i))
 
-    def _steps(self, descriptors: Any, low: int, high: int) -> None:
-        """The channel steps of one part, for fragment rows ``low`` to ``high``."""
+    def _steps(self, descriptors: Any, low: int, high: int, before_last: Callable[[], None] | None) -> None:
+        """The channel steps of one part, for fragment rows ``low`` to ``high``; ``before_last`` is emitted before the
+        last fragment."""
         plan = self.block.plan
+        turns = plan.steps // plan.unroll
         per_turn = plan.unroll * plan.halves * plan.pitch * (PIXEL_BYTES // 16)
 
         def body(turn: Any) -> None:
             offset = bind("offset", T.cast(turn * per_turn, "uint32"))
             for step in range(plan.unroll):
-                for tap in range(plan.workload.s):
+                for tap in range(plan.tap_cols):
+                    if before_last and (step, tap) == (plan.unroll - 1, plan.tap_cols - 1):
+                        with when(True if turns == 1 else turn == turns - 1):
+                            before_last()
                     self._fragment(descriptors, offset, step, tap, low, high)
             self.fetch.end_turn()
 
-        _loop("turn", plan.steps // plan.unroll, body)
+        _loop("turn", turns, body)
 
     def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, low: int, high: int) -> None:
         """Unpack one weight fragment, fetch another in its place, multiply it with every fragment row."""
         plan = self.block.plan
-        place = self.fetch.begin_fragment(step * plan.workload.s + tap)
+        place = self.fetch.begin_fragment(step * plan.tap_cols + tap)
         operands = []
         for half in range(plan.halves):
             operand = registers("operand", 4)

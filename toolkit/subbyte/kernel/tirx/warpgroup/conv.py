@@ -25,8 +25,6 @@ def warpgroup_kernel(plan: WarpgroupPlan) -> Any:
 def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
     config = plan.config
     block = _coordinates(plan, activations, output, parameters, weights)
-    block.set_up_barriers()
-    parameters_held = block.load_parameters()
     fetch = Fetch.begin(block)
     with when(block.warpgroup < config.consumers):
         fetch.start()  # weights do not depend on the launch before this one
@@ -37,10 +35,12 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
     held = producer.row_registers(block, "row_words")
     following = producer.row_registers(block, "next_row") if config.load_ahead == 2 else None
     producer.load_first(block, where, held, following)
+    # everything from here to the barrier happens while the first rows are on their way
+    block.set_up_barriers()
+    parameters_held = block.load_parameters()
     producer.zero_padding(block, where)
-    op.async_fence()
     if config.split > 1:
-        op.cluster_arrive(release=False)  # nothing to see yet: this says that the block has begun
+        op.cluster_arrive(release=False)  # says that the block has begun and that its barriers are set up
     op.emit(T.cuda.cta_sync())
     _roles(block, fetch, where, held, following, parameters_held)
 
@@ -64,23 +64,21 @@ def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any, follo
             producer.produce(block, where, held, following)
             if config.split > 1:
                 op.cluster_wait()
-                op.cluster_arrive()
-                op.cluster_wait()
 
 
 def _coordinates(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> Block:
     config = plan.config
-    (index,) = (T.cta_id([plan.grid_blocks]),)
+    tile, place = T.cta_id(list(plan.grid))
     thread = T.thread_id([config.threads])
-    for name, value in (("block", index), ("thread", thread)):
+    for name, value in (("tile", tile), ("place", place), ("thread", thread)):
         IRBuilder.name(name, value)
     shared = T.alloc_buffer((plan.shared_bytes // 4,), "uint32", scope="shared.dyn", align=1024)
     IRBuilder.name("shared", shared)
     warpgroup = registers("warpgroup", 1)
     op.first_lane(warpgroup[0], T.cast(thread // 128, "uint32"))
-    per_group = plan.filter_blocks * config.split
-    column = index // per_group
-    segment = bind("segment", column // plan.x_tiles % config.segments)
+    per_group = plan.x_tiles * config.segments
+    alone = plan.workload.batch_groups == 1
+    segment = bind("segment", place // plan.x_tiles if alone else place // plan.x_tiles % config.segments)
     first_row = bind("first_row", plan.segment_start(segment))
     end_row = bind("end_row", plan.segment_start(segment + 1))
     first_staged, parts = _parts(plan, first_row, end_row)
@@ -96,12 +94,12 @@ def _coordinates(plan: WarpgroupPlan, activations: Any, output: Any, parameters:
         warpgroup=bind("wg", T.cast(warpgroup[0], "int32")),
         member=bind("member", thread % 128),
         lane=bind("lane", thread % 32),
-        group=bind("group", column // (plan.x_tiles * config.segments)),
+        group=0 if alone else bind("group", place // per_group),
         first_row=first_row,
         end_row=end_row,
-        tile_x=bind("tile_x", column % plan.x_tiles),
-        filter_block=bind("filter_block", index // config.split % plan.filter_blocks),
-        rank=bind("rank", index % config.split),
+        tile_x=bind("tile_x", place % plan.x_tiles),
+        filter_block=bind("filter_block", tile // config.split),
+        rank=bind("rank", tile % config.split),
         first_staged=first_staged,
         parts=parts,
     )
@@ -111,10 +109,10 @@ def _parts(plan: WarpgroupPlan, first_row: Any, end_row: Any) -> tuple[Any, Any]
     """First staged row of the block's segment that the image has, and the number of parts the ring takes."""
     config = plan.config
     low, high = plan.row_range
-    step, taps = plan.rows.pixel_step, (plan.workload.r - 1) * plan.rows.tap_step
+    step, taps = plan.rows.pixel_step, (plan.tap_rows - 1) * plan.rows.tap_step
     first = bind("first_staged", T.max(first_row * step, low))
-    if config.keep_rows:
+    if plan.keep_rows:
         last = T.min((end_row - 1) * step + taps, high)
         return first, bind("parts", (last - first + 1) * config.channel_groups)
     passes = (end_row - first_row + config.tile_rows - 1) // config.tile_rows * config.filter_passes
-    return first, bind("parts", passes * config.channel_groups * plan.window)
+    return first, bind("parts", passes * plan.groups * plan.window)

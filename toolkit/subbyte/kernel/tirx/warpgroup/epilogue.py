@@ -22,6 +22,8 @@ from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
 from subbyte.kernel.tirx.epilogue import requantize
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
+from subbyte.kernel.tirx.warpgroup.exchange import exchange
+from subbyte.kernel.tirx.warpgroup.pack_shared import store_through_shared
 from subbyte.schedule.warpgroup_plan import GROUP_BYTES, GROUP_PIXELS
 from subbyte.workload.conv import ceil_div
 
@@ -39,49 +41,8 @@ def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any) ->
     if plan.config.split == 1:
         target.store(sums, 0, pixels)
         return
-    op.cluster_wait()  # every block of the cluster has begun: its shared memory may be written
-    share = plan.exchange_pixels
-    for other in range(plan.config.split):
-        with when(block.rank != other):
-            _send(block, sums, other, share)
-    op.cluster_arrive()
-    op.cluster_wait()
-    for rank in range(plan.config.split):
-        with when(block.rank == rank):
-            _add(block, sums, rank, share)
-            target.store(sums, rank * share, share)
-
-
-def _exchange_offset(block: Block, source: Any, pixel: Any) -> Any:
-    """Byte offset of a thread's four partial sums of a pixel from block ``source``."""
-    plan = block.plan
-    threads = plan.config.consumers * 128
-    return plan.exchange_base + ((source * plan.exchange_pixels + pixel) * threads + block.thread) * 16
-
-
-def _send(block: Block, sums: Any, other: int, share: int) -> None:
-    """Write the sums that block ``other`` finishes into its shared memory."""
-    address = registers("address", 1)
-    offset = _exchange_offset(block, block.rank, 0)
-    op.peer_address(address[0], block.base + T.cast(offset, "uint32"), T.uint32(other))
-    pitch = 16 * 128 * block.plan.config.consumers
-    with loop("pixel", share) as pixel:
-        first = (other * share + pixel) * 4
-        place = address[0] + T.cast(pixel * pitch, "uint32")
-        op.store_peer16(place, [sums[first + i] for i in range(4)])
-
-
-def _add(block: Block, sums: Any, rank: int, share: int) -> None:
-    """Add what the other blocks have sent."""
-    part = registers("part", 4)
-    for source in range(block.plan.config.split):
-        if source == rank:
-            continue
-        with loop("pixel", share) as pixel:
-            op.load_shared16(part, block.base + T.cast(_exchange_offset(block, source, pixel), "uint32"))
-            with loop("i", 4) as i:
-                place = (rank * share + pixel) * 4 + i
-                T.buffer_store(sums, sums[place] + part[i], [place])
+    finished, first_pixel = exchange(block, sums)
+    target.store(finished, first_pixel, plan.exchange_pixels)
 
 
 class Target:
@@ -95,8 +56,8 @@ class Target:
         self.channel_block = bind("channel_block", block.tile(filter_pass) * 2 + self.warp // 2)
         self.first_col = bind("first_col", (block.tile_x * plan.config.groups_x + block.x) * plan.config.tile_width)
 
-    def store(self, sums: Any, first: int, pixels: int) -> None:
-        """Requantize, pack and store ``pixels`` of the pass from ``first``."""
+    def store(self, sums: Any, first: Any, pixels: int) -> None:
+        """Requantize, pack and store ``pixels`` of the pass from ``first``; ``sums`` are theirs alone."""
         plan = self.block.plan
         exists: Any = True
         if plan.padded_tiles * 2 > plan.workload.filter_blocks:
@@ -104,23 +65,27 @@ class Target:
         with when(exists):
             if plan.output == "int32":
                 self._store_raw(sums, first, pixels)
+                return
+            parameters = [self._parameters(parity) for parity in range(2)]
+            if plan.config.register_packing:
+                self._store_packed(sums, first, pixels, parameters)
             else:
-                self._store_packed(sums, list(_groups(plan.config.tile_width, first, pixels)))
+                store_through_shared(self, sums, first, pixels, parameters)
 
     # ---- int4 ---------------------------------------------------------------------------------------------------
 
-    def _store_packed(self, sums: Any, groups: list[Group]) -> None:
+    def _store_packed(self, sums: Any, first: Any, pixels: int, parameters: list[list[Any]]) -> None:
         """All pixels into shared memory, then all of them out again: nothing waits for its own last step."""
         plan, lane = self.block.plan, self.block.lane
-        parameters = [self._parameters(parity) for parity in range(2)]
         warp = self.block.warpgroup * 4 + self.warp
-        staged = self.block.base + T.cast(plan.staging_base + warp * plan.staging_bytes + lane * 16, "uint32")
-        place = bind("staged", staged)
+        start = plan.packing_base + warp * (plan.packing_bytes // (4 * plan.config.consumers)) + lane * 16
+        place = bind("place", self.block.base + T.cast(start, "uint32"))
+        groups = list(_groups(pixels, plan.config.tile_width if plan.config.split == 1 else pixels))
         packed = registers("packed", 4)
         for index, group in enumerate(groups):
-            for pair in range(ceil_div(group.pixels, 2)):
+            for pair in range(group.pairs):
                 self._pack(sums, group, 2 * pair, packed, pair, parameters)
-            words = [packed[min(i, ceil_div(group.pixels, 2) - 1)] for i in range(group.matrices)]
+            words = [packed[min(i, group.pairs - 1)] for i in range(group.matrices)]
             op.store_transposed(place + T.uint32(index * GROUP_BYTES), words)
         op.emit(T.cuda.warp_sync())
         read = registers("read", 4 * len(groups))
@@ -129,19 +94,20 @@ class Target:
                 op.load_shared16(read, place + T.uint32(index * GROUP_BYTES), 4 * index)
         op.emit(T.cuda.warp_sync())  # all have read: the next pass may write
         for index, group in enumerate(groups):
-            self._store_group(group, [read[4 * index + i] for i in range(4)])
+            self._store_group(group, first, [read[4 * index + i] for i in range(4)])
 
-    def _store_group(self, group: Group, read: list[Any]) -> None:
+    def _store_group(self, group: Group, first: Any, read: list[Any]) -> None:
         """Two pixels of a lane: their bytes take turns in what it read."""
         words = registers("words", 2)
+        end, ragged = first + group.first + group.pixels, group.pixels < GROUP_PIXELS
         for odd, selector in enumerate((0x6420, 0x7531)):
-            col = bind("col", group.col + self.block.lane // 8 * 2 + odd)
-            last = group.col + group.pixels
-            with when(self._inside(group.row, col, last if group.pixels < GROUP_PIXELS else None)):
+            pixel = bind("pixel", first + (group.first + odd) + self.block.lane // 8 * 2)
+            row = group.first // self.block.plan.config.tile_width if isinstance(first, int) else None
+            with when(self.inside(pixel, end, ragged, row)):
                 for half in range(2):
                     op.permute_bytes(words[half], read[2 * half], read[2 * half + 1], T.uint32(selector))
-                    T.buffer_store(words, self._finished(words[half]), [half])
-                target = self._word(group.row, col, self.block.lane % 8) + self.warp % 2 * 2
+                    T.buffer_store(words, self.finished(words[half]), [half])
+                target = self.word(pixel, self.block.lane % 8, row) + self.warp % 2 * 2
                 with loop("i", 2, T.vectorized) as i:
                     T.buffer_store(self.block.output, words[i], [target + i])
 
@@ -167,15 +133,21 @@ class Target:
             for odd in reversed(range(2)):
                 pixel = group.first + min(start + odd, group.pixels - 1)
                 low, high = (
-                    bind(name, self._requantized(self._sum(sums, pixel * 4 + parity * 2 + image), parameters[parity]))
+                    bind(name, self.requantized(sums, pixel * 4 + parity * 2 + image, parameters[parity]))
                     for parity, name in enumerate(("low", "high"))
                 )
-                op.pack_int4(packed[place], high, low, signed=self.block.plan.requant != "fixed")
+                op.pack_int4(packed[place], high, low, self.signed)
 
-    def _requantized(self, value: Any, parameters: list[Any]) -> Any:
-        """The int4 value of a sum, or with the fixed form that value plus 8, both not yet saturated."""
-        plan = self.block.plan
-        if plan.requant != "fixed":
+    @property
+    def signed(self) -> bool:
+        """What :meth:`requantized` gives saturates to -8..7; else to 0..15, the values plus 8."""
+        return self.block.plan.requant != "fixed"
+
+    def requantized(self, sums: Any, register: Any, parameters: list[Any]) -> Any:
+        """The requantized int32 of one accumulator, not saturated yet: the int4 value, or with the fixed form that
+        value plus 8."""
+        plan, value = self.block.plan, self._sum(sums, register)
+        if self.signed:
             return requantize(plan, value, parameters)
         added, factor, offset = parameters
         product = registers("product", 1, "float32")
@@ -183,26 +155,27 @@ class Target:
         result = T.reinterpret("int32", product[0])
         low, high = plan.clip
         if plan.clip == (0, 7):
-            return result  # done for eight values at a time: see _finished
+            return result  # done for eight values at a time: see finished
         if low > -8:
             result = T.max(result, T.int32(low + 8))
         return T.min(result, T.int32(high + 8)) if high < 7 else result
 
-    def _finished(self, word: Any) -> Any:
+    def finished(self, word: Any) -> Any:
         """Eight packed values as they are stored."""
         plan = self.block.plan
-        if plan.requant != "fixed":
+        if self.signed:
             return word
         if plan.clip != (0, 7):
             return word ^ T.uint32(SIGNS)
         positive = bind("positive", word & T.uint32(SIGNS))  # v + 8 has its upper bit where v >= 0
         return word & (positive - (positive >> T.uint32(3)))
 
-    def _inside(self, row: int, col: Any, end: int | None) -> Any:
-        """The output has column ``col`` of fragment row ``row``; ``end``: where the columns of this group end."""
+    def inside(self, pixel: Any, end: Any, ragged: bool, row: int | None = None) -> Any:
+        """The output has this pixel of the pass (which lies in fragment row ``row``, where that is known)."""
         plan, w = self.block.plan, self.block.plan.workload
-        conditions = [] if end is None else [col < end]
-        if any(count <= row for _, count in plan.passes):
+        row, col = self._position(pixel, row)
+        conditions = [pixel < end] if ragged else []
+        if any(count < plan.config.tile_rows for _, count in plan.passes):
             conditions.append(row < self.count)
         if plan.flat and w.p * w.q % plan.width_covered:
             conditions.append((self.row + row) * plan.width_covered + self.first_col + col < w.p * w.q)
@@ -210,26 +183,33 @@ class Target:
             conditions.append(self.first_col + col < w.q)
         return every(conditions)
 
-    def _word(self, row: int, col: Any, image: Any) -> Any:
+    def word(self, pixel: Any, image: Any, row: int | None = None) -> Any:
         """First word of the 32 channels of an image and a pixel of the pass."""
         plan, block = self.block.plan, self.block
+        row, col = self._position(pixel, row)
         return plan.output_word(block.group, self.row + row, self.first_col + col, self.channel_block, image)
+
+    def _position(self, pixel: Any, row: int | None) -> tuple[Any, Any]:
+        width = self.block.plan.config.tile_width
+        if self.block.plan.config.tile_rows == 1:
+            row = 0
+        return (pixel // width, pixel % width) if row is None else (row, pixel - row * width)
 
     # ---- int32 --------------------------------------------------------------------------------------------------
 
-    def _store_raw(self, sums: Any, first: int, pixels: int) -> None:
+    def _store_raw(self, sums: Any, first: Any, pixels: int) -> None:
         """The sums of two channels and two images of every pixel."""
         plan, block = self.block.plan, self.block
         scale = T.int32(plan.atom.scale_log2)
         channel = self.warp % 2 * 16 + block.lane // 4 * 2
-        for pixel in range(first, first + pixels):
-            row, col = divmod(pixel, plan.config.tile_width)
-            with when(self._inside(row, col, None)):
+        with loop("p", pixels) as p:
+            pixel = first + p
+            with when(self.inside(pixel, first + pixels, False)):
                 for image in range(2):
-                    word = self._word(row, col, block.lane % 4 * 2 + image)
+                    word = self.word(pixel, block.lane % 4 * 2 + image)
                     pair = registers("pair", 2, "int32")
                     for parity in range(2):
-                        value = self._sum(sums, pixel * 4 + parity * 2 + image) >> scale
+                        value = self._sum(sums, p * 4 + parity * 2 + image) >> scale
                         T.buffer_store(pair, value, [parity])
                     with loop("i", 2, T.vectorized) as i:
                         T.buffer_store(block.output, pair[i], [word * 8 + channel + i])
@@ -241,26 +221,25 @@ class Target:
 
 @dataclass(frozen=True)
 class Group:
-    """Up to eight neighbouring pixels of one fragment row that go through shared memory together."""
+    """Up to eight neighbouring pixels of one fragment row that go through shared memory together: from which, of those
+    that are stored."""
 
-    row: int
-    col: int
-    pixels: int
     first: int
-    """Pixel of the pass whose sums are the first of the group."""
+    pixels: int
+
+    @property
+    def pairs(self) -> int:
+        """Registers that hold them."""
+        return ceil_div(self.pixels, 2)
 
     @property
     def matrices(self) -> int:
         """8 x 8 matrices, two pixels each, that one instruction stores: 1, 2 or 4."""
-        pairs = ceil_div(self.pixels, 2)
-        return 4 if pairs == 3 else pairs
+        return 4 if self.pairs == 3 else self.pairs
 
 
-def _groups(width: int, first: int, pixels: int) -> Iterator[Group]:
-    """The groups of ``pixels`` pixels of a pass from ``first`` on, row after row."""
-    end = first + pixels
-    while first < end:
-        row, col = divmod(first, width)
-        count = min(GROUP_PIXELS, width - col, end - first)
-        yield Group(row, col, count, first)
-        first += count
+def _groups(pixels: int, width: int) -> Iterator[Group]:
+    """The groups of ``pixels`` pixels in rows of ``width``."""
+    for row in range(0, pixels, width):
+        for first in range(row, row + width, GROUP_PIXELS):
+            yield Group(first, min(GROUP_PIXELS, row + width - first))

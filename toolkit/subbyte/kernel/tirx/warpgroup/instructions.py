@@ -54,9 +54,10 @@ def store_transposed(address: Any, words: list[Any]) -> None:
     emit(T.ptx[f"stmatrix.sync.aligned.m8n8.x{len(words)}.trans.shared.b16"](address, *words))
 
 
-def store_peer16(address: Any, words: list[Any]) -> None:
-    """Four words to the shared memory of a block of the cluster."""
-    emit(T.ptx["st.shared::cluster.v4.b32"](address, *words))
+def store_peer16(address: Any, words: list[Any], barrier: Any) -> None:
+    """Four words to the shared memory of a block of the cluster; they report their bytes to a barrier there."""
+    how = "st_async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32"
+    emit(T.ptx[how](address, *words, barrier))
 
 
 def peer_address(target: Any, address: Any, rank: Any) -> None:
@@ -82,6 +83,11 @@ def barrier_init_fence() -> None:
 def barrier_arrive(address: Any) -> None:
     """Arrive at a barrier in shared memory."""
     emit(T.ptx["mbarrier.arrive.shared.b64"](address))
+
+
+def barrier_expect(address: Any, count: int) -> None:
+    """Arrive at a barrier whose phase ends only when ``count`` bytes more have been reported to it."""
+    emit(T.ptx["mbarrier.arrive.expect_tx.shared.b64"](address, T.uint32(count)))
 
 
 def barrier_try_wait(done: Any, address: Any, parity: Any) -> None:

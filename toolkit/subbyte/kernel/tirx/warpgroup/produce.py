@@ -7,6 +7,7 @@ A part is one staged row of one channel group. 16 bytes of memory are 32 channel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
 from subbyte.kernel.tirx.multiply import LOW_NIBBLES
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
-from subbyte.schedule.warpgroup_plan import PIXEL_BYTES, WarpgroupPlan
+from subbyte.schedule.warpgroup_plan import PIXEL_BYTES
 
 PIECE = 16
 """Bytes of one shared-memory store."""
@@ -51,21 +52,28 @@ def row_registers(block: Block, name: str) -> Any:
 def load_part(block: Block, where: Columns, held: Any, part: Any) -> None:
     """Read a part into registers."""
     plan, w = block.plan, block.plan.workload
-    staged, channel_group, inside = _place(block, part)
-    y = bind("y", staged * plan.rows.unit - w.pad)
-    x0 = (where.tile + where.left) * plan.cols.unit - w.pad
-    pixels = w.h * w.w
-    first = bind("first_pixel", block.group * pixels + y * plan.input_size[1] + x0)
+    staged, group, inside = _place(block, part)
+    channel_group, tap_row, tap_col = plan.tap_of(group)
+    y = bind("y", staged * plan.rows.unit + tap_row * w.dilation - w.pad)
+    x0 = bind("x0", (where.tile + where.left) * plan.cols.unit + tap_col * w.dilation - w.pad)
+    if plan.lowered:
+        inside = bind("inside", T.And(y >= 0, y < w.h))
     channel0 = (block.rank * plan.config.channel_groups + channel_group) * plan.channels
-    image = block.member % 8 * 4
-    source = bind("source", (first * w.channel_blocks + channel0) * 32 + image)
+    place = ((y * plan.input_size[1] + x0) * w.channel_blocks + channel0) * plan.block_words
+    pixels = w.h * w.w
+    image = block.member % 8 * plan.image_words(pixels, w.channel_blocks)
+    source = bind("source", block.group * (pixels * w.channel_blocks * 32) + place + image)
     count = where.count
     if plan.flat and pixels % plan.width_covered:
         count = bind("columns", T.min(T.int32(plan.width_covered), pixels - y * plan.width_covered))
     for turn in range(plan.copies):
         block_index, column = plan.copy_place(turn, block.member // 8)
-        pointer = block.activations.ptr_to([source + (column * (plan.cols.unit * w.channel_blocks) + block_index) * 32])
+        offset = (column * (plan.cols.unit * w.channel_blocks) + block_index) * plan.block_words
+        pointer = block.activations.ptr_to([source + offset])
         conditions = [] if inside is None else [inside]
+        if plan.lowered:
+            x = x0 + column * plan.cols.unit
+            conditions += [x >= 0, x < w.w]
         if not _exact(block, turn, count):
             conditions.append(column < (plan.columns_loaded if count is None else count))
         if not conditions:
@@ -135,39 +143,42 @@ def produce(block: Block, where: Columns, held: Any, other: Any) -> None:
 
 
 def zero_padding(block: Block, where: Columns) -> None:
-    """Fill the columns of the ring that lie left and right of the image with zeros, for good."""
-    plan = block.plan
-    left, right = plan.left_zeros, plan.right_zeros
-    planes = plan.config.ring * plan.channels
-    if left + right:
-        _each(block, planes * (left + right) * (PIXEL_BYTES // PIECE), lambda i: _zero(block, where, left, right, i))
+    """Fill the columns of the ring that lie left and right of the image with zeros, for good.
+
+    Every warpgroup does it for the slots that it is the first to fill: the fence and the arrival behind its first part
+    say that the zeros are there too.
+    """
+    plan, config = block.plan, block.plan.config
+    columns = plan.left_zeros + plan.right_zeros
+    first = bind("first_slot", T.min(block.warpgroup, config.consumers))
+    slots = T.Select(block.warpgroup < config.consumers, T.int32(1), T.int32(config.ring - config.consumers))
+    if columns:
+        pieces = plan.channels * columns * (PIXEL_BYTES // PIECE)
+        _each(block, slots, pieces, first, lambda slot, i: _zero(block, where, slot, i))
     pieces = plan.slack_columns * (PIXEL_BYTES // PIECE)
-    first = (1 if plan.separate else plan.config.ring) * plan.slot_bytes - _slack_bytes(plan)
-    slots = plan.config.ring if plan.separate else 1
-    if pieces:
-        _each(
-            block,
-            slots * pieces,
-            lambda i: _store_zeros(block, first + i // pieces * plan.slot_bytes + i % pieces * PIECE),
-        )
-
-
-def _slack_bytes(plan: WarpgroupPlan) -> int:
-    """Bytes of a slot behind its last 32-channel block."""
-    return plan.slack_columns * PIXEL_BYTES if plan.separate else 0
+    behind = plan.slot_bytes - (plan.slack_columns * PIXEL_BYTES if plan.separate else 0)
+    if pieces and plan.separate:
+        _each(block, slots, pieces, first,
+              lambda slot, i: _store_zeros(block, slot * plan.slot_bytes + behind + i * PIECE))  # fmt: skip
+    elif pieces:
+        last = config.ring - 1
+        with when(block.warpgroup == min(last, config.consumers)):
+            _each(
+                block, 1, pieces, last, lambda slot, i: _store_zeros(block, slot * plan.slot_bytes + behind + i * PIECE)
+            )
 
 
 def _place(block: Block, part: Any) -> tuple[Any, Any, Any]:
-    """Staged row, channel group, and whether the row is in the image (None: always)."""
+    """Staged row, group of the row's parts, and whether the row is in the image (None: always)."""
     plan, config = block.plan, block.plan.config
-    if config.keep_rows:
+    if plan.keep_rows:
         return block.first_staged + part // config.channel_groups, part % config.channel_groups, None
-    row_pass = part // (plan.window * config.channel_groups * config.filter_passes)
+    row_pass = part // (plan.window * plan.groups * config.filter_passes)
     first = (block.first_row + row_pass * config.tile_rows) * plan.rows.pixel_step
     staged = bind("staged", first + part % plan.window)
     low, high = plan.row_range
     inside = bind("inside", T.And(staged >= low, staged <= high))
-    return staged, part // plan.window % config.channel_groups, inside
+    return staged, part // plan.window % plan.groups, inside
 
 
 def _exact(block: Block, turn: int, count: Any) -> bool:
@@ -186,16 +197,20 @@ def _put(block: Block, where: Columns, held: Any, part: Any) -> None:
     store_part(block, where, held, part)
 
 
-def _each(block: Block, count: int, emit: Any) -> None:
-    threads = block.plan.config.threads
-    with loop("turn", -(-count // threads), T.serial) as turn:
-        index = bind("index", turn * threads + block.thread)
-        with when(count % threads == 0 or index < count):
-            emit(index)
+def _each(block: Block, slots: Any, pieces: int, first: Any, emit: Callable[[Any, Any], None]) -> None:
+    """``emit(slot, piece)`` for all pieces of ``slots`` slots from ``first``, by the threads
+    of the warpgroup."""
+    index = registers("piece", 1, "int32")
+    T.buffer_store(index, block.member, [0])
+    count = bind("pieces", slots * pieces)
+    with T.While(index[0] < count):
+        emit(first + index[0] // pieces, index[0] % pieces)
+        T.buffer_store(index, index[0] + 128, [0])
 
 
-def _zero(block: Block, where: Columns, left: int, right: int, index: Any) -> None:
+def _zero(block: Block, where: Columns, slot: Any, index: Any) -> None:
     plan = block.plan
+    left, right = plan.left_zeros, plan.right_zeros
     pieces = PIXEL_BYTES // PIECE
     plane, place = index // ((left + right) * pieces), index // pieces % (left + right)
     column = place
@@ -206,7 +221,7 @@ def _zero(block: Block, where: Columns, left: int, right: int, index: Any) -> No
         low, high = plan.col_range
         outside = T.Or(where.tile + column < low, where.tile + column > high)
     with when(outside):
-        start = plane // plan.channels * plan.slot_bytes + plane % plan.channels * (plan.pitch * PIXEL_BYTES)
+        start = slot * plan.slot_bytes + plane * (plan.pitch * PIXEL_BYTES)
         _store_zeros(block, start + column * PIXEL_BYTES + index % pieces * PIECE)
 
 

@@ -1,0 +1,117 @@
+"""Built kernels in a folder, for a machine that has neither TVM nor a compiler.
+
+``kernels.jsonl`` holds a line for each: workload (name and sizes), family, configuration, why it was chosen, launch and
+the file of its machine code. ``python benchmarks/kernel_pack.py FOLDER WORKLOAD...`` packs what
+:func:`subbyte.compile` takes for each workload, and beside it the best recorded kernels of the warp family.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import subbyte
+from subbyte.errors import SubbyteError
+from subbyte.kernel.kernel import Kernel
+from subbyte.measure.case import launch_from_dict
+from subbyte.measure.result import Measured
+from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.schedule.launch import Launch
+from subbyte.tune.describe import describe_workload, workload_from_dict
+from subbyte.tune.landscape import Landscape, find_landscape
+from subbyte.workload import ConvWorkload, workloads
+
+WARP, WARPGROUP = "warp", "warpgroup"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A kernel of a pack."""
+
+    workload: ConvWorkload
+    family: str
+    config: ConvConfig | WarpgroupConfig
+    reason: str
+    cubin: bytes
+    launch: Launch
+
+
+def family_of(config: ConvConfig | WarpgroupConfig) -> str:
+    """The family a configuration belongs to."""
+    return WARPGROUP if isinstance(config, WarpgroupConfig) else WARP
+
+
+def config_from_dict(family: str, data: dict[str, Any]) -> ConvConfig | WarpgroupConfig:
+    """A configuration of a family from its record."""
+    return WarpgroupConfig.from_dict(data) if family == WARPGROUP else ConvConfig.from_dict(data)
+
+
+def add(folder: Path, kernels: Iterable[Packed]) -> int:
+    """Append kernels to the pack in ``folder``; how many."""
+    folder.mkdir(parents=True, exist_ok=True)
+    count = 0
+    with open(folder / "kernels.jsonl", "a", encoding="utf-8") as file:
+        for kernel in kernels:
+            name = f"{hashlib.sha256(kernel.cubin).hexdigest()[:20]}.cubin"
+            (folder / name).write_bytes(kernel.cubin)
+            line = {
+                "workload": describe_workload(kernel.workload), "family": kernel.family,
+                "config": kernel.config.to_dict(), "reason": kernel.reason, "cubin": name,
+                "launch": kernel.launch.to_dict(),
+            }  # fmt: skip
+            file.write(json.dumps(line) + "\n")
+            count += 1
+    return count
+
+
+def read(folder: Path) -> dict[ConvWorkload, list[Packed]]:
+    """The kernels of a pack by workload, in the order they were added."""
+    found: dict[ConvWorkload, list[Packed]] = {}
+    for line in (folder / "kernels.jsonl").read_text(encoding="utf-8").splitlines():
+        data = json.loads(line)
+        workload = workload_from_dict(data["workload"])
+        config = config_from_dict(data["family"], data["config"])
+        cubin = (folder / data["cubin"]).read_bytes()
+        packed = Packed(workload, data["family"], config, data["reason"], cubin, launch_from_dict(data["launch"]))
+        found.setdefault(workload, []).append(packed)
+    return found
+
+
+def chosen(workload: ConvWorkload) -> list[Packed]:
+    """What :func:`subbyte.compile` takes, and the three fastest of a recorded landscape of the warp family."""
+    kernels: list[Kernel] = [subbyte.compile(workload)]
+    name = find_landscape(workload, "sm_90a")
+    if name is not None:
+        landscape = Landscape.load(name)
+        timed = sorted((r.microseconds, i) for i, r in landscape.results.items() if isinstance(r, Measured))
+        for _, index in timed[:3]:
+            try:
+                kernels.append(subbyte.build(workload, landscape.config(index)))  # type: ignore[arg-type]
+            except SubbyteError as error:
+                print(f"{workload}: {error}", file=sys.stderr)
+    return [
+        Packed(workload, family_of(k.config), k.config, k.reason or "recorded landscape", bytes(k.cubin), k.launch)
+        for k in kernels
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("workloads", nargs="+")
+    args = parser.parse_args()
+    for workload in workloads(args.workloads):
+        packed = chosen(workload)
+        add(args.folder, packed)
+        print(workload.label, *(k.config.key for k in packed), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

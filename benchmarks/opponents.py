@@ -1,0 +1,337 @@
+"""Our kernels beside cuDNN (float16, bfloat16, float8, int8; every plan of its graph API) and CUTLASS, in one process.
+
+    python benchmarks/opponents.py search FOUND.jsonl WORKLOAD... [--lock FILE] [--cutlass libopponent.so]
+    python benchmarks/opponents.py compare RECORD.json --pack FOLDER --found FOUND.jsonl [--cutlass libopponent.so]
+
+``search`` times every plan of every side and appends what it found; it goes on where it stopped, and several processes
+that share a lock file build side by side and measure in turns. ``compare`` measures the fastest plans of the search
+again, beside the kernels of a pack (``kernel_pack.py``), each after the other in one process: L2 hot, graph replay,
+random operands over the whole int4 range, every answer compared with the exact one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import kernel_pack
+from cutlass_opponent import SIDE as CUTLASS
+from cutlass_opponent import Driver, through_cutlass
+from gpu_case import GpuCase
+from overlapped import OWN_OUTPUT, reads_from, time_overlapped
+
+from subbyte.measure.baselines import BaselineResult, TorchDevice, through_torch, versions
+from subbyte.measure.case import Case, Evaluator
+from subbyte.measure.cudnn_graph import FORMS, through_graph
+from subbyte.measure.device import CudaDevice
+from subbyte.measure.driver import detect
+from subbyte.measure.gpu import GpuKernel
+from subbyte.measure.result import Failed, Measured
+from subbyte.measure.sidebyside import EPILOGUE
+from subbyte.measure.timing import Timing, TimingProtocol, command_line, time_launch
+from subbyte.workload import ConvWorkload, workloads
+
+QUICK = TimingProtocol(launches=10, warmup_ms=1.0, min_total_ms=4.0, repeats=3, cold=False)
+FULL = TimingProtocol(launches=20, warmup_ms=3.0, min_total_ms=14.0, repeats=7, cold=False)
+TRIED = 2
+"""Plans of a side, and kernels of ours, that are measured in full."""
+Measure = Callable[[Case, TimingProtocol, tuple[str, ...]], BaselineResult]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("what", choices=("search", "compare"))
+    parser.add_argument("out", type=Path)
+    parser.add_argument("workloads", nargs="*")
+    parser.add_argument("--pack", type=Path, help="kernels of ours")
+    parser.add_argument("--found", type=Path, nargs="*", default=[], help="what searches wrote")
+    parser.add_argument("--cutlass", type=Path, help="the driver's shared library")
+    parser.add_argument("--lock", type=Path, help="file that whoever measures holds")
+    parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=1e6, help="when to stop, from the start")
+    parser.add_argument("--plan-seconds", type=float, default=6.0, help="time for the plans of one cuDNN graph")
+    parser.add_argument(
+        "--sides", nargs="*", default=[""], help="search only sides whose name begins so (_ for a blank)"
+    )
+    parser.add_argument("--most", type=int, default=99, help="sides of a workload that are compared, fastest first")
+    parser.add_argument("--every-side", nargs="*", default=[], help="workloads on which --most does not count")
+    parser.add_argument(
+        "--again",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="search again what these searches found in more than --plan-seconds",
+    )
+    args = parser.parse_args()
+    args.end = time.monotonic() + args.seconds
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    return search(args) if args.what == "search" else compare(args)
+
+
+def sides(device: TorchDevice, driver: Driver | None, plan_seconds: float) -> dict[str, Measure]:
+    """How each side is measured, by name."""
+    found: dict[str, Measure] = {
+        f"cuDNN {dtype}, PyTorch": lambda case, how, _, dtype=dtype: through_torch(case, device, dtype, how)  # type: ignore[misc]
+        for dtype in ("float16", "bfloat16")
+    }
+    for form in FORMS:
+        found[form.side] = lambda case, how, only, form=form: through_graph(  # type: ignore[misc]
+            case, device, form, how, plan_seconds, only
+        )
+    if driver is not None:
+        found[CUTLASS] = lambda case, how, only: through_cutlass(case, device, driver, how, only)
+    return found
+
+
+# ---- search --------------------------------------------------------------------------------------------------------
+
+
+def search(args: argparse.Namespace) -> int:
+    """Every side of every workload that the file does not hold yet."""
+    device = TorchDevice(detect()[args.device])
+    device.activate()
+    if args.lock:
+        device.turn = FileTurn(args.lock)
+    ways = sides(device, Driver(args.cutlass) if args.cutlass else None, args.plan_seconds)
+    known = {(line["spec"], line["side"]) for line in read_lines([args.out])}
+    cut = {(line["spec"], line["side"]) for line in read_lines(args.again) if line["seconds"] > args.plan_seconds}
+    for workload in workloads(args.workloads):
+        wanted = [side for side in ways if side.replace(" ", "_").startswith(tuple(args.sides))]
+        missing = [side for side in wanted if (workload.spec, side) not in known]
+        if args.again:
+            missing = [side for side in missing if (workload.spec, side) in cut]
+        if not missing or time.monotonic() > args.end:
+            continue
+        case = GpuCase(workload)
+        for side in missing:
+            if time.monotonic() > args.end:
+                break
+            write_line(args.out, found_line(case, side, ways[side]))
+    return 0
+
+
+def found_line(case: Case, side: str, measure: Measure) -> dict[str, Any]:
+    """What a search found on one side, or why it found nothing."""
+    started = time.monotonic()
+    line: dict[str, Any] = {"workload": case.workload.label, "spec": case.workload.spec, "side": side}
+    try:
+        result = measure(case, QUICK, ())
+        line |= {
+            "microseconds": result.timing.microseconds, "plan": result.plan, "plans": result.plans,
+            "epilogue": result.epilogue, "error": result.error, "ranking": [list(entry) for entry in result.ranking],
+        }  # fmt: skip
+    except Exception as error:  # one side fails, the others go on
+        line["reason"] = f"{type(error).__name__}: {error}"[:300]
+    return {**line, "seconds": round(time.monotonic() - started, 2)}
+
+
+class FileTurn(contextlib.AbstractContextManager["FileTurn"]):
+    """A lock that is the turn of one process at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> FileTurn:
+        import fcntl
+
+        self._file = open(self._path, "a")
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def write_line(path: Path, line: dict[str, Any]) -> None:
+    """Append a line of JSON."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def read_lines(paths: list[Path]) -> list[dict[str, Any]]:
+    """The lines of some files; a cut last line is left out."""
+    lines = []
+    for path in paths:
+        for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            with contextlib.suppress(ValueError):
+                lines.append(json.loads(text))
+    return lines
+
+
+# ---- compare -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ours:
+    """The fastest right kernel of a pack on a workload: alone, and in a chain (see ``overlapped.py``)."""
+
+    family: str
+    config: dict[str, Any]
+    key: str
+    reason: str
+    tried: int
+    timing: Timing
+    chain: Timing
+    chain_reads: str
+
+
+def compare(args: argparse.Namespace) -> int:
+    """Every workload of the pack; the record is written anew after each."""
+    device = CudaDevice(args.device)
+    torch_device = TorchDevice(device.info)
+    ways = sides(torch_device, Driver(args.cutlass) if args.cutlass else None, args.plan_seconds)
+    known = read_lines(args.found)
+    record: dict[str, Any] = {
+        "format": "subbyte-opponents", "schema": 1, "command": command_line(), "gpu": device.info.to_dict(),
+        "versions": versions(), "protocol": FULL.to_dict(), "our_epilogue": EPILOGUE, "cells": [], "missing": [],
+    }  # fmt: skip
+    failed = 0
+    for workload, kernels in kernel_pack.read(args.pack).items():
+        if time.monotonic() > args.end:
+            record["missing"].append({"workload": workload.label, "reason": "no time left"})
+            continue
+        most = 99 if workload.label in args.every_side else args.most
+        cell = one_cell(workload, kernels, device, torch_device, ways, known, most)
+        failed += "ours" not in cell
+        record["cells"].append(cell)
+        args.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        print(line_of(cell), flush=True)
+    return int(failed > 0)
+
+
+def one_cell(
+    workload: ConvWorkload,
+    kernels: list[kernel_pack.Packed],
+    device: CudaDevice,
+    torch_device: TorchDevice,
+    ways: dict[str, Measure],
+    known: list[dict[str, Any]],
+    most: int,
+) -> dict[str, Any]:
+    """One workload: ours, the sides, the copy that moves as many bytes."""
+    case = GpuCase(workload)
+    cell: dict[str, Any] = {
+        "workload": workload.label, "spec": workload.spec, "operations": workload.operations,
+        "bytes": workload.bytes_moved, "opponents": [], "missing": [],
+    }  # fmt: skip
+    try:
+        cell["ours"] = ours_line(ours(case, kernels, device), workload)
+    except Exception as error:  # the opponents are worth having all the same
+        cell["missing"].append({"side": "subbyte", "reason": f"{type(error).__name__}: {error}"[:300]})
+    for side, only in ranked(workload, list(ways), known)[:most]:
+        try:
+            result = ways[side](case, FULL, only)
+            cell["opponents"].append(opponent_line(result))
+        except Exception as error:
+            cell["missing"].append({"side": side, "reason": f"{type(error).__name__}: {error}"[:300]})
+    cell["opponents"].sort(key=lambda line: line["microseconds"])
+    with contextlib.suppress(RuntimeError):
+        cell["copy"] = timing_line(copy_of(workload, torch_device))
+    torch_device.torch.cuda.empty_cache()
+    return cell
+
+
+def ranked(workload: ConvWorkload, names: list[str], known: list[dict[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
+    """Sides with the plans to try, fastest first: as the search found them; those it found nothing on are left out."""
+    lines: dict[str, dict[str, Any]] = {}
+    for line in known:
+        if line["spec"] == workload.spec and line["side"] in names:
+            before = lines.setdefault(line["side"], line)
+            if line.get("plans", 0) > before.get("plans", 0):  # a search that was cut short, and again
+                lines[line["side"]] = line
+    timed = sorted((line for line in lines.values() if "microseconds" in line), key=lambda line: line["microseconds"])
+    found = [(line["side"], tuple(name for name, _ in line["ranking"][:TRIED])) for line in timed]
+    return found + [(name, ()) for name in names if name not in lines]
+
+
+def ours(case: Case, kernels: list[kernel_pack.Packed], device: CudaDevice) -> Ours:
+    """Verify and time every kernel shortly, the best in full. Raises ValueError when none is right."""
+    evaluator = Evaluator(device, case, QUICK)
+    right: list[tuple[float, int]] = []
+    reasons = []
+    for place, kernel in enumerate(kernels):
+        result = evaluator.evaluate(kernel.cubin, kernel.launch)
+        if isinstance(result, Measured):
+            right.append((result.microseconds, place))
+        elif isinstance(result, Failed):
+            reasons.append(f"{kernel.config.key}: {result.reason}")
+    evaluator.close()
+    if not right:
+        raise ValueError(f"no kernel was right: {reasons[:1]}")
+    finals = [(full(kernels[place], case, device), kernels[place]) for _, place in sorted(right)[:TRIED]]
+    timing, best = min(finals, key=lambda pair: pair[0].microseconds)
+    following = None
+    if reads_from(best.launch) == OWN_OUTPUT:
+        following = GpuCase(case.workload, x=case.expected, w=case.w, requant=case.requant)
+    chain = time_overlapped(best.cubin, best.launch, case, following, device, FULL)
+    return Ours(
+        best.family, best.config.to_dict(), best.config.key, best.reason, len(right), timing, chain,
+        reads_from(best.launch),
+    )  # fmt: skip
+
+
+def full(kernel: kernel_pack.Packed, case: Case, device: CudaDevice) -> Timing:
+    """One layer alone, no overlap."""
+    with GpuKernel(kernel.cubin, kernel.launch, device) as loaded:
+        return loaded.time(replace(FULL, cold=True), {a.name: case.operand(a).ravel() for a in loaded.inputs})
+
+
+def copy_of(workload: ConvWorkload, device: TorchDevice) -> Timing:
+    """An elementwise kernel that reads half of the layer's bytes and writes the other half."""
+    torch = device.torch
+    words = max(1, workload.bytes_moved // 8)
+    source = torch.zeros(words, dtype=torch.int32, device=f"cuda:{device.info.ordinal}")
+    target = torch.empty_like(source)
+    return time_launch(device, lambda: torch.bitwise_not(source, out=target), FULL)
+
+
+def timing_line(timing: Timing) -> dict[str, Any]:
+    """A timing in the record."""
+    return {
+        "microseconds": timing.microseconds, "samples": list(timing.samples),
+        "cold_microseconds": timing.cold_microseconds, "date": timing.date, "clocks": timing.clocks(),
+    }  # fmt: skip
+
+
+def ours_line(found: Ours, workload: ConvWorkload) -> dict[str, Any]:
+    """Our entry of a cell."""
+    plain = {name: value for name, value in asdict(replace(found, timing=None, chain=None)).items() if value}  # type: ignore[arg-type]
+    chain = timing_line(found.chain)
+    return {
+        **plain, **timing_line(found.timing), "tops": found.timing.tops(workload.operations),
+        "chain": {"microseconds": chain["microseconds"], "samples": chain["samples"], "reads": found.chain_reads},
+        "verified": "every element equal, alone and in the chain",
+    }  # fmt: skip
+
+
+def opponent_line(result: BaselineResult) -> dict[str, Any]:
+    """A side's entry of a cell."""
+    return {
+        "side": result.side, "epilogue": result.epilogue, "plan": result.plan, "plans": result.plans,
+        "error": result.error, **timing_line(result.timing),
+    }  # fmt: skip
+
+
+def line_of(cell: dict[str, Any]) -> str:
+    """A cell in one line of text."""
+    own, best = cell.get("ours"), next(iter(cell["opponents"]), None)
+    parts = [f"{cell['workload']:32}"]
+    parts.append(
+        f"{own['microseconds']:7.2f} alone {own['chain']['microseconds']:7.2f} chain" if own else " ours failed"
+    )
+    if best:
+        parts.append(f"{best['microseconds']:7.2f} {best['side'][:34]}")
+    if own and best:
+        parts.append(f"x{best['microseconds'] / own['microseconds']:.2f}")
+    return " ".join(parts) + "".join(f" !{m['side']}: {m['reason'][:60]}" for m in cell["missing"][:2])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

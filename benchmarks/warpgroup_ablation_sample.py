@@ -1,0 +1,104 @@
+"""Draws schedules of the warpgroup family and builds them with every combination of the switches.
+
+    python benchmarks/warpgroup_ablation_sample.py FOLDER --batches 8 256 --schedules 10 --seed 2026
+    python benchmarks/measure_together.py RESULTS FOLDER/*          on the GPU
+
+The schedules of a layer are those near its fastest known one (a few values around that of every knob): the nearest
+that is valid with all eight combinations, then half from the best quarter by estimate, half from the rest. ``FOLDER``
+gets one bundle for each layer and combination.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import random
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from subbyte.analysis.contributions import EIGHT
+from subbyte.device.arch import arch
+from subbyte.kernel.choose import recorded_best
+from subbyte.kernel.warpgroup_default import estimated_cycles
+from subbyte.schedule import WarpgroupConfig
+from subbyte.schedule.warpgroup import SWITCH_VALUES
+from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_values
+from subbyte.tune.bundle import build_bundle
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as workload_named
+
+TARGET = arch("sm_90a")
+AROUND = {"tile_width": 1, "tile_rows": 1, "segments": 1, "ring": 1, "unroll": 1}
+"""Knobs whose listed values next to the best one's are tried, that many on either side."""
+MORE = {"groups_m": (1, 2), "groups_x": (1, 2), "load_ahead": (1, 2), "weight_ring": (0, 2, 8), "in_flight": (1, 2)}
+"""Values tried for other knobs, beside the best one's."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--stages", type=int, nargs="+", default=[2, 3, 4, 5])
+    parser.add_argument("--batches", type=int, nargs="+", default=[8, 256])
+    parser.add_argument("--schedules", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--workers", type=int, default=2)
+    args = parser.parse_args()
+    for batch, stage in itertools.product(args.batches, args.stages):
+        workload = workload_named(f"resnet50.stage{stage}@{batch}")
+        spaces = spaces_near(workload, WarpgroupConfig.from_dict(recorded_best()[workload.spec]["config"]))
+        drawn = draw(spaces, args.schedules, args.seed + 10 * batch + stage)
+        for name, here in spaces.items():
+            report = build_bundle(here, args.folder / f"stage{stage}-b{batch}-{name}", args.workers, drawn)
+            print(f"stage {stage}, batch {batch}, {name}: {report.built} built, {report.failed} failed", flush=True)
+    return 0
+
+
+def spaces_near(workload: ConvWorkload, best: WarpgroupConfig) -> dict[str, WarpgroupSpace]:
+    """The space around a configuration, once for each combination of the switches."""
+    listed = warpgroup_values(workload)
+    knobs: dict[str, tuple[int, ...]] = {}
+    for name, reach in AROUND.items():
+        value = getattr(best, name)
+        values = sorted({*listed[name], value})
+        place = values.index(value)
+        knobs[name] = tuple(values[max(0, place - reach) : place + reach + 1])
+    for name, extra in MORE.items():
+        knobs[name] = tuple(sorted({*extra, getattr(best, name)}))
+    fixed = {"split": best.split, "swizzle": best.swizzle, "stagger": 0, "overlap": best.overlap}
+    knobs |= {name: (value,) for name, value in fixed.items()}
+    return {
+        f"{sharing}-{'rp' if packing else 'sp'}-{layout}": WarpgroupSpace(
+            workload, TARGET, knobs, fixed=dict(zip(SWITCH_VALUES, (sharing, packing, layout), strict=True))
+        )
+        for sharing, packing, layout in EIGHT
+    }
+
+
+def draw(spaces: Mapping[str, WarpgroupSpace], count: int, seed: int) -> list[int]:
+    """Indices to build: the one nearest to the best known, and ``count - 1`` others, half of them likely fast ones."""
+    common = set.intersection(*(set(one.valid) for one in spaces.values()))
+    here = spaces["full-rp-nhwcnc"]
+    best = recorded_best()[here.workload.spec]["config"]
+
+    @cache
+    def cycles(index: int) -> float:
+        return estimated_cycles(here.plan(index))
+
+    def differences(index: int) -> tuple[int, float]:
+        values: Mapping[str, Any] = here.config(index).to_dict()
+        return sum(values[name] != value for name, value in best.items() if name != "stagger"), cycles(index)
+
+    nearest = min(common, key=differences)
+    ranked = sorted(common - {nearest}, key=cycles)
+    quarter = ranked[: len(ranked) // 4]
+    rng = random.Random(seed)
+    fast = rng.sample(quarter, min(len(quarter), count // 2))
+    rest = [index for index in ranked if index not in set(fast)]
+    return sorted([nearest, *fast, *rng.sample(rest, min(len(rest), count - 1 - len(fast)))])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

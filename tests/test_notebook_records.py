@@ -1,0 +1,106 @@
+"""The recorded runs of the notebooks on a GPU: complete, without errors, and what they differ in is stated."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import notebook_records
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from notebooks import FOLDER, normal_form
+
+RECORDS = notebook_records.read()
+README = (notebook_records.RECORDS / "README.md").read_text()
+
+
+def test_every_notebook_has_a_record_or_the_table_says_that_it_has_none() -> None:
+    missing = [path.stem for path in sorted(FOLDER.glob("*.ipynb")) if path.name not in RECORDS]
+    assert [stem for stem in missing if f"| {stem} | not recorded |" not in README] == []
+    assert len(RECORDS) >= 9
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_ran_on_a_gpu_without_an_error(name: str) -> None:
+    path, notebook, facts = RECORDS[name]
+    assert notebook_records.problems(notebook, facts) == []
+    assert path.name.startswith(Path(name).stem)
+    assert facts["device"].split()[-1].lower() in path.name
+
+
+def test_what_was_timed_has_its_samples() -> None:
+    timed = [one for _, _, facts in RECORDS.values() for one in facts["timings"]]
+    trials = [one for _, _, facts in RECORDS.values() for study in facts["studies"] for one in study["trials"]]
+    assert timed
+    assert trials
+    assert all(one["clocks"]["before"]["sm_mhz"] for one in timed)
+    assert all(one["samples"] and one["verified"] for one in trials if one["ok"])
+
+
+def test_the_table_states_every_record_and_every_difference() -> None:
+    assert notebook_records.with_table(README) == README, "run `python tools/notebook_records.py table`"
+
+
+def ran(*cells: dict) -> dict:
+    notebook = new_notebook(cells=list(cells))
+    return json.loads(json.dumps(notebook))
+
+
+def cell(source: str, *outputs: dict) -> dict:
+    return new_code_cell(source, execution_count=1, outputs=list(outputs))
+
+
+FACTS = {"device": "NVIDIA H200", "driver": "1.0", "date": "2026-11-20", "seconds": 1.0, "versions": {"python": "3"}}
+TIMING = {"configuration": "brw1", "samples": [4.0, 4.1, 4.2], "microseconds": 4.1}
+
+
+def test_a_good_record_passes() -> None:
+    good = ran(cell("1 + 1", new_output("execute_result", {"text/plain": "2"}, execution_count=1)))
+    assert notebook_records.problems(good, {**FACTS, "timings": [TIMING]}) == []
+
+
+@pytest.mark.parametrize(
+    ("output", "facts", "words"),
+    [
+        (new_output("error", ename="ValueError", evalue="", traceback=[]), {}, "cell 0 raised ValueError"),
+        (new_output("stream", text="no GPU here: x"), {}, "cell 0 says 'no GPU here'"),
+        (new_output("display_data", {"text/plain": "not timed here: x"}), {}, "cell 0 says 'not timed here'"),
+        (new_output("stream", text="fine"), {"device": ""}, "no device is named"),
+        (new_output("stream", text="fine"), {"timings": [{**TIMING, "microseconds": 9.0}]}, "not that of its samples"),
+    ],
+)
+def test_a_bad_record_is_refused(output: dict, facts: dict, words: str) -> None:
+    found = notebook_records.problems(ran(cell("f()", output)), {**FACTS, **facts})
+    assert len(found) == 1
+    assert words in found[0]
+
+
+def test_a_cell_that_did_not_run_is_refused() -> None:
+    assert notebook_records.problems(ran(new_code_cell("1")), FACTS) == ["cell 0 did not run"]
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (("a", "b"), "the same"),
+        (("a", "c"), "new or changed since: 2; replaced: 2 of the record"),
+        (("a", "b", "c"), "new or changed since: 3"),
+        (("b",), "new or changed since: none; replaced: 1 of the record"),
+    ],
+)
+def test_changed_cells_are_named(now: tuple[str, ...], words: str) -> None:
+    committed = ran(*[cell(source) for source in now])
+    assert notebook_records.changed_cells(ran(cell("a"), cell("b")), committed) == words
+
+
+def test_a_record_keeps_the_picture_and_leaves_its_copies_out() -> None:
+    picture = {"image/svg+xml": "<svg/>", "text/html": "<p>", "text/plain": "x", "application/vnd.plotly.v1+json": {}}
+    alone = {"text/html": "<table>", "text/plain": "y"}
+    notebook = ran(cell("v", new_output("display_data", picture)), cell("t", new_output("display_data", alone)))
+    notebook["cells"][0]["execution_count"] = 2
+    slim = notebook_records.record_form(copy.deepcopy(notebook))
+    assert [cell["execution_count"] for cell in slim["cells"]] == [1, 2]
+    assert sorted(slim["cells"][0]["outputs"][0]["data"]) == ["image/svg+xml", "text/plain"]
+    assert sorted(slim["cells"][1]["outputs"][0]["data"]) == sorted(alone)
+    assert slim["metadata"] == normal_form(notebook)["metadata"]
