@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from collect_searches import one_search
+from tune_network import PROTOCOL
 
 from subbyte.measure.result import Measured, Result
 from subbyte.tune import read_log
@@ -29,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "toolkit" / "subbyte"
 FORMAT = "subbyte-network-tuning"
 KIND, SAMPLED = "warpgroup", "sampled"
+COMMAND = "tune_network.py"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -87,12 +89,14 @@ def landscape_of(*logs: Path) -> Landscape:
     uuids = list(dict.fromkeys(str(device.get("uuid")) for device in devices))
     common = {key: value for key, value in devices[0].items() if all(d.get(key) == value for d in devices)}
     device = {**common, "gpus": len(uuids), "uuids": uuids} if len(uuids) > 1 else devices[0]
+    device["driver_version"] = device.pop("driver", "")
     results: dict[int, Result] = {}
     for record in records:
         for trial in record.trials:
             if trial.result is not None and trial.index not in results:
                 results[trial.index] = slim(trial.result)
-    header = make_header(records[0].header["workload"], records[0].header["space"], device, {}, "tune_network.py")
+    protocol = {**PROTOCOL.to_dict(), "seed": records[0].header["seed"]}
+    header = make_header(records[0].header["workload"], records[0].header["space"], device, protocol, COMMAND)
     header["created"] = records[0].header["created"]
     made = Landscape.fitted(header, dict(sorted(results.items())))
     assert made.workload == workload_from_dict(header["workload"])

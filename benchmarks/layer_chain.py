@@ -14,6 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +46,13 @@ def main() -> int:
     step.add_argument("--build", type=Path, metavar="FOLDER")
     step.add_argument("--measure", type=Path, metavar="FOLDER")
     parser.add_argument("--batch", type=int, nargs="+", default=[8, 64, 256])
+    parser.add_argument("--workers", type=int, default=2, help="processes that build (default 2)")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--device", type=int, default=0)
     args = parser.parse_args()
     try:
         if args.build:
-            build(args.build, args.batch)
+            build(args.build, args.batch, args.workers)
             return 0
         device = CudaDevice(args.device)
         with hold(device.info):
@@ -76,18 +79,23 @@ def chains(batch: int) -> dict[str, list[ConvWorkload]]:
     return {name: [workload(f"{layer}@{batch}") for layer in layers] for name, layers in named.items()}
 
 
-def build(folder: Path, batches: list[int]) -> None:
+def build(folder: Path, batches: list[int], workers: int) -> None:
     """Pack what compile takes for each distinct layer, and the list of chains."""
     folder.mkdir(parents=True, exist_ok=True)
     listed = {f"{name}, batch {batch}": layers for batch in batches for name, layers in chains(batch).items()}
     (folder / "kernels.jsonl").unlink(missing_ok=True)
-    for layer in dict.fromkeys(layer for layers in listed.values() for layer in layers):
-        kernel = subbyte.compile(layer)
-        add(
-            folder, [Packed(layer, family_of(kernel.config), kernel.config, kernel.reason, kernel.cubin, kernel.launch)]
-        )
+    distinct = list(dict.fromkeys(layer for layers in listed.values() for layer in layers))
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        kernels = list(pool.map(packed, distinct))
+    add(folder, kernels)
     names = {name: [layer.label for layer in layers] for name, layers in listed.items()}
     (folder / "chains.json").write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
+
+
+def packed(layer: ConvWorkload) -> Packed:
+    """What compile takes for a layer."""
+    kernel = subbyte.compile(layer)
+    return Packed(layer, family_of(kernel.config), kernel.config, kernel.reason, kernel.cubin, kernel.launch)
 
 
 def measure(folder: Path, device: CudaDevice) -> dict[str, Any]:

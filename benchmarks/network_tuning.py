@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from gpu_case import GpuCase
@@ -49,13 +52,25 @@ def sorted_part(workload: ConvWorkload, arch_name: str, first: int, last: int) -
     return valid, dict(refused)
 
 
-def sorted_space(workload: ConvWorkload, arch_name: str, pool: Executor) -> tuple[WarpgroupSpace, list[int]]:
-    """The space, sorted out side by side, and its valid indices in the order of their estimates."""
+def sorted_space(
+    workload: ConvWorkload, arch_name: str, pool: Executor, kept: Path | None = None
+) -> tuple[WarpgroupSpace, list[int]]:
+    """The space, sorted out side by side, and its valid indices in the order of their estimates.
+
+    What was found is kept in the folder ``kept``, for other processes that search the same space.
+    """
     space = warpgroup_space(workload, arch(arch_name))
-    size = prod(len(values) for values in space.knobs.values())
-    starts = range(0, size, PART)
-    futures = [pool.submit(sorted_part, workload, arch_name, n, min(n + PART, size)) for n in starts]
-    parts: list[Part] = [future.result() for future in futures]
+    file = kept / f"{workload.spec}.pickle" if kept is not None else None
+    if file is not None and file.exists():
+        parts: list[Part] = pickle.loads(file.read_bytes())
+    else:
+        size = prod(len(values) for values in space.knobs.values())
+        futures = [pool.submit(sorted_part, workload, arch_name, n, min(n + PART, size)) for n in range(0, size, PART)]
+        parts = [future.result() for future in futures]
+        if file is not None:
+            partial = file.with_suffix(f".{os.getpid()}")
+            partial.write_bytes(pickle.dumps(parts))
+            partial.replace(file)
     refused: Counter[str] = sum((Counter(part[1]) for part in parts), Counter())
     found = [entry for part in parts for entry in part[0]]
     # What the property of the same name would find by itself, one configuration after the other.

@@ -27,6 +27,7 @@ from typing import Any
 import kernel_pack
 from network_tuning import MakeNetworkBody, build_clean, seeds, sorted_space
 
+from subbyte.errors import SubbyteError
 from subbyte.kernel.choose import recorded_best
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.fake import FakeRunner
@@ -110,10 +111,10 @@ def main() -> int:
     if args.part is not None:
         return part(args)
     started = time.time()
-    for folder in ("claims", "finals"):
+    for folder in ("claims", "finals", "spaces"):
         (args.out / folder).mkdir(parents=True, exist_ok=True)
-    for claim in (args.out / "claims").iterdir():
-        claim.unlink()
+    for stale in (*(args.out / "claims").iterdir(), *(args.out / "spaces").iterdir()):
+        stale.unlink()
     end = started + args.seconds
     running = [
         subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--part", str(number), "--end", str(end)])
@@ -191,7 +192,7 @@ def open_runner(args: argparse.Namespace, cpus: int) -> Any:
 def one_study(args: argparse.Namespace, task: Task, runner: Any, pool: WorkerPool, end: float) -> None:
     """One study, from where its log ends to its last trial or the end."""
     started = time.time()
-    where, first = space_of(task, pool)
+    where, first = space_of(args.out, task, pool)
     log = args.out / f"{task.name}.jsonl"
     strategy = "random" if task.kind == SAMPLED else "auto"
     with Study(where, strategy, 0, log, resume=log.exists()) as study:
@@ -203,10 +204,10 @@ def one_study(args: argparse.Namespace, task: Task, runner: Any, pool: WorkerPoo
     say(args, f"{task.name}: {held} of {len(where.valid)}, {wrong} failed, {found}, {time.time() - started:.0f} s")
 
 
-def space_of(task: Task, pool: WorkerPool) -> tuple[Any, list[Any]]:
+def space_of(out: Path, task: Task, pool: WorkerPool) -> tuple[Any, list[Any]]:
     """The space of a study, and what to measure first."""
     if task.kind in ("warpgroup", SAMPLED):
-        where, by_estimate = sorted_space(task.workload, ARCH, pool)
+        where, by_estimate = sorted_space(task.workload, ARCH, pool, out / "spaces")
         return where, [] if task.kind == SAMPLED else [*recorded(task.workload), *seeds(where, by_estimate, SEEDS)]
     name = find_landscape(task.workload, ARCH, task.kind)
     first = []
@@ -292,7 +293,11 @@ def pack(out: Path) -> None:
         layer, packed = workload(data["workload"]), []
         for entry in data["entries"][:2]:
             config = kernel_pack.config_from_dict(entry["family"], entry["config"])
-            kernel = build_clean(layer, config, ARCH)
+            try:
+                kernel = build_clean(layer, config, ARCH)
+            except SubbyteError as error:
+                print(f"{layer}: not packed: {error}"[:200], flush=True)
+                continue
             reason = f"{entry['family']} family, fastest of the searches"
             packed.append(
                 kernel_pack.Packed(layer, entry["family"], config, reason, bytes(kernel.cubin), kernel.launch)

@@ -79,8 +79,9 @@ def spaces_near(workload: ConvWorkload, best: WarpgroupConfig) -> dict[str, Warp
 
 def draw(spaces: Mapping[str, WarpgroupSpace], count: int, seed: int) -> list[int]:
     """Indices to build: the one nearest to the best known, and ``count - 1`` others, half of them likely fast ones."""
-    common = set.intersection(*(set(one.valid) for one in spaces.values()))
     here = spaces["full-rp-nhwcnc"]
+    common = {index for index in here.valid if _can_be_compiled(here.config(index))}
+    common.intersection_update(*(one.valid for one in spaces.values()))
     best = recorded_best()[here.workload.spec]["config"]
 
     @cache
@@ -98,6 +99,11 @@ def draw(spaces: Mapping[str, WarpgroupSpace], count: int, seed: int) -> list[in
     fast = rng.sample(quarter, min(len(quarter), count // 2))
     rest = [index for index in ranked if index not in set(fast)]
     return sorted([nearest, *fast, *rng.sample(rest, min(len(rest), count - 1 - len(fast)))])
+
+
+def _can_be_compiled(config: WarpgroupConfig) -> bool:
+    """ptxas serializes the instructions where operands out of a ring of weights are to outlive the next fragment."""
+    return config.weight_ring == 0 or config.in_flight == 1
 
 
 if __name__ == "__main__":

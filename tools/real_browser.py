@@ -230,8 +230,10 @@ class Tab(Watched):
     def dark(self) -> Iterator[None]:
         """The dark theme for a while."""
         self.theme("JupyterLab Dark")
-        yield
-        self.theme("JupyterLab Light")
+        try:
+            yield
+        finally:
+            self.theme("JupyterLab Light")
 
     def close(self) -> None:
         """End the notebook's kernel, then the tab."""

@@ -216,9 +216,9 @@ def test_labels_follow_the_width_and_the_theme(tab: Any) -> None:
     wide, light = tab.page.evaluate(colours)
     with tab.dark():
         tab.page.wait_for_function(f"(light) => ({colours})()[1] > 1.3 * light", arg=light)  # bright on a dark ground
-    tab.page.evaluate("() => { document.querySelector('.sb-map').style.maxWidth = '500px'; }")
+    tab.page.evaluate("() => { document.querySelector('.sb-map').style.maxWidth = '740px'; }")
     tab.settle()
-    assert tab.page.evaluate(colours)[0] == 500 < wide
+    assert tab.page.evaluate(colours)[0] == 740 < wide
     assert tab.page.evaluate(BLANK) == 0
     tab.page.evaluate("() => { document.querySelector('.sb-map').style.maxWidth = ''; }")
 

@@ -1,4 +1,4 @@
-"""What holds for every view: a page without a kernel, many updates, cells run again, errors. Nothing may pile up."""
+"""What holds for every view: a page without a kernel, letters, many updates, cells run again, errors."""
 
 from __future__ import annotations
 
@@ -56,6 +56,20 @@ AGAIN = """for i in range(%d):
     one(i)
 print(f"memory {psutil.Process(os.getpid()).memory_info().rss} bytes")"""
 SETTLED = "() => document.querySelector('.sb-curve .say').textContent.includes('Trial 19:')"
+LEAST = 11
+"""Pixels of the smallest letters, as they are on the screen."""
+SMALL = """([selector, least]) => {
+  const found = new Set();
+  const texts = document.createTreeWalker(document.querySelector(selector), NodeFilter.SHOW_TEXT);
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    const element = node.parentElement;
+    if (!node.textContent.trim() || element.closest("title") || !element.getBoundingClientRect().width) continue;
+    const matrix = element.ownerSVGElement ? element.getScreenCTM() : { a: 1, b: 0 };
+    const size = parseFloat(getComputedStyle(element).fontSize) * Math.hypot(matrix.a, matrix.b);
+    if (size < least) found.add(`${node.textContent} ${size.toFixed(1)}`);
+  }
+  return [...found];
+}"""
 KEYS = ("Home", "ArrowRight", "ArrowDown", "End", "Home", "ArrowDown", "ArrowRight")
 
 
@@ -125,6 +139,20 @@ def test_a_page_without_a_kernel_follows_the_keys(
         page.wait_for_timeout(40)
         looks.append(page.locator(selector).inner_html())
     assert len(set(looks)) >= 3, f"{selector} shows {len(set(looks))} different pictures"
+
+
+@pytest.mark.parametrize("selector", VIEWS)
+def test_letters_are_large_enough(selector: str, names: dict[str, Any], open_page: Callable[..., Any]) -> None:
+    page = open_page(eval(VIEWS[selector], names), selector)
+    assert page.evaluate(SMALL, [selector, LEAST]) == []
+    page.set_viewport_size({"width": 520, "height": 900})  # open_page sees to it that nothing makes the page wider
+    assert page.evaluate(SMALL, [selector, LEAST]) == []
+
+
+def test_small_letters_are_noticed(names: dict[str, Any], open_page: Callable[..., Any]) -> None:
+    page = open_page(eval(VIEWS[".sb-access"], names), ".sb-access")
+    page.add_style_tag(content=".sb-access-svg text.n { font-size: 11px; }")
+    assert "byte 10.1" in page.evaluate(SMALL, [".sb-access", LEAST])
 
 
 def test_a_view_that_breaks_says_so_in_its_place(chromium: Any, tmp_path: Any) -> None:

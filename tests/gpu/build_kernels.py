@@ -28,6 +28,7 @@ from warpgroup_cases import chain, drawn, shipped, variants, with_every_lane_arr
 
 from subbyte.errors import SubbyteError
 from subbyte.kernel import build
+from subbyte.kernel.choose import compile as compile_kernel
 from subbyte.kernel.nvrtc import compile_cubin
 from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.space import space
@@ -48,7 +49,7 @@ VARIANTS = (
 )  # fmt: skip
 OPTIONS = ({}, {"clip": (0, 7)}, {"output": "int32"}, {"requant": "general"})
 
-Named = tuple[str, ConvWorkload, ConvConfig | WarpgroupConfig, dict[str, Any]]
+Named = tuple[str, ConvWorkload, ConvConfig | WarpgroupConfig | None, dict[str, Any]]
 DRAWN = 70
 """Random configurations of the warpgroup family."""
 DIRECT = Path(__file__).with_name("direct_convolution.cu")
@@ -131,15 +132,17 @@ def one(named: Named, arch: str, folder: Path) -> dict | None:
     """A line of ``kernels.jsonl``, None for a configuration this shape refuses."""
     name, found, config, options = named
     try:
-        kernel = build(found, config, arch, **options)
+        kernel = compile_kernel(found, arch) if config is None else build(found, config, arch, **options)
     except SubbyteError as error:
         if name not in ("warp family", "drawn"):
             raise
         print(f"  left out: {error}", file=sys.stderr)
         return None
-    line = {"name": name, "workload": asdict(found), "config": config.to_dict(), "cubin": kept(folder, kernel.cubin),
-            "launch": kernel.launch.to_dict(), "output": kernel.output, "clip": list(options.get("clip", (-8, 7))),
-            "arch": arch}  # fmt: skip
+    line = {
+        "name": name, "workload": asdict(found), "config": kernel.config.to_dict(), "launch": kernel.launch.to_dict(),
+        "cubin": kept(folder, kernel.cubin), "output": kernel.output, "clip": list(options.get("clip", (-8, 7))),
+        "arch": arch,
+    }  # fmt: skip
     if name in DESIGNS:
         line["every_lane"] = kept(folder, with_every_lane_arriving(kernel.plan))
     return line

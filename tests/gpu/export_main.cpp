@@ -1,11 +1,12 @@
 // Runs one exported kernel: reads operands, compares the output with what it must be.
 //
-//     g++ -std=c++17 -DHEADER='"STEM.h"' -DSTEM=stem -DNAME=STEM [-DREQUANTIZED] -IFOLDER export_main.cpp -lcuda
+//     g++ -std=c++17 -DHEADER='"STEM.h"' -DSTEM=stem -DNAME=STEM [-DREQUANTIZED] [-DOVERLAPPING] -IFOLDER
+//         export_main.cpp -lcuda
 //     ./a.out FOLDER
 //
 // FOLDER holds x.bin (int8 [N,H,W,C]), w.bin (int8 [K,R,S,C]), expected.bin (int8 or int32 [N,P,Q,K]) and, for a kernel
-// that requantizes (-DREQUANTIZED), bias.bin, multiplier.bin and shift.bin (int32 [K]). Writes y.bin there. Exit code: 0
-// equal, 1 different, 2 anything else.
+// that requantizes (-DREQUANTIZED), bias.bin, multiplier.bin and shift.bin (int32 [K]). Writes y.bin there. A kernel that
+// may start early (-DOVERLAPPING) is launched twice more, behind itself. Exit code: 0 equal, 1 different, 2 anything else.
 #include HEADER
 
 #include <cstdio>
@@ -108,9 +109,15 @@ int main(int argc, char **argv)
     check(cuStreamSynchronize(nullptr), "cuStreamSynchronize");
 #ifdef REQUANTIZED
     const CUdeviceptr parameters_device = upload(parameter_words);
-    check(CALL(launch)(function, stream, x_device, w_device, parameters_device, y_device), "launch");
+#define ARGUMENTS function, stream, x_device, w_device, parameters_device, y_device
 #else
-    check(CALL(launch)(function, stream, x_device, w_device, y_device), "launch");
+#define ARGUMENTS function, stream, x_device, w_device, y_device
+#endif
+    check(CALL(launch)(ARGUMENTS), "launch");
+#ifdef OVERLAPPING
+    for (int again = 0; again < 2; ++again) {
+        check(CALL(launch_overlapping)(ARGUMENTS), "launch_overlapping");
+    }
 #endif
     check(cuStreamSynchronize(stream), "cuStreamSynchronize");
     check(cuMemcpyDtoH(y_words.data(), y_device, SIZE(OUTPUT_BYTES)), "cuMemcpyDtoH");

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +30,15 @@ KERNELS = {
     "sums": ("n10h4w5c32k40r3s3p1", {"warp_col_tiles": 2}, {"output": "int32"}),
 }
 """Workload, knobs and options of what is exported, by folder."""
+WARPGROUP: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "warpgroup": ("resnet50.stage3@8", {"tile_width": 14, "segments": 14, "tile_rows": 2, "ring": 4}, {}),
+    "warpgroup_cluster": (
+        "n8h7w7c256k72r3s3p1", {"tile_width": 8, "segments": 7, "split": 2, "ring": 3, "groups_m": 2}, {"clip": (0, 7)},
+    ),
+    "warpgroup_general": ("n9h5w7c40k40r3s3p1", {"tile_width": 8, "ring": 4}, {"requant": "general"}),
+    "warpgroup_sums": ("n8h12w12c3k64r7s7p3u2", {"tile_width": 6, "ring": 9, "segments": 3}, {"output": "int32"}),
+}  # fmt: skip
+"""The same of the warpgroup family, for sm_90a."""
 
 
 def write(folder: Path, arch: str) -> None:
@@ -36,10 +46,11 @@ def write(folder: Path, arch: str) -> None:
     from subbyte.data import Requantization
     from subbyte.kernel import build
     from subbyte.kernel.execute import expected, random_operands
-    from subbyte.schedule import ConvConfig
+    from subbyte.schedule import ConvConfig, WarpgroupConfig
 
-    for name, (spec, knobs, options) in KERNELS.items():
-        config = ConvConfig(1, 1, 2, 4).with_values(knobs) if knobs else None
+    for name, (spec, knobs, options) in (KERNELS | (WARPGROUP if arch == "sm_90a" else {})).items():
+        base: Any = WarpgroupConfig(stagger=0) if name in WARPGROUP else ConvConfig(1, 1, 2, 4)
+        config = base.with_values(knobs) if knobs else None
         kernel = build(spec, config, arch, **options)
         x, w, requant = random_operands(kernel, 17)
         arrays = {"x": x, "w": w}
@@ -72,6 +83,7 @@ def _compile(folder: Path, program: Path) -> dict:
     stem = exported["stem"]
     defines = [f'-DHEADER="{stem}.h"', f"-DSTEM={stem}", f"-DNAME={stem.upper()}"]
     defines += ["-DREQUANTIZED"] if exported["output"] == "int4" else []
+    defines += ["-DOVERLAPPING"] if exported["launch"]["overlap"] else []
     command = ["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", *defines, f"-I{folder}", MAIN, *flags]
     done = subprocess.run([*command, "-o", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -80,7 +92,7 @@ def _compile(folder: Path, program: Path) -> dict:
 
 @pytest.mark.gpu
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", [*KERNELS, *WARPGROUP])
 def test_a_program_with_the_header_computes_the_convolution(name: str, tmp_path: Path, device) -> None:
     given = os.environ.get(VARIABLE)
     if not given or not (Path(given) / name).is_dir():
@@ -112,7 +124,7 @@ def main() -> int:
     parser.add_argument("--arch", default="sm_90a")
     args = parser.parse_args()
     write(args.folder, args.arch)
-    print(f"{len(KERNELS)} kernels in {args.folder}", file=sys.stderr)
+    print(f"{len(list(args.folder.iterdir()))} kernels in {args.folder}", file=sys.stderr)
     return 0
 
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 import pytest
 
 from subbyte.measure.result import Measured
+from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.tune import read_log, tune
 
 pytest.importorskip("tvm", reason="tuning builds its candidates with TVM")
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(180)]
 
 
-def test_a_study_on_the_gpu(tmp_path):
-    log = tmp_path / "study.jsonl"
-    first = tune("n8h14w14c64k64r3s3p1", "cuda", trials=3, log=log).records[0]
-    record = tune("n8h14w14c64k64r3s3p1", "cuda", trials=6, log=log, resume=True).records[0]
-    assert record.trials[:3] == first.trials
+@pytest.mark.parametrize(("kind", "config"), [("paper", ConvConfig), ("warpgroup", WarpgroupConfig)])
+def test_a_study_on_the_gpu(tmp_path, device, kind, config):
+    if kind == "warpgroup" and device.info.arch != "sm_90a":
+        pytest.skip(f"wgmma exists on sm_90a alone, this GPU is {device.info.arch}")
+    log, spec = tmp_path / "study.jsonl", "n8h14w14c64k64r3s3p1"
+    first = tune(spec, "cuda", trials=4, log=log, kind=kind).records[0]
+    record = tune(spec, "cuda", trials=8, log=log, resume=True, kind=kind).records[0]
+    assert record.trials[:4] == first.trials
     assert record.header["device"]["runner"] == "cuda"
+    assert all(isinstance(trial.config, config) for trial in record.trials)
     timed = [trial.result for trial in record.trials if isinstance(trial.result, Measured)]
     assert timed, [trial.result for trial in record.trials]
     assert all(result.verified and result.samples for result in timed)

@@ -15,9 +15,9 @@ RUNS = 1000
 
 
 def wanted(entry):
-    """The warpgroup family's, with an output of int4."""
-    forms = [argument["form"] for argument in entry["launch"]["arguments"]]
-    return entry["output"] == "int4" and any(form.startswith("warpgroup") for form in forms)
+    """The warpgroup family's, with int4 values in the packed layout behind them."""
+    forms = {argument["name"]: argument["form"] for argument in entry["launch"]["arguments"]}
+    return entry["output"] == "int4" and forms["Wt"].startswith("warpgroup") and forms["Out"] == "nhwcnc"
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,5 @@ def test_a_chain_reads_what_the_layer_before_wrote(folder, guarded):
     """1x1, 3x3 and stride 2 without a kernel between; launched in turn, and each before the one ahead has ended."""
     layers = [(one.workload, one.cubin, one.launch) for one in named(folder, "chain")]
     assert len(layers) >= 4
+    assert all("warpgroup" in argument.form for _, _, launch in layers for argument in launch.arguments[-1:])
     assert guarded(checks.chained, layers, 50, timeout=60.0) == {"in turn": 0, "overlapping": 0}

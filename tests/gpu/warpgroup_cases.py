@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from subbyte.device.arch import arch
-from subbyte.errors import SubbyteError
 from subbyte.kernel import lower
-from subbyte.kernel.choose import compile as compile_kernel
 from subbyte.kernel.choose import recorded_best
 from subbyte.kernel.nvrtc import compile_cubin
 from subbyte.kernel.tirx.warpgroup import instructions
@@ -21,12 +19,12 @@ from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS
 
-Named = tuple[str, ConvWorkload, WarpgroupConfig, dict[str, Any]]
-"""What a kernel is for, its workload, configuration and the options of its output."""
+Named = tuple[str, ConvWorkload, WarpgroupConfig | None, dict[str, Any]]
+"""What a kernel is for, its workload, configuration (None: what compile takes) and the options of its output."""
 
 OPTIONS: tuple[dict[str, Any], ...] = ({}, {"requant": "general"}, {"clip": (0, 7)}, {"output": "int32"})
 
-VARIANTS: dict[str, tuple[str, dict[str, int]]] = {
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6}),
     "one image": ("n1h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6}),
     "17 images, odd sizes": ("n17h7w9c64k96r3s3p1", {"tile_width": 10, "tile_rows": 2, "segments": 2, "ring": 4}),
@@ -74,6 +72,18 @@ VARIANTS: dict[str, tuple[str, dict[str, int]]] = {
     "7x7 stem, three images": ("n3h23w25c3k64r7s7p3u2", {"tile_width": 14, "segments": 2, "ring": 9}),
     "two blocks on a multiprocessor": ("n16h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6, "blocks": 2}),
     "no padding": ("n8h8w8c64k64r3s3p0", {"tile_width": 6, "ring": 5}),
+    "no sharing of duplicates": ("n9h7w9c64k96r3s3p1", {"tile_width": 10, "ring": 4, "duplicate_aware": "none"}),
+    "no sharing, stride 2": ("n8h9w9c64k64r3s3p1u2", {"tile_width": 6, "ring": 5, "duplicate_aware": "none"}),
+    "packing through shared memory": (
+        "n8h7w9c64k96r3s3p1", {"tile_width": 10, "segments": 2, "ring": 4, "register_packing": False},
+    ),
+    "nhwc": ("n8h8w8c128k128r3s3p1", {"tile_width": 8, "groups_m": 2, "ring": 5, "layout": "nhwc"}),
+    "nhwc, 11 images": ("n11h7w9c40k40r3s3p1", {"tile_width": 10, "segments": 2, "ring": 4, "layout": "nhwc"}),
+    "nhwc, 1x1": ("n8h7w7c128k256r1s1p0", {"tile_width": 26, "ring": 2, "layout": "nhwc"}),
+    "three techniques off": (
+        "n8h6w6c64k64r3s3p1",
+        {"tile_width": 6, "ring": 6, "duplicate_aware": "none", "register_packing": False, "layout": "nhwc"},
+    ),
     "no overlap": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6, "overlap": 0}),
 }  # fmt: skip
 """Design variants: a workload that shows them, and the knobs."""
@@ -87,12 +97,13 @@ DRAWN_FROM = (
     "n8h10w10c256k128r1s1p0", "n8h14w14c128k128r1s1p0u2", "n8h24w24c3k64r7s7p3u2", "n8h7w7c256k64r3s3p1",
     "n9h5w11c96k72r3s3p1", "n8h10w10c64k64r3s3p2d2", "n40h7w7c128k128r3s3p1",
 )  # fmt: skip
-VALUES: dict[str, tuple[int, ...]] = {
+VALUES: dict[str, tuple[Any, ...]] = {
     "tile_width": (2, 4, 6, 8, 10, 12, 14, 20, 26), "tile_rows": (1, 2, 4), "groups_m": (1, 2), "groups_x": (1, 2),
     "groups_y": (1, 2), "segments": (1, 2, 3, 4, 7), "filter_passes": (1, 2), "split": (1, 2, 4),
     "channel_groups": (1, 2, 4), "ring": (2, 3, 4, 5, 6, 8, 9), "keep_rows": (0, 1), "load_ahead": (1, 2),
     "unroll": (1, 2, 4), "weight_ring": (0, 2, 5, 8), "in_flight": (1, 2), "stagger": (0, 1), "swizzle": (0, 1),
-    "blocks": (1, 2),
+    "blocks": (1, 2), "duplicate_aware": ("full", "full", "full", "none"), "layout": ("nhwcnc", "nhwcnc", "nhwc"),
+    "register_packing": (True, True, False),
 }  # fmt: skip
 """What random configurations are drawn from: more than any space lists."""
 
@@ -107,9 +118,7 @@ def variants() -> Iterator[Named]:
 def chain() -> Iterator[Named]:
     """What compile gives for each layer of a chain."""
     for spec in CHAIN:
-        config = chosen(workload(spec))
-        assert config is not None, f"{spec} is not of the warpgroup family"
-        yield "chain", workload(spec), config, {}
+        yield "chain", workload(spec), None, {}
 
 
 def drawn(count: int, seed: int = 0) -> Iterator[Named]:
@@ -118,7 +127,7 @@ def drawn(count: int, seed: int = 0) -> Iterator[Named]:
     made = 0
     while made < count:
         found = workload(DRAWN_FROM[made % len(DRAWN_FROM)])
-        config = WarpgroupConfig(**{name: int(rng.choice(values)) for name, values in VALUES.items()})
+        config = WarpgroupConfig(**{name: values[int(rng.integers(len(values)))] for name, values in VALUES.items()})
         plan = WarpgroupPlan(found, config, arch("sm_90a"))
         try:
             refused = why_not_warpgroup(plan)
@@ -142,9 +151,7 @@ def shipped() -> Iterator[Named]:
                 found = layer.workload(batch)
                 if network in ("resnet18", "resnet50", "vgg16") and found.spec not in seen:
                     seen.add(found.spec)
-                    config = chosen(found)
-                    if config is not None:
-                        yield "default", found, config, {}
+                    yield "default", found, None, {}
 
 
 def with_every_lane_arriving(plan: WarpgroupPlan) -> bytes:
@@ -160,12 +167,3 @@ def with_every_lane_arriving(plan: WarpgroupPlan) -> bytes:
         return compile_cubin(lower.cuda(plan, lower.tir(plan)), plan.arch.name)[0]
     finally:
         Block.arrive, instructions.barrier_init = one_lane, init  # type: ignore[method-assign]
-
-
-def chosen(found: ConvWorkload) -> WarpgroupConfig | None:
-    """What compile takes; None where it falls back to the warp family."""
-    try:
-        config = compile_kernel(found).config
-    except SubbyteError:
-        return None
-    return config if isinstance(config, WarpgroupConfig) else None

@@ -14,7 +14,7 @@ import subbyte
 import subbyte_widgets
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.kernel.default import default_config
-from subbyte.schedule import ConvConfig
+from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.technique.tiling import tiling
 from subbyte.workload import workload
 from subbyte_widgets import (
@@ -42,6 +42,7 @@ from subbyte_widgets._selection import Choice, Follower
 LAYER = "n8h7w7c64k64r3s3p1"
 SMALL = ConvConfig(blk_row_warps=1, blk_col_warps=1, warp_row_tiles=4, warp_col_tiles=2)
 OTHER = ConvConfig(blk_row_warps=2, blk_col_warps=1, warp_row_tiles=2, warp_col_tiles=4)
+WARPGROUP = WarpgroupConfig(tile_width=8, segments=7, ring=3, stagger=0)
 REFUSED = ConvConfig(warp_col_tiles=16, blk_col_warps=4)
 
 
@@ -289,6 +290,38 @@ def test_what_a_view_cannot_show_is_said() -> None:
     s.configuration = SMALL
     s.settle()
     assert editor.error == ""
+
+
+def test_the_other_family_is_shown_or_named() -> None:
+    s = Selection(LAYER, WARPGROUP)
+    assert s.configuration == WARPGROUP.key
+    assert s.config == WARPGROUP
+    reader, fragments, editor = (
+        KernelReader(selection=s),
+        FragmentExplorer(selection=s),
+        KernelEditor(LAYER, selection=s),
+    )
+    compare = KernelExplorer(selection=s)
+    of_warps = (
+        ConvolutionTiling(selection=s), TilingExplorer(selection=s), DuplicateMap(selection=s), LayoutView(selection=s),
+        DuplicateExplorer(selection=s), LayoutExplorer(selection=s), LoadStepper(selection=s),
+        PackingStepper(selection=s), KernelLab(selection=s),
+    )  # fmt: skip
+    s.settle()
+    assert not any(view.error for view in (reader, fragments, editor, compare))
+    assert fragments.instruction == "wgmma.m64n8k32.s8"
+    assert reader.configs == compare.view.configs == [WARPGROUP.key]
+    assert editor.kernel.config == WARPGROUP
+    for view in of_warps:
+        assert "only kernels of the warp family" in view.error, view
+        assert WARPGROUP.key in view.error
+    compare.switches["duplicate_aware"].value = "none"
+    assert "wgmma" in compare.wait().title()
+    assert len(compare.view.configs) == 2
+    s.configuration = OTHER
+    s.settle()
+    assert not any(view.error for view in of_warps)
+    assert "shared" in compare.switches["duplicate_aware"].options
 
 
 def test_pictures_and_pages_are_of_what_is_selected() -> None:

@@ -13,7 +13,7 @@ import traitlets
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.kernel.default import default_config
-from subbyte.schedule import ConvConfig
+from subbyte.schedule import ConvConfig, WarpgroupConfig, config_from_key
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 
@@ -35,10 +35,11 @@ class Choice:
         return parse_workload(self.workload_text)
 
     @property
-    def config(self) -> ConvConfig:
-        """The configuration. Raises Unsupported when none is named and none can be built."""
+    def config(self) -> Any:
+        """The configuration, a ConvConfig or a WarpgroupConfig. Raises Unsupported when none is named and none can be
+        built."""
         named = self.configuration
-        return ConvConfig.from_key(named) if named else default_config(self.workload, self.arch)
+        return config_from_key(named) if named else default_config(self.workload, self.arch)
 
 
 class _Text(traitlets.Unicode):
@@ -64,15 +65,15 @@ def workload_text(given: ConvWorkload | str) -> str:
         return found.spec  # a name of the user's own
 
 
-def configuration_text(given: ConvConfig | dict[str, Any] | str | None) -> str:
+def configuration_text(given: ConvConfig | WarpgroupConfig | dict[str, Any] | str | None) -> str:
     """The key of a configuration, empty for none; text is kept. Raises InvalidInput when it means nothing."""
     if isinstance(given, str):
         if given.strip():
-            ConvConfig.from_key(given)
+            config_from_key(given)
         return given.strip()
     if not given:
         return ""
-    return given.key if isinstance(given, ConvConfig) else ConvConfig.from_dict(given).key
+    return given.key if isinstance(given, ConvConfig | WarpgroupConfig) else ConvConfig.from_dict(given).key
 
 
 PARTS = ("workload", "configuration", "trial", "arch")
@@ -87,10 +88,12 @@ def _only_parts(given: Mapping[str, Any]) -> None:
 class Selection(ipywidgets.Widget):
     """One selection that any number of views follow: ``View(..., selection=s)`` or ``s.attach(view)``.
 
-    ``workload`` and ``configuration`` are texts (a name or a spec; a :attr:`ConvConfig.key`, empty for the best known),
-    so that menus, text fields and ``jslink`` fit; a ConvWorkload, a ConvConfig or a dict is taken too. ``trial`` is the
-    place of a trial in the study that a monitor shows, -1 for none; ``arch`` is what kernels are built for. Text that
-    means nothing raises InvalidInput; when it comes from a browser, ``error`` says so and the selection stays.
+    ``workload`` and ``configuration`` are texts (a name or a spec; the key of a configuration of either family, empty
+    for the best known), so that menus, text fields and ``jslink`` fit; a ConvWorkload, a ConvConfig or WarpgroupConfig,
+    or a dict is taken too. Views of the warp family say so when a configuration of the other one is selected.
+    ``trial`` is the place of a trial in the study that a monitor shows, -1 for none; ``arch`` is what kernels are built
+    for. Text that means nothing raises InvalidInput; when it comes from a browser, ``error`` says so and the selection
+    stays.
 
     Views that no browser shows compute nothing; they catch up when they come into sight or when their picture is asked
     for, and with :meth:`settle`. Of many quick changes each view draws the ones it has time for, and always the last.
@@ -115,8 +118,8 @@ class Selection(ipywidgets.Widget):
         return Choice(self.workload, self.configuration, self.arch)
 
     @property
-    def config(self) -> ConvConfig:
-        """The selected configuration; the best known when none is named."""
+    def config(self) -> Any:
+        """The selected configuration (a ConvConfig or a WarpgroupConfig); the best known when none is named."""
         return self.now.config
 
     def choose(self, **parts: Any) -> None:

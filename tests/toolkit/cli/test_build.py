@@ -35,6 +35,18 @@ def test_an_emulated_instruction_says_so(capsys):
     assert "emulated on sm_90a: about 40 times slower" in capsys.readouterr().out
 
 
+def test_the_warpgroup_family(capsys):
+    layer = "n8h8w8c64k64r3s3p1"
+    assert main(["build", layer, "--family", "warpgroup", "--set", "layout=nhwc", "register_packing=off"]) == 0
+    out = capsys.readouterr().out
+    assert "s8.wgmma.m64n" in out
+    assert "-rp0-nhwc" in out
+    assert main(["explain", "tiling", layer, "--family", "warpgroup"]) == 2
+    assert "only kernels of the warp family (mma.sync) are shown here" in capsys.readouterr().err
+    assert main(["build", layer, "--family", "warpgroup", "--arch", "sm_80"]) == 2
+    assert "wgmma exists on sm_90a alone" in capsys.readouterr().err
+
+
 def test_cubin_goes_to_a_file(tmp_path, capsys):
     target = tmp_path / "kernel.cubin"
     assert main(["build", LAYER, "--emit", "cubin"]) == 2

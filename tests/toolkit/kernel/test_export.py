@@ -18,13 +18,16 @@ import pytest
 from numpy.typing import NDArray
 
 from subbyte.data import Requantization, to_nhwcnc
+from subbyte.device.arch import arch
 from subbyte.emulator import run_cuda
 from subbyte.errors import InvalidInput
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.kernel.export import header, stem_of
-from subbyte.schedule import ConvConfig, plan
+from subbyte.kernel.operands import fast_words
+from subbyte.schedule import ConvConfig, WarpgroupConfig, plan
 from subbyte.schedule.plan import Plan
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.workload import workload
 
 HERE = Path(__file__).resolve().parent
@@ -40,7 +43,12 @@ def make(spec: str, columns: int, arch: str = "sm_90a", layout: str = "nhwcnc", 
     return plan(workload(spec), ConvConfig(1, 1, 2, columns, layout=layout), arch, **options)
 
 
-CASES = {
+def warpgroup(spec: str, options: dict[str, Any] | None = None, **knobs: Any) -> WarpgroupPlan:
+    config = WarpgroupConfig(stagger=0).with_values(knobs)
+    return WarpgroupPlan(workload(spec), config, arch("sm_90a"), **(options or {}))
+
+
+CASES: dict[str, Plan | WarpgroupPlan] = {
     "one word a lane, padded images and channels": make("n3h5w7c40k20r3s3p1u2", 1, "sm_80"),
     "two words a lane, general": make("n9h3w5c64k65r3s2p1", 2, requant="general"),
     "four words a lane": make("n8h6w6c32k32r1s1", 4),
@@ -48,8 +56,19 @@ CASES = {
     "nhwc, general": make("n1h4w5c8k9r2s3p1", 2, layout="nhwc", requant="general", clip=(-7, 7)),
     "sums": make("n10h4w5c32k40r3s3p1", 2, output="int32"),
     "sums, nhwc": make("n2h4w5c40k33r1s1", 1, layout="nhwc", output="int32"),
+    "warpgroup, padded images and channels": warpgroup("n9h5w7c40k40r3s3p1", tile_width=8, tile_rows=2, ring=4),
+    "warpgroup, cluster": warpgroup("n8h7w7c256k72r3s3p1", tile_width=8, segments=7, split=2, ring=3, groups_m=2),
+    "warpgroup, one block, general": warpgroup("n3h6w6c32k64r3s2p1", {"requant": "general"}, tile_width=6, ring=5),
+    "warpgroup, own rows": warpgroup(
+        "n8h4w5c256k128r1s1p0", tile_width=20, keep_rows=0, channel_groups=4, ring=4, overlap=0
+    ),
+    "warpgroup, stem": warpgroup("n8h12w12c3k64r7s7p3u2", tile_width=6, ring=9, segments=3),
+    "warpgroup, sums": warpgroup("n8h6w6c64k64r3s3p1", {"output": "int32"}, tile_width=6, ring=6),
+    "warpgroup, nhwc, no sharing": warpgroup(
+        "n8h6w6c192k64r3s3p1", {"clip": (0, 7)}, tile_width=6, ring=6, duplicate_aware="none", layout="nhwc"
+    ),
 }
-FIXED = [name for name, case in CASES.items() if case.output == "int4" and case.requant == "fixed"]
+FIXED = ["one word a lane, padded images and channels", "four words a lane", "warpgroup, cluster"]
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +81,7 @@ def _compilers() -> None:
 class Host:
     """The functions of one compiled header."""
 
-    def __init__(self, made: Plan, text: str, folder: Path, language: str = "c99") -> None:
+    def __init__(self, made: Plan | WarpgroupPlan, text: str, folder: Path, language: str = "c99") -> None:
         self.kernel, self.stem = Kernel(made), stem_of(made)
         (folder / f"{self.stem}.h").write_text(text)
         self.values = constants(made)
@@ -71,6 +90,8 @@ class Host:
         macros["VALUES"] = " ".join(f"VALUE({name})" for name in self.values)
         if made.output == "int4":
             macros["REQUANTIZED"] = "1"
+        if made.launch.overlap:
+            macros["OVERLAPPING"] = "1"
         library = folder / f"{language}.so"
         defines = [f"-D{name}={value}" for name, value in macros.items()]
         sources = [STUB / "calls.c", STUB / "driver.c"]
@@ -102,17 +123,18 @@ class Stub(ctypes.Structure):
     _fields_ = (
         ("image", ctypes.c_void_p), ("entry", ctypes.c_char * 64), ("attribute", ctypes.c_int),
         ("value", ctypes.c_int), ("loaded", ctypes.c_int), ("sizes", ctypes.c_uint * 7),
-        ("pointers", ctypes.c_ulonglong * 4),
+        ("pointers", ctypes.c_ulonglong * 4), ("overlapping", ctypes.c_int),
     )  # fmt: skip
 
 
-def constants(made: Plan) -> dict[str, int]:
+def constants(made: Plan | WarpgroupPlan) -> dict[str, int]:
     """The header's numbers as the library has them."""
     w, launch = made.workload, made.launch
     values = {key: getattr(w, key.lower()) for key in ("N", "H", "W", "C", "K", "R", "S", "P", "Q", "STRIDE", "PAD")}
     values |= {"DILATION": w.dilation, "SHARED_BYTES": launch.shared_bytes, "OK": 0, "BAD_VALUE": 1}
     for what, sizes in (("GRID", launch.grid), ("BLOCK", launch.block)):
         values |= {f"{what}_{axis}": size for axis, size in zip("XYZ", sizes, strict=True)}
+    values |= {"CLUSTER": launch.cluster} if launch.cluster > 1 else {}
     buffers = {"A": "ACTIVATION", "Wt": "WEIGHT", "Out": "OUTPUT", "Prm": "PARAMETER"}
     for argument in launch.arguments:
         values[f"{buffers[argument.name]}_WORDS"] = argument.nbytes // 4
@@ -165,6 +187,12 @@ def verify_launch(host: Host) -> None:
     given = list(stub.pointers)[: len(launch.arguments)]
     assert given == [pointers[argument.name] for argument in launch.arguments]
     assert ctypes.string_at(stub.image, len(CUBIN)) == CUBIN
+    assert not stub.overlapping
+    if launch.overlap:
+        assert host.library.call_launch_overlapping((ctypes.c_ulonglong * 4)(*pointers.values())) == 0
+        stub = host.stub()
+        assert (stub.overlapping, list(stub.sizes)) == (1, [*launch.grid, *launch.block, launch.shared_bytes])
+        assert list(stub.pointers)[: len(launch.arguments)] == given
     ctypes.c_int.in_dll(host.library, "stub_fails_at_attribute").value = 1
     assert host.library.call_load() == 1
     assert host.stub().loaded == 1, "a load that failed left its module behind"
@@ -190,24 +218,24 @@ def edges(scale_log2: int) -> Iterator[tuple[int, int, int]]:
                 yield bias, multiplier, shift
 
 
-@pytest.mark.parametrize("name", [FIXED[0], FIXED[1]])
+@pytest.mark.parametrize("name", FIXED)
 def test_the_fixed_form_refuses_exactly_what_the_library_refuses(name: str, tmp_path: Path) -> None:
     made = CASES[name]
     host = Host(made, header(made, CUBIN), tmp_path)
     scale, k = made.atom.scale_log2, made.workload.k
-    assert scale == {FIXED[0]: 0, FIXED[1]: 8}[name]
+    assert made.parameter_form == dict(zip(FIXED, ("fixed0", "fixed8", "float8"), strict=True))[name]
     refused = 0
     for edge in sorted(set(edges(scale))):
         pairs = zip((3, 5, 9), edge, strict=True)
         bias, multiplier, shift = (np.array([first] * (k - 1) + [last], np.int32) for first, last in pairs)
         requant = Requantization(bias, multiplier, shift)
-        wanted = requant.fixed_words(host.values["PARAMETER_WORDS"] // 3, scale)
+        wanted = fast_words(made.parameter_form, made.workload, requant)
         status, words = host.parameters(requant)
         assert status == (2 if wanted is None else 0), edge
         refused += wanted is None
         if wanted is not None:
             np.testing.assert_array_equal(words, wanted.reshape(-1), err_msg=str(edge))
-    assert refused > 20
+    assert refused > (3 if made.parameter_form == "float8" else 20)
 
 
 @pytest.mark.parametrize("name", ["four words a lane", "nhwc, general"])
@@ -236,6 +264,12 @@ def test_parameters_outside_their_range_are_refused(name: str, row: int, value: 
         ("nhwc, general", ": 1u;", ": 0u;"),
         ("nhwc, general", "* 4) + channel / 8", "* 4) + channel / 16"),
         ("sums", "word * 8 + k % 8", "word * 8"),
+        ("warpgroup, cluster", "block % halves * 4", "0"),
+        ("warpgroup, cluster", "+ step * 3", "+ step * 2"),
+        ("warpgroup, cluster", "k % 16 / 2 * 4", "k % 16 / 2 * 4 + 1"),
+        ("warpgroup, cluster", "c % 2 * 2 + k % 2", "k % 2 * 2 + c % 2"),
+        ("warpgroup, cluster", "SerializationAllowed = 1", "SerializationAllowed = 0"),
+        ("warpgroup, own rows", "part % groups *", "0 *"),
     ],
 )
 def test_a_wrong_header_is_refused(name: str, right: str, wrong: str, tmp_path: Path) -> None:
@@ -287,11 +321,11 @@ def test_a_name_cannot_break_out_of_the_header(tmp_path: Path) -> None:
 # ---- files and whole programs -------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def built() -> Kernel:
+@pytest.fixture(scope="module", params=["two words a lane, general", "warpgroup, cluster"])
+def built(request: pytest.FixtureRequest) -> Kernel:
     """A kernel small enough to run on the CPU, with machine code."""
     pytest.importorskip("tvm")
-    return Kernel(CASES["two words a lane, general"])
+    return Kernel(CASES[request.param])
 
 
 def test_the_three_files(built: Kernel, tmp_path: Path) -> None:
@@ -300,9 +334,9 @@ def test_the_three_files(built: Kernel, tmp_path: Path) -> None:
     assert files[0].read_bytes() == built.cubin
     data = json.loads(files[1].read_text())
     assert data["launch"] == json.loads(json.dumps(built.launch.to_dict()))
-    assert ConvConfig.from_dict(data["config"]) == built.config
+    assert type(built.config).from_dict(data["config"]) == built.config
     assert workload(data["workload"]["spec"]) == built.workload
-    assert data["requant"] == "general"
+    assert data["requant"] == built.plan.requant
     for operand in data["operands"].values():
         assert 4 * np.prod(operand["device"]["shape"]) == operand["device"]["bytes"]
     assert files[2].read_text() == header(built.plan, built.cubin)

@@ -6,7 +6,7 @@ import pytest
 
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput
-from subbyte.schedule import WarpgroupConfig, WarpgroupPlan
+from subbyte.schedule import ConvConfig, WarpgroupConfig, WarpgroupPlan, config_from_key
 from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.workload import ConvWorkload
 
@@ -35,7 +35,10 @@ def test_switches_are_part_of_the_name_and_read_from_text():
     off = GOOD.with_values({"duplicate_aware": "NONE", "register_packing": "off", "layout": "nhwc"})
     assert (off.duplicate_aware, off.register_packing, off.layout) == ("none", False, "nhwc")
     assert off.key == "wg-tw14-tr2-gm2-sg2-ri6-dup.none-rp0-nhwc"
-    assert WarpgroupConfig.from_dict(off.to_dict()) == off
+    assert WarpgroupConfig.from_dict(off.to_dict()) == config_from_key(off.key.upper()) == off
+    assert config_from_key(ConvConfig(chunk=2).key) == ConvConfig(chunk=2)
+    with pytest.raises(InvalidInput, match="'zz9' is no part"):
+        config_from_key("wg-tw14-zz9")
     for wrong in ({"layout": "hwnc"}, {"duplicate_aware": "shared"}, {"register_packing": "perhaps"}):
         with pytest.raises(InvalidInput, match=next(iter(wrong))):
             GOOD.with_values(wrong)

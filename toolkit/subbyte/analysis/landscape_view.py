@@ -151,9 +151,10 @@ def index_of(landscape: Landscape, config: ConvConfig) -> int:
     """Index of a configuration in the landscape's space, refused ones included; -1 when it is not of this space."""
     index, weight = 0, 1
     for name, values in landscape.header["space"]["knobs"].items():
-        if getattr(config, name) not in values:
+        value = getattr(config, name, None)  # None: a configuration of the other family
+        if value not in values:
             return -1
-        index += values.index(getattr(config, name)) * weight
+        index += values.index(value) * weight
         weight *= len(values)
     return index if landscape.config(index) == config else -1
 

@@ -22,6 +22,8 @@ FOLDERS = (_PACKAGE / "results", _PACKAGE.parents[1] / "benchmarks" / "results")
 """Where the raw results are: in an installed package, in a checkout."""
 BENCHMARK = "side by side with cuDNN"
 OURS = "subbyte"
+OPPONENTS = "subbyte-opponents"
+"""Format of the records that ``benchmarks/opponents.py`` writes."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,14 @@ class SideBySide(InfoRecord):
 
     @classmethod
     def of(cls, data: Mapping[str, Any], name: str = "") -> SideBySide:
-        """The record in the plain data of ``subbyte bench --json``. Raises BrokenRecord."""
+        """The record in the plain data of ``subbyte bench --json``, or of ``benchmarks/opponents.py`` (layers alone).
+
+        Raises BrokenRecord.
+        """
         known = [field.name for field in fields(Row)]
         try:
+            if data.get("format") == OPPONENTS:
+                data = _as_rows(data)
             rows = tuple(Row(**{key: row[key] for key in known if key in row}) for row in data["rows"])
             missing = tuple(f"{m['workload']}, {m['side']}: {m['reason']}" for m in data.get("missing", ()))
             return cls(name, str(data["gpu"]["name"]), str(data["date"])[:10], rows, missing)
@@ -78,6 +85,24 @@ class SideBySide(InfoRecord):
         columns = ("workload", "side", "hot us", "cold us", "TOPS", "checked")
         rows = [(r.workload, r.side, r.microseconds, r.cold_microseconds, r.tops, r.verified) for r in self.rows]
         return Table(columns, tuple(rows))
+
+
+def _as_rows(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The cells of an opponents' record as rows, ours first in each."""
+    rows, missing = [], [{"side": "all", **one} for one in data["missing"]]
+    for cell in data["cells"]:
+        common = {name: cell[name] for name in ("workload", "spec", "operations")}
+        missing += [{"workload": cell["workload"], **one} for one in cell["missing"]]
+        ours = [{**cell["ours"], "side": f"{OURS} int4", "output": "int4", "epilogue": data["our_epilogue"],
+                 "plan": cell["ours"]["key"], "plans": cell["ours"]["tried"]}] if "ours" in cell else []  # fmt: skip
+        rows += [
+            {"output": "", "config": None, "verified": f"relative error {side.get('error', 0):.1e}",
+             "tops": cell["operations"] / side["microseconds"] / 1e6, **common, **side, "share_of_peak": None,
+             "samples": tuple(side["samples"]), "cold_samples": ()}
+            for side in (*ours, *cell["opponents"])
+        ]  # fmt: skip
+    date = next((row["date"] for row in rows), "")
+    return {"rows": rows, "missing": missing, "gpu": data["gpu"], "date": date}
 
 
 def results_folder() -> Path | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from subbyte.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from subbyte.schedule import ConvConfig
     from subbyte.workload import ConvWorkload
 
 SCHEMA = 1
@@ -76,15 +75,17 @@ def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm
 
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--set knob=value``, once or several times: read it with :func:`configuration`."""
+    """``--set knob=value``, once or several times, and ``--family``: read them with :func:`configuration`."""
     text = "a knob or switch of the configuration, such as chunk=2 or layout=nhwc; several may follow"
     parser.add_argument("--set", metavar="KNOB=VALUE", dest="settings", action="append", default=[], help=text)
+    text = "warp (mma.sync, the default) or warpgroup (wgmma, sm_90a)"
+    parser.add_argument("--family", choices=("warp", "warpgroup"), default="warp", help=text)
 
 
-def configuration(args: argparse.Namespace, base: ConvConfig | None = None) -> ConvConfig | None:
+def configuration(args: argparse.Namespace, base: Any = None) -> Any:
     """``base`` with the values of ``--set``; without ``--set`` the base itself, which may be None.
 
-    Without a base the values change the default configuration. Raises InvalidInput.
+    Without a base the values change the default configuration of the family. Raises InvalidInput.
     """
     values: dict[str, str] = {}
     for setting in args.settings:
@@ -92,11 +93,12 @@ def configuration(args: argparse.Namespace, base: ConvConfig | None = None) -> C
         if not (knob and equals and value):
             raise InvalidInput(f"--set {setting}: expected knob=value, such as --set chunk=2")
         values[knob.strip()] = value.strip()
-    if not values:
+    warp = getattr(args, "family", "warp") == "warp"
+    if not values and (base or warp):
         return base
-    from subbyte.schedule import ConvConfig
+    from subbyte.schedule import ConvConfig, WarpgroupConfig
 
-    return (base or ConvConfig()).with_values(values)
+    return (base or (ConvConfig() if warp else WarpgroupConfig())).with_values(values)
 
 
 def spread_settings(argv: Sequence[str]) -> list[str]:

@@ -44,11 +44,13 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Build, then print or write."""
     from subbyte.kernel import build
+    from subbyte.kernel.choose import warpgroup_config
     from subbyte.kernel.default import default_config
 
     if args.emit == "cubin" and args.out is None and not args.json:
         raise InvalidInput("--emit cubin is not text; give a file with -o FILE")
-    config = configuration(args, default_config(args.workload, args.arch))
+    choose = default_config if args.family == "warp" else warpgroup_config
+    config = configuration(args, choose(args.workload, args.arch))
     kernel = build(args.workload, config, args.arch, output=args.output)
     files = [str(path) for path in kernel.export(args.export)] if args.export else []
     content = getattr(kernel, args.emit) if args.emit else None
@@ -79,14 +81,17 @@ def description(kernel: Kernel) -> dict[str, Any]:
 
 def summary(kernel: Kernel) -> str:
     """A few lines about a built kernel."""
-    resources, launch, plan, columns = kernel.resources, kernel.launch, kernel.plan, kernel.config.columns
+    from subbyte.schedule import WarpgroupPlan
+
+    resources, launch, plan = kernel.resources, kernel.launch, kernel.plan
+    channels = plan.filters if isinstance(plan, WarpgroupPlan) else plan.config.columns
     return "\n".join(
         [
             f"{kernel.workload.label} ({kernel.workload.spec}) for {kernel.arch}",
             f"  configuration  {kernel.config.key}",
             f"  instruction    {plan.atom.name}{_how(plan)}",
             f"  block          {launch.block[0]} threads",
-            f"  block tile     {plan.tile[0]}x{plan.tile[1]} pixels x 8 images x {columns} channels",
+            f"  block tile     {plan.tile[0]}x{plan.tile[1]} pixels x 8 images x {channels} channels",
             f"  grid           {launch.grid[0]} x {launch.grid[1]} blocks",
             f"  registers      {resources.registers} per thread, {resources.local_bytes} bytes of local memory",
             f"  shared memory  {launch.shared_bytes} bytes; {resources.blocks_per_sm} blocks per multiprocessor",

@@ -46,6 +46,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run and check; a mismatch exits 1."""
     from subbyte.kernel import build
+    from subbyte.kernel.choose import warpgroup_config
     from subbyte.kernel.default import default_config
     from subbyte.kernel.execute import EMULATOR, device_arch, expected, random_operands, resolve_device, run_words
     from subbyte.measure.check import compare
@@ -54,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInput(f"--seed {args.seed}: must be 0 or more")
     arch = args.arch or device_arch(args.device)
     device = resolve_device(args.device, arch)
-    config = configuration(args, default_config(args.workload, arch))
+    choose = default_config if args.family == "warp" else warpgroup_config
+    config = configuration(args, choose(args.workload, arch))
     kernel = build(args.workload, config, arch)
     x, w, requant = random_operands(kernel, args.seed)
     kernel = kernel.for_requantization(requant)

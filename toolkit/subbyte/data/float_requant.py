@@ -87,7 +87,7 @@ def _lines(requant: Requantization, steps: Int64Array, limit: int, scale_log2: i
     ideal = 1.0 / np.maximum(requant.multiplier, 2.0**-30) * np.exp2(requant.shift)
     pitch, position = _roomiest(steps, limit, np.minimum(ideal, 4.0 * limit))
     factor = (1.0 / pitch / (_PER_PATTERN * 2.0**scale_log2)).astype(np.float32)
-    per_pattern = factor * _PER_PATTERN
+    per_pattern = factor.astype(np.float64) * _PER_PATTERN
     # In the middle of the binade the line is at 8, but for the part of a level that only ``added`` can express.
     offset = np.rint(8.0 - per_pattern * (1.5 * _BINADE))
     at_eight = (8.0 - offset) / per_pattern  # patterns from where the line would be at 0 without an offset

@@ -58,6 +58,15 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     return replace(build(found, None, target, output=output, **options), reason=f"warp family, because {why}")
 
 
+def warpgroup_config(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> WarpgroupConfig:
+    """The configuration of the warpgroup family to try first. Raises Unsupported with the reason when none fits."""
+    target = arch_named(arch) if isinstance(arch, str) else arch
+    found = _warpgroup(workload, target)
+    if not found:
+        raise Unsupported(f"{workload.label} on {target.name} in the warpgroup family: {_why_not(workload, target)}")
+    return found[0][0]
+
+
 @cache
 def recorded_best() -> dict[str, dict[str, Any]]:
     """The fastest measured configuration of the warpgroup family by workload spec, with its time and origin; under

@@ -7,6 +7,7 @@ warpgroup between two epilogues; the *ring* is the shared memory in which input 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -102,7 +103,7 @@ class WarpgroupConfig:
         parts = [f"{short}{getattr(self, name)}" for name, short in _SHORT.items()
                  if name in _ALWAYS or getattr(self, name) != getattr(default, name)]  # fmt: skip
         off = [_OFF[name] for name in _OFF if getattr(self, name) != getattr(default, name)]
-        return "wg-" + "-".join(parts + off)
+        return FAMILY + "-".join(parts + off)
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, ready for JSON."""
@@ -112,6 +113,24 @@ class WarpgroupConfig:
     def from_dict(cls, data: Mapping[str, Any]) -> WarpgroupConfig:
         """The configuration with these fields (case-insensitive; the rest default). Raises InvalidInput."""
         return cls().with_values(data)
+
+    @classmethod
+    def from_key(cls, key: str) -> WarpgroupConfig:
+        """The configuration that :attr:`key` names. Raises InvalidInput for a part that means nothing."""
+        names = {short: name for name, short in _SHORT.items()}
+        off = {word: name for name, word in _OFF.items()}
+        values: dict[str, Any] = {}
+        for part in key.lower().strip().removeprefix(FAMILY).split("-"):
+            found = re.fullmatch(r"([a-z]+)(\d+)", part)
+            if part in off:
+                values[off[part]] = SWITCH_VALUES[off[part]][1]
+            elif found and found[1] in names:
+                values[names[found[1]]] = int(found[2])
+            else:
+                raise InvalidInput(
+                    f"configuration {key!r}: {part!r} is no part of one; expected a key such as {cls().key}"
+                )
+        return cls().with_values(values)
 
     def with_values(self, values: Mapping[str, Any]) -> WarpgroupConfig:
         """A copy with some fields replaced; names are case-insensitive, text that means a number is accepted."""
@@ -125,6 +144,8 @@ class WarpgroupConfig:
         return replace(self, **changed)
 
 
+FAMILY = "wg-"
+"""How the keys of the family begin."""
 FLAGS = ("keep_rows", "stagger", "swizzle", "overlap")
 """Knobs that are 0 or 1."""
 SWITCH_VALUES: dict[str, tuple[Any, ...]] = {

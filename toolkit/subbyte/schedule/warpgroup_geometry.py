@@ -130,6 +130,11 @@ class WarpgroupGeometry:
         return ceil_div(self.output_size[1], self.width_covered)
 
     @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of output pixels that the warpgroups of a block compute in one pass each."""
+        return self.config.tile_rows * self.config.groups_y, self.width_covered
+
+    @property
     def filters(self) -> int:
         """Output channels a block computes in one pass."""
         return MMA_FILTERS * self.config.groups_m

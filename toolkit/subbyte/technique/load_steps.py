@@ -169,9 +169,10 @@ def load_steps(
 
 def _kernel(source: Kernel | ConvWorkload | str, config: ConvConfig | None, arch: str) -> Kernel:
     from subbyte.kernel import Kernel
-    from subbyte.schedule import plan
+    from subbyte.schedule import plan, warp_family_only
     from subbyte.workload import workload
 
+    warp_family_only(source.config if isinstance(source, Kernel) else config)
     if not isinstance(source, Kernel):
         return Kernel(plan(workload(source), config or ConvConfig(), arch))
     if config is not None:

@@ -220,11 +220,12 @@ def tiling(workload: ConvWorkload | str, config: ConvConfig | None = None, *, ar
     Raises InvalidInput for unknown names, and for a configuration that the constraints refuse, with their reason.
     """
     from subbyte.device import arch as arch_of
-    from subbyte.schedule import ConvConfig, plan
+    from subbyte.schedule import ConvConfig, plan, warp_family_only
     from subbyte.space.constraints import why_not
     from subbyte.workload import workload as parse
 
     found, target = parse(workload), arch_of(arch)
+    warp_family_only(config)
     if not isinstance(config, ConvConfig | None):
         raise InvalidInput(f"config {config!r}: expected a ConvConfig, such as ConvConfig(chunk=2)")
     planned = plan(found, config or ConvConfig(), target)

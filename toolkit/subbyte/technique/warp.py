@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.schedule.config import LAYOUTS, ConvConfig
+from subbyte.schedule.families import warp_family_only
 from subbyte.schedule.plan import BLOCK_WORDS, COPY_WORDS, Plan
 from subbyte.schedule.plan import plan as make_plan
 from subbyte.space.constraints import why_not
@@ -44,6 +45,7 @@ class Warp:
         from subbyte.device import arch as arch_of
         from subbyte.workload import workload as parse
 
+        warp_family_only(config)
         if not isinstance(config, ConvConfig):
             raise InvalidInput(f"config {config!r}: expected a ConvConfig, such as ConvConfig(chunk=2)")
         wanted = str(layout or config.layout).lower()

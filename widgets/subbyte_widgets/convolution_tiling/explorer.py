@@ -43,9 +43,10 @@ class TilingExplorer(Panel):
 
     def turn_to(self, choice: Choice) -> None:
         """Set the knobs to what is selected and draw its tiling."""
-        self.workload, self.config, self.arch = choice.workload, choice.config, choice.arch
+        record = tiling(choice.workload, choice.config, arch=choice.arch)
+        self.workload, self.config, self.arch = choice.workload, record.config, choice.arch
         self._set_knobs()
-        self.view.show(tiling(self.workload, self.config, arch=self.arch))
+        self.view.show(record)
 
     def _set_knobs(self) -> None:
         values = space(self.workload, self.arch).knobs

@@ -247,7 +247,7 @@ def _loupe(record: Tiling, places: Geometry, chosen: Selection | None) -> str:
                 element("rect", x=x + 0.7, y=y + 0.7, width=place.sx - 1.4, height=place.sy - 1.4, rx=1.5,
                         class_="px" + marks.get((i, j), ""), data_at=f"{i},{j}")
             )  # fmt: skip
-    for number in range(0, place.rows, _every(place.sy, 12)):
+    for number in range(0, place.rows, _every(place.sy, 13)):
         y = place.y + (number + 0.5) * place.sy + 4
         cells += [text(place.x - 6, y, labels.get(f"r{number}", ""), "n e", data_tick=f"r{number}")]
     for number in range(0, place.columns, _every(place.sx, 22)):
@@ -344,7 +344,7 @@ def _block(record: Tiling, places: Geometry, chosen: Selection | None) -> str:
         class_ += " now" * ((pixel, column) in now)
         cells.append(element("rect", x=x + gap, y=y + gap, width=place.sx - 2 * gap, height=place.sy - 2 * gap,
                              class_=class_, data_at=f"{pixel},{column}", data_warp=number))  # fmt: skip
-    for pixel in range(0, len(record.pixels), _every(place.sy, 12)):
+    for pixel in range(0, len(record.pixels), _every(place.sy, 13)):
         row, column = record.pixels[pixel]
         cells += [text(place.x - 6, place.y + (pixel + 0.5) * place.sy + 4, f"{row},{column}", "n e")]
     for warp in record.warps:

@@ -72,7 +72,7 @@ function about({ g, row, column, slot, zero, copies: [, ...others] }) {
 
 // The canvas with the labels: { words, at: [x, y], font, bold, ink, faint }, without an ink in the colour of the page's
 // text. They are painted again whenever the view gets another size, another resolution or another theme.
-function lettering(stage) {
+function lettering(sheet) {
   const canvas = document.createElement("canvas");
   canvas.setAttribute("aria-hidden", "true"); // the sentence below says what is selected
   let labels = [];
@@ -108,10 +108,11 @@ function lettering(stage) {
     paint();
   });
   const zoomed = () => window.devicePixelRatio !== sharp && paint();
-  sized.observe(stage);
+  sized.observe(sheet);
   window.addEventListener("resize", zoomed);
-  canvas.addEventListener("transitionend", paint); // its colour has one: that is how every page's themes are noticed
-  stage.append(canvas);
+  // Its colour has a transition: that is how another theme is noticed, on every page. A new style sheet may cut it off.
+  for (const event of ["transitionend", "transitioncancel"]) canvas.addEventListener(event, paint);
+  sheet.append(canvas);
   return {
     write(wanted, area) {
       [labels, size] = [wanted, area];

@@ -25,8 +25,9 @@ function render({ model, el }) {
   const fill = {
     input: pool(panels.input.cells), lowered: pool(panels.lowered.cells), tile: pool(parts.tile), slots: pool(parts.slots),
   };
-  const letters = lettering(stage);
-  stage.prepend(svg);
+  const sheet = stage.appendChild(Object.assign(document.createElement("div"), { className: "sheet" }));
+  const letters = lettering(sheet);
+  sheet.prepend(svg);
 
   let shown = {}; // what of the model is drawn
   let map = null; // the record's lists

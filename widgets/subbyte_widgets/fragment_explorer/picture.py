@@ -17,7 +17,7 @@ from subbyte_widgets.svg import element, text
 
 WIDTH = 760.0
 LEFT, RIGHT_X, TOP = 44.0, 482.0, 42.0
-A_W, CELL_W, CELL_H, LOW_CELL_H = 400.0, 33.0, 18.0, 12.0
+A_W, CELL_W, CELL_H, LOW_CELL_H = 400.0, 33.0, 18.0, 13.0
 WARP_ROWS = 16
 DETAIL_X, DETAIL_Y, DETAIL_W = 18.0, 156.0, 400.0
 LANE_W, LANE_H, LANE_X = 21.0, 15.0, 72.0
@@ -167,8 +167,8 @@ def _matrix(
     shown = [_word(record, word, place, lane, chosen) for word in words(record, operand, whole)]
     width, height = columns * wide, rows * high
     heads = [text(x0, y0 - 22, f"{NAMES[operand]}  {rows} {TIMES} {columns}", "h")]
-    ticks_x = [(j, x0 + (j + 0.5) * wide) for j in _ticks(columns, wide)]
-    ticks_y = [(i, y0 + (i + 0.5) * high) for i in _ticks(rows, high)]
+    ticks_x = [(j, x0 + (j + 0.5) * wide) for j in _ticks(columns, wide, 30.0 if columns > 100 else 18.0)]
+    ticks_y = [(i, y0 + (i + 0.5) * high) for i in _ticks(rows, high, 13.0)]
     heads += [text(x, y0 - 6, j, "n m") for j, x in ticks_x]
     heads += [text(x0 - 6, y + 4, i, "n e") for i, y in ticks_y]
     lines = "".join(f"M{x0 + j * wide:.1f} {y0:.1f}v{height:.1f}" for j in range(1, columns) if 4 < wide < 20)
@@ -187,8 +187,8 @@ def _matrix(
     )  # fmt: skip
 
 
-def _ticks(count: int, size: float) -> range:
-    step = next(step for step in (1, 2, 4, 8, 16, 32, 64) if step * size >= 14 or step >= count)
+def _ticks(count: int, size: float, room: float) -> range:
+    step = next(step for step in (1, 2, 4, 8, 16, 32, 64) if step * size >= room or step >= count)
     return range(0, count, step)
 
 

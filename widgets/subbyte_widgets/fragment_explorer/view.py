@@ -8,6 +8,7 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
+from subbyte.schedule import WarpgroupConfig
 from subbyte.technique.fragments import INSTRUCTIONS, WARPGROUP_INSTRUCTIONS, Fragments, fragments
 from subbyte.technique.tiling import tiling
 from subbyte_widgets._base import PACKED, View
@@ -15,6 +16,8 @@ from subbyte_widgets._selection import Choice
 from subbyte_widgets.fragment_explorer.picture import Chosen, fragments_svg, in_words
 from subbyte_widgets.svg import sentence_svg, standalone
 
+WARPGROUP_S8 = "wgmma.m64n8k32.s8"
+"""The instruction of the warpgroup family, with its fewest columns: wider ones repeat its pattern every eight."""
 HERE = Path(__file__).parent
 
 
@@ -64,7 +67,11 @@ class FragmentExplorer(View):
 
     def turn_to(self, choice: Choice) -> None:
         """Show the instruction of the selected kernel."""
-        self.instruction = tiling(choice.workload, choice.config, arch=choice.arch).instruction
+        config = choice.config
+        if isinstance(config, WarpgroupConfig):
+            self.instruction = WARPGROUP_S8
+        else:
+            self.instruction = tiling(choice.workload, config, arch=choice.arch).instruction
 
     def to_svg(self) -> str:
         """The chosen instruction with the selected element, as a picture that stands alone."""

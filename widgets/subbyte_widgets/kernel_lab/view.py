@@ -10,7 +10,7 @@ import ipywidgets
 
 from subbyte.errors import SubbyteError
 from subbyte.kernel.default import default_config
-from subbyte.schedule import ConvConfig
+from subbyte.schedule import ConvConfig, warp_family_only
 from subbyte.space import space as space_of
 from subbyte.tune.landscape import Landscape
 from subbyte.workload import ConvWorkload
@@ -67,6 +67,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
 
     def turn_to(self, choice: Choice) -> None:
         """Set the controls to what is selected; say whether it can be built."""
+        warp_family_only(choice.config)
         if (choice.workload, choice.arch) != (self.workload, self.arch):
             self.workload, self.arch = choice.workload, choice.arch
             self.space = space_of(self.workload, self.arch)

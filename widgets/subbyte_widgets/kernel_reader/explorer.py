@@ -11,8 +11,9 @@ from subbyte.device.arch import ARCHS
 from subbyte.errors import SubbyteError
 from subbyte.kernel.default import default_config
 from subbyte.kernel.kernel import build
-from subbyte.schedule import ConvConfig
+from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.schedule.config import DUPLICATE_AWARE, LAYOUTS
+from subbyte.schedule.warpgroup import SWITCH_VALUES
 from subbyte.technique.kernel_reading import KernelReading, kernel_reading
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
@@ -39,7 +40,7 @@ class KernelExplorer(Panel):
         refuse_unknown(KernelReader, options)
         selection = options.pop("selection", None)
         self.workload = parse_workload(workload)
-        self.config = config or default_config(self.workload, arch)
+        self.config: Any = config or default_config(self.workload, arch)
         start = self.config.to_dict()
         choices: dict[str, list[Any]] = {
             "duplicate_aware": [*DUPLICATE_AWARE], "register_packing": [("on", True), ("off", False)],
@@ -70,6 +71,8 @@ class KernelExplorer(Panel):
         self._moved = True
         try:
             self.arch.value = choice.arch
+            sharing = SWITCH_VALUES["duplicate_aware"] if isinstance(self.config, WarpgroupConfig) else DUPLICATE_AWARE
+            self.switches["duplicate_aware"].options = [*sharing]
             for name, switch in self.switches.items():
                 switch.value = getattr(self.config, name)
         finally:

@@ -13,7 +13,7 @@ from subbyte_widgets.svg import element, text
 
 WIDTH, TOP = 760.0, 98.0
 LANE_X, LANE = 18.0, 23.0
-GRID_X, WORD_W, SECTOR_GAP, ROW_H = 296.0, 14.0, 3.0, 17.0
+GRID_X, WORD_W, SECTOR_GAP, ROW_H = 288.0, 14.25, 3.0, 18.0
 MOST_ROWS = 40
 BAR_X, BAR_W = 84.0, 62.0
 TIMES = "\u00d7"
@@ -177,5 +177,6 @@ def _piece(piece: Piece, y: float, world: bool, chosen: int) -> str:
     shown = str(piece.lanes[0]) if len(piece.lanes) == 1 else f"{piece.lanes[0]}+"
     class_ = f"piece c{piece.lanes[0] // 8}" + " on" * (chosen in piece.lanes)
     box = element("rect", x=x + 0.6, y=y + 0.6, width=width - 1.2, height=ROW_H - 2.2, rx=2)
-    label = text(x + width / 2, y + 12, shown, "m" if width > 20 or len(shown) < 3 else "m tiny")
+    narrow = {"textLength": width - 2.4, "lengthAdjust": "spacingAndGlyphs"} if width < 8.5 * len(shown) else {}
+    label = text(x + width / 2, y + 12.4, shown, "m", **narrow)
     return element("g", [box, label], class_=class_, data_lanes=" ".join(map(str, piece.lanes)))

@@ -199,7 +199,7 @@ def cell(grid: Grid, number: int, name: str, state: dict[str, tuple[int, str]], 
     kind, words = state.get(name, (None, ""))
     face = "empty" if kind is None else "zero" if kind == -1 else "plain" if kind == -2 else f"c{kind}"
     inset = min(1.2, 0.06 * grid.height)
-    size = min(12.5, grid.width * 0.46, 0.78 * grid.height)
+    size = min(12.5, grid.width * 0.5, 0.78 * grid.height)
     ink = "i0" if kind is not None and kind >= 0 and INK[kind] == "#ffffff" else "i1" if face.startswith("c") else ""
     inside = [
         element("rect", class_=f"face {face}", x=x + inset, y=y + inset, width=grid.width - 2 * inset,

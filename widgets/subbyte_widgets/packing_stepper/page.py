@@ -10,6 +10,7 @@ from subbyte.technique.packing import RegisterState
 from subbyte_widgets.packing_stepper.picture import (
     LOW,
     NIBBLES,
+    VALUE_LINES,
     WINDOW,
     ZOOM_HEIGHT,
     ZOOM_WIDTH,
@@ -26,7 +27,14 @@ def page_data(layouts: dict[str, Layout]) -> dict[str, Any]:
     data = {
         "schemes": {name: _scheme(layout) for name, layout in layouts.items()},
         "ink": [f"i{int(ink != '#ffffff')}" for ink in INK],
-        "sizes": {"low": LOW, "nibbles": NIBBLES, "window": WINDOW, "zoomHeight": ZOOM_HEIGHT, "zoomWidth": ZOOM_WIDTH},
+        "sizes": {
+            "low": LOW,
+            "nibbles": NIBBLES,
+            "window": WINDOW,
+            "zoomHeight": ZOOM_HEIGHT,
+            "zoomWidth": ZOOM_WIDTH,
+            "lines": [VALUE_LINES[nibble] for nibble in range(-1, NIBBLES)],
+        },
     }
     if (size := len(json.dumps(data))) > MOST_BYTES:
         raise InvalidInput(f"The steps take {size / 1000:.0f} kB, at most {MOST_BYTES / 1000:.0f}: give fewer tiles.")

@@ -18,7 +18,9 @@ from subbyte_widgets.svg import INK, OKABE_ITO, element, text
 WIDTH, LEFT, RIGHT = 760.0, 74.0, 742.0
 TOP, GAP = 66.0, 5.0
 LANES, WINDOW, NIBBLES = 32, 8, 8
-ZOOM_HEIGHT, ZOOM_WIDTH = 27.0, 82.0
+ZOOM_HEIGHT, ZOOM_WIDTH = 34.0, 82.0
+VALUE_LINES = {-1: 20.0, **{nibble: (14.0, 27.0)[nibble % 2] for nibble in range(NIBBLES)}}
+"""Baseline of a value in an enlarged register: a whole register's in the middle, those of neighbours on two lines."""
 LOW = len(OKABE_ITO)
 """Tiles from this one on use the colours again, in lower boxes."""
 TIMES = "\u00d7"
@@ -211,12 +213,13 @@ def _zoom(layout: Layout, registers: tuple[RegisterState, ...], follow: int, sto
     rows = {register.name: y0 + i * ZOOM_HEIGHT for i, register in enumerate(chosen)}
     for i in range(WINDOW if stored else 0):
         words = address([store.word for store in layout.trace.stores if store.lane == first + i])
-        parts.append(text(x0 + (i + 0.5) * ZOOM_WIDTH, y0 + len(rows) * ZOOM_HEIGHT + 11, words, "n address"))
+        parts.append(text(x0 + (i + 0.5) * ZOOM_WIDTH, y0 + len(rows) * ZOOM_HEIGHT + 12, words, "n address"))
     cell: dict[str, Any] = {"class_": "cell", "width": ZOOM_WIDTH - 4, "height": ZOOM_HEIGHT - 4, "rx": 2}
     for name, y in rows.items():
-        parts.append(text(x0 - 6, y + 17, name, "s e small"))
+        parts.append(text(x0 - 6, y + 20, name, "s e small"))
         parts += [element("rect", x=x0 + i * ZOOM_WIDTH + 1, y=y + 1, **cell) for i in range(WINDOW)]
     unit = (ZOOM_WIDTH - 4) / NIBBLES
+    values: list[str] = []
     frames: list[str] = []
     for box in boxes(chosen):
         if first <= box.lane < first + WINDOW:
@@ -227,10 +230,10 @@ def _zoom(layout: Layout, registers: tuple[RegisterState, ...], follow: int, sto
             ink = "i0" if INK[tile % LOW] == "#ffffff" else "i1"
             size: dict[str, Any] = {"y": y + 1, "height": ZOOM_HEIGHT - 4}
             parts.append(element("rect", class_=class_, data_o=box.origin, x=x, width=width, **size))
-            parts.append(text(x + width / 2, y + 17.5, box.value, f"v {ink}", data_o=box.origin))
+            values.append(text(x + width / 2, y + VALUE_LINES[box.nibble], box.value, f"v {ink}", data_o=box.origin))
             if box.origin == follow:
                 frames.append(element("rect", class_="frame", x=x, width=width, **size))
-    return [*parts, *frames]
+    return [*parts, *values, *frames]
 
 
 def _lowest(layout: Layout, step: int, stored: bool, follow: int) -> list[str]:

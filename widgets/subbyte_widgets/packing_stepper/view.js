@@ -76,7 +76,7 @@ function render({ model, el }) {
 
   function zoom(step) {
     const { states, registers, stores, left, zoom: top } = here();
-    const { window: window_, zoomWidth, zoomHeight, nibbles, low } = sizes();
+    const { window: window_, zoomWidth, zoomHeight, nibbles, low, lines } = sizes();
     const value = followed();
     let first = 0;
     for (const box of boxes(null, step)) {
@@ -87,16 +87,16 @@ function render({ model, el }) {
     const all = states[Math.min(step, states.length - 1)].map((index) => registers[index].name);
     const mine = `tile${Math.floor(Math.max(value, 0) / 64)}.`;
     const names = all.length <= 2 ? all : all.filter((name) => !name.startsWith("tile") || name.startsWith(mine));
-    const [made, frames] = [[], []];
-    const write = (x, y, words, attributes) => {
+    const [made, values, frames] = [[], [], []];
+    const write = (x, y, words, attributes, among = made) => {
       const node = svgNode("text", { x, y, ...attributes });
       node.textContent = words;
-      made.push(node);
+      among.push(node);
     };
     for (let i = 0; i < window_; i += 1) write(left + (i + 0.5) * zoomWidth, top - 5, `lane ${first + i}`, { class: "n" });
     names.forEach((name, row) => {
       const y = top + row * zoomHeight;
-      write(left - 6, y + 17, name, { class: "s e small" });
+      write(left - 6, y + 20, name, { class: "s e small" });
       for (let i = 0; i < window_; i += 1) {
         made.push(svgNode("rect", { class: "cell", x: left + i * zoomWidth + 1, y: y + 1, width: zoomWidth - 4, height: zoomHeight - 4, rx: 2 }));
       }
@@ -104,7 +104,7 @@ function render({ model, el }) {
     for (let i = 0; step === states.length && i < window_; i += 1) {
       const bytes = stores.filter((store) => store[0] === first + i).map((store) => 4 * store[1]);
       const place = { class: "n address" };
-      write(left + (i + 0.5) * zoomWidth, top + names.length * zoomHeight + 11, bytes.length ? `to byte ${bytes.join(", ")}` : "", place);
+      write(left + (i + 0.5) * zoomWidth, top + names.length * zoomHeight + 12, bytes.length ? `to byte ${bytes.join(", ")}` : "", place);
     }
     const unit = (zoomWidth - 4) / nibbles;
     for (const box of boxes(names, step)) {
@@ -115,9 +115,9 @@ function render({ model, el }) {
       const kind = `box c${box.tile % low}${box.tile >= low ? " low" : ""}`;
       made.push(svgNode("rect", { class: kind, "data-o": box.origin, x, width, y: y + 1, height: zoomHeight - 4 }));
       if (box.origin === value) frames.push(svgNode("rect", { class: "frame", x, width, y: y + 1, height: zoomHeight - 4 }));
-      write(x + width / 2, y + 17.5, box.value, { class: `v ${model.get("data").ink[box.tile % low]}`, "data-o": box.origin });
+      write(x + width / 2, y + lines[box.nibble + 1], box.value, { class: `v ${model.get("data").ink[box.tile % low]}`, "data-o": box.origin }, values);
     }
-    svg.querySelector(".zoom").replaceChildren(...made, ...frames);
+    svg.querySelector(".zoom").replaceChildren(...made, ...values, ...frames);
   }
 
   // Where the followed value is, in words.

@@ -43,7 +43,7 @@ def explorer_svg(
         parts += _map(shown, statistic, best, worst, y)
         y += 58 + 30 * len(shown.y_values)
     parts.append(element("g", effect_rows(effects), transform=f"translate(0 {y:.0f})"))
-    height = y + 40 + 30 * len(effects)
+    height = y + 40 + 32 * len(effects)
     return element("svg", parts, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
                    class_="sb-space-svg", role="img", aria_label=in_words(points, effects))  # fmt: skip
 
@@ -110,7 +110,7 @@ def _map(shown: LandscapeMap, statistic: str, best: float, worst: float, top: fl
 
 def effects_svg(effects: Sequence[KnobEffect]) -> str:
     """The effect of each knob as a picture of its own, without style."""
-    height = 40 + 30 * len(effects)
+    height = 40 + 32 * len(effects)
     return element("svg", effect_rows(effects), xmlns="http://www.w3.org/2000/svg",
                    viewBox=f"0 0 {WIDTH:.0f} {height}", class_="sb-space-svg", role="img",
                    aria_label="Effect of each knob: " + "; ".join(effect.title() for effect in effects))  # fmt: skip
@@ -123,7 +123,7 @@ def effect_rows(effects: Sequence[KnobEffect]) -> list[str]:
         text(324, 16, "best time (\u00b5s) at each value; bold: the knob's best", "s"),
     ]  # fmt: skip
     for i, effect in enumerate(effects):
-        y = 28.0 + 30 * i
+        y = 28.0 + 32 * i
         parts.append(text(12, y + 17, effect.knob))
         for size, class_ in ((90.0, "room"), (max(90 * effect.share, 1.0), "share")):
             parts.append(element("rect", x=172, y=y + 5, width=size, height=15, class_=class_))
@@ -133,7 +133,7 @@ def effect_rows(effects: Sequence[KnobEffect]) -> list[str]:
         for j, (value, best) in enumerate(zip(effect.values, effect.best, strict=True)):
             x = 324 + j * width
             parts.append(text(x, y + 12, value, "n"))
-            parts.append(text(x, y + 24, "refused" if best is None else f"{best:.2f}", "b" if best == least else "n"))
+            parts.append(text(x, y + 25, "refused" if best is None else f"{best:.2f}", "b" if best == least else "n"))
     return parts
 
 

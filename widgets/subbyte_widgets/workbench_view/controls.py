@@ -7,14 +7,16 @@ from collections.abc import Callable
 
 import ipywidgets
 
-from subbyte.device.arch import ARCHS
+from subbyte.device.arch import ARCHS, Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import SubbyteError
 from subbyte.measure.result import Measured
-from subbyte.schedule import plan
+from subbyte.schedule import ConvConfig, WarpgroupConfig, WarpgroupPlan, plan
 from subbyte.space.constraints import why_not
+from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.tune.landscape import Landscape
 from subbyte.tune.strategy import STRATEGIES
+from subbyte.workload import ConvWorkload
 from subbyte.workload.networks import LAYERS
 from subbyte_widgets._selection import Selection
 
@@ -87,12 +89,18 @@ class Controls(ipywidgets.VBox):
         self.say(self.selection.error or in_words(self.selection, self._known()))
 
 
+def _refused(workload: ConvWorkload, config: ConvConfig | WarpgroupConfig, arch: Arch) -> str | None:
+    if isinstance(config, WarpgroupConfig):
+        return why_not_warpgroup(WarpgroupPlan(workload, config, arch))
+    return why_not(plan(workload, config, arch))
+
+
 def in_words(selection: Selection, landscape: Landscape | None) -> str:
     """What is known of the selection in one sentence: its key, and its recorded time or why it is refused."""
     choice = selection.now
     try:
         config = choice.config
-        reason = why_not(plan(choice.workload, config, arch_named(choice.arch)))
+        reason = _refused(choice.workload, config, arch_named(choice.arch))
     except SubbyteError as problem:
         return str(problem)
     named = config.key if choice.configuration else f"best known configuration {config.key}"
@@ -101,7 +109,8 @@ def in_words(selection: Selection, landscape: Landscape | None) -> str:
     same = landscape is not None and landscape.workload.spec == choice.workload.spec and landscape.arch == choice.arch
     result = landscape.results.get(landscape.by_config.get(config, -1)) if landscape and same else None
     if not isinstance(result, Measured):
-        return f"{named}: no recorded time here; the laboratory builds and checks it."
+        builder = "kernel reader builds" if isinstance(config, WarpgroupConfig) else "laboratory builds and checks"
+        return f"{named}: no recorded time here; the {builder} it."
     share = result.microseconds / landscape.best[1].microseconds if landscape else 1.0
     device = landscape.device.get("name", "") if landscape else ""
     return f"{named}: {result.microseconds:.2f} µs on {device}, {share:.2f} times the best of its landscape."

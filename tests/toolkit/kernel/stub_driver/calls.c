@@ -52,6 +52,18 @@ CUresult call_launch(const CUdeviceptr *p)
 #endif
 }
 
+#ifdef OVERLAPPING
+CUresult call_launch_overlapping(const CUdeviceptr *p);
+CUresult call_launch_overlapping(const CUdeviceptr *p)
+{
+#ifdef REQUANTIZED
+    return CALL(launch_overlapping)(function, NULL, p[0], p[1], p[2], p[3]);
+#else
+    return CALL(launch_overlapping)(function, NULL, p[0], p[1], p[3]);
+#endif
+}
+#endif
+
 #ifdef __cplusplus
 }
 #endif

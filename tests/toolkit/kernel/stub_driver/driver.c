@@ -13,6 +13,7 @@ struct recorded {
     int attribute, value, loaded;
     unsigned sizes[7];
     CUdeviceptr pointers[4];
+    int overlapping;
 } stub;
 int stub_arguments = 0;
 int stub_fails_at_attribute = 0;
@@ -103,6 +104,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
         return CUDA_ERROR_INVALID_VALUE;
     }
     memcpy(stub.sizes, sizes, sizeof sizes);
+    stub.overlapping = 0;
     for (int i = 0; i < stub_arguments; ++i) {
         stub.pointers[i] = *(CUdeviceptr *)arguments[i];
     }
@@ -110,4 +112,17 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
         stub_launched();
     }
     return fill_output(*(CUdeviceptr *)arguments[1]);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra)
+{
+    const CUresult result = cuLaunchKernel(
+        function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY,
+        config->blockDimZ, config->sharedMemBytes, config->hStream, arguments, extra);
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+        const CUlaunchAttribute *attribute = &config->attrs[i];
+        stub.overlapping |= attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            && attribute->value.programmaticStreamSerializationAllowed;
+    }
+    return result;
 }

@@ -1,0 +1,167 @@
+"""Writes the tables of ``opponents.py``'s record into benchmarks/README.md.
+
+python benchmarks/opponents_table.py            rewrite the tables between the markers
+python benchmarks/opponents_table.py --check    change nothing; exit 1 when they are stale
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from table import markdown, update
+
+from subbyte.device.ceilings import Ceilings, ceilings
+
+HERE = Path(__file__).resolve().parent
+MARKERS = "<!-- opponents:start -->", "<!-- opponents:end -->"
+PEAK_TOPS = 1930.0
+"""wgmma on int8 unpacked from packed int4 in registers (two measurements: 1,926 and 1,932)."""
+STAGES = ("resnet50.stage2@", "resnet50.stage3@", "resnet50.stage4@", "resnet50.stage5@")
+SHORT = {
+    "cuDNN float16, PyTorch": "fp16 PyTorch", "cuDNN bfloat16, PyTorch": "bf16 PyTorch",
+    "cuDNN float16 to float16, graph API": "fp16", "cuDNN bfloat16 to bfloat16, graph API": "bf16",
+    "cuDNN float8_e4m3fn to float16, graph API": "fp8 to fp16",
+    "cuDNN float8_e4m3fn to float8_e4m3fn, graph API": "fp8 to fp8", "cuDNN int8 to int32, graph API": "int8 to int32",
+    "cuDNN int8 to int8, graph API": "int8 to int8", "CUTLASS int8 to int8": "CUTLASS int8",
+}  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="only compare")
+    parser.add_argument("--readme", type=Path, default=HERE / "README.md")
+    parser.add_argument("--results", type=Path, default=HERE / "results" / "opponents")
+    args = parser.parse_args(arguments)
+    return update(args.readme, lambda: tables(args.results), MARKERS, args.check)
+
+
+def tables(folder: Path) -> str:
+    """All tables of the newest record."""
+    files = sorted(folder.glob("side-by-side-*.json"))
+    if not files:
+        return "Nothing has been recorded yet."
+    record = json.loads(files[-1].read_text(encoding="utf-8"))
+    limits = ceilings(record["gpu"]["name"])
+    cells = [cell for cell in record["cells"] if "ours" in cell and cell["opponents"]]
+    stages = sorted((cell for cell in cells if is_stage(cell)), key=stage_order)
+    others = [cell for cell in cells if not is_stage(cell)]
+    parts = [
+        provenance(record, files[-1].name), stage_table(stages, limits), sides_table(stages),
+        others_table(others, limits), missing(record),
+    ]  # fmt: skip
+    return "\n\n".join(part for part in parts if part)
+
+
+def is_stage(cell: dict[str, Any]) -> bool:
+    """One of the four 3x3 stages of ResNet50."""
+    return str(cell["workload"]).startswith(STAGES)
+
+
+def stage_order(cell: dict[str, Any]) -> tuple[int, str]:
+    """By batch, then by stage."""
+    name, _, batch = cell["workload"].partition("@")
+    return int(batch), name
+
+
+def floor(cell: dict[str, Any], limits: Ceilings) -> tuple[float, str]:
+    """The larger of two floors in microseconds, and its name: moving the bytes, or a launch and multiplying."""
+    multiply = limits.launch_microseconds + cell["operations"] / 1e6 / PEAK_TOPS
+    copy = cell.get("copy", {}).get("microseconds", 0.0)
+    return (multiply, "arithmetic") if multiply >= copy else (copy, "bytes")
+
+
+def cold(own: dict[str, Any]) -> str:
+    """Our time with the L2 flushed before every launch."""
+    return "-" if own["cold_microseconds"] is None else f"{own['cold_microseconds']:.2f}"
+
+
+def best_of(cell: dict[str, Any]) -> dict[str, Any]:
+    """The fastest opponent."""
+    best: dict[str, Any] = min(cell["opponents"], key=lambda line: line["microseconds"])
+    return best
+
+
+def short(side: str) -> str:
+    """A side's name in a column."""
+    return SHORT.get(side, side)
+
+
+def provenance(record: dict[str, Any], name: str) -> str:
+    """What was measured, on what."""
+    gpu, cells = record["gpu"], [cell for cell in record["cells"] if "ours" in cell]
+    clocks = sorted({cell["ours"]["clocks"]["after"]["sm_mhz"] for cell in cells} - {None})
+    software = ", ".join(f"{key} {value}" for key, value in sorted(record["versions"].items()))
+    clock = f"{clocks[0]} to {clocks[-1]} MHz" if clocks else "unknown"
+    date = cells[0]["ours"]["date"][:10] if cells else "unknown"
+    return (
+        f"{gpu['name']}, driver {gpu['driver_version'] or 'unknown'}, SM clock {clock}, {date}; {software}. One "
+        "process, CUDA-graph replay, L2 hot, random operands over the whole int4 range (the same values on every "
+        f"side), every answer compared with the exact one. Raw record: [`{name}`](results/opponents/{name}).\n\n"
+        f"Ours does {record['our_epilogue']}. Of the opponents, `int8 to int8`, `fp8 to fp8` and CUTLASS scale by one "
+        "number and store a byte; the others store their sums as they are (no scale, no bias). *Alone*: each launch "
+        "after the end of the one before. *Chain*: launches that overlap, the time of one; a true chain where a "
+        "layer's output fits its input, elsewhere all read the same input. *Floor*: the larger of the measured copy "
+        f"kernel that moves as many bytes and of a launch plus the multiplications at {PEAK_TOPS:,.0f} TOPS."
+    )
+
+
+def stage_table(cells: list[dict[str, Any]], limits: Ceilings) -> str:
+    """The twelve cells of the four 3x3 stages."""
+    rows = []
+    for cell in cells:
+        own, best = cell["ours"], best_of(cell)
+        least, why = floor(cell, limits)
+        rows.append((
+            cell["workload"], own["key"], f"{own['microseconds']:.2f}", cold(own), f"{own['tops']:,.0f}",
+            f"{100 * own['tops'] / PEAK_TOPS:.0f} %", f"{own['chain']['microseconds']:.2f}",
+            f"{best['microseconds']:.2f}", short(best["side"]), f"{best['microseconds'] / own['microseconds']:.2f}",
+            f"{best['microseconds'] / own['chain']['microseconds']:.2f}", f"{least:.2f} {why}",
+            f"{100 * least / own['microseconds']:.0f} %",
+        ))  # fmt: skip
+    head = ("layer", "configuration", "alone us", "cold L2 us", "TOPS", "of peak", "in a chain us", "best opponent us",
+            "which", "ratio alone", "ratio chain", "floor us", "floor / ours")  # fmt: skip
+    return markdown("**3x3 stages of ResNet50**: microseconds.", head, rows, 2) if rows else ""
+
+
+def sides_table(cells: list[dict[str, Any]]) -> str:
+    """Every opponent on the twelve cells."""
+    sides = [side for side in SHORT if any(side == line["side"] for cell in cells for line in cell["opponents"])]
+    rows = []
+    for cell in cells:
+        times = {line["side"]: line["microseconds"] for line in cell["opponents"]}
+        shown = (f"{times[side]:.2f}" if side in times else "-" for side in sides)
+        rows.append((cell["workload"], f"{cell['ours']['microseconds']:.2f}", *shown))
+    head = ("layer", "ours", *(short(side) for side in sides))
+    return markdown("**Every opponent on them**: microseconds, the fastest of all plans.", head, rows) if rows else ""
+
+
+def others_table(cells: list[dict[str, Any]], limits: Ceilings) -> str:
+    """All other layers."""
+    rows = []
+    for cell in cells:
+        own, best = cell["ours"], best_of(cell)
+        least, why = floor(cell, limits)
+        rows.append((
+            cell["workload"], own["family"], f"{own['microseconds']:.2f}", f"{own['chain']['microseconds']:.2f}",
+            f"{best['microseconds']:.2f}", short(best["side"]), f"{best['microseconds'] / own['microseconds']:.2f}",
+            f"{least:.2f} {why}", f"{100 * least / own['microseconds']:.0f} %",
+        ))  # fmt: skip
+    head = ("layer", "family", "alone us", "in a chain us", "best opponent us", "which", "ratio alone", "floor us",
+            "floor / ours")  # fmt: skip
+    return markdown("**Every other layer**: microseconds.", head, rows, 2) if rows else ""
+
+
+def missing(record: dict[str, Any]) -> str:
+    """What could not be measured."""
+    lines = [f"Not measured: {one['workload']}: {one['reason'][:120]}." for one in record["missing"]]
+    lines += [f"Not measured: {cell['workload']}, {one['side']}: {one['reason'][:120]}."
+              for cell in record["cells"] for one in cell["missing"]]  # fmt: skip
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+"""Side by side with cuDNN and CUTLASS, as far as it goes without a GPU."""
+
+import gzip
+import json
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+
+import kernel_pack
+import opponents
+import opponents_table
+import overlapped
+from cutlass_opponent import Driver, sizes_of
+from gpu_case import GpuCase
+
+from subbyte.data import to_nhwcnc
+from subbyte.errors import InvalidInput, MissingDependency, WrongResult
+from subbyte.measure.case import Case
+from subbyte.measure.timing import TimingProtocol
+from subbyte.schedule import Argument, ConvConfig, Launch, WarpgroupConfig
+from subbyte.workload import ConvWorkload, workload
+
+ROOT = Path(__file__).parents[2]
+SQUARE = ConvWorkload(8, 3, 3, 32, 32, 3, 3, 1)
+WORDS = Argument("A", "uint32", (8 * 3 * 3 * 4,), "in", "nhwcnc")
+LAUNCH = Launch(
+    "k", (1, 1, 1), (128, 1, 1), 0, (WORDS, Argument("Out", "uint32", WORDS.shape, "out", "nhwcnc")), 1, True
+)
+
+
+@pytest.mark.parametrize(
+    "spec", ["n3h9w9c20k40r3s3p1", "n2h11w11c3k8r7s7p3u2", "n2h8w8c16k8r1s1p0u2", "n2h9w9c16k8r3s3p2d2"]
+)
+def test_the_answer_made_on_the_gpu_is_the_reference(spec, monkeypatch):
+    monkeypatch.setattr("gpu_case.ELEMENTS_AT_ONCE", 1)  # one image at a time
+    plain, other = Case(workload(spec)), GpuCase(workload(spec), arrays=np)
+    assert np.array_equal(plain.accumulators, other.accumulators)
+    assert np.array_equal(plain.expected, other.expected)
+    assert other.expected.dtype == np.int8
+
+
+def test_sums_that_float32_cannot_hold_are_refused():
+    with pytest.raises(InvalidInput, match="not exact in float32"):
+        GpuCase(ConvWorkload(1, 7, 7, 30000, 8, 3, 3, 1))
+
+
+def test_a_pack_comes_back_as_it_was(tmp_path):
+    kernels = [
+        kernel_pack.Packed(SQUARE, kernel_pack.family_of(config), config, "because", bytes([number]), LAUNCH)
+        for number, config in enumerate((WarpgroupConfig(tile_width=6), ConvConfig(chunk=2)))
+    ]
+    assert kernel_pack.add(tmp_path, kernels[:1]) == 1
+    assert kernel_pack.add(tmp_path, kernels[1:]) == 1
+    assert kernel_pack.read(tmp_path) == {SQUARE: kernels}
+    assert [kernel.family for kernel in kernels] == ["warpgroup", "warp"]
+
+
+def test_the_best_search_says_which_plans_are_tried_in_which_order():
+    line = {"spec": SQUARE.spec, "side": "a", "microseconds": 5.0, "plans": 1, "ranking": [["x", 5.0]]}
+    longer = {**line, "microseconds": 4.0, "plans": 7, "ranking": [["y", 4.0], ["x", 5.0], ["z", 6.0]]}
+    faster = {**line, "side": "b", "microseconds": 3.0}
+    failed = {"spec": SQUARE.spec, "side": "c", "reason": "no"}
+    elsewhere = {**line, "spec": "other", "side": "d"}
+    known = [line, faster, failed, elsewhere, longer]
+    assert opponents.ranked(SQUARE, ["a", "b", "c", "d"], known) == [("b", ("x",)), ("a", ("y", "x")), ("d", ())]
+
+
+def test_a_side_that_fails_becomes_a_line_with_the_reason(tmp_path):
+    def fails(case, how, only):
+        raise WrongResult("no plan ran")
+
+    line = opponents.found_line(SimpleNamespace(workload=SQUARE), "cuDNN x", fails)
+    assert line["reason"] == "WrongResult: no plan ran"
+    opponents.write_line(tmp_path / "found.jsonl", line)
+    with open(tmp_path / "found.jsonl", "a") as file:
+        file.write('{"cut')
+    (tmp_path / "found.gz").write_bytes(gzip.compress((tmp_path / "found.jsonl").read_bytes()))
+    assert opponents.read_lines([tmp_path / "found.jsonl", tmp_path / "none", tmp_path / "found.gz"]) == [line, line]
+
+
+def test_only_one_process_has_its_turn(tmp_path):
+    import fcntl
+
+    turn = opponents.FileTurn(tmp_path / "lock")
+    with turn, open(tmp_path / "lock", "a") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with open(tmp_path / "lock", "a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class FakeDevice:
+    """Buffers by address, and one kernel: whatever ``compute`` makes of the input's words."""
+
+    def __init__(self, compute):
+        self.compute, self.memory, self.overlaps = compute, {}, []
+
+    def load(self, cubin, entry):
+        return self
+
+    def allow_shared(self, nbytes):
+        pass
+
+    unload = synchronize = lambda self, *_: None
+
+    def alloc(self, nbytes):
+        address = len(self.memory) + 1
+        self.memory[address] = np.zeros(nbytes // 4, np.uint32)
+        return SimpleNamespace(
+            pointer=address, fill=lambda byte: None, free=lambda: None,
+            download=lambda shape, dtype: self.memory[address].reshape(shape),
+        )  # fmt: skip
+
+    def upload(self, array):
+        buffer = self.alloc(array.nbytes)
+        self.memory[buffer.pointer][:] = array.ravel()
+        return buffer
+
+    def launch(self, grid, block, shared, pointers, overlap):
+        self.overlaps.append(overlap)
+        self.memory[pointers[1]][:] = self.compute(self.memory[pointers[0]])
+
+
+def chained(wrong=False, monkeypatch=None):
+    case = Case(SQUARE)
+    following = Case(SQUARE, x=case.expected, w=case.w, requant=case.requant)
+    packed = [to_nhwcnc(values).ravel() for values in (case.x, case.expected, following.expected)]
+
+    def compute(words):
+        for before, after in pairwise(packed):
+            if np.array_equal(words, before):
+                return after ^ np.uint32(wrong)
+        return words
+
+    device = FakeDevice(compute)
+    monkeypatch.setattr(overlapped, "time_launch", lambda device, launch, how: [launch() for _ in range(4)] and how)
+    how = overlapped.time_overlapped(b"", LAUNCH, case, following, device, TimingProtocol())
+    return device, how
+
+
+def test_a_chain_reads_what_the_launch_before_wrote(monkeypatch):
+    assert overlapped.reads_from(LAUNCH) == overlapped.OWN_OUTPUT
+    device, how = chained(monkeypatch=monkeypatch)
+    assert how.launches == 40
+    assert device.overlaps == [True] * 6
+    with pytest.raises(WrongResult, match="overlapping launches"):
+        chained(wrong=True, monkeypatch=monkeypatch)
+
+
+def test_layers_that_do_not_chain_read_the_same_input():
+    wider = Argument("Out", "uint32", (2 * WORDS.shape[0],), "out", "nhwcnc")
+    assert overlapped.reads_from(Launch("k", (1, 1, 1), (1, 1, 1), 0, (WORDS, wider))) == overlapped.SAME_INPUT
+
+
+def test_the_cutlass_driver_is_asked_for_by_name(tmp_path):
+    with pytest.raises(MissingDependency, match=r"build\.sh"):
+        Driver(tmp_path / "none.so")
+    assert sizes_of(workload("resnet50.conv1@8"), 16) == [8, 224, 224, 16, 64, 7, 7, 3, 2, 1]
+    tiles = (ROOT / "benchmarks" / "cutlass" / "tiles.txt").read_text().splitlines()
+    assert all(len(line.split()) == 5 for line in tiles)
+    assert len(set(tiles)) == len(tiles)
+
+
+def cell(name, ours, best, **more):
+    timing = {"microseconds": ours, "samples": [ours], "date": "2026-11-20T10:00:00", "cold_microseconds": ours + 0.5,
+              "clocks": {"after": {"sm_mhz": 1965}}}  # fmt: skip
+    own = {**timing, "tops": 1000.0, "family": "warpgroup", "key": "wg-x",
+           "chain": {"microseconds": ours - 0.5, "samples": [], "reads": "own output"}}  # fmt: skip
+    sides = [{"side": side, "microseconds": us} for side, us in (("cuDNN int8 to int8, graph API", best),
+                                                                 ("CUTLASS int8 to int8", best + 1))]  # fmt: skip
+    return {"workload": name, "operations": 59_190_000_000, "ours": own, "opponents": sides, "missing": [],
+            "copy": {"microseconds": 12.0}, **more}  # fmt: skip
+
+
+RECORD = {
+    "gpu": {"name": "NVIDIA H200", "driver_version": "580.1"}, "versions": {"cudnn": "9"}, "our_epilogue": "everything",
+    "cells": [cell("resnet50.stage2@256", 40.0, 80.0), cell("resnet50.stage2@8", 4.0, 6.0, operations=1_850_000_000),
+              cell("resnet50.stage3.enter1x1@8", 5.0, 4.0, operations=1_000_000),
+              {"workload": "vgg16.conv1_1@8", "opponents": [], "missing": [{"side": "subbyte", "reason": "no time"}]}],
+    "missing": [],
+}  # fmt: skip
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "side-by-side-h200.json").write_text(json.dumps(RECORD))
+    readme = tmp_path / "README.md"
+    readme.write_text("before\n" + "\n".join(opponents_table.MARKERS) + "\nafter\n")
+    return ["--readme", str(readme), "--results", str(tmp_path)], readme
+
+
+def test_the_tables_name_ratio_and_floor(place):
+    options, readme = place
+    assert opponents_table.main([*options, "--check"]) == 1
+    assert opponents_table.main(options) == 0
+    assert opponents_table.main([*options, "--check"]) == 0
+    text = readme.read_text()
+    assert (
+        "| resnet50.stage2@256 | wg-x | 40.00 | 40.50 | 1,000 | 52 % | 39.50 | 80.00 | int8 to int8 | 2.00 | 2.03 | "
+        "31.18 arithmetic | 78 % |" in text
+    )
+    assert text.index("resnet50.stage2@8 | wg-x") < text.index("resnet50.stage2@256 | wg-x")
+    assert (
+        "| resnet50.stage3.enter1x1@8 | warpgroup | 5.00 | 4.50 | 4.00 | int8 to int8 | 0.80 | 12.00 bytes | 240 % |"
+        in text
+    )
+    assert "Not measured: vgg16.conv1_1@8, subbyte: no time." in text
+
+
+def test_no_record_no_table(tmp_path):
+    assert opponents_table.tables(tmp_path) == "Nothing has been recorded yet."
+
+
+def test_the_committed_tables_are_fresh():
+    assert opponents_table.main(["--check"]) == 0
+
+
+def test_a_cell_in_one_line():
+    line = opponents.line_of(RECORD["cells"][0])
+    assert "40.00 alone" in line
+    assert "x2.00" in line
+    assert "!subbyte: no time" in opponents.line_of(RECORD["cells"][3])
