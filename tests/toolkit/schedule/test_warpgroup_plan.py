@@ -57,7 +57,7 @@ def test_the_good_one_can_be_built():
         ("divisibility", {"tile_rows": 8}), ("threads", {"groups_y": 2}), ("divisibility", {"filter_passes": 4}),
         ("divisibility", {"unroll": 3}), ("cluster", {"split": 2}), ("stages", {"ring": 3}), ("stages", {"ring": 9}),
         ("shared memory", {"weight_ring": 16}), ("registers", {"tile_rows": 3}), ("stages", {"keep_rows": 0}),
-        ("stages", {"load_ahead": 3}), ("stages", {"weight_ring": 1}),
+        ("stages", {"load_ahead": 3}), ("stages", {"weight_ring": 1}), ("stages", {"in_flight": 3}),
         ("same program", {"duplicate_aware": "none", "keep_rows": 0}),
         ("stages", {"duplicate_aware": "none", "groups_m": 1, "groups_y": 2}),
         ("stages", {"duplicate_aware": "none", "ring": 2, "stagger": 0}),

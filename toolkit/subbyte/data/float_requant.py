@@ -94,7 +94,9 @@ def _lines(requant: Requantization, steps: Int64Array, limit: int, scale_log2: i
     center = (position + 7.5 * pitch) * 2.0**scale_log2  # the first step is half a level below 1
     added = np.rint(at_eight - center) + (_BIAS + EXPONENT - 1) * _BINADE
     bits = np.abs(offset).astype(np.int64) | np.where(offset < 0, -(1 << 31), 0)
-    return np.stack([added.clip(-(2.0**31), 2.0**31 - 1).astype(np.int64), factor.view(np.int32), bits]).astype(np.int32)
+    return np.stack([added.clip(-(2.0**31), 2.0**31 - 1).astype(np.int64), factor.view(np.int32), bits]).astype(
+        np.int32
+    )
 
 
 def _roomiest(steps: Int64Array, limit: int, ideal: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
