@@ -31,6 +31,13 @@ SMALL = {
     ),
     "1x1, stride 2": (ConvWorkload(8, 14, 14, 128, 128, 1, 1, 0, 2), W(tile_width=8, tile_rows=2, ring=3)),
     "turns": (ConvWorkload(8, 9, 9, 64, 64, 3, 3, 1), W(tile_width=10, tile_rows=2, groups_y=2, ring=6)),
+    "one starts late": (
+        ConvWorkload(8, 9, 9, 128, 64, 3, 3, 1),
+        W(tile_width=10, tile_rows=2, groups_y=2, ring=6, stagger=2, in_flight=2),
+    ),
+    "one starts late, rows of one": (
+        ConvWorkload(8, 8, 20, 64, 64, 3, 3, 1), W(tile_width=10, groups_x=2, segments=2, ring=5, stagger=2),
+    ),
     "cluster": (ConvWorkload(8, 7, 7, 256, 64, 3, 3, 1), W(tile_width=8, segments=7, split=2, ring=3)),
     "swizzle": (ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1), W(tile_width=6, ring=6, swizzle=1, load_ahead=1)),
     "ring of weights": (

@@ -24,7 +24,7 @@ def test_a_configuration_is_plain_data_with_a_name():
     assert GOOD.key == "wg-tw14-tr2-gm2-sg2-ri6"
     given = {"Tile-Width": "14", "tile_rows": 2, "groups_m": 2, "segments": 2, "ring": 6}
     assert WarpgroupConfig.from_dict(given) == GOOD
-    for wrong in ({"ring": 0}, {"stagger": 2}, {"unroll": True}):
+    for wrong in ({"ring": 0}, {"stagger": 3}, {"unroll": True}):
         with pytest.raises(InvalidInput):
             WarpgroupConfig(**wrong)
     with pytest.raises(InvalidInput, match="tile_width"):

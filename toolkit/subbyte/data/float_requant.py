@@ -45,8 +45,8 @@ Int64Array = NDArray[np.int64]
 
 
 def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: int) -> Int32Array | None:
-    """The kernel's parameter buffer int32 [3][k_padded] of the floating-point form: what is added to the scaled sum, and
-    the bits of factor and offset. None where some channel's values are not exact in it.
+    """The kernel's parameter buffer int32 [3][k_padded] of the floating-point form: what is added to the scaled sum,
+    and the bits of factor and offset. None where some channel's values are not exact in it.
 
     Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Raises InvalidInput.
     """

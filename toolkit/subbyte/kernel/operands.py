@@ -68,8 +68,8 @@ def parameter_words(argument: Argument, workload: ConvWorkload, requant: Requant
 
 
 def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32] | None:
-    """The parameter words of a form with one multiplication (``fixed8``, ``fixed0``, ``float8``); None where the form is
-    not exact for ``requant``."""
+    """The parameter words of a form with one multiplication (``fixed8``, ``fixed0``, ``float8``); None where the form
+    is not exact for ``requant``."""
     padded = workload.filter_blocks * CHANNEL_BLOCK
     if form.startswith(FLOAT):
         return float_words(requant, padded, int(form.removeprefix(FLOAT)), workload.r * workload.s * workload.c)

@@ -114,8 +114,8 @@ def _channels(plan: WarpgroupPlan) -> str | None:
     body = plan.unroll * plan.tap_cols
     if 1 < config.in_flight >= body and (plan.steps > plan.unroll or not plan.taps_unrolled):
         return (
-            f"stages: in_flight {config.in_flight} with {body} fragments in a loop body; an operand would be overwritten "
-            "while it is multiplied"
+            f"stages: in_flight {config.in_flight} with {body} fragments in a loop body; an operand would be "
+            "overwritten while it is multiplied"
         )
     commits = plan.steps * plan.tap_rows * plan.tap_cols
     if not plan.keep_rows and config.in_flight > commits:

@@ -19,6 +19,8 @@ from subbyte.kernel.tirx.warpgroup.epilogue import epilogue
 from subbyte.kernel.tirx.warpgroup.fetch import Fetch
 from subbyte.schedule.warpgroup_plan import PIXEL_BYTES
 
+TURNS, LATE = 1, 2
+"""Values of ``stagger``."""
 DESCRIPTOR = 0xFFFF3FFF
 """The bits of a descriptor's lower word: above an address of shared memory stands the block's rank in its cluster."""
 
@@ -168,7 +170,7 @@ class Pass:
         with when(not skipped or low < high):
             descriptors = registers("descriptor", self.block.plan.config.tile_rows)
             self._enter_row(tap, group, descriptors)
-            _first_that_fits(low, high, variants, lambda a, b: self._steps(descriptors, a, b, None))
+            _first_that_fits(low, high, variants, lambda a, b: self._steps(descriptors, a, b, (tap, group), None))
 
     def _tap_row_ahead(self, tap: Any, here: Any, ahead: Any) -> None:
         """One kernel row whose input rows were waited for before; the next one's are, while the last multiplications
@@ -188,7 +190,7 @@ class Pass:
         variants, skipped = self._variants(tap)
 
         def rows() -> None:
-            _first_that_fits(low, high, variants, lambda a, b: self._steps(here, a, b, enter_next))
+            _first_that_fits(low, high, variants, lambda a, b: self._steps(here, a, b, (tap, 0), enter_next))
 
         if skipped:
             with T.If(low < high):
@@ -236,9 +238,11 @@ class Pass:
         with loop("wait", block.plan.window, T.serial) as i:  # those too that a short pass only gives back
             block.wait(block.full(block.slot(first + i)), block.turn(first + i))
 
-    def _steps(self, descriptors: Any, low: int, high: int, before_last: Callable[[], None] | None) -> None:
-        """The channel steps of one part, for fragment rows ``low`` to ``high``; ``before_last`` is emitted before the
-        last fragment."""
+    def _steps(
+        self, descriptors: Any, low: int, high: int, here: tuple[Any, Any], before_last: Callable[[], None] | None
+    ) -> None:
+        """The channel steps of one part (``here``: its kernel row and channel group), for fragment rows ``low`` to
+        ``high``; ``before_last`` is emitted before the last fragment."""
         plan = self.block.plan
         turns = plan.steps // plan.unroll
         per_turn = plan.unroll * plan.halves * plan.pitch * (PIXEL_BYTES // 16)
@@ -252,6 +256,7 @@ class Pass:
                             before_last()
                     self._fragment(descriptors, offset, step, tap, low, high)
             self.fetch.end_turn()
+            self._let_other_begin(*here, turn)
 
         _loop("turn", turns, body)
 
@@ -289,7 +294,13 @@ class Pass:
 
     @property
     def _in_turns(self) -> bool:
-        return bool(self.block.plan.config.stagger and self.block.plan.config.consumers == 2)
+        config = self.block.plan.config
+        return config.stagger == TURNS and config.consumers == 2
+
+    @property
+    def _late_once(self) -> bool:
+        config = self.block.plan.config
+        return config.stagger == LATE and config.consumers == 2
 
     def _passes_of(self, warpgroup: int) -> Any:
         """Passes over rows of one of the two warpgroups."""
@@ -300,7 +311,12 @@ class Pass:
         return (block.end_row - first + (2 * config.tile_rows - 1)) // (2 * config.tile_rows)
 
     def wait_for_other(self) -> None:
-        """Begin a pass only when the other warpgroup is well into its own, so that epilogues do not coincide."""
+        """Begin a pass only when the other warpgroup is well into its own, so that epilogues do not coincide; or only
+        the first one, by about an epilogue."""
+        if self._late_once:
+            first = [self.block.warpgroup == 1, *self._first_pass]
+            with when(every(first)):
+                op.named_barrier(2, 256, wait=True)
         if not self._in_turns:
             return
         per_row = self.block.plan.config.filter_passes
@@ -311,6 +327,24 @@ class Pass:
         for warpgroup, conditions in ((0, after_other), (1, [])):
             with when(every([self.block.warpgroup == warpgroup, *conditions])):
                 op.named_barrier(1 + warpgroup, 256, wait=True)
+
+    @property
+    def _first_pass(self) -> list[Any]:
+        return [self.row_pass == 0, *([self.filter_pass == 0] if self.block.plan.config.filter_passes > 1 else [])]
+
+    def _let_other_begin(self, tap: Any, group: Any, turn: Any) -> None:
+        """In the first pass, behind the turn that takes it about an epilogue further: the other warpgroup may begin."""
+        if not self._late_once:
+            return
+        conditions = [self.block.warpgroup == 0, *self._first_pass]
+        for index, at in zip((tap, group, turn), self.block.plan.late_start, strict=True):
+            if isinstance(index, int):
+                if index != at:
+                    return
+            else:
+                conditions.append(index == at)
+        with when(every(conditions)):
+            op.named_barrier(2, 256, wait=False)
 
     def _let_other_start(self, index: Any, at: int) -> None:
         """In the middle of a pass: the other warpgroup may begin its next one, if it has one."""

@@ -2,9 +2,9 @@
 
 A thread of a wgmma holds, for every pixel, rows ``g`` and ``g + 8`` (``g = lane // 4``) and images ``2q`` and
 ``2q + 1`` (``q = lane % 4``). The prepared weights make rows g and g + 8 neighbouring output channels, so two sums pack
-into one byte, and two pixels fill a register: ``[image][pixel]`` bytes. ``stmatrix.trans`` turns four such registers of
-the warp from channels-by-images to images-by-channels on their way into shared memory; a lane then reads all 16 channels
-of two pixels of one image with one load: twice 8 bytes of the next layer's input.
+into one byte, and two pixels fill a register: ``[image][pixel]`` bytes. ``stmatrix.trans`` turns four such registers
+of the warp from channels-by-images to images-by-channels on their way into shared memory; a lane then reads all 16
+channels of two pixels of one image with one load: twice 8 bytes of the next layer's input.
 
 The sums are requantized in floating point, because a 64-bit integer multiplication takes 21 cycles of a scheduler
 beside wgmma: see :mod:`subbyte.data.float_requant` for why that is exact.
