@@ -93,6 +93,7 @@ notebooks: env ## execute the notebooks and keep their outputs (NOTEBOOK=02 for 
 table: env ## write the tables of the READMEs from the raw results and records
 	@$(RUN) benchmarks/table.py
 	@$(RUN) benchmarks/search_tables.py
+	@$(RUN) benchmarks/opponents_table.py
 	@$(RUN) tools/notebook_records.py table
 
 latency: env ## how quickly the views answer: key press to repaint in a real JupyterLab (minutes; run nothing else)

@@ -56,6 +56,35 @@ def tables(folder: Path) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def summary(folder: Path) -> str:
+    """The stages alone, for the README of the project; "" without a record."""
+    files = sorted(folder.glob("side-by-side-*.json"))
+    if not files:
+        return ""
+    record = json.loads(files[-1].read_text(encoding="utf-8"))
+    cells = sorted((c for c in record["cells"] if "ours" in c and c["opponents"] and is_stage(c)), key=stage_order)
+    rows = []
+    for cell in cells:
+        own, best = cell["ours"], best_of(cell)
+        rows.append((
+            cell["workload"], f"{own['microseconds']:.2f}", f"{own['tops']:,.0f}",
+            f"{100 * own['tops'] / PEAK_TOPS:.0f} %", f"{own['chain']['microseconds']:.2f}",
+            f"{best['microseconds']:.2f}", short(best["side"]), f"{best['microseconds'] / own['microseconds']:.2f}",
+        ))  # fmt: skip
+    head = ("layer", "us", "TOPS", f"of {PEAK_TOPS:,.0f} TOPS", "us in a chain", "best opponent us", "which", "ratio")
+    others = sum("ours" in cell for cell in record["cells"]) - len(cells)
+    title = (
+        f"The 3x3 stages of ResNet50 on one {record['gpu']['name']}, beside the fastest of all plans of cuDNN (fp16, "
+        "bf16, fp8, int8) and of CUTLASS's int8 convolutions, in one process: microseconds, CUDA-graph replay, L2 hot, "
+        "random data, every answer compared with the exact one."
+    )
+    more = (
+        f"Every opponent, epilogues, floors and {others} other layers: [benchmarks](benchmarks/README.md#beside-cudnn-"
+        f"and-cutlass); raw record: [`{files[-1].name}`](benchmarks/results/opponents/{files[-1].name})."
+    )
+    return markdown(title, head, rows) + "\n\n" + more
+
+
 def is_stage(cell: dict[str, Any]) -> bool:
     """One of the four 3x3 stages of ResNet50."""
     return str(cell["workload"]).startswith(STAGES)

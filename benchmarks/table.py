@@ -227,7 +227,12 @@ def mechanism(records: list[Mechanism]) -> str:
 
 
 def tables(folder: Path) -> str:
-    """One table for each record, in the order of the file names."""
+    """The newest record of the opponents; without one, a table for each record of cuDNN, in the order of the names."""
+    from opponents_table import summary
+
+    newest = summary(folder / "opponents")
+    if newest:
+        return newest
     records = [(path, json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob("*.json"))]
     known = [(path, record) for path, record in records if record.get("benchmark") == "side by side with cuDNN"]
     if not known:

@@ -78,6 +78,9 @@ def test_what_runs_when_the_image_is_built_succeeds(checkout: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (checkout / "prefix/etc/jupyter/labconfig/default_setting_overrides.json").is_file()
     assert list((checkout / "toolkit/subbyte").glob("__pycache__/*.pyc"))
+    settings = {"JUPYTER_CONFIG_PATH": str(checkout / "prefix/etc/jupyter")}
+    shown = run(checkout, "jupyter", "server", "--show-config-json", **settings)
+    assert "subbyte.cli.prompt.PromptConnection" in shown.stdout, shown.stderr
     assert len(re.findall("Signing notebook", done.stdout)) == len(list((checkout / "notebooks").glob("*.ipynb")))
 
 

@@ -65,7 +65,7 @@ def test_the_picture_is_up_to_date() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("program", ["table.py", "search_tables.py"])
+@pytest.mark.parametrize("program", ["table.py", "search_tables.py", "opponents_table.py"])
 def test_the_benchmark_tables_are_up_to_date(program: str) -> None:
     done = subprocess.run([sys.executable, ROOT / "benchmarks" / program, "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -212,3 +212,27 @@ def test_continuous_integration_installs_what_is_missing_as_root_only(bin_folder
     installed = " ".join(call for call in calls if call.startswith("apt-get install"))
     for package in ("g++", "chromium", "fonts-dejavu-core"):
         assert (package in installed) == (user == 0)
+
+
+@pytest.mark.parametrize(
+    ("extras", "says"),
+    [
+        ("lab,dev,cuda13", ""),
+        ("lab, cuda12", ""),
+        ("lab,cuda14", "EXTRAS=lab,cuda14: unknown extra 'cuda14'; allowed: lab,"),
+        ("", "unknown extra ''"),
+        ("cuda12,cuda13", "exclude each other"),
+    ],
+)
+def test_extras_that_cannot_be_are_named(extras: str, says: str) -> None:
+    found = environment.refused(extras)
+    assert says in found
+    assert bool(says) == bool(found)
+
+
+def test_make_refuses_a_wrong_extra_before_it_makes_anything(bin_folder: Path) -> None:
+    tool(bin_folder, "python3", f'exec {sys.executable} "$@"')
+    done = make("env", bin_folder, "EXTRAS=lab,cuda14")
+    assert done.returncode != 0
+    assert "unknown extra 'cuda14'" in done.stderr
+    assert not (bin_folder.parent / "venv").exists()

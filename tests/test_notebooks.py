@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import nbformat
+import notebooks
 import pytest
+import site_builder
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from notebooks import FROM_A_GPU, has_gpu
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -24,7 +28,7 @@ def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
     ).execute()
 
 
-ELSEWHERE = ("05_search", "08_on_your_gpu")
+ELSEWHERE = ("05_search", *FROM_A_GPU)
 """Notebooks whose numbers are those of a trained model or of one GPU; what the others print is the same everywhere."""
 
 
@@ -48,17 +52,6 @@ def test_notebook_runs(path: Path) -> None:
         )
 
 
-def has_gpu() -> bool:
-    """Whether the notebooks would use this machine's GPU."""
-    from subbyte.errors import MissingDependency
-    from subbyte.measure.driver import detect
-
-    try:
-        return bool(detect())
-    except MissingDependency:
-        return False
-
-
 @pytest.mark.notebook
 def test_there_are_notebooks_and_the_first_is_where_everybody_starts() -> None:
     assert NOTEBOOKS
@@ -78,3 +71,33 @@ def test_a_failing_cell_is_noticed(tmp_path: Path) -> None:
     broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("assert 1 == 2, 'no'")])
     with pytest.raises(CellExecutionError, match="AssertionError"):
         execute(broken, tmp_path)
+
+
+def test_outputs_from_a_gpu_survive_a_machine_without_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (path,) = (path for path in NOTEBOOKS if path.stem in FROM_A_GPU)
+    assert "NVIDIA" in printed(nbformat.read(path, as_version=4))[0]
+    ran: list[str] = []
+    monkeypatch.setattr(notebooks, "has_gpu", lambda: False)
+    monkeypatch.setattr(notebooks, "execute", lambda notebook: ran.append("ran"))
+    monkeypatch.setattr(notebooks, "find", lambda names: [Path(shutil.copy(path, tmp_path))])
+    monkeypatch.setattr("sys.argv", ["notebooks.py"])
+    assert notebooks.main() == 0
+    assert "left as it is" in capsys.readouterr().out
+    assert not ran
+    monkeypatch.setattr("sys.argv", ["notebooks.py", "08"])
+    assert notebooks.main() == 0
+    assert ran == ["ran"]
+
+
+def test_the_site_shows_outputs_from_a_gpu_where_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (path,) = (path for path in NOTEBOOKS if path.stem in FROM_A_GPU)
+    monkeypatch.setattr(site_builder, "has_gpu", lambda: False)
+    assert site_builder.execute(path, tmp_path) == nbformat.read(path, as_version=4)
+
+
+def test_a_notebook_is_announced_with_its_claim() -> None:
+    text = "# Title\n\nTwenty minutes. The **claim**:\n\n> It *is*\n> fast.\n\nMore."
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
+    assert site_builder.heading(notebook) == ("Title", "Twenty minutes. The claim: It is fast.")

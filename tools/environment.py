@@ -9,6 +9,7 @@ uv is installed into the environment because it is several times faster; where t
 import argparse
 import hashlib
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -29,6 +30,20 @@ def fingerprint(extras):
             digest.update(file.read())
     digest.update(repr((ROOT, extras)).encode())
     return digest.hexdigest()
+
+
+def refused(extras):
+    """What is wrong with a list of extras, in one sentence, or nothing. uv would pass over a typing error."""
+    with open(os.path.join(ROOT, "pyproject.toml"), encoding="utf-8") as file:
+        section = file.read().partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
+    known = re.findall(r"^([a-z0-9]+) = \[", section, re.MULTILINE)
+    given = [name.strip() for name in extras.split(",")]
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        return f"EXTRAS={extras}: unknown extra {unknown[0]!r}; allowed: {', '.join(known)}"
+    if {"cuda12", "cuda13"} <= set(given):
+        return f"EXTRAS={extras}: cuda12 and cuda13 exclude each other; cuda13 needs driver 580 or later"
+    return ""
 
 
 def run(*command):
@@ -90,6 +105,10 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--extras", default="lab,dev,cuda13")
     given = parser.parse_args()
+    problem = refused(given.extras)
+    if problem:
+        print(problem, file=sys.stderr)
+        return 2
     return make(os.path.abspath(given.folder), given.extras)
 
 

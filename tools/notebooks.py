@@ -19,6 +19,8 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+FROM_A_GPU = ("08_on_your_gpu",)
+"""Notebooks whose committed outputs come from a GPU, as they say; a machine without one leaves them as they are."""
 KEPT_BY_CELL = ("tags", "jp-MarkdownHeadingCollapsed")
 
 
@@ -81,6 +83,17 @@ def execute(notebook: nbformat.NotebookNode, folder: Path = FOLDER) -> None:
     NotebookClient(notebook, config=quiet, **options).execute()
 
 
+def has_gpu() -> bool:
+    """Whether the notebooks would use this machine's GPU."""
+    from subbyte.errors import MissingDependency
+    from subbyte.measure.driver import detect
+
+    try:
+        return bool(detect())
+    except MissingDependency:
+        return False
+
+
 def find(names: list[str]) -> list[Path]:
     """The notebooks whose file name begins with one of ``names``; all when none is given."""
     paths = sorted(FOLDER.glob("*.ipynb"))
@@ -101,6 +114,9 @@ def main() -> int:
     for path in find(options.names):
         notebook = nbformat.read(path, as_version=4)
         if not (options.strip or options.check):
+            if path.stem in FROM_A_GPU and not options.names and not has_gpu():
+                print(f"{path.name}: left as it is, its outputs come from a GPU; name it to run it all the same")
+                continue
             execute(notebook)
         normal = nbformat.from_dict(normal_form(notebook))
         text = nbformat.writes(normal) + "\n"

@@ -20,7 +20,7 @@ from typing import Any
 import nbformat
 from nbconvert.filters import Highlight2HTML, ansi2html
 from nbconvert.filters.markdown_mistune import markdown2html_mistune
-from notebooks import FOLDER, find
+from notebooks import FOLDER, FROM_A_GPU, find, has_gpu
 from notebooks import execute as run
 from pygments.formatters import HtmlFormatter
 from site_pages import PAGE
@@ -32,8 +32,13 @@ WORDS = ("GLOSSARY.md",)
 
 
 def execute(path: Path, pages: Path) -> nbformat.NotebookNode:
-    """The notebook, run from top to bottom, with the page of each view it displays. Raises CellExecutionError."""
+    """The notebook, run from top to bottom, with the page of each view it displays. Raises CellExecutionError.
+
+    One whose outputs come from a GPU stays as it is committed where there is none.
+    """
     notebook = nbformat.read(path, as_version=4)
+    if path.stem in FROM_A_GPU and not has_gpu():
+        return notebook
     hook = f"import sys; sys.path.insert(0, {str(FILES.parent)!r})\n"
     hook += f"import site_pages; site_pages.collect({str(pages)!r}, {path.stem!r})"
     notebook.cells.insert(0, nbformat.v4.new_code_cell(hook))
@@ -99,10 +104,14 @@ def cell_html(cell: dict[str, Any], known: set[str]) -> str:
 
 
 def heading(notebook: dict[str, Any]) -> tuple[str, str]:
-    """Title and first paragraph of a notebook, as plain text."""
+    """Title and first paragraph of a notebook, with the claim that it announces, as plain text."""
     first = next(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown")
     title, _, rest = first.partition("\n")
-    paragraph = next(part for part in rest.split("\n\n") if part.strip() and not part.strip().startswith((">", "#")))
+    parts = [part.strip() for part in rest.split("\n\n") if part.strip()]
+    place = next(place for place, part in enumerate(parts) if not part.startswith((">", "#")))
+    paragraph = parts[place]
+    if paragraph.endswith(":") and parts[place + 1 :] and parts[place + 1].startswith(">"):
+        paragraph += " " + re.sub(r"^>\s*", "", parts[place + 1], flags=re.MULTILINE)
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[*_`]", lambda found: found[1] or "", paragraph)
     return title.lstrip("# ").strip(), " ".join(plain.split())
 

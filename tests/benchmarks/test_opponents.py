@@ -212,6 +212,14 @@ def test_the_tables_name_ratio_and_floor(place):
     assert "Not measured: vgg16.conv1_1@8, subbyte: no time." in text
 
 
+def test_the_readme_of_the_project_shows_the_stages(place, tmp_path):
+    text = opponents_table.summary(tmp_path)
+    assert "| resnet50.stage2@256 | 40.00 | 1,000 | 52 % | 39.50 | 80.00 | int8 to int8 | 2.00 |" in text
+    assert "enter1x1" not in text
+    assert "1 other layers" in text
+    assert opponents_table.summary(tmp_path / "none") == ""
+
+
 def test_no_record_no_table(tmp_path):
     assert opponents_table.tables(tmp_path) == "Nothing has been recorded yet."
 

@@ -1,5 +1,6 @@
 import importlib.util
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from subbyte.measure.result import Measured
 from subbyte.tune import Landscape
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "benchmarks"))  # table.py takes a part from opponents_table.py
 spec = importlib.util.spec_from_file_location("benchmark_table", ROOT / "benchmarks" / "table.py")
 table = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(table)

@@ -55,6 +55,17 @@ def one(i):
 AGAIN = """for i in range(%d):
     one(i)
 print(f"memory {psutil.Process(os.getpid()).memory_info().rss} bytes")"""
+NO = "This cannot be: choose another one."
+REFUSE = "for view in made.values():\n    view.error = %r"
+# Of each view: what its problem says, and how many of its pictures are in sight (the icons of buttons are none).
+REFUSED = """(selectors) => selectors.map((selector) => {
+  const root = document.querySelector(selector);
+  const problem = root.querySelector(".problem");
+  const pictures = [...root.querySelectorAll("svg[class], canvas, td, .row")].filter((e) => e.getClientRects().length);
+  return [selector, problem.getClientRects().length ? problem.textContent : "", pictures.length];
+})"""
+STUDIES = (".sb-curve", ".sb-monitor")
+"""They go on showing the trials there were before a study failed: those are its own, and as good as before."""
 SETTLED = "() => document.querySelector('.sb-curve .say').textContent.includes('Trial 19:')"
 LEAST = 11
 """Pixels of the smallest letters, as they are on the screen."""
@@ -85,7 +96,10 @@ def names() -> dict[str, Any]:
 def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
     """A notebook with every view."""
     one = open_tab(width=900, height=7000)  # tall: what is out of sight is not drawn
-    one.run_notebook(lab.write("every.ipynb", START, *CELLS, UPDATE, AGAIN % 220, AGAIN % 1100), seconds=200)
+    one.run_notebook(
+        lab.write("every.ipynb", START, *CELLS, UPDATE, AGAIN % 220, AGAIN % 1100, *(REFUSE % w for w in (NO, ""))),
+        seconds=200,
+    )
     for selector in VIEWS:
         one.page.wait_for_selector(selector)
     assert not one.failures()
@@ -169,6 +183,18 @@ def test_a_view_that_breaks_says_so_in_its_place(chromium: Any, tmp_path: Any) -
     assert len(one.errors) == 1, "the browser's console has it too"
 
 
+def test_a_saved_notebook_has_a_picture_of_every_view(tab: Any, chromium: Any, lab: Any) -> None:
+    """Exported as HTML: an image and words in place of each view, none of them an error."""
+    tab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    one = Watched(chromium, (lab.base,), 900, 900)
+    one.page.goto(f"{lab.base}/nbconvert/html/every.ipynb?download=false&token={lab.token}")
+    drawn = one.page.locator('.jp-OutputArea img[src^="data:image/svg+xml"]')
+    found = drawn.evaluate_all("(all) => all.map((e) => [e.complete && e.naturalWidth, e.naturalHeight, e.alt.length])")
+    one.close()
+    assert len(found) == len(VIEWS)
+    assert all(width > 500 and height > 150 and words > 40 for width, height, words in found), found
+
+
 def test_a_thousand_updates_leave_nothing_behind(tab: Any, browser_memory: Callable[[], dict[str, int]]) -> None:
     last = 1 + len(CELLS) + 2
     tab.run_cell(last)  # what is made once, such as caches, is there now
@@ -197,6 +223,20 @@ def test_cells_run_again_leave_nothing_behind(tab: Any, browser_memory: Callable
         left[selector] = [(after[what] - before[what]) / 2 for what in ("nodes", "jsEventListeners")]
     # The page itself keeps an empty element for every view that there was, with what listens to the kernel's end.
     assert not {selector: counts for selector, counts in left.items() if counts[0] > 60 or counts[1] > 20}, left
+
+
+def test_a_refusal_takes_the_place_of_the_picture(tab: Any) -> None:
+    """One sentence in every view, nothing of the picture before that could be taken for what was asked for."""
+    last = 1 + len(CELLS) + 2
+    tab.run_cell(last + 1)
+    tab.page.wait_for_function(f"(all) => ({REFUSED})(all).every(([, words]) => words)", arg=list(VIEWS))
+    for selector, words, pictures in tab.page.evaluate(REFUSED, list(VIEWS)):
+        assert words == NO
+        assert (pictures > 0) == (selector in STUDIES), (selector, pictures)
+    tab.run_cell(last + 2)
+    tab.page.wait_for_function(f"(all) => ({REFUSED})(all).every(([, words]) => !words)", arg=list(VIEWS))
+    for selector, _, pictures in tab.page.evaluate(REFUSED, list(VIEWS)):
+        assert pictures > 0, f"{selector} does not come back"
 
 
 def test_a_leak_would_be_noticed(tab: Any, browser_memory: Callable[[], dict[str, int]]) -> None:

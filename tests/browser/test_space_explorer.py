@@ -9,6 +9,7 @@ import pytest
 
 import subbyte
 from subbyte.analysis.landscape_view import landscape_map
+from subbyte.measure.result import Measured
 from subbyte.space import space
 from subbyte.tune.landscape import Landscape
 
@@ -96,6 +97,26 @@ def test_the_map_selects_and_others_follow(tab: Any, landscape: Landscape) -> No
     assert said(tab).startswith(f"Configuration {found.cells[1][1].index}, ")
     tab.page.locator(".sb-space canvas").click(position={"x": 300, "y": 200})
     assert said(tab).startswith("Configuration ")
+
+
+def test_the_map_is_the_record_and_a_mutated_one_is_noticed(tab: Any, landscape: Landscape) -> None:
+    tab.page.locator(".sb-space select.y").select_option("chunk")
+    tab.page.locator(".sb-space select.x").select_option("warp_row_tiles")
+    said(tab)
+    drawn = tab.page.evaluate("""() => [...document.querySelectorAll(".sb-space tr")].slice(1).map((row) =>
+      [...row.querySelectorAll("td")].map((cell) => cell.firstChild.textContent))""")
+
+    def differences(known: Landscape) -> int:
+        cells = landscape_map(known, "warp_row_tiles", "chunk").cells
+        return sum(
+            words != cell.reason.split(":")[0] if cell.best is None else abs(float(words) - cell.best) > 0.0051
+            for one, row in zip(drawn, cells, strict=True)
+            for words, cell in zip(one, row, strict=True)
+        )
+
+    assert differences(landscape) == 0
+    results = {**landscape.results, landscape.best[0]: Measured(1000.0)}
+    assert differences(Landscape.from_results(space(NAME, "sm_90a"), results, {"name": "none"})) == 1
 
 
 def test_light_and_dark(tab: Any) -> None:

@@ -72,6 +72,12 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "7x7 stem, three images": ("n3h23w25c3k64r7s7p3u2", {"tile_width": 14, "segments": 2, "ring": 9}),
     "two blocks on a multiprocessor": ("n16h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6, "blocks": 2}),
     "no padding": ("n8h8w8c64k64r3s3p0", {"tile_width": 6, "ring": 5}),
+    "two groups in flight": ("n8h14w14c128k64r3s3p1", {"tile_width": 14, "ring": 5, "unroll": 2, "in_flight": 2}),
+    "two rows, two groups in flight": (
+        "n8h7w7c128k128r3s3p1",
+        {"tile_width": 8, "tile_rows": 2, "channel_groups": 2, "ring": 8, "load_ahead": 1, "weight_ring": 8,
+         "in_flight": 2},
+    ),
     "no sharing of duplicates": ("n9h7w9c64k96r3s3p1", {"tile_width": 10, "ring": 4, "duplicate_aware": "none"}),
     "no sharing, stride 2": ("n8h9w9c64k64r3s3p1u2", {"tile_width": 6, "ring": 5, "duplicate_aware": "none"}),
     "packing through shared memory": (

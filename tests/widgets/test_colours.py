@@ -26,16 +26,27 @@ XYZ = np.array(
     [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
 )
 LEAST = 10.0
-SETS = {
-    "convolution_tiling": [
+SIX = r"\.c\d \{ fill: (#\w{6})"
+SETS: dict[str, list[str]] = {
+    "convolution_tiling/view.css": [
         r"\.mark\.(?:tile|stage|warp|now) \{ fill: (#\w{6})",
         r"\.rt\.(?:w\d|own|now) \{ fill: (#\w{6})",
     ],
-    "fragment_explorer": [r"rect\.k\d \{ fill: (#\w{6})"],
-    "kernel_reader": [r"i\.[MCLSXB] \{ background: (#\w{6})"],
-    "layout_view": [r"\.c\d rect \{ fill: (#\w{6})"],
-    "speed_of_light": [r"\.(?:f\d|bar\.ours) \{ fill: (#\w{6})"],
+    "duplicate_map/view.css": [SIX],
+    "fragment_explorer/view.css": [r"rect\.k\d \{ fill: (#\w{6})"],
+    "kernel_reader/view.css": [r"i\.[MCLSXB] \{ background: (#\w{6})", r"-svg \.[MCLSXB] \{ stroke: (#\w{6})"],
+    "layout_view/view.css": [r"\.c\d rect \{ fill: (#\w{6})"],
+    "live_curve/view.css": [r"\.(?:dots|failed|best) \{ (?:fill|stroke): (#\w{6})"],
+    "load_stepper/view.css": [r"\.bar\.b\d \{ fill: (#\w{6})"],
+    "packing_stepper/view.css": [r"\.bar\.b\d \{ fill: (#\w{6})", r"\.full \{ fill: (#\w{6})"],
+    "space_explorer/view.css": [r"\.cell\.s[036] \{ fill: (#\w{6})|--sb-chosen: (#\w{6})"],
+    "speed_of_light/view.css": [r"\.(?:f\d|bar\.ours) \{ fill: (#\w{6})"],
+    "stepper.css": [SIX],
+    "tuning_monitor/view.css": [r"\.(?:dots|other|failed|reading) \{ stroke: (#\w{6})"],
+    "tuning_monitor/panels.js": [r"[\[ ]\"(#\w{6})\"[,\]]"],
 }
+"""Of each view: what selects colours that stand for different things beside each other."""
+COUNTS = {"live_curve/view.css": 3, "load_stepper/view.css": 3, "packing_stepper/view.css": 2}
 
 
 def lab(colour: str, vision: str) -> np.ndarray:
@@ -52,14 +63,37 @@ def smallest_distance(colours: list[str], vision: str) -> float:
     return min(float(np.linalg.norm(lab(a, vision) - lab(b, vision))) for a, b in combinations(set(colours), 2))
 
 
+def found(repository: Path, source: str, pattern: str) -> list[str]:
+    """The colours that a pattern selects in a file of the views."""
+    text = (repository / "widgets/subbyte_widgets" / source).read_text(encoding="utf-8")
+    return [colour for groups in re.finditer(pattern, text) for colour in groups.groups() if colour]
+
+
 @pytest.mark.parametrize("vision", VISIONS)
-@pytest.mark.parametrize("view", SETS)
-def test_colours_stay_apart(view: str, vision: str, repository: Path) -> None:
-    style = (repository / f"widgets/subbyte_widgets/{view}/view.css").read_text(encoding="utf-8")
-    for pattern in SETS[view]:
-        colours = re.findall(pattern, style)
-        assert len(colours) >= 4
+@pytest.mark.parametrize("source", SETS)
+def test_colours_stay_apart(source: str, vision: str, repository: Path) -> None:
+    for pattern in SETS[source]:
+        colours = found(repository, source, pattern)
+        assert len(set(colours)) >= COUNTS.get(source, 4)
         assert smallest_distance(colours, vision) > LEAST, colours
+
+
+def test_no_view_is_left_out(repository: Path) -> None:
+    folders = {path.parent.name for path in (repository / "widgets/subbyte_widgets").glob("*/view.css")}
+    assert folders == {source.split("/")[0] for source in SETS if "/" in source}
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_the_ramp_of_times_goes_one_way(theme: int, vision: str, repository: Path) -> None:
+    """From the fastest to the slowest, lightness alone tells which is which."""
+    style = (repository / "widgets/subbyte_widgets/space_explorer/view.css").read_text(encoding="utf-8")
+    ramps = re.findall(r"--sb-fast: ([\d, ]+); --sb-slow: ([\d, ]+);", style)
+    fast, slow = ([int(part) for part in end.split(",")] for end in ramps[theme])
+    steps = [[round(a + (b - a) * i / 7) for a, b in zip(fast, slow, strict=True)] for i in range(8)]
+    light = [lab("#" + "".join(f"{part:02x}" for part in step), vision)[0] for step in steps]
+    gaps = np.diff(light)
+    assert all(gaps > 3) or all(gaps < -3), light
 
 
 def test_colours_that_fall_together_are_refused() -> None:

@@ -92,6 +92,7 @@ class StaticPicture(Displayed):
     """Static content for an object with ``to_svg()`` and ``alternative``: its picture."""
 
     alternative: str
+    error: Any
 
     def to_svg(self) -> str:
         """The present state as a stand-alone SVG picture."""
@@ -102,7 +103,7 @@ class StaticPicture(Displayed):
         svg = _ONLY_LIVE.sub("", self.to_svg())
         encoded = base64.b64encode(svg.encode()).decode()
         # An image, not inline SVG: the styles of a saved picture must not reach the live one on the same page.
-        image = f'<img style="max-width:100%" alt="{html.escape(self.alternative)}" src="{_SVG_DATA}'
+        image = f'<img style="max-width:100%" alt="{html.escape(self.error or self.alternative)}" src="{_SVG_DATA}'
         return {"text/html": f'{image}{encoded}">'}
 
 

@@ -47,6 +47,30 @@ def test_the_warpgroup_family(capsys):
     assert "wgmma exists on sm_90a alone" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--set", "tile_width=8"], "tile_width is a knob of the warpgroup family: add --family warpgroup"),
+        (["--family", "warpgroup", "--set", "chunk=2"], "chunk is a knob of the warp family: add --family warp"),
+        (["--family", "warpgroup", "--set", "ring=1"], "stages: a ring of 1 slots"),
+        (["--family", "warpgroup", "--arch", "sm_86"], "wgmma exists on sm_90a alone, not on sm_86"),
+    ],
+)
+def test_the_other_familys_knobs_and_architectures_are_refused(capsys, arguments, says):
+    assert main(["build", "n8h8w8c64k64r3s3p1", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_warpgroup_kernel_is_exported(capsys, tmp_path):
+    knobs = ["tile_width=8", "segments=7", "split=2", "ring=3", "unroll=1", "in_flight=1", "stagger=0"]
+    command = ["build", "n16h7w7c256k64r3s3p1", "--family", "warpgroup", "--set", *knobs, "tile_rows=1"]
+    assert main([*command, "--export", str(tmp_path)]) == 0
+    assert "blocks in clusters of 2" in capsys.readouterr().out
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".cubin", ".h", ".json"]
+
+
 def test_cubin_goes_to_a_file(tmp_path, capsys):
     target = tmp_path / "kernel.cubin"
     assert main(["build", LAYER, "--emit", "cubin"]) == 2

@@ -101,6 +101,14 @@ def test_odd_arguments_exit_2(arguments, says, capsys):
     assert says in capsys.readouterr().err
 
 
+def test_the_warpgroup_space_of_another_architecture_is_refused_in_a_sentence(capsys):
+    command = ["tune", "n8h6w6c64k64r3s3p1", "--space", "warpgroup", "--runner", "fake", "--trials", "3"]
+    assert main([*command, "--arch", "sm_80"]) == 2
+    assert "wgmma exists on sm_90a, not on sm_80" in capsys.readouterr().err
+    assert main(command) == 0
+    assert "tile_width=" in capsys.readouterr().out
+
+
 def test_without_a_working_configuration_it_falls_short(monkeypatch, capsys):
     monkeypatch.setattr("subbyte.tune.tuning._open", lambda *_: FakeRunner(failures={"launch": 1.0}))
     assert main(FAKE) == 1

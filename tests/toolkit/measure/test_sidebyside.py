@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import subbyte
 from subbyte.cli.main import main
 from subbyte.errors import InvalidInput, MissingDependency, WrongResult
 from subbyte.measure import baselines, cudnn_graph, sidebyside
@@ -106,6 +107,13 @@ def test_bench_prints_one_object_and_writes_the_record(stand_ins, device, monkey
     shown = json.loads(capsys.readouterr().out)
     assert (shown["schema"], shown["command"]) == (1, "bench")
     assert shown["rows"] == json.loads(out.read_text())["rows"]
+
+
+def test_without_a_bundle_what_compile_takes_comes_first():
+    workload = ConvWorkload(8, 5, 5, 32, 32, 3, 3, 1)
+    (candidate,) = sidebyside.build_candidates(workload, "sm_90a")
+    kernel = subbyte.compile(workload)
+    assert (candidate.config, candidate.cubin) == (kernel.config, kernel.cubin)
 
 
 @pytest.mark.parametrize("arguments", [[], ["resnet50.stage2@8", "--bundle", "x"]])

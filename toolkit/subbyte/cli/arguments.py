@@ -98,7 +98,13 @@ def configuration(args: argparse.Namespace, base: Any = None) -> Any:
         return base
     from subbyte.schedule import ConvConfig, WarpgroupConfig
 
-    return (base or (ConvConfig() if warp else WarpgroupConfig())).with_values(values)
+    mine, other = (ConvConfig, WarpgroupConfig) if warp else (WarpgroupConfig, ConvConfig)
+    for knob in values if hasattr(args, "family") else ():
+        name = knob.lower().replace("-", "_")
+        if name in other().to_dict() and name not in mine().to_dict():
+            family = "warpgroup" if warp else "warp"
+            raise InvalidInput(f"{knob} is a knob of the {family} family: add --family {family}")
+    return (base or mine()).with_values(values)
 
 
 def spread_settings(argv: Sequence[str]) -> list[str]:

@@ -84,19 +84,28 @@ def summary(kernel: Kernel) -> str:
     from subbyte.schedule import WarpgroupPlan
 
     resources, launch, plan = kernel.resources, kernel.launch, kernel.plan
+    label, spec = kernel.workload.label, kernel.workload.spec
     channels = plan.filters if isinstance(plan, WarpgroupPlan) else plan.config.columns
     return "\n".join(
         [
-            f"{kernel.workload.label} ({kernel.workload.spec}) for {kernel.arch}",
+            f"{label} for {kernel.arch}" if label == spec else f"{label} ({spec}) for {kernel.arch}",
             f"  configuration  {kernel.config.key}",
             f"  instruction    {plan.atom.name}{_how(plan)}",
             f"  block          {launch.block[0]} threads",
             f"  block tile     {plan.tile[0]}x{plan.tile[1]} pixels x 8 images x {channels} channels",
-            f"  grid           {launch.grid[0]} x {launch.grid[1]} blocks",
+            f"  grid           {_grid(kernel)}",
             f"  registers      {resources.registers} per thread, {resources.local_bytes} bytes of local memory",
             f"  shared memory  {launch.shared_bytes} bytes; {resources.blocks_per_sm} blocks per multiprocessor",
         ]
     )
+
+
+def _grid(kernel: Kernel) -> str:
+    """Such as ``2 x 28 x 8 blocks in clusters of 2``; a third size of 1 is left out."""
+    launch = kernel.launch
+    sizes = launch.grid if launch.grid[2] > 1 else launch.grid[:2]
+    clusters = f" in clusters of {launch.cluster}" if launch.cluster > 1 else ""
+    return f"{' x '.join(map(str, sizes))} blocks{clusters}"
 
 
 def _how(plan: Plan) -> str:

@@ -107,7 +107,13 @@ def machine_code(plan: AnyPlan, text: str) -> tuple[bytes, Resources]:
             f"({serialized[1] or 'no reason given'}), which makes them several times slower; "
             "choose fewer rows, less unroll, load_ahead=1 or weight_ring=0"
         )
-    return cubin, read_resources(log.decode(), plan.arch, plan.config.threads, plan.shared_bytes)
+    resources = read_resources(log.decode(), plan.arch, plan.config.threads, plan.shared_bytes)
+    if isinstance(plan, WarpgroupPlan) and resources.local_bytes:
+        raise BuildFailed(
+            f"{plan.workload} with {plan.config.key}: the compiler put {resources.local_bytes} bytes of a thread into "
+            "local memory; choose fewer rows, less unroll, load_ahead=1 or weight_ring=0"
+        )
+    return cubin, resources
 
 
 def _plan_key(plan: AnyPlan) -> str:

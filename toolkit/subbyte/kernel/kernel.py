@@ -190,7 +190,7 @@ class Kernel:
         r, launch = self.resources, self.launch
         facts = {
             "workload": self.workload.label, "configuration": self.config.key, "architecture": self.arch,
-            "instruction": self.plan.atom.name, "grid": f"{launch.grid[0]} x {launch.grid[1]} blocks",
+            "instruction": self.plan.atom.name, "grid": f"{' x '.join(map(str, launch.grid))} blocks",
             "block": f"{launch.block[0]} threads", "shared memory": f"{launch.shared_bytes:,} bytes",
             "registers": f"{r.registers} per thread, {r.local_bytes} bytes of local memory",
             "blocks per multiprocessor": r.blocks_per_sm,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from subbyte.measure.device import CudaDevice
 from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.result import Measured
 from subbyte.measure.timing import Timing, TimingProtocol, command_line
-from subbyte.schedule import ConvConfig, Launch
+from subbyte.schedule import ConvConfig, Launch, WarpgroupConfig
 from subbyte.workload import ConvWorkload
 
 FINALISTS = 5
@@ -50,7 +51,7 @@ class Row:
 class Candidate:
     """A built kernel of this toolkit."""
 
-    config: ConvConfig
+    config: ConvConfig | WarpgroupConfig
     cubin: bytes
     launch: Launch
 
@@ -58,7 +59,7 @@ class Candidate:
 def from_bundles(folders: Sequence[str | os.PathLike[str]]) -> dict[ConvWorkload, list[Candidate]]:
     """Every kernel of the bundles, by workload. Raises InvalidInput, BrokenRecord."""
     from subbyte.tune.bundle import read_manifest
-    from subbyte.tune.describe import workload_from_dict
+    from subbyte.tune.describe import config_from_dict, workload_from_dict
 
     found: dict[ConvWorkload, list[Candidate]] = {}
     for folder in folders:
@@ -67,7 +68,7 @@ def from_bundles(folders: Sequence[str | os.PathLike[str]]) -> dict[ConvWorkload
         for entry in entries.values():
             if "failed" not in entry:
                 cubin = (Path(folder) / entry["cubin"]).read_bytes()
-                config = ConvConfig.from_dict(entry["config"])
+                config = config_from_dict(entry["config"], str(manifest["space"].get("kind", "")))
                 candidates.append(Candidate(config, cubin, launch_from_dict(entry["launch"])))
     return found
 
@@ -210,28 +211,23 @@ def text_of(record: dict[str, Any]) -> str:
 
 
 def build_candidates(workload: ConvWorkload, arch: str) -> list[Candidate]:
-    """Kernels to compare when no bundle is given: the best of a shipped landscape, else the default configuration.
+    """Kernels to compare when no bundle is given: what :func:`subbyte.compile` takes, and the best of a shipped
+    landscape.
 
-    Raises the errors of :func:`subbyte.build` when none can be built.
+    Raises the errors of :func:`subbyte.compile` when nothing can be built.
     """
     from subbyte.kernel import build
+    from subbyte.kernel.choose import compile as compile_kernel
     from subbyte.tune.landscape import Landscape, find_landscape
 
+    chosen = compile_kernel(workload, arch)
+    built = [Candidate(chosen.config, bytes(chosen.cubin), chosen.launch)]
     name = find_landscape(workload, arch)
-    configs = [ConvConfig()]
     if name is not None:
         landscape = Landscape.load(name)
         timed = sorted((r.microseconds, i) for i, r in landscape.results.items() if isinstance(r, Measured))
-        configs = [landscape.config(index) for _, index in timed[:FINALISTS]] or configs
-    built: list[Candidate] = []
-    problem: SubbyteError | None = None
-    for config in configs:
-        try:
-            kernel = build(workload, config, arch)
-        except SubbyteError as error:
-            problem = error
-            continue
-        built.append(Candidate(config, bytes(kernel.cubin), kernel.launch))
-    if not built and problem is not None:
-        raise problem
+        for config in (landscape.config(index) for _, index in timed[:FINALISTS]):
+            with suppress(SubbyteError):  # recorded by a generator whose kernels looked different
+                kernel = build(workload, config, arch)
+                built.append(Candidate(config, bytes(kernel.cubin), kernel.launch))
     return built

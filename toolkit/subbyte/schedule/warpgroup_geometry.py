@@ -190,7 +190,9 @@ class WarpgroupGeometry:
         far = self.tap_rows * tap_step  # keeps the numerators positive
         low = (most(first - tap * tap_step, 0) + step - 1) // step - row
         high = (last - tap * tap_step + far * step) // step - far + 1 - row
-        return least(most(low, 0), count), most(least(high, count), 0)
+        # The end stays below 0 where it is: ptxas 13.0 merges max(min(end, count), 0) == count to a VIMNMX.RELU whose
+        # predicate is wrong.
+        return least(most(low, 0), count), least(high, count)
 
     def tap_range(self, row: Index, count: Index, most: Any = max, least: Any = min) -> tuple[Index, Index]:
         """Of a pass of ``count`` rows from ``row``: the kernel rows that meet any input row, from and to."""

@@ -239,6 +239,8 @@ def _space(
         arch, kind, fixed = recorded["arch"], recorded["kind"], recorded["fixed"]
     else:
         arch = arch or getattr(runner, "arch", None) or DEFAULT_ARCH
+    if kind == WARPGROUP and arch != DEFAULT_ARCH:
+        raise Unsupported(f"the warpgroup space of {workload} is empty: wgmma exists on {DEFAULT_ARCH}, not on {arch}")
     return space(workload, arch or DEFAULT_ARCH, kind, **(fixed or {}))
 
 

@@ -41,9 +41,9 @@ function render({ model, el }) {
   function draw() {
     const pictures = model.get("pictures");
     const name = model.get("instruction");
-    problem.hidden = !model.get("error");
-    problem.textContent = model.get("error");
-    if (!(name in pictures)) return;
+    [problem.hidden, problem.textContent] = [!model.get("error"), model.get("error")];
+    stage.hidden = say.hidden = !problem.hidden || !(name in pictures); // an older picture would be taken for what was asked for
+    if (stage.hidden) return buttons(Object.keys(pictures));
     if (name !== shown) {
       const panel = svg?.contains(document.activeElement) ? document.activeElement.classList[1] : null;
       stage.innerHTML = pictures[name];
@@ -101,7 +101,7 @@ function render({ model, el }) {
         return button;
       }));
     }
-    for (const button of choices.children) button.setAttribute("aria-checked", button.textContent === shown);
+    for (const button of choices.children) button.setAttribute("aria-checked", button.textContent === model.get("instruction"));
   }
 
   function add(nodes, name) {

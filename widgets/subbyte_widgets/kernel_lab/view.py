@@ -83,8 +83,8 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
     @error.setter
     def error(self, words: str) -> None:
         self._problem = words
-        if words:
-            self.status.value = html.escape(words)
+        if words:  # what the controls show was selected before: it is not built by mistake
+            self.status.value, self.button.disabled = html.escape(words), True
 
     def _set_knobs(self) -> None:
         for name, values in {**self.space.knobs, **SWITCHES}.items():

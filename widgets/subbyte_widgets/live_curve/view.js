@@ -148,7 +148,7 @@ function render({ model, el }) {
   }
 
   function onMove(event) {
-    const box = stage.getBoundingClientRect();
+    const box = stage.firstChild.getBoundingClientRect();
     visit(scale.place(((event.clientX - box.left) / box.width) * WIDTH));
   }
 

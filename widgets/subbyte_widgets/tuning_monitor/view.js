@@ -65,7 +65,7 @@ function render({ model, el }) {
   }
 
   function onClick(event) {
-    const box = stage.getBoundingClientRect();
+    const box = stage.firstChild.getBoundingClientRect();
     const [x, y] = [((event.clientX - box.left) / box.width) * WIDTH, ((event.clientY - box.top) / box.width) * WIDTH];
     if (event.target.dataset.study) turn(Number(event.target.dataset.study));
     else if (study() && y < lower(study())) visit(scale.place(x));

@@ -1,0 +1,78 @@
+"""The table of what the compiler made of the warpgroup family: built, joined, and refused when it should be."""
+
+import pytest
+import warpgroup_table as tool
+
+from subbyte.errors import InvalidInput
+from subbyte.schedule import WarpgroupConfig
+from subbyte.workload import workload
+
+SPEC = "n8h6w6c64k64r3s3p1"
+CONFIG = WarpgroupConfig(tile_width=6, ring=6, stagger=0)
+JOB = (tool.CHOSEN, SPEC, CONFIG.to_dict())
+SERIALIZED = WarpgroupConfig(tile_width=4, groups_y=2, ring=4, load_ahead=1, weight_ring=5, swizzle=1)
+
+
+@pytest.fixture(scope="module")
+def row():
+    pytest.importorskip("tvm")
+    return tool.build_row(JOB)
+
+
+def test_a_row(row):
+    assert row["igmma"] >= 9
+    assert (row["local"], row["merged"], row["refused"]) == (0, 0, "")
+    assert tool.violations([row], [JOB]) == []
+
+
+def test_a_refused_kernel_says_why():
+    pytest.importorskip("tvm")
+    found = tool.build_row((tool.SPACES, "n9h5w11c96k72r3s3p1", SERIALIZED.to_dict()))
+    assert found["refused"].startswith("the compiler serialized the wgmma instructions (")
+    assert tool.violations([found], [(tool.SPACES, "n9h5w11c96k72r3s3p1", SERIALIZED.to_dict())]) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"igmma": 0}, "no wgmma"),
+        ({"local": 8}, "local memory"),
+        ({"merged": 1}, "merged with a minimum"),
+        ({"key": "wg-other"}, "not in the table"),
+        ({"refused": "serialized"}, "no configuration that compile can take"),
+    ],
+)
+def test_what_is_wrong_is_said(row, changes, says):
+    (problem, *_) = tool.violations([row | changes], [JOB])
+    assert says in problem
+
+
+def test_tables_are_read_joined_and_refused(row, tmp_path):
+    parts = [tmp_path / "1.csv.gz", tmp_path / "2.csv.gz"]
+    head = {"schema": tool.SCHEMA, "generator": "abc", "nvrtc": "13.0"}
+    tool.save(parts[0], head, [row])
+    tool.save(parts[1], head, [row | {"key": "wg-other"}])
+    assert tool.join(parts, tmp_path / "table.csv.gz") == 2
+    assert tool.load(tmp_path / "table.csv.gz") == (
+        head,
+        sorted([row, row | {"key": "wg-other"}], key=lambda r: r["key"]),
+    )
+    tool.save(parts[1], head | {"generator": "def"}, [row])
+    with pytest.raises(InvalidInput, match="different generators"):
+        tool.join(parts, tmp_path / "table.csv.gz")
+    parts[0].write_bytes(parts[0].read_bytes()[:-9])
+    with pytest.raises(InvalidInput, match="is no table"):
+        tool.load(parts[0])
+    tool.save(parts[1], head | {"schema": 9}, [row])
+    assert tool.main(["--check", "--file", str(parts[1])]) == 2
+
+
+STAGES = [workload(f"resnet50.stage{n}@{batch}") for n, batch in ((2, 8), (3, 64), (4, 256), (5, 8))]
+
+
+def test_what_is_offered():
+    listed = list(tool.offered([tool.CHOSEN], STAGES))
+    assert len({(spec, tuple(values.items())) for _, spec, values in listed}) == len(listed)
+    assert {one.spec for one in STAGES} <= {spec for _, spec, _ in listed}
+    assert {one.spec for one in STAGES} <= {one.spec for one in tool.layers()}
+    assert len({one.spec for one in tool.layers()}) > 80

@@ -1,0 +1,232 @@
+"""What the compiler made of each offered kernel of the warpgroup family: benchmarks/warpgroup_resources.csv.gz.
+
+    python tools/warpgroup_table.py --build PART.csv.gz [--what chosen spaces] [--workers N]   # needs TVM, no GPU
+    python tools/warpgroup_table.py --join PART.csv.gz ... [--file TABLE]
+    python tools/warpgroup_table.py --check [--file TABLE]
+
+Offered are *chosen*: the recorded configurations and those that ``subbyte.compile`` may take without a record, for
+every layer of ResNet-18, ResNet-50 and VGG-16; and *spaces*: every valid configuration of the spaces of the four 3x3
+stages of ResNet-50. A row says how many wgmma instructions the machine code holds, how much local memory it touches,
+and whether ``subbyte.build`` refuses it, with the reason: serialized wgmma and local memory are refused there, by name.
+``--check`` compares the table with what is offered today; it needs neither TVM nor a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from subbyte.device.arch import arch
+from subbyte.errors import BuildFailed, InvalidInput, SubbyteError
+from subbyte.kernel.choose import TRIES, recorded_best
+from subbyte.kernel.warpgroup_default import warpgroup_candidates
+from subbyte.schedule import WarpgroupConfig
+from subbyte.space.warpgroup import warpgroup_space
+from subbyte.workload import ConvWorkload, workload
+from subbyte.workload.networks import NETWORKS
+
+TABLE = Path(__file__).resolve().parents[1] / "benchmarks" / "warpgroup_resources.csv.gz"
+SCHEMA = 1
+COLUMNS = ("what", "workload", "key", "igmma", "merged", "registers", "local", "shared", "refused")
+MERGED = re.compile(r"V\w*MNMX\S* R\d+, U?P\d, ")
+"""A minimum that also answers a comparison: ptxas 13.0 gets some of them wrong (``WarpgroupGeometry.tap_rows_at``)."""
+CHOSEN, SPACES = "chosen", "spaces"
+STAGES = tuple(f"resnet50.stage{number}@8" for number in (2, 3, 4, 5))
+BATCHES = {"resnet18": (8,), "resnet50": (8, 64, 256), "vgg16": (8,)}
+SHOWN = 5
+Row = dict[str, Any]
+Job = tuple[str, str, dict[str, Any]]
+"""What it is offered as, workload, configuration."""
+
+
+def layers() -> list[ConvWorkload]:
+    """The layers of three networks, at the batches that matter."""
+    return [layer.workload(batch) for name, batches in BATCHES.items() for layer in NETWORKS[name] for batch in batches]
+
+
+def offered(what: Iterable[str], workloads: Iterable[ConvWorkload] | None = None) -> Iterator[Job]:
+    """Every configuration that is offered, each once for what it is offered as; ``workloads`` instead of all layers."""
+    for kind in what:
+        seen = set()
+        for found, config in _chosen(workloads or layers()) if kind == CHOSEN else _spaces():
+            if (found.spec, config.key) not in seen:
+                seen.add((found.spec, config.key))
+                yield kind, found.spec, config.to_dict()
+
+
+def _chosen(workloads: Iterable[ConvWorkload]) -> Iterator[tuple[ConvWorkload, WarpgroupConfig]]:
+    for spec, entry in recorded_best().items():
+        yield workload(spec), WarpgroupConfig.from_dict(entry["config"])
+    for found in workloads:
+        for config in warpgroup_candidates(found, arch("sm_90a"))[:TRIES]:
+            yield found, config
+
+
+def _spaces() -> Iterator[tuple[ConvWorkload, WarpgroupConfig]]:
+    for name in STAGES:
+        one = warpgroup_space(workload(name), arch("sm_90a"))
+        for index in one.valid:
+            yield one.workload, one.config(index)
+
+
+# ---- building --------------------------------------------------------------------------------------------------------
+
+
+def build_row(job: Job) -> Row:
+    """Build one kernel, and say what came of it."""
+    from subbyte.kernel.build import machine_code, make_plan
+    from subbyte.kernel.disassemble import instruction_counts, sass
+    from subbyte.kernel.lower import cuda, tir
+
+    what, spec, values = job
+    config = WarpgroupConfig.from_dict(values)
+    row: Row = {"what": what, "workload": spec, "key": config.key, "refused": ""}
+    plan = make_plan(workload(spec), config, "sm_90a", "int4", (-8, 7), "fixed")
+    try:
+        cubin, resources = machine_code(plan, cuda(plan, tir(plan)))
+    except BuildFailed as error:
+        reason = str(error).partition(f"{config.key}: ")[2] or str(error)
+        return row | {
+            "igmma": 0,
+            "merged": 0,
+            "registers": 0,
+            "local": 0,
+            "shared": plan.shared_bytes,
+            "refused": reason[:120],
+        }
+    text = sass(cubin)
+    counts = instruction_counts(text)
+    row |= {"igmma": sum(number for opcode, number in counts.items() if opcode.startswith("IGMMA"))}
+    row |= {"merged": len(MERGED.findall(text))}
+    local = resources.local_bytes + sum(n for opcode, n in counts.items() if opcode.startswith(("LDL", "STL")))
+    return row | {"registers": resources.registers, "local": local, "shared": resources.shared_bytes}
+
+
+def build_all(target: Path, what: Iterable[str], workers: int, part: str) -> int:
+    """Build what is offered (``part`` "2/8": the second eighth of it); how many rows were written."""
+    from subbyte.kernel import nvrtc
+    from subbyte.kernel.build import _generator
+
+    number, parts = (int(text) for text in part.split("/"))
+    jobs = list(offered(what))[number - 1 :: parts]
+    rows = []
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        for row in pool.map(build_row, jobs, chunksize=4):
+            rows.append(row)
+            if len(rows) % 500 == 0:
+                print(f"{len(rows)} of {len(jobs)}", file=sys.stderr, flush=True)
+    save(target, {"schema": SCHEMA, "generator": _generator()[:16], "nvrtc": nvrtc.version()}, rows)
+    return len(rows)
+
+
+# ---- table -----------------------------------------------------------------------------------------------------------
+
+
+def save(target: Path, head: Row, rows: Iterable[Row]) -> None:
+    """Compressed CSV behind one comment line that holds ``head`` as JSON."""
+    text = io.StringIO()
+    text.write(f"# {json.dumps(head)}\n")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(sorted(rows, key=lambda row: (row["what"], row["workload"], row["key"])))
+    target.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
+
+
+def load(table: Path) -> tuple[Row, list[Row]]:
+    """Head and rows of a table. Raises InvalidInput when it is damaged."""
+    try:
+        first, _, rest = gzip.decompress(table.read_bytes()).decode().partition("\n")
+        head = json.loads(first.removeprefix("# "))
+        numbers = ("igmma", "merged", "registers", "local", "shared")
+        rows = [{**row, **{name: int(row[name]) for name in numbers}} for row in csv.DictReader(io.StringIO(rest))]
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"{table} is no table of the warpgroup family: {error}") from error
+    if head.get("schema") != SCHEMA:
+        raise InvalidInput(f"{table} has schema {head.get('schema')!r}, expected {SCHEMA}")
+    return head, rows
+
+
+def join(parts: Iterable[Path], table: Path) -> int:
+    """Put tables that one generator made together. Raises InvalidInput when they are of several."""
+    heads, rows = zip(*map(load, parts), strict=True)
+    if any(head != heads[0] for head in heads):
+        raise InvalidInput(f"the parts were built by different generators or compilers: {list(heads)}")
+    joined = [row for part in rows for row in part]
+    save(table, heads[0], joined)
+    return len(joined)
+
+
+def violations(rows: Iterable[Row], wanted: Iterable[Job]) -> list[str]:
+    """What is wrong with a table, in sentences: nothing when every offered configuration is in it and either refused
+    by name or made of wgmma, without local memory."""
+    known = {(row["what"], row["workload"], row["key"]): row for row in rows}
+    lists: dict[str, list[str]] = {}
+    for (_, spec, key), row in known.items():
+        if row["refused"]:
+            continue
+        if not row["igmma"]:
+            lists.setdefault("has no wgmma in its machine code", []).append(f"{spec} {key}")
+        if row["merged"]:
+            lists.setdefault("has a comparison merged with a minimum", []).append(f"{spec} {key}")
+        if row["local"]:
+            lists.setdefault("uses local memory and is not refused", []).append(f"{spec} {key}")
+    working: dict[str, int] = {}
+    for what, spec, values in wanted:
+        key = WarpgroupConfig.from_dict(values).key
+        row = known.get((what, spec, key))
+        if row is None:
+            lists.setdefault("is offered, but not in the table", []).append(f"{spec} {key}")
+        elif what == CHOSEN:
+            working[spec] = working.get(spec, 0) + (not row["refused"])
+    none = [spec for spec, count in working.items() if not count]
+    if none:
+        lists["has no configuration that compile can take"] = none
+    return [f"{name} {problem}" for problem, names in lists.items() for name in names[:SHOWN]] + [
+        f"{len(names) - SHOWN} more: {problem}" for problem, names in lists.items() if len(names) > SHOWN
+    ]
+
+
+# ---- command line ----------------------------------------------------------------------------------------------------
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one step. Returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    step = parser.add_mutually_exclusive_group(required=True)
+    step.add_argument("--build", type=Path, metavar="PART")
+    step.add_argument("--join", type=Path, nargs="+", metavar="PART")
+    step.add_argument("--check", action="store_true")
+    parser.add_argument("--what", nargs="+", choices=(CHOSEN, SPACES), default=(CHOSEN, SPACES))
+    parser.add_argument("--part", default="1/1", metavar="I/N", help="the I-th of N parts of what is offered")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--file", type=Path, default=TABLE, help=f"the table (default {TABLE.name})")
+    args = parser.parse_args(arguments)
+    try:
+        if args.build:
+            print(f"{build_all(args.build, args.what, args.workers, args.part)} rows", file=sys.stderr)
+            return 0
+        if args.join:
+            print(f"{join(args.join, args.file)} rows", file=sys.stderr)
+            return 0
+        found = violations(load(args.file)[1], offered(args.what))
+    except SubbyteError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    for line in found:
+        print(line, file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
