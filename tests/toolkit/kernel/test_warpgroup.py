@@ -49,10 +49,13 @@ SMALL = {
     ),
 }  # fmt: skip
 LARGE = {
-    "stage 2": ("resnet50.stage2@256", W(tile_width=28, groups_x=2, segments=4, ring=7)),
-    "stage 3": ("resnet50.stage3@256", W(tile_width=28, groups_m=2, segments=4, ring=7, unroll=2)),
-    "stage 4": ("resnet50.stage4@256", W(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=6, unroll=2)),
-    "stage 5": ("resnet50.stage5@256", W(tile_width=8, tile_rows=4, groups_m=2, ring=6, load_ahead=1)),
+    "stage 2": ("resnet50.stage2@256", W(tile_width=28, groups_x=2, segments=4, ring=5, in_flight=2)),
+    "stage 3": ("resnet50.stage3@256", W(tile_width=28, groups_m=2, segments=4, ring=4, in_flight=2)),
+    "stage 4": (
+        "resnet50.stage4@256",
+        W(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=5, load_ahead=1, in_flight=2, stagger=2),
+    ),
+    "stage 5": ("resnet50.stage5@256", W(tile_width=8, tile_rows=4, groups_m=2, ring=6, load_ahead=1, stagger=2)),
     "stage 4, batch 8": ("resnet50.stage4@8", W(tile_width=14, segments=14, split=2, ring=3, unroll=2)),
 }
 
@@ -184,7 +187,7 @@ def test_a_merged_comparison_is_noticed():
 def test_a_serialized_kernel_is_refused():
     workload, config = LARGE["stage 5"]
     with pytest.raises(BuildFailed, match="serialized the wgmma"):
-        subbyte.build(workload, replace(config, load_ahead=2))
+        subbyte.build(workload, replace(config, in_flight=2))
 
 
 def test_the_warp_family_does_not_take_it():

@@ -355,17 +355,16 @@ class Plan:
         w, layout = self.workload, self.config.layout
         height, width = self.pixel_tiles
         images = w.batch_groups * BATCH_GROUP
-        weights = w.channel_blocks * w.r * w.s * w.filter_blocks * 4 * BLOCK_WORDS
         packed_out = images * w.p * w.q * w.filter_blocks * COPY_WORDS
-        packed_in = images * w.h * w.w * w.channel_blocks * COPY_WORDS
-        form = layout if self.stored == "s4" else f"{layout}.{self.stored}"
-        arguments = [Argument("A", "uint32", (packed_in * self.stored_words,), "in", form)]
+        words = images * w.h * w.w * w.channel_blocks * COPY_WORDS * self.stored_words
+        arguments = [Argument("A", "uint32", (words,), "in", layout + ("" if self.stored == "s4" else f".{self.stored}"))]
         if self.output == "int4":
             arguments.append(Argument("Out", "uint32", (packed_out,), "out", layout))
             arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
         else:
             arguments.append(Argument("Out", "int32", (packed_out * 8,), "out", layout))
-        arguments.append(Argument("Wt", "uint32", (weights,), "in", str(self.vector)))
+        words = w.channel_blocks * w.r * w.s * w.filter_blocks * 4 * BLOCK_WORDS
+        arguments.append(Argument("Wt", "uint32", (words,), "in", str(self.vector)))
         grid = (w.batch_groups * height * width, self.column_blocks, 1)
         return Launch("conv_kernel", grid, (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments))
 

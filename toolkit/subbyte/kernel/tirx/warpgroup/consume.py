@@ -15,6 +15,7 @@ from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
 from subbyte.kernel.tirx.multiply import LOW_NIBBLES
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
+from subbyte.kernel.tirx.warpgroup.control import Counter, first_that_fits, least, most, turns_of
 from subbyte.kernel.tirx.warpgroup.epilogue import epilogue
 from subbyte.kernel.tirx.warpgroup.fetch import Fetch
 from subbyte.schedule.warpgroup_plan import PIXEL_BYTES
@@ -23,27 +24,6 @@ TURNS, LATE = 1, 2
 """Values of ``stagger``."""
 DESCRIPTOR = 0xFFFF3FFF
 """The bits of a descriptor's lower word: above an address of shared memory stands the block's rank in its cluster."""
-
-
-class Counter:
-    """How many parts this warp has gone past, with the slot and the parity of the next one."""
-
-    def __init__(self, block: Block, name: str) -> None:
-        self.ring = block.plan.config.ring
-        self.count = registers(name, 1, "int32")
-        self.slot, self.turn = (registers(f"{name}_{what}", 1) for what in ("slot", "turn"))
-        for state, zero in ((self.count, T.int32(0)), (self.slot, T.uint32(0)), (self.turn, T.uint32(0))):
-            T.buffer_store(state, zero, [0])
-
-    def up_to(self, end: Any, each: Callable[[Any, Any], None]) -> None:
-        """Go on to ``end``; ``each(slot, turn)`` is emitted for every part on the way."""
-        with T.While(self.count[0] < end):
-            each(self.slot[0], self.turn[0])
-            T.buffer_store(self.count, self.count[0] + 1, [0])
-            T.buffer_store(self.slot, self.slot[0] + T.uint32(1), [0])
-            with when(self.slot[0] == T.uint32(self.ring)):
-                T.buffer_store(self.slot, T.uint32(0), [0])
-                T.buffer_store(self.turn, self.turn[0] ^ T.uint32(1), [0])
 
 
 def consume(block: Block, fetch: Fetch) -> None:
@@ -95,7 +75,7 @@ class Pass:
         plan, config = self.block.plan, self.block.plan.config
         if not plan.keep_rows:
             with loop("channel_group", plan.groups, T.serial) as group:
-                _loop("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group))
+                turns_of("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group))
                 self._let_other_start(group, plan.groups * 2 // 3)
                 self._release_before(group)
             return
@@ -108,7 +88,7 @@ class Pass:
 
         def tap_row(tap: Any) -> None:
             if ahead is None:
-                _loop("channel_group", config.channel_groups, lambda group: self._tap_row(tap, group))
+                turns_of("channel_group", config.channel_groups, lambda group: self._tap_row(tap, group))
             else:
                 self._tap_row_ahead(tap, here, ahead)
             self._let_other_start(tap, max(taps - 2, 0))
@@ -117,7 +97,7 @@ class Pass:
             for tap in range(taps):
                 tap_row(tap)
         else:
-            _loop("tap_row", taps, tap_row)
+            turns_of("tap_row", taps, tap_row)
 
     def release(self) -> None:
         """Give back the slots whose parts no later pass reads."""
@@ -170,7 +150,7 @@ class Pass:
         with when(not skipped or low < high):
             descriptors = registers("descriptor", self.block.plan.config.tile_rows)
             self._enter_row(tap, group, descriptors)
-            _first_that_fits(low, high, variants, lambda a, b: self._steps(descriptors, a, b, (tap, group), None))
+            first_that_fits(low, high, variants, lambda a, b: self._steps(descriptors, a, b, (tap, group), None))
 
     def _tap_row_ahead(self, tap: Any, here: Any, ahead: Any) -> None:
         """One kernel row whose input rows were waited for before; the next one's are, while the last multiplications
@@ -190,7 +170,7 @@ class Pass:
         variants, skipped = self._variants(tap)
 
         def rows() -> None:
-            _first_that_fits(low, high, variants, lambda a, b: self._steps(here, a, b, (tap, 0), enter_next))
+            first_that_fits(low, high, variants, lambda a, b: self._steps(here, a, b, (tap, 0), enter_next))
 
         if skipped:
             with T.If(low < high):
@@ -205,7 +185,7 @@ class Pass:
 
     def _rows_of(self, tap: Any) -> tuple[Any, Any]:
         """From and to: the fragment rows whose input row for this kernel row is in the image."""
-        low, high = self.block.plan.tap_rows_at(self.row, self.count, tap, _most, _least)
+        low, high = self.block.plan.tap_rows_at(self.row, self.count, tap, most, least)
         return bind("low", T.cast(low, "int32")), bind("high", T.cast(high, "int32"))
 
     def _variants(self, tap: Any) -> tuple[list[tuple[int, int]], bool]:
@@ -258,7 +238,7 @@ class Pass:
             self.fetch.end_turn()
             self._let_other_begin(*here, turn)
 
-        _loop("turn", turns, body)
+        turns_of("turn", turns, body)
 
     def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, low: int, high: int) -> None:
         """Unpack one weight fragment, fetch another in its place, multiply it with every fragment row."""
@@ -372,33 +352,3 @@ def _pass_by(block: Block, ready: Counter, released: Counter) -> None:
         block.arrive(block.empty(slot))
 
     released.up_to(block.parts, wait_and_release)
-
-
-def _most(a: Any, b: Any) -> Any:
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else T.max(a, b)
-
-
-def _least(a: Any, b: Any) -> Any:
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else T.min(a, b)
-
-
-def _loop(name: str, extent: int, emit: Callable[[Any], None]) -> None:
-    """A serial loop; without one where there is only one turn."""
-    if extent == 1:
-        emit(0)
-        return
-    with loop(name, extent, T.serial) as variable:
-        emit(variable)
-
-
-def _first_that_fits(low: Any, high: Any, variants: list[tuple[int, int]], emit: Callable[[int, int], None]) -> None:
-    """The body of the variant (low, high) that holds now; the last one needs no test."""
-    here, *others = variants
-    if not others:
-        emit(*here)
-        return
-    with T.If(T.And(low == here[0], high == here[1])):
-        with T.Then():
-            emit(*here)
-        with T.Else():
-            _first_that_fits(low, high, others, emit)
