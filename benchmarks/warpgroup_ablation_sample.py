@@ -21,6 +21,8 @@ from typing import Any
 
 from subbyte.analysis.contributions import EIGHT
 from subbyte.device.arch import arch
+from subbyte.errors import BuildFailed
+from subbyte.kernel import build
 from subbyte.kernel.choose import recorded_best
 from subbyte.kernel.warpgroup_default import estimated_cycles
 from subbyte.schedule import WarpgroupConfig
@@ -79,9 +81,8 @@ def spaces_near(workload: ConvWorkload, best: WarpgroupConfig) -> dict[str, Warp
 
 def draw(spaces: Mapping[str, WarpgroupSpace], count: int, seed: int) -> list[int]:
     """Indices to build: the one nearest to the best known, and ``count - 1`` others, half of them likely fast ones."""
+    common = set.intersection(*(set(one.valid) for one in spaces.values()))
     here = spaces["full-rp-nhwcnc"]
-    common = {index for index in here.valid if _can_be_compiled(here.config(index))}
-    common.intersection_update(*(one.valid for one in spaces.values()))
     best = recorded_best()[here.workload.spec]["config"]
 
     @cache
@@ -92,18 +93,28 @@ def draw(spaces: Mapping[str, WarpgroupSpace], count: int, seed: int) -> list[in
         values: Mapping[str, Any] = here.config(index).to_dict()
         return sum(values[name] != value for name, value in best.items() if name != "stagger"), cycles(index)
 
-    nearest = min(common, key=differences)
-    ranked = sorted(common - {nearest}, key=cycles)
-    quarter = ranked[: len(ranked) // 4]
     rng = random.Random(seed)
-    fast = rng.sample(quarter, min(len(quarter), count // 2))
-    rest = [index for index in ranked if index not in set(fast)]
-    return sorted([nearest, *fast, *rng.sample(rest, min(len(rest), count - 1 - len(fast)))])
+    ranked = sorted(common, key=cycles)
+    quarter, rest = ranked[: len(ranked) // 4], ranked[len(ranked) // 4 :]
+    rng.shuffle(quarter)
+    rng.shuffle(rest)
+    drawn: list[int] = []
+    for pool, wanted in ((sorted(common, key=differences), 1), (quarter, 1 + count // 2), (rest, count)):
+        for index in pool:
+            if len(drawn) < wanted and index not in drawn and _compiles(spaces, index):
+                drawn.append(index)
+    return sorted(drawn)
 
 
-def _can_be_compiled(config: WarpgroupConfig) -> bool:
-    """ptxas serializes the instructions where operands out of a ring of weights are to outlive the next fragment."""
-    return config.weight_ring == 0 or config.in_flight == 1
+def _compiles(spaces: Mapping[str, WarpgroupSpace], index: int) -> bool:
+    """Both ways of loading can be compiled without serialized instructions."""
+    try:
+        for name in ("full-rp-nhwcnc", "none-rp-nhwcnc"):
+            here = spaces[name]
+            build(here.workload, here.config(index), TARGET)
+    except BuildFailed:
+        return False
+    return True
 
 
 if __name__ == "__main__":

@@ -68,15 +68,15 @@ STUDIES = (".sb-curve", ".sb-monitor")
 """They go on showing the trials there were before a study failed: those are its own, and as good as before."""
 SETTLED = "() => document.querySelector('.sb-curve .say').textContent.includes('Trial 19:')"
 LEAST = 11
-"""Pixels of the smallest letters, as they are on the screen."""
-SMALL = """([selector, least]) => {
+"""Pixels of the smallest letters on the screen, in a window of 700."""
+SMALL = """([selector, least, zoom]) => {
   const found = new Set();
   const texts = document.createTreeWalker(document.querySelector(selector), NodeFilter.SHOW_TEXT);
   for (let node = texts.nextNode(); node; node = texts.nextNode()) {
     const element = node.parentElement;
     if (!node.textContent.trim() || element.closest("title") || !element.getBoundingClientRect().width) continue;
     const matrix = element.ownerSVGElement ? element.getScreenCTM() : { a: 1, b: 0 };
-    const size = parseFloat(getComputedStyle(element).fontSize) * Math.hypot(matrix.a, matrix.b);
+    const size = parseFloat(getComputedStyle(element).fontSize) * Math.hypot(matrix.a, matrix.b) * zoom;
     if (size < least) found.add(`${node.textContent} ${size.toFixed(1)}`);
   }
   return [...found];
@@ -157,16 +157,16 @@ def test_a_page_without_a_kernel_follows_the_keys(
 
 @pytest.mark.parametrize("selector", VIEWS)
 def test_letters_are_large_enough(selector: str, names: dict[str, Any], open_page: Callable[..., Any]) -> None:
-    page = open_page(eval(VIEWS[selector], names), selector)
-    assert page.evaluate(SMALL, [selector, LEAST]) == []
-    page.set_viewport_size({"width": 520, "height": 900})  # open_page sees to it that nothing makes the page wider
-    assert page.evaluate(SMALL, [selector, LEAST]) == []
+    """In a window of 700 pixels, as they are and zoomed to 125 %; open_page sees to it that no page is wider."""
+    view = eval(VIEWS[selector], names)
+    assert open_page(view, selector).evaluate(SMALL, [selector, LEAST, 1]) == []
+    assert open_page(view, selector, width=560, scale=1.25).evaluate(SMALL, [selector, LEAST, 1.25]) == []
 
 
 def test_small_letters_are_noticed(names: dict[str, Any], open_page: Callable[..., Any]) -> None:
     page = open_page(eval(VIEWS[".sb-access"], names), ".sb-access")
     page.add_style_tag(content=".sb-access-svg text.n { font-size: 11px; }")
-    assert "byte 10.1" in page.evaluate(SMALL, [".sb-access", LEAST])
+    assert "byte 10.1" in page.evaluate(SMALL, [".sb-access", LEAST, 1])
 
 
 def test_a_view_that_breaks_says_so_in_its_place(chromium: Any, tmp_path: Any) -> None:

@@ -29,6 +29,7 @@ from subbyte.data import Requantization
 from subbyte.measure.case import Case, launch_from_dict
 from subbyte.measure.device import open_device
 from subbyte.measure.gpu import GpuKernel
+from subbyte.schedule import WarpgroupConfig
 from subbyte.workload import ConvWorkload
 
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
@@ -78,7 +79,7 @@ def find() -> str | None:
 
 def under(program: str, tool: str, form: str, folder: Path, limit: float) -> dict[str, Any]:
     """All variants under one tool."""
-    command = [program, "--tool", tool, "--print-limit", "20", sys.executable, __file__, str(folder), "--here", form]
+    command = [program, "--tool", tool, "--print-limit", "2000", sys.executable, __file__, str(folder), "--here", form]
     started = time.monotonic()
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit)
@@ -101,10 +102,10 @@ def sections(text: str) -> list[dict[str, Any]]:
         head, _, rest = part.partition("\n")
         name, spec, key = json.loads(head)
         told, _, after = rest.partition(f"{END} ")
-        reports = [line for line in told.splitlines() if re.match(r"=+ (?!COMPUTE)", line)]
+        reports = [line for line in told.splitlines() if re.match(r"=+\s+(?!COMPUTE)\S", line)]
         wrong = int(after.split()[0]) if after.strip() else None
-        found.append({"name": name, "workload": spec, "config": key, "wrong": wrong, "reports": reports[:6],
-                      "clean": not reports and wrong == 0})  # fmt: skip
+        found.append({"name": name, "workload": spec, "config": key, "wrong": wrong, "reports": len(reports),
+                      "first": reports[:2], "clean": not reports and wrong == 0})  # fmt: skip
     return found
 
 
@@ -116,7 +117,8 @@ def run_all(folder: Path, form: str) -> int:
         wl = ConvWorkload(**line["workload"])
         drawn = Case(wl).requant
         case = Case(wl, requant=Requantization(drawn.bias, drawn.multiplier, drawn.shift, tuple(line["clip"])))
-        print(f"\n{BEGIN} {json.dumps([line['name'], wl.spec, line['config']])}", flush=True)
+        key = WarpgroupConfig.from_dict(line["config"]).key
+        print(f"\n{BEGIN} {json.dumps([line['name'], wl.spec, key])}", flush=True)
         cubin = line["cubin" if form == AS_BUILT else "every_lane"]
         with GpuKernel((folder / cubin).read_bytes(), launch_from_dict(line["launch"]), device) as gpu:
             words = gpu.run({argument.name: case.operand(argument) for argument in gpu.inputs}, 15.0)["Out"]

@@ -1,6 +1,7 @@
 """Table 1 from files of searches; the paper's own numbers; gaps shown as gaps."""
 
 import json
+import re
 
 import pytest
 
@@ -42,6 +43,10 @@ def test_rows_from_files(folder):
     assert found.rows[1].hwnc_s8 is None
     assert "500 trials" in found.text()
     assert found.table().rows[0][-1] == pytest.approx(196.06 / 50.98)
+    page = found._repr_html_()  # on its side: a column for each stage, a row for each number
+    assert re.findall("<th>([^<]*)</th>", page) == ["", "stage 2", "stage 3"]
+    assert page.count("<tr>") == len(found.table().columns)
+    assert f"<tr><td>searched</td><td>{row.searched:.2f}</td>" in page
 
 
 def test_what_does_not_belong_together_is_refused(finals, folder):

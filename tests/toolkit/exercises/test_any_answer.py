@@ -10,6 +10,7 @@ import pytest
 
 from subbyte import ConvConfig, exercises
 from subbyte.exercises.feedback import Feedback
+from subbyte.schedule import WarpgroupConfig
 
 LAYER = "n8h56w56c64k64r3s3p1"
 MORE: dict[str, tuple[Any, ...]] = {
@@ -17,11 +18,13 @@ MORE: dict[str, tuple[Any, ...]] = {
     "check_chunk": ("n8h56w56c128k128r3s3p1", ConvConfig(2, 2, 4, 4)),
     "check_datum": (LAYER, 5, 60),
     "check_floors": (LAYER, 4.2, 1100.0),
+    "check_grid": (LAYER, WarpgroupConfig(segments=56, ring=3)),
     "check_padding": ("n4h14w20c48k40r3s3p1",),
     "check_pixels": (LAYER, (2, 4)),
     "check_random_trials": (5, 1306),
     "check_rate": (LAYER, 4.5),
     "check_sectors": (LAYER,),
+    "check_tap_start": (LAYER, WarpgroupConfig(segments=4), 3, 1, 1),
     "check_waste": ("resnet50.stage5@8",),
     "check_waves": (1568, 5, 132),
 }

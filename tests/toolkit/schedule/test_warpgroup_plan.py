@@ -57,7 +57,7 @@ def test_the_good_one_can_be_built():
         ("divisibility", {"tile_rows": 8}), ("threads", {"groups_y": 2}), ("divisibility", {"filter_passes": 4}),
         ("divisibility", {"unroll": 3}), ("cluster", {"split": 2}), ("stages", {"ring": 3}), ("stages", {"ring": 9}),
         ("shared memory", {"weight_ring": 16}), ("registers", {"tile_rows": 3}), ("stages", {"keep_rows": 0}),
-        ("stages", {"load_ahead": 3}), ("stages", {"weight_ring": 1}), ("stages", {"in_flight": 3}),
+        ("stages", {"load_ahead": 3}), ("stages", {"weight_ring": 1}), ("same program", {"in_flight": 3}),
         ("same program", {"duplicate_aware": "none", "keep_rows": 0}),
         ("stages", {"duplicate_aware": "none", "groups_m": 1, "groups_y": 2}),
         ("stages", {"duplicate_aware": "none", "ring": 2, "stagger": 0}),
@@ -115,6 +115,20 @@ def test_a_lowered_image_has_a_part_for_every_tap(workload):
     on = WarpgroupPlan(workload, replace(config, duplicate_aware="full"), H200)
     assert plan.slot_bytes < on.slot_bytes
     assert [one.shape for one in plan.launch.arguments] == [one.shape for one in on.launch.arguments]
+
+
+def test_operands_in_flight_are_fewer_than_those_of_a_loop_body():
+    """A turn writes the registers of its operands again: their instructions must have ended (seen on a GPU)."""
+    for unroll, asked, lowered in ((1, 1, False), (1, 2, False), (2, 2, False), (1, 1, True), (2, 2, True)):
+        config = WarpgroupConfig(tile_width=14, unroll=unroll, in_flight=asked, stagger=0, ring=6)
+        config = replace(config, duplicate_aware="none" if lowered else "full")
+        for channels in (64, 256, 512):
+            for taps in (1, 3):
+                workload = ConvWorkload(8, 14, 14, channels, 64, taps, taps, taps // 2)
+                plan = WarpgroupPlan(workload, config, H200)
+                assert 0 <= plan.in_flight <= min(asked, plan.unroll * plan.tap_cols - 1)
+                assert plan.steps % plan.unroll == 0
+                assert plan.run % plan.ahead == 0
 
 
 def test_layouts_are_index_maps_of_the_same_words():

@@ -11,7 +11,7 @@ from typing import Any
 
 import subbyte
 from subbyte.analysis.ablation import Ablation, ablation
-from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.measure.sidebyside import Row
 from subbyte.technique.record import InfoRecord, Table
 from subbyte.tune.landscape import Landscape, read_header
@@ -123,10 +123,14 @@ def side_by_sides() -> tuple[SideBySide, ...]:
 
 
 @lru_cache(maxsize=64)
-def recorded_ablation(spec: str, device: str) -> Ablation | None:
-    """What each technique brings to a workload on a GPU, from the kept landscapes; None without them."""
+def recorded_ablation(spec: str, device: str, family: str = "warp") -> Ablation | None:
+    """What each technique brings to a workload on a GPU, from the kept landscapes of a family of kernels (``warp`` or
+    ``warpgroup``); None without them. Raises InvalidInput for another family."""
     folder = results_folder()
-    files = sorted((folder / "ablation").glob(f"*{SUFFIX}")) if folder else []
+    places = {"warp": "ablation", "warpgroup": "warpgroup/ablation"}
+    if family not in places:
+        raise InvalidInput(f"family={family!r}: {did_you_mean(family, places)}")
+    files = sorted((folder / places[family]).glob(f"*{SUFFIX}")) if folder else []
     fitting = [path for path in files if _is_of(read_header(path), spec, device)]
     try:
         return ablation(map(Landscape.load, fitting)) if fitting else None

@@ -18,7 +18,7 @@ from typing import Any
 
 from subbyte.analysis.retuned import Retuned, read_retuned
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.technique.record import InfoRecord, Table
+from subbyte.technique.record import InfoRecord, Table, table_html
 from subbyte.workload import workload as workload_named
 
 STAGES = (2, 3, 4, 5)
@@ -94,6 +94,13 @@ class TableOne(InfoRecord):
             "over all off", "T4 baseline", "T4 exhaustive", "T4 searched", "T4 speed-up",
         )  # fmt: skip
         return Table(columns, tuple(_cells(row) for row in self.rows))
+
+    def _repr_html_(self) -> str:
+        """The table with its rows as columns: four of them fit into a narrow notebook, thirteen do not."""
+        shown = self.table()
+        stages = tuple(f"stage {row.stage}" for row in self.rows)
+        turned = zip(shown.columns[1:], *(row[1:] for row in shown.rows), strict=True)
+        return table_html(self.title(), Table(("", *stages), tuple(turned)))
 
 
 def _cells(row: StageRow) -> tuple[Any, ...]:

@@ -16,10 +16,11 @@ def config_from_key(key: str) -> ConvConfig | WarpgroupConfig:
     return ConvConfig.from_key(key)
 
 
-def warp_family_only(config: Any) -> None:
-    """Refuse a configuration of the warpgroup family where mma.sync kernels are explained. Raises Unsupported."""
+def warp_family_only(config: Any) -> Any:
+    """``config``, where mma.sync kernels are explained. Raises Unsupported for one of the warpgroup family."""
     if isinstance(config, WarpgroupConfig):
         raise Unsupported(
             f"only kernels of the warp family (mma.sync) are shown here; {config.key} is of the warpgroup family "
             "(wgmma): see the kernel reader, the fragments and the notebook 09_hopper"
         )
+    return config

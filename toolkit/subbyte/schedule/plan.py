@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd
+from math import gcd, prod
 from typing import Any
 
 from subbyte.device.arch import ARCHS, Arch
@@ -353,19 +353,19 @@ class Plan:
     def launch(self) -> Launch:
         """Grid, block and arguments."""
         w, layout = self.workload, self.config.layout
-        height, width = self.pixel_tiles
         images = w.batch_groups * BATCH_GROUP
-        packed_out = images * w.p * w.q * w.filter_blocks * COPY_WORDS
+        out = images * w.p * w.q * w.filter_blocks * COPY_WORDS
         words = images * w.h * w.w * w.channel_blocks * COPY_WORDS * self.stored_words
-        arguments = [Argument("A", "uint32", (words,), "in", layout + ("" if self.stored == "s4" else f".{self.stored}"))]
+        form = layout if self.stored == "s4" else f"{layout}.{self.stored}"
+        arguments = [Argument("A", "uint32", (words,), "in", form)]
         if self.output == "int4":
-            arguments.append(Argument("Out", "uint32", (packed_out,), "out", layout))
+            arguments.append(Argument("Out", "uint32", (out,), "out", layout))
             arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
         else:
-            arguments.append(Argument("Out", "int32", (packed_out * 8,), "out", layout))
+            arguments.append(Argument("Out", "int32", (out * 8,), "out", layout))
         words = w.channel_blocks * w.r * w.s * w.filter_blocks * 4 * BLOCK_WORDS
         arguments.append(Argument("Wt", "uint32", (words,), "in", str(self.vector)))
-        grid = (w.batch_groups * height * width, self.column_blocks, 1)
+        grid = (w.batch_groups * prod(self.pixel_tiles), self.column_blocks, 1)
         return Launch("conv_kernel", grid, (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments))
 
 

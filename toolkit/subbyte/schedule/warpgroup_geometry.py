@@ -249,8 +249,22 @@ class WarpgroupGeometry:
 
     @property
     def unroll(self) -> int:
-        """Channel steps of one loop body."""
-        return min(self.config.unroll, self.steps)
+        """Channel steps of one loop body; of a lowered image as many as a body with all taps of a row would have."""
+        if not self.lowered:
+            return min(self.config.unroll, self.steps)
+        most = self.config.unroll * self.workload.s
+        return max(n for n in range(1, min(most, self.steps) + 1) if self.steps % n == 0)
+
+    @property
+    def groups_together(self) -> int:
+        """Groups of a lowered image that are written out one after the other: the taps of a row with few channels."""
+        return self.workload.s if self.lowered and self.unroll == self.steps else 1
+
+    @property
+    def in_flight(self) -> int:
+        """Instruction groups that may be unfinished when the next operand is unpacked: fewer than the operands of a
+        loop body, whose registers the next turn writes again."""
+        return min(self.config.in_flight, self.unroll * self.tap_cols - 1)
 
     @property
     def late_start(self) -> tuple[int, int, int]:
@@ -264,7 +278,7 @@ class WarpgroupGeometry:
     @property
     def ahead(self) -> int:
         """Weight fragments fetched ahead: those of one loop body, or those of the ring in shared memory."""
-        return self.config.weight_ring or self.unroll * self.tap_cols
+        return self.config.weight_ring or self.unroll * self.tap_cols * self.groups_together
 
     @property
     def held_fragments(self) -> int:

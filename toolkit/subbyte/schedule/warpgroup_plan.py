@@ -254,11 +254,6 @@ class WarpgroupPlan(WarpgroupGeometry):
         return self.grid[0] * self.grid[1]
 
     @property
-    def release_late(self) -> bool:
-        """The ring holds the parts of two groups, so that those of one go back while the next one is multiplied."""
-        return self.config.ring >= 2 * self.window
-
-    @property
     def weight_form(self) -> str:
         """How :func:`subbyte.data.prepare_warpgroup_weights` must arrange the weights."""
         c = self.config

@@ -10,6 +10,7 @@ from subbyte.technique.memory import bank_conflicts, sectors
 from subbyte.technique.mma import check_fragments
 from subbyte.technique.packing import PackingProgram, PackingTrace, packing_program
 from subbyte.technique.record import InfoRecord
+from subbyte.technique.taps import TapAddresses, tap_addresses
 from subbyte.technique.tiling import Tiling, tiling
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "LoadSteps",
     "PackingProgram",
     "PackingTrace",
+    "TapAddresses",
     "Tiling",
     "access_map",
     "accesses",
@@ -35,5 +37,6 @@ __all__ = [
     "load_steps",
     "packing_program",
     "sectors",
+    "tap_addresses",
     "tiling",
 ]

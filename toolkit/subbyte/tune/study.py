@@ -182,7 +182,8 @@ class Study(Charted):
         if trials is not None:
             whole(trials, "trials", 1)
         if not hasattr(runner, "run"):
-            raise InvalidInput(f"runner={runner!r}: expected a Runner, such as subbyte.measure.ReplayRunner(landscape)")
+            such = "subbyte.measure.replay.ReplayRunner(landscape)"
+            raise InvalidInput(f"runner={runner!r}: expected a Runner, such as {such}")
         callbacks, stop = callables(callbacks, "callbacks"), callables(stop, "stop")
         self._begin(runner)
         self.ended = ""

@@ -67,11 +67,10 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
 
     def turn_to(self, choice: Choice) -> None:
         """Set the controls to what is selected; say whether it can be built."""
-        warp_family_only(choice.config)
+        self._base = warp_family_only(choice.config)
         if (choice.workload, choice.arch) != (self.workload, self.arch):
             self.workload, self.arch = choice.workload, choice.arch
             self.space = space_of(self.workload, self.arch)
-        self._base = choice.config
         self._set_knobs()
         self._judge()
 

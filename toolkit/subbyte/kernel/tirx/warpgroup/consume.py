@@ -74,10 +74,10 @@ class Pass:
         """Emit the loops over kernel rows and channel groups."""
         plan, config = self.block.plan, self.block.plan.config
         if not plan.keep_rows:
-            with loop("channel_group", plan.groups, T.serial) as group:
-                turns_of("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group))
-                self._let_other_start(group, plan.groups * 2 // 3)
-                self._release_before(group)
+            together = plan.groups_together
+            with loop("channel_group", plan.groups // together, T.serial) as first:
+                for place in range(together):
+                    self._group(first * together + place, place)
             return
 
         rows, taps = config.tile_rows, plan.tap_rows
@@ -99,11 +99,18 @@ class Pass:
         else:
             turns_of("tap_row", taps, tap_row)
 
+    def _group(self, group: Any, place: int) -> None:
+        """One channel group where rows are not kept; ``place`` counts those of one loop body."""
+        plan = self.block.plan
+        turns_of("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group, place))
+        self._let_other_start(group, plan.groups * 2 // 3)
+        self._release_before(group)
+
     def release(self) -> None:
         """Give back the slots whose parts no later pass reads."""
         plan, config, block = self.block.plan, self.block.plan.config, self.block
         if not plan.keep_rows:
-            if plan.release_late:
+            if not plan.lowered:
                 self._release_group(plan.groups - 1)
             return
         following = (self.row + config.tile_rows * config.groups_y) * plan.rows.pixel_step - block.first_staged
@@ -116,8 +123,8 @@ class Pass:
 
     def _release_before(self, group: Any) -> None:
         """Give back the parts of the group before this one, whose multiplications have ended: those in flight are of
-        this group. Where the ring has no room for two groups, end those of this one and give its parts back."""
-        if not self.block.plan.release_late:
+        this group. Of a lowered image the ring holds few groups: end those of this one and give its parts back."""
+        if self.block.plan.lowered:
             op.wgmma_wait(0)
             self._release_group(group)
         elif self.block.plan.groups > 1:
@@ -143,14 +150,14 @@ class Pass:
         staged = (self.row + fragment_row) * plan.rows.pixel_step + tap * plan.rows.tap_step - block.first_staged
         return T.max(staged, 0) * config.channel_groups + group
 
-    def _tap_row(self, tap: Any, group: Any) -> None:
+    def _tap_row(self, tap: Any, group: Any, place: int = 0) -> None:
         """One kernel row of one channel group: wait for its input rows, then multiply those that exist."""
         low, high = self._rows_of(tap)
         variants, skipped = self._variants(tap)
         with when(not skipped or low < high):
             descriptors = registers("descriptor", self.block.plan.config.tile_rows)
             self._enter_row(tap, group, descriptors)
-            first_that_fits(low, high, variants, lambda a, b: self._steps(descriptors, a, b, (tap, group), None))
+            first_that_fits(low, high, variants, lambda a, b: self._steps(descriptors, a, b, (tap, group, place), None))
 
     def _tap_row_ahead(self, tap: Any, here: Any, ahead: Any) -> None:
         """One kernel row whose input rows were waited for before; the next one's are, while the last multiplications
@@ -170,7 +177,7 @@ class Pass:
         variants, skipped = self._variants(tap)
 
         def rows() -> None:
-            first_that_fits(low, high, variants, lambda a, b: self._steps(here, a, b, (tap, 0), enter_next))
+            first_that_fits(low, high, variants, lambda a, b: self._steps(here, a, b, (tap, 0, 0), enter_next))
 
         if skipped:
             with T.If(low < high):
@@ -219,12 +226,12 @@ class Pass:
             block.wait(block.full(block.slot(first + i)), block.turn(first + i))
 
     def _steps(
-        self, descriptors: Any, low: int, high: int, here: tuple[Any, Any], before_last: Callable[[], None] | None
+        self, descriptors: Any, low: int, high: int, here: tuple[Any, Any, int], before_last: Callable[[], None] | None
     ) -> None:
-        """The channel steps of one part (``here``: its kernel row and channel group), for fragment rows ``low`` to
-        ``high``; ``before_last`` is emitted before the last fragment."""
+        """The channel steps of one part (``here``: its kernel row and channel group, and ``place`` as in ``_group``),
+        for fragment rows ``low`` to ``high``; ``before_last`` is emitted before the last fragment."""
         plan = self.block.plan
-        turns = plan.steps // plan.unroll
+        turns, (tap_row, group, place) = plan.steps // plan.unroll, here
         per_turn = plan.unroll * plan.halves * plan.pitch * (PIXEL_BYTES // 16)
 
         def body(turn: Any) -> None:
@@ -234,31 +241,32 @@ class Pass:
                     if before_last and (step, tap) == (plan.unroll - 1, plan.tap_cols - 1):
                         with when(True if turns == 1 else turn == turns - 1):
                             before_last()
-                    self._fragment(descriptors, offset, step, tap, low, high)
-            self.fetch.end_turn()
-            self._let_other_begin(*here, turn)
+                    self._fragment(descriptors, offset, step, tap, low, high, place)
+            if place == plan.groups_together - 1:
+                self.fetch.end_turn()
+            self._let_other_begin(tap_row, group, turn)
 
         turns_of("turn", turns, body)
 
-    def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, low: int, high: int) -> None:
+    def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, low: int, high: int, place: int) -> None:
         """Unpack one weight fragment, fetch another in its place, multiply it with every fragment row."""
         plan = self.block.plan
-        place = self.fetch.begin_fragment(step * plan.tap_cols + tap)
+        held = self.fetch.begin_fragment((place * plan.unroll + step) * plan.tap_cols + tap)
         operands = []
         for half in range(plan.halves):
             operand = registers("operand", 4)
             for i in range(4):
-                word = self.fetch.held[4 * place + i]
+                word = self.fetch.held[4 * held + i]
                 op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
             operands.append(operand)
-        self.fetch.end_fragment(place)
+        self.fetch.end_fragment(held)
         op.wgmma_fence()
         for half, operand in enumerate(operands):
             columns = (step * plan.halves + half) * plan.pitch + tap * plan.cols.tap_step
             for row in range(low, high):
                 self._wgmma(operand, row, descriptors[row] + offset + T.uint32(columns * (PIXEL_BYTES // 16)))
         op.wgmma_commit()
-        op.wgmma_wait(plan.config.in_flight)
+        op.wgmma_wait(plan.in_flight)
 
     def _wgmma(self, operand: Any, row: int, descriptor: Any) -> None:
         plan = self.block.plan

@@ -1,0 +1,100 @@
+"""The exercises on Hopper: the right answer, and what each typical mistake is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import subbyte
+from subbyte.emulator.trace import of_kind
+from subbyte.errors import InvalidInput
+from subbyte.exercises.hopper import check_grid, check_operands, check_tap_start
+from subbyte.schedule import WarpgroupConfig
+from subbyte.technique.taps import tap_addresses
+
+LAYER = "n8h14w14c64k128r3s3p1"
+CONFIG = WarpgroupConfig(tile_width=14, segments=2, ring=4, stagger=0)
+ROW, R, S = 4, 1, 2
+SLOT = (2 * 15 + 1) * 256
+
+
+def test_the_start_is_one_the_kernel_uses() -> None:
+    start = 0 * SLOT + 2 * 256  # input row 4 of 4 slots
+    assert check_tap_start(start, LAYER, CONFIG, ROW, R, S)
+    rows = of_kind(subbyte.build(LAYER, CONFIG).trace().trace, "wgmma")
+    assert start in set(rows["shared"].tolist())
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (512 // 16, "units of 16 bytes"),
+        (2 * 128, "256 bytes, not 128"),
+        (2, "counts pixels"),
+        (0, "where the slot begins"),
+        (4 * SLOT + 512, "modulo the number of slots"),
+        (1 * SLOT + 512, "kernel row 1 reads input row 4"),
+        (99, "in which slot does it lie"),
+        (..., "Replace the ..."),
+    ],
+)
+def test_a_wrong_start_is_named(answer: Any, words: str) -> None:
+    said = check_tap_start(answer, LAYER, CONFIG, ROW, R, S)
+    assert not said
+    assert words in said.message
+
+
+def test_a_slot_that_is_left_out_or_too_small_is_named() -> None:
+    start = 3 * SLOT + 256  # input row 3
+    assert check_tap_start(start, LAYER, CONFIG, 4, 0, 1)
+    assert "the slot is missing" in check_tap_start(256, LAYER, CONFIG, 4, 0, 1).message
+    assert "every block of 32 channels" in check_tap_start(3 * 15 * 256 + 256, LAYER, CONFIG, 4, 0, 1).message
+    with pytest.raises(InvalidInput, match="outside the image"):
+        check_tap_start(0, LAYER, CONFIG, 0, 0, 0)
+    with pytest.raises(InvalidInput, match="rows 0 to 6"):
+        tap_addresses(LAYER, CONFIG, 7)
+
+
+def test_operands() -> None:
+    assert check_operands(lambda word: (word << 4 & 0xF0F0F0F0, word & 0xF0F0F0F0))
+    assert check_operands(lambda word: [int(one) for one in (np.uint32(word) << 4 & 0xF0F0F0F0, word & 0xF0F0F0F0)])
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda w: (w & 0xF0F0F0F0, w << 4 & 0xF0F0F0F0), "changed places"),
+        (lambda w: (w & 0x0F0F0F0F, w >> 4 & 0x0F0F0F0F), "-1 becomes 15"),
+        (lambda w: (w << 4 & 0xFFFFFFFF, w), "mask both"),
+        (lambda w: (w << 4, w), "mask both"),
+        (lambda w: (w >> 4 & 0xF0F0F0F0, w & 0xF0F0F0F0), "shift to the left"),
+        (lambda w: (w << 4 & 0xFF0F0F0F0, w & 0xF0F0F0F0), "A register has 32 bits"),
+        (lambda w: (w, w, w), "Return two words"),
+        (lambda w: (1, w & 0xF0F0F0F0), "wanted"),
+        (lambda w: w.nothing, "raised AttributeError"),
+        (3, "Give a function"),
+    ],
+)
+def test_wrong_operands_are_named(answer: Any, words: str) -> None:
+    said = check_operands(answer)
+    assert not said
+    assert words in said.message
+
+
+def test_blocks() -> None:
+    layer, config = "resnet50.stage3@8", WarpgroupConfig(tile_width=14, segments=28, ring=3, stagger=0)
+    assert check_grid(1 * 28 * 2 * 2, layer, config)
+    for answer, words in (
+        (112 * 8, "groups of 8"),
+        (56, "output channels are missing"),
+        (112 * 4, "input channels are added up"),
+        (4, "segments of rows are missing"),
+        (112 * 256, "threads"),
+        (7, "groups of 8 images x segments"),
+        (..., "Replace the ..."),
+    ):
+        said = check_grid(answer, layer, config)
+        assert not said
+        assert words in said.message

@@ -1,0 +1,80 @@
+"""Where taps begin in shared memory: what the record says and what the generated kernel's instructions are given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import subbyte
+from subbyte.emulator.trace import of_kind
+from subbyte.errors import InvalidInput
+from subbyte.schedule import WarpgroupConfig
+from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
+from subbyte.workload import ConvWorkload
+
+SMALL = {
+    "3x3": (ConvWorkload(8, 8, 8, 64, 64, 3, 3, 1), WarpgroupConfig(tile_width=8, segments=2, ring=5, stagger=0)),
+    "stride 2": (
+        ConvWorkload(8, 16, 16, 64, 64, 3, 3, 1, 2),
+        WarpgroupConfig(tile_width=8, tile_rows=2, segments=2, ring=6, stagger=0),
+    ),
+    "dilation": (
+        ConvWorkload(8, 10, 10, 64, 64, 3, 3, 2, 1, 2),
+        WarpgroupConfig(tile_width=10, segments=2, ring=6, stagger=0),
+    ),
+    "swizzle": (
+        ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1),
+        WarpgroupConfig(tile_width=6, ring=6, swizzle=1, load_ahead=1),
+    ),
+}
+
+
+def _given(workload: ConvWorkload, config: WarpgroupConfig) -> set[tuple[int, int]]:
+    """First byte and descriptor of every instruction of the first block, without the block's address."""
+    rows = of_kind(subbyte.build(workload, config).trace().trace, "wgmma")
+    return {(int(row["shared"]), int(row["value"])) for row in rows}
+
+
+def _stray(record: TapAddresses, given: set[tuple[int, int]]) -> list[Tap]:
+    return [tap for tap in record.taps if (tap.start, tap.descriptor) not in given]
+
+
+@pytest.mark.parametrize("sharing", ["full", "none"])
+@pytest.mark.parametrize("name", SMALL)
+def test_the_kernel_is_given_these_descriptors(name: str, sharing: str) -> None:
+    workload, config = SMALL[name]
+    config = replace(config, duplicate_aware=sharing, stagger=0)
+    given = _given(workload, config)
+    for output_row in range(workload.p // config.segments):
+        record = tap_addresses(workload, config, output_row)
+        assert not _stray(record, given)
+        for tap in record.taps:
+            row = next(one for one in record.stored if (one.slot, one.input_row) == (tap.slot, tap.input_row))
+            step = workload.stride if sharing == "full" and name == "stride 2" else 1
+            columns = row.columns + (-1,) * workload.pad  # the zeros right of a row are those left of the next one
+            seen = [columns[tap.column + q * step] for q in range(workload.q)] if record.shared else tap.pixels
+            assert tuple(seen[: workload.q]) == tap.pixels[: workload.q]
+    other = replace(record, taps=(replace(record.taps[0], start=record.taps[0].start + 16),))
+    assert _stray(other, given)  # a start that no instruction has is noticed
+
+
+def test_sharing_stores_each_pixel_once() -> None:
+    workload, config = SMALL["3x3"]
+    shared, lowered = (tap_addresses(workload, replace(config, duplicate_aware=way), 1) for way in ("full", "none"))
+    assert shared.loads == 3 * 8
+    assert lowered.loads == 3 * (7 + 8 + 7)
+    assert "each pixel stored once" in shared.title()
+    assert "each tap stored anew" in lowered.text()
+    assert len(shared.table().rows) == 9
+    assert len(tap_addresses(workload, config, 0).taps) == 6  # kernel row 0 meets padding alone
+
+
+def test_what_has_no_taps_is_refused() -> None:
+    workload, config = SMALL["3x3"]
+    with pytest.raises(InvalidInput, match="rows 0 to 3"):
+        tap_addresses(workload, config, 4)
+    with pytest.raises(InvalidInput, match="is refused"):
+        tap_addresses(workload, replace(config, ring=2))
+    with pytest.raises(InvalidInput, match="kernels that see rows"):
+        tap_addresses(ConvWorkload(8, 7, 7, 128, 256, 1, 1, 0), WarpgroupConfig(tile_width=26, ring=2))

@@ -1,0 +1,147 @@
+"""Exercises of the notebook on Hopper: a descriptor's start, the two operands in a word, the blocks of a launch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from subbyte.errors import InvalidInput
+from subbyte.exercises.answers import recognise, same, unanswered
+from subbyte.exercises.feedback import Feedback, call, short
+from subbyte.space import space
+from subbyte.technique.taps import PIXEL_BYTES, Tap, TapAddresses, tap_addresses
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as parse
+from subbyte.workload.conv import ceil_div
+
+if TYPE_CHECKING:
+    from subbyte.schedule import WarpgroupConfig, WarpgroupPlan
+
+MASK = 0xF0F0F0F0
+WORDS = (0x00000000, 0x12345678, 0xFEDCBA98, 0x80808080, 0x0F0F0F0F, 0xFFFFFFFF, 0x7000000F)
+"""Packed words that every answer is tried with."""
+
+
+def check_tap_start(
+    answer: Any, workload: ConvWorkload | str, config: WarpgroupConfig, output_row: int, r: int, s: int
+) -> Feedback:
+    """Check the byte of shared memory where the operand of tap (r, s) of an output row begins.
+
+    Raises InvalidInput when that tap reads padding alone.
+    """
+    record = tap_addresses(workload, config, output_row)
+    tap = next((one for one in record.taps if (one.r, one.s) == (r, s)), None)
+    if tap is None:
+        raise InvalidInput(f"tap ({r}, {s}) of output row {output_row} reads rows outside the image: choose another")
+    if unanswered(answer):
+        return Feedback(False, "Replace the ... by a number of bytes from the start of the ring.")
+    if same(answer, tap.start):
+        where = f"Slot {tap.slot} begins at {tap.slot * record.slot_bytes:,}, pixel {tap.column} of it"
+        return Feedback(
+            True, f"{where} {tap.column * PIXEL_BYTES:,} bytes further on. No pixel was moved for this tap."
+        )
+    hint = (
+        f"slot x {record.slot_bytes:,} bytes + first pixel x {PIXEL_BYTES}. Which input row does kernel row {r} of "
+        f"output row {output_row} read, and in which slot does it lie?"
+    )
+    return Feedback(False, recognise(answer, _start_mistakes(record, tap), hint))
+
+
+def _start_mistakes(record: TapAddresses, tap: Tap) -> list[tuple[Any, str]]:
+    slot, row, within = record.slot_bytes, record.pitch * PIXEL_BYTES, tap.column * PIXEL_BYTES
+    reads = f"kernel row {tap.r} reads input row {tap.input_row}"
+    bytes_ = "a pixel is 8 images x 32 channels, a byte each in shared memory: 256 bytes, not 128."
+    whole = f"a slot holds every block of 32 channels: {slot:,} bytes, not {row:,}."
+    return [
+        (tap.start // 16, "that is what stands in the descriptor, in units of 16 bytes; the question is for bytes."),
+        (tap.slot * slot + within // 2, bytes_),
+        (tap.slot * slot + tap.column, "that counts pixels within the slot; a pixel has 256 bytes."),
+        (tap.slot * slot, f"that is where the slot begins; tap column {tap.s} begins some pixels later."),
+        (within, f"the slot is missing: {reads}."),
+        (tap.slot * row + within, whole),
+        (tap.input_row * slot + within, "rows go round in the ring: take the row modulo the number of slots."),
+        (tap.r * slot + within, f"that is the slot of the kernel row; but {reads} of the image."),
+    ]
+
+
+def check_operands(function: Any) -> Feedback:
+    """Check ``function(word)``: the two words of bytes, (low nibbles, high nibbles), each times 16."""
+    for word in WORDS:
+        given, problem = call(function, word, case=f"the word {word:#010x}")
+        if problem is not None:
+            return problem
+        right = (_low(word), _high(word))
+        if isinstance(given, (tuple, list)) and same(tuple(given), right):
+            continue
+        if not (isinstance(given, (tuple, list)) and len(given) == 2):
+            return Feedback(False, f"Return two words, (low nibbles, high nibbles), not {short(given)}.")
+        if all(isinstance(one, int) and one > 0xFFFFFFFF for one in given[:1]) and _masked(given) == right:
+            return Feedback(False, "A register has 32 bits: in Python the bits shifted out must be masked away.")
+        named = next((words for wrong, words in WRONG_OPERANDS if _agrees(function, wrong)), "")
+        shown = ", ".join(f"{one:#010x}" if isinstance(one, int) else short(one) for one in given)
+        wanted = f"{right[0]:#010x}, {right[1]:#010x}"
+        return Feedback(False, named or f"For {word:#010x} you return {shown}; wanted {wanted}.")
+    return Feedback(
+        True, "One shift and two masks for eight weights; the requantization takes the factor 16 out again."
+    )
+
+
+def _low(word: int) -> int:
+    return word << 4 & MASK
+
+
+def _high(word: int) -> int:
+    return word & MASK
+
+
+def _masked(pair: Any) -> tuple[int, int]:
+    return int(pair[0]) & 0xFFFFFFFF, int(pair[1]) & 0xFFFFFFFF
+
+
+def _agrees(function: Any, wrong: Any) -> bool:
+    return all(same(tuple(function(word)), wrong(word)) for word in WORDS)
+
+
+def check_grid(answer: Any, workload: ConvWorkload | str, config: WarpgroupConfig) -> Feedback:
+    """Check the number of blocks that a configuration of the warpgroup family launches for a workload."""
+    w = parse(workload)
+    plan = space(w, kind="warpgroup").plan(config)
+    if unanswered(answer):
+        return Feedback(False, "Replace the ... by a number of blocks.")
+    if same(answer, plan.grid_blocks):
+        return Feedback(True, f"{w.batch_groups} group(s) of 8 images x {config.segments} segments of rows x "
+                              f"{plan.x_tiles} column tile(s) x {plan.filter_blocks} tile(s) of {plan.filters} output "
+                              f"channels x {config.split}. The H200 has 132 multiprocessors.")  # fmt: skip
+    return Feedback(False, recognise(answer, _grid_mistakes(plan, w), "groups of 8 images x segments of rows x column "
+                                     "tiles x tiles of output channels x blocks of a cluster."))  # fmt: skip
+
+
+def _grid_mistakes(plan: WarpgroupPlan, w: ConvWorkload) -> list[tuple[Any, str]]:
+    right, config = plan.grid_blocks, plan.config
+    left_out = [
+        (plan.filter_blocks, f"the output channels are missing: {w.k}."),
+        (plan.x_tiles, f"the columns are missing: {w.q} of an output row."),
+        (config.split, f"{config.split} blocks of a cluster share the input channels of each tile."),
+        (config.segments, "the segments of rows are missing."),
+    ]
+    return [
+        (right * 8, "images come in groups of 8: one block computes all eight of a group."),
+        *((right // parts, words) for parts, words in left_out if parts > 1),
+        (right // plan.filter_blocks * ceil_div(w.k, 32), f"a block computes {plan.filters} output channels, not 32."),
+        (right * w.p // config.segments, "a block computes a whole segment of rows, not one row."),
+        (right * w.channel_blocks, "input channels are added up inside a block, not divided among blocks."),
+        (right * config.threads, "those are threads."),
+    ]
+
+
+_MASK_BOTH = "Each byte still holds its neighbour in the lower half: mask both words with 0xF0F0F0F0."
+WRONG_OPERANDS: tuple[tuple[Any, str], ...] = (
+    (lambda w: (_high(w), _low(w)), "They have changed places: the low nibbles come first."),
+    (
+        lambda w: (w & 0x0F0F0F0F, w >> 4 & 0x0F0F0F0F),
+        "In the lower half of a byte a nibble counts 0 to 15: -1 becomes 15. In the upper half it brings its sign.",
+    ),
+    (lambda w: (w << 4 & 0xFFFFFFFF, w), _MASK_BOTH),
+    (lambda w: (w << 4, w), _MASK_BOTH),
+    (lambda w: (w >> 4 & MASK, w & MASK), "The low nibbles must move up: shift to the left."),
+)
+"""What typical mistakes return, and what to say."""
