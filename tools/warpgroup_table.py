@@ -1,6 +1,6 @@
 """What the compiler made of each offered kernel of the warpgroup family: benchmarks/warpgroup_resources.csv.gz.
 
-    python tools/warpgroup_table.py --build PART.csv.gz [--what chosen spaces] [--workers N]   # needs TVM, no GPU
+    python tools/warpgroup_table.py --build PART.csv.gz [--what chosen spaces] [--missing]   # needs TVM, no GPU
     python tools/warpgroup_table.py --join PART.csv.gz ... [--file TABLE]
     python tools/warpgroup_table.py --check [--file TABLE]
 
@@ -113,20 +113,20 @@ def build_row(job: Job) -> Row:
     return row | {"registers": resources.registers, "local": local, "shared": resources.shared_bytes}
 
 
-def build_all(target: Path, what: Iterable[str], workers: int, part: str) -> int:
-    """Build what is offered (``part`` "2/8": the second eighth of it); how many rows were written."""
+def build_all(target: Path, what: Iterable[str], workers: int, known: Path | None) -> int:
+    """Build what is offered and not in the table ``known``; how many rows were written."""
     from subbyte.kernel import nvrtc
     from subbyte.kernel.build import _generator
 
-    number, parts = (int(text) for text in part.split("/"))
-    jobs = list(offered(what))[number - 1 :: parts]
-    rows = []
+    there = {_name(row) for row in load(known)[1]} if known else set()
+    jobs = [job for job in offered(what) if (*job[:2], WarpgroupConfig.from_dict(job[2]).key) not in there]
+    rows: list[Row] = []
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         for row in pool.map(build_row, jobs, chunksize=4):
             rows.append(row)
             if len(rows) % 500 == 0:
                 print(f"{len(rows)} of {len(jobs)}", file=sys.stderr, flush=True)
-    save(target, {"schema": SCHEMA, "generator": _generator()[:16], "nvrtc": nvrtc.version()}, rows)
+    save(target, {"schema": SCHEMA, "generator": _generator()[:16], "nvrtc": [nvrtc.version()]}, rows)
     return len(rows)
 
 
@@ -158,19 +158,24 @@ def load(table: Path) -> tuple[Row, list[Row]]:
 
 
 def join(parts: Iterable[Path], table: Path) -> int:
-    """Put tables that one generator made together. Raises InvalidInput when they are of several."""
-    heads, rows = zip(*map(load, parts), strict=True)
-    if any(head != heads[0] for head in heads):
-        raise InvalidInput(f"the parts were built by different generators or compilers: {list(heads)}")
-    joined = [row for part in rows for row in part]
-    save(table, heads[0], joined)
+    """Put tables that one generator made together; later ones win. Raises InvalidInput when they are of several."""
+    heads, lists = zip(*map(load, parts), strict=True)
+    generators = {head["generator"] for head in heads}
+    if len(generators) > 1:
+        raise InvalidInput(f"the parts were built by different generators: {', '.join(sorted(generators))}")
+    joined = {_name(row): row for rows in lists for row in rows}
+    save(table, heads[0] | {"nvrtc": sorted({version for head in heads for version in head["nvrtc"]})}, joined.values())
     return len(joined)
+
+
+def _name(row: Row) -> tuple[str, str, str]:
+    return row["what"], row["workload"], row["key"]
 
 
 def violations(rows: Iterable[Row], wanted: Iterable[Job]) -> list[str]:
     """What is wrong with a table, in sentences: nothing when every offered configuration is in it and either refused
     by name or made of wgmma, without local memory."""
-    known = {(row["what"], row["workload"], row["key"]): row for row in rows}
+    known = {_name(row): row for row in rows}
     lists: dict[str, list[str]] = {}
     for (_, spec, key), row in known.items():
         if row["refused"]:
@@ -208,13 +213,16 @@ def main(arguments: list[str] | None = None) -> int:
     step.add_argument("--join", type=Path, nargs="+", metavar="PART")
     step.add_argument("--check", action="store_true")
     parser.add_argument("--what", nargs="+", choices=(CHOSEN, SPACES), default=(CHOSEN, SPACES))
-    parser.add_argument("--part", default="1/1", metavar="I/N", help="the I-th of N parts of what is offered")
+    parser.add_argument("--missing", action="store_true", help="build only what the table does not have")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--file", type=Path, default=TABLE, help=f"the table (default {TABLE.name})")
     args = parser.parse_args(arguments)
     try:
         if args.build:
-            print(f"{build_all(args.build, args.what, args.workers, args.part)} rows", file=sys.stderr)
+            print(
+                f"{build_all(args.build, args.what, args.workers, args.file if args.missing else None)} rows",
+                file=sys.stderr,
+            )
             return 0
         if args.join:
             print(f"{join(args.join, args.file)} rows", file=sys.stderr)

@@ -133,6 +133,19 @@ def test_what_is_kept_can_be_read_again(logs, tmp_path, capsys):
         assert study.space.plan(study.trials[0].index).config == study.trials[0].config
 
 
+def test_of_kernels_alike_the_one_that_overlaps_is_kept():
+    def entry(overlap, microseconds):
+        return {"family": "warpgroup", "config": {"overlap": overlap}, "microseconds": microseconds}
+
+    def kept(*entries):
+        final = {"entries": list(entries), "device": {"name": "D"}}
+        return collect_tuning.best_of(final, "source", "generator")["config"]["overlap"]
+
+    assert kept(entry(0, 4.0), entry(1, 4.03)) == 1
+    assert kept(entry(0, 4.0), entry(1, 4.1)) == 0
+    assert collect_tuning.best_of({"entries": [{"family": "warp"}]}, "", "") is None
+
+
 def test_logs_without_finals_are_refused(tmp_path, capsys):
     assert collect_tuning.main([str(tmp_path), "--generator", "x", "--date", "d"]) == 2
     assert "no finals" in capsys.readouterr().err

@@ -22,6 +22,7 @@ pytest.importorskip("tvm")
 CASES = {
     "one block": (ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1), WarpgroupConfig(tile_width=6, ring=6)),
     "cluster": (ConvWorkload(8, 7, 8, 256, 64, 3, 3, 1), WarpgroupConfig(tile_width=8, segments=7, split=2, ring=3)),
+    "one fragment": (ConvWorkload(8, 4, 4, 256, 64, 1, 1, 0), WarpgroupConfig(tile_width=16, ring=1, stagger=0)),
 }
 FAULTS = [
     ("one block", "fence.proxy.async.shared::cta;", "", "missing_proxy_fence"),
@@ -73,3 +74,13 @@ def test_faults_in_generated_kernels_are_found(name: str, old: str, new: str, fo
             assert wrong == 0
         else:
             assert found in {finding.kind for finding in run.findings}, str(run)
+
+
+def test_operands_written_in_the_next_turn_are_found() -> None:
+    """PTX: registers of A may not be written before the wgmma that reads them is done; ptxas does not always warn."""
+    text = _kernel("one fragment")[0].cuda
+    call = "tvm_builtin_ptx_wgmma_wait_group_wait_group_sync_aligned_0();"
+    inside = text.index(call, text.index("tvm_builtin_ptx_wgmma_commit_group_commit_group_sync_aligned();"))
+    later = 'asm volatile("wgmma.wait_group.sync.aligned 1;" : : : "memory");'
+    found = str(_run("one fragment", text[:inside] + later + text[inside + len(call) :], 0)[0])
+    assert "given its operand in registers that the same wgmma of an earlier turn" in found

@@ -47,6 +47,30 @@ SMALL = {
         ConvWorkload(8, 7, 7, 256, 128, 3, 3, 1),
         W(tile_width=8, tile_rows=2, segments=2, groups_m=2, ring=5, weight_ring=6),
     ),
+    "all at once": (
+        ConvWorkload(9, 7, 20, 64, 96, 3, 3, 1),
+        W(tile_width=10, tile_rows=2, segments=4, ring=4, at_once=1, stagger=0),
+    ),
+    "all at once, side by side": (
+        ConvWorkload(8, 6, 12, 64, 128, 3, 3, 1),
+        W(tile_width=6, groups_m=2, segments=6, ring=3, at_once=2, stagger=0),
+    ),
+    "all at once, columns": (
+        ConvWorkload(8, 5, 12, 32, 64, 3, 3, 1),
+        W(tile_width=6, groups_x=2, segments=5, ring=3, at_once=2, stagger=0),
+    ),
+    "all at once, cluster": (
+        ConvWorkload(8, 7, 7, 256, 64, 3, 3, 1),
+        W(tile_width=8, segments=7, split=2, ring=3, at_once=2, stagger=0),
+    ),
+    "all at once, stride 2": (
+        ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1, 2),
+        W(tile_width=4, segments=7, ring=3, at_once=2, stagger=0),
+    ),
+    "all at once, 1x1": (
+        ConvWorkload(8, 7, 7, 128, 64, 1, 1, 0),
+        W(tile_width=26, segments=2, ring=1, at_once=1, stagger=0),
+    ),
 }  # fmt: skip
 LARGE = {
     "stage 2": ("resnet50.stage2@256", W(tile_width=28, groups_x=2, segments=4, ring=5, in_flight=2)),
@@ -56,6 +80,8 @@ LARGE = {
         W(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=5, load_ahead=1, in_flight=2, stagger=2),
     ),
     "stage 5": ("resnet50.stage5@256", W(tile_width=8, tile_rows=4, groups_m=2, ring=6, load_ahead=1, stagger=2)),
+    "stage 3, batch 8": ("resnet50.stage3@8", W(tile_width=14, segments=28, ring=3, at_once=2, stagger=0)),
+    "stage 5, batch 8": ("resnet50.stage5@8", W(tile_width=8, segments=7, split=2, ring=3, at_once=2, stagger=0)),
     "stage 4, batch 8": ("resnet50.stage4@8", W(tile_width=14, segments=14, split=2, ring=3, unroll=2)),
 }
 

@@ -49,14 +49,12 @@ def test_what_is_wrong_is_said(row, changes, says):
 
 def test_tables_are_read_joined_and_refused(row, tmp_path):
     parts = [tmp_path / "1.csv.gz", tmp_path / "2.csv.gz"]
-    head = {"schema": tool.SCHEMA, "generator": "abc", "nvrtc": "13.0"}
+    head = {"schema": tool.SCHEMA, "generator": "abc", "nvrtc": ["13.0"]}
     tool.save(parts[0], head, [row])
-    tool.save(parts[1], head, [row | {"key": "wg-other"}])
+    tool.save(parts[1], head | {"nvrtc": ["13.1"]}, [row, row | {"key": "wg-other"}])
     assert tool.join(parts, tmp_path / "table.csv.gz") == 2
-    assert tool.load(tmp_path / "table.csv.gz") == (
-        head,
-        sorted([row, row | {"key": "wg-other"}], key=lambda r: r["key"]),
-    )
+    rows = sorted([row, row | {"key": "wg-other"}], key=lambda one: one["key"])
+    assert tool.load(tmp_path / "table.csv.gz") == (head | {"nvrtc": ["13.0", "13.1"]}, rows)
     tool.save(parts[1], head | {"generator": "def"}, [row])
     with pytest.raises(InvalidInput, match="different generators"):
         tool.join(parts, tmp_path / "table.csv.gz")

@@ -68,6 +68,44 @@ def test_what_cannot_be_built_has_a_reason(kind, changes):
     assert str(_reason(**changes)).startswith(f"{kind}: ")
 
 
+ALONE = ConvWorkload(8, 14, 14, 256, 256, 3, 3, 1)
+ONCE = WarpgroupConfig(tile_width=14, segments=14, split=2, ring=3, at_once=2, stagger=0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("stages", {"segments": 7, "split": 1}), ("stages", {"groups_y": 2, "segments": 7, "split": 1}),
+        ("stages", {"filter_passes": 2, "split": 1}), ("stages", {"at_once": 3}), ("stages", {"ring": 4}),
+        ("stages", {"stagger": 1}), ("same program", {"load_ahead": 1}), ("same program", {"unroll": 2}),
+        ("same program", {"weight_ring": 8}), ("same program", {"in_flight": 2}),
+        ("shared memory", {"split": 1}),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_loaded_at_once_has_a_reason(kind, changes):
+    assert why_not_warpgroup(WarpgroupPlan(ALONE, ONCE, H200)) is None
+    assert str(why_not_warpgroup(WarpgroupPlan(ALONE, replace(ONCE, **changes), H200))).startswith(f"{kind}: ")
+
+
+def test_a_thread_can_have_so_many_loads_on_their_way():
+    stage2 = ConvWorkload(8, 56, 56, 64, 64, 3, 3, 1)
+    config = WarpgroupConfig(tile_width=14, tile_rows=2, groups_x=2, segments=28, ring=4, at_once=2, stagger=0)
+    assert str(why_not_warpgroup(WarpgroupPlan(stage2, config, H200))).startswith("registers: ")
+
+
+def test_the_stages_of_a_block_that_loads_at_once_are_all_it_needs_each_once():
+    for config in (ONCE, replace(ONCE, tile_width=8, tile_rows=2, segments=7, ring=4)):
+        plan = WarpgroupPlan(ALONE, config, H200)
+        parts = [part for stage, _ in plan.stages for part in stage]
+        fragments = [fragment for _, stage in plan.stages for fragment in stage]
+        assert parts == list(range(plan.window))
+        assert fragments == list(range(plan.fragments))
+        for tap, (stage, _) in enumerate(plan.stages):
+            assert stage[-1] == (config.tile_rows - 1) + tap
+    assert WarpgroupPlan(ALONE, ONCE, H200).loads_at_once == 4 + 6  # a row of 14 pixels, and six fragments
+    assert WarpgroupPlan(ALONE, replace(ONCE, at_once=1), H200).loads_at_once == 2 * (4 + 6)
+
+
 def test_reasons_of_workload_and_architecture():
     assert str(_reason(target=arch("sm_80"))).startswith("atom: ")
     assert str(_reason(ConvWorkload(8, 14, 14, 16384, 64, 3, 3, 1))).startswith("accumulator: ")

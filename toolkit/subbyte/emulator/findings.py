@@ -51,7 +51,7 @@ KINDS = (
 
 _DETAILS = {
     1: "mbarrier", 2: "named barrier", 3: "cluster", 4: "warpgroup", 5: "registers", 10: "wgmma", 11: "bulk copy",
-    20: "read", 21: "written", 22: "scope", 30: "descriptors", 31: "descriptor bits", 32: "shapes",
+    20: "read", 21: "written", 22: "scope", 23: "operand", 30: "descriptors", 31: "descriptor bits", 32: "shapes",
     33: "no warpgroup", 34: "no register", 40: "uninitialised", 41: "arrivals", 42: "count", 43: "overwritten",
     44: "bytes", 45: "twice", 46: "invalidated", 50: "counts", 51: "warps", 52: "number", 60: "rank", 61: "ended",
     62: "no arrival", 63: "two arrivals", 70: "wgmma", 71: "bulk copy",
@@ -111,6 +111,10 @@ _TEXTS = {
     "register_in_flight: read": "{where} reads an accumulator of the wgmma of {elsewhere} before wgmma.wait_group",
     "register_in_flight: written": "{where} writes a register of the wgmma of {elsewhere} before wgmma.wait_group",
     "register_in_flight: scope": "{where} leaves the block of its registers while the wgmma of {elsewhere} uses them",
+    "register_in_flight: operand": (
+        "{where} has just been given its operand in registers that the same wgmma of an earlier turn ({elsewhere}) may "
+        "still be reading; at most one fragment less than a loop body has may be unfinished"
+    ),
     "bad_wgmma: descriptors": (
         "{where} gives a matrix descriptor that differs from that of the other warps or lanes ({elsewhere})"
     ),

@@ -15,13 +15,18 @@ from subbyte.workload import ConvWorkload, ceil_div
 MULTIPROCESSORS = 132
 BYTES_PER_CYCLE = 2400.0
 """Memory bandwidth of the whole GPU (H200, measured copy rate over clock)."""
-FRAGMENT_CYCLES = 170.0
+FRAGMENT_CYCLES = 140.0
 """Least cycles from one weight fragment to the next in a lone warpgroup: unpacking, addresses, fences."""
+CACHE_BYTES = 28.0
+"""Bytes per cycle that a multiprocessor gets from the L2 while all of them ask."""
 EPILOGUE_CYCLES = 10.0
 """Cycles of an epilogue for each accumulator register of a thread."""
 TENSOR_SHARE = 0.92
 """Share of the Tensor Core peak that two warpgroups reach together between epilogues."""
-PROLOGUE_CYCLES, CLUSTER_CYCLES = 2600.0, 1700.0
+PROLOGUE_CYCLES, CLUSTER_CYCLES, PEER_BYTES = 1900.0, 700.0, 20.0
+"""Cycles before the first multiplication; cycles of an exchange of partial sums, and its bytes per cycle."""
+CLUSTER_MULTIPROCESSORS = 112
+"""Multiprocessors that clusters of more than two blocks find room on."""
 
 
 def warpgroup_candidates(workload: ConvWorkload, arch: Arch) -> list[WarpgroupConfig]:
@@ -41,12 +46,15 @@ def estimated_cycles(plan: WarpgroupPlan) -> float:
     epilogue = EPILOGUE_CYCLES * plan.accumulators
     alone = max(fragments * FRAGMENT_CYCLES, tensor / TENSOR_SHARE) + epilogue
     together = config.consumers * config.blocks
-    busy = passes * max(alone, together * tensor / TENSOR_SHARE + epilogue * (1 if together == 1 else 1.7))
-    setup = PROLOGUE_CYCLES + (CLUSTER_CYCLES if config.split > 1 else 0)
-    waves = ceil_div(plan.grid_blocks, MULTIPROCESSORS * config.blocks)
-    staged = plan.grid_blocks * passes * config.consumers * fragments * 2048
+    fetched = config.consumers * fragments * 2048 / CACHE_BYTES
+    busy = passes * max(alone, fetched, together * tensor / TENSOR_SHARE + epilogue * (1 if together == 1 else 1.7))
+    setup = PROLOGUE_CYCLES
+    if config.split > 1:
+        setup += CLUSTER_CYCLES + config.consumers * plan.exchanged_bytes / PEER_BYTES
+    resident = MULTIPROCESSORS if config.split <= 2 else CLUSTER_MULTIPROCESSORS
+    waves = ceil_div(plan.grid_blocks, resident * config.blocks)
     reread = w.bytes_moved + (plan.filter_blocks - 1) * w.n * w.h * w.w * w.c // 2
-    return waves * (setup + busy) + max(0.0, reread / BYTES_PER_CYCLE - waves * busy) + staged / 1500 / MULTIPROCESSORS
+    return waves * (setup + busy) + max(0.0, reread / BYTES_PER_CYCLE - waves * busy)
 
 
 def _listed(workload: ConvWorkload, arch: Arch) -> Iterator[WarpgroupConfig]:
@@ -75,4 +83,6 @@ def _completed(plan: WarpgroupPlan) -> Iterator[WarpgroupConfig]:
     room = 200 - plan.accumulators - 44
     steps = [n for n in (4, 2, 1) if plan.steps % n == 0 and 4 * n * plan.workload.s <= min(room, 48)]
     changes["unroll"] = steps[0] if steps else 1
+    if config.consumers == 1 and plan.workload.s > 1:  # a lone warpgroup has nobody else to fill its pauses
+        changes["in_flight"] = min(3, changes["unroll"] * plan.workload.s - 1)
     yield config.with_values(changes)

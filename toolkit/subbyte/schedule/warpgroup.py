@@ -42,6 +42,8 @@ class WarpgroupConfig:
       by about an epilogue.
     * ``swizzle``: 1 = fragments lie in shared memory in 32-byte swizzled order; 0 = as plain core matrices.
     * ``blocks``: blocks per multiprocessor that registers and shared memory are divided for.
+    * ``at_once``: n > 0 = a block makes a single pass and loads all its rows and weights at once, with n warpgroups
+      that only load; weights are then unpacked into shared memory too. 0 = rows and weights as above.
     * ``overlap``: 1 = a launch may begin before the one before it has ended (programmatic launch overlap).
 
     Switches, as in the warp family:
@@ -72,13 +74,14 @@ class WarpgroupConfig:
     swizzle: int = 0
     blocks: int = 1
     overlap: int = 1
+    at_once: int = 0
     duplicate_aware: str = "full"
     register_packing: bool = True
     layout: str = "nhwcnc"
 
     def __post_init__(self) -> None:
         for name in WARPGROUP_KNOBS:
-            value, least = getattr(self, name), 0 if name in (*FLAGS, "weight_ring") else 1
+            value, least = getattr(self, name), 0 if name in (*FLAGS, "weight_ring", "at_once") else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidInput(f"knob {name}={value!r}: must be an integer >= {least}")
             most = 2 if name == "stagger" else 1
@@ -96,8 +99,8 @@ class WarpgroupConfig:
 
     @property
     def threads(self) -> int:
-        """Threads of a block: the consumers and one producer warpgroup."""
-        return 128 * (self.consumers + 1)
+        """Threads of a block: the consumers, and one producer warpgroup or those that load."""
+        return 128 * (self.consumers + max(self.at_once, 1))
 
     @property
     def key(self) -> str:
@@ -163,7 +166,7 @@ _SHORT = {
     "tile_width": "tw", "tile_rows": "tr", "groups_m": "gm", "groups_x": "gx", "groups_y": "gy", "segments": "sg",
     "filter_passes": "fp", "split": "sp", "channel_groups": "cg", "ring": "ri", "keep_rows": "kr", "load_ahead": "la",
     "unroll": "un", "weight_ring": "wr", "in_flight": "if", "stagger": "sta", "swizzle": "sw", "blocks": "bl",
-    "overlap": "ov",
+    "overlap": "ov", "at_once": "ao",
 }  # fmt: skip
 _OFF = {"duplicate_aware": "dup.none", "register_packing": "rp0", "layout": "nhwc"}
 

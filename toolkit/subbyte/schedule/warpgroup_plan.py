@@ -19,6 +19,8 @@ PIXEL_BYTES = 256
 """Shared memory of one staged pixel and 32-channel block: 8 images of 32 signed bytes."""
 FRAGMENT_WORDS = 512
 """32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
+OPERAND_BYTES = 2048
+"""Weights of one wgmma, unpacked: 64 output channels of 32 signed bytes."""
 PACKING_ROWS, PACKING_PITCH = 32, 20
 """Rows of a warp's shared memory for packing (one for each image of four pixels) and words from one to the next: 16
 values, and room that keeps both the writing and the reading lanes on different banks."""
@@ -114,8 +116,7 @@ class WarpgroupPlan(WarpgroupGeometry):
         """Bytes of shared memory behind the ring."""
         config = self.config
         exchanged = config.split * self.exchange_pixels * config.consumers * 128 * 16 if config.split > 1 else 0
-        weights = config.weight_ring * config.consumers * 4 * FRAGMENT_WORDS
-        return 12 * self.parameter_channels + weights + self.packing_bytes + exchanged + self.barrier_bytes
+        return 12 * self.parameter_channels + self.weight_bytes + self.packing_bytes + exchanged + self.barrier_bytes
 
     @property
     def parameter_base(self) -> int:
@@ -134,8 +135,45 @@ class WarpgroupPlan(WarpgroupGeometry):
 
     @property
     def weight_base(self) -> int:
-        """Byte where the consumers' rings of weight fragments begin."""
+        """Byte where the consumers' rings of weight fragments begin, or all weights of the block, unpacked."""
         return self.parameter_base + 12 * self.parameter_channels
+
+    @property
+    def weight_bytes(self) -> int:
+        """Shared memory of weights."""
+        if self.config.at_once:
+            return self.config.groups_m * self.fragments * self.halves * OPERAND_BYTES
+        return self.config.weight_ring * self.config.consumers * 4 * FRAGMENT_WORDS
+
+    @property
+    def fragments(self) -> int:
+        """Weight fragments of a tile of 64 output channels and a rank of the cluster."""
+        return self.run * self.workload.r
+
+    @cached_property
+    def stages(self) -> tuple[tuple[range, range], ...]:
+        """Where everything is loaded at once: for each kernel row the parts and the weight fragments it needs beyond
+        those of the rows before it."""
+        found, begin = [], 0
+        for tap in range(self.workload.r):
+            end = (self.config.tile_rows - 1) * self.rows.pixel_step + tap * self.rows.tap_step + 1
+            found.append((range(begin, end), range(tap * self.run, (tap + 1) * self.run)))
+            begin = end
+        return tuple(found)
+
+    @property
+    def loads_at_once(self) -> int:
+        """Most 16-byte loads that a thread has on its way where everything is loaded at once."""
+        config = self.config
+        counts = [0] * (config.consumers + config.at_once)
+        for stage, (parts, fragments) in enumerate(self.stages):
+            loads = [self.copies for _ in parts] + [1] * (len(fragments) * config.groups_m)
+            if stage:
+                counts[config.consumers + (stage - 1) % config.at_once] += sum(loads)
+            else:
+                for consumer in range(config.consumers):
+                    counts[consumer] += sum(loads[consumer :: config.consumers])
+        return max(counts)
 
     @property
     def packing_bytes(self) -> int:
@@ -152,7 +190,7 @@ class WarpgroupPlan(WarpgroupGeometry):
     @property
     def packing_base(self) -> int:
         """Byte where it begins."""
-        return self.weight_base + self.config.weight_ring * self.config.consumers * 4 * FRAGMENT_WORDS
+        return self.weight_base + self.weight_bytes
 
     @property
     def exchange_base(self) -> int:
@@ -231,10 +269,12 @@ class WarpgroupPlan(WarpgroupGeometry):
 
         Together they may not exceed what the block was launched with, or setmaxnreg waits forever.
         """
-        parts = self.config.consumers + 1
+        parts = self.config.threads // 128
         granted = self.arch.registers_per_sm // self.config.blocks // 128 // parts // 8 * 8
         if granted >= 240:
             return 255, 255
+        if self.config.at_once:
+            return granted, granted
         loaded = ceil_div(4 * self.copies * self.config.load_ahead, 8) * 8
         producer = min(max(self.producer_overhead + loaded, 56), granted)
         return min((granted * parts - producer) // self.config.consumers // 8 * 8, 240), producer

@@ -24,6 +24,8 @@ from subbyte.workload import ConvWorkload, ceil_div
 
 WARPGROUP = "warpgroup"
 """Kind of space."""
+FEW_GROUPS = 2
+"""Groups of 8 images up to which the time to the first and behind the last multiplication is what counts."""
 Values = tuple[int, ...]
 
 
@@ -124,6 +126,10 @@ def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
         lists |= {"load_ahead": (2, 1)}
     if w.r == 1 and not pointwise:
         lists |= {"channel_groups": (1, 2, 4)}
+    if w.batch_groups <= FEW_GROUPS and w.r > 1:
+        # blocks with a pass or two: nothing goes round for long, and what comes first counts
+        lists |= {"ring": (3, 4, 6, 9) if w.r <= 3 else (7, 9, 11), "weight_ring": (0,), "stagger": (0,),
+                  "in_flight": (1, 2, 3), "overlap": (1, 0), "at_once": (0, 2)}  # fmt: skip
     return lists
 
 

@@ -132,8 +132,28 @@ def _split(plan: WarpgroupPlan) -> str | None:
     return None
 
 
+def _at_once(plan: WarpgroupPlan) -> str | None:
+    config, default = plan.config, WarpgroupConfig()
+    if not config.at_once:
+        return None
+    if config.groups_y > 1 or config.filter_passes > 1 or config.segments * config.tile_rows < plan.output_size[0]:
+        return "stages: a block that loads everything at once (at_once) must have a single pass"
+    if config.at_once > max(1, plan.workload.r - 1):
+        return f"stages: {config.at_once} loading warpgroups for {plan.workload.r - 1} kernel rows behind the first"
+    if config.ring != plan.window:
+        return f"stages: at_once keeps every row: ring must be {plan.window}"
+    for name in ("channel_groups", "keep_rows", "load_ahead", "unroll", "weight_ring", "in_flight", "duplicate_aware"):
+        if getattr(config, name) != getattr(default, name):
+            return f"same program: {name} has no meaning with at_once; leave it at {getattr(default, name)}"
+    if config.stagger:
+        return "stages: warpgroups that load everything at once multiply at once (stagger=0)"
+    return None
+
+
 def _ring(plan: WarpgroupPlan) -> str | None:
     config = plan.config
+    if config.at_once:
+        return None
     rows = max(plan.staged_rows(segment) for segment in range(config.segments))
     if plan.keep_rows:
         whole = rows * config.channel_groups
@@ -165,6 +185,9 @@ def _shared(plan: WarpgroupPlan) -> str | None:
 
 def _registers(plan: WarpgroupPlan) -> str | None:
     consumer, producer = plan.registers
+    if plan.config.at_once:
+        needed = max(plan.accumulators, 4 * plan.loads_at_once) + CONSUMER_OVERHEAD
+        return f"registers: about {needed} of a thread needed, {consumer} allowed" if needed > consumer else None
     needed = plan.accumulators + 4 * plan.held_fragments + CONSUMER_OVERHEAD
     if needed > consumer:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
@@ -177,6 +200,9 @@ def _registers(plan: WarpgroupPlan) -> str | None:
 
 
 def _code(plan: WarpgroupPlan) -> str | None:
+    if plan.config.at_once:
+        count = plan.fragments * plan.halves * plan.config.tile_rows
+        return f"code size: {count} matrix instructions exceed {CODE_LIMIT}" if count > CODE_LIMIT else None
     rows = sum(high - low for low, high in plan.tap_variants(range(plan.tap_rows))[0])
     count = plan.unroll * plan.tap_cols * plan.halves * rows
     if count > CODE_LIMIT:
@@ -194,8 +220,8 @@ def _index(plan: WarpgroupPlan) -> str | None:
 
 
 WARPGROUP_RULES: tuple[Callable[[WarpgroupPlan], str | None], ...] = (
-    _arch, _accumulator, _padding, _width, _rows, _warpgroups, _channels, _split, _ring, _shared, _registers, _code,
-    _index,
+    _arch, _at_once, _accumulator, _padding, _width, _rows, _warpgroups, _channels, _split, _ring, _shared, _registers,
+    _code, _index,
 )  # fmt: skip
 
 

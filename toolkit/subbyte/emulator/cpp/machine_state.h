@@ -43,6 +43,11 @@ struct UnfinishedStore {
   int slot;
 };
 
+// Registers of A whose C++ scope has ended while a multiplication still reads them.
+struct LeftOperand {
+  uint32_t multiplication, line;
+};
+
 struct Thread : ThreadView {
   Fiber fiber;
   State state = State::ready;
@@ -60,6 +65,7 @@ struct Thread : ThreadView {
   Waiting waiting;
   std::vector<PendingCopy> copies;
   std::vector<UnfinishedStore> bulk_stores;
+  std::vector<LeftOperand> left_operands;
   std::vector<uint32_t> wgmma_groups;  // multiplications issued up to each wgmma.commit_group
   int warp() const { return index / 32; }
   int lane() const { return index % 32; }

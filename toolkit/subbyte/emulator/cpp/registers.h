@@ -10,6 +10,7 @@ namespace emulator {
 struct RegisterState {
   uint32_t touched = 0, multiplication = 0, line = 0;
   int32_t accumulator_of = -1;  // instruction number, or -1 for A
+  bool operand = false;         // part of A
 };
 
 // A register as wgmma gets it; without state nothing is known of it, and then `copy` is its value.
@@ -23,9 +24,9 @@ struct RegisterOperand {
 void registers_end_in_flight(const RegisterState* first, long count);
 void register_used_in_flight(const RegisterState& state, bool writes);
 
-#if EMULATOR_CHECKED
-
 inline bool in_flight(const RegisterState& state) { return state.multiplication > current->multiplications_done; }
+
+#if EMULATOR_CHECKED
 
 inline void touch(RegisterState& state, bool writes) {
   if (in_flight(state) && (writes || state.accumulator_of >= 0)) register_used_in_flight(state, writes);

@@ -48,6 +48,7 @@ enum Detail : uint32_t {
   reads_accumulator = 20,
   writes_register,
   ends_in_flight,
+  writes_operand,
   // bad_wgmma
   descriptor_differs = 30,
   descriptor_bits,

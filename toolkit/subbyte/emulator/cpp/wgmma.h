@@ -53,9 +53,15 @@ void register_used_in_flight(const RegisterState& state, bool writes) {
   report(register_in_flight, 0, 0, 4, -1, state.line, writes ? writes_register : reads_accumulator);
 }
 
-// The compiler keeps the registers of A until they are read, whatever the C++ scope says; sums would be lost.
+// The compiler may give the registers of A to something else only after the last use that it sees, so they keep their
+// values past the C++ scope; but the next turn of a loop writes the same ones. Accumulators would be lost.
 void registers_end_in_flight(const RegisterState* first, long count) {
-  const Thread& me = machine.self();
+  Thread& me = machine.self();
+  for (long i = 0; i < count; i++)
+    if (in_flight(first[i]) && first[i].operand) {
+      me.left_operands.push_back({first[i].multiplication, first[i].line});
+      break;
+    }
   const auto ends = [&](const RegisterOperand& reg) { return reg.state >= first && reg.state < first + count; };
   for (Multiplication& work : warpgroup_of(me).queue) {
     if (work.lanes.empty()) continue;
@@ -78,15 +84,28 @@ static bool lacks_fence(const Thread& thread, const RegisterOperand& reg, int in
   return used && is_accumulator && reg.state->accumulator_of != instruction;
 }
 
+// The same line again: its registers of A, declared in a loop, have just been written for this turn.
+static void check_left_operands(Thread& thread) {
+  std::vector<LeftOperand>& left = thread.left_operands;
+  const auto done = [&](const LeftOperand& one) { return one.multiplication <= thread.multiplications_done; };
+  left.erase(std::remove_if(left.begin(), left.end(), done), left.end());
+  for (const LeftOperand& one : left)
+    if (one.line == thread.line) {
+      report_at(thread, register_in_flight, 0, 0, 4, -1, one.line, writes_operand);
+      return;
+    }
+}
+
 static void take_registers(Thread& thread, LaneOperands& lane, const WgmmaShape& shape, int instruction) {
   const int counts[] = {shape.n / 2, shape.a_in_registers ? 4 : 0};
   bool fence_missing = thread.register_fences == 0;
+  if (checked && shape.a_in_registers) check_left_operands(thread);
   for (int which = 0; which < 2; which++) {
     RegisterOperand* registers = which ? lane.a : lane.d;
     for (int i = 0; i < counts[which]; i++) {
       fence_missing |= lacks_fence(thread, registers[i], instruction, !which);
       if (registers[i].state)
-        *registers[i].state = {0, thread.multiplications + 1, thread.line, which ? -1 : instruction};
+        *registers[i].state = {0, thread.multiplications + 1, thread.line, which ? -1 : instruction, which == 1};
     }
   }
   thread.multiplications++;

@@ -116,13 +116,18 @@ class Block:
 
     def set_up_barriers(self) -> None:
         """One producer thread sets up the barriers: a "full" one hears from every warp that fills, an "empty" one from
-        every warp that reads, one for partial sums from the bytes of the cluster's other blocks."""
+        every warp that reads, one for partial sums from the bytes of the cluster's other blocks. Where everything is
+        loaded at once, a "full" one belongs to a stage, and nothing is filled again."""
         plan, config = self.plan, self.plan.config
         readers = config.consumers if plan.keep_rows else config.groups_m * config.groups_x
         with when(self.thread == 128 * config.consumers):
-            for slot in range(config.ring):
-                op.barrier_init(self.full(T.uint32(slot)), 4)
-                op.barrier_init(self.empty(T.uint32(slot)), 4 * readers)
+            if config.at_once:
+                for stage in range(len(plan.stages)):
+                    op.barrier_init(self.full(T.uint32(stage)), 4 if stage else 4 * config.consumers)
+            else:
+                for slot in range(config.ring):
+                    op.barrier_init(self.full(T.uint32(slot)), 4)
+                    op.barrier_init(self.empty(T.uint32(slot)), 4 * readers)
             op.barrier_init(self.parameters_barrier, 4)
             if config.split > 1:
                 for warpgroup in range(config.consumers):

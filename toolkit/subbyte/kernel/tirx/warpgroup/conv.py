@@ -11,6 +11,7 @@ from subbyte.kernel.tirx.emit import bind, registers, when
 from subbyte.kernel.tirx.function import kernel_function
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup import produce as producer
+from subbyte.kernel.tirx.warpgroup.at_once import at_once
 from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.kernel.tirx.warpgroup.consume import consume
 from subbyte.kernel.tirx.warpgroup.fetch import Fetch
@@ -25,24 +26,33 @@ def warpgroup_kernel(plan: WarpgroupPlan) -> Any:
 def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
     config = plan.config
     block = _coordinates(plan, activations, output, parameters, weights)
+    if config.at_once:
+        at_once(block)
+        return
     fetch = Fetch.begin(block)
-    with when(block.warpgroup < config.consumers):
-        fetch.start()  # weights do not depend on the launch before this one
     if config.overlap:
+        _first_weights(block, fetch)  # they do not depend on the launch before this one
         op.allow_next_launch()
         op.wait_for_previous_launch()
     where = producer.columns(block)
     held = producer.row_registers(block, "row_words")
     following = producer.row_registers(block, "next_row") if config.load_ahead == 2 else None
     producer.load_first(block, where, held, following)
-    # everything from here to the barrier happens while the first rows are on their way
+    if not config.overlap:  # rows have the longer way to go
+        _first_weights(block, fetch)
     block.set_up_barriers()
-    parameters_held = block.load_parameters()
-    producer.zero_padding(block, where)
     if config.split > 1:
         op.cluster_arrive(release=False)  # says that the block has begun and that its barriers are set up
     op.emit(T.cuda.cta_sync())
+    # all this happens while the first rows are on their way
+    parameters_held = block.load_parameters()
+    producer.zero_padding(block, where)
     _roles(block, fetch, where, held, following, parameters_held)
+
+
+def _first_weights(block: Block, fetch: Fetch) -> None:
+    with when(block.warpgroup < block.plan.config.consumers):
+        fetch.start()
 
 
 def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any, following: Any, parameters: Any) -> None:
@@ -56,12 +66,13 @@ def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any, follo
                 op.set_registers(consumer_registers, more=True)
             with when(block.warpgroup < block.parts):
                 producer.store_part(block, where, held, block.warpgroup)
+            if config.split > 1:
+                op.cluster_wait()  # far from its arrival and far from the exchange: it costs nothing here
             consume(block, fetch)
         with T.Else():
             if uneven:
                 op.set_registers(producer_registers, more=False)
-            block.keep_parameters(parameters)
-            producer.produce(block, where, held, following)
+            producer.produce(block, where, held, following, lambda: block.keep_parameters(parameters))
             if config.split > 1:
                 op.cluster_wait()
 

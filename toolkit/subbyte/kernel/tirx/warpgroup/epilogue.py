@@ -34,15 +34,14 @@ SIGNS = 0x88888888
 def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any) -> None:
     """Emit everything between the multiplications of a pass and the next pass."""
     plan = block.plan
+    target = Target(block, row, count, filter_pass)
+    pixels, first_pixel = plan.config.tile_rows * plan.config.tile_width, 0
+    if plan.config.split > 1:
+        pixels = plan.exchange_pixels
+        sums, first_pixel = exchange(block, sums)
     if plan.parameter_channels:
         block.wait(block.parameters_barrier, T.uint32(0))
-    target = Target(block, row, count, filter_pass)
-    pixels = plan.config.tile_rows * plan.config.tile_width
-    if plan.config.split == 1:
-        target.store(sums, 0, pixels)
-        return
-    finished, first_pixel = exchange(block, sums)
-    target.store(finished, first_pixel, plan.exchange_pixels)
+    target.store(sums, first_pixel, pixels)
 
 
 class Target:

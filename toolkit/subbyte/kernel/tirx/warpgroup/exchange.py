@@ -18,10 +18,9 @@ from subbyte.kernel.tirx.warpgroup.block import Block
 
 def exchange(block: Block, sums: Any) -> tuple[Any, Any]:
     """Send the sums of other blocks' pixels, add those that come: the finished sums of this block's share, and its
-    first pixel."""
+    first pixel. The barriers of every block of the cluster are known to be set up."""
     plan = block.plan
     share, split = plan.exchange_pixels, plan.config.split
-    op.cluster_wait()  # every block of the cluster has begun and has set up its barriers
     for other in range(split):
         with when(block.rank != other):
             _send(block, sums, other)

@@ -43,6 +43,11 @@ def store_shared16(address: Any, words: list[Any]) -> None:
     emit(T.ptx["st.shared.v4.b32"](address, *words))
 
 
+def store_shared4(address: Any, word: Any) -> None:
+    """One word to shared memory."""
+    emit(T.ptx["st.shared.b32"](address, word))
+
+
 def load_shared16(target: Any, address: Any, first: int = 0) -> None:
     """Four words from shared memory."""
     emit(T.ptx["ld.shared.v4.b32"](*[target[first + i] for i in range(4)], address))

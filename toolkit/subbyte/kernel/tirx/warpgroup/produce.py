@@ -8,7 +8,7 @@ A part is one staged row of one channel group. 16 bytes of memory are 32 channel
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tvm.script import tirx as T
@@ -49,8 +49,8 @@ def row_registers(block: Block, name: str) -> Any:
     return registers(name, 4 * block.plan.copies)
 
 
-def load_part(block: Block, where: Columns, held: Any, part: Any) -> None:
-    """Read a part into registers."""
+def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0) -> None:
+    """Read a part into registers, ``place`` the first of them."""
     plan, w = block.plan, block.plan.workload
     staged, group, inside = _place(block, part)
     channel_group, tap_row, tap_col = plan.tap_of(group)
@@ -59,10 +59,10 @@ def load_part(block: Block, where: Columns, held: Any, part: Any) -> None:
     if plan.lowered:
         inside = bind("inside", T.And(y >= 0, y < w.h))
     channel0 = (block.rank * plan.config.channel_groups + channel_group) * plan.channels
-    place = ((y * plan.input_size[1] + x0) * w.channel_blocks + channel0) * plan.block_words
+    origin = ((y * plan.input_size[1] + x0) * w.channel_blocks + channel0) * plan.block_words
     pixels = w.h * w.w
     image = block.member % 8 * plan.image_words(pixels, w.channel_blocks)
-    source = bind("source", block.group * (pixels * w.channel_blocks * 32) + place + image)
+    source = bind("source", block.group * (pixels * w.channel_blocks * 32) + origin + image)
     count = where.count
     if plan.flat and pixels % plan.width_covered:
         count = bind("columns", T.min(T.int32(plan.width_covered), pixels - y * plan.width_covered))
@@ -77,17 +77,26 @@ def load_part(block: Block, where: Columns, held: Any, part: Any) -> None:
         if not _exact(block, turn, count):
             conditions.append(column < (plan.columns_loaded if count is None else count))
         if not conditions:
-            op.load16(held, 4 * turn, pointer, "activations")
+            op.load16(held, place + 4 * turn, pointer, "activations")
             continue
         if inside is not None:
             for i in range(4):
-                T.buffer_store(held, T.uint32(0), [4 * turn + i])
+                T.buffer_store(held, T.uint32(0), [place + 4 * turn + i])
         with when(every(conditions)):
-            op.load16(held, 4 * turn, pointer, "activations")
+            op.load16(held, place + 4 * turn, pointer, "activations")
 
 
 def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
     """Unpack a part from registers into its slot, and say that it is there."""
+    slot = bind("slot", block.slot(part))
+    unpack_part(block, where, held, slot)
+    op.async_fence()
+    op.emit(T.cuda.warp_sync())
+    block.arrive(block.full(slot))
+
+
+def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int = 0) -> None:
+    """Unpack a part from registers, ``place`` the first of them, into a slot."""
     plan = block.plan
     image = block.member % 8
     low, high = image * PIECE, image * PIECE + 8 * PIECE
@@ -95,19 +104,15 @@ def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
         swapped = image // 4 * PIECE
         low, high = image * 2 * PIECE + swapped, image * 2 * PIECE + PIECE - swapped
     limit = plan.columns_loaded if where.count is None else where.count
-    slot = bind("slot", block.slot(part))
     start = bind("start", block.slot_address(slot) + T.cast(where.left * PIXEL_BYTES, "uint32"))
     for turn in range(plan.copies):
         block_index, column = plan.copy_place(turn, block.member // 8)
         pixel = (block_index * plan.pitch + column) * PIXEL_BYTES
-        words = [held[4 * turn + i] for i in range(4)]
+        words = [held[place + 4 * turn + i] for i in range(4)]
         with when(_exact(block, turn, where.count) or column < limit):
             even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
             op.store_shared16(start + T.cast(pixel + low, "uint32"), even)
             op.store_shared16(start + T.cast(pixel + high, "uint32"), [word & T.uint32(LOW_NIBBLES) for word in words])
-    op.async_fence()
-    op.emit(T.cuda.warp_sync())
-    block.arrive(block.full(slot))
 
 
 def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
@@ -120,26 +125,26 @@ def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
             load_part(block, where, following, consumers + 1)
 
 
-def produce(block: Block, where: Columns, held: Any, other: Any) -> None:
-    """The producer warpgroup: part after part, the next ones on their way while one is stored."""
+def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: Callable[[], None]) -> None:
+    """The producer warpgroup: part after part, the next ones on their way while one is stored. ``behind_first`` emits
+    what is less urgent than the first part."""
     first = block.plan.config.consumers
-    if other is None:
-        with loop("turn", T.max(block.parts - first, 0), T.serial) as turn:
-            part = bind("part", first + turn)
-            _put(block, where, held, part)
-            with when(part + 1 < block.parts):
-                load_part(block, where, held, part + 1)
-        return
-    count = bind("turns", (block.parts - first + 1) // 2)
-    with loop("turn", T.max(count, 0), T.serial) as turn:
-        part = bind("part", first + turn * 2)
+    with when(block.parts <= first):
+        behind_first()
+    step = 1 if other is None else 2
+    turns = bind("turns", (T.max(block.parts - first, 0) + step - 1) // step)
+    with loop("turn", turns, T.serial) as turn:
+        part = bind("part", first + turn * step)
         _put(block, where, held, part)
-        with when(part + 2 < block.parts):
-            load_part(block, where, held, part + 2)
-        with when(part + 1 < block.parts):
-            _put(block, where, other, part + 1)
-        with when(part + 3 < block.parts):
-            load_part(block, where, other, part + 3)
+        with when(turn == 0):
+            behind_first()
+        with when(part + step < block.parts):
+            load_part(block, where, held, part + step)
+        if other is not None:
+            with when(part + 1 < block.parts):
+                _put(block, where, other, part + 1)
+            with when(part + 3 < block.parts):
+                load_part(block, where, other, part + 3)
 
 
 def zero_padding(block: Block, where: Columns) -> None:
@@ -148,29 +153,58 @@ def zero_padding(block: Block, where: Columns) -> None:
     Every warpgroup does it for the slots that it is the first to fill: the fence and the arrival behind its first part
     say that the zeros are there too.
     """
-    plan, config = block.plan, block.plan.config
-    columns = plan.left_zeros + plan.right_zeros
+    config = block.plan.config
     first = bind("first_slot", T.min(block.warpgroup, config.consumers))
     slots = T.Select(block.warpgroup < config.consumers, T.int32(1), T.int32(config.ring - config.consumers))
+    _zero_slots(
+        block, where, Share(block.member, 128, first, slots, block.warpgroup == min(config.ring - 1, config.consumers))
+    )
+
+
+def zero_columns(block: Block, where: Columns) -> None:
+    """The same for all slots, by the loading warpgroups together."""
+    config = block.plan.config
+    thread = block.thread - 128 * config.consumers
+    _zero_slots(block, where, Share(thread, 128 * config.at_once, 0, config.ring, True))
+
+
+@dataclass
+class Share:
+    """Who fills what with zeros: the thread among ``threads``, the slots, and whether the end of the ring is theirs."""
+
+    thread: Any
+    threads: int
+    first: Any
+    slots: Any
+    last: Any
+
+
+def _zero_slots(block: Block, where: Columns, share: Share) -> None:
+    plan = block.plan
+    columns = plan.left_zeros + plan.right_zeros
     if columns:
         pieces = plan.channels * columns * (PIXEL_BYTES // PIECE)
-        _each(block, slots, pieces, first, lambda slot, i: _zero(block, where, slot, i))
+        _each(share, pieces, lambda slot, i: _zero(block, where, slot, i))
     pieces = plan.slack_columns * (PIXEL_BYTES // PIECE)
     behind = plan.slot_bytes - (plan.slack_columns * PIXEL_BYTES if plan.separate else 0)
+
+    def zero_behind(slot: Any, piece: Any) -> None:
+        _store_zeros(block, slot * plan.slot_bytes + behind + piece * PIECE)
+
     if pieces and plan.separate:
-        _each(block, slots, pieces, first,
-              lambda slot, i: _store_zeros(block, slot * plan.slot_bytes + behind + i * PIECE))  # fmt: skip
+        _each(share, pieces, zero_behind)
     elif pieces:
-        last = config.ring - 1
-        with when(block.warpgroup == min(last, config.consumers)):
-            _each(
-                block, 1, pieces, last, lambda slot, i: _store_zeros(block, slot * plan.slot_bytes + behind + i * PIECE)
-            )
+        with when(share.last):
+            _each(replace(share, first=plan.config.ring - 1, slots=1), pieces, zero_behind)
 
 
 def _place(block: Block, part: Any) -> tuple[Any, Any, Any]:
     """Staged row, group of the row's parts, and whether the row is in the image (None: always)."""
     plan, config = block.plan, block.plan.config
+    if config.at_once:
+        staged = bind("staged", block.first_row * plan.rows.pixel_step + part)
+        low, high = plan.row_range
+        return staged, 0, bind("inside", T.And(staged >= low, staged <= high))
     if plan.keep_rows:
         return block.first_staged + part // config.channel_groups, part % config.channel_groups, None
     row_pass = part // (plan.window * plan.groups * config.filter_passes)
@@ -197,15 +231,14 @@ def _put(block: Block, where: Columns, held: Any, part: Any) -> None:
     store_part(block, where, held, part)
 
 
-def _each(block: Block, slots: Any, pieces: int, first: Any, emit: Callable[[Any, Any], None]) -> None:
-    """``emit(slot, piece)`` for all pieces of ``slots`` slots from ``first``, by the threads
-    of the warpgroup."""
+def _each(share: Share, pieces: int, emit: Callable[[Any, Any], None]) -> None:
+    """``emit(slot, piece)`` for all pieces of the slots of a share."""
     index = registers("piece", 1, "int32")
-    T.buffer_store(index, block.member, [0])
-    count = bind("pieces", slots * pieces)
+    T.buffer_store(index, share.thread, [0])
+    count = bind("pieces", share.slots * pieces)
     with T.While(index[0] < count):
-        emit(first + index[0] // pieces, index[0] % pieces)
-        T.buffer_store(index, index[0] + 128, [0])
+        emit(share.first + index[0] // pieces, index[0] % pieces)
+        T.buffer_store(index, index[0] + share.threads, [0])
 
 
 def _zero(block: Block, where: Columns, slot: Any, index: Any) -> None:
