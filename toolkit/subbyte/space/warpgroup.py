@@ -117,7 +117,8 @@ def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
         "ring": (2, 4, 6) if pointwise else (3, 4, 5, 6, 7, 9),
         "unroll": (1, 2, 4),
         "weight_ring": (0, 8),
-        "stagger": (0,) if pointwise else (0, 1),
+        "in_flight": (1, 2),
+        "stagger": (0,) if pointwise else (0, 1, 2),
     }
     if pointwise:
         lists |= {"channel_groups": (1, 4), "keep_rows": (1, 0), "filter_passes": (1, 2, 4)}
