@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import kernel_pack
-from network_tuning import MakeNetworkBody, build_clean, seeds, sorted_space
+from network_tuning import MakeNetworkBody, build_clean, likely, seeds, sorted_space
 
 from subbyte.errors import SubbyteError
 from subbyte.kernel.choose import recorded_best
@@ -48,6 +48,8 @@ SAMPLED = "sampled"
 AT_ONCE = 4
 BATCH = 16
 SEEDS = 16
+LOOKED_AT = 160_000
+"""Products of a larger space that are looked at, but for the 3x3 stages, where all are."""
 FINALISTS = {"warpgroup": 3, "warp": 2}
 ROUNDS = 5
 PROTOCOL = TimingProtocol(launches=20, warmup_ms=1.0, min_total_ms=6.0, repeats=5, cold=False, timeout_s=3.0)
@@ -207,8 +209,10 @@ def one_study(args: argparse.Namespace, task: Task, runner: Any, pool: WorkerPoo
 def space_of(out: Path, task: Task, pool: WorkerPool) -> tuple[Any, list[Any]]:
     """The space of a study, and what to measure first."""
     if task.kind in ("warpgroup", SAMPLED):
-        where, by_estimate = sorted_space(task.workload, ARCH, pool, out / "spaces")
-        return where, [] if task.kind == SAMPLED else [*recorded(task.workload), *seeds(where, by_estimate, SEEDS)]
+        first = [*recorded(task.workload), *likely(task.workload, ARCH, SEEDS // 4)]
+        limit = None if task.workload.label.startswith(tuple(f"{stage}@" for stage in STAGES)) else LOOKED_AT
+        where, by_estimate = sorted_space(task.workload, ARCH, pool, out / "spaces", limit, first)
+        return where, [] if task.kind == SAMPLED else seeds(where, first, by_estimate, SEEDS)
     name = find_landscape(task.workload, ARCH, task.kind)
     first = []
     if name is not None:

@@ -59,9 +59,15 @@ def test_a_space_sorted_out_in_parts_is_the_space(pool, monkeypatch, tmp_path):
     assert found.refused == plain.refused
     assert found.hash == plain.hash
     assert sorted(by_estimate) == list(plain.valid)
-    first = network_tuning.seeds(found, by_estimate, 6)
+    likely = network_tuning.likely(SMALL, "sm_90a", 2)
+    first = network_tuning.seeds(found, likely, by_estimate, 6)
     assert 0 < len(first) <= 6
     assert found.config(by_estimate[0]) in first
+    known = found.config(by_estimate[-1])
+    some, listed = network_tuning.sorted_space(SMALL, "sm_90a", pool, None, 3000, [known, WarpgroupConfig(ring=99)])
+    assert set(some.valid) < set(found.valid)
+    assert some.index(known) in listed
+    assert some.listed
 
 
 def test_local_memory_is_refused(monkeypatch):
