@@ -47,6 +47,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "alternating passes": ("n8h9w9c64k64r3s3p1", {"tile_width": 10, "tile_rows": 2, "groups_y": 2, "ring": 6}),
     "alternating, with stagger": ("n8h12w12c64k64r3s3p1", {"tile_width": 12, "groups_y": 2, "ring": 6, "stagger": 1}),
     "stagger": ("n8h8w8c64k128r3s3p1", {"tile_width": 8, "groups_m": 2, "ring": 6, "stagger": 1}),
+    "late start": ("n8h8w8c64k128r3s3p1", {"tile_width": 8, "groups_m": 2, "ring": 6, "stagger": 2}),
     "swizzle": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6, "swizzle": 1, "load_ahead": 1}),
     "swizzle, stride 2": ("n8h12w12c64k64r3s3p1u2", {"tile_width": 6, "ring": 6, "swizzle": 1}),
     "ring of weights": (
@@ -81,6 +82,10 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "n8h10w10c256k256r1s1p0",
         {"tile_width": 20, "segments": 2, "keep_rows": 0, "channel_groups": 4, "ring": 4, "filter_passes": 2,
          "groups_m": 2, "weight_ring": 3, "stagger": 0},
+    ),
+    "1x1, shortest ring": (
+        "n8h7w7c128k256r1s1p0",
+        {"tile_width": 12, "groups_m": 2, "segments": 2, "filter_passes": 2, "channel_groups": 2, "ring": 2},
     ),
     "1x1, channel groups": ("n8h7w7c256k64r1s1p0", {"tile_width": 26, "channel_groups": 4, "ring": 8}),
     "1x1, odd pixels": ("n11h7w5c96k72r1s1p0", {"tile_width": 12, "ring": 2}),
@@ -142,7 +147,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "tile_width": (2, 4, 6, 8, 10, 12, 14, 20, 26), "tile_rows": (1, 2, 4), "groups_m": (1, 2), "groups_x": (1, 2),
     "groups_y": (1, 2), "segments": (1, 2, 3, 4, 7), "filter_passes": (1, 2), "split": (1, 2, 4),
     "channel_groups": (1, 2, 4), "ring": (2, 3, 4, 5, 6, 8, 9), "keep_rows": (0, 1), "load_ahead": (1, 2),
-    "unroll": (1, 2, 4), "weight_ring": (0, 2, 5, 8), "in_flight": (1, 2), "stagger": (0, 1), "swizzle": (0, 1),
+    "unroll": (1, 2, 4), "weight_ring": (0, 2, 5, 8), "in_flight": (1, 2), "stagger": (0, 1, 2), "swizzle": (0, 1),
     "blocks": (1, 2), "duplicate_aware": ("full", "full", "full", "none"), "layout": ("nhwcnc", "nhwcnc", "nhwc"),
     "register_packing": (True, True, False),
 }  # fmt: skip

@@ -27,6 +27,10 @@ SMALL = {
     "dilation": (ConvWorkload(8, 10, 10, 64, 64, 3, 3, 2, 1, 2), W(tile_width=10, segments=2, ring=6)),
     "7x7 stem": (ConvWorkload(8, 24, 24, 3, 64, 7, 7, 3, 2), W(tile_width=12, segments=3, ring=9)),
     "1x1": (ConvWorkload(8, 7, 7, 128, 256, 1, 1, 0), W(tile_width=26, ring=2, filter_passes=2, groups_m=2)),
+    "1x1, shortest ring": (
+        ConvWorkload(8, 7, 7, 128, 256, 1, 1, 0),
+        W(tile_width=12, groups_m=2, segments=2, filter_passes=2, channel_groups=2, ring=2, stagger=0),
+    ),
     "1x1, own rows": (
         ConvWorkload(8, 10, 10, 256, 256, 1, 1, 0),
         W(tile_width=20, segments=2, keep_rows=0, channel_groups=4, ring=4, filter_passes=2, groups_m=2, weight_ring=3,
