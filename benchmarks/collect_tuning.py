@@ -31,6 +31,8 @@ PACKAGE = HERE.parent / "toolkit" / "subbyte"
 FORMAT = "subbyte-network-tuning"
 KIND, SAMPLED = "warpgroup", "sampled"
 COMMAND = "tune_network.py"
+ALIKE = 1.01
+"""Times that differ by less count as equal."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -62,14 +64,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def best_of(final: Mapping[str, Any], source: str, generator: str) -> dict[str, Any] | None:
-    """A layer's entry: the fastest of the warpgroup family, under ``warp`` the fastest of the other; None without
-    the former."""
+    """A layer's entry: the fastest of the warpgroup family (of those alike one that overlaps with others), under
+    ``warp`` the fastest of the other family; None without the former."""
     fastest: dict[str, Any] = {}
     for entry in final["entries"]:  # in the order of their times
         fastest.setdefault(entry["family"], entry)
     own, other = fastest.get("warpgroup"), fastest.get("warp")
     if own is None:
         return None
+    for entry in final["entries"]:
+        close = entry["family"] == "warpgroup" and entry["microseconds"] <= ALIKE * own["microseconds"]
+        if close and entry["config"].get("overlap"):
+            own = entry
+            break
     found = {
         "config": own["config"], "microseconds": round(own["microseconds"], 4), "device": final["device"]["name"],
         "source": source, "generator": generator,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import islice, product
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from gpu_case import GpuCase
 
 import subbyte
 from subbyte.device.arch import arch
-from subbyte.errors import BuildFailed
+from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.kernel.warpgroup_default import estimated_cycles, warpgroup_candidates
 from subbyte.measure.case import Evaluator
 from subbyte.measure.cuda_runner import MakeGpuBody
@@ -35,15 +36,13 @@ SHAPE_KNOBS = ("tile_width", "tile_rows", "groups_m", "groups_x", "groups_y", "s
 Part = tuple[list[tuple[int, float]], dict[str, int]]
 
 
-def sorted_part(workload: ConvWorkload, arch_name: str, first: int, last: int) -> Part:
-    """Valid indices between two with their estimated cycles, and how many were refused by kind of reason."""
+def sorted_part(workload: ConvWorkload, arch_name: str, indices: Sequence[int]) -> Part:
+    """The valid ones of some indices with their estimated cycles, and how many were refused by kind of reason."""
     space = warpgroup_space(workload, arch(arch_name))
-    names = tuple(reversed(tuple(space.knobs)))
-    every = product(*reversed(tuple(space.knobs.values())))
     valid: list[tuple[int, float]] = []
     refused = Counter[str]()
-    for index, values in zip(range(first, last), islice(every, first, last), strict=True):
-        plan = space.plan(WarpgroupConfig(**dict(zip(names, values, strict=True))))
+    for index in indices:
+        plan = space.plan(index)
         reason = space.why_not(plan.config)
         if reason is None:
             valid.append((index, estimated_cycles(plan)))
@@ -53,11 +52,17 @@ def sorted_part(workload: ConvWorkload, arch_name: str, first: int, last: int) -
 
 
 def sorted_space(
-    workload: ConvWorkload, arch_name: str, pool: Executor, kept: Path | None = None
+    workload: ConvWorkload,
+    arch_name: str,
+    pool: Executor,
+    kept: Path | None = None,
+    limit: int | None = None,
+    include: Sequence[WarpgroupConfig] = (),
 ) -> tuple[WarpgroupSpace, list[int]]:
     """The space, sorted out side by side, and its valid indices in the order of their estimates.
 
-    What was found is kept in the folder ``kept``, for other processes that search the same space.
+    Of a space of more than ``limit`` products a random sample of so many is looked at, and ``include``. What was found
+    is kept in the folder ``kept``, for other processes that search the same space.
     """
     space = warpgroup_space(workload, arch(arch_name))
     file = kept / f"{workload.spec}.pickle" if kept is not None else None
@@ -65,22 +70,45 @@ def sorted_space(
         parts: list[Part] = pickle.loads(file.read_bytes())
     else:
         size = prod(len(values) for values in space.knobs.values())
-        futures = [pool.submit(sorted_part, workload, arch_name, n, min(n + PART, size)) for n in range(0, size, PART)]
+        looked: Sequence[int] = range(size)
+        if limit is not None and size > limit:
+            named = {index for config in include if (index := place_of(space, config)) is not None}
+            looked = sorted(named | set(random.Random(0).sample(range(size), limit)))
+        chunks = [looked[n : n + PART] for n in range(0, len(looked), PART)]
+        futures = [pool.submit(sorted_part, workload, arch_name, chunk) for chunk in chunks]
         parts = [future.result() for future in futures]
         if file is not None:
-            partial = file.with_suffix(f".{os.getpid()}")
+            partial = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
             partial.write_bytes(pickle.dumps(parts))
             partial.replace(file)
     refused: Counter[str] = sum((Counter(part[1]) for part in parts), Counter())
     found = [entry for part in parts for entry in part[0]]
     # What the property of the same name would find by itself, one configuration after the other.
     space.__dict__["_sorted_out"] = (tuple(index for index, _ in found), dict(refused))
+    space.__dict__["listed"] = True  # also beyond the size up to which strategies list a space
     return space, [index for index, _ in sorted(found, key=lambda entry: entry[1])]
 
 
-def seeds(space: WarpgroupSpace, by_estimate: Sequence[int], count: int) -> list[WarpgroupConfig]:
-    """Configurations to begin with: what ``compile`` would take, and the best by estimate of each way to divide."""
-    found = warpgroup_candidates(space.workload, space.arch)[: max(2, count // 4)]
+def place_of(space: WarpgroupSpace, config: WarpgroupConfig) -> int | None:
+    """The index of a configuration, None when it lies outside the space."""
+    try:
+        return space.index(config)
+    except InvalidInput:
+        return None
+
+
+def likely(workload: ConvWorkload, arch_name: str, count: int) -> list[WarpgroupConfig]:
+    """What ``compile`` would take, the best by estimate first."""
+    return warpgroup_candidates(workload, arch(arch_name))[:count]
+
+
+def seeds(
+    space: WarpgroupSpace, first: Sequence[WarpgroupConfig], by_estimate: Sequence[int], count: int
+) -> list[WarpgroupConfig]:
+    """Configurations to begin with: ``first`` as far as they are listed, and the best by estimate of each way to
+    divide the work."""
+    listed = set(by_estimate)
+    found = [config for config in first if place_of(space, config) in listed]
     seen = set()
     for index in by_estimate:
         config = space.config(index)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import kernel_pack
-from network_tuning import MakeNetworkBody, build_clean, seeds, sorted_space
+from network_tuning import MakeNetworkBody, build_clean, likely, seeds, sorted_space
 
 from subbyte.errors import SubbyteError
 from subbyte.kernel.choose import recorded_best
@@ -48,6 +48,8 @@ SAMPLED = "sampled"
 AT_ONCE = 4
 BATCH = 16
 SEEDS = 16
+LOOKED_AT = 160_000
+"""Products of a larger space that are looked at, but for the 3x3 stages, where all are."""
 FINALISTS = {"warpgroup": 3, "warp": 2}
 ROUNDS = 5
 PROTOCOL = TimingProtocol(launches=20, warmup_ms=1.0, min_total_ms=6.0, repeats=5, cold=False, timeout_s=3.0)
@@ -207,8 +209,10 @@ def one_study(args: argparse.Namespace, task: Task, runner: Any, pool: WorkerPoo
 def space_of(out: Path, task: Task, pool: WorkerPool) -> tuple[Any, list[Any]]:
     """The space of a study, and what to measure first."""
     if task.kind in ("warpgroup", SAMPLED):
-        where, by_estimate = sorted_space(task.workload, ARCH, pool, out / "spaces")
-        return where, [] if task.kind == SAMPLED else [*recorded(task.workload), *seeds(where, by_estimate, SEEDS)]
+        first = [*recorded(task.workload), *likely(task.workload, ARCH, SEEDS // 4)]
+        limit = None if task.workload.label.startswith(tuple(f"{stage}@" for stage in STAGES)) else LOOKED_AT
+        where, by_estimate = sorted_space(task.workload, ARCH, pool, out / "spaces", limit, first)
+        return where, [] if task.kind == SAMPLED else seeds(where, first, by_estimate, SEEDS)
     name = find_landscape(task.workload, ARCH, task.kind)
     first = []
     if name is not None:
@@ -271,7 +275,7 @@ def logs_of(out: Path, layer: ConvWorkload) -> list[Path]:
 
 
 def finalists(out: Path, layer: ConvWorkload) -> list[dict[str, Any]]:
-    """The fastest few of each family."""
+    """The fastest few of each family, two that overlap with others in a chain among them."""
     found: dict[str, dict[str, tuple[float, Any]]] = {family: {} for family in FINALISTS}
     for path in logs_of(out, layer):
         for trial in read_log(path).trials:
@@ -279,22 +283,27 @@ def finalists(out: Path, layer: ConvWorkload) -> list[dict[str, Any]]:
                 family = kernel_pack.family_of(trial.config)
                 known = found[family].get(trial.config.key, (float("inf"), None))
                 found[family][trial.config.key] = min(known, (trial.microseconds, trial.config), key=lambda e: e[0])
-    return [
-        {"family": family, "key": config.key, "config": config.to_dict(), "first_microseconds": us}
-        for family, count in FINALISTS.items()
-        for us, config in sorted(found[family].values(), key=lambda entry: entry[0])[:count]
-    ]
+    chosen = []
+    for family, count in FINALISTS.items():
+        ordered = sorted(found[family].values(), key=lambda entry: entry[0])
+        overlapping = [entry for entry in ordered if getattr(entry[1], "overlap", 0)]
+        for us, config in [*ordered[:count], *(entry for entry in overlapping[:2] if entry not in ordered[:count])]:
+            chosen.append({"family": family, "key": config.key, "config": config.to_dict(), "first_microseconds": us})
+    return chosen
 
 
 def pack(out: Path) -> None:
-    """Put the two fastest kernels of each layer into ``out/pack``; what was built is still in the cache."""
+    """Put the two fastest kernels of each layer, and the two fastest that overlap, into ``out/pack``; what was built
+    is still in the cache."""
     target = out / "pack"
     if (target / "kernels.jsonl").exists():
         (target / "kernels.jsonl").unlink()
     for path in sorted((out / "finals").glob("*.json")):
         data = json.loads(path.read_text(encoding="utf-8"))
         layer, packed = workload(data["workload"]), []
-        for entry in data["entries"][:2]:
+        overlapping = [entry for entry in data["entries"] if entry["config"].get("overlap")]
+        first = data["entries"][:2]
+        for entry in [*first, *(entry for entry in overlapping[:2] if entry not in first)]:
             config = kernel_pack.config_from_dict(entry["family"], entry["config"])
             try:
                 kernel = build_clean(layer, config, ARCH)

@@ -90,7 +90,7 @@ SHOTS = (
         "## 32 lanes pack their sums without leaving their registers\nOne value is followed from its sum to the word "
         "that is stored.",
         "from subbyte_widgets import PackingStepper\n\nPackingStepper(scheme='width8', follow=77)",
-        keys(".sb-pack .stage", "Home", *["ArrowRight"] * 8), 1080,
+        keys(".sb-pack .stage", "Home", *["ArrowRight"] * 8), 1120,
     ),
     Shot(
         "screenshot_kernel",

@@ -1,6 +1,7 @@
 """Side by side with cuDNN and CUTLASS, as far as it goes without a GPU."""
 
 import gzip
+import importlib.util
 import json
 import sys
 from itertools import pairwise
@@ -21,7 +22,9 @@ from gpu_case import GpuCase
 
 from subbyte.data import to_nhwcnc
 from subbyte.errors import InvalidInput, MissingDependency, WrongResult
+from subbyte.measure.baselines import BaselineResult
 from subbyte.measure.case import Case
+from subbyte.measure.device import CudaDevice
 from subbyte.measure.timing import TimingProtocol
 from subbyte.schedule import Argument, ConvConfig, Launch, WarpgroupConfig
 from subbyte.workload import ConvWorkload, workload
@@ -233,3 +236,62 @@ def test_a_cell_in_one_line():
     assert "40.00 alone" in line
     assert "x2.00" in line
     assert "!subbyte: no time" in opponents.line_of(RECORD["cells"][3])
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """A device whose kernels know the answers of the case and of the layer behind it; one of them is wrong."""
+    place = importlib.util.spec_from_file_location("fake_gpu", ROOT / "tests" / "toolkit" / "measure" / "conftest.py")
+    fake = importlib.util.module_from_spec(place)
+    place.loader.exec_module(fake)
+    case = GpuCase(SQUARE, arrays=np)
+    following = Case(SQUARE, x=case.expected, w=case.w, requant=case.requant)
+    answers = {to_nhwcnc(x).tobytes(): to_nhwcnc(y).ravel()
+               for x, y in ((case.x, case.expected), (case.expected, following.expected))}  # fmt: skip
+
+    def right(arrays):
+        arrays[1][:] = answers.get(arrays[0].tobytes(), arrays[0])
+
+    def wrong(arrays):
+        arrays[1][:] = answers[arrays[0].tobytes()] ^ np.uint32(1)
+
+    right.arguments = wrong.arguments = 2
+    monkeypatch.setattr(opponents, "GpuCase", lambda *a, **k: GpuCase(*a, **k, arrays=np))
+    return CudaDevice(0, fake.FakeDriver({b"right": right, b"wrong": wrong}))
+
+
+def test_one_cell_has_our_best_kernel_alone_and_in_a_chain(gpu, monkeypatch):
+    launch = Launch("conv_kernel", LAUNCH.grid, LAUNCH.block, 0, LAUNCH.arguments)
+    kernels = [
+        kernel_pack.Packed(SQUARE, "warpgroup", WarpgroupConfig(ring=ring), "because", cubin, launch)
+        for ring, cubin in ((3, b"wrong"), (4, b"right"))
+    ]
+    torch = SimpleNamespace(cuda=SimpleNamespace(empty_cache=lambda: None))
+    monkeypatch.setattr(opponents, "copy_of", lambda workload, device: opponents.full(kernels[1], Case(SQUARE), gpu))
+
+    def side(case, how, only):
+        assert only == ("plan",)
+        timing = opponents.full(kernels[1], case, gpu)
+        return BaselineResult("cuDNN x", "int8", "none", "plan", 1, 0.0, timing)
+
+    def fails(case, how, only):
+        raise WrongResult("no plan")
+
+    known = [{"spec": SQUARE.spec, "side": name, "microseconds": us, "ranking": [["plan", us]]}
+             for name, us in (("cuDNN x", 1.0), ("y", 2.0))]  # fmt: skip
+    cell = opponents.one_cell(
+        SQUARE, kernels, gpu, SimpleNamespace(torch=torch), {"cuDNN x": side, "y": fails}, known, most=2
+    )
+    cell = json.loads(json.dumps(cell))
+    own = cell["ours"]
+    assert (own["family"], own["key"], own["tried"]) == ("warpgroup", WarpgroupConfig(ring=4).key, 1)
+    assert own["microseconds"] == pytest.approx(4.0)
+    assert own["cold_microseconds"] == pytest.approx(6.5)
+    assert own["chain"]["reads"] == overlapped.OWN_OUTPUT
+    assert own["chain"]["key"] == own["key"]
+    assert [line["side"] for line in cell["opponents"]] == ["cuDNN x"]
+    assert cell["missing"] == [{"side": "y", "reason": "WrongResult: no plan"}]
+    assert cell["copy"]["microseconds"] == pytest.approx(4.0)
+    assert "4.00 alone" in opponents.line_of(cell)
+    none = opponents.one_cell(SQUARE, kernels[:1], gpu, SimpleNamespace(torch=torch), {}, [], most=0)
+    assert "no kernel was right" in none["missing"][0]["reason"]

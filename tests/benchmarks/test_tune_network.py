@@ -59,9 +59,15 @@ def test_a_space_sorted_out_in_parts_is_the_space(pool, monkeypatch, tmp_path):
     assert found.refused == plain.refused
     assert found.hash == plain.hash
     assert sorted(by_estimate) == list(plain.valid)
-    first = network_tuning.seeds(found, by_estimate, 6)
+    likely = network_tuning.likely(SMALL, "sm_90a", 2)
+    first = network_tuning.seeds(found, likely, by_estimate, 6)
     assert 0 < len(first) <= 6
     assert found.config(by_estimate[0]) in first
+    known = found.config(by_estimate[-1])
+    some, listed = network_tuning.sorted_space(SMALL, "sm_90a", pool, None, 3000, [known, WarpgroupConfig(ring=99)])
+    assert set(some.valid) < set(found.valid)
+    assert some.index(known) in listed
+    assert some.listed
 
 
 def test_local_memory_is_refused(monkeypatch):
@@ -131,6 +137,19 @@ def test_what_is_kept_can_be_read_again(logs, tmp_path, capsys):
     with Study(space_of(landscape), "random", 0) as study:
         assert study.run(ReplayRunner(landscape), 12).best.microseconds >= landscape.best[1].microseconds
         assert study.space.plan(study.trials[0].index).config == study.trials[0].config
+
+
+def test_of_kernels_alike_the_one_that_overlaps_is_kept():
+    def entry(overlap, microseconds):
+        return {"family": "warpgroup", "config": {"overlap": overlap}, "microseconds": microseconds}
+
+    def kept(*entries):
+        final = {"entries": list(entries), "device": {"name": "D"}}
+        return collect_tuning.best_of(final, "source", "generator")["config"]["overlap"]
+
+    assert kept(entry(0, 4.0), entry(1, 4.03)) == 1
+    assert kept(entry(0, 4.0), entry(1, 4.1)) == 0
+    assert collect_tuning.best_of({"entries": [{"family": "warp"}]}, "", "") is None
 
 
 def test_logs_without_finals_are_refused(tmp_path, capsys):

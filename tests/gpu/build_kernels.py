@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from warpgroup_cases import VARIANTS as DESIGNS
-from warpgroup_cases import chain, drawn, shipped, variants, with_every_lane_arriving
+from warpgroup_cases import chain, drawn, drawn_at_once, shipped, variants, with_every_lane_arriving
 
 from subbyte.errors import SubbyteError
 from subbyte.kernel import build
@@ -52,6 +52,8 @@ OPTIONS = ({}, {"clip": (0, 7)}, {"output": "int32"}, {"requant": "general"})
 Named = tuple[str, ConvWorkload, ConvConfig | WarpgroupConfig | None, dict[str, Any]]
 DRAWN = 70
 """Random configurations of the warpgroup family."""
+DRAWN_AT_ONCE = 24
+"""The same of blocks that load everything at once."""
 DIRECT = Path(__file__).with_name("direct_convolution.cu")
 
 FAULTY = {
@@ -90,7 +92,8 @@ def wanted_kernels(arch: str, quick: bool) -> list[Named]:
     rng = np.random.default_rng(0)
     wanted = [named for spec in SHAPES for named in warp_kernels(workload(spec), arch, rng)]
     if arch == "sm_90a":
-        cases = (variants(), chain(), drawn(8 if quick else DRAWN), () if quick else shipped())
+        random = (drawn(8 if quick else DRAWN), drawn_at_once(4 if quick else DRAWN_AT_ONCE))
+        cases = (variants(), chain(), *random, () if quick else shipped())
         wanted += [named for part in cases for named in part]
     return wanted
 

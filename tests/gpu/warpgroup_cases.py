@@ -47,6 +47,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "alternating passes": ("n8h9w9c64k64r3s3p1", {"tile_width": 10, "tile_rows": 2, "groups_y": 2, "ring": 6}),
     "alternating, with stagger": ("n8h12w12c64k64r3s3p1", {"tile_width": 12, "groups_y": 2, "ring": 6, "stagger": 1}),
     "stagger": ("n8h8w8c64k128r3s3p1", {"tile_width": 8, "groups_m": 2, "ring": 6, "stagger": 1}),
+    "late start": ("n8h8w8c64k128r3s3p1", {"tile_width": 8, "groups_m": 2, "ring": 6, "stagger": 2}),
     "swizzle": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6, "swizzle": 1, "load_ahead": 1}),
     "swizzle, stride 2": ("n8h12w12c64k64r3s3p1u2", {"tile_width": 6, "ring": 6, "swizzle": 1}),
     "ring of weights": (
@@ -82,6 +83,10 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"tile_width": 20, "segments": 2, "keep_rows": 0, "channel_groups": 4, "ring": 4, "filter_passes": 2,
          "groups_m": 2, "weight_ring": 3, "stagger": 0},
     ),
+    "1x1, shortest ring": (
+        "n8h7w7c128k256r1s1p0",
+        {"tile_width": 12, "groups_m": 2, "segments": 2, "filter_passes": 2, "channel_groups": 2, "ring": 2},
+    ),
     "1x1, channel groups": ("n8h7w7c256k64r1s1p0", {"tile_width": 26, "channel_groups": 4, "ring": 8}),
     "1x1, odd pixels": ("n11h7w5c96k72r1s1p0", {"tile_width": 12, "ring": 2}),
     "1x1, stride 2": ("n8h14w14c128k128r1s1p0u2", {"tile_width": 8, "tile_rows": 2, "ring": 3}),
@@ -97,6 +102,21 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "n8h7w7c128k128r3s3p1",
         {"tile_width": 8, "tile_rows": 2, "channel_groups": 2, "ring": 8, "load_ahead": 1, "weight_ring": 8,
          "in_flight": 2},
+    ),
+    "everything at once": ("n9h7w9c64k96r3s3p1", {"tile_width": 10, "tile_rows": 2, "segments": 4, "ring": 4,
+                                                  "at_once": 1}),
+    "at once, filters side by side": (
+        "n8h6w6c128k128r3s3p1", {"tile_width": 6, "groups_m": 2, "segments": 6, "ring": 3, "at_once": 2},
+    ),
+    "at once, cluster": ("n8h7w7c256k64r3s3p1", {"tile_width": 8, "segments": 7, "split": 2, "ring": 3, "at_once": 2}),
+    "at once, cluster of four": (
+        "n17h7w7c256k128r3s3p1",
+        {"tile_width": 8, "segments": 7, "split": 4, "ring": 3, "groups_m": 2, "at_once": 2},
+    ),
+    "at once, stride 2": ("n8h14w14c64k128r3s3p1u2", {"tile_width": 8, "segments": 7, "ring": 3, "at_once": 2}),
+    "at once, 1x1": ("n8h7w7c128k256r1s1p0", {"tile_width": 26, "segments": 2, "ring": 1, "at_once": 1}),
+    "at once, nhwc": (
+        "n3h6w6c64k72r3s3p1", {"tile_width": 6, "segments": 6, "ring": 3, "at_once": 1, "layout": "nhwc"},
     ),
     "no sharing of duplicates": ("n9h7w9c64k96r3s3p1", {"tile_width": 10, "ring": 4, "duplicate_aware": "none"}),
     "no sharing, stride 2": ("n8h9w9c64k64r3s3p1u2", {"tile_width": 6, "ring": 5, "duplicate_aware": "none"}),
@@ -127,7 +147,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "tile_width": (2, 4, 6, 8, 10, 12, 14, 20, 26), "tile_rows": (1, 2, 4), "groups_m": (1, 2), "groups_x": (1, 2),
     "groups_y": (1, 2), "segments": (1, 2, 3, 4, 7), "filter_passes": (1, 2), "split": (1, 2, 4),
     "channel_groups": (1, 2, 4), "ring": (2, 3, 4, 5, 6, 8, 9), "keep_rows": (0, 1), "load_ahead": (1, 2),
-    "unroll": (1, 2, 4), "weight_ring": (0, 2, 5, 8), "in_flight": (1, 2), "stagger": (0, 1), "swizzle": (0, 1),
+    "unroll": (1, 2, 4), "weight_ring": (0, 2, 5, 8), "in_flight": (1, 2), "stagger": (0, 1, 2), "swizzle": (0, 1),
     "blocks": (1, 2), "duplicate_aware": ("full", "full", "full", "none"), "layout": ("nhwcnc", "nhwcnc", "nhwc"),
     "register_packing": (True, True, False),
 }  # fmt: skip
@@ -160,6 +180,24 @@ def drawn(count: int, seed: int = 0) -> Iterator[Named]:
         except (ArithmeticError, ValueError):  # sizes that a rule further up should have refused
             raise AssertionError(f"{found.spec} {config.key}: a constraint fails instead of answering") from None
         if refused is None:
+            yield "drawn", found, config, OPTIONS[made % 4]
+            made += 1
+
+
+def drawn_at_once(count: int, seed: int = 0) -> Iterator[Named]:
+    """``count`` random configurations of blocks that load everything at once: a single pass, and room for every row."""
+    rng = np.random.default_rng(seed)
+    names = ("tile_width", "tile_rows", "groups_m", "groups_x", "split", "swizzle", "blocks", "layout",
+             "register_packing")  # fmt: skip
+    made = 0
+    while made < count:
+        found = workload(DRAWN_FROM[made % len(DRAWN_FROM)])
+        values = {name: VALUES[name][int(rng.integers(len(VALUES[name])))] for name in names}
+        config = WarpgroupConfig(**values, stagger=0, at_once=int(rng.integers(1, 3)))
+        height = WarpgroupPlan(found, config, arch("sm_90a")).output_size[0]
+        config = config.with_values({"segments": -(-height // config.tile_rows)})
+        config = config.with_values({"ring": WarpgroupPlan(found, config, arch("sm_90a")).window})
+        if why_not_warpgroup(WarpgroupPlan(found, config, arch("sm_90a"))) is None:
             yield "drawn", found, config, OPTIONS[made % 4]
             made += 1
 

@@ -200,6 +200,20 @@ def test_permute_and_pack() -> None:
         assert out[lane, 1] == (int(selector) << 8 | a << 4 | b) % 2**32
 
 
+def test_multiply_add_rounds_once_and_keeps_denormal_numbers() -> None:
+    places = np.random.default_rng(1).integers(0, 2**23, 32, np.uint32)
+    a = np.stack([places + np.uint32(95 << 23), np.full(32, 30 << 23), np.full(32, 5)], 1).astype(np.uint32)
+    body = (
+        "  float f_;\n"
+        '  asm volatile("fma.rn.f32 %0, %1, %2, %3;" : "=f"(f_) : "f"((*(float *)(&(a_ptr[0])))), '
+        '"f"((*(float *)(&(a_ptr[1])))), "f"((*(float *)(&(a_ptr[2])))));\n'
+        "  d_ptr[0] = (*(uint *)(&(f_)));"
+    )
+    # 2^-32 (1 + p 2^-23) * 2^-97 in units of 2^-149: 2^20 (1 + p 2^-23), rounded to the nearest, ties to even
+    expected = np.rint(2.0**20 + places / 8.0 + 5)
+    np.testing.assert_array_equal(_run(1, a, body)[:, 0], expected.astype(np.uint32))
+
+
 def test_matrix_load_and_transpose() -> None:
     words = _words(4)
     address = "(unsigned int)__cvta_generic_to_shared(&(smem_ptr[(((int)threadIdx.x) * 4)]))"

@@ -24,6 +24,7 @@ from subbyte.errors import InvalidInput
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.kernel.export import header, stem_of
+from subbyte.kernel.operands import fast_words
 from subbyte.schedule import ConvConfig, WarpgroupConfig, plan
 from subbyte.schedule.plan import Plan
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
@@ -67,7 +68,7 @@ CASES: dict[str, Plan | WarpgroupPlan] = {
         "n8h6w6c192k64r3s3p1", {"clip": (0, 7)}, tile_width=6, ring=6, duplicate_aware="none", layout="nhwc"
     ),
 }
-FIXED = ["one word a lane, padded images and channels", "four words a lane"]
+FIXED = ["one word a lane, padded images and channels", "four words a lane", "warpgroup, cluster"]
 
 
 @pytest.fixture(autouse=True)
@@ -217,24 +218,24 @@ def edges(scale_log2: int) -> Iterator[tuple[int, int, int]]:
                 yield bias, multiplier, shift
 
 
-@pytest.mark.parametrize("name", [FIXED[0], FIXED[1]])
+@pytest.mark.parametrize("name", FIXED)
 def test_the_fixed_form_refuses_exactly_what_the_library_refuses(name: str, tmp_path: Path) -> None:
     made = CASES[name]
     host = Host(made, header(made, CUBIN), tmp_path)
     scale, k = made.atom.scale_log2, made.workload.k
-    assert scale == {FIXED[0]: 0, FIXED[1]: 8}[name]
+    assert made.parameter_form == dict(zip(FIXED, ("fixed0", "fixed8", "float8"), strict=True))[name]
     refused = 0
     for edge in sorted(set(edges(scale))):
         pairs = zip((3, 5, 9), edge, strict=True)
         bias, multiplier, shift = (np.array([first] * (k - 1) + [last], np.int32) for first, last in pairs)
         requant = Requantization(bias, multiplier, shift)
-        wanted = requant.fixed_words(host.values["PARAMETER_WORDS"] // 3, scale)
+        wanted = fast_words(made.parameter_form, made.workload, requant)
         status, words = host.parameters(requant)
         assert status == (2 if wanted is None else 0), edge
         refused += wanted is None
         if wanted is not None:
             np.testing.assert_array_equal(words, wanted.reshape(-1), err_msg=str(edge))
-    assert refused > 20
+    assert refused > (3 if made.parameter_form == "float8" else 20)
 
 
 @pytest.mark.parametrize("name", ["four words a lane", "nhwc, general"])

@@ -12,7 +12,7 @@ from subbyte.workload import ConvWorkload
 
 H200 = arch("sm_90a")
 STAGE4 = ConvWorkload(256, 14, 14, 256, 256, 3, 3, 1)
-GOOD = WarpgroupConfig(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=7)
+GOOD = WarpgroupConfig(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=6)
 
 
 def _reason(workload=STAGE4, target=H200, **changes):
@@ -21,10 +21,10 @@ def _reason(workload=STAGE4, target=H200, **changes):
 
 def test_a_configuration_is_plain_data_with_a_name():
     assert (GOOD.threads, GOOD.consumers) == (384, 2)
-    assert GOOD.key == "wg-tw14-tr2-gm2-sg2-ri7"
-    given = {"Tile-Width": "14", "tile_rows": 2, "groups_m": 2, "segments": 2, "ring": 7}
+    assert GOOD.key == "wg-tw14-tr2-gm2-sg2-ri6"
+    given = {"Tile-Width": "14", "tile_rows": 2, "groups_m": 2, "segments": 2, "ring": 6}
     assert WarpgroupConfig.from_dict(given) == GOOD
-    for wrong in ({"ring": 0}, {"stagger": 2}, {"unroll": True}):
+    for wrong in ({"ring": 0}, {"stagger": 3}, {"unroll": True}):
         with pytest.raises(InvalidInput):
             WarpgroupConfig(**wrong)
     with pytest.raises(InvalidInput, match="tile_width"):
@@ -34,7 +34,7 @@ def test_a_configuration_is_plain_data_with_a_name():
 def test_switches_are_part_of_the_name_and_read_from_text():
     off = GOOD.with_values({"duplicate_aware": "NONE", "register_packing": "off", "layout": "nhwc"})
     assert (off.duplicate_aware, off.register_packing, off.layout) == ("none", False, "nhwc")
-    assert off.key == "wg-tw14-tr2-gm2-sg2-ri7-dup.none-rp0-nhwc"
+    assert off.key == "wg-tw14-tr2-gm2-sg2-ri6-dup.none-rp0-nhwc"
     assert WarpgroupConfig.from_dict(off.to_dict()) == config_from_key(off.key.upper()) == off
     assert config_from_key(ConvConfig(chunk=2).key) == ConvConfig(chunk=2)
     with pytest.raises(InvalidInput, match="'zz9' is no part"):
@@ -57,7 +57,7 @@ def test_the_good_one_can_be_built():
         ("divisibility", {"tile_rows": 8}), ("threads", {"groups_y": 2}), ("divisibility", {"filter_passes": 4}),
         ("divisibility", {"unroll": 3}), ("cluster", {"split": 2}), ("stages", {"ring": 3}), ("stages", {"ring": 9}),
         ("shared memory", {"weight_ring": 16}), ("registers", {"tile_rows": 3}), ("stages", {"keep_rows": 0}),
-        ("stages", {"load_ahead": 3}), ("stages", {"weight_ring": 1}),
+        ("stages", {"load_ahead": 3}), ("stages", {"weight_ring": 1}), ("same program", {"in_flight": 3}),
         ("same program", {"duplicate_aware": "none", "keep_rows": 0}),
         ("stages", {"duplicate_aware": "none", "groups_m": 1, "groups_y": 2}),
         ("stages", {"duplicate_aware": "none", "ring": 2, "stagger": 0}),

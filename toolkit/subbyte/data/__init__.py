@@ -1,5 +1,6 @@
 """Operands as numpy arrays: int4 packing, memory layouts, prepared weights, requantization, the exact reference."""
 
+from subbyte.data.float_requant import float_words
 from subbyte.data.int4 import check_int4, pack_words, unpack_words
 from subbyte.data.layout import (
     from_hwnc_words,
@@ -20,6 +21,7 @@ __all__ = [
     "Requantization",
     "accumulator_bound",
     "check_int4",
+    "float_words",
     "from_hwnc_words",
     "from_nhwc_words",
     "from_nhwcnc",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import subbyte
+from subbyte.data.float_requant import LARGEST_PRODUCT
 from subbyte.data.warpgroup_weights import ORDERS
 from subbyte.errors import InvalidInput
 from subbyte.schedule.plan import BLOCK_WORDS, COPY_WORDS, Plan
@@ -108,7 +109,7 @@ def header(plan: AnyPlan, cubin: bytes) -> str:
     family = "warpgroup" if isinstance(plan, WarpgroupPlan) else "warp"
     names = ["top", f"index_{plan.config.layout}", "operands", f"weights_{family}"]
     if plan.output == "int4":
-        names.append(f"parameters_{plan.requant}")
+        names.append(f"parameters_{plan.parameter_form.rstrip('0123456789')}")
     names += [f"output_{plan.output}", "driver", *(["overlapping"] if plan.launch.overlap else []), "end"]
     sections = _sections()
     values = {**_constants(plan), **_words(plan), **_weights(plan), **_machine_code(cubin)}
@@ -232,6 +233,7 @@ def _words(plan: AnyPlan) -> dict[str, str]:
         "channel_blocks": str(w.channel_blocks), "filter_blocks": str(w.filter_blocks), "taps": str(w.r * w.s),
         "grid": ", ".join(grid), "block": ", ".join(block),
         "shared": f"{plan.shared_bytes:,}", "shared_bytes": str(plan.shared_bytes),
+        "largest_sum": str(LARGEST_PRODUCT * w.r * w.s * w.c),
         "fixed_shift": str(32 - plan.atom.scale_log2),
         "scale_log2": str(plan.atom.scale_log2),
         "usage_parameters": usage if quantized else "",

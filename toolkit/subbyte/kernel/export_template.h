@@ -29,6 +29,7 @@
 #include <cuda.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The convolution: x [N][H][W][C], w [K][R][S][C], y [N][P][Q][K]. */
 @shape@
@@ -192,6 +193,144 @@ static inline int @stem@_prepare_parameters(
         words[k] = (uint32_t)(factor >> @scale_log2@);
         words[row + k] = (uint32_t)((uint64_t)offset & 0xFFFFFFFFu);
         words[2 * row + k] = (uint32_t)((uint64_t)offset >> 32);
+    }
+    return @NAME@_OK;
+}
+
+//@ parameters_float
+/* Requantization, y = clip(((sum + bias) * multiplier + 2^(shift-1)) >> shift), clipped as the kernel was built:
+ * bias, multiplier (0..2^31-1) and shift (1..62) int32 [K] -> all words uint32 [3][@filters@]. The kernel computes
+ * bits(float(bits = sum * 2^@scale_log2@ + first) * second + third), floats of 32 bits, and saturates: a staircase like y
+ * itself, and the same one where each of its 15 steps lies at the same sum. That is proven here for every sum there can
+ * be, with integers; where a step is not met, as when the steps span more than 2^23 values of sum * 2^@scale_log2@, it is
+ * NOT_EXACT, and the kernel has to be built with requant="general". BAD_VALUE when a multiplier or shift is outside its
+ * range. */
+static inline int64_t @stem@_shifted(int64_t value, int bits)
+{
+    return value < 0 ? -1 - ((-1 - value) >> bits) : value >> bits;
+}
+
+static inline int64_t @stem@_ceiling(double value)
+{
+    const int64_t below = (int64_t)value; /* for value >= 0 */
+    return (double)below < value ? below + 1 : below;
+}
+
+static inline double @stem@_nearest(double value)
+{
+    const double shifter = 6755399441055744.0; /* 1.5 * 2^52: what is left of a sum with it is a whole number */
+    const volatile double sum = value + shifter;
+    return sum - shifter;
+}
+
+/* Whether the kernel's value of a sum is at least level 1..15 (y is at least level - 8). */
+static inline int @stem@_reaches(int64_t sum, const uint32_t *words, int level)
+{
+    const int64_t binade = (int64_t)1 << 23, largest = 0x7F7FFFFF, third = (int64_t)(words[2] & 0x7FFFFFFFu);
+    int64_t pattern = sum * ((int64_t)1 << @scale_log2@) + (int64_t)words[0], product, floor, rest, half, total;
+    int down;
+    pattern = pattern < 0 ? 0 : pattern > largest ? largest : pattern;
+    product = (binade | (pattern & (binade - 1))) * (words[1] ? (binade | (int64_t)(words[1] & 0x7FFFFFu)) : 0);
+    down = 151 - (int)(pattern >> 23) - (int)(words[1] >> 23);
+    down = down < 0 ? 0 : down > 62 ? 62 : down;
+    floor = product >> down;
+    rest = product - floor * ((int64_t)1 << down);
+    half = (int64_t)1 << ((down < 1 ? 1 : down) - 1);
+    total = floor + (words[2] >> 31 ? -third : third);
+    return total + (rest > half || (rest == half && (total & 1))) >= level;
+}
+
+/* The words of one channel; 0 when they are not exact. */
+static inline int @stem@_line(int64_t bias, int64_t multiplier, int shift, uint32_t *words)
+{
+    const int64_t limit = @largest_sum@, scale = (int64_t)1 << @scale_log2@;
+    const double unit = 19807040628566084398385987584.0; /* 2^94: units of 2^-149 from one float at 2^-32 to the next */
+    double best = -1.0, pitch = 0.0, place = 0.0, ideal, each, third, at_eight;
+    float second;
+    int64_t steps[15], added;
+    int inside = 0, always = 0, level, n;
+    for (level = 0; level < 15; ++level) {
+        int64_t low = -limit, high = limit + 1; /* the least sum that gives at least level - 7 */
+        while (low < high) {
+            const int64_t middle = low + (high - low) / 2, product = (middle + bias) * multiplier;
+            const int64_t rounded = @stem@_shifted(product, shift) + (@stem@_shifted(product, shift - 1) & 1);
+            if (rounded >= level - 7) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        steps[level] = low;
+        always += low <= -limit;
+        inside += low > -limit && low <= limit;
+    }
+    if (!inside) { /* a constant */
+        words[0] = 127u << 23;
+        words[1] = 0;
+        words[2] = (uint32_t)always;
+        return 1;
+    }
+    ideal = 1.0 / (double)multiplier * (double)((uint64_t)1 << shift);
+    ideal = ideal < 4.0 * (double)limit ? ideal : 4.0 * (double)limit;
+    for (n = 0; n < 29; ++n) { /* the ideal slope, and the fractions with denominators up to 14 around it */
+        const double count = n < 15 ? n : n - 14;
+        double most = 4611686018427387904.0, least = -most, slope = ideal;
+        if (n) {
+            slope = (double)(n < 15 ? (int64_t)(ideal * count) : @stem@_ceiling(ideal * count)) / count;
+        }
+        slope = slope < 0.0078125 ? 0.0078125 : slope;
+        for (level = 0; level < 15; ++level) {
+            const volatile double line = slope * level; /* rounded, on every machine */
+            const double above = (double)steps[level] - line, below = (double)(steps[level] - 1) - line;
+            most = steps[level] <= limit && above < most ? above : most;
+            least = steps[level] > -limit && below > least ? below : least;
+        }
+        if (n == 0 || most - least > best) {
+            best = most - least;
+            pitch = slope;
+            place = (least + most) / 2;
+        }
+    }
+    second = (float)(1.0 / pitch / (unit * (double)scale));
+    each = second * unit;
+    third = @stem@_nearest(8.0 - each * 12582912.0);
+    at_eight = (8.0 - third) / each;
+    added = (int64_t)@stem@_nearest(at_eight - (place + 7.5 * pitch) * (double)scale) + ((int64_t)94 << 23);
+    memcpy(words + 1, &second, sizeof second);
+    words[0] = (uint32_t)added;
+    words[2] = third < 0.0 ? 0x80000000u | (uint32_t)-third : (uint32_t)third;
+    if (added - limit * scale < 0 || added + limit * scale > 0x7F7FFFFF || words[1] < 1u << 23 || words[1] > 0x7F7FFFFFu ||
+        (words[2] & 0x7FFFFFFFu) >= 1u << 23) {
+        return 0;
+    }
+    for (level = 0; level < 15; ++level) {
+        const int64_t step = steps[level];
+        if ((step - 1 >= -limit && @stem@_reaches(step - 1, words, level + 1)) ||
+            (step <= limit && !@stem@_reaches(step, words, level + 1))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static inline int @stem@_prepare_parameters(
+    const int32_t *bias, const int32_t *multiplier, const int32_t *shift, uint32_t *words)
+{
+    const size_t filters = @k@, row = @filters@;
+    for (size_t i = 0; i < @NAME@_PARAMETER_WORDS; ++i) {
+        words[i] = 0;
+    }
+    for (size_t k = 0; k < filters; ++k) {
+        uint32_t found[3];
+        if (multiplier[k] < 0 || shift[k] < 1 || shift[k] > 62) {
+            return @NAME@_BAD_VALUE;
+        }
+        if (!@stem@_line(bias[k], multiplier[k], shift[k], found)) {
+            return @NAME@_NOT_EXACT;
+        }
+        for (size_t i = 0; i < 3; ++i) {
+            words[i * row + k] = found[i];
+        }
     }
     return @NAME@_OK;
 }

@@ -126,9 +126,8 @@ class Kernel:
                 f"requant is {type(requant).__name__}: expected a Requantization, such as "
                 "subbyte.Requantization.from_scale(0.01, k=K)"
             )
-        padded = self.workload.filter_blocks * 32
-        fixed = requant.fixed_words(padded, self.plan.atom.scale_log2) is not None
-        plan = replace(self.plan, clip=requant.clip, requant="fixed" if fixed else "general")
+        fast = operands.fast_words(replace(self.plan, requant="fixed").parameter_form, self.workload, requant)
+        plan = replace(self.plan, clip=requant.clip, requant="general" if fast is None else "fixed")
         return self if plan == self.plan else Kernel(plan, reason=self.reason)
 
     def pack(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from subbyte.data import (
     Requantization,
     check_int4,
+    float_words,
     from_nhwc_words,
     from_nhwcnc,
     prepare_warpgroup_weights,
@@ -23,6 +24,8 @@ from subbyte.schedule.atoms import LOW_NIBBLES
 from subbyte.schedule.launch import Argument
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
 
+FLOAT = "float"
+"""How the form of parameters in floating point begins."""
 WARPGROUP = "warpgroup-"
 """How the form of the warpgroup family's weights begins."""
 
@@ -56,13 +59,21 @@ def parameter_words(argument: Argument, workload: ConvWorkload, requant: Requant
     """The words of argument ``Prm``. Raises InvalidInput when the kernel's form cannot express ``requant``."""
     if requant.channels != workload.k:
         raise InvalidInput(f"requantization of {requant.channels} channels: the layer has {workload.k}")
-    padded = workload.filter_blocks * CHANNEL_BLOCK
     if argument.form == "general":
-        return _sized(argument, requant.words(padded))
-    words = requant.fixed_words(padded, int(argument.form.removeprefix("fixed")))
+        return _sized(argument, requant.words(workload.filter_blocks * CHANNEL_BLOCK))
+    words = fast_words(argument.form, workload, requant)
     if words is None:
         raise InvalidInput('this requantization is not exact in the kernel\'s fixed form; build with requant="general"')
     return _sized(argument, words)
+
+
+def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32] | None:
+    """The parameter words of a form with one multiplication (``fixed8``, ``fixed0``, ``float8``); None where the form
+    is not exact for ``requant``."""
+    padded = workload.filter_blocks * CHANNEL_BLOCK
+    if form.startswith(FLOAT):
+        return float_words(requant, padded, int(form.removeprefix(FLOAT)), workload.r * workload.s * workload.c)
+    return requant.fixed_words(padded, int(form.removeprefix("fixed")))
 
 
 def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any]) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd
+from math import gcd, prod
 from typing import Any
 
 from subbyte.device.arch import ARCHS, Arch
@@ -344,25 +344,28 @@ class Plan:
 
     # ---- launch ---------------------------------------------------------------------------------------------------
 
+    @property
+    def parameter_form(self) -> str:
+        """Form of the requantization parameters."""
+        return f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
+
     @cached_property
     def launch(self) -> Launch:
         """Grid, block and arguments."""
         w, layout = self.workload, self.config.layout
-        height, width = self.pixel_tiles
         images = w.batch_groups * BATCH_GROUP
-        weights = w.channel_blocks * w.r * w.s * w.filter_blocks * 4 * BLOCK_WORDS
-        packed_out = images * w.p * w.q * w.filter_blocks * COPY_WORDS
-        parameters = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
-        packed_in = images * w.h * w.w * w.channel_blocks * COPY_WORDS
+        out = images * w.p * w.q * w.filter_blocks * COPY_WORDS
+        words = images * w.h * w.w * w.channel_blocks * COPY_WORDS * self.stored_words
         form = layout if self.stored == "s4" else f"{layout}.{self.stored}"
-        arguments = [Argument("A", "uint32", (packed_in * self.stored_words,), "in", form)]
+        arguments = [Argument("A", "uint32", (words,), "in", form)]
         if self.output == "int4":
-            arguments.append(Argument("Out", "uint32", (packed_out,), "out", layout))
-            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", parameters))
+            arguments.append(Argument("Out", "uint32", (out,), "out", layout))
+            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
         else:
-            arguments.append(Argument("Out", "int32", (packed_out * 8,), "out", layout))
-        arguments.append(Argument("Wt", "uint32", (weights,), "in", str(self.vector)))
-        grid = (w.batch_groups * height * width, self.column_blocks, 1)
+            arguments.append(Argument("Out", "int32", (out * 8,), "out", layout))
+        words = w.channel_blocks * w.r * w.s * w.filter_blocks * 4 * BLOCK_WORDS
+        arguments.append(Argument("Wt", "uint32", (words,), "in", str(self.vector)))
+        grid = (w.batch_groups * prod(self.pixel_tiles), self.column_blocks, 1)
         return Launch("conv_kernel", grid, (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments))
 
 

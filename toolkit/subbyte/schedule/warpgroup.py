@@ -37,7 +37,9 @@ class WarpgroupConfig:
     * ``unroll``: pairs of 32-channel blocks in one loop body, which is also how far weights are fetched ahead in
       registers; ``weight_ring``: fragments fetched ahead into shared memory instead (0 = in registers).
     * ``in_flight``: instruction groups that may be unfinished while the next operand is prepared.
-    * ``stagger``: 1 = the second warpgroup starts late, so that its epilogue meets the other's multiplications.
+    * ``stagger``: what lets one of two warpgroups' epilogue meet the other's multiplications. 1 = they take turns: each
+      begins a pass when the other is two thirds through its own; 2 = only the first pass of the second one begins late,
+      by about an epilogue.
     * ``swizzle``: 1 = fragments lie in shared memory in 32-byte swizzled order; 0 = as plain core matrices.
     * ``blocks``: blocks per multiprocessor that registers and shared memory are divided for.
     * ``at_once``: n > 0 = a block makes a single pass and loads all its rows and weights at once, with n warpgroups
@@ -82,8 +84,9 @@ class WarpgroupConfig:
             value, least = getattr(self, name), 0 if name in (*FLAGS, "weight_ring", "at_once") else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidInput(f"knob {name}={value!r}: must be an integer >= {least}")
-            if name in FLAGS and value > 1:
-                raise InvalidInput(f"knob {name}={value!r}: allowed: 0, 1")
+            most = 2 if name == "stagger" else 1
+            if name in FLAGS and value > most:
+                raise InvalidInput(f"knob {name}={value!r}: allowed: {', '.join(map(str, range(most + 1)))}")
         for name, allowed in SWITCH_VALUES.items():
             value = getattr(self, name)
             if value not in allowed or type(value) is not type(allowed[0]):
@@ -150,7 +153,7 @@ class WarpgroupConfig:
 FAMILY = "wg-"
 """How the keys of the family begin."""
 FLAGS = ("keep_rows", "stagger", "swizzle", "overlap")
-"""Knobs that are 0 or 1."""
+"""Knobs that may be 0: most are 0 or 1."""
 SWITCH_VALUES: dict[str, tuple[Any, ...]] = {
     "duplicate_aware": ("full", "none"),
     "register_packing": (True, False),

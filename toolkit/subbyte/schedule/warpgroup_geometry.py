@@ -22,6 +22,8 @@ MMA_FILTERS = 64
 WRITTEN_OUT = (64, 20)
 """wgmma instructions up to which each kernel row is written out: with one consumer warpgroup, and with more, whose
 threads have fewer registers."""
+EPILOGUE_CYCLES = 16
+"""Of one accumulator, beside the multiplications of another warpgroup (measured on an H200)."""
 Index = Any
 """An ``int``, or a TIRx expression."""
 
@@ -263,6 +265,15 @@ class WarpgroupGeometry:
         """Instruction groups that may be unfinished when the next operand is unpacked: fewer than the operands of a
         loop body, whose registers the next turn writes again."""
         return min(self.config.in_flight, self.unroll * self.tap_cols - 1)
+
+    @property
+    def late_start(self) -> tuple[int, int, int]:
+        """Kernel row, channel group and turn of its loop behind which a warpgroup is about an epilogue into its first
+        pass. The kernel row is one that every pass has."""
+        tap = next(tap for tap in range(self.tap_rows) if not self.tap_variants([tap])[1])
+        per_turn = self.unroll * self.tap_cols * self.halves * self.config.tile_rows * self.config.tile_width * 4
+        turns = ceil_div(EPILOGUE_CYCLES * self.config.tile_rows * self.config.tile_width * 4, per_turn)
+        return tap, 0, min(turns, self.steps // self.unroll) - 1
 
     @property
     def ahead(self) -> int:

@@ -24,6 +24,10 @@ OPERAND_BYTES = 2048
 PACKING_ROWS, PACKING_PITCH = 32, 20
 """Rows of a warp's shared memory for packing (one for each image of four pixels) and words from one to the next: 16
 values, and room that keeps both the writing and the reading lanes on different banks."""
+GROUP_PIXELS = 8
+"""Pixels that the epilogue moves through shared memory with one instruction."""
+GROUP_BYTES = 64 * GROUP_PIXELS
+"""Their bytes: a warp's 16 channels of 8 images."""
 
 
 @dataclass(frozen=True)
@@ -173,9 +177,15 @@ class WarpgroupPlan(WarpgroupGeometry):
 
     @property
     def packing_bytes(self) -> int:
-        """Shared memory through which int32 values are packed; 0 where registers are enough."""
-        through = self.output == "int4" and not self.config.register_packing
-        return self.config.consumers * 4 * PACKING_ROWS * PACKING_PITCH * 4 if through else 0
+        """Shared memory through which the consumers' warps turn packed outputs from channels to images, or without
+        register-level packing int32 values."""
+        config = self.config
+        if self.output != "int4":
+            return 0
+        if not config.register_packing:
+            return config.consumers * 4 * PACKING_ROWS * PACKING_PITCH * 4
+        width, rows = (config.tile_width, config.tile_rows) if config.split == 1 else (self.exchange_pixels, 1)
+        return config.consumers * 4 * rows * ceil_div(width, GROUP_PIXELS) * GROUP_BYTES
 
     @property
     def packing_base(self) -> int:
@@ -320,17 +330,21 @@ class WarpgroupPlan(WarpgroupGeometry):
         place = ((row * width + col) * blocks + block) * self.block_words
         return group * (pixels * blocks * 32) + place + image * self.image_words(pixels, blocks)
 
+    @property
+    def parameter_form(self) -> str:
+        """Form of the requantization parameters."""
+        return f"float{self.atom.scale_log2}" if self.requant == "fixed" else "general"
+
     @cached_property
     def launch(self) -> Launch:
         """Grid, block and arguments."""
         w = self.workload
         images = w.batch_groups * BATCH_GROUP
         packed = images * w.p * w.q * w.filter_blocks * 4
-        form = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
         arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", self.config.layout)]
         if self.output == "int4":
             arguments.append(Argument("Out", "uint32", (packed,), "out", self.config.layout))
-            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", form))
+            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
         else:
             arguments.append(Argument("Out", "int32", (packed * 8,), "out", self.config.layout))
         weights = self.padded_tiles * self.config.split * self.run * self.tap_rows * FRAGMENT_WORDS

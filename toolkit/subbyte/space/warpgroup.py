@@ -117,7 +117,8 @@ def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
         "ring": (2, 4, 6) if pointwise else (3, 4, 5, 6, 7, 9),
         "unroll": (1, 2, 4),
         "weight_ring": (0, 8),
-        "stagger": (0,) if pointwise else (0, 1),
+        "in_flight": (1, 2),
+        "stagger": (0,) if pointwise else (0, 1, 2),
     }
     if pointwise:
         lists |= {"channel_groups": (1, 4), "keep_rows": (1, 0), "filter_passes": (1, 2, 4)}
@@ -127,8 +128,8 @@ def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
         lists |= {"channel_groups": (1, 2, 4)}
     if w.batch_groups <= FEW_GROUPS and w.r > 1:
         # blocks with a pass or two: nothing goes round for long, and what comes first counts
-        lists |= {"ring": (3, 4, 6), "weight_ring": (0,), "stagger": (0,), "in_flight": (1, 2, 3), "overlap": (1, 0),
-                  "at_once": (0, 2)}  # fmt: skip
+        lists |= {"ring": (3, 4, 6, 9) if w.r <= 3 else (7, 9, 11), "weight_ring": (0,), "stagger": (0,),
+                  "in_flight": (1, 2, 3), "overlap": (1, 0), "at_once": (0, 2)}  # fmt: skip
     return lists
 
 

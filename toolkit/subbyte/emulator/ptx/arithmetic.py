@@ -1,4 +1,4 @@
-"""Integer arithmetic, comparisons and conversions of one thread."""
+"""Arithmetic, comparisons and conversions of one thread."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ def _compare(opcode: str, operands: list[str], number: Number) -> str:
 EMITTERS: Emitters = (
     (r"prmt\.b32$", call("{0} = emulator::permute_bytes({1}, {2}, {3});")),
     (r"cvt\.pack\.sat\.[su](2|4|8|16)\.s32(\.b32)?$", _pack),
+    (r"fma\.rn\.f32$", call("{0} = __builtin_fmaf({1}, {2}, {3});")),
     (r"dp4a\.s32\.s32$", call("{0} = emulator::dot_product_4({1}, {2}, {3});")),
     (r"lop3\.b32$", call("{0} = emulator::three_input_logic({1}, {2}, {3}, {4});")),
     (r"(mov\.[bus](32|64)|cvt\.u32\.u64)$", call("{0} = {1};")),

@@ -15,33 +15,15 @@ from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
 from subbyte.kernel.tirx.multiply import LOW_NIBBLES
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
+from subbyte.kernel.tirx.warpgroup.control import Counter, first_that_fits, least, most, turns_of
 from subbyte.kernel.tirx.warpgroup.epilogue import epilogue
 from subbyte.kernel.tirx.warpgroup.fetch import Fetch
 from subbyte.schedule.warpgroup_plan import PIXEL_BYTES
 
-WINDOW = 0x3FFFF
-"""The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""
-
-
-class Counter:
-    """How many parts this warp has gone past, with the slot and the parity of the next one."""
-
-    def __init__(self, block: Block, name: str) -> None:
-        self.ring = block.plan.config.ring
-        self.count = registers(name, 1, "int32")
-        self.slot, self.turn = (registers(f"{name}_{what}", 1) for what in ("slot", "turn"))
-        for state, zero in ((self.count, T.int32(0)), (self.slot, T.uint32(0)), (self.turn, T.uint32(0))):
-            T.buffer_store(state, zero, [0])
-
-    def up_to(self, end: Any, each: Callable[[Any, Any], None]) -> None:
-        """Go on to ``end``; ``each(slot, turn)`` is emitted for every part on the way."""
-        with T.While(self.count[0] < end):
-            each(self.slot[0], self.turn[0])
-            T.buffer_store(self.count, self.count[0] + 1, [0])
-            T.buffer_store(self.slot, self.slot[0] + T.uint32(1), [0])
-            with when(self.slot[0] == T.uint32(self.ring)):
-                T.buffer_store(self.slot, T.uint32(0), [0])
-                T.buffer_store(self.turn, self.turn[0] ^ T.uint32(1), [0])
+TURNS, LATE = 1, 2
+"""Values of ``stagger``."""
+DESCRIPTOR = 0xFFFF3FFF
+"""The bits of a descriptor's lower word: above an address of shared memory stands the block's rank in its cluster."""
 
 
 def consume(block: Block, fetch: Fetch) -> None:
@@ -98,20 +80,29 @@ class Pass:
                     self._group(first * together + place, place)
             return
 
+        rows, taps = config.tile_rows, plan.tap_rows
+        here = registers("descriptor", rows)
+        ahead = registers("next_descriptor", rows) if config.channel_groups == 1 and taps > 1 else None
+        if ahead is not None:
+            self._enter_row(0, 0, here)
+
         def tap_row(tap: Any) -> None:
-            _loop("channel_group", config.channel_groups, lambda group: self._tap_row(tap, group))
-            self._let_other_start(tap, max(plan.tap_rows - 2, 0))
+            if ahead is None:
+                turns_of("channel_group", config.channel_groups, lambda group: self._tap_row(tap, group))
+            else:
+                self._tap_row_ahead(tap, here, ahead)
+            self._let_other_start(tap, max(taps - 2, 0))
 
         if plan.taps_unrolled:
-            for tap in range(plan.tap_rows):
+            for tap in range(taps):
                 tap_row(tap)
         else:
-            _loop("tap_row", plan.tap_rows, tap_row)
+            turns_of("tap_row", taps, tap_row)
 
     def _group(self, group: Any, place: int) -> None:
         """One channel group where rows are not kept; ``place`` counts those of one loop body."""
         plan = self.block.plan
-        _loop("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group, place))
+        turns_of("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group, place))
         self._let_other_start(group, plan.groups * 2 // 3)
         self._release_before(group)
 
@@ -161,21 +152,65 @@ class Pass:
 
     def _tap_row(self, tap: Any, group: Any, place: int = 0) -> None:
         """One kernel row of one channel group: wait for its input rows, then multiply those that exist."""
-        plan, block = self.block.plan, self.block
-        low, high = plan.tap_rows_at(self.row, self.count, tap, _most, _least)
-        low, high = (bind(name, T.cast(value, "int32")) for name, value in (("low", low), ("high", high)))
-        variants, skipped = plan.tap_variants(range(plan.tap_rows) if not isinstance(tap, int) else [tap])
+        low, high = self._rows_of(tap)
+        variants, skipped = self._variants(tap)
         with when(not skipped or low < high):
+            descriptors = registers("descriptor", self.block.plan.config.tile_rows)
+            self._enter_row(tap, group, descriptors)
+            first_that_fits(low, high, variants, lambda a, b: self._steps(descriptors, a, b, (tap, group, place), None))
+
+    def _tap_row_ahead(self, tap: Any, here: Any, ahead: Any) -> None:
+        """One kernel row whose input rows were waited for before; the next one's are, while the last multiplications
+        but one of this row are under way. A warpgroup has no time for it between two rows: a wgmma with operands in
+        registers is issued only when the one before it has begun."""
+        taps = self.block.plan.tap_rows
+
+        def enter_next() -> None:
+            if isinstance(tap, int):
+                if tap + 1 < taps:
+                    self._enter_row(tap + 1, 0, ahead)
+                return
+            with when(tap + 1 < taps):
+                self._enter_row(tap + 1, 0, ahead)
+
+        low, high = self._rows_of(tap)
+        variants, skipped = self._variants(tap)
+
+        def rows() -> None:
+            first_that_fits(low, high, variants, lambda a, b: self._steps(here, a, b, (tap, 0, 0), enter_next))
+
+        if skipped:
+            with T.If(low < high):
+                with T.Then():
+                    rows()
+                with T.Else():
+                    enter_next()
+        else:
+            rows()
+        with loop("i", self.block.plan.config.tile_rows) as i:
+            T.buffer_store(here, ahead[i], [i])
+
+    def _rows_of(self, tap: Any) -> tuple[Any, Any]:
+        """From and to: the fragment rows whose input row for this kernel row is in the image."""
+        low, high = self.block.plan.tap_rows_at(self.row, self.count, tap, most, least)
+        return bind("low", T.cast(low, "int32")), bind("high", T.cast(high, "int32"))
+
+    def _variants(self, tap: Any) -> tuple[list[tuple[int, int]], bool]:
+        plan = self.block.plan
+        variants, skipped = plan.tap_variants(range(plan.tap_rows) if not isinstance(tap, int) else [tap])
+        return list(variants), skipped
+
+    def _enter_row(self, tap: Any, group: Any, descriptors: Any) -> None:
+        """Wait for the input rows of a kernel row, if it has any, and point at them."""
+        plan, block = self.block.plan, self.block
+        low, high = self._rows_of(tap)
+        with when(True if not self._variants(tap)[1] else low < high):
             self._wait_for(bind("needed", self._part(high - 1, tap, group)))
-            rows = plan.config.tile_rows
-            descriptors = registers("descriptor", rows)
-            width = plan.config.tile_width * plan.cols.pixel_step * PIXEL_BYTES
-            for i in range(rows):
-                slot = block.slot(self._part(i, tap, group))
-                start = block.slot_address(slot) + T.cast(block.x * width, "uint32")
-                within = (start & T.uint32(WINDOW)) >> T.uint32(4)
-                T.buffer_store(descriptors, within + T.uint32(plan.descriptor_low), [i])
-            _first_that_fits(low, high, list(variants), lambda a, b: self._steps(descriptors, a, b, place))
+        width = plan.config.tile_width * plan.cols.pixel_step * PIXEL_BYTES
+        for i in range(plan.config.tile_rows):
+            slot = block.slot(self._part(i, tap, group))
+            start = block.slot_address(slot) + T.cast(block.x * width, "uint32")
+            op.mask(descriptors[i], (start >> T.uint32(4)) + T.uint32(plan.descriptor_low), DESCRIPTOR)
 
     def _wait_for(self, part: Any) -> None:
         block, config = self.block, self.block.plan.config
@@ -190,20 +225,28 @@ class Pass:
         with loop("wait", block.plan.window, T.serial) as i:  # those too that a short pass only gives back
             block.wait(block.full(block.slot(first + i)), block.turn(first + i))
 
-    def _steps(self, descriptors: Any, low: int, high: int, place: int) -> None:
-        """The channel steps of one part, for fragment rows ``low`` to ``high``; ``place`` as in ``_group``."""
+    def _steps(
+        self, descriptors: Any, low: int, high: int, here: tuple[Any, Any, int], before_last: Callable[[], None] | None
+    ) -> None:
+        """The channel steps of one part (``here``: its kernel row and channel group, and ``place`` as in ``_group``),
+        for fragment rows ``low`` to ``high``; ``before_last`` is emitted before the last fragment."""
         plan = self.block.plan
+        turns, (tap_row, group, place) = plan.steps // plan.unroll, here
         per_turn = plan.unroll * plan.halves * plan.pitch * (PIXEL_BYTES // 16)
 
         def body(turn: Any) -> None:
             offset = bind("offset", T.cast(turn * per_turn, "uint32"))
             for step in range(plan.unroll):
                 for tap in range(plan.tap_cols):
+                    if before_last and (step, tap) == (plan.unroll - 1, plan.tap_cols - 1):
+                        with when(True if turns == 1 else turn == turns - 1):
+                            before_last()
                     self._fragment(descriptors, offset, step, tap, low, high, place)
             if place == plan.groups_together - 1:
                 self.fetch.end_turn()
+            self._let_other_begin(tap_row, group, turn)
 
-        _loop("turn", plan.steps // plan.unroll, body)
+        turns_of("turn", turns, body)
 
     def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, low: int, high: int, place: int) -> None:
         """Unpack one weight fragment, fetch another in its place, multiply it with every fragment row."""
@@ -239,7 +282,13 @@ class Pass:
 
     @property
     def _in_turns(self) -> bool:
-        return bool(self.block.plan.config.stagger and self.block.plan.config.consumers == 2)
+        config = self.block.plan.config
+        return config.stagger == TURNS and config.consumers == 2
+
+    @property
+    def _late_once(self) -> bool:
+        config = self.block.plan.config
+        return config.stagger == LATE and config.consumers == 2
 
     def _passes_of(self, warpgroup: int) -> Any:
         """Passes over rows of one of the two warpgroups."""
@@ -250,7 +299,12 @@ class Pass:
         return (block.end_row - first + (2 * config.tile_rows - 1)) // (2 * config.tile_rows)
 
     def wait_for_other(self) -> None:
-        """Begin a pass only when the other warpgroup is well into its own, so that epilogues do not coincide."""
+        """Begin a pass only when the other warpgroup is well into its own, so that epilogues do not coincide; or only
+        the first one, by about an epilogue."""
+        if self._late_once:
+            first = [self.block.warpgroup == 1, *self._first_pass]
+            with when(every(first)):
+                op.named_barrier(2, 256, wait=True)
         if not self._in_turns:
             return
         per_row = self.block.plan.config.filter_passes
@@ -261,6 +315,24 @@ class Pass:
         for warpgroup, conditions in ((0, after_other), (1, [])):
             with when(every([self.block.warpgroup == warpgroup, *conditions])):
                 op.named_barrier(1 + warpgroup, 256, wait=True)
+
+    @property
+    def _first_pass(self) -> list[Any]:
+        return [self.row_pass == 0, *([self.filter_pass == 0] if self.block.plan.config.filter_passes > 1 else [])]
+
+    def _let_other_begin(self, tap: Any, group: Any, turn: Any) -> None:
+        """In the first pass, behind the turn that takes it about an epilogue further: the other warpgroup may begin."""
+        if not self._late_once:
+            return
+        conditions = [self.block.warpgroup == 0, *self._first_pass]
+        for index, at in zip((tap, group, turn), self.block.plan.late_start, strict=True):
+            if isinstance(index, int):
+                if index != at:
+                    return
+            else:
+                conditions.append(index == at)
+        with when(every(conditions)):
+            op.named_barrier(2, 256, wait=False)
 
     def _let_other_start(self, index: Any, at: int) -> None:
         """In the middle of a pass: the other warpgroup may begin its next one, if it has one."""
@@ -288,33 +360,3 @@ def _pass_by(block: Block, ready: Counter, released: Counter) -> None:
         block.arrive(block.empty(slot))
 
     released.up_to(block.parts, wait_and_release)
-
-
-def _most(a: Any, b: Any) -> Any:
-    return max(a, b) if isinstance(a, int) and isinstance(b, int) else T.max(a, b)
-
-
-def _least(a: Any, b: Any) -> Any:
-    return min(a, b) if isinstance(a, int) and isinstance(b, int) else T.min(a, b)
-
-
-def _loop(name: str, extent: int, emit: Callable[[Any], None]) -> None:
-    """A serial loop; without one where there is only one turn."""
-    if extent == 1:
-        emit(0)
-        return
-    with loop(name, extent, T.serial) as variable:
-        emit(variable)
-
-
-def _first_that_fits(low: Any, high: Any, variants: list[tuple[int, int]], emit: Callable[[int, int], None]) -> None:
-    """The body of the variant (low, high) that holds now; the last one needs no test."""
-    here, *others = variants
-    if not others:
-        emit(*here)
-        return
-    with T.If(T.And(low == here[0], high == here[1])):
-        with T.Then():
-            emit(*here)
-        with T.Else():
-            _first_that_fits(low, high, others, emit)

@@ -1,14 +1,19 @@
-"""Accumulators to global memory: requantization, packing in registers and stores into NHWCnc, or the raw sums.
+"""Accumulators to global memory: requantization, packing and stores into NHWCnc, or the raw sums.
 
 A thread of a wgmma holds, for every pixel, rows ``g`` and ``g + 8`` (``g = lane // 4``) and images ``2q`` and
 ``2q + 1`` (``q = lane % 4``). The prepared weights make rows g and g + 8 neighbouring output channels, so two sums pack
-into one byte. Two pixels fill a register: ``[image][pixel]`` bytes. The transpose of the warp's 8 x 8 matrix of 16-bit
-halves (movmatrix) turns channels-by-images into images-by-channels; a 4 x 4 transpose among the lanes of an image then
-gives lane q all 16 channels of pixel q: 8 bytes of the next layer's input.
+into one byte, and two pixels fill a register: ``[image][pixel]`` bytes. ``stmatrix.trans`` turns four such registers
+of the warp from channels-by-images to images-by-channels on their way into shared memory; a lane then reads all 16
+channels of two pixels of one image with one load: twice 8 bytes of the next layer's input.
+
+The sums are requantized in floating point, because a 64-bit integer multiplication takes 21 cycles of a scheduler
+beside wgmma: see :mod:`subbyte.data.float_requant` for why that is exact.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from tvm.script import tirx as T
@@ -19,12 +24,11 @@ from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.kernel.tirx.warpgroup.exchange import exchange
 from subbyte.kernel.tirx.warpgroup.pack_shared import store_through_shared
+from subbyte.schedule.warpgroup_plan import GROUP_BYTES, GROUP_PIXELS
 from subbyte.workload.conv import ceil_div
 
-TOGETHER = 4
-"""Pixels that are transposed together."""
-BATCH = 8
-"""Groups of four pixels that go through the steps side by side."""
+SIGNS = 0x88888888
+"""The upper bit of every int4 value: the difference between v and v + 8."""
 
 
 def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any) -> None:
@@ -60,16 +64,51 @@ class Target:
         with when(exists):
             if plan.output == "int32":
                 self._store_raw(sums, first, pixels)
+                return
+            parameters = [self._parameters(parity) for parity in range(2)]
+            if plan.config.register_packing:
+                self._store_packed(sums, first, pixels, parameters)
             else:
-                parameters = [self._parameters(parity) for parity in range(2)]
-                if not plan.config.register_packing:
-                    store_through_shared(self, sums, first, pixels, parameters)
-                    return
-                groups = ceil_div(pixels, TOGETHER)
-                for start in range(0, groups, BATCH):
-                    self._store_packed(sums, first, pixels, start, min(BATCH, groups - start), parameters)
+                store_through_shared(self, sums, first, pixels, parameters)
 
     # ---- int4 ---------------------------------------------------------------------------------------------------
+
+    def _store_packed(self, sums: Any, first: Any, pixels: int, parameters: list[list[Any]]) -> None:
+        """All pixels into shared memory, then all of them out again: nothing waits for its own last step."""
+        plan, lane = self.block.plan, self.block.lane
+        warp = self.block.warpgroup * 4 + self.warp
+        start = plan.packing_base + warp * (plan.packing_bytes // (4 * plan.config.consumers)) + lane * 16
+        place = bind("place", self.block.base + T.cast(start, "uint32"))
+        groups = list(_groups(pixels, plan.config.tile_width if plan.config.split == 1 else pixels))
+        packed = registers("packed", 4)
+        for index, group in enumerate(groups):
+            for pair in range(group.pairs):
+                self._pack(sums, group, 2 * pair, packed, pair, parameters)
+            words = [packed[min(i, group.pairs - 1)] for i in range(group.matrices)]
+            op.store_transposed(place + T.uint32(index * GROUP_BYTES), words)
+        op.emit(T.cuda.warp_sync())
+        read = registers("read", 4 * len(groups))
+        for index, group in enumerate(groups):
+            with when(True if group.matrices == 4 else lane < 8 * group.matrices):
+                op.load_shared16(read, place + T.uint32(index * GROUP_BYTES), 4 * index)
+        op.emit(T.cuda.warp_sync())  # all have read: the next pass may write
+        for index, group in enumerate(groups):
+            self._store_group(group, first, [read[4 * index + i] for i in range(4)])
+
+    def _store_group(self, group: Group, first: Any, read: list[Any]) -> None:
+        """Two pixels of a lane: their bytes take turns in what it read."""
+        words = registers("words", 2)
+        end, ragged = first + group.first + group.pixels, group.pixels < GROUP_PIXELS
+        for odd, selector in enumerate((0x6420, 0x7531)):
+            pixel = bind("pixel", first + (group.first + odd) + self.block.lane // 8 * 2)
+            row = group.first // self.block.plan.config.tile_width if isinstance(first, int) else None
+            with when(self.inside(pixel, end, ragged, row)):
+                for half in range(2):
+                    op.permute_bytes(words[half], read[2 * half], read[2 * half + 1], T.uint32(selector))
+                    T.buffer_store(words, self.finished(words[half]), [half])
+                target = self.word(pixel, self.block.lane % 8, row) + self.warp % 2 * 2
+                with loop("i", 2, T.vectorized) as i:
+                    T.buffer_store(self.block.output, words[i], [target + i])
 
     def _parameters(self, parity: int) -> list[Any]:
         """The parameters of the thread's even or odd channel."""
@@ -80,44 +119,60 @@ class Target:
             for row in range(3)
         ]
         if plan.requant == "fixed":
-            factor, low, high = words
-            wide = (T.cast(high, "int64") << T.int64(32)) | (T.cast(low, "int64") & T.int64(0xFFFFFFFF))
-            return [bind("factor", factor), bind("offset", wide)]
+            added, *factors = words
+            floats = [T.reinterpret("float32", word) for word in factors]
+            return [bind(name, v) for name, v in zip(("added", "factor", "offset"), (added, *floats), strict=True)]
         return [bind(name, word) for name, word in zip(("bias", "multiplier", "shift"), words, strict=True)]
 
-    def _store_packed(
-        self, sums: Any, first: Any, pixels: int, start: int, groups: int, parameters: list[list[Any]]
-    ) -> None:
-        """Groups of four pixels, step by step for all of them, so that none waits for its own last step."""
-        packed = registers("packed", 2 * groups)
-        with loop("four", groups) as four:
-            for pair in range(2):
-                pixel = (start + four) * TOGETHER + pair * 2
-                self._pack(sums, pixels, pixel, packed, four * 2 + pair, parameters)
-        words = _exchange(packed, groups, self.block.lane)
-        with loop("four", groups) as four:
-            pixel = bind("pixel", first + (start + four) * TOGETHER + self.block.lane % TOGETHER)
-            target = self.word(pixel, self.block.lane // 4) + self.warp % 2 * 2
-            inside = self.inside(pixel, first + pixels, pixels % TOGETHER != 0)
-            with when(inside), loop("i", 2, T.vectorized) as i:
-                T.buffer_store(self.block.output, words[four * 2 + i], [target + i])
-
-    def _pack(self, sums: Any, pixels: int, start: Any, packed: Any, place: Any, parameters: list[list[Any]]) -> None:
-        """Two pixels of the thread's two channels and two images, from pixel ``start`` on, into one register."""
+    def _pack(self, sums: Any, group: Group, start: int, packed: Any, place: int, parameters: list[list[Any]]) -> None:
+        """Two pixels of the thread's two channels and two images, from the group's pixel ``start`` on, into a
+        register."""
         T.buffer_store(packed, T.uint32(0), [place])
         for image in reversed(range(2)):
             for odd in reversed(range(2)):
-                pixel = T.min(start + odd, pixels - 1)
+                pixel = group.first + min(start + odd, group.pixels - 1)
                 low, high = (
                     bind(name, self.requantized(sums, pixel * 4 + parity * 2 + image, parameters[parity]))
                     for parity, name in enumerate(("low", "high"))
-                )  # fmt: skip
-                op.pack_int4(packed[place], high, low)
+                )
+                op.pack_int4(packed[place], high, low, self.signed)
 
-    def inside(self, pixel: Any, end: Any, ragged: bool) -> Any:
-        """The output has this pixel of the pass."""
+    @property
+    def signed(self) -> bool:
+        """What :meth:`requantized` gives saturates to -8..7; else to 0..15, the values plus 8."""
+        return self.block.plan.requant != "fixed"
+
+    def requantized(self, sums: Any, register: Any, parameters: list[Any]) -> Any:
+        """The requantized int32 of one accumulator, not saturated yet: the int4 value, or with the fixed form that
+        value plus 8."""
+        plan, value = self.block.plan, self._sum(sums, register)
+        if self.signed:
+            return requantize(plan, value, parameters)
+        added, factor, offset = parameters
+        product = registers("product", 1, "float32")
+        op.multiply_add(product[0], T.reinterpret("float32", value + added), factor, offset)
+        result = T.reinterpret("int32", product[0])
+        low, high = plan.clip
+        if plan.clip == (0, 7):
+            return result  # done for eight values at a time: see finished
+        if low > -8:
+            result = T.max(result, T.int32(low + 8))
+        return T.min(result, T.int32(high + 8)) if high < 7 else result
+
+    def finished(self, word: Any) -> Any:
+        """Eight packed values as they are stored."""
+        plan = self.block.plan
+        if self.signed:
+            return word
+        if plan.clip != (0, 7):
+            return word ^ T.uint32(SIGNS)
+        positive = bind("positive", word & T.uint32(SIGNS))  # v + 8 has its upper bit where v >= 0
+        return word & (positive - (positive >> T.uint32(3)))
+
+    def inside(self, pixel: Any, end: Any, ragged: bool, row: int | None = None) -> Any:
+        """The output has this pixel of the pass (which lies in fragment row ``row``, where that is known)."""
         plan, w = self.block.plan, self.block.plan.workload
-        row, col = pixel // plan.config.tile_width, pixel % plan.config.tile_width
+        row, col = self._position(pixel, row)
         conditions = [pixel < end] if ragged else []
         if any(count < plan.config.tile_rows for _, count in plan.passes):
             conditions.append(row < self.count)
@@ -127,15 +182,17 @@ class Target:
             conditions.append(self.first_col + col < w.q)
         return every(conditions)
 
-    def requantized(self, sums: Any, register: Any, parameters: list[Any]) -> Any:
-        """The requantized int32 of one accumulator."""
-        return requantize(self.block.plan, self._sum(sums, register), parameters)
-
-    def word(self, pixel: Any, image: Any) -> Any:
+    def word(self, pixel: Any, image: Any, row: int | None = None) -> Any:
         """First word of the 32 channels of an image and a pixel of the pass."""
         plan, block = self.block.plan, self.block
-        row, col = pixel // plan.config.tile_width, pixel % plan.config.tile_width
+        row, col = self._position(pixel, row)
         return plan.output_word(block.group, self.row + row, self.first_col + col, self.channel_block, image)
+
+    def _position(self, pixel: Any, row: int | None) -> tuple[Any, Any]:
+        width = self.block.plan.config.tile_width
+        if self.block.plan.config.tile_rows == 1:
+            row = 0
+        return (pixel // width, pixel % width) if row is None else (row, pixel - row * width)
 
     # ---- int32 --------------------------------------------------------------------------------------------------
 
@@ -146,13 +203,9 @@ class Target:
         channel = self.warp % 2 * 16 + block.lane // 4 * 2
         with loop("p", pixels) as p:
             pixel = first + p
-            row, col = pixel // plan.config.tile_width, pixel % plan.config.tile_width
             with when(self.inside(pixel, first + pixels, False)):
                 for image in range(2):
-                    word = plan.output_word(
-                        block.group, self.row + row, self.first_col + col, self.channel_block,
-                        block.lane % 4 * 2 + image,
-                    )  # fmt: skip
+                    word = self.word(pixel, block.lane % 4 * 2 + image)
                     pair = registers("pair", 2, "int32")
                     for parity in range(2):
                         value = self._sum(sums, p * 4 + parity * 2 + image) >> scale
@@ -165,27 +218,27 @@ class Target:
         return T.cast(sums[register], "int32")
 
 
-def _exchange(packed: Any, groups: int, lane: Any) -> Any:
-    """From [channel pair][image] bytes of four pixels to one lane's two words of a pixel's 16 channels, for several
-    groups of four pixels."""
-    turned, words = registers("turned", 2 * groups), registers("words", 2 * groups)
-    received = registers("received", groups)
-    upper, odd = bind("upper", lane // 2 % 2 == 1), bind("odd", lane % 2 == 1)
-    with loop("i", 2 * groups) as i:
-        op.transpose_halves(turned[i], packed[i])
-    with loop("i", 2 * groups) as i:
-        op.permute_bytes(turned[i], turned[i], T.uint32(0), T.uint32(0x3120))
-    with loop("i", groups) as i:
-        op.shuffle_xor(received[i], T.Select(upper, turned[2 * i], turned[2 * i + 1]), 2)
-    with loop("i", groups) as i:
-        left = bind("left_lane", T.Select(upper, received[i], turned[2 * i]))
-        right = bind("right_lane", T.Select(upper, turned[2 * i + 1], received[i]))
-        op.permute_bytes(words[2 * i], left, right, T.uint32(0x5410))
-        op.permute_bytes(words[2 * i + 1], left, right, T.uint32(0x7632))
-    with loop("i", groups) as i:
-        op.shuffle_xor(received[i], T.Select(odd, words[2 * i], words[2 * i + 1]), 1)
-    with loop("i", groups) as i:
-        kept = bind("kept", T.Select(odd, words[2 * i + 1], words[2 * i]))
-        op.permute_bytes(words[2 * i], kept, received[i], T.Select(odd, T.uint32(0x1054), T.uint32(0x5410)))
-        op.permute_bytes(words[2 * i + 1], kept, received[i], T.Select(odd, T.uint32(0x3276), T.uint32(0x7632)))
-    return words
+@dataclass(frozen=True)
+class Group:
+    """Up to eight neighbouring pixels of one fragment row that go through shared memory together: from which, of those
+    that are stored."""
+
+    first: int
+    pixels: int
+
+    @property
+    def pairs(self) -> int:
+        """Registers that hold them."""
+        return ceil_div(self.pixels, 2)
+
+    @property
+    def matrices(self) -> int:
+        """8 x 8 matrices, two pixels each, that one instruction stores: 1, 2 or 4."""
+        return 4 if self.pairs == 3 else self.pairs
+
+
+def _groups(pixels: int, width: int) -> Iterator[Group]:
+    """The groups of ``pixels`` pixels in rows of ``width``."""
+    for row in range(0, pixels, width):
+        for first in range(row, row + width, GROUP_PIXELS):
+            yield Group(first, min(GROUP_PIXELS, row + width - first))

@@ -30,6 +30,8 @@ class Fetch:
     slot: Any
     """Byte offset in the ring of the next fragment that this thread takes out; its place is filled again at once."""
     cursor: Any
+    """Word of this thread in the next fragment; 64 bits, because a product of 64 bits for each address would be slow
+    beside wgmma."""
     left: Any
     row: Any
     filter_pass: Any
@@ -37,8 +39,8 @@ class Fetch:
     @classmethod
     def begin(cls, block: Block) -> Fetch:
         """Registers and state; ``start`` sets them."""
-        names = ("cursor", "fragments_left", "fetch_row", "fetch_pass")
-        state = [registers(name, 1, "int32") for name in names]
+        names = ("fragments_left", "fetch_row", "fetch_pass")
+        state = [registers("cursor", 1, "int64"), *(registers(name, 1, "int32") for name in names)]
         slot = registers("weight_slot", 1) if block.plan.config.weight_ring else None
         return cls(block, registers("fetched", 4 * block.plan.held_fragments), slot, *state)
 
@@ -100,11 +102,11 @@ class Fetch:
         op.load16(self.held, 4 * place, self._pointer(place), "weights")
 
     def _pointer(self, place: int) -> Any:
-        return self.block.weights.ptr_to([self.cursor[0] + self.block.member * 4 + place * FRAGMENT_WORDS])
+        return self.block.weights.ptr_to([self.cursor[0] + T.int64(place * FRAGMENT_WORDS)])
 
     def _step(self, fragments: int) -> None:
         """Go on by some fragments; at the end of a pass to the first one of the following pass."""
-        T.buffer_store(self.cursor, self.cursor[0] + fragments * FRAGMENT_WORDS, [0])
+        T.buffer_store(self.cursor, self.cursor[0] + T.int64(fragments * FRAGMENT_WORDS), [0])
         T.buffer_store(self.left, self.left[0] - fragments, [0])
         with when(self.left[0] == 0):
             self._advance()
@@ -130,14 +132,14 @@ class Fetch:
 
     def _enter_run(self) -> None:
         plan = self.block.plan
-        start = plan.fragment_word(self.block.tile(self.filter_pass[0]), self.block.rank)
+        start = plan.fragment_word(self.block.tile(self.filter_pass[0]), self.block.rank) + self.block.member * 4
         taps = plan.tap_rows
         if not plan.taps_skipped:
-            T.buffer_store(self.cursor, start, [0])
+            T.buffer_store(self.cursor, T.cast(start, "int64"), [0])
             T.buffer_store(self.left, T.int32(taps * plan.run), [0])
             return
         count = T.min(T.int32(plan.config.tile_rows), self.block.end_row - self.row[0])
         first, end = plan.tap_range(self.row[0], count, T.max, T.min)
         first = bind("first_tap", first)
-        T.buffer_store(self.cursor, start + first * (plan.run * FRAGMENT_WORDS), [0])
+        T.buffer_store(self.cursor, T.cast(start + first * (plan.run * FRAGMENT_WORDS), "int64"), [0])
         T.buffer_store(self.left, (end - first) * plan.run, [0])

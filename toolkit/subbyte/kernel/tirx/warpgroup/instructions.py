@@ -48,9 +48,15 @@ def store_shared4(address: Any, word: Any) -> None:
     emit(T.ptx["st.shared.b32"](address, word))
 
 
-def load_shared16(target: Any, address: Any) -> None:
+def load_shared16(target: Any, address: Any, first: int = 0) -> None:
     """Four words from shared memory."""
-    emit(T.ptx["ld.shared.v4.b32"](*[target[i] for i in range(4)], address))
+    emit(T.ptx["ld.shared.v4.b32"](*[target[first + i] for i in range(4)], address))
+
+
+def store_transposed(address: Any, words: list[Any]) -> None:
+    """Transpose one 8 x 8 matrix of 16-bit halves for each word (1, 2 or 4), and store its rows: lane 8 i + r gives the
+    address of row r of matrix i."""
+    emit(T.ptx[f"stmatrix.sync.aligned.m8n8.x{len(words)}.trans.shared.b16"](address, *words))
 
 
 def store_peer16(address: Any, words: list[Any], barrier: Any) -> None:
@@ -139,11 +145,6 @@ def wait_for_previous_launch() -> None:
     emit(T.ptx["griddepcontrol.wait"]())
 
 
-def shuffle_xor(target: Any, value: Any, distance: int) -> None:
-    """The value of the lane ``lane ^ distance``."""
-    emit(T.ptx.shfl_sync.bfly.b32(target, value, T.uint32(distance), T.uint32(0x1F), T.uint32(FULL_WARP)))
-
-
 def first_lane(target: Any, value: Any) -> None:
     """The value of lane 0, which makes it the same for the whole warp."""
     emit(T.ptx.shfl_sync.idx.b32(target, value, T.uint32(0), T.uint32(0x1F), T.uint32(FULL_WARP)))
@@ -154,14 +155,15 @@ def permute_bytes(target: Any, low: Any, high: Any, selector: Any) -> None:
     emit(T.ptx.prmt.b32(target, low, high, selector))
 
 
-def transpose_halves(target: Any, value: Any) -> None:
-    """Transpose the warp's 8 x 8 matrix of 16-bit halves."""
-    emit(T.ptx["movmatrix.sync.aligned.m8n8.trans.b16"](target, value))
+def pack_int4(target: Any, high: Any, low: Any, signed: bool) -> None:
+    """``target = target << 8 | sat(high) << 4 | sat(low)``, saturated to -8..7 or to 0..15."""
+    pack = T.ptx.cvt_pack.sat.s4.s32.b32 if signed else T.ptx.cvt_pack.sat.u4.s32.b32
+    emit(pack(target, high, low, target))
 
 
-def pack_int4(target: Any, high: Any, low: Any) -> None:
-    """``target = target << 8 | sat4(high) << 4 | sat4(low)``."""
-    emit(T.ptx.cvt_pack.sat.s4.s32.b32(target, high, low, target))
+def multiply_add(target: Any, a: Any, b: Any, c: Any) -> None:
+    """``target = a * b + c`` in binary32, rounded once, denormal numbers included."""
+    emit(T.ptx["fma.rn.f32"](target, a, b, c))
 
 
 def mask(target: Any, value: Any, bits: int) -> None:

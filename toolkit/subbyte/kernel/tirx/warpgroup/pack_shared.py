@@ -42,15 +42,16 @@ def store_through_shared(target: Target, sums: Any, first: Any, pixels: int, par
                 with loop("i", 2, T.vectorized) as i:
                     T.buffer_store(block.shared, pair[i], [place + i])
         op.emit(T.cuda.warp_sync())
-        words = _packed_row(block, piece)
+        words = _packed_row(target, piece)
         pixel = bind("pixel", first + four * PIXELS + block.lane // BATCH_GROUP)
         with when(target.inside(pixel, first + pixels, pixels % PIXELS != 0)), loop("i", 2, T.vectorized) as i:
             start = target.word(pixel, block.lane % BATCH_GROUP) + target.warp % 2 * 2
             T.buffer_store(block.output, words[i], [start + i])
 
 
-def _packed_row(block: Any, piece: Any) -> Any:
+def _packed_row(target: Target, piece: Any) -> Any:
     """The lane's row, 16 channels of one pixel and image, as two words."""
+    block = target.block
     values, words = registers("values", 4), registers("row_words_out", 2)
     row = block.base + T.cast((piece + block.lane * PACKING_PITCH) * 4, "uint32")
     for word in range(2):
@@ -59,5 +60,6 @@ def _packed_row(block: Any, piece: Any) -> Any:
             op.load_shared16(values, row + T.uint32(32 * word + 16 * half))
             for pair in reversed(range(2)):
                 high, low = (T.cast(values[2 * pair + i], "int32") for i in (1, 0))
-                op.pack_int4(words[word], high, low)
+                op.pack_int4(words[word], high, low, target.signed)
+        T.buffer_store(words, target.finished(words[word]), [word])
     return words

@@ -129,15 +129,17 @@ def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: C
     """The producer warpgroup: part after part, the next ones on their way while one is stored. ``behind_first`` emits
     what is less urgent than the first part."""
     first = block.plan.config.consumers
-    with when(block.parts <= first):
+    waits = block.plan.config.ring <= first  # the first part, for consumers that may need what is less urgent
+    with when(waits or block.parts <= first):
         behind_first()
     step = 1 if other is None else 2
     turns = bind("turns", (T.max(block.parts - first, 0) + step - 1) // step)
     with loop("turn", turns, T.serial) as turn:
         part = bind("part", first + turn * step)
         _put(block, where, held, part)
-        with when(turn == 0):
-            behind_first()
+        if not waits:
+            with when(turn == 0):
+                behind_first()
         with when(part + step < block.parts):
             load_part(block, where, held, part + step)
         if other is not None:
