@@ -69,14 +69,21 @@ def spaces_near(workload: ConvWorkload, best: WarpgroupConfig) -> dict[str, Warp
         knobs[name] = tuple(values[max(0, place - reach) : place + reach + 1])
     for name, extra in MORE.items():
         knobs[name] = tuple(sorted({*extra, getattr(best, name)}))
-    fixed = {"split": best.split, "swizzle": best.swizzle, "stagger": 0, "overlap": best.overlap}
-    knobs |= {name: (value,) for name, value in fixed.items()}
+    knobs |= {name: (getattr(best, name),) for name in ("split", "swizzle", "overlap")}
     return {
         f"{sharing}-{'rp' if packing else 'sp'}-{layout}": WarpgroupSpace(
-            workload, TARGET, knobs, fixed=dict(zip(SWITCH_VALUES, (sharing, packing, layout), strict=True))
+            workload,
+            TARGET,
+            {**knobs, "stagger": _turns(best, sharing)},
+            fixed=dict(zip(SWITCH_VALUES, (sharing, packing, layout), strict=True)),
         )
         for sharing, packing, layout in EIGHT
     }
+
+
+def _turns(best: WarpgroupConfig, sharing: str) -> tuple[int]:
+    """Warpgroups that load every tap anew cannot take turns: they read the same parts at the same time."""
+    return (best.stagger if sharing == "full" and best.consumers == 2 else 0,)
 
 
 def draw(spaces: Mapping[str, WarpgroupSpace], count: int, seed: int) -> list[int]:
@@ -91,7 +98,7 @@ def draw(spaces: Mapping[str, WarpgroupSpace], count: int, seed: int) -> list[in
 
     def differences(index: int) -> tuple[int, float]:
         values: Mapping[str, Any] = here.config(index).to_dict()
-        return sum(values[name] != value for name, value in best.items() if name != "stagger"), cycles(index)
+        return sum(values[name] != value for name, value in best.items()), cycles(index)
 
     rng = random.Random(seed)
     ranked = sorted(common, key=cycles)

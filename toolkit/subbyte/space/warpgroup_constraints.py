@@ -111,7 +111,9 @@ def _channels(plan: WarpgroupPlan) -> str | None:
         return "stages: warpgroups on alternating passes keep rows (keep_rows=1, duplicate_aware=full)"
     if not plan.keep_rows and config.stagger and config.consumers == 2:
         return "stages: warpgroups that share every part of the ring go together (stagger=0) where rows are not kept"
-    if config.in_flight > max(plan.in_flight, 1):
+    if (
+        config.in_flight > max(plan.in_flight, 1) and not plan.lowered
+    ):  # the same schedule is to exist with a switch off
         return f"same program: a loop body has operands for in_flight={plan.in_flight}, not {config.in_flight}"
     commits = plan.steps * plan.tap_rows * plan.tap_cols
     if not config.keep_rows and config.in_flight > commits:
