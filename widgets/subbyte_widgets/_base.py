@@ -92,7 +92,7 @@ class StaticPicture(Displayed):
     """Static content for an object with ``to_svg()`` and ``alternative``: its picture."""
 
     alternative: str
-    error: Any
+    error: Any = ""
 
     def to_svg(self) -> str:
         """The present state as a stand-alone SVG picture."""

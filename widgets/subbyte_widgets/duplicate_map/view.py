@@ -11,6 +11,7 @@ from subbyte.errors import SubbyteError
 from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte.technique.tiling import tiling
 from subbyte_widgets._base import View
+from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.duplicate_map.picture import duplicates_svg, height_of, in_words, words_svg
 from subbyte_widgets.duplicate_map.places import MOST_CELLS, page_data, plan
@@ -37,6 +38,8 @@ class DuplicateMap(View):
     selected = traitlets.Int(-1, help="Flat index of the selected lowered entry, -1 for none").tag(sync=True)
 
     def __init__(self, record: Duplicates | None = None, **options: Any) -> None:
+        instead = "give subbyte.duplicates(layer, tile), or use DuplicateExplorer(layer)"
+        expect(self, record, (Duplicates, type(None)), instead)
         super().__init__(record=record, **options)
 
     @traitlets.validate("selected")

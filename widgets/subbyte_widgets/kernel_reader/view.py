@@ -11,6 +11,7 @@ from subbyte.errors import SubbyteError
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.technique.kernel_reading import CLASSES, LANGUAGES, KernelReading, kernel_reading
 from subbyte_widgets._base import View
+from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.kernel_reader.picture import LETTERS, in_words, reading_svg
 from subbyte_widgets.svg import sentence_svg, standalone
@@ -63,6 +64,8 @@ class KernelReader(View):
     def show(self, kernel: Kernel | str, other: Kernel | str | None = None) -> None:
         """Read another kernel, or compare two; what cannot be is said in the view."""
         try:
+            for one in (kernel, other):
+                expect(self, one, (Kernel, str, type(None)), "give a kernel, such as subbyte.build(layer)")
             first = build(kernel) if isinstance(kernel, str) else kernel
             record = kernel_reading(first, build(other) if isinstance(other, str) else other)
         except SubbyteError as problem:

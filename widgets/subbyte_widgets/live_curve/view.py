@@ -14,6 +14,7 @@ from subbyte.tune.background import StudyHandle
 from subbyte.tune.record import StudyRecord, Trial
 from subbyte.tune.study import Study
 from subbyte_widgets._base import View
+from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.live_curve.picture import EMPTY, curve_svg
 from subbyte_widgets.live_curve.words import in_words
@@ -48,6 +49,7 @@ class LiveCurve(View):
     selected = traitlets.Int(-1, help="Place of the visited trial, -1 for none").tag(sync=True)
 
     def __init__(self, record: StudyRecord | None = None, **options: Any) -> None:
+        expect(self, record, (StudyRecord, type(None)), "give study.record; LiveCurve.start(study, runner) runs one")
         super().__init__(**options)
         self.handle: StudyHandle | None = None
         self._lock = threading.Lock()

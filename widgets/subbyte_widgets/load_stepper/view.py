@@ -13,6 +13,7 @@ from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.schedule import ConvConfig, warp_family_only
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte.workload import ConvWorkload
+from subbyte_widgets._given import expect
 from subbyte_widgets._selection import FIRST, Choice
 from subbyte_widgets._stepper import Stepper, script, style
 from subbyte_widgets.load_stepper.page import MOST_BYTES, aligned, page_data
@@ -65,6 +66,7 @@ class LoadStepper(Stepper):
         if isinstance(source, (str, ConvWorkload)):
             self.show(source, config, arch=arch, block=block, warp=warp)
         else:
+            expect(self, source, LoadSteps, "give a workload, or records of subbyte.technique.load_steps")
             self.show_records(source)
         if chosen is not None:
             self.way = chosen

@@ -14,6 +14,7 @@ from subbyte.measure.runner import Runner
 from subbyte.tune.record import StudyRecord
 from subbyte.tune.study import Study
 from subbyte_widgets._base import View
+from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.svg import standalone
 from subbyte_widgets.tuning_monitor.picture import monitor_svg
@@ -53,6 +54,7 @@ class TuningMonitor(View):
     stop_requested = traitlets.Bool(False, help="Set by the Stop button; ends all studies").tag(sync=True)
 
     def __init__(self, studies: Source | Sequence[Source] = (), **options: Any) -> None:
+        expect(self, studies, (Study, StudyRecord), "TuningMonitor.start(studies, runner) runs studies")
         self.sources = [studies] if isinstance(studies, Study | StudyRecord) else list(studies)
         self.session = Session(self._end)
         self._updates = Updates(self.show)
