@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import kernel_pack
-from network_tuning import MakeNetworkBody, build_clean, likely, seeds, sorted_space
+from network_tuning import MakeNetworkBody, build_clean, likely, place_of, seeds, sorted_space
 
 from subbyte.errors import SubbyteError
 from subbyte.kernel.choose import recorded_best
@@ -198,6 +198,11 @@ def one_study(args: argparse.Namespace, task: Task, runner: Any, pool: WorkerPoo
     log = args.out / f"{task.name}.jsonl"
     strategy = "random" if task.kind == SAMPLED else "auto"
     with Study(where, strategy, 0, log, resume=log.exists()) as study:
+        if task.kind == "warpgroup" and len(where.valid):
+            first = [
+                *(config for config in further(args, task.workload) if place_of(where, config) in where.valid),
+                *first,
+            ]
         study.queue(first)
         study.run(runner, task.trials, BATCH, stop=[lambda _: time.time() > end])
         best, held = study.best, len(study.trials)
@@ -258,8 +263,7 @@ def one_final(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> Non
 def extras(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> list[dict[str, Any]]:
     """What earlier measurements and the file of further configurations name, as far as it is right: it may lie outside
     the space."""
-    given = json.loads(args.extra.read_text(encoding="utf-8")) if args.extra is not None and args.extra.exists() else {}
-    configs = [*recorded(layer), *(WarpgroupConfig.from_dict(one) for one in given.get(layer.spec, ()))]
+    configs = [*recorded(layer), *further(args, layer)]
     results = runner.run(layer, configs) if configs else []
     right = [(result.microseconds, config) for result, config in zip(results, configs, strict=True)
              if isinstance(result, Measured)]  # fmt: skip
@@ -267,6 +271,12 @@ def extras(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> list[d
         {"family": "warpgroup", "key": config.key, "config": config.to_dict(), "first_microseconds": us}
         for us, config in sorted(right, key=lambda entry: entry[0])[: FINALISTS["warpgroup"]]
     ]
+
+
+def further(args: argparse.Namespace, layer: ConvWorkload) -> list[WarpgroupConfig]:
+    """The configurations that the file names for a layer."""
+    given = json.loads(args.extra.read_text(encoding="utf-8")) if args.extra is not None and args.extra.exists() else {}
+    return [WarpgroupConfig.from_dict(one) for one in given.get(layer.spec, ())]
 
 
 def logs_of(out: Path, layer: ConvWorkload) -> list[Path]:

@@ -7,6 +7,7 @@ lowered index) or ``data-g`` (genuine index), so that a test can compare the dra
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from subbyte.technique.duplicates import Duplicates
 from subbyte_widgets.duplicate_map.places import (
@@ -134,9 +135,14 @@ def _face(grid: Grid, place: tuple[int, int], class_: str, **data: int) -> str:
     """The body of a cell: ``genuine`` (solid), ``copy`` (hatched) or ``zero`` (outlined), coloured ``c0`` to ``c5``."""
     x, y = grid.at(*place)
     inset = grid.inset
-    return element("rect", class_=class_, **{f"data_{name}": value for name, value in data.items()},
-                   x=x + inset, y=y + inset, width=grid.width - 2 * inset, height=grid.height - 2 * inset,
-                   rx=grid.rounding)  # fmt: skip
+    marks: dict[str, Any] = {f"data_{name}": value for name, value in data.items()}
+    box: dict[str, Any] = {
+        "x": x + inset,
+        "y": y + inset,
+        "width": grid.width - 2 * inset,
+        "height": grid.height - 2 * inset,
+    }
+    return element("rect", class_=class_, **marks, **box, rx=grid.rounding)
 
 
 def _hatches(grid: Grid, copies: Iterable[tuple[int, int, int]], class_: str = "hatches") -> str:
