@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import notebook_records
+import notebook_watch
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from notebooks import FOLDER, normal_form
+
+import subbyte
+from subbyte.kernel import execute
+from subbyte.measure.replay import ReplayRunner
+from subbyte.tune.study import Study
 
 RECORDS = notebook_records.read()
 README = (notebook_records.RECORDS / "README.md").read_text()
@@ -104,3 +113,30 @@ def test_a_record_keeps_the_picture_and_leaves_its_copies_out() -> None:
     assert sorted(slim["cells"][0]["outputs"][0]["data"]) == ["image/svg+xml", "text/plain"]
     assert sorted(slim["cells"][1]["outputs"][0]["data"]) == sorted(alone)
     assert slim["metadata"] == normal_form(notebook)["metadata"]
+
+
+def test_what_cells_time_and_tune_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    at_end: list[Callable[[], object]] = []
+    measured = {name: name for name in (*notebook_watch.KEPT, "protocol")}
+    monkeypatch.setattr(atexit, "register", at_end.append)
+    monkeypatch.setattr(execute, "time", lambda kernel, *rest: SimpleNamespace(to_dict=lambda: measured))
+    monkeypatch.setattr(Study, "run", Study.run)
+    notebook_watch.watch(str(tmp_path / "raw.json"))
+
+    layer = subbyte.workload("resnet50.stage2@8")
+    execute.time(SimpleNamespace(workload=layer, config=subbyte.ConvConfig(), arch="sm_90a"), None, "auto", 0)
+    runner = ReplayRunner("resnet50.stage2@8")
+    Study(subbyte.space(layer, "sm_90a"), "random", seed=1).run(runner, trials=2)  # replayed, not measured here
+    monkeypatch.setattr(runner, "device", {**runner.device, "runner": "cuda"})
+    Study(subbyte.space(layer, "sm_90a"), "random", seed=2).run(runner, trials=3)
+    at_end[0]()
+
+    found = json.loads((tmp_path / "raw.json").read_text())
+    (timing,) = found["timings"]
+    assert timing["workload"] == layer.spec
+    assert timing["samples"] == "samples"
+    assert "protocol" not in timing
+    (study,) = found["studies"]
+    assert study["seed"] == 2
+    assert [sorted(trial) for trial in study["trials"]].count(sorted(study["trials"][0])) == 3
+    assert all(trial["microseconds"] > 0 and "device" not in trial for trial in study["trials"])

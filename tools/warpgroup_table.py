@@ -121,12 +121,14 @@ def build_all(target: Path, what: Iterable[str], workers: int, known: Path | Non
     there = {_name(row) for row in load(known)[1]} if known else set()
     jobs = [job for job in offered(what) if (*job[:2], WarpgroupConfig.from_dict(job[2]).key) not in there]
     rows: list[Row] = []
+    head = {"schema": SCHEMA, "generator": _generator()[:16], "nvrtc": [nvrtc.version()]}
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         for row in pool.map(build_row, jobs, chunksize=4):
             rows.append(row)
-            if len(rows) % 500 == 0:
+            if len(rows) % 100 == 0:
+                save(target, head, rows)  # an interruption costs little: --join, then --build with --missing
                 print(f"{len(rows)} of {len(jobs)}", file=sys.stderr, flush=True)
-    save(target, {"schema": SCHEMA, "generator": _generator()[:16], "nvrtc": [nvrtc.version()]}, rows)
+    save(target, head, rows)
     return len(rows)
 
 
