@@ -11,6 +11,7 @@ import json
 import statistics
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from subbyte.analysis import (
 )
 from subbyte.analysis.contributions import ALL_OFF, ALL_ON, name_of
 from subbyte.device.ceilings import peak_tops
+from subbyte.errors import InvalidInput
 from subbyte.measure.result import Measured
 from subbyte.tune import Landscape, shipped
 
@@ -121,9 +123,13 @@ def evidence(folder: Path) -> str:
 
 
 def same_schedules(folder: Path, names: Iterable[str]) -> list[Ablation]:
-    """The ablations recorded under these names (of a stage, or of a stage and batch)."""
+    """The ablations under these names (of a stage, or of a stage and batch), where enough schedules were measured."""
     groups = [sorted(folder.glob(f"{name}-*.json.gz")) for name in names]
-    return [ablation(Landscape.load(file) for file in files) for files in groups if files]
+    found = []
+    for files in filter(None, groups):
+        with suppress(InvalidInput):
+            found.append(ablation(Landscape.load(file) for file in files))
+    return found
 
 
 def markdown(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]], text_columns: int = 1) -> str:
