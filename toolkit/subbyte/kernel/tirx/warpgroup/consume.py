@@ -22,8 +22,9 @@ from subbyte.schedule.warpgroup_plan import PIXEL_BYTES
 
 TURNS, LATE = 1, 2
 """Values of ``stagger``."""
-DESCRIPTOR = 0xFFFF3FFF
-"""The bits of a descriptor's lower word: above an address of shared memory stands the block's rank in its cluster."""
+DESCRIPTOR = 0x000F3FFF
+"""The bits used of a descriptor's lower word: 14 of an address, 4 of ``descriptor_low``. From bit 20 on a sixteenth of
+a shared address holds the block's rank in its cluster, which must not get in."""
 
 
 def consume(block: Block, fetch: Fetch) -> None:
