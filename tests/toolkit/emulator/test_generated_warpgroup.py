@@ -84,3 +84,12 @@ def test_operands_written_in_the_next_turn_are_found() -> None:
     later = 'asm volatile("wgmma.wait_group.sync.aligned 1;" : : : "memory");'
     found = str(_run("one fragment", text[:inside] + later + text[inside + len(call) :], 0)[0])
     assert "given its operand in registers that the same wgmma of an earlier turn" in found
+
+
+def test_a_rank_that_gets_into_a_descriptor_is_found() -> None:
+    """Within a cluster a shared address has the block's rank above it."""
+    text = _kernel("cluster")[0].cuda
+    kept = "(uint)999423)"  # 0x000F3FFF
+    assert kept in text
+    run, wrong = _run("cluster", text.replace(kept, "(uint)4294918143)"), 0)
+    assert wrong or run.problems

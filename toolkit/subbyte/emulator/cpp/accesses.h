@@ -213,10 +213,19 @@ uint32_t atomic_add(Pointer<void> pointer, uint32_t value) {
 
 // ---- addresses -----------------------------------------------------------------------------------------------------
 
-// A 32-bit shared address is the byte in the own window; with a rank above it, as mapa gives, a byte of that block's.
+// A 32-bit shared address is the byte in the own window; with a rank (plus 1) above it, as mapa gives, a byte of that
+// block's. Within a cluster the block's own addresses have its rank above them too, as on the GPU.
 constexpr uint32_t rank_shift = 24;
 
-char* shared_address(uint32_t offset) { return machine.window(machine.self().rank) + int32_t(offset); }
+static uint32_t own_rank_bits() {
+  return machine.blocks.size() > 1 ? uint32_t(machine.self().rank + 1) << rank_shift : 0;
+}
+
+char* shared_address(uint32_t address) {
+  const uint32_t own = own_rank_bits();
+  if (own && address >> rank_shift == own >> rank_shift) address -= own;
+  return machine.window(machine.self().rank) + int32_t(address);
+}
 
 char* cluster_address(uint32_t address) {
   const uint32_t rank = address >> rank_shift;
@@ -225,7 +234,7 @@ char* cluster_address(uint32_t address) {
 }
 
 uint32_t shared_offset(Pointer<void> pointer) {
-  return uint32_t(address_of(pointer) - machine.window(machine.self().rank));
+  return own_rank_bits() + uint32_t(address_of(pointer) - machine.window(machine.self().rank));
 }
 
 uint32_t map_to_rank(uint32_t address, uint32_t rank) {
