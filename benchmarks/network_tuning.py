@@ -7,10 +7,11 @@ import pickle
 import random
 import threading
 from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from math import prod
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from subbyte.kernel.warpgroup_default import estimated_cycles, warpgroup_candida
 from subbyte.measure.case import Evaluator
 from subbyte.measure.cuda_runner import MakeGpuBody
 from subbyte.measure.gpu_worker import Body, GpuBody
+from subbyte.measure.worker import WorkerPool
 from subbyte.schedule import WarpgroupConfig
 from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_space
 from subbyte.workload import ConvWorkload
@@ -127,6 +129,30 @@ def build_clean(workload: ConvWorkload, config: Any, arch_name: str) -> Any:
     if isinstance(config, WarpgroupConfig) and kernel.resources.local_bytes:
         raise BuildFailed(f"{config.key} needs {kernel.resources.local_bytes} bytes of local memory")
     return kernel
+
+
+class ForkedBuilders:
+    """Building processes that are forked from this one after it has loaded TVM: a hundred of them are there at once,
+    where a hundred interpreters that load it for themselves take a minute. After a death ordinary ones take over."""
+
+    def __init__(self, count: int) -> None:
+        import subbyte.kernel.lower  # noqa: F401 - loads TVM, before anything is forked
+
+        self._count = count
+        self._pool: Executor = ProcessPoolExecutor(count, mp_context=get_context("fork"))
+        self._pool.submit(os.getpid).result()  # starts all of them, while this process has no threads yet
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """As for an executor."""
+        try:
+            return self._pool.submit(function, *arguments)
+        except BrokenExecutor:
+            self._pool = WorkerPool(self._count, "building")
+            return self._pool.submit(function, *arguments)
+
+    def shutdown(self, wait: bool = True, cancel_futures: bool = False) -> None:
+        """As for an executor."""
+        self._pool.shutdown(wait=wait, cancel_futures=cancel_futures)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import kernel_pack
-from network_tuning import MakeNetworkBody, build_clean, likely, place_of, seeds, sorted_space
+from network_tuning import ForkedBuilders, MakeNetworkBody, build_clean, likely, place_of, seeds, sorted_space
 
 from subbyte.errors import SubbyteError
 from subbyte.kernel.choose import recorded_best
@@ -80,15 +80,15 @@ def tasks(most: int | None = None) -> list[Task]:
              for batch in (8, 64, 256)}  # fmt: skip
     shared = set(workloads("resnet50@8"))
     others = [one.label for one in workloads(["resnet18@8", "vgg16@8"]) if one not in shared]
-    found = several("warpgroup", 160, stages)
+    found = several("warpgroup", 120, stages)
     for batch in (8, 256, 64):
-        found += several("warpgroup", 80, every[batch])
+        found += several("warpgroup", 48, every[batch])
     found += several("extended", 24, [f"{STAGES[0]}@8", f"{STAGES[3]}@8"])
     found += several("paper", 24, [f"{STAGES[1]}@8", f"{STAGES[2]}@8"])
-    found += several("warpgroup", 60, others)
-    found += several(SAMPLED, 300, [f"{stage}@{batch}" for batch in (8, 256) for stage in STAGES])
-    found += several("paper", 32, [*every[8], *others])
-    found += several("paper", 16, [name for batch in (64, 256) for name in every[batch] if "1x1" in name])
+    found += several("warpgroup", 40, others)
+    found += several(SAMPLED, 200, [f"{stage}@{batch}" for batch in (8, 256) for stage in STAGES])
+    found += several("paper", 24, [*every[8], *others])
+    found += several("paper", 12, [name for batch in (64, 256) for name in every[batch] if "1x1" in name])
     return found
 
 
@@ -188,7 +188,11 @@ def open_runner(args: argparse.Namespace, cpus: int) -> Any:
     """The runner of this GPU, with its share of the processors for building."""
     if args.runner == "fake":
         return FakeRunner()
-    return CudaRunner(args.part, PROTOCOL, workers=cpus - 1, build=build_clean, make_body=MakeNetworkBody)
+    builders = ForkedBuilders(cpus - 1)  # before anything else here begins a thread
+    runner = CudaRunner(args.part, PROTOCOL, workers=cpus - 1, build=build_clean, make_body=MakeNetworkBody)
+    runner._pool.shutdown(wait=False)
+    runner._pool = builders  # type: ignore[assignment]
+    return runner
 
 
 def one_study(args: argparse.Namespace, task: Task, runner: Any, pool: WorkerPool, end: float) -> None:
