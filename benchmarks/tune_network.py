@@ -13,6 +13,7 @@ when the program is started again), ``OUT/finals/*.json`` the finals, ``OUT/pack
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -27,7 +28,7 @@ from typing import Any
 import kernel_pack
 from network_tuning import ForkedBuilders, MakeNetworkBody, build_clean, likely, place_of, seeds, sorted_space
 
-from subbyte.errors import SubbyteError
+from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
 from subbyte.kernel.choose import recorded_best
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.fake import FakeRunner
@@ -201,7 +202,7 @@ def one_study(args: argparse.Namespace, task: Task, runner: Any, pool: WorkerPoo
     where, first = space_of(args.out, task, pool)
     log = args.out / f"{task.name}.jsonl"
     strategy = "random" if task.kind == SAMPLED else "auto"
-    with Study(where, strategy, 0, log, resume=log.exists()) as study:
+    with opened(where, strategy, log) as study:
         if task.kind == "warpgroup" and len(where.valid):
             first = [
                 *(config for config in further(args, task.workload) if place_of(where, config) in where.valid),
@@ -213,6 +214,15 @@ def one_study(args: argparse.Namespace, task: Task, runner: Any, pool: WorkerPoo
         wrong = sum(trial.microseconds is None for trial in study.trials)
     found = f"{best.microseconds:.2f} us {best.config.key}" if best else "nothing"
     say(args, f"{task.name}: {held} of {len(where.valid)}, {wrong} failed, {found}, {time.time() - started:.0f} s")
+
+
+def opened(where: Any, strategy: str, log: Path) -> Study:
+    """The study, with what its log holds; a log of another space (constraints changed meanwhile) is begun anew."""
+    if log.exists():
+        with contextlib.suppress(InvalidInput, BrokenRecord):
+            return Study(where, strategy, 0, log, resume=True)
+        log.unlink()
+    return Study(where, strategy, 0, log)
 
 
 def space_of(out: Path, task: Task, pool: WorkerPool) -> tuple[Any, list[Any]]:
