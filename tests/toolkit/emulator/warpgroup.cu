@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) __cluster_dims__(2, 1, 1) w
       uint waited = ((uint)((step >> 1) & 1));
       asm volatile("{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra OVER; bra AGAIN; OVER: }" : : "r"((full + (stage * 8u))), "r"(waited) : "memory");
       asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(left_ptr[0]), "=r"(left_ptr[1]), "=r"(left_ptr[2]), "=r"(left_ptr[3]) : "r"((base + ((stage * 2048u) + (((uint)member) * 16u)))) : "memory");
-      unsigned long long right = (((unsigned long long)((base + (4096u + (stage * 512u))) >> 4)) | 68720001024ull);
+      unsigned long long right = (((unsigned long long)(((base + (4096u + (stage * 512u))) & 262143u) >> 4)) | 68720001024ull);
       asm volatile("wgmma.fence.sync.aligned;" : : : "memory");
       asm volatile("wgmma.mma_async.sync.aligned.m64n16k32.s32.s8.s8 {%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9, %10, %11}, %12, 1;" : "+r"(sum_ptr[0]), "+r"(sum_ptr[1]), "+r"(sum_ptr[2]), "+r"(sum_ptr[3]), "+r"(sum_ptr[4]), "+r"(sum_ptr[5]), "+r"(sum_ptr[6]), "+r"(sum_ptr[7]) : "r"(left_ptr[0]), "r"(left_ptr[1]), "r"(left_ptr[2]), "r"(left_ptr[3]), "l"(right));
       asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory");
