@@ -6,9 +6,9 @@
 
 Offered are *chosen*: the recorded configurations, and for every other layer of ResNet-18, ResNet-50 and VGG-16 those
 that ``subbyte.compile`` may take without a record; and *spaces*: every valid configuration of the spaces of the four
-3x3 stages of ResNet-50. A row says how many wgmma instructions the machine code holds, how much local memory it touches,
-and whether ``subbyte.build`` refuses it, with the reason: serialized wgmma and local memory are refused there, by name.
-``--check`` compares the table with what is offered today; it needs neither TVM nor a GPU.
+3x3 stages of ResNet-50. A row says how many wgmma instructions the machine code holds, how much local memory it
+touches, and whether ``subbyte.build`` refuses it, with the reason: serialized wgmma and local memory are refused there,
+by name. ``--check`` compares the table with what is offered today; it needs neither TVM nor a GPU.
 """
 
 from __future__ import annotations
