@@ -4,11 +4,11 @@
     python tools/warpgroup_table.py --join PART.csv.gz ... [--file TABLE]
     python tools/warpgroup_table.py --check [--file TABLE]
 
-Offered are *chosen*: the recorded configurations and those that ``subbyte.compile`` may take without a record, for
-every layer of ResNet-18, ResNet-50 and VGG-16; and *spaces*: every valid configuration of the spaces of the four 3x3
-stages of ResNet-50. A row says how many wgmma instructions the machine code holds, how much local memory it touches,
-and whether ``subbyte.build`` refuses it, with the reason: serialized wgmma and local memory are refused there, by name.
-``--check`` compares the table with what is offered today; it needs neither TVM nor a GPU.
+Offered are *chosen*: the recorded configurations, and for every other layer of ResNet-18, ResNet-50 and VGG-16 those
+that ``subbyte.compile`` may take without a record; and *spaces*: every valid configuration of the spaces of the four
+3x3 stages of ResNet-50. A row says how many wgmma instructions the machine code holds, how much local memory it
+touches, and whether ``subbyte.build`` refuses it, with the reason: serialized wgmma and local memory are refused there,
+by name. ``--check`` compares the table with what is offered today; it needs neither TVM nor a GPU.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def offered(what: Iterable[str], workloads: Iterable[ConvWorkload] | None = None
 def _chosen(workloads: Iterable[ConvWorkload]) -> Iterator[tuple[ConvWorkload, WarpgroupConfig]]:
     for spec, entry in recorded_best().items():
         yield workload(spec), WarpgroupConfig.from_dict(entry["config"])
-    for found in workloads:
+    for found in (one for one in workloads if one.spec not in recorded_best()):
         for config in warpgroup_candidates(found, arch("sm_90a"))[:TRIES]:
             yield found, config
 

@@ -54,26 +54,9 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "n8h7w7c256k128r3s3p1",
         {"tile_width": 8, "tile_rows": 2, "segments": 2, "groups_m": 2, "ring": 5, "weight_ring": 6},
     ),
-    "deep ring of weights": ("n8h7w7c128k64r3s3p1", {"tile_width": 8, "ring": 5, "weight_ring": 16}),
-    "all at once": (
-        "n9h7w20c64k96r3s3p1",
-        {"tile_width": 10, "tile_rows": 2, "segments": 4, "ring": 4, "at_once": 1, "stagger": 0},
-    ),
-    "all at once, two loaders": (
-        "n8h6w12c64k128r3s3p1",
-        {"tile_width": 6, "groups_m": 2, "segments": 6, "ring": 3, "at_once": 2, "stagger": 0},
-    ),
-    "all at once, columns": (
-        "n8h5w12c32k64r3s3p1",
-        {"tile_width": 6, "groups_x": 2, "segments": 5, "ring": 3, "at_once": 2, "stagger": 0},
-    ),
-    "all at once, cluster": (
-        "n8h7w7c256k64r3s3p1",
-        {"tile_width": 8, "segments": 7, "split": 2, "ring": 3, "at_once": 2, "stagger": 0},
-    ),
-    "all at once, 1x1": (
-        "n8h7w7c128k64r1s1p0",
-        {"tile_width": 26, "segments": 2, "ring": 1, "at_once": 1, "stagger": 0},
+    "deep ring of weights": (
+        "n8h14w14c256k128r3s3p1",
+        {"tile_width": 14, "tile_rows": 2, "groups_m": 2, "segments": 7, "ring": 4, "weight_ring": 16},
     ),
     "cluster of two": ("n8h7w7c256k64r3s3p1", {"tile_width": 8, "segments": 7, "split": 2, "ring": 3}),
     "cluster of four": ("n8h7w7c256k128r3s3p1", {"tile_width": 8, "segments": 7, "split": 4, "ring": 3, "groups_m": 2}),
