@@ -50,8 +50,8 @@ class WarpgroupConfig:
 
     * ``duplicate_aware``: "full" = an input pixel enters shared memory once and a tap is an address; "none" = the
       pixels of every tap are loaded and stored anew, one column of the lowered matrix after the other.
-    * ``register_packing``: True = int4 values are packed in the registers that hold their sums and change lanes as packed
-      words; False = int32 values go through shared memory and are packed behind it.
+    * ``register_packing``: True = int4 values are packed in the registers that hold their sums and change lanes as
+      packed words; False = int32 values go through shared memory and are packed behind it.
     * ``layout``: of activations and outputs in memory, "nhwcnc" or "nhwc".
     """
 
