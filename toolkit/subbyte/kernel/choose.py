@@ -23,7 +23,7 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
 RECORDS = Path(__file__).with_name("warpgroup_best.json")
-TRIES = 6
+TRIES = 8
 """Estimated configurations that are built before the other family is taken."""
 
 
