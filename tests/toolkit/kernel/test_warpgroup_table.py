@@ -4,6 +4,7 @@ import pytest
 import warpgroup_table as tool
 
 from subbyte.errors import InvalidInput
+from subbyte.kernel.choose import recorded_best
 from subbyte.schedule import WarpgroupConfig
 from subbyte.workload import workload
 
@@ -74,3 +75,13 @@ def test_what_is_offered():
     assert {one.spec for one in STAGES} <= {spec for _, spec, _ in listed}
     assert {one.spec for one in STAGES} <= {one.spec for one in tool.layers()}
     assert len({one.spec for one in tool.layers()}) > 80
+
+
+def test_the_committed_table():
+    """wgmma in every kernel, no local memory, no merged comparison, and what compile takes is in it."""
+    head, rows = tool.load(tool.TABLE)
+    assert head["generator"]
+    assert tool.violations(rows, tool.offered([tool.CHOSEN], STAGES)) == []
+    assert len(rows) > 250
+    recorded = {(spec, WarpgroupConfig.from_dict(best["config"]).key) for spec, best in recorded_best().items()}
+    assert not [row for row in rows if row["refused"] and (row["workload"], row["key"]) in recorded]
