@@ -1,10 +1,12 @@
 """Writes what the package and the repository keep of ``tune_network.py``.
 
-    python benchmarks/collect_tuning.py LOGS --generator 1a2b3c4 [--date 2026-11-20]
+    python benchmarks/collect_tuning.py LOGS --generator 1a2b3c4 --date 2026-11-20
+    python benchmarks/collect_tuning.py --record results/opponents/side-by-side-....json --generator 1a2b3c4
 
 LOGS is the folder that ``tune_network.py`` wrote. Kept are: the fastest configuration of each layer
 (``toolkit/subbyte/kernel/warpgroup_best.json``), landscapes of the layers that were sampled
-(``toolkit/subbyte/landscapes``), and every trial with the finals (``results/warpgroup/tuning-*.json.gz``).
+(``toolkit/subbyte/landscapes``), and every trial with the finals (``results/warpgroup/tuning-*.json.gz``). With
+``--record`` what ``opponents.py compare`` found fastest is kept, where it is better than what is known.
 """
 
 from __future__ import annotations
@@ -37,20 +39,26 @@ ALIKE = 1.01
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("logs", type=Path)
+    parser.add_argument("logs", type=Path, nargs="?")
+    parser.add_argument("--record", type=Path, help="a record of the opponents instead of logs")
     parser.add_argument("--generator", required=True, help="commit of the kernel generator")
-    parser.add_argument("--date", required=True, help="day of the run, as in file names")
+    parser.add_argument("--date", default="", help="day of the run, as in file names")
     parser.add_argument("--package", type=Path, default=PACKAGE)
     parser.add_argument("--results", type=Path, default=HERE / "results" / "warpgroup")
     args = parser.parse_args(arguments)
+    best = args.package / "kernel" / "warpgroup_best.json"
+    known = json.loads(best.read_text(encoding="utf-8")) if best.exists() else {}
+    if args.record is not None:
+        record = json.loads(args.record.read_text(encoding="utf-8"))
+        merge(known, record, f"benchmarks/results/opponents/{args.record.name}", args.generator)
+        best.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
+        return 0
     raw = args.results / f"tuning-h200-{args.date}.json.gz"
     finals = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((args.logs / "finals").glob("*.json"))]
     if not finals:
         print(f"error: {args.logs} holds no finals", file=sys.stderr)
         return 2
     write_raw(raw, args.logs, finals)
-    best = args.package / "kernel" / "warpgroup_best.json"
-    known = json.loads(best.read_text(encoding="utf-8")) if best.exists() else {}
     source = f"benchmarks/results/warpgroup/{raw.name}"
     known |= {one["spec"]: entry for one in finals if (entry := best_of(one, source, args.generator)) is not None}
     best.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
@@ -84,6 +92,22 @@ def best_of(final: Mapping[str, Any], source: str, generator: str) -> dict[str, 
     if other is not None:
         found["warp"] = {"config": other["config"], "microseconds": round(other["microseconds"], 4)}
     return found
+
+
+def merge(known: dict[str, Any], record: Mapping[str, Any], source: str, generator: str) -> None:
+    """Put what a record of the opponents found fastest into the known best, where it is better by more than noise."""
+    for cell in record["cells"]:
+        own, before = cell.get("ours"), known.get(cell["spec"])
+        if own is None:
+            continue
+        found = {"config": own["config"], "microseconds": round(own["microseconds"], 4)}
+        if own["family"] == "warp":
+            if before is not None:
+                before["warp"] = found
+        elif before is None or ALIKE * own["microseconds"] < before["microseconds"]:
+            other = {"warp": before["warp"]} if before is not None and "warp" in before else {}
+            device = {"device": record["gpu"]["name"], "source": source, "generator": generator}
+            known[cell["spec"]] = {**found, **device, **other}
 
 
 def landscape_of(*logs: Path) -> Landscape:

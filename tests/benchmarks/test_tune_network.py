@@ -152,6 +152,23 @@ def test_of_kernels_alike_the_one_that_overlaps_is_kept():
     assert collect_tuning.best_of({"entries": [{"family": "warp"}]}, "", "") is None
 
 
+def test_a_record_of_the_opponents_adds_what_is_better():
+    def cell(spec, family, microseconds):
+        return {"spec": spec, "ours": {"family": family, "config": {"of": spec}, "microseconds": microseconds}}
+
+    known = {"a": {"microseconds": 4.0}, "b": {"microseconds": 4.0, "warp": {"microseconds": 5.0}}}
+    cells = [cell("a", "warpgroup", 3.99), cell("b", "warpgroup", 3.5), cell("c", "warpgroup", 2.0),
+             cell("d", "warp", 1.0), {"spec": "e"}]  # fmt: skip
+    record = {"gpu": {"name": "D"}, "cells": cells}
+    collect_tuning.merge(known, record, "source", "generator")
+    assert known["a"] == {"microseconds": 4.0}
+    assert (known["b"]["microseconds"], known["b"]["warp"]) == (3.5, {"microseconds": 5.0})
+    assert known["c"]["source"] == "source"
+    assert set(known) == {"a", "b", "c"}
+    collect_tuning.merge(known, {**record, "cells": [cell("a", "warp", 3.0)]}, "", "")
+    assert known["a"]["warp"]["microseconds"] == 3.0
+
+
 def test_logs_without_finals_are_refused(tmp_path, capsys):
     assert collect_tuning.main([str(tmp_path), "--generator", "x", "--date", "d"]) == 2
     assert "no finals" in capsys.readouterr().err
