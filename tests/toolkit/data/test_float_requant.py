@@ -95,10 +95,11 @@ def test_one_wrong_channel_is_found():
         assert not float_requant._proven(steps, limit, SCALE_LOG2, moved)
 
 
-def test_padding_is_zero_and_too_few_places_are_refused():
+def test_padding_gives_zero_and_too_few_places_are_refused():
     requant = Requantization.per_tensor(3, 37, 12)
     words = float_words(requant, 32, SCALE_LOG2, 576)
     assert (words.dtype, words.shape) == (np.int32, (3, 32))
-    assert not words[:, 3:].any()
+    for sums in (0, -36_864, 36_864):
+        assert not computed(words, np.full((1, 32), sums))[:, 3:].any()
     with pytest.raises(InvalidInput, match="k_padded=2"):
         float_words(requant, 2, SCALE_LOG2, 576)

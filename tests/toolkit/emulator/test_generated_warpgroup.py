@@ -63,6 +63,19 @@ def test_generated_kernels_are_clean_and_exact(name: str) -> None:
         assert wrong == 0
 
 
+def test_channels_that_fill_up_a_block_hold_zero() -> None:
+    plan = WarpgroupPlan(ConvWorkload(8, 3, 6, 32, 65, 1, 1, 0), WarpgroupConfig(tile_width=6, ring=1), ARCHS["sm_90a"])
+    assert why_not_warpgroup(plan) is None
+    kernel = Kernel(plan)  # type: ignore[arg-type]
+    operands = random_operands(kernel, 0)
+    words = np.full(kernel.argument("Out").shape, 0xA5A5A5A5, np.uint32)
+    require_clean(run_cuda(kernel.cuda, kernel.launch, {**kernel.pack(*operands), "Out": words}, seed=0))
+    last = words.reshape(1, 3, 6, 3, 8, 4)[..., 2, :, :]  # channels 64 to 95, of which the first exists
+    assert not (last[..., 0] & 0xFFFFFFF0).any()
+    assert not last[..., 1:].any()
+    assert np.array_equal(kernel.unpack(words), expected(kernel, *operands))
+
+
 @pytest.mark.parametrize(("name", "old", "new", "found"), FAULTS)
 def test_faults_in_generated_kernels_are_found(name: str, old: str, new: str, found: str | None) -> None:
     text = _kernel(name)[0].cuda

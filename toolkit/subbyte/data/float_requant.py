@@ -57,12 +57,17 @@ def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: 
     words = _lines(requant, steps, limit, scale_log2)
     constant = ((steps <= -limit) | (steps > limit)).all(axis=1)
     level = (steps[constant] <= -limit).sum(axis=1)
-    words[:, constant] = np.stack([np.full_like(level, _BIAS << _MANTISSA), np.zeros_like(level), level])
+    words[:, constant] = _constant(level)
     if not _proven(steps, limit, scale_log2, words):
         return None
-    buffer = np.zeros((3, k_padded), dtype=np.int32)
-    buffer[:, : requant.channels] = words
-    return buffer
+    padding = np.full(k_padded - requant.channels, -INT4_MIN, dtype=np.int64)
+    return np.concatenate([words, _constant(padding)], axis=1)
+
+
+def _constant(level: Int64Array) -> Int32Array:
+    """The words of channels whose every sum gives ``level`` - 8: int32 [3][K]. Channels that only fill up a block are
+    such, so that they hold 0 like those of the integer form."""
+    return np.stack([np.full_like(level, _BIAS << _MANTISSA), np.zeros_like(level), level]).astype(np.int32)
 
 
 def _steps(requant: Requantization, limit: int) -> Int64Array:

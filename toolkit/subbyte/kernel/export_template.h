@@ -317,8 +317,10 @@ static inline int @stem@_prepare_parameters(
     const int32_t *bias, const int32_t *multiplier, const int32_t *shift, uint32_t *words)
 {
     const size_t filters = @k@, row = @filters@;
-    for (size_t i = 0; i < @NAME@_PARAMETER_WORDS; ++i) {
-        words[i] = 0;
+    for (size_t i = 0; i < row; ++i) { /* channels that only fill up a block give 0 */
+        words[i] = 127u << 23;
+        words[row + i] = 0;
+        words[2 * row + i] = 8;
     }
     for (size_t k = 0; k < filters; ++k) {
         uint32_t found[3];
