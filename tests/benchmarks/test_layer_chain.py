@@ -1,5 +1,6 @@
 """Chains of the benchmark: layers that fit, exact outputs of each, and a wrong word noticed."""
 
+import json
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import layer_chain
 from kernel_pack import Packed, family_of
 
+RECORD = Path(__file__).parents[2] / "benchmarks/results/warpgroup/chains-h200-2026-11-20.json"
 SMALL = ("n8h6w6c32k64r1s1p0", "n8h6w6c64k64r3s3p1", "n8h6w6c64k96r3s3p1u2")
 
 
@@ -50,3 +52,18 @@ def test_outputs_are_compared_layer_by_layer():
     words.flat[5] ^= 0x10
     assert layer_chain.differing(chain[-1], words, expected[-1]) == 1
     assert len(np.unique(expected[-1])) >= 12
+
+
+def test_the_record_holds_exact_chains():
+    record = json.loads(RECORD.read_text())
+    alone = {layer["layer"]: layer["microseconds"] for layer in record["layers"]}
+    assert record["device"]["name"] == "NVIDIA H200"
+    assert [chain["name"] for chain in record["chains"]] == [
+        f"{name}, batch {batch}" for batch in (8, 64, 256) for name in layer_chain.chains(batch)
+    ]
+    for chain in record["chains"]:
+        assert chain["wrong"] == 0
+        assert chain["compared"] == 2 * sum(w.n * w.p * w.q * w.k for w in map(workload, chain["layers"]))
+        assert chain["distinct_values_of_last"] >= 8
+        assert chain["layers_alone_microseconds"] == pytest.approx(sum(alone[name] for name in chain["layers"]))
+        assert min(chain["samples"] + chain["overlapping_samples"]) > 0
