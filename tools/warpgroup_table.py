@@ -214,7 +214,7 @@ def main(arguments: list[str] | None = None) -> int:
     step.add_argument("--build", type=Path, metavar="PART")
     step.add_argument("--join", type=Path, nargs="+", metavar="PART")
     step.add_argument("--check", action="store_true")
-    parser.add_argument("--what", nargs="+", choices=(CHOSEN, SPACES), default=(CHOSEN, SPACES))
+    parser.add_argument("--what", nargs="+", choices=(CHOSEN, SPACES), default=(CHOSEN,))
     parser.add_argument("--missing", action="store_true", help="build only what the table does not have")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--file", type=Path, default=TABLE, help=f"the table (default {TABLE.name})")
