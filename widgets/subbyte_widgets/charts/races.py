@@ -112,8 +112,8 @@ def _differences(record: Race, scope: str, theme: str = "auto") -> Chart:
         text=[c.outcome for c in found], hovertemplate="%{y}: %{x:+.2f} %, %{text}", showlegend=False,
     )]  # fmt: skip
     margin = 100 * found[0].margin if found else 0
-    figure = chart(traces, _finding(record, scope), _below(record, scope) + "; 95 % intervals, paired by seed; verdicts "
-                   f"(colours) from wider ones, joint over all pairs; grey: differences below {margin:g} % count as none",
+    figure = chart(traces, _finding(record, scope), _below(record, scope) + "; 95 % intervals, paired by seed; "
+                   f"verdicts (colours) from wider ones, joint over all pairs; grey: below {margin:g} % counts as none",
                    {"title": {"text": "difference of the area (%)"}, "zeroline": True}, None, record, theme,
                    height=220 + 44 * len(found))  # fmt: skip
     figure.add_vrect(x0=-margin, x1=margin, fillcolor="rgba(128,128,128,0.18)", line_width=0, layer="below")
