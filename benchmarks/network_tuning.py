@@ -21,7 +21,6 @@ import subbyte
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.kernel.warpgroup_default import estimated_cycles, warpgroup_candidates
-from subbyte.measure.case import Evaluator
 from subbyte.measure.cuda_runner import MakeGpuBody
 from subbyte.measure.gpu_worker import Body, GpuBody
 from subbyte.measure.worker import WorkerPool
@@ -167,10 +166,7 @@ class MakeNetworkBody(MakeGpuBody):
 class NetworkBody(GpuBody):
     """A GPU; the exact answer of each workload is computed on it (see ``gpu_case.py``)."""
 
-    def _evaluator(self, workload: ConvWorkload) -> Evaluator:
-        if workload not in self._evaluators:
-            while len(self._evaluators) >= KEPT_WORKLOADS:
-                self._evaluators.pop(next(iter(self._evaluators))).close()
-            case = GpuCase(workload, self._seed)
-            self._evaluators[workload] = Evaluator(self._gpu, case, self._protocol, self._watch)
-        return self._evaluators[workload]
+    _kept = KEPT_WORKLOADS
+
+    def _case(self, workload: ConvWorkload) -> GpuCase:
+        return GpuCase(workload, self._seed)

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from table import markdown, update
+from documents import markdown, update
 
 from subbyte.device.ceilings import Ceilings, ceilings
 

@@ -12,6 +12,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from documents import update
+
 from subbyte.analysis import Comparison, LandscapeFacts, Race, Standing
 
 ROOT = Path(__file__).resolve().parent
@@ -29,18 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "races")
     args = parser.parse_args(arguments)
-    text = args.readme.read_text(encoding="utf-8")
-    if text.count(START) != 1 or text.count(END) != 1 or text.index(START) > text.index(END):
-        print(f"error: {args.readme} must hold {START} and, after it, {END}, once each", file=sys.stderr)
-        return 2
-    wanted = f"{text.partition(START)[0]}{START}\n{tables(args.results)}\n{END}{text.partition(END)[2]}"
-    if wanted == text:
-        return 0
-    if args.check:
-        print(f"{args.readme} is stale: run `python benchmarks/search_tables.py`", file=sys.stderr)
-        return 1
-    args.readme.write_text(wanted, encoding="utf-8")
-    return 0
+    return update(args.readme, lambda: tables(args.results), (START, END), args.check)
 
 
 def tables(folder: Path) -> str:

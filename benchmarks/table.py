@@ -15,6 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from documents import markdown, update
+from opponents_table import summary
+
 from subbyte.analysis import (
     Ablation,
     Mechanism,
@@ -53,31 +56,6 @@ def main(arguments: list[str] | None = None) -> int:
         update(args.landscapes, landscapes, LANDSCAPES, args.check),
         update(args.landscapes, lambda: evidence(args.results), EVIDENCE, args.check),
     )
-
-
-def update(file: Path, make: Callable[[], str], markers: tuple[str, str], check: bool) -> int:
-    """Replace the table in ``file`` with what ``make`` gives, or only compare; the exit code."""
-    text = file.read_text(encoding="utf-8")
-    try:
-        wanted = replace_table(text, make(), *markers)
-    except ValueError as error:
-        print(f"error: {file}: {error}", file=sys.stderr)
-        return 2
-    if wanted == text:
-        return 0
-    if check:
-        print(f"{file} is stale: run `python benchmarks/table.py`", file=sys.stderr)
-        return 1
-    file.write_text(wanted, encoding="utf-8")
-    return 0
-
-
-def replace_table(text: str, table: str, start: str, end: str) -> str:
-    """``text`` with what stands between the two markers replaced. Raises ValueError unless each stands there once."""
-    if text.count(start) != 1 or text.count(end) != 1 or text.index(start) > text.index(end):
-        raise ValueError(f"must hold {start} and, after it, {end}, once each")
-    before, _, rest = text.partition(start)
-    return f"{before}{start}\n{table}\n{end}{rest.partition(end)[2]}"
 
 
 def landscapes() -> str:
@@ -130,13 +108,6 @@ def same_schedules(folder: Path, names: Iterable[str]) -> list[Ablation]:
         with suppress(InvalidInput):
             found.append(ablation(Landscape.load(file) for file in files))
     return found
-
-
-def markdown(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]], text_columns: int = 1) -> str:
-    """A table with a title; the first columns hold text, the others numbers."""
-    rule = "| " + " | ".join(["---"] * text_columns + ["---:"] * (len(head) - text_columns)) + " |"
-    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
-    return "\n".join([title, "", lines[0], rule, *lines[1:]])
 
 
 def table_one(record: TableOne) -> str:
@@ -257,8 +228,6 @@ def mechanism(records: list[Mechanism]) -> str:
 
 def tables(folder: Path) -> str:
     """The newest record of the opponents; without one, a table for each record of cuDNN, in the order of the names."""
-    from opponents_table import summary
-
     newest = summary(folder / "opponents")
     if newest:
         return newest

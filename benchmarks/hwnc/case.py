@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from hwnc.space import OPERANDS, Operand
 from subbyte.data.int4 import pack_words
-from subbyte.measure.case import Case, Evaluator
+from subbyte.measure.case import Case
 from subbyte.measure.check import CheckReport, compare
-from subbyte.measure.gpu_worker import KEPT_WORKLOADS, Body, GpuBody
+from subbyte.measure.gpu_worker import Body, GpuBody
 from subbyte.measure.timing import TimingProtocol
 from subbyte.schedule.launch import Argument
 from subbyte.workload import ConvWorkload
@@ -57,13 +57,8 @@ def words(values: NDArray[np.int8], o: Operand) -> NDArray[np.uint32]:
 class HwncBody(GpuBody):
     """A measuring process for TVM's schedule."""
 
-    def _evaluator(self, workload: ConvWorkload) -> Evaluator:
-        if workload not in self._evaluators:
-            while len(self._evaluators) >= KEPT_WORKLOADS:
-                self._evaluators.pop(next(iter(self._evaluators))).close()
-            case = HwncCase(workload, self._seed)
-            self._evaluators[workload] = Evaluator(self._gpu, case, self._protocol, self._watch)
-        return self._evaluators[workload]
+    def _case(self, workload: ConvWorkload) -> HwncCase:
+        return HwncCase(workload, self._seed)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from subbyte.measure.fake import FakeRunner
 from subbyte.tune import Landscape
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+sys.path.append(str(BENCHMARKS))  # its programs import one another
 
 
 def program(name):

@@ -60,6 +60,8 @@ class GpuBody:
     ``patience`` seconds are waited for a single one. Raises MissingDependency (no GPU, all busy), InvalidInput.
     """
 
+    _kept = KEPT_WORKLOADS
+
     def __init__(
         self, devices: Sequence[int] | None, protocol: TimingProtocol, seed: int, patience: float | None = None
     ) -> None:
@@ -98,11 +100,15 @@ class GpuBody:
 
     def _evaluator(self, workload: ConvWorkload) -> Evaluator:
         if workload not in self._evaluators:
-            while len(self._evaluators) >= KEPT_WORKLOADS:
+            while len(self._evaluators) >= self._kept:
                 self._evaluators.pop(next(iter(self._evaluators))).close()
-            case = Case(workload, self._seed)
+            case = self._case(workload)
             self._evaluators[workload] = Evaluator(self._gpu, case, self._protocol, self._watch)
         return self._evaluators[workload]
+
+    def _case(self, workload: ConvWorkload) -> Case:
+        """Operands and exact answer of a workload, which a body of another kind makes in its own way."""
+        return Case(workload, self._seed)
 
 
 def _take(devices: Sequence[int] | None, patience: float | None) -> tuple[GpuInfo, str, GpuLock]:
