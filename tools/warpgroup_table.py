@@ -1,14 +1,16 @@
 """What the compiler made of each offered kernel of the warpgroup family: benchmarks/warpgroup_resources.csv.gz.
 
-    python tools/warpgroup_table.py --build PART.csv.gz [--what chosen spaces] [--missing]   # needs TVM, no GPU
+    python tools/warpgroup_table.py --build PART.csv.gz [--what chosen sampled] [--missing]   # needs TVM, no GPU
     python tools/warpgroup_table.py --join PART.csv.gz ... [--file TABLE]
     python tools/warpgroup_table.py --check [--file TABLE]
 
-Offered are *chosen*: the recorded configurations, and for every other layer of ResNet-18, ResNet-50 and VGG-16 those
-that ``subbyte.compile`` may take without a record; and *spaces*: every valid configuration of the spaces of the four
-3x3 stages of ResNet-50. A row says how many wgmma instructions the machine code holds, how much local memory it
-touches, and whether ``subbyte.build`` refuses it, with the reason: serialized wgmma and local memory are refused there,
-by name. ``--check`` compares the table with what is offered today; it needs neither TVM nor a GPU.
+Whatever is built is checked on the spot (``subbyte.kernel.faults``), so that nobody is handed a kernel without wgmma,
+with local memory, serialized wgmma or a comparison the compiler got wrong. The table says how often that happens:
+*chosen* are the recorded configurations, and for every other layer of ResNet-18, ResNet-50 and VGG-16 those that
+``subbyte.compile`` may take without a record; *sampled* are random valid configurations of the spaces of all these
+layers, drawn so that every value of every knob comes about as often as any other. A row says how many wgmma
+instructions the machine code holds, how much local memory it touches, or why ``subbyte.build`` refuses it.
+``--check`` compares the table with what is chosen today; it needs neither TVM nor a GPU.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ import gzip
 import io
 import json
 import os
-import re
+import random
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -32,17 +35,18 @@ from subbyte.errors import BuildFailed, InvalidInput, SubbyteError
 from subbyte.kernel.choose import TRIES, recorded_best
 from subbyte.kernel.warpgroup_default import warpgroup_candidates
 from subbyte.schedule import WarpgroupConfig
-from subbyte.space.warpgroup import warpgroup_space
+from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_space
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS
 
 TABLE = Path(__file__).resolve().parents[1] / "benchmarks" / "warpgroup_resources.csv.gz"
 SCHEMA = 1
 COLUMNS = ("what", "workload", "key", "igmma", "merged", "registers", "local", "shared", "refused")
-MERGED = re.compile(r"V\w*MNMX\S* R\d+, U?P\d, ")
-"""A minimum that also answers a comparison: ptxas 13.0 gets some of them wrong (``WarpgroupGeometry.tap_rows_at``)."""
-CHOSEN, SPACES = "chosen", "spaces"
-STAGES = tuple(f"resnet50.stage{number}@8" for number in (2, 3, 4, 5))
+CHOSEN, SAMPLED = "chosen", "sampled"
+SAMPLE = 600
+"""Configurations drawn."""
+DRAWS = 600
+"""How often a configuration with a certain value of a knob is drawn until one is valid."""
 BATCHES = {"resnet18": (8,), "resnet50": (8, 64, 256), "vgg16": (8,)}
 SHOWN = 5
 Row = dict[str, Any]
@@ -59,7 +63,7 @@ def offered(what: Iterable[str], workloads: Iterable[ConvWorkload] | None = None
     """Every configuration that is offered, each once for what it is offered as; ``workloads`` instead of all layers."""
     for kind in what:
         seen = set()
-        for found, config in _chosen(workloads or layers()) if kind == CHOSEN else _spaces():
+        for found, config in _chosen(workloads or layers()) if kind == CHOSEN else sample(workloads or layers()):
             if (found.spec, config.key) not in seen:
                 seen.add((found.spec, config.key))
                 yield kind, found.spec, config.to_dict()
@@ -73,11 +77,37 @@ def _chosen(workloads: Iterable[ConvWorkload]) -> Iterator[tuple[ConvWorkload, W
             yield found, config
 
 
-def _spaces() -> Iterator[tuple[ConvWorkload, WarpgroupConfig]]:
-    for name in STAGES:
-        one = warpgroup_space(workload(name), arch("sm_90a"))
-        for index in one.valid:
-            yield one.workload, one.config(index)
+def sample(
+    workloads: Iterable[ConvWorkload], count: int = SAMPLE, seed: int = 5
+) -> Iterator[tuple[ConvWorkload, WarpgroupConfig]]:
+    """Valid configurations of the workloads' spaces in turns, each with the value of a knob that came least so far."""
+    rng = random.Random(seed)
+    spaces = [warpgroup_space(one, arch("sm_90a")) for one in dict.fromkeys(workloads)]
+    seen: Counter[tuple[str, int]] = Counter()
+    made, turn = 0, 0
+    while made < count:
+        space, turn = spaces[turn % len(spaces)], turn + 1
+        listed = [(name, value) for name, values in space.knobs.items() for value in values if len(values) > 1]
+        name, value = min(rng.sample(listed, len(listed)), key=lambda pair: seen[pair])
+        seen[name, value] += 1  # also where it is never valid: others have their turn then
+        found = _drawn(space, {name: (value,)}, rng)
+        if found is not None:
+            seen.update((name, getattr(found, name)) for name in space.knobs)
+            made += 1
+            yield space.workload, found
+
+
+def _drawn(space: WarpgroupSpace, held: dict[str, tuple[int, ...]], rng: random.Random) -> WarpgroupConfig | None:
+    default = WarpgroupConfig()
+    if "at_once" in held:  # few others have a meaning with it, and a random choice of them is hardly ever valid
+        names = ("groups_y", "load_ahead", "unroll", "in_flight", "channel_groups")
+        held = {**held, **{name: (getattr(default, name),) for name in names if name in space.knobs}}
+    knobs = {**space.knobs, **held}
+    for _ in range(DRAWS):
+        config = WarpgroupConfig(**{name: rng.choice(values) for name, values in knobs.items()}, **space.fixed)
+        if space.why_not(config) is None:
+            return config
+    return None
 
 
 # ---- building --------------------------------------------------------------------------------------------------------
@@ -86,7 +116,7 @@ def _spaces() -> Iterator[tuple[ConvWorkload, WarpgroupConfig]]:
 def build_row(job: Job) -> Row:
     """Build one kernel, and say what came of it."""
     from subbyte.kernel.build import machine_code, make_plan
-    from subbyte.kernel.disassemble import instruction_counts, sass
+    from subbyte.kernel.faults import counts
     from subbyte.kernel.lower import cuda, tir
 
     what, spec, values = job
@@ -105,16 +135,15 @@ def build_row(job: Job) -> Row:
             "shared": plan.shared_bytes,
             "refused": reason[:120],
         }
-    text = sass(cubin)
-    counts = instruction_counts(text)
-    row |= {"igmma": sum(number for opcode, number in counts.items() if opcode.startswith("IGMMA"))}
-    row |= {"merged": len(MERGED.findall(text))}
-    local = resources.local_bytes + sum(n for opcode, n in counts.items() if opcode.startswith(("LDL", "STL")))
-    return row | {"registers": resources.registers, "local": local, "shared": resources.shared_bytes}
+    found = counts(cubin)
+    local = resources.local_bytes + found["LDL"] + found["STL"]
+    row |= {"igmma": found["IGMMA"], "merged": found["merged"], "local": local}
+    return row | {"registers": resources.registers, "shared": resources.shared_bytes}
 
 
 def build_all(target: Path, what: Iterable[str], workers: int, known: Path | None) -> int:
     """Build what is offered and not in the table ``known``; how many rows were written."""
+    import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it
     from subbyte.kernel import nvrtc
     from subbyte.kernel.build import _generator
 
@@ -122,7 +151,7 @@ def build_all(target: Path, what: Iterable[str], workers: int, known: Path | Non
     jobs = [job for job in offered(what) if (*job[:2], WarpgroupConfig.from_dict(job[2]).key) not in there]
     rows: list[Row] = []
     head = {"schema": SCHEMA, "generator": _generator()[:16], "nvrtc": [nvrtc.version()]}
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, get_context("fork")) as pool:
         for row in pool.map(build_row, jobs, chunksize=4):
             rows.append(row)
             if len(rows) % 100 == 0:
@@ -214,7 +243,7 @@ def main(arguments: list[str] | None = None) -> int:
     step.add_argument("--build", type=Path, metavar="PART")
     step.add_argument("--join", type=Path, nargs="+", metavar="PART")
     step.add_argument("--check", action="store_true")
-    parser.add_argument("--what", nargs="+", choices=(CHOSEN, SPACES), default=(CHOSEN,))
+    parser.add_argument("--what", nargs="+", choices=(CHOSEN, SAMPLED), default=(CHOSEN,))
     parser.add_argument("--missing", action="store_true", help="build only what the table does not have")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--file", type=Path, default=TABLE, help=f"the table (default {TABLE.name})")

@@ -24,7 +24,16 @@ from typing import Any
 
 import numpy as np
 from warpgroup_cases import VARIANTS as DESIGNS
-from warpgroup_cases import chain, drawn, drawn_at_once, shipped, variants, with_every_lane_arriving
+from warpgroup_cases import (
+    chain,
+    chain_at_once,
+    drawn,
+    drawn_at_once,
+    drawn_pointwise,
+    shipped,
+    variants,
+    with_every_lane_arriving,
+)
 
 from subbyte.errors import SubbyteError
 from subbyte.kernel import build
@@ -50,10 +59,10 @@ VARIANTS = (
 OPTIONS = ({}, {"clip": (0, 7)}, {"output": "int32"}, {"requant": "general"})
 
 Named = tuple[str, ConvWorkload, ConvConfig | WarpgroupConfig | None, dict[str, Any]]
-DRAWN = 70
+DRAWN = 80
 """Random configurations of the warpgroup family."""
-DRAWN_AT_ONCE = 24
-"""The same of blocks that load everything at once."""
+DRAWN_MORE = 24
+"""The same of blocks that load everything at once, and of 1x1 kernels."""
 DIRECT = Path(__file__).with_name("direct_convolution.cu")
 
 FAULTY = {
@@ -68,11 +77,15 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--arch", default="sm_90a")
     parser.add_argument("--quick", action="store_true", help="a few kernels of each shape")
+    parser.add_argument("--family", choices=("both", "warpgroup"), default="both")
     parser.add_argument("--workers", type=int, default=2, help="processes that build (default 2)")
     args = parser.parse_args()
     (args.folder / "cubins").mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(args.workers, get_context("spawn")) as pool:
-        made = pool.map(partial(one, arch=args.arch, folder=args.folder), wanted_kernels(args.arch, args.quick))
+    import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it
+
+    with ProcessPoolExecutor(args.workers, get_context("fork")) as pool:
+        wanted = wanted_kernels(args.arch, args.quick, args.family == "both")
+        made = pool.map(partial(one, arch=args.arch, folder=args.folder), wanted)
         lines = [line for line in made if line is not None]
     lines = limited(lines, 3 if args.quick else 9)
     (args.folder / "kernels.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -87,13 +100,16 @@ def main() -> int:
     return 0
 
 
-def wanted_kernels(arch: str, quick: bool) -> list[Named]:
-    """What to build: of both families, in the order of the tests."""
+def wanted_kernels(arch: str, quick: bool, both: bool) -> list[Named]:
+    """What to build, of both families or of the warpgroup family alone, in the order of the tests."""
     rng = np.random.default_rng(0)
-    wanted = [named for spec in SHAPES for named in warp_kernels(workload(spec), arch, rng)]
+    wanted = [named for spec in SHAPES for named in warp_kernels(workload(spec), arch, rng)] if both else []
     if arch == "sm_90a":
-        random = (drawn(8 if quick else DRAWN), drawn_at_once(4 if quick else DRAWN_AT_ONCE))
-        cases = (variants(), chain(), *random, () if quick else shipped())
+        random = (
+            drawn(8 if quick else DRAWN),
+            *(more(4 if quick else DRAWN_MORE) for more in (drawn_at_once, drawn_pointwise)),
+        )
+        cases = (variants(), chain(), chain_at_once(), *random, () if quick else shipped())
         wanted += [named for part in cases for named in part]
     return wanted
 
@@ -144,7 +160,7 @@ def one(named: Named, arch: str, folder: Path) -> dict | None:
         "cubin": kept(folder, kernel.cubin), "output": kernel.output, "clip": list(options.get("clip", (-8, 7))),
         "arch": arch,
     }  # fmt: skip
-    if name in DESIGNS:
+    if name in DESIGNS and kernel.config.share == 1:  # each lane of a warp already speaks to a block of its own
         line["every_lane"] = kept(folder, with_every_lane_arriving(kernel.plan))
     return line
 

@@ -26,4 +26,5 @@ def test_reports_belong_to_the_variant_that_ran():
     assert [one["clean"] for one in found.values()] == [True, False, False, False]
     assert [one["wrong"] for one in found.values()] == [0, 0, 3, None]
     assert found["cluster"]["reports"] == 2
+    assert found["cluster"]["races"] == {"Write, Read": 248}
     assert found["cluster"]["config"] == "wg-tw8-sp2"

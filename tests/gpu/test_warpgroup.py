@@ -39,9 +39,10 @@ def test_another_kernels_bits_are_noticed(folder, device, guarded):
     assert min(different.values()) > 0
 
 
-def test_a_chain_reads_what_the_layer_before_wrote(folder, guarded):
+@pytest.mark.parametrize("name", ["chain", "chain at once"])
+def test_a_chain_reads_what_the_layer_before_wrote(folder, guarded, name):
     """1x1, 3x3 and stride 2 without a kernel between; launched in turn, and each before the one ahead has ended."""
-    layers = [(one.workload, one.cubin, one.launch) for one in named(folder, "chain")]
+    layers = [(one.workload, one.cubin, one.launch) for one in named(folder, name)]
     assert len(layers) >= 4
     assert all("warpgroup" in argument.form for _, _, launch in layers for argument in launch.arguments[-1:])
     assert guarded(checks.chained, layers, 50, timeout=60.0) == {"in turn": 0, "overlapping": 0}

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from tvm.script import tirx as T
 
 from subbyte.device.arch import arch
 from subbyte.kernel import lower
 from subbyte.kernel.choose import recorded_best
 from subbyte.kernel.nvrtc import compile_cubin
+from subbyte.kernel.tirx.emit import every, when
 from subbyte.kernel.tirx.warpgroup import instructions
 from subbyte.kernel.tirx.warpgroup.block import Block
+from subbyte.kernel.tirx.warpgroup.consume import Pass
 from subbyte.schedule import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space.warpgroup_constraints import why_not_warpgroup
@@ -102,6 +105,11 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "n3h6w6c64k72r3s3p1", {"tile_width": 6, "segments": 6, "ring": 3, "at_once": 1, "layout": "nhwc"},
     ),
     "no sharing of duplicates": ("n9h7w9c64k96r3s3p1", {"tile_width": 10, "ring": 4, "duplicate_aware": "none"}),
+    "no sharing, nhwc, column tiles": (
+        "n8h28w28c128k64r3s3p1",
+        {"tile_width": 14, "segments": 28, "ring": 3, "load_ahead": 1, "in_flight": 2, "duplicate_aware": "none",
+         "layout": "nhwc"},
+    ),
     "no sharing, stride 2": ("n8h9w9c64k64r3s3p1u2", {"tile_width": 6, "ring": 5, "duplicate_aware": "none"}),
     "packing through shared memory": (
         "n8h7w9c64k96r3s3p1", {"tile_width": 10, "segments": 2, "ring": 4, "register_packing": False},
@@ -114,11 +122,122 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"tile_width": 6, "ring": 6, "duplicate_aware": "none", "register_packing": False, "layout": "nhwc"},
     ),
     "no overlap": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6, "overlap": 0}),
+    "rows given back early": (
+        "n8h9w11c64k96r3s3p1u2", {"tile_width": 6, "groups_m": 2, "ring": 3, "early_release": 1},
+    ),
+    "rows given back early, alternating": (
+        "n8h13w8c64k64r3s3p0u2", {"tile_width": 4, "groups_y": 2, "ring": 5, "early_release": 1},
+    ),
+    "rows given back early, channel groups": (
+        "n8h12w7c128k128r3s3p1u2",
+        {"tile_width": 4, "tile_rows": 2, "groups_m": 2, "channel_groups": 2, "ring": 6, "in_flight": 2,
+         "early_release": 1},
+    ),
+    "bulk weights": (
+        "n9h7w9c64k96r3s3p1",
+        {"tile_width": 10, "segments": 7, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 1, "stagger": 0},
+    ),
+    "bulk weights, two rows, nhwc": (
+        "n3h6w6c128k72r3s3p1",
+        {"tile_width": 6, "tile_rows": 2, "segments": 3, "ring": 4, "load_ahead": 1, "bulk_weights": 1, "stagger": 0,
+         "layout": "nhwc", "overlap": 0},
+    ),
+    "bulk weights for two, cluster": (
+        "n17h6w7c256k96r3s3p1",
+        {"tile_width": 8, "segments": 6, "split": 2, "ring": 3, "load_ahead": 1, "unroll": 2, "in_flight": 3,
+         "bulk_weights": 2, "stagger": 0},
+    ),
+    "bulk weights for two, odd rows": (
+        "n8h7w7c256k128r3s3p1",
+        {"tile_width": 8, "segments": 7, "split": 2, "ring": 3, "load_ahead": 1, "unroll": 2, "in_flight": 3,
+         "bulk_weights": 2, "stagger": 0, "overlap": 0},
+    ),
+    "bulk weights for four column tiles": (
+        "n8h6w14c64k128r3s3p1",
+        {"tile_width": 8, "segments": 6, "groups_m": 2, "ring": 3, "load_ahead": 1, "bulk_weights": 4, "stagger": 0},
+    ),
+    "two warpgroups share channels": (
+        "n8h6w7c256k64r3s3p1",
+        {"tile_width": 8, "segments": 6, "ring": 3, "load_ahead": 1, "unroll": 2, "in_flight": 3, "bulk_weights": 1,
+         "groups_k": 2, "stagger": 0},
+    ),
+    "two warpgroups share channels, cluster": (
+        "n11h6w5c256k64r3s3p1u2",
+        {"tile_width": 4, "segments": 3, "split": 2, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 1,
+         "groups_k": 2, "stagger": 0},
+    ),
+    "one long row": ("n16h9w11c64k96r1s1p0u2", {"tile_width": 8, "ring": 2, "flatten": 1}),
+    "joined images": ("n24h5w5c64k64r1s1p0", {"tile_width": 10, "segments": 3, "ring": 3, "joined": 1}),
+    "joined images, stride 2": (
+        "n16h6w6c128k64r1s1p0u2",
+        {"tile_width": 8, "segments": 2, "ring": 3, "flatten": 1, "joined": 1, "channel_groups": 2, "keep_rows": 0},
+    ),
+    "two producers": (
+        "n24h5w5c128k128r1s1p0",
+        {"tile_width": 8, "tile_rows": 2, "segments": 3, "ring": 6, "groups_m": 2, "stagger": 2, "producers": 2,
+         "channel_groups": 2, "keep_rows": 0},
+    ),
+    "two producers, 3x3": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 5, "producers": 2}),
+    "staging": (
+        "n24h5w5c128k64r1s1p0",
+        {"tile_width": 8, "segments": 3, "ring": 3, "staging": 3, "joined": 1, "channel_groups": 2, "keep_rows": 0},
+    ),
+    "staging, kept rows": (
+        "n24h5w5c128k128r1s1p0",
+        {"tile_width": 8, "segments": 2, "ring": 3, "staging": 2, "filter_passes": 2, "joined": 1},
+    ),
+    "rows of two groups of images": ("n16h7w7c64k64r3s3p1", {"tile_width": 7, "ring": 6, "image_groups": 2}),
+    "rows of two groups of images, in segments": (
+        "n32h7w7c128k128r3s3p1", {"tile_width": 7, "groups_m": 2, "segments": 2, "ring": 4, "image_groups": 2},
+    ),
+    "two tiles of channels": (
+        "n8h6w6c64k256r3s3p1",
+        {"tile_width": 6, "tile_rows": 2, "ring": 6, "groups_m": 2, "tiles_m": 2, "in_flight": 2},
+    ),
+    "two tiles of channels, staging": (
+        "n24h5w5c128k320r1s1p0",
+        {"tile_width": 8, "segments": 3, "ring": 4, "filter_passes": 2, "tiles_m": 2, "staging": 2, "joined": 1,
+         "unroll": 2},
+    ),
+    "own rows, divided": (
+        "n8h8w6c128k64r3s3p1",
+        {"tile_width": 6, "groups_y": 2, "segments": 2, "channel_groups": 2, "ring": 9, "keep_rows": 0},
+    ),
+    "own rows, 3x3": (
+        "n8h8w6c128k64r3s3p1",
+        {"tile_width": 6, "tile_rows": 2, "segments": 2, "channel_groups": 2, "ring": 9, "keep_rows": 0},
+    ),
+    "rows and a half": (
+        "n8h14w14c64k64r3s3p1",
+        {"tile_width": 14, "tile_rows": 2, "groups_y": 2, "segments": 4, "ring": 6, "load_ahead": 1, "stagger": 2,
+         "half_rows": 1},
+    ),
+    "rows and a half, own rows": (
+        "n8h14w14c128k64r3s3p1",
+        {"tile_width": 14, "tile_rows": 2, "groups_y": 2, "segments": 4, "channel_groups": 2, "ring": 12,
+         "keep_rows": 0, "half_rows": 1},
+    ),
+    "rows and a half, nhwc": (
+        "n8h6w8c32k64r3s3p1",
+        {"tile_width": 8, "groups_y": 2, "segments": 4, "ring": 4, "half_rows": 1, "layout": "nhwc"},
+    ),
+    "staging, shared": (
+        "n24h5w5c128k256r1s1p0",
+        {"tile_width": 8, "segments": 2, "ring": 4, "groups_m": 2, "stagger": 2, "staging": 3, "share": 2, "joined": 1,
+         "channel_groups": 2, "keep_rows": 0},
+    ),
+    "staging, shared by four": (
+        "n16h6w6c128k256r1s1p0u2",
+        {"tile_width": 8, "segments": 2, "ring": 4, "staging": 4, "share": 4, "producers": 2, "flatten": 1, "joined": 1,
+         "channel_groups": 2, "keep_rows": 0},
+    ),
 }  # fmt: skip
 """Design variants: a workload that shows them, and the knobs."""
 
 CHAIN = ("n8h14w14c64k128r1s1p0", "n8h14w14c128k128r3s3p1", "n8h14w14c128k256r3s3p1u2", "n8h7w7c256k64r1s1p0",
          "n8h7w7c64k64r3s3p1", "n8h7w7c64k64r3s3p1")  # fmt: skip
+CHAIN_AT_ONCE = ("n8h14w14c64k128r1s1p0", "n8h14w14c128k64r3s3p1", "n8h14w14c64k64r3s3p1u2", "n8h7w7c64k128r3s3p1",
+                 "n8h7w7c128k64r3s3p1", "n8h7w7c64k64r1s1p0")  # fmt: skip
 """Layers one behind the other, each reading what the one before it wrote."""
 
 DRAWN_FROM = (
@@ -132,9 +251,21 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "channel_groups": (1, 2, 4), "ring": (2, 3, 4, 5, 6, 8, 9), "keep_rows": (0, 1), "load_ahead": (1, 2),
     "unroll": (1, 2, 4), "weight_ring": (0, 2, 5, 8), "in_flight": (1, 2), "stagger": (0, 1, 2), "swizzle": (0, 1),
     "blocks": (1, 2), "duplicate_aware": ("full", "full", "full", "none"), "layout": ("nhwcnc", "nhwcnc", "nhwc"),
-    "register_packing": (True, True, False),
+    "register_packing": (True, True, False), "early_release": (0, 0, 1), "producers": (1, 1, 1, 2),
 }  # fmt: skip
 """What random configurations are drawn from: more than any space lists."""
+ALWAYS = ("tile_width", "segments", "ring")
+"""Knobs that are never left at their default there."""
+
+
+POINTWISE_FROM = ("n24h5w5c128k128r1s1p0", "n16h6w6c128k256r1s1p0u2", "n16h9w9c64k96r1s1p0u2", "n8h7w7c256k128r1s1p0")
+POINTWISE: dict[str, tuple[Any, ...]] = {
+    "tile_width": (6, 8, 10, 14), "tile_rows": (1, 2), "groups_m": (1, 2), "segments": (1, 2, 3),
+    "filter_passes": (1, 2), "channel_groups": (1, 2), "ring": (2, 3, 4, 6), "keep_rows": (0, 1), "unroll": (1, 2),
+    "in_flight": (1,), "stagger": (0, 2), "flatten": (0, 1), "joined": (0, 1), "producers": (1, 2),
+    "staging": (0, 2, 3, 4), "share": (1, 1, 2, 4),
+}  # fmt: skip
+"""The same for 1x1 kernels, whose pixels need no rows."""
 
 
 def variants() -> Iterator[Named]:
@@ -150,13 +281,37 @@ def chain() -> Iterator[Named]:
         yield "chain", workload(spec), None, {}
 
 
+def chain_at_once() -> Iterator[Named]:
+    """Layers of a chain whose blocks load everything at once, and begin before the layer ahead has ended."""
+    for spec in CHAIN_AT_ONCE:
+        yield "chain at once", workload(spec), single_pass(workload(spec), WarpgroupConfig(8, stagger=0, at_once=1)), {}
+
+
+def single_pass(found: ConvWorkload, config: WarpgroupConfig) -> WarpgroupConfig:
+    """The configuration with a block for every pass, and a ring for all its rows."""
+    height = WarpgroupPlan(found, config, arch("sm_90a")).output_size[0]
+    config = config.with_values({"segments": -(-height // config.tile_rows)})
+    return config.with_values({"ring": WarpgroupPlan(found, config, arch("sm_90a")).window})
+
+
 def drawn(count: int, seed: int = 0) -> Iterator[Named]:
     """``count`` random configurations that no constraint refuses."""
+    yield from _drawn(count, seed, DRAWN_FROM, VALUES)
+
+
+def drawn_pointwise(count: int, seed: int = 0) -> Iterator[Named]:
+    """The same for 1x1 kernels."""
+    yield from _drawn(count, seed, POINTWISE_FROM, POINTWISE)
+
+
+def _drawn(count: int, seed: int, specs: tuple[str, ...], lists: dict[str, tuple[Any, ...]]) -> Iterator[Named]:
     rng = np.random.default_rng(seed)
     made = 0
     while made < count:
-        found = workload(DRAWN_FROM[made % len(DRAWN_FROM)])
-        config = WarpgroupConfig(**{name: values[int(rng.integers(len(values)))] for name, values in VALUES.items()})
+        found = workload(specs[made % len(specs)])
+        values = {name: values[int(rng.integers(len(values)))] for name, values in lists.items()}
+        left = [name for name in values if name not in ALWAYS and rng.random() < 0.4]  # few are valid without defaults
+        config = WarpgroupConfig(**{name: value for name, value in values.items() if name not in left})
         plan = WarpgroupPlan(found, config, arch("sm_90a"))
         try:
             refused = why_not_warpgroup(plan)
@@ -176,10 +331,7 @@ def drawn_at_once(count: int, seed: int = 0) -> Iterator[Named]:
     while made < count:
         found = workload(DRAWN_FROM[made % len(DRAWN_FROM)])
         values = {name: VALUES[name][int(rng.integers(len(VALUES[name])))] for name in names}
-        config = WarpgroupConfig(**values, stagger=0, at_once=int(rng.integers(1, 3)))
-        height = WarpgroupPlan(found, config, arch("sm_90a")).output_size[0]
-        config = config.with_values({"segments": -(-height // config.tile_rows)})
-        config = config.with_values({"ring": WarpgroupPlan(found, config, arch("sm_90a")).window})
+        config = single_pass(found, WarpgroupConfig(**values, stagger=0, at_once=int(rng.integers(1, 3))))
         if why_not_warpgroup(WarpgroupPlan(found, config, arch("sm_90a"))) is None:
             yield "drawn", found, config, OPTIONS[made % 4]
             made += 1
@@ -202,15 +354,31 @@ def shipped() -> Iterator[Named]:
 
 
 def with_every_lane_arriving(plan: WarpgroupPlan) -> bytes:
-    """Machine code of the same kernel, but for its barriers: all lanes of a warp arrive, instead of one behind
+    """Machine code of :func:`text_with_every_lane_arriving`."""
+    return compile_cubin(text_with_every_lane_arriving(plan), plan.arch.name)[0]
+
+
+def text_with_every_lane_arriving(plan: WarpgroupPlan) -> str:
+    """The text of the same kernel, but for its barriers: all lanes of a warp arrive, instead of one behind
     ``__syncwarp``.
 
     A control for racecheck, which takes the accesses of the lanes that do not arrive themselves for unordered.
     """
-    one_lane, init = Block.arrive, instructions.barrier_init
+    one_lane, one_each, init = Block.arrive, Pass._give_back_group, instructions.barrier_init
     try:
         Block.arrive = lambda self, address: instructions.barrier_arrive(address)  # type: ignore[method-assign]
+        Pass._give_back_group = _all_lanes_give_back  # type: ignore[method-assign]
         instructions.barrier_init = lambda address, warps: init(address, warps if warps % 4 else 32 * warps)
-        return compile_cubin(lower.cuda(plan, lower.tir(plan)), plan.arch.name)[0]
+        return lower.cuda(plan, lower.tir(plan))
     finally:
-        Block.arrive, instructions.barrier_init = one_lane, init  # type: ignore[method-assign]
+        Block.arrive, Pass._give_back_group = one_lane, one_each  # type: ignore[method-assign]
+        instructions.barrier_init = init
+
+
+def _all_lanes_give_back(self: Pass, before: bool, where: list[Any]) -> None:
+    """In the place of ``Pass._give_back_group``, where each lane gives back another slot."""
+    plan, ring = self.block.plan, self.block.plan.config.ring
+    for part in range(plan.window):
+        place = self.first_slot[0] + T.uint32((ring - plan.window if before else 0) + part)
+        with when(every(where) if where else True):
+            instructions.barrier_arrive(self.block.empty(place % T.uint32(ring)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parent))  # wgmma_cases.py
+sys.path.append(str(Path(__file__).parent))  # generated.py, wgmma_cases.py
 
 
 @pytest.fixture(scope="session", autouse=True)

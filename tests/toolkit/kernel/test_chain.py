@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import subbyte
+from subbyte import Chain
 from subbyte.data import Requantization, reference
 from subbyte.errors import InvalidInput
-from subbyte.kernel.chain import Chain
 from subbyte.workload import ConvWorkload
 
 LAYERS = (
@@ -40,3 +40,5 @@ def test_layers_that_do_not_fit_are_refused():
         Chain(kernels[:1] * 2, weights[:1] * 2, requants[:1] * 2)
     with pytest.raises(InvalidInput, match="one each"):
         Chain(kernels, weights[:2], requants)
+    with pytest.raises(InvalidInput, match="at least one layer"):
+        Chain([], [], [])

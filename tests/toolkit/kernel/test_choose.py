@@ -6,7 +6,7 @@ import pytest
 import subbyte
 from subbyte.data import Requantization, reference
 from subbyte.device.arch import arch
-from subbyte.errors import Unsupported
+from subbyte.errors import InvalidInput, Unsupported
 from subbyte.kernel.choose import recorded_best
 from subbyte.schedule import ConvConfig, Plan, WarpgroupConfig, WarpgroupPlan
 from subbyte.space.constraints import why_not
@@ -33,6 +33,22 @@ def test_elsewhere_the_warp_family_with_the_reason():
     assert kernel.reason == "warp family, because atom: wgmma exists on sm_90a alone, not on sm_80"
     padded = ConvWorkload(8, 4, 4, 64, 64, 3, 3, 3)
     assert "padding" in subbyte.compile(padded).reason
+
+
+def test_one_family_alone_where_it_is_asked_for():
+    workload = "n8h5w5c32k32r3s3p1"
+    assert isinstance(subbyte.compile(workload, family="warp").config, ConvConfig)
+    assert isinstance(subbyte.compile(workload, family="warpgroup").config, WarpgroupConfig)
+    with pytest.raises(Unsupported, match="sm_80 in the warpgroup family: atom"):
+        subbyte.compile(workload, arch="sm_80", family="warpgroup")
+    with pytest.raises(InvalidInput, match="did you mean warpgroup"):
+        subbyte.compile(workload, family="warpgruop")
+    with pytest.raises(TypeError, match="unroll"):
+        subbyte.compile(workload, unroll=2)
+
+
+def test_the_reason_of_a_fallback_is_that_of_the_layer():
+    assert "for an output of 2" in subbyte.compile("n2h4w4c3k8r2s2p0u2").reason
 
 
 def test_what_nobody_covers_is_refused():

@@ -3,9 +3,13 @@
 import pytest
 import warpgroup_table as tool
 
+from subbyte.device import ARCHS
 from subbyte.errors import InvalidInput
 from subbyte.kernel.choose import recorded_best
 from subbyte.schedule import WarpgroupConfig
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.space.warpgroup import warpgroup_values
+from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.workload import workload
 
 SPEC = "n8h6w6c64k64r3s3p1"
@@ -28,9 +32,9 @@ def test_a_row(row):
 
 def test_a_refused_kernel_says_why():
     pytest.importorskip("tvm")
-    found = tool.build_row((tool.SPACES, "n9h5w11c96k72r3s3p1", SERIALIZED.to_dict()))
+    found = tool.build_row((tool.SAMPLED, "n9h5w11c96k72r3s3p1", SERIALIZED.to_dict()))
     assert found["refused"].startswith("the compiler serialized the wgmma instructions (")
-    assert tool.violations([found], [(tool.SPACES, "n9h5w11c96k72r3s3p1", SERIALIZED.to_dict())]) == []
+    assert tool.violations([found], [(tool.SAMPLED, "n9h5w11c96k72r3s3p1", SERIALIZED.to_dict())]) == []
 
 
 @pytest.mark.parametrize(
@@ -77,11 +81,26 @@ def test_what_is_offered():
     assert len({one.spec for one in tool.layers()}) > 80
 
 
+def test_a_sample_holds_every_value_of_every_knob():
+    drawn = list(tool.sample(STAGES[:2], 60))
+    assert drawn == list(tool.sample(STAGES[:2], 60))
+    assert all(why_not_warpgroup(WarpgroupPlan(*one, ARCHS["sm_90a"])) is None for one in drawn)
+    assert {one.spec for one, _ in drawn} == {one.spec for one in STAGES[:2]}
+    names = ("tile_width", "segments", "groups_y", "overlap")
+    listed = {(name, value) for one in STAGES[:2] for name in names for value in warpgroup_values(one).get(name, ())}
+    missing = listed - {(name, getattr(config, name)) for _, config in drawn for name in names}
+    assert not missing
+
+
 def test_the_committed_table():
     """wgmma in every kernel, no local memory, no merged comparison, and what compile takes is in it."""
     head, rows = tool.load(tool.TABLE)
     assert head["generator"]
     assert tool.violations(rows, tool.offered([tool.CHOSEN], STAGES)) == []
     assert len(rows) > 250
+    sampled = [row for row in rows if row["what"] == tool.SAMPLED]
+    assert len(sampled) >= 500
+    assert sum(not row["refused"] for row in sampled) >= len(sampled) // 2
+    assert len({row["workload"] for row in sampled}) > 80
     recorded = {(spec, WarpgroupConfig.from_dict(best["config"]).key) for spec, best in recorded_best().items()}
     assert not [row for row in rows if row["refused"] and (row["workload"], row["key"]) in recorded]

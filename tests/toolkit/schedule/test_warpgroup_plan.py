@@ -9,6 +9,7 @@ from subbyte.errors import InvalidInput
 from subbyte.schedule import ConvConfig, WarpgroupConfig, WarpgroupPlan, config_from_key
 from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as named
 
 H200 = arch("sm_90a")
 STAGE4 = ConvWorkload(256, 14, 14, 256, 256, 3, 3, 1)
@@ -201,3 +202,22 @@ def test_parts_of_shared_memory_do_not_overlap():
              plan.exchange_base, plan.barrier_base, plan.shared_bytes]  # fmt: skip
     assert edges == sorted(edges)
     assert plan.barrier_base % 8 == plan.weight_base % 16 == plan.exchange_base % 16 == 0
+
+
+def test_blocks_that_share_weights_are_neighbours_in_a_cluster() -> None:
+    wide = plan_of("n8h28w28c128k128r3s3p1", "wg-tw14-tr1-gm1-sg28-ri3-la1-un2-if3-sta0-bw4")
+    assert (wide.peers, wide.grid, wide.launch.cluster, wide.weight_chunks) == (4, (2 * 4, 28 * 2 // 4), 4, 3)
+    split = plan_of("n8h14w14c256k256r3s3p1", "wg-tw14-tr1-gm1-sg14-sp2-ri3-la1-sta0-bw2")
+    assert (split.grid, split.launch.cluster, split.weight_chunks) == ((4 * 2 * 2, 7), 4, 6)
+
+
+def test_an_odd_number_of_rows_pairs_tiles_of_channels_in_the_last_clusters() -> None:
+    odd = plan_of("n8h7w7c512k512r3s3p1", "wg-tw8-tr1-gm1-sg7-sp2-ri3-la1-un2-if3-sta0-bw2")
+    assert (odd.odd_places, odd.places) == (True, 7)
+    assert (odd.grid, odd.grid_blocks, odd.launch.cluster) == ((4, 8 * 7 // 2), 8 * 7 * 2, 4)
+
+
+def plan_of(spec: str, key: str) -> WarpgroupPlan:
+    plan = WarpgroupPlan(named(spec), WarpgroupConfig.from_key(key), arch("sm_90a"))
+    assert why_not_warpgroup(plan) is None
+    return plan

@@ -1,7 +1,8 @@
 """Kernels: planned, generated with TVM TIRx, compiled, run."""
 
+from subbyte.kernel.chain import Chain
 from subbyte.kernel.choose import compile  # noqa: A004 - the name users expect
 from subbyte.kernel.conv2d import conv2d
 from subbyte.kernel.kernel import Kernel, build
 
-__all__ = ["Kernel", "build", "compile", "conv2d"]
+__all__ = ["Chain", "Kernel", "build", "compile", "conv2d"]

@@ -17,6 +17,7 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, did_you_mean
 from subbyte.kernel import nvrtc
+from subbyte.kernel.faults import fault, wrapped_indices
 from subbyte.kernel.recommended import recommended_text
 from subbyte.kernel.resources import Resources, read_resources
 from subbyte.schedule.config import ConvConfig
@@ -28,6 +29,9 @@ AnyPlan = Plan | WarpgroupPlan
 OUTPUTS = ("int4", "int32")
 SERIALIZED = re.compile(r"wgmma\.mma_async instructions are serialized(?: due to (.*?) (?:in|for) the function)?")
 """What the CUDA assembler says when it waits behind every wgmma, with its reason (messages C7510 to C7520)."""
+WRAPPED = "subbyte: index in too few bits:"
+"""How the lines begin that are added to the compiler's report where its PTX holds such a fault."""
+LESS = "choose fewer rows, less unroll, load_ahead=1 or weight_ring=0"
 REQUANT_FORMS = ("fixed", "general")
 
 
@@ -52,24 +56,13 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: A
     plan: AnyPlan
     if isinstance(config, WarpgroupConfig):
         plan = WarpgroupPlan(workload, config, target, output, ends, requant)
-        reason = why_not_warpgroup(plan) or _seen_wrong(plan)
+        reason = why_not_warpgroup(plan)
     else:
         plan = Plan(workload, config, target, output, ends, requant)
         reason = why_not(plan)
     if reason is not None:
         raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")
     return plan
-
-
-def _seen_wrong(plan: WarpgroupPlan) -> str | None:
-    """The one combination that an H200 computed wrongly without a cause that is known; right on the emulator."""
-    c = plan.config
-    if c.duplicate_aware == "none" and c.layout == "nhwc" and c.load_ahead == 1 and plan.x_tiles > 1:
-        return (
-            "wrong: without sharing, in the nhwc layout, column tiles with load_ahead=1 gave wrong sums on an H200; "
-            "use load_ahead=2"
-        )
-    return None
 
 
 def cuda_text(plan: AnyPlan) -> str:
@@ -107,24 +100,33 @@ def machine_code(plan: AnyPlan, text: str) -> tuple[bytes, Resources]:
     cubin_path, log_path = (cache_folder("kernels") / f"{stem}.{suffix}" for suffix in ("cubin", "log"))
     cubin, log = read_cached(cubin_path), read_cached(log_path)
     if cubin is None or log is None:
-        cubin, report = nvrtc.compile_cubin(text, plan.arch.name)
-        log = report.encode()
+        cubin, ptx, report = nvrtc.compile_both(text, plan.arch.name)
+        wrapped = wrapped_indices(ptx) if isinstance(plan, WarpgroupPlan) else []
+        log = "\n".join([report, *(f"{WRAPPED} {line}" for line in wrapped)]).encode()
         write_cached(cubin_path, cubin)
         write_cached(log_path, log)
-    serialized = SERIALIZED.search(log.decode())
-    if serialized:
-        raise BuildFailed(
-            f"{plan.workload} with {plan.config.key}: the compiler serialized the wgmma instructions "
-            f"({serialized[1] or 'no reason given'}), which makes them several times slower; "
-            "choose fewer rows, less unroll, load_ahead=1 or weight_ring=0"
-        )
     resources = read_resources(log.decode(), plan.arch, plan.config.threads, plan.shared_bytes)
-    if isinstance(plan, WarpgroupPlan) and resources.local_bytes:
-        raise BuildFailed(
-            f"{plan.workload} with {plan.config.key}: the compiler put {resources.local_bytes} bytes of a thread into "
-            "local memory; choose fewer rows, less unroll, load_ahead=1 or weight_ring=0"
-        )
+    if isinstance(plan, WarpgroupPlan):
+        reason = _why_refused(cubin, log.decode(), resources)
+        if reason is not None:
+            raise BuildFailed(f"{plan.workload} with {plan.config.key}: {reason}")
     return cubin, resources
+
+
+def _why_refused(cubin: bytes, log: str, resources: Resources) -> str | None:
+    """Why a kernel of the warpgroup family is not handed out, although it was compiled; None when it is."""
+    serialized = SERIALIZED.search(log)
+    if serialized:
+        return (
+            f"the compiler serialized the wgmma instructions ({serialized[1] or 'no reason given'}), which makes them "
+            f"several times slower; {LESS}"
+        )
+    if resources.local_bytes:
+        return f"the compiler put {resources.local_bytes} bytes of a thread into local memory; {LESS}"
+    if WRAPPED in log:
+        return "the compiler computes an index in too few bits; choose another tile_rows, channel_groups or load_ahead"
+    reason = fault(cubin)
+    return reason and f"{reason}; choose another tile_rows, ring or load_ahead"
 
 
 def _plan_key(plan: AnyPlan) -> str:

@@ -11,51 +11,63 @@ from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import BuildFailed, Unsupported
+from subbyte.errors import BuildFailed, InvalidInput, Unsupported, did_you_mean
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.kernel.warpgroup_default import warpgroup_candidates
 from subbyte.schedule.config import ConvConfig
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.space.warpgroup import warpgroup_values
 from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
 RECORDS = Path(__file__).with_name("warpgroup_best.json")
+FAMILIES = ("auto", "warp", "warpgroup")
 TRIES = 8
 """Estimated configurations that are built before the other family is taken."""
 
 
 def compile(  # noqa: A001 - the name users expect; the builtin is not needed here
-    workload: ConvWorkload | str, arch: Arch | str = "sm_90a", *, output: str = "int4", **options: Any
+    workload: ConvWorkload | str,
+    arch: Arch | str = "sm_90a",
+    *,
+    family: str = "auto",
+    output: str = "int4",
+    clip: tuple[int, int] = (-8, 7),
+    requant: str = "fixed",
 ) -> Kernel:
     """The kernel to use for ``workload``: of the warpgroup family where it exists and covers the convolution, else of
-    the warp family. ``Kernel.reason`` says why. ``options`` are those of :func:`subbyte.build` (``clip``, ``requant``).
+    the warp family. ``Kernel.reason`` says why.
 
-    No GPU is needed. Raises InvalidInput for an unknown workload or architecture, Unsupported with the reason when
-    neither family covers it.
+    ``family`` (``warp`` or ``warpgroup``) asks for one family alone; the other options are those of
+    :func:`subbyte.build`. No GPU is needed. Raises InvalidInput for an unknown workload, architecture or option,
+    Unsupported with the reason when no family that was asked for covers it.
     """
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch
-    faster = _faster_warp(found, target)
+    if family not in FAMILIES:
+        raise InvalidInput(f"family={family!r}: {did_you_mean(family, FAMILIES)}")
+    options: dict[str, Any] = {"output": output, "clip": clip, "requant": requant}
+    if family == "warp":
+        return build(found, None, target, **options)
+    faster = _faster_warp(found, target) if family == "auto" else None
     if faster is not None:
         with suppress(BuildFailed, Unsupported):
-            return replace(build(found, faster[0], target, output=output, **options), reason=faster[1])
+            return replace(build(found, faster[0], target, **options), reason=faster[1])
     reasons = []
     for config, reason in _warpgroup(found, target):
         try:
-            kernel = Kernel(
-                make_plan(found, config, target, output, options.get("clip", (-8, 7)), options.get("requant", "fixed")),
-                reason=reason,
-            )
-            if kernel.resources.local_bytes == 0:
+            kernel = Kernel(make_plan(found, config, target, output, clip, requant), reason=reason)
+            if kernel.resources:  # built, and found without a fault
                 return kernel
-            reasons.append(f"{config.key} needs local memory")
         except BuildFailed as error:
             reasons.append(str(error))
     why = reasons[0] if reasons else _why_not(found, target)
-    return replace(build(found, None, target, output=output, **options), reason=f"warp family, because {why}")
+    if family == "warpgroup":
+        raise _not_covered(found, target, why)
+    return replace(build(found, None, target, **options), reason=f"warp family, because {why}")
 
 
 def warpgroup_config(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> WarpgroupConfig:
@@ -63,8 +75,15 @@ def warpgroup_config(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> War
     target = arch_named(arch) if isinstance(arch, str) else arch
     found = _warpgroup(workload, target)
     if not found:
-        raise Unsupported(f"{workload.label} on {target.name} in the warpgroup family: {_why_not(workload, target)}")
+        raise _not_covered(workload, target, _why_not(workload, target))
     return found[0][0]
+
+
+def _not_covered(workload: ConvWorkload, arch: Arch, why: str) -> Unsupported:
+    return Unsupported(
+        f'{workload.label} on {arch.name} in the warpgroup family: {why}; the warp family (family="warp", '
+        "--family warp) may cover it"
+    )
 
 
 @cache
@@ -103,6 +122,7 @@ def _warpgroup(workload: ConvWorkload, arch: Arch) -> list[tuple[WarpgroupConfig
 
 
 def _why_not(workload: ConvWorkload, arch: Arch) -> str:
-    """Why the warpgroup family gave nothing: the reason that its plainest configuration is refused."""
-    reason = why_not_warpgroup(WarpgroupPlan(workload, WarpgroupConfig(), arch))
+    """Why the warpgroup family gave nothing: the reason that the plainest configuration of its space is refused."""
+    narrowest = min(warpgroup_values(workload)["tile_width"])
+    reason = why_not_warpgroup(WarpgroupPlan(workload, WarpgroupConfig(tile_width=narrowest), arch))
     return reason or "no configuration of the warpgroup family fits"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -195,6 +196,8 @@ class Kernel:
             "registers": f"{r.registers} per thread, {r.local_bytes} bytes of local memory",
             "blocks per multiprocessor": r.blocks_per_sm,
         }  # fmt: skip
+        if self.reason:
+            facts["chosen"] = html.escape(self.reason)
         return "<table>" + "".join(f"<tr><th>{k}</th><td>{v}</td></tr>" for k, v in facts.items()) + "</table>"
 
 

@@ -35,15 +35,23 @@ def version() -> str:
 
 def compile_cubin(text: str, arch: str) -> tuple[bytes, str]:
     """Machine code for ``arch`` (such as ``sm_90a``) and the compiler's report. Raises BuildFailed with its log."""
-    return _compile(text, arch, "CUBIN")
+    cubin, _, log = compile_both(text, arch)
+    return cubin, log
+
+
+def compile_both(text: str, arch: str) -> tuple[bytes, str, str]:
+    """Machine code for ``arch``, the PTX it was made from and the compiler's report. Raises BuildFailed."""
+    (cubin, ptx), log = _compile(text, arch, "CUBIN", "PTX")
+    return cubin, ptx.rstrip(b"\0").decode(), log
 
 
 def compile_ptx(text: str, arch: str) -> str:
     """PTX for the virtual architecture of ``arch``. Raises BuildFailed with the compiler's log."""
-    return _compile(text, arch.replace("sm_", "compute_"), "PTX")[0].rstrip(b"\0").decode()
+    (ptx,), _ = _compile(text, arch.replace("sm_", "compute_"), "PTX")
+    return ptx.rstrip(b"\0").decode()
 
 
-def _compile(text: str, arch: str, kind: str) -> tuple[bytes, str]:
+def _compile(text: str, arch: str, *kinds: str) -> tuple[list[bytes], str]:
     nvrtc = _library()
     status, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, None, None)
     _check(nvrtc, status)
@@ -56,14 +64,19 @@ def _compile(text: str, arch: str, kind: str) -> tuple[bytes, str]:
         log = buffer.rstrip(b"\0").decode(errors="replace").strip()
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise BuildFailed(f"NVRTC refused the kernel for {arch}: {log[:2000]}")
-        status, size = getattr(nvrtc, f"nvrtcGet{kind}Size")(program)
-        _check(nvrtc, status)
-        data = bytearray(size)
-        (status,) = getattr(nvrtc, f"nvrtcGet{kind}")(program, data)
-        _check(nvrtc, status)
-        return bytes(data), log
+        return [_result(nvrtc, program, kind) for kind in kinds], log
     finally:
         nvrtc.nvrtcDestroyProgram(program)
+
+
+def _result(nvrtc: ModuleType, program: object, kind: str) -> bytes:
+    """What was compiled, as CUBIN or as PTX."""
+    status, size = getattr(nvrtc, f"nvrtcGet{kind}Size")(program)
+    _check(nvrtc, status)
+    data = bytearray(size)
+    (status,) = getattr(nvrtc, f"nvrtcGet{kind}")(program, data)
+    _check(nvrtc, status)
+    return bytes(data)
 
 
 def _check(nvrtc: ModuleType, status: object) -> None:

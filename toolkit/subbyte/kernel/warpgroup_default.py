@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
+from math import log2
+from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.schedule.warpgroup import WarpgroupConfig
@@ -13,58 +16,177 @@ from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.workload import ConvWorkload, ceil_div
 
 MULTIPROCESSORS = 132
-BYTES_PER_CYCLE = 2400.0
-"""Memory bandwidth of the whole GPU (H200, measured copy rate over clock)."""
-FRAGMENT_CYCLES = 140.0
-"""Least cycles from one weight fragment to the next in a lone warpgroup: unpacking, addresses, fences."""
-CACHE_BYTES = 28.0
-"""Bytes per cycle that a multiprocessor gets from the L2 while all of them ask."""
-EPILOGUE_CYCLES = 10.0
-"""Cycles of an epilogue for each accumulator register of a thread."""
-TENSOR_SHARE = 0.92
-"""Share of the Tensor Core peak that two warpgroups reach together between epilogues."""
-PROLOGUE_CYCLES, CLUSTER_CYCLES, PEER_BYTES = 1900.0, 700.0, 20.0
-"""Cycles before the first multiplication; cycles of an exchange of partial sums, and its bytes per cycle."""
 CLUSTER_MULTIPROCESSORS = 112
 """Multiprocessors that clusters of more than two blocks find room on."""
+SINGLE_BLOCK = 240
+"""Registers for each thread from which on a block is launched with what its code takes (``registers`` of its plan)."""
+USED_REGISTERS = 64
+"""Registers of such a thread beside its accumulators."""
+
+DIVIDING = ("tile_width", "tile_rows", "groups_m", "groups_x", "groups_y", "segments", "split", "channel_groups",
+            "keep_rows", "filter_passes", "joined", "flatten")  # fmt: skip
+"""Knobs that decide how the work is divided."""
+FEW = {"tile_width": 4, "segments": 6}
+"""Values of a knob that are combined with all others; 2 of those not named."""
+TURNS, BRED = 4, 24
+"""How often, and around how many of the best, single knobs are changed."""
+CONDITION_REGISTERS = 16
+"""More registers of a producer thread whose loads have a condition each, or a row to be found."""
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What the estimate counts, in cycles and bytes of a multiprocessor, but for ``memory``. Fitted to the measured
+    times of 81 layers on an H200 (``benchmarks/estimate_regret.py``)."""
+
+    setup: float = 3230.0
+    """From the launch to the first multiplication, and from the last one to the next launch."""
+    fragment: float = 97.0
+    """From one weight fragment to the next in a warpgroup alone: unpacking, addresses, fences."""
+    epilogue: float = 6.6
+    """For each accumulator register of a thread."""
+    shared_epilogue: float = 1.77
+    """How much longer it takes beside another warpgroup's multiplications."""
+    load: float = 101.0
+    """For each 16-byte load of a producer thread: asking, unpacking, storing."""
+    part: float = 351.0
+    """For each part of the ring: what is left of the wait for memory."""
+    staged_load: float = 60.0
+    """For each 16 bytes that a producer thread takes out of a staging slot: unpacking, storing."""
+    staged_part: float = 700.0
+    """For each part that comes through one."""
+    bulk_copy: float = 80.0
+    """For each bulk copy of a part, one for each pixel: a warp issues them one after the other."""
+    cache: float = 28.5
+    """Bytes per cycle from the L2 while all multiprocessors ask."""
+    cluster: float = 708.0
+    """For an exchange of partial sums."""
+    peer: float = 39.3
+    """Bytes per cycle of that exchange."""
+    memory: float = 1828.0
+    """Bytes per cycle from and to memory, of the whole GPU."""
+    sharpness: float = 3.29
+    """Exponent of the norm that stands for the longest of several things going on at once."""
+    weight_ring: float = 1.027
+    """Factor of weights fetched ahead into shared memory."""
+    unroll: float = 1.030
+    """Factor for each halving of a loop body."""
 
 
 def warpgroup_candidates(workload: ConvWorkload, arch: Arch) -> list[WarpgroupConfig]:
-    """Configurations that can be built, the one with the fewest :func:`estimated_cycles` first."""
-    plans = (WarpgroupPlan(workload, config, arch) for config in _listed(workload, arch))
-    found = [plan for plan in plans if why_not_warpgroup(plan) is None]
-    return [plan.config for plan in sorted(found, key=estimated_cycles)]
+    """Configurations that can be built, the one with the fewest :func:`estimated_cycles` first.
+
+    Looked at are all combinations of a few values of the knobs that divide the work, then whatever differs in one of
+    these knobs from the best found so far, several times. The other knobs follow from them (:func:`_completed`).
+    """
+    lists = {name: values for name, values in warpgroup_values(workload).items() if name in DIVIDING}
+    found: dict[WarpgroupConfig, float] = {}
+    seen: set[WarpgroupConfig] = set()
+    _look_at(workload, arch, _combinations(lists), found, seen)
+    for _ in range(TURNS):
+        best = sorted(found, key=found.__getitem__)[:BRED]
+        near = [one.with_values({name: value}) for one in best for name, values in lists.items() for value in values]
+        _look_at(workload, arch, near, found, seen)
+    return sorted(found, key=found.__getitem__)
 
 
-def estimated_cycles(plan: WarpgroupPlan) -> float:
-    """A rough count of cycles, with constants measured on stages 2 to 5 of ResNet-50 on an H200."""
+def _look_at(
+    workload: ConvWorkload,
+    arch: Arch,
+    divided: Iterable[WarpgroupConfig],
+    found: dict[WarpgroupConfig, float],
+    seen: set[WarpgroupConfig],
+) -> None:
+    """Put what can be built of these ways to divide the work into ``found``, with its estimate."""
+    usual = WarpgroupConfig(stagger=0)
+    for config in divided:
+        plain = usual.with_values({name: getattr(config, name) for name in DIVIDING})
+        if plain not in seen:
+            seen.add(plain)
+            for one in _completed(WarpgroupPlan(workload, plain, arch)):
+                plan = WarpgroupPlan(workload, one, arch)
+                if why_not_warpgroup(plan) is None:
+                    found[one] = estimated_cycles(plan)
+
+
+def _combinations(lists: Mapping[str, Sequence[int]]) -> Iterator[WarpgroupConfig]:
+    """All combinations of at most FEW values of each knob, evenly out of its list."""
+    few = {name: tuple(values[:: ceil_div(len(values), FEW.get(name, 2))]) for name, values in lists.items()}
+    for values in product(*few.values()):
+        chosen: dict[str, Any] = dict(zip(few, values, strict=True))
+        yield WarpgroupConfig(**chosen, stagger=0)
+
+
+def estimated_cycles(plan: WarpgroupPlan, k: Constants | None = None) -> float:
+    """A rough count of cycles from launch to launch, good enough to rank configurations of one workload.
+
+    Blocks run in waves of as many as fit. In a wave go on at once: a warpgroup's own work, pass after pass; the
+    multiplications and epilogues of all warpgroups of a multiprocessor; the producer's loads; what comes from the L2.
+    """
+    k = k or Constants()
     config, w = plan.config, plan.workload
+    passes = _passes(plan)
+    fragments = w.r * w.s * plan.steps * config.channel_groups / config.groups_k
+    tensor = fragments * plan.halves * plan.accumulators
+    parts = _parts(plan, passes)
+    epilogue = k.epilogue * plan.accumulators
+    multiprocessors = MULTIPROCESSORS if config.split * config.share <= 2 else CLUSTER_MULTIPROCESSORS
+    resident = min(_resident(plan), ceil_div(plan.grid_blocks, multiprocessors))
+    warpgroups = config.consumers * resident
+    own = passes * (max(fragments * config.tiles_m * k.fragment, tensor) + epilogue)
+    together = passes * (warpgroups * tensor + epilogue * (1.0 if warpgroups == 1 else k.shared_epilogue))
+    load, part = k.load, k.part
+    if config.staging:
+        load, part = k.staged_load, k.staged_part + k.bulk_copy * plan.width_covered / config.share
+    producer = 0.0 if config.at_once else parts * (plan.copies * load + part) / config.producers
+    once = config.groups_m * config.groups_k / max(config.bulk_weights, 1)
+    weights = (
+        2048
+        * fragments
+        * config.tiles_m
+        * (once if config.at_once or config.bulk_weights else config.consumers * passes)
+    )
+    pixels = parts * plan.columns_loaded * plan.channels * 128 * config.image_groups / config.share
+    fetched = (weights + pixels) * resident / k.cache
+    setup = k.setup + (k.cluster + config.consumers * plan.exchanged_bytes / k.peer if config.split > 1 else 0.0)
+    waves = ceil_div(plan.grid_blocks, multiprocessors * resident)
+    busy = waves * (setup + _longest(k.sharpness, own, together, producer, fetched))
+    factor = (k.weight_ring if config.weight_ring else 1.0) * k.unroll ** -log2(config.unroll)
+    return factor * _longest(k.sharpness, busy, w.bytes_moved / k.memory)
+
+
+def _longest(sharpness: float, *cycles: float) -> float:
+    """A smooth maximum: a little more than the longest where others come close."""
+    longest = max(cycles)
+    return float(longest * sum((one / longest) ** sharpness for one in cycles) ** (1 / sharpness))
+
+
+def _passes(plan: WarpgroupPlan) -> int:
+    """Passes of a consumer warpgroup."""
+    config = plan.config
     rows = ceil_div(plan.output_size[0], config.segments)
-    passes = ceil_div(rows, config.tile_rows * config.groups_y) * config.filter_passes
-    fragments = w.r * w.s * plan.steps * config.channel_groups
-    tensor = fragments * plan.halves * config.tile_rows * config.tile_width * 4
-    epilogue = EPILOGUE_CYCLES * plan.accumulators
-    alone = max(fragments * FRAGMENT_CYCLES, tensor / TENSOR_SHARE) + epilogue
-    together = config.consumers * config.blocks
-    fetched = config.consumers * fragments * 2048 / CACHE_BYTES
-    busy = passes * max(alone, fetched, together * tensor / TENSOR_SHARE + epilogue * (1 if together == 1 else 1.7))
-    setup = PROLOGUE_CYCLES
-    if config.split > 1:
-        setup += CLUSTER_CYCLES + config.consumers * plan.exchanged_bytes / PEER_BYTES
-    resident = MULTIPROCESSORS if config.split <= 2 else CLUSTER_MULTIPROCESSORS
-    waves = ceil_div(plan.grid_blocks, resident * config.blocks)
-    reread = w.bytes_moved + (plan.filter_blocks - 1) * w.n * w.h * w.w * w.c // 2
-    return waves * (setup + busy) + max(0.0, reread / BYTES_PER_CYCLE - waves * busy)
+    return ceil_div(rows, config.tile_rows * config.groups_y) * config.filter_passes
 
 
-def _listed(workload: ConvWorkload, arch: Arch) -> Iterator[WarpgroupConfig]:
-    lists = warpgroup_values(workload)
-    names = ("tile_width", "tile_rows", "groups_m", "groups_x", "groups_y", "segments", "split", "channel_groups",
-             "keep_rows", "filter_passes")  # fmt: skip
-    default = WarpgroupConfig().to_dict()
-    for values in product(*(lists.get(name, (default[name],)) for name in names)):
-        config = WarpgroupConfig(**dict(zip(names, values, strict=True)), stagger=0)
-        yield from _completed(WarpgroupPlan(workload, config, arch))
+def _parts(plan: WarpgroupPlan, passes: int) -> int:
+    """Parts of the ring that a block's producer brings."""
+    config = plan.config
+    if not plan.keep_rows:
+        return passes * plan.window * config.channel_groups
+    return plan.most_staged * config.channel_groups
+
+
+def _resident(plan: WarpgroupPlan) -> int:
+    """Blocks of a multiprocessor at a time, with registers as estimated."""
+    config, arch = plan.config, plan.arch
+    granted = arch.registers_per_sm // config.blocks // config.threads // 8 * 8
+    registers = (
+        min(arch.registers_per_thread, plan.accumulators + USED_REGISTERS) if granted >= SINGLE_BLOCK else granted
+    )
+    fitting = min(
+        arch.registers_per_sm // (registers * config.threads), arch.shared_per_sm // (plan.shared_bytes + 1024)
+    )
+    return max(config.blocks, fitting)
 
 
 def _completed(plan: WarpgroupPlan) -> Iterator[WarpgroupConfig]:
@@ -74,9 +196,12 @@ def _completed(plan: WarpgroupPlan) -> Iterator[WarpgroupConfig]:
         return
     changes: dict[str, int] = {"load_ahead": 1 if plan.accumulators > 112 else 2}
     spare = plan.arch.shared_per_block - 12 * plan.parameter_channels - 4096
-    whole = max(plan.staged_rows(segment) for segment in range(min(config.segments, plan.output_size[0])))
+    whole = plan.most_staged
     fitting = spare // max(plan.slot_bytes, 1)
-    least = (plan.window + (config.groups_y - 1) * config.tile_rows * plan.rows.pixel_step) * config.channel_groups
+    least = (plan.window + (config.groups_y - 1) * plan.next_pass) * config.channel_groups
+    if plan.keep_rows and plan.tap_rows > 1 and least > fitting:  # a pass's rows find no room at once
+        changes["early_release"] = 1
+        least = replace(plan, config=config.with_values(changes)).held_parts
     changes["ring"] = max(1, min(fitting, whole * config.channel_groups, least + 3 * config.channel_groups))
     if not config.keep_rows:
         changes["ring"] = max(1, min(fitting, 6))
@@ -85,4 +210,9 @@ def _completed(plan: WarpgroupPlan) -> Iterator[WarpgroupConfig]:
     changes["unroll"] = steps[0] if steps else 1
     if config.consumers == 1 and plan.workload.s > 1:  # a lone warpgroup has nobody else to fill its pauses
         changes["in_flight"] = min(3, changes["unroll"] * plan.workload.s - 1)
+    completed = WarpgroupPlan(plan.workload, config.with_values(changes), plan.arch)
+    ragged = plan.flat and not config.joined and plan.flat_pixels % plan.width_covered > 0
+    conditional = plan.x_tiles > 1 or ragged or config.flatten
+    if conditional and completed.registers[0] != completed.registers[1]:  # conditions take registers of their own
+        changes["producer_registers"] = completed.producer_least + CONDITION_REGISTERS
     yield config.with_values(changes)

@@ -2,7 +2,7 @@
 
 from subbyte.schedule.atoms import ATOMS, Atom
 from subbyte.schedule.config import KNOBS, SWITCHES, ConvConfig
-from subbyte.schedule.families import config_from_key, warp_family_only
+from subbyte.schedule.families import config_from_dict, config_from_key, warp_family_only
 from subbyte.schedule.launch import Argument, Launch
 from subbyte.schedule.plan import Plan, plan
 from subbyte.schedule.warpgroup import WARPGROUP_KNOBS, WarpgroupConfig
@@ -20,6 +20,7 @@ __all__ = [
     "Plan",
     "WarpgroupConfig",
     "WarpgroupPlan",
+    "config_from_dict",
     "config_from_key",
     "plan",
     "warp_family_only",

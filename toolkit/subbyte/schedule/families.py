@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from subbyte.errors import Unsupported
-from subbyte.schedule.config import ConvConfig
+from subbyte.schedule.config import KNOBS, ConvConfig
 from subbyte.schedule.warpgroup import FAMILY, WarpgroupConfig
+
+ALWAYS = ("tile_width", "tile_rows", "groups_m", "segments", "ring")
+"""Knobs of the warpgroup family that a text of its settings always names, as its keys do."""
 
 
 def config_from_key(key: str) -> ConvConfig | WarpgroupConfig:
@@ -16,11 +20,26 @@ def config_from_key(key: str) -> ConvConfig | WarpgroupConfig:
     return ConvConfig.from_key(key)
 
 
+def config_from_dict(values: Mapping[str, Any]) -> ConvConfig | WarpgroupConfig:
+    """The configuration of either family with these fields. Raises InvalidInput for an unknown or impossible one."""
+    return (WarpgroupConfig if "groups_m" in values else ConvConfig).from_dict(values)
+
+
+def settings_text(values: Mapping[str, Any]) -> str:
+    """A configuration's fields as ``subbyte build --set`` takes them: those a key always names and what is not at its
+    default; of a foreign kernel every knob."""
+    warpgroup = "groups_m" in values
+    usual = (WarpgroupConfig() if warpgroup else ConvConfig()).to_dict()
+    named = ALWAYS if warpgroup else KNOBS
+    return " ".join(f"{name}={value}" for name, value in values.items() if name in named or value != usual.get(name))
+
+
 def warp_family_only(config: Any) -> Any:
     """``config``, where mma.sync kernels are explained. Raises Unsupported for one of the warpgroup family."""
     if isinstance(config, WarpgroupConfig):
         raise Unsupported(
             f"only kernels of the warp family (mma.sync) are shown here; {config.key} is of the warpgroup family "
-            "(wgmma): see the kernel reader, the fragments and the notebook 09_hopper"
+            "(wgmma): see its taps, stores, fragments and text (`subbyte explain taps`, `explain packing --family "
+            "warpgroup`, notebook 09_hopper)"
         )
     return config

@@ -24,18 +24,32 @@ class WarpgroupConfig:
 
     * ``tile_width``: output pixels of a fragment row; ``tile_rows``: fragment rows of a pass (they share weights).
     * ``groups_m``, ``groups_x``, ``groups_y``: consumer warpgroups along the output channels (64 each), along the
-      output row, and on alternating passes.
+      output row, and on alternating passes; ``groups_k``: along the input channels, whose sums they add up in shared
+      memory.
+    * ``flatten``: 1 = a 1 x 1 kernel with a stride and without padding takes the pixels of its output as one long row,
+      cut into rows of the tile's width, as one with stride 1 always does; 0 = its output rows stay what they are.
     * ``segments``: parts of the output rows of an image, one block each; ``filter_passes``: tiles of output channels
       that a block computes one after the other from the same input.
+    * ``half_rows``: 1 = the rows of an image are cut in the middle of a row where ``segments`` ask for it: a block of
+      whole rows and a half has a narrower instruction for the half.
     * ``split``: blocks of a cluster that share the input channels and add up through distributed shared memory.
+    * ``image_groups``: groups of 8 images of which one instruction takes the same pixels. 2 makes 7 pixels an
+      instruction width (N = 2 * 7 * 8) that exists; 7 pixels of one group have none.
 
     Pipeline:
 
     * ``channel_groups``: parts in which the input channels of a row enter the ring; ``ring``: such parts in flight.
-    * ``keep_rows``: 1 = a row stays in the ring until no later pass needs it; 0 = every pass loads its own rows.
+    * ``keep_rows``: 1 = a row stays in the ring until no later pass needs it; 0 = every pass loads its own rows, and
+      ``groups_y`` warpgroups divide the rows of the same pass.
+    * ``early_release``: 1 = a kept row's slot is filled anew as soon as no later kernel row or pass reads it, so that a
+      ring shorter than a pass's rows will do; 0 = behind the pass.
     * ``load_ahead``: parts that the producer has on their way from memory (in registers) while it stores one: 1 or 2.
+    * ``producer_registers``: registers of a producer thread; 0 = its loads and a few more. Consumers share the rest.
     * ``unroll``: pairs of 32-channel blocks in one loop body, which is also how far weights are fetched ahead in
       registers; ``weight_ring``: fragments fetched ahead into shared memory instead (0 = in registers).
+    * ``bulk_weights``: n > 0 = a block makes a single pass, and its weights come into shared memory by bulk copies (one
+      thread asks for them); n neighbouring blocks form a cluster, and each copies a share to all of them. 0 = every
+      thread loads its own.
     * ``in_flight``: instruction groups that may be unfinished while the next operand is prepared.
     * ``stagger``: what lets one of two warpgroups' epilogue meet the other's multiplications. 1 = they take turns: each
       begins a pass when the other is two thirds through its own; 2 = only the first pass of the second one begins late,
@@ -44,6 +58,14 @@ class WarpgroupConfig:
     * ``blocks``: blocks per multiprocessor that registers and shared memory are divided for.
     * ``at_once``: n > 0 = a block makes a single pass and loads all its rows and weights at once, with n warpgroups
       that only load; weights are then unpacked into shared memory too. 0 = rows and weights as above.
+    * ``tiles_m``: tiles of 64 output channels that a consumer multiplies with the same pixels in one pass: 1 or 2.
+    * ``producers``: warpgroups that bring input rows into the ring, part by part in turns: 1 or 2.
+    * ``joined``: 1 = where rows do not matter (1x1, stride 1 or ``flatten``, nhwcnc) the pixels of all groups of images
+      follow one another, as they do in memory, and tiles lie across their borders; 0 = each group has its own tiles.
+    * ``staging``: n > 0 = (there, too) packed parts come by bulk copies into n slots of shared memory, from
+      where the producers unpack them into the ring. 0 = they come through the producers' registers.
+    * ``share``: blocks of a cluster that compute other output channels of the same pixels: each copies a share of them
+      into the staging slots of all.
     * ``overlap``: 1 = a launch may begin before the one before it has ended (programmatic launch overlap).
 
     Switches, as in the warp family:
@@ -75,13 +97,25 @@ class WarpgroupConfig:
     blocks: int = 1
     overlap: int = 1
     at_once: int = 0
+    early_release: int = 0
+    flatten: int = 0
+    tiles_m: int = 1
+    producers: int = 1
+    joined: int = 0
+    staging: int = 0
+    share: int = 1
+    image_groups: int = 1
+    half_rows: int = 0
+    producer_registers: int = 0
+    bulk_weights: int = 0
+    groups_k: int = 1
     duplicate_aware: str = "full"
     register_packing: bool = True
     layout: str = "nhwcnc"
 
     def __post_init__(self) -> None:
         for name in WARPGROUP_KNOBS:
-            value, least = getattr(self, name), 0 if name in (*FLAGS, "weight_ring", "at_once") else 1
+            value, least = getattr(self, name), 0 if name in (*FLAGS, *COUNTS) else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidInput(f"knob {name}={value!r}: must be an integer >= {least}")
             most = 2 if name == "stagger" else 1
@@ -95,12 +129,12 @@ class WarpgroupConfig:
     @property
     def consumers(self) -> int:
         """Warpgroups that multiply."""
-        return self.groups_m * self.groups_x * self.groups_y
+        return self.groups_m * self.groups_x * self.groups_y * self.groups_k
 
     @property
     def threads(self) -> int:
-        """Threads of a block: the consumers, and one producer warpgroup or those that load."""
-        return 128 * (self.consumers + max(self.at_once, 1))
+        """Threads of a block: the consumers, and the producer warpgroups or those that load."""
+        return 128 * (self.consumers + (self.at_once or self.producers))
 
     @property
     def key(self) -> str:
@@ -152,8 +186,10 @@ class WarpgroupConfig:
 
 FAMILY = "wg-"
 """How the keys of the family begin."""
-FLAGS = ("keep_rows", "stagger", "swizzle", "overlap")
+FLAGS = ("keep_rows", "stagger", "swizzle", "overlap", "early_release", "flatten", "half_rows", "joined")
 """Knobs that may be 0: most are 0 or 1."""
+COUNTS = ("weight_ring", "at_once", "staging", "producer_registers", "bulk_weights")
+"""Numbers of places, 0 where there are none."""
 SWITCH_VALUES: dict[str, tuple[Any, ...]] = {
     "duplicate_aware": ("full", "none"),
     "register_packing": (True, False),
@@ -166,7 +202,9 @@ _SHORT = {
     "tile_width": "tw", "tile_rows": "tr", "groups_m": "gm", "groups_x": "gx", "groups_y": "gy", "segments": "sg",
     "filter_passes": "fp", "split": "sp", "channel_groups": "cg", "ring": "ri", "keep_rows": "kr", "load_ahead": "la",
     "unroll": "un", "weight_ring": "wr", "in_flight": "if", "stagger": "sta", "swizzle": "sw", "blocks": "bl",
-    "overlap": "ov", "at_once": "ao",
+    "overlap": "ov", "at_once": "ao", "early_release": "er", "flatten": "fl", "tiles_m": "tm", "producers": "pr",
+    "joined": "jo", "staging": "st", "share": "sh", "image_groups": "ig", "half_rows": "hr",
+    "producer_registers": "preg", "bulk_weights": "bw", "groups_k": "gk",
 }  # fmt: skip
 _OFF = {"duplicate_aware": "dup.none", "register_packing": "rp0", "layout": "nhwc"}
 

@@ -77,43 +77,64 @@ class WarpgroupGeometry:
 
     @property
     def flat(self) -> bool:
-        """Rows do not matter (1x1, stride 1, no padding): the image's pixels are cut into rows of the tile's width."""
+        """Rows do not matter (1x1, no padding, stride 1 or ``flatten``): the output's pixels are cut into rows of the
+        tile's width."""
         w = self.workload
-        return w.r == w.s == w.stride == 1 and w.pad == 0
+        return w.r == w.s == 1 and w.pad == 0 and (w.stride == 1 or self.config.flatten == 1)
+
+    @property
+    def row_pixels(self) -> int:
+        """Pixels of a fragment row: those of every group of images, pixel after pixel, group after group."""
+        return self.config.tile_width * self.config.image_groups
+
+    @property
+    def image_groups(self) -> int:
+        """Groups of 8 images, or several of them, with tiles of their own."""
+        return 1 if self.config.joined else ceil_div(self.workload.batch_groups, self.config.image_groups)
+
+    @cached_property
+    def flat_pixels(self) -> int:
+        """Pixels that are cut into rows of the tile's width where rows do not matter."""
+        return self.workload.p * self.workload.q * (self.workload.batch_groups // self.image_groups)
 
     @property
     def width_covered(self) -> int:
         """Output columns of a block."""
         return self.config.tile_width * self.config.groups_x
 
-    @property
+    @cached_property
     def input_size(self) -> tuple[int, int]:
-        """Height and width of the input as the kernel sees it."""
+        """Height and width of the input as the kernel sees it; where rows do not matter, of the pixels it reads."""
         w = self.workload
-        return (ceil_div(w.h * w.w, self.width_covered), self.width_covered) if self.flat else (w.h, w.w)
+        return (ceil_div(self.flat_pixels, self.width_covered), self.width_covered) if self.flat else (w.h, w.w)
 
-    @property
+    @cached_property
     def output_size(self) -> tuple[int, int]:
         """Height and width of the output as the kernel sees it."""
         w = self.workload
         return self.input_size if self.flat else (w.p, w.q)
 
+    @property
+    def stride(self) -> int:
+        """From one output pixel to the next, in pixels of the input as the kernel sees it."""
+        return 1 if self.flat else self.workload.stride
+
     @cached_property
     def rows(self) -> Axis:
         """Output rows and vertical taps in staged rows."""
-        return Axis.of(2, self.tap_rows, self.workload.stride, self.workload.dilation)
+        return Axis.of(2, self.tap_rows, self.stride, self.workload.dilation)
 
     @cached_property
     def cols(self) -> Axis:
         """Output columns and horizontal taps in staged columns."""
-        return Axis.of(2, self.tap_cols, self.workload.stride, self.workload.dilation)
+        return Axis.of(2, self.tap_cols, self.stride, self.workload.dilation)
 
-    @property
+    @cached_property
     def row_range(self) -> tuple[int, int]:
         """First and last staged row that lie in the image; of a lowered image all, with zeros for its padding."""
         return (0, self.output_size[0] - 1) if self.lowered else self._inside(self.rows, self.input_size[0])
 
-    @property
+    @cached_property
     def col_range(self) -> tuple[int, int]:
         """First and last staged column (of the whole row) that lie in the image; of a lowered image all."""
         return (
@@ -124,9 +145,19 @@ class WarpgroupGeometry:
         pad = self.workload.pad
         return ceil_div(pad, axis.unit), (size - 1 + pad) // axis.unit
 
+    @property
+    def row_division(self) -> tuple[int, int]:
+        """Factor and shift with which ``pixel * factor >> shift`` is a pixel's output row in 32 bits, for all pixels
+        where rows do not matter (a division by a constant would take a product of 64 bits, which is slow beside wgmma);
+        a factor of 0 where 32 bits are too few."""
+        most, width = self.input_size[0] * self.input_size[1], self.workload.q
+        shift = (most * width).bit_length()
+        factor = (1 << shift) // width + 1  # too large by less than 1: the error stays below 1 / width
+        return (factor, shift) if most * factor < 1 << 32 and shift < 32 else (0, 0)
+
     # ---- division of the work -----------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def x_tiles(self) -> int:
         """Blocks along an output row."""
         return ceil_div(self.output_size[1], self.width_covered)
@@ -139,7 +170,7 @@ class WarpgroupGeometry:
     @property
     def filters(self) -> int:
         """Output channels a block computes in one pass."""
-        return MMA_FILTERS * self.config.groups_m
+        return MMA_FILTERS * self.config.groups_m * self.config.tiles_m
 
     @property
     def filter_tiles(self) -> int:
@@ -149,40 +180,98 @@ class WarpgroupGeometry:
     @property
     def filter_blocks(self) -> int:
         """Blocks along the output channels."""
-        return ceil_div(self.filter_tiles, self.config.groups_m * self.config.filter_passes)
+        return ceil_div(self.filter_tiles, self.config.groups_m * self.consumer_tiles)
+
+    @property
+    def tile_sums(self) -> int:
+        """Sums of a thread for one tile of 64 output channels."""
+        return self.config.tile_rows * self.row_pixels * 4
+
+    @property
+    def consumer_tiles(self) -> int:
+        """Tiles of 64 output channels that a consumer computes, one after the other or in one pass."""
+        return self.config.filter_passes * self.config.tiles_m
 
     def segment_start(self, segment: Index) -> Index:
         """First output row of a segment."""
         rows, segments = self.output_size[0], self.config.segments
+        if self.config.half_rows:
+            return segment * (2 * rows // segments) // 2
         return segment * (rows // segments) if rows % segments == 0 else segment * rows // segments
+
+    def segment_end(self, segment: Index) -> Index:
+        """The row behind the last one of a segment, which half rows share with the next segment's first."""
+        if self.config.half_rows:
+            return self.segment_start(segment) + (2 * self.output_size[0] // self.config.segments + 1) // 2
+        return self.segment_start(segment + 1)
 
     @cached_property
     def passes(self) -> tuple[tuple[int, int], ...]:
         """First output row and number of rows of every pass, over all segments."""
         found = []
         for segment in range(self.config.segments):
-            first, end = self.segment_start(segment), self.segment_start(segment + 1)
+            first, end = self.segment_start(segment), self.segment_end(segment)
             found += [(row, min(self.config.tile_rows, end - row)) for row in range(first, end, self.config.tile_rows)]
         return tuple(found)
 
     @property
+    def rows_together(self) -> int:
+        """Output rows for which a pass loads its rows: its own, or those of all warpgroups where none are kept."""
+        return self.config.tile_rows * (1 if self.keep_rows else self.config.groups_y)
+
+    @property
     def window(self) -> int:
         """Staged rows of one pass."""
-        return (self.config.tile_rows - 1) * self.rows.pixel_step + (self.tap_rows - 1) * self.rows.tap_step + 1
+        return (self.rows_together - 1) * self.rows.pixel_step + (self.tap_rows - 1) * self.rows.tap_step + 1
 
     def staged_rows(self, segment: int) -> int:
         """Staged rows of a segment that the image has."""
         first, last = self.row_range
         low = max(self.segment_start(segment) * self.rows.pixel_step, first)
         taps = (self.tap_rows - 1) * self.rows.tap_step
-        return min((self.segment_start(segment + 1) - 1) * self.rows.pixel_step + taps, last) - low + 1
+        return min((self.segment_end(segment) - 1) * self.rows.pixel_step + taps, last) - low + 1
+
+    @property
+    def next_pass(self) -> int:
+        """Staged rows from one pass to the next."""
+        return self.config.tile_rows * self.rows.pixel_step
+
+    @property
+    def passes_by(self) -> bool:
+        """A warpgroup meets staged rows that it does not read: those of other warpgroups' passes, or between two."""
+        return self.config.groups_y > 1 or self.next_pass > self.window
+
+    @property
+    def held_parts(self) -> int:
+        """Parts that the ring must hold at least where rows are kept: from the first that a warpgroup has not given
+        back to the last that it waits for. Warpgroups that wait for one another may be a pass apart."""
+        config, groups = self.config, self.config.channel_groups
+        others = (config.groups_y - 1) * self.next_pass
+        unread = max(self.next_pass - self.window, 0)
+        spread = self.next_pass - self.rows.pixel_step  # from the first to the last fragment row
+        if not config.early_release or config.stagger or config.filter_passes > 1:
+            return (self.window + unread + others) * groups
+        # Parts are given back when the multiplications of the next one are under way; then a further one is waited for.
+        # With one part for each row it is waited for before that.
+        gap, parts = (2 * self.rows.tap_step, 1) if groups == 1 else (max(self.rows.tap_step - 1, 0), 2)
+        entered = (spread + max(gap, unread)) * groups + parts
+        kept = self.window - self.next_pass * config.groups_y
+        return max(entered, kept * groups) + others * groups
+
+    @cached_property
+    def most_staged(self) -> int:
+        """Most staged rows of a segment."""
+        rows, segments = self.output_size[0], min(self.config.segments, self.output_size[0])
+        if self.flat:
+            return ceil_div(rows, segments)
+        return max(self.staged_rows(segment) for segment in range(segments))
 
     def tap_rows_at(
         self, row: Index, count: Index, tap: Index, most: Any = max, least: Any = min
     ) -> tuple[Index, Index]:
         """Of a pass that begins at output row ``row``: the fragment rows whose input row for this tap is in the image
         (the others would multiply padding). ``most`` and ``least`` are max and min for the kind of index."""
-        if not self.keep_rows:
+        if self.lowered:
             return 0, count
         (first, last), step, tap_step = self.row_range, self.rows.pixel_step, self.rows.tap_step
         if self.tap_rows == 1:
@@ -202,14 +291,19 @@ class WarpgroupGeometry:
 
     @cached_property
     def taps_skipped(self) -> bool:
-        """Some pass has a kernel row that meets padding alone."""
-        return self.tap_variants(range(self.tap_rows))[1]
+        """Some pass leaves out a kernel row, with its weights, because it meets padding alone. Where no rows are kept,
+        the weights of a kernel row are not in one place, and are passed over one by one."""
+        return self.keep_rows and self.tap_variants(range(self.tap_rows))[1]
 
     def tap_variants(self, taps: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], bool]:
         """All non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and whether there
         are empty ones."""
         seen: dict[tuple[int, int], int] = {}
         empty = False
+        if self.tap_rows == 1:  # every pass meets the one row there is
+            for _, count in self.passes:
+                seen[0, count] = seen.get((0, count), 0) + 1
+            taps = ()
         for tap in taps:
             for row, count in self.passes:
                 found = self.tap_rows_at(row, count, tap)
@@ -222,7 +316,7 @@ class WarpgroupGeometry:
     @property
     def multiplications(self) -> int:
         """wgmma instructions in the text of the loop over kernel rows, were each kernel row written out."""
-        per_row = self.unroll * self.tap_cols * self.halves
+        per_row = self.unroll * self.tap_cols * self.halves * self.config.tiles_m
         return sum((high - low) * per_row for tap in range(self.tap_rows) for low, high in self.tap_variants([tap])[0])
 
     @property
@@ -264,16 +358,21 @@ class WarpgroupGeometry:
     def in_flight(self) -> int:
         """Instruction groups that may be unfinished when the next operand is unpacked: fewer than the operands of a
         loop body, whose registers the next turn writes again."""
-        return min(self.config.in_flight, self.unroll * self.tap_cols - 1)
+        return min(self.config.in_flight, self.unroll * self.tap_cols * self.config.tiles_m - 1)
 
     @property
     def late_start(self) -> tuple[int, int, int]:
         """Kernel row, channel group and turn of its loop behind which a warpgroup is about an epilogue into its first
         pass. The kernel row is one that every pass has."""
         tap = next(tap for tap in range(self.tap_rows) if not self.tap_variants([tap])[1])
-        per_turn = self.unroll * self.tap_cols * self.halves * self.config.tile_rows * self.config.tile_width * 4
-        turns = ceil_div(EPILOGUE_CYCLES * self.config.tile_rows * self.config.tile_width * 4, per_turn)
-        return tap, 0, min(turns, self.steps // self.unroll) - 1
+        per_turn = self.unroll * self.tap_cols * self.halves * self.config.tile_rows * self.row_pixels * 4
+        turns = ceil_div(EPILOGUE_CYCLES * self.config.tile_rows * self.row_pixels * 4, per_turn)
+        in_group = self.steps // self.unroll
+        if self.keep_rows:
+            return tap, 0, min(turns, in_group) - 1
+        groups = min(self.groups, self.config.ring // self.window)  # the others' parts wait in the ring meanwhile
+        last = min(turns, groups * in_group) - 1
+        return tap, last // in_group, last % in_group
 
     @property
     def ahead(self) -> int:
@@ -281,9 +380,19 @@ class WarpgroupGeometry:
         return self.config.weight_ring or self.unroll * self.tap_cols * self.groups_together
 
     @property
+    def peers(self) -> int:
+        """Blocks that copy weights to one another."""
+        return max(self.config.bulk_weights, 1)
+
+    @property
+    def weight_chunks(self) -> int:
+        """Of a block's weights, by loop bodies: those that a barrier counts together where they come by bulk copies."""
+        return self.steps // self.unroll * self.tap_rows if self.config.bulk_weights else 0
+
+    @property
     def held_fragments(self) -> int:
         """Weight fragments in a thread's registers before they are unpacked."""
-        return 1 if self.config.weight_ring else self.ahead
+        return 1 if self.config.weight_ring else self.ahead * self.config.tiles_m
 
     @property
     def run(self) -> int:

@@ -19,6 +19,7 @@ from subbyte.space.listed import ListedTable, Sorted, listed
 from subbyte.space.sorting import SAME, plainest, sort_out
 from subbyte.space.values import KINDS, value_lists
 from subbyte.space.warpgroup import WARPGROUP, held_switches, warpgroup_space
+from subbyte.space.warpgroup_small import SMALL, WARPGROUP_KINDS, small_space
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
@@ -101,14 +102,14 @@ class Space(ListedTable):
 
 
 def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str = "paper", **fixed: Any) -> Any:
-    """The space of a workload: ``paper`` or ``extended`` (a :class:`Space` of the warp family), or ``warpgroup`` (a
-    :class:`~subbyte.space.warpgroup.WarpgroupSpace`, the same interface). ``fixed`` sets switches
-    (``layout="nhwc"``), or the atom of the warp family; default: all techniques on.
+    """The space of a workload: ``paper`` or ``extended`` (a :class:`Space` of the warp family), ``warpgroup`` or its
+    part ``warpgroup-small`` (a :class:`~subbyte.space.warpgroup.WarpgroupSpace`, the same interface). ``fixed`` sets
+    switches (``layout="nhwc"``), or the atom of the warp family; default: all techniques on.
 
     Raises InvalidInput for an unknown workload, architecture, kind or switch.
     """
-    if kind not in (*KINDS, WARPGROUP):
-        raise InvalidInput(f"unknown kind of space {kind!r}: {did_you_mean(str(kind), (*KINDS, WARPGROUP))}")
+    if kind not in (*KINDS, *WARPGROUP_KINDS):
+        raise InvalidInput(f"unknown kind of space {kind!r}: {did_you_mean(str(kind), (*KINDS, *WARPGROUP_KINDS))}")
     held = held_fields(fixed, kind)
     target = arch_named(arch) if isinstance(arch, str) else arch
     found = workload_named(workload) if isinstance(workload, str) else workload
@@ -118,12 +119,14 @@ def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str =
         raise InvalidInput(f"workload {workload!r}: expected a name such as 'resnet50.stage2@8', or a ConvWorkload")
     if kind == WARPGROUP:
         return warpgroup_space(found, target, held)
+    if kind == SMALL:
+        return small_space(found, target, held)
     return Space(found, target, kind, value_lists(kind, found), held)
 
 
 def held_fields(fixed: Mapping[str, Any], kind: str = "paper") -> dict[str, Any]:
     """All fields that a space of a kind holds fixed, with those of ``fixed`` set. Raises InvalidInput for a knob."""
-    if kind == WARPGROUP:
+    if kind in WARPGROUP_KINDS:
         return held_switches(fixed)
     for name in fixed:
         if name not in HELD:

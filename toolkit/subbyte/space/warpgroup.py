@@ -10,14 +10,17 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.schedule.warpgroup import SWITCH_VALUES, WarpgroupConfig
+from subbyte.schedule.warpgroup_memory import PIXEL_BYTES
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.space import warpgroup_bulk, warpgroup_constraints
 from subbyte.space.listed import ListedTable, Sorted, listed, sorted_by
 from subbyte.space.warpgroup_constraints import WIDTHS, why_not_warpgroup
 from subbyte.workload import ConvWorkload, ceil_div
@@ -26,6 +29,16 @@ WARPGROUP = "warpgroup"
 """Kind of space."""
 FEW_GROUPS = 2
 """Groups of 8 images up to which the time to the first and behind the last multiplication is what counts."""
+LARGE_ROWS = 1 << 17
+"""Bytes of the input rows of one output row, unpacked, from which on they come in parts."""
+LARGE_WORK = 3 * 10**9
+"""Multiplications of a layer from which on the time of its blocks' multiplications is what counts."""
+MANY_BLOCKS = 16
+"""Blocks of 32 channels of which wide rows do not fit into the ring whole."""
+LISTED = 600_000
+"""Products up to which a space's valid configurations are found one by one where its digest is asked for."""
+SEGMENTS = (1, 2, 4, 5, 7, 8, 14, 16, 28, 33, 56, 66, 132, 264)
+"""Of 1x1 layers, whose pixels need not be divided by rows: also what shares them out to 132 multiprocessors."""
 Values = tuple[int, ...]
 
 
@@ -74,17 +87,35 @@ class WarpgroupSpace(ListedTable):
 
         def reason(values: Values) -> str | None:
             chosen: dict[str, Any] = dict(zip(names, values, strict=True))
-            return self.why_not(WarpgroupConfig(**chosen, **self.fixed))
+            return warpgroup_bulk.refused_early({**chosen, **self.fixed}) or self.why_not(
+                WarpgroupConfig(**chosen, **self.fixed)
+            )
 
         # product() varies its last list fastest, the index its first knob
         return sorted_by(map(reason, product(*reversed(tuple(self.knobs.values())))))
 
     @cached_property
+    def index_hash(self) -> str:
+        """Hexadecimal digest of what an index means: workload, architecture, knobs and switches."""
+        return self._digest([])
+
+    @cached_property
     def hash(self) -> str:
-        """Hexadecimal digest of what an index means and of the constraints."""
+        """Hexadecimal digest of what an index means and of the constraints: of the valid indices, or where they are too
+        many to be found one by one, of the rules themselves."""
+        return self._digest([list(self.valid) if len(self) <= LISTED else _rules()])
+
+    def _digest(self, more: list[Any]) -> str:
         knobs = {name: list(values) for name, values in self.knobs.items()}
-        data = [self.workload.spec, self.arch.name, self.kind, knobs, dict(self.fixed), list(self.valid)]
+        data = [self.workload.spec, self.arch.name, self.kind, knobs, dict(self.fixed), *more]
         return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
+
+
+@cache
+def _rules() -> str:
+    """Digest of the text of the constraints."""
+    texts = [Path(module.__file__ or "").read_bytes() for module in (warpgroup_constraints, warpgroup_bulk)]
+    return hashlib.sha256(b"".join(texts)).hexdigest()
 
 
 def warpgroup_space(workload: ConvWorkload, arch: Arch, fixed: Mapping[str, Any] | None = None) -> WarpgroupSpace:
@@ -104,33 +135,89 @@ def held_switches(fixed: Mapping[str, Any]) -> dict[str, Any]:
 def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
     """The values of every knob, in the order of a configuration's index."""
     w = workload
-    pointwise = w.r == w.s == w.stride == 1 and w.pad == 0
+    pointwise = w.r == w.s == 1 and w.pad == 0
     height, width = (ceil_div(w.p * w.q, 28), 28) if pointwise else (w.p, w.q)
     lists: dict[str, Values] = {
-        "tile_width": _widths(w.p * w.q, 3) if pointwise else _widths(width, 2),
+        "tile_width": _widths(width, 2),
         "tile_rows": (1, 2) if pointwise else tuple(n for n in (1, 2, 4) if n <= height),
         "groups_m": (1, 2),
         "groups_x": (1,) if pointwise else (1, 2),
         "groups_y": (1, 2),
         "segments": tuple(n for n in (1, 2, 4, 7, 8, 14, 28, 56) if n <= height),
         "split": (1, 2, 4),
-        "ring": (2, 4, 6) if pointwise else (3, 4, 5, 6, 7, 9),
+        "ring": (3, 4, 5, 6, 7, 9),
         "unroll": (1, 2, 4),
         "weight_ring": (0, 8),
         "in_flight": (1, 2),
-        "stagger": (0,) if pointwise else (0, 1, 2),
+        "stagger": (0, 1, 2),
     }
     if pointwise:
-        lists |= {"channel_groups": (1, 4), "keep_rows": (1, 0), "filter_passes": (1, 2, 4)}
+        lists |= _pointwise_values(w)
     else:
         lists |= {"load_ahead": (2, 1)}
     if w.r == 1 and not pointwise:
         lists |= {"channel_groups": (1, 2, 4)}
-    if w.batch_groups <= FEW_GROUPS and w.r > 1:
+    if pointwise and w.stride > 1:
+        rows = _widths(w.q, 1)
+        lists |= {"tile_width": tuple(dict.fromkeys((*lists["tile_width"], *rows))), "flatten": (1, 0)}
+    if w.batch_groups <= FEW_GROUPS and w.r > 1 and w.macs < LARGE_WORK:
         # blocks with a pass or two: nothing goes round for long, and what comes first counts
         lists |= {"ring": (3, 4, 6, 9) if w.r <= 3 else (7, 9, 11), "weight_ring": (0,), "stagger": (0,),
-                  "in_flight": (1, 2, 3), "overlap": (1, 0), "at_once": (0, 2)}  # fmt: skip
+                  "in_flight": (1, 2, 3), "overlap": (1, 0), "at_once": (0, 2),
+                  "bulk_weights": (0, 1, 2, 4)}  # fmt: skip
+    if _large_rows(w):
+        halves = tuple(n for n in (1, 2, 4) if w.channel_blocks % (2 * n) == 0)
+        lists |= {"channel_groups": halves, "ring": (3, 4, 5, 6, 7, 9, 13), "early_release": (0, 1),
+                  "weight_ring": (0,)}  # fmt: skip
+    if w.r > 1 and w.stride == 1 and w.macs >= LARGE_WORK:
+        lists |= _large_values(w, lists)
     return lists
+
+
+def _large_values(w: ConvWorkload, lists: Mapping[str, Values]) -> dict[str, Values]:
+    """The values of what is different where a block has much to multiply: what divides the work evenly counts, and what
+    lets a block have many channels."""
+    more: dict[str, Values] = {"weight_ring": (0,)}
+    if w.p > 56:
+        more |= {"segments": (*lists["segments"], 16), "tile_width": tuple(dict.fromkeys((*lists["tile_width"], 14)))}
+    if w.p % 2 == 0 and w.q % 14 == 0 and w.p <= 28:
+        more["half_rows"] = (0, 1)
+    if w.q == 7 and w.batch_groups % 2 == 0:  # 7 pixels of two groups of images are a width
+        more |= {"tile_width": (8, 7), "image_groups": (1, 2)}
+    if w.channel_blocks >= MANY_BLOCKS and (w.q > 14 or "image_groups" in more):
+        more |= {"channel_groups": (1, 4, 8), "keep_rows": (1, 0), "ring": (3, 4, 5, 6, 7, 9, 12, 13)}
+    if w.channel_blocks >= MANY_BLOCKS // 2 and w.q > 14:
+        more["producer_registers"] = (0, 80, 104)
+    return more
+
+
+def _pointwise_values(w: ConvWorkload) -> dict[str, Values]:
+    """The values of what is different where rows do not matter: any width, rings of channel groups, and ways to bring
+    the same pixels to several blocks."""
+    pixels, tiles = w.p * w.q, ceil_div(w.filter_blocks, 2)
+    groups = tuple(n for n in (1, 2, 4, 8, 16) if w.channel_blocks % n == 0 and n <= max(1, w.channel_blocks // 2))
+    lists = {
+        "tile_width": _widths(pixels, len(WIDTHS)),
+        "segments": tuple(n for n in SEGMENTS if n <= ceil_div(pixels * w.batch_groups, 6)),
+        "ring": (2, 3, 4, 5, 6, 8, 11),
+        "weight_ring": (0,),
+        "stagger": (0, 2),
+        "channel_groups": groups,
+        "keep_rows": (1, 0),
+        "filter_passes": tuple(n for n in (1, 2, 4) if n <= tiles),
+        "load_ahead": (2, 1),
+        "producers": (1, 2),
+        "joined": (0, 1) if w.batch_groups > 1 else (0,),
+        "tiles_m": tuple(n for n in (1, 2) if n <= tiles),
+    }
+    return lists | ({"overlap": (1, 0)} if w.batch_groups <= FEW_GROUPS else {})
+
+
+def _large_rows(w: ConvWorkload) -> bool:
+    """The input rows of one output row fill much of the shared memory: their channels come in groups, and their slots
+    go back early."""
+    width = (w.w + 2 * w.pad) * w.channel_blocks * PIXEL_BYTES
+    return w.r > 1 and w.channel_blocks > 2 and w.r * width > LARGE_ROWS
 
 
 def _widths(pixels: int, count: int) -> Values:

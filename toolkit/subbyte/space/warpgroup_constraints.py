@@ -9,14 +9,22 @@ from subbyte.device.arch import Arch
 from subbyte.schedule.atoms import UNPACKED_REDUCTION_LIMIT
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.space import warpgroup_bulk as bulk
 from subbyte.workload import ConvWorkload
 
 WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
 """Pixels of an instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
 CONSUMER_OVERHEAD = 44
 """Registers of a consumer thread for addresses, loop state and unpacked operands, beside accumulators and weights."""
+INSTRUCTION_OVERHEAD = 34
+"""Registers that the compiler wants beside the sums of one wgmma among those that a thread has when it is launched."""
 LOADS_AT_ONCE = 12
 """16-byte loads a producer thread may have in flight for one part."""
+STAGED = 32
+"""The same from a staging slot, where few of them are in registers at a time."""
+CONDITIONAL_LOADS = 13
+"""16-byte loads a producer thread may have in flight where columns are divided among blocks and a block has more than
+two warpgroups: of 109 kernels with more of them 102 needed local memory, of 217 others 19."""
 CODE_LIMIT = 900
 """wgmma instructions of one kernel: beyond it the instruction cache is outgrown several times."""
 WORD_LIMIT = 1 << 31
@@ -40,21 +48,57 @@ def _accumulator(plan: WarpgroupPlan) -> str | None:
 
 def _width(plan: WarpgroupPlan) -> str | None:
     config = plan.config
-    if config.tile_width not in WIDTHS:
-        return f"tile: tile_width {config.tile_width} is none of {', '.join(map(str, WIDTHS))}"
+    if plan.row_pixels not in WIDTHS:
+        groups = f" of {config.image_groups} groups of images" if config.image_groups > 1 else ""
+        return f"tile: tile_width {config.tile_width}{groups} is none of {', '.join(map(str, WIDTHS))}"
     if not plan.flat and (config.groups_x - 1) * config.tile_width >= plan.workload.q:
         covered = f"{config.groups_x} times {config.tile_width}"
         return f"tile: {covered} columns leave a warpgroup without any of {plan.workload.q}"
     if not plan.flat and config.tile_width > plan.workload.q + 3:
         return f"tile: {config.tile_width} columns are too wide for an output of {plan.workload.q}"
+    if config.flatten and (not plan.flat or plan.workload.stride == 1):
+        return "same program: flatten is for 1 x 1 kernels with a stride and without padding; leave it at 0"
     if plan.x_tiles > 1 and plan.width_covered * plan.cols.pixel_step < plan.left_zeros:
         return f"tile: {plan.width_covered} columns are narrower than the padding"
+    return None
+
+
+def _images(plan: WarpgroupPlan) -> str | None:
+    config, groups = plan.config, plan.workload.batch_groups
+    if config.image_groups == 1:
+        return None
+    if groups % config.image_groups:
+        return f"divisibility: image_groups {config.image_groups} does not divide {groups} groups of 8 images"
+    if plan.flat or plan.x_tiles > 1 or plan.cols.pixel_step > 1 or plan.lowered or config.at_once:
+        return "tile: several groups of images in one instruction (image_groups) need whole rows of stride 1"
+    return None
+
+
+def _half_rows(plan: WarpgroupPlan) -> str | None:
+    config, height, tile_rows = plan.config, plan.output_size[0], plan.config.tile_rows
+    if not config.half_rows:
+        return None
+    if 2 * height % config.segments or 2 * height // config.segments % 2 == 0:
+        return f"divisibility: {config.segments} segments of {height} rows do not end in the middle of one (half_rows)"
+    if config.groups_y != 2 or tile_rows * 2 != plan.segment_end(0):
+        return f"divisibility: half_rows needs groups_y 2 and tile_rows of half of a block's {plan.segment_end(0)} rows"
+    if config.tile_width % 2 or plan.workload.q % plan.width_covered:
+        return f"tile: half_rows needs fragment rows of an even width that divides {plan.workload.q} columns"
+    if plan.flat or plan.lowered or config.at_once or config.split > 1 or config.filter_passes > 1:
+        return "stages: half_rows goes neither with 1x1 kernels, at_once, split, filter_passes nor duplicate_aware=none"
+    if config.image_groups > 1 or config.early_release or config.producers > 1 or config.tiles_m > 1:
+        return "stages: half_rows goes neither with image_groups, early_release, tiles_m nor two producers"
+    narrow = [plan.segment_start(i) + (0 if i % 2 else tile_rows) for i in range(config.segments)]
+    if any(plan.tap_rows_at(row, tile_rows, tap) != (0, tile_rows) for row in narrow for tap in range(plan.tap_rows)):
+        return "padding: half a row too near to the edge of the image"
     return None
 
 
 def _padding(plan: WarpgroupPlan) -> str | None:
     if not _every_row_reached(plan.workload, plan.arch):
         return "padding: an output row meets padding alone"
+    if plan.config.stagger == 2 and all(plan.tap_variants([tap])[1] for tap in range(plan.tap_rows)):
+        return "padding: every kernel row meets padding alone in some pass, which none may for stagger=2"
     return None
 
 
@@ -73,23 +117,37 @@ def _rows(plan: WarpgroupPlan) -> str | None:
     config, height = plan.config, plan.output_size[0]
     if config.segments > height:
         return f"divisibility: {config.segments} segments of {height} rows"
-    most = -(-height // config.segments)
+    most, least = -(-height // config.segments), height // config.segments
+    if config.half_rows:
+        most = least = plan.segment_end(0)
     if config.tile_rows > most:
         return f"divisibility: passes of {config.tile_rows} rows in segments of {most}"
-    if config.groups_y > 1 and config.tile_rows * (config.groups_y - 1) >= height // config.segments:
+    if config.groups_y > 1 and config.tile_rows * (config.groups_y - 1) >= least:
         return f"divisibility: no pass for the last of {config.groups_y} warpgroups in segments of {most} rows"
+    if not plan.keep_rows and not all(_divided(plan, rows) for rows in (most, least)):
+        return f"divisibility: a pass without rows for the last of {config.groups_y} warpgroups (keep_rows=1 allows it)"
     return None
+
+
+def _divided(plan: WarpgroupPlan, rows: int) -> bool:
+    """Every warpgroup has a row in the last pass over this many rows."""
+    last = rows % plan.rows_together
+    return last == 0 or last > plan.rows_together - plan.config.tile_rows
 
 
 def _warpgroups(plan: WarpgroupPlan) -> str | None:
     config = plan.config
-    if config.consumers > 3:
-        return f"threads: {config.consumers} consumer warpgroups leave too few registers"
-    if config.groups_m * config.filter_passes > plan.filter_tiles:
-        return (
-            f"divisibility: {config.groups_m} warpgroups times {config.filter_passes} passes of 64 output channels "
-            f"exceed {plan.filter_tiles} tiles of 64"
-        )
+    if config.consumers + config.producers > 4:
+        return f"threads: {config.consumers} consumers beside {config.producers} producers leave too few registers"
+    if config.groups_m * plan.consumer_tiles > plan.filter_tiles:
+        each = f"{config.filter_passes} passes of {64 * config.tiles_m} output channels"
+        return f"divisibility: {config.groups_m} warpgroups times {each} exceed {plan.filter_tiles} tiles of 64"
+    if config.tiles_m > 2:
+        return f"registers: {config.tiles_m} tiles of 64 output channels in a pass: allowed: 1, 2"
+    if config.tiles_m > 1 and (config.at_once or config.split > 1 or plan.lowered or config.early_release):
+        return "stages: tiles_m=2 goes with none of at_once, split, early_release and duplicate_aware=none"
+    if config.tiles_m > 1 and config.weight_ring:
+        return "stages: weights of two tiles are fetched ahead into registers (weight_ring=0)"
     return None
 
 
@@ -105,12 +163,14 @@ def _channels(plan: WarpgroupPlan) -> str | None:
         return "same program: a kernel of one tap has no duplicates; duplicate_aware=full loads the same"
     if plan.lowered and not config.keep_rows:
         return "same program: without the duplicate-aware load no row is kept; keep_rows=1 builds the same"
+    if not plan.keep_rows and config.early_release:
+        return "same program: early_release has no meaning where rows are not kept; leave it at 0"
     if not config.keep_rows and config.channel_groups == 1:
         return "stages: with all channels in one part, rows are kept (keep_rows=1)"
-    if not plan.keep_rows and config.groups_y > 1:
-        return "stages: warpgroups on alternating passes keep rows (keep_rows=1, duplicate_aware=full)"
-    if not plan.keep_rows and config.stagger and config.consumers == 2:
-        return "stages: warpgroups that share every part of the ring go together (stagger=0) where rows are not kept"
+    if plan.lowered and config.groups_y > 1:
+        return "stages: warpgroups on alternating passes keep rows (duplicate_aware=full)"
+    if not plan.keep_rows and config.stagger and config.consumers == 2 and (plan.lowered or config.stagger == 1):
+        return "stages: warpgroups that share every part of the ring take no turns where rows are not kept (stagger=0)"
     if (
         config.in_flight > max(plan.in_flight, 1) and not plan.lowered
     ):  # the same schedule is to exist with a switch off
@@ -129,8 +189,54 @@ def _split(plan: WarpgroupPlan) -> str | None:
         return f"cluster: split {config.split}: allowed: 1, 2, 4, 8"
     if config.groups_y > 1 or config.filter_passes > 1 or config.segments * config.tile_rows < plan.output_size[0]:
         return "cluster: blocks that share input channels must have a single pass each"
-    if config.tile_rows * config.tile_width % config.split:
-        return f"cluster: split {config.split} does not divide {config.tile_rows * config.tile_width} pixels"
+    if config.tile_rows * plan.row_pixels % config.split:
+        return f"cluster: split {config.split} does not divide {config.tile_rows * plan.row_pixels} pixels"
+    return None
+
+
+def _joined(plan: WarpgroupPlan) -> str | None:
+    if not plan.config.joined:
+        return None
+    if not plan.flat:
+        return "tile: joined groups of images need a 1x1 kernel with stride 1 or flatten"
+    if plan.config.image_groups > 1:
+        return "tile: joined groups of images go one by one (image_groups=1)"
+    if plan.workload.h != plan.workload.stride * plan.workload.p:
+        return "tile: joined groups of images need a height that the stride divides"
+    if not plan.packed:
+        return "tile: joined groups of images lie one behind the other in the nhwcnc layout alone"
+    if plan.workload.batch_groups == 1:
+        return "same program: one group of images; joined=0 builds the same"
+    return None
+
+
+def _producers(plan: WarpgroupPlan) -> str | None:
+    config = plan.config
+    if config.producers > 2:
+        return f"threads: {config.producers} producer warpgroups: allowed: 1, 2"
+    if config.producers == 2 and config.at_once:
+        return "same program: producers has no meaning with at_once; leave it at 1"
+    if config.producers == 2 and config.ring < config.consumers + 2:
+        return f"stages: a ring of {config.ring} slots leaves one of 2 producers without a part at the start"
+    return None
+
+
+def _staging(plan: WarpgroupPlan) -> str | None:
+    config = plan.config
+    if not config.staging:
+        return "cluster: blocks share pixels (share) through staging slots alone" if config.share > 1 else None
+    if not plan.flat or not plan.packed:
+        return "stages: staging needs a 1x1 kernel with stride 1 or flatten, and the nhwcnc layout"
+    if config.at_once or config.split > 1:
+        return "stages: staging goes neither with at_once nor with split"
+    if config.image_groups > 1:
+        return "stages: staging brings groups of images one by one (image_groups=1)"
+    if config.load_ahead != WarpgroupConfig().load_ahead:
+        return "same program: load_ahead has no meaning with staging; leave it at 2"
+    if config.staging % config.producers or config.staging < 2 * config.producers:
+        return f"stages: staging {config.staging}: two or more slots for each of {config.producers} producers"
+    if config.share not in (1, 2, 4, 8) or plan.filter_blocks % config.share:
+        return f"cluster: share {config.share}: allowed: 1, 2, 4, 8 that divide {plan.filter_blocks} blocks of channels"
     return None
 
 
@@ -144,7 +250,8 @@ def _at_once(plan: WarpgroupPlan) -> str | None:
         return f"stages: {config.at_once} loading warpgroups for {plan.workload.r - 1} kernel rows behind the first"
     if config.ring != plan.window:
         return f"stages: at_once keeps every row: ring must be {plan.window}"
-    for name in ("channel_groups", "keep_rows", "load_ahead", "unroll", "weight_ring", "in_flight", "duplicate_aware"):
+    for name in ("channel_groups", "keep_rows", "load_ahead", "unroll", "weight_ring", "in_flight", "duplicate_aware",
+                 "early_release"):  # fmt: skip
         if getattr(config, name) != getattr(default, name):
             return f"same program: {name} has no meaning with at_once; leave it at {getattr(default, name)}"
     if config.stagger:
@@ -154,19 +261,19 @@ def _at_once(plan: WarpgroupPlan) -> str | None:
 
 def _ring(plan: WarpgroupPlan) -> str | None:
     config = plan.config
-    if config.at_once:
+    if config.at_once or config.bulk_weights:
         return None
-    rows = max(plan.staged_rows(segment) for segment in range(config.segments))
+    rows = plan.most_staged
     if plan.keep_rows:
         whole = rows * config.channel_groups
         if config.ring > whole:
             return f"stages: a ring of {config.ring} slots for {whole} parts builds the same program as fewer"
-        held = plan.window + (config.groups_y - 1) * config.tile_rows * plan.rows.pixel_step
-        least = min(held * config.channel_groups, whole)
+        least = min(plan.held_parts, whole)
     elif plan.lowered:
         least = plan.window + 1
     else:
-        least = plan.window * (2 if config.channel_groups > 1 else 1) + 1
+        early = plan.tap_rows > 1  # slots are given back behind the first kernel row of the next channel group
+        least = plan.window * (2 if config.channel_groups > 1 else 1) + (0 if early else 1)
     if config.weight_ring == 1:
         return "stages: weight_ring 1; the ring of weights needs at least 2 slots"
     if config.load_ahead > 2:
@@ -187,15 +294,26 @@ def _shared(plan: WarpgroupPlan) -> str | None:
 
 def _registers(plan: WarpgroupPlan) -> str | None:
     consumer, producer = plan.registers
+    asked, least = plan.config.producer_registers, plan.producer_least
+    if asked and (plan.config.at_once or consumer == producer):
+        return "same program: producer_registers has no meaning where all threads have as many; leave it at 0"
+    if asked and (asked % 8 or asked <= least):
+        return f"registers: producer_registers {asked}: allowed: multiples of 8 above {least}, which 0 gives"
     if plan.config.at_once:
         needed = max(plan.accumulators, 4 * plan.loads_at_once) + CONSUMER_OVERHEAD
         return f"registers: about {needed} of a thread needed, {consumer} allowed" if needed > consumer else None
+    at_launch = plan.arch.registers_per_sm // plan.config.blocks // plan.config.threads // 8 * 8
+    if 4 * plan.config.tile_width + INSTRUCTION_OVERHEAD > at_launch:
+        one = 4 * plan.config.tile_width + INSTRUCTION_OVERHEAD
+        return f"registers: an instruction needs {one} of a thread, {at_launch} at launch"
     needed = plan.accumulators + 4 * plan.held_fragments + CONSUMER_OVERHEAD
     if needed > consumer:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
-    if plan.copies > LOADS_AT_ONCE:
+    if plan.copies > (STAGED if plan.config.staging else LOADS_AT_ONCE):
         return f"registers: {plan.copies} loads of a producer thread exceed {LOADS_AT_ONCE}; use channel_groups"
-    needed = 4 * plan.copies * plan.config.load_ahead + plan.producer_overhead
+    if plan.x_tiles > 1 and plan.config.threads > 256 and plan.loads_ahead > CONDITIONAL_LOADS:
+        return f"registers: {plan.loads_ahead} loads with a condition each spill; use channel_groups or load_ahead=1"
+    needed = 4 * plan.loads_ahead + plan.producer_overhead
     if needed > producer:
         return f"registers: about {needed} of a producer thread needed, {producer} allowed"
     return None
@@ -206,7 +324,7 @@ def _code(plan: WarpgroupPlan) -> str | None:
         count = plan.fragments * plan.halves * plan.config.tile_rows
         return f"code size: {count} matrix instructions exceed {CODE_LIMIT}" if count > CODE_LIMIT else None
     rows = sum(high - low for low, high in plan.tap_variants(range(plan.tap_rows))[0])
-    count = plan.unroll * plan.tap_cols * plan.halves * rows
+    count = plan.unroll * plan.tap_cols * plan.halves * rows * plan.config.tiles_m
     if count > CODE_LIMIT:
         return f"code size: {count} matrix instructions exceed {CODE_LIMIT}"
     return None
@@ -222,8 +340,8 @@ def _index(plan: WarpgroupPlan) -> str | None:
 
 
 WARPGROUP_RULES: tuple[Callable[[WarpgroupPlan], str | None], ...] = (
-    _arch, _at_once, _accumulator, _padding, _width, _rows, _warpgroups, _channels, _split, _ring, _shared, _registers,
-    _code, _index,
+    bulk.early, _arch, _joined, _producers, _staging, _at_once, _accumulator, _padding, _width, _images, _half_rows,
+    _rows, _warpgroups, _channels, _split, bulk.bulk, bulk.groups_k, _ring, _shared, _registers, _code, _index,
 )  # fmt: skip
 
 

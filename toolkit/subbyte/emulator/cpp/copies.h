@@ -30,6 +30,7 @@ static void finish_copy(const PendingCopy& copy) {
 void copy_async(int instruction, uint32_t target, Pointer<void> source, uint32_t bytes, uint32_t valid) {
   step();
   Thread& me = machine.self();
+  target = uint32_t(shared_address(target) - machine.window(me.rank));  // without the rank above it
   PendingCopy copy = {address_of(source), target, bytes, valid, me.group, me.line};
   if (!checked) {
     finish_copy(copy);

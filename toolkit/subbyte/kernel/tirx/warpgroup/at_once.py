@@ -24,10 +24,9 @@ from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup import produce as producer
 from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.kernel.tirx.warpgroup.epilogue import epilogue
-from subbyte.schedule.warpgroup_plan import FRAGMENT_WORDS, OPERAND_BYTES, PIXEL_BYTES, WarpgroupPlan
+from subbyte.schedule.warpgroup_memory import FRAGMENT_WORDS, OPERAND_BYTES, PIXEL_BYTES
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
-WINDOW = 0x3FFFF
-"""The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""
 CORE_BYTES = 128
 """A core matrix: 8 rows of 16 bytes."""
 OPERAND_LOW, OPERAND_HIGH = CORE_BYTES // 16 << 16, 2 * CORE_BYTES // 16
@@ -180,10 +179,9 @@ def _multiply(block: Block) -> Any:
     sums = registers("acc", plan.accumulators)
     weights = T.cast(plan.weight_base + block.m * (plan.fragments * plan.halves * OPERAND_BYTES), "uint32")
     pixels = T.cast(block.x * (plan.config.tile_width * plan.cols.pixel_step * PIXEL_BYTES), "uint32")
-    left, right = (
-        bind(name, ((block.base + start & T.uint32(WINDOW)) >> T.uint32(4)) + T.uint32(low))
-        for name, start, low in (("left", weights, OPERAND_LOW), ("right", pixels, plan.descriptor_low))
-    )
+    left, right = registers("left", 1), registers("right", 1)
+    op.describe(left[0], block.base + weights, OPERAND_LOW)
+    op.describe(right[0], block.base + pixels, plan.descriptor_low)
     op.wgmma_fence()
     begun = False
     for tap in range(plan.workload.r):
@@ -191,11 +189,11 @@ def _multiply(block: Block) -> Any:
         for operand in range(plan.run * plan.halves):
             fragment, half = operand // plan.halves, operand % plan.halves
             step, column = fragment // plan.workload.s, fragment % plan.workload.s
-            a = left + T.uint32((tap * plan.run * plan.halves + operand) * (OPERAND_BYTES // 16))
+            a = left[0] + T.uint32((tap * plan.run * plan.halves + operand) * (OPERAND_BYTES // 16))
             for row in range(plan.config.tile_rows):
                 part = row * plan.rows.pixel_step + tap * plan.rows.tap_step
                 plane = (step * plan.halves + half) * plan.pitch + column * plan.cols.tap_step
-                b = right + T.uint32((part * plan.slot_bytes + plane * PIXEL_BYTES) // 16)
+                b = right[0] + T.uint32((part * plan.slot_bytes + plane * PIXEL_BYTES) // 16)
                 _wgmma(block, sums, row, a, b, begun)
             begun = True
         op.wgmma_commit()

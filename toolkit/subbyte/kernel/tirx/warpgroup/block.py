@@ -11,6 +11,7 @@ from tvm.script import tirx as T
 
 from subbyte.kernel.tirx.emit import bind, loop, registers, when
 from subbyte.kernel.tirx.warpgroup import instructions as op
+from subbyte.schedule.warpgroup_memory import FRAGMENT_BYTES
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
 
@@ -33,7 +34,7 @@ class Block:
     """Thread within the warpgroup."""
     lane: Any
     group: Any
-    """Group of 8 images."""
+    """Group of 8 images, the first one of several."""
     first_row: Any
     """First output row of the block's segment."""
     end_row: Any
@@ -41,11 +42,17 @@ class Block:
     """Index of the block along the output row."""
     filter_block: Any
     rank: Any
-    """Index in the cluster."""
+    """Index among the blocks that share the input channels."""
+    peer: Any
+    """Index among the blocks that share weights."""
+    lonely: Any
+    """Whether the block's neighbour in the cluster needs other weights."""
     first_staged: Any
     """First staged row that the block needs and the image has."""
     parts: Any
     """Parts that go through the ring."""
+    odd: Any = 0
+    """Of half rows: the segment begins with the right half of a row; the others end with the left half of one."""
 
     # ---- position of a consumer ---------------------------------------------------------------------------------
 
@@ -62,12 +69,34 @@ class Block:
     @property
     def y(self) -> Any:
         """Index of a consumer among those that take passes in turn."""
-        return self.warpgroup // (self.plan.config.groups_m * self.plan.config.groups_x)
+        config = self.plan.config
+        y = self.warpgroup // (config.groups_m * config.groups_x)
+        return y if config.groups_k == 1 else y % config.groups_y
+
+    @property
+    def k(self) -> Any:
+        """Index of a consumer along the input channels."""
+        return self.warpgroup // (self.plan.config.consumers // self.plan.config.groups_k)
+
+    @property
+    def swapped(self) -> Any:
+        """A consumer that begins with half a row: it is its last fragment row, behind those that follow it."""
+        return T.And(self.odd == 1, self.y == 0)
+
+    @property
+    def narrow(self) -> Any:
+        """A consumer whose last fragment row is half a row."""
+        return self.odd + self.y == 1
+
+    def fragment_place(self, fragment: Any) -> Any:
+        """Where a fragment row lies among the rows of its consumer's pass."""
+        if not self.plan.config.half_rows:
+            return fragment
+        return T.Select(self.swapped, self.plan.config.tile_rows - 1 - fragment, fragment)
 
     def tile(self, filter_pass: Any) -> Any:
-        """Tile of 64 output channels of a consumer in a filter pass."""
-        config = self.plan.config
-        return (self.filter_block * config.filter_passes + filter_pass) * config.groups_m + self.m
+        """Tile of 64 output channels of a consumer, of those it computes one after the other or together."""
+        return (self.filter_block * self.plan.consumer_tiles + filter_pass) * self.plan.config.groups_m + self.m
 
     # ---- ring ---------------------------------------------------------------------------------------------------
 
@@ -114,14 +143,30 @@ class Block:
         """Byte address of the barrier that counts the bytes of partial sums that have come for a consumer."""
         return self.parameters_barrier + T.uint32(8) + T.cast(warpgroup * 8, "uint32")
 
+    def weight_barrier(self, chunk: Any) -> Any:
+        """Byte address of the barrier that counts the bytes of a chunk of weights."""
+        return self.staged(0) + chunk * T.uint32(8)
+
+    def staged(self, stage: Any) -> Any:
+        """Byte address of the barrier that counts the bytes that have come into a staging slot."""
+        exchanged = 8 * self.plan.config.consumers if self.plan.config.split > 1 else 0
+        return self.parameters_barrier + T.uint32(8 + exchanged) + T.cast(stage, "uint32") * T.uint32(8)
+
+    def unstaged(self, stage: Any) -> Any:
+        """Byte address of the barrier that says that every block of the cluster has emptied a staging slot."""
+        return self.staged(stage) + T.uint32(8 * self.plan.config.staging)
+
     def set_up_barriers(self) -> None:
         """One producer thread sets up the barriers: a "full" one hears from every warp that fills, an "empty" one from
         every warp that reads, one for partial sums from the bytes of the cluster's other blocks. Where everything is
         loaded at once, a "full" one belongs to a stage, and nothing is filled again."""
         plan, config = self.plan, self.plan.config
-        readers = config.consumers if plan.keep_rows else config.groups_m * config.groups_x
+        readers = config.consumers
         with when(self.thread == 128 * config.consumers):
-            if config.at_once:
+            if config.bulk_weights:
+                for part in range(plan.window):
+                    op.barrier_init(self.full(T.uint32(part)), 4)
+            elif config.at_once:
                 for stage in range(len(plan.stages)):
                     op.barrier_init(self.full(T.uint32(stage)), 4 if stage else 4 * config.consumers)
             else:
@@ -129,10 +174,18 @@ class Block:
                     op.barrier_init(self.full(T.uint32(slot)), 4)
                     op.barrier_init(self.empty(T.uint32(slot)), 4 * readers)
             op.barrier_init(self.parameters_barrier, 4)
+            for stage in range(config.staging):
+                op.barrier_init(self.staged(stage), 1)
+                op.barrier_init(self.unstaged(stage), 4 * config.share)
             if config.split > 1:
                 for warpgroup in range(config.consumers):
                     op.barrier_init(self.exchange_barrier(warpgroup), 1)
+            for chunk in range(plan.weight_chunks):
+                op.barrier_init(self.weight_barrier(T.uint32(chunk)), 1)
             op.barrier_init_fence()
+            weight_bytes = config.groups_m * plan.ahead * FRAGMENT_BYTES
+            for chunk in range(plan.weight_chunks):
+                op.barrier_expect(self.weight_barrier(T.uint32(chunk)), weight_bytes)
             if config.split > 1:
                 for warpgroup in range(config.consumers):
                     op.barrier_expect(self.exchange_barrier(warpgroup), plan.exchanged_bytes)
@@ -151,7 +204,10 @@ class Block:
 
     def keep_parameters(self, held: Any) -> None:
         """Put them into shared memory, and say that they are there."""
-        if held is not None:
+        if held is None:
+            return
+        config = self.plan.config
+        with when(config.producers == 1 or self.warpgroup == config.consumers):
             with self._parameter_turns() as (turn, index):
                 T.buffer_store(self.shared, held[turn], [self.plan.parameter_base // 4 + index])
             op.emit(T.cuda.warp_sync())

@@ -15,23 +15,31 @@ from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
 from subbyte.kernel.tirx.multiply import LOW_NIBBLES
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
-from subbyte.kernel.tirx.warpgroup.control import Counter, first_that_fits, least, most, turns_of
+from subbyte.kernel.tirx.warpgroup.control import (
+    Counter,
+    Sums,
+    first_that_fits,
+    give_back,
+    least,
+    most,
+    pass_by,
+    turns_of,
+)
 from subbyte.kernel.tirx.warpgroup.epilogue import epilogue
 from subbyte.kernel.tirx.warpgroup.fetch import Fetch
-from subbyte.schedule.warpgroup_plan import PIXEL_BYTES
+from subbyte.kernel.tirx.warpgroup.stagger import Stagger
 
-TURNS, LATE = 1, 2
-"""Values of ``stagger``."""
-DESCRIPTOR = 0x000F3FFF
-"""The bits used of a descriptor's lower word: 14 of an address, 4 of ``descriptor_low``. From bit 20 on a sixteenth of
-a shared address holds the block's rank in its cluster, which must not get in."""
+Rows = tuple[int, int, bool]
+"""Fragment rows from and to, and whether the last one is half a row."""
+NOTHING = (0, 0)
+"""Fragment rows of a kernel row that meets padding alone, where its weights have to be passed over."""
 
 
 def consume(block: Block, fetch: Fetch) -> None:
     """All passes of one consumer warpgroup."""
     plan, config = block.plan, block.plan.config
     accumulators = registers("acc", plan.accumulators)
-    started = registers("started", config.tile_rows)
+    started = registers("started", config.tile_rows * config.tiles_m)
     ready, released = Counter(block, "ready"), Counter(block, "released")
     stride = config.tile_rows * config.groups_y
     mine = bind("my_first_row", block.first_row + block.y * config.tile_rows)
@@ -40,42 +48,46 @@ def consume(block: Block, fetch: Fetch) -> None:
         row = bind("row", mine + row_pass * stride)
         count = bind("rows", T.min(T.int32(config.tile_rows), block.end_row - row))
         with loop("filter_pass", config.filter_passes, T.serial) as filter_pass:
-            with loop("i", config.tile_rows) as i:
+            with loop("i", config.tile_rows * config.tiles_m) as i:
                 T.buffer_store(started, T.uint32(0), [i])
             state = Pass(
-                block, fetch, accumulators, started, ready, released, passes, row_pass, row, count, filter_pass
+                block, passes, row_pass, filter_pass, fetch, accumulators, started, ready, released, row, count
             )
             state.wait_for_other()
             state.multiply()
             op.wgmma_wait(0)
             state.release()
-            epilogue(block, accumulators, row, count, filter_pass)
-    if plan.keep_rows and config.groups_y > 1:
-        _pass_by(block, ready, released)
+            for tile in range(config.tiles_m):
+                sums = accumulators if config.tiles_m == 1 else Sums(accumulators, tile * plan.tile_sums)
+                epilogue(
+                    block, sums, row, count, filter_pass * config.tiles_m + tile if config.tiles_m > 1 else filter_pass
+                )
+    if plan.keep_rows and plan.passes_by:
+        pass_by(block, ready, released)
 
 
 @dataclass
-class Pass:
+class Pass(Stagger):
     """One pass: its coordinates, and the multiplications that make it up."""
 
-    block: Block
     fetch: Fetch
     accumulators: Any
     started: Any
-    """For every fragment row: whether its accumulators hold anything yet."""
+    """For every fragment row of every tile: whether its accumulators hold anything yet."""
     ready: Counter
     released: Counter
-    passes: Any
-    row_pass: Any
     row: Any
     count: Any
-    filter_pass: Any
+    first_slot: Any = None
+    """Slot of the first part of a channel group, where no rows are kept."""
 
     def multiply(self) -> None:
         """Emit the loops over kernel rows and channel groups."""
         plan, config = self.block.plan, self.block.plan.config
         if not plan.keep_rows:
             together = plan.groups_together
+            if self._in_order:
+                self.first_slot = registers("first_slot", 1)
             with loop("channel_group", plan.groups // together, T.serial) as first:
                 for place in range(together):
                     self._group(first * together + place, place)
@@ -92,7 +104,7 @@ class Pass:
                 turns_of("channel_group", config.channel_groups, lambda group: self._tap_row(tap, group))
             else:
                 self._tap_row_ahead(tap, here, ahead)
-            self._let_other_start(tap, max(taps - 2, 0))
+            self.let_other_start(tap, max(taps - 2, 0))
 
         if plan.taps_unrolled:
             for tap in range(taps):
@@ -103,9 +115,35 @@ class Pass:
     def _group(self, group: Any, place: int) -> None:
         """One channel group where rows are not kept; ``place`` counts those of one loop body."""
         plan = self.block.plan
+        if self._in_order:
+            self._enter_group(group)
         turns_of("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group, place))
-        self._let_other_start(group, plan.groups * 2 // 3)
-        self._release_before(group)
+        self.let_other_start(group, plan.groups * 2 // 3)
+        if not self._in_order:
+            self._release_before(group)
+
+    @property
+    def _in_order(self) -> bool:
+        """Several kernel rows read the parts of a channel group, which come and go together. They go as soon as the
+        next group's multiplications are under way alone: the producer needs the time."""
+        plan = self.block.plan
+        return not plan.keep_rows and not plan.lowered and plan.tap_rows > 1
+
+    def _enter_group(self, group: Any) -> None:
+        """Remember the slot of a channel group's first part, and wait for all its parts."""
+        block = self.block
+        T.buffer_store(self.first_slot, self.ready.slot[0], [0])
+        until = bind("until", self._pass_part(group) + block.plan.window)
+        self.ready.up_to(until, lambda slot, turn: block.wait(block.full(slot), turn))
+
+    def _give_back_group(self, before: bool, where: list[Any]) -> None:
+        """Give back the slots of the channel group, or of the one before it: each lane of a warp one of them, because
+        a loop between multiplications would make ptxas serialize them."""
+        block, plan, config = self.block, self.block.plan, self.block.plan.config
+        ring, back = T.uint32(config.ring), T.uint32(config.ring - plan.window if before else 0)
+        place = bind("place", self.first_slot[0] + back + T.cast(block.lane, "uint32"))
+        with when(every([block.lane < plan.window, *where])):
+            op.barrier_arrive(block.empty(T.Select(place >= ring, place - ring, place)))
 
     def release(self) -> None:
         """Give back the slots whose parts no later pass reads."""
@@ -114,13 +152,30 @@ class Pass:
             if not plan.lowered:
                 self._release_group(plan.groups - 1)
             return
-        following = (self.row + config.tile_rows * config.groups_y) * plan.rows.pixel_step - block.first_staged
         last = self.row + config.tile_rows * config.groups_y >= block.end_row
-        until = T.Select(last, block.parts, following * config.channel_groups)
-        if config.groups_y > 1:
+        until = T.Select(last, block.parts, self._next_part)
+        if plan.passes_by:
             until = T.min(until, self.ready.count[0])  # a part may be given back only when it has come
-        with when(config.filter_passes == 1 or self.filter_pass == config.filter_passes - 1):
+        self._release_up_to(until)
+
+    @property
+    def _next_part(self) -> Any:
+        """First part that this warpgroup's next pass reads."""
+        plan, config = self.block.plan, self.block.plan.config
+        following = (self.row + config.tile_rows * config.groups_y) * plan.rows.pixel_step
+        return (following - self.block.first_staged) * config.channel_groups
+
+    def _release_up_to(self, until: Any) -> None:
+        """Give back kept parts, in the last pass over filters."""
+        block, end = self.block, self.block.plan.config.filter_passes - 1
+        with when(end == 0 or self.filter_pass == end):
             self.released.up_to(bind("until", until), lambda slot, _: block.arrive(block.empty(slot)))
+
+    def _release_passed(self, tap: Any, group: Any) -> None:
+        """Give back the parts before this one, which are multiplied, unless the next pass reads them."""
+        rows, groups = self.block.plan.rows, self.block.plan.config.channel_groups
+        staged = self.row * rows.pixel_step + tap * rows.tap_step - self.block.first_staged
+        self._release_up_to(T.min(staged * groups + group, self._next_part))
 
     def _release_before(self, group: Any) -> None:
         """Give back the parts of the group before this one, whose multiplications have ended: those in flight are of
@@ -133,6 +188,9 @@ class Pass:
                 self._release_group(group - 1)
 
     def _release_group(self, group: Any) -> None:
+        if self._in_order:
+            self._give_back_group(before=False, where=[])
+            return
         first = bind("group_part", self._pass_part(group))
         with loop("part", self.block.plan.window) as part:
             self.block.arrive(self.block.empty(self.block.slot(first + part)))
@@ -140,14 +198,15 @@ class Pass:
     def _pass_part(self, group: Any) -> Any:
         """First part of this pass's channel group, where every pass loads its own rows."""
         plan, config = self.block.plan, self.block.plan.config
-        row_pass = self.row_pass * config.groups_y + self.block.y
+        row_pass = self.row_pass if config.groups_y > 1 else self.row_pass + self.block.y  # y is 0 there
         return ((row_pass * config.filter_passes + self.filter_pass) * plan.groups + group) * plan.window
 
     def _part(self, fragment_row: Any, tap: Any, group: Any) -> Any:
         """Part that a fragment row reads for a tap."""
         plan, config, block = self.block.plan, self.block.plan.config, self.block
         if not plan.keep_rows:
-            return self._pass_part(group) + fragment_row * plan.rows.pixel_step + tap * plan.rows.tap_step
+            row = block.y * config.tile_rows + fragment_row if config.groups_y > 1 else fragment_row
+            return self._pass_part(group) + row * plan.rows.pixel_step + tap * plan.rows.tap_step
         staged = (self.row + fragment_row) * plan.rows.pixel_step + tap * plan.rows.tap_step - block.first_staged
         return T.max(staged, 0) * config.channel_groups + group
 
@@ -155,10 +214,12 @@ class Pass:
         """One kernel row of one channel group: wait for its input rows, then multiply those that exist."""
         low, high = self._rows_of(tap)
         variants, skipped = self._variants(tap)
+        if skipped and not self.block.plan.keep_rows:
+            variants, skipped = [*variants, NOTHING], False
         with when(not skipped or low < high):
             descriptors = registers("descriptor", self.block.plan.config.tile_rows)
             self._enter_row(tap, group, descriptors)
-            first_that_fits(low, high, variants, lambda a, b: self._steps(descriptors, a, b, (tap, group, place), None))
+            self._rows(low, high, variants, descriptors, (tap, group, place), None)
 
     def _tap_row_ahead(self, tap: Any, here: Any, ahead: Any) -> None:
         """One kernel row whose input rows were waited for before; the next one's are, while the last multiplications
@@ -178,7 +239,7 @@ class Pass:
         variants, skipped = self._variants(tap)
 
         def rows() -> None:
-            first_that_fits(low, high, variants, lambda a, b: self._steps(here, a, b, (tap, 0, 0), enter_next))
+            self._rows(low, high, variants, here, (tap, 0, 0), enter_next)
 
         if skipped:
             with T.If(low < high):
@@ -190,6 +251,24 @@ class Pass:
             rows()
         with loop("i", self.block.plan.config.tile_rows) as i:
             T.buffer_store(here, ahead[i], [i])
+
+    def _rows(
+        self, low: Any, high: Any, variants: list[tuple[int, int]], descriptors: Any, here: tuple[Any, Any, int],
+        before_last: Callable[[], None] | None,
+    ) -> None:  # fmt: skip
+        """The multiplications for fragment rows ``low`` to ``high``, one of ``variants``; see ``_steps``."""
+
+        def whole() -> None:
+            first_that_fits(low, high, variants, lambda a, b: self._steps(descriptors, a, b, here, before_last))
+
+        if not self.block.plan.config.half_rows:
+            whole()
+            return
+        with T.If(self.block.narrow):
+            with T.Then():
+                self._steps(descriptors, 0, self.block.plan.config.tile_rows, here, before_last, narrow=True)
+            with T.Else():
+                whole()
 
     def _rows_of(self, tap: Any) -> tuple[Any, Any]:
         """From and to: the fragment rows whose input row for this kernel row is in the image."""
@@ -204,55 +283,93 @@ class Pass:
     def _enter_row(self, tap: Any, group: Any, descriptors: Any) -> None:
         """Wait for the input rows of a kernel row, if it has any, and point at them."""
         plan, block = self.block.plan, self.block
-        low, high = self._rows_of(tap)
-        with when(True if not self._variants(tap)[1] else low < high):
-            self._wait_for(bind("needed", self._part(high - 1, tap, group)))
-        width = plan.config.tile_width * plan.cols.pixel_step * PIXEL_BYTES
+        if not self._in_order:
+            low, high = self._rows_of(tap)
+            with when(True if not self._variants(tap)[1] else low < high):
+                self._wait_for(bind("needed", self._part(high - 1, tap, group)))
+        width = plan.config.tile_width * plan.cols.pixel_step * plan.column_bytes
         for i in range(plan.config.tile_rows):
-            slot = block.slot(self._part(i, tap, group))
+            row = block.fragment_place(i)
+            slot = self._slot(row, tap) if self._in_order else block.slot(self._part(row, tap, group))
             start = block.slot_address(slot) + T.cast(block.x * width, "uint32")
-            op.mask(descriptors[i], (start >> T.uint32(4)) + T.uint32(plan.descriptor_low), DESCRIPTOR)
+            if plan.config.half_rows and i == plan.config.tile_rows - 1:
+                right = (plan.config.tile_width - plan.narrow_pixels) * plan.cols.pixel_step * plan.column_bytes
+                start = start + T.Select(block.swapped, T.uint32(right), T.uint32(0))
+            op.describe(descriptors[i], start, plan.descriptor_low)
+
+    def _slot(self, fragment_row: Any, tap: Any) -> Any:
+        """Slot of the part that a fragment row reads for a tap, from that of the channel group's first part."""
+        plan, config = self.block.plan, self.block.plan.config
+        row = self.block.y * config.tile_rows + fragment_row if config.groups_y > 1 else fragment_row
+        place = self.first_slot[0] + T.cast(row * plan.rows.pixel_step + tap * plan.rows.tap_step, "uint32")
+        slot, ring = bind("slot", place), T.uint32(config.ring)
+        return bind("wrapped", T.Select(slot >= ring, slot - ring, slot))
 
     def _wait_for(self, part: Any) -> None:
         block, config = self.block, self.block.plan.config
         if block.plan.keep_rows:
             self.ready.up_to(part + 1, lambda slot, turn: block.wait(block.full(slot), turn))
-            if config.groups_y > 1:  # rows that only the other warpgroups read
+            if block.plan.passes_by:  # rows that other warpgroups read, or none
                 mine = T.max(self.row * block.plan.rows.pixel_step - block.first_staged, 0) * config.channel_groups
                 until = bind("passed", T.min(mine, self.ready.count[0]))
-                self.released.up_to(until, lambda slot, _: block.arrive(block.empty(slot)))
+                self.released.up_to(until, lambda slot, _: give_back(block, slot))
             return
         first = part // block.plan.window * block.plan.window
         with loop("wait", block.plan.window, T.serial) as i:  # those too that a short pass only gives back
             block.wait(block.full(block.slot(first + i)), block.turn(first + i))
 
     def _steps(
-        self, descriptors: Any, low: int, high: int, here: tuple[Any, Any, int], before_last: Callable[[], None] | None
-    ) -> None:
+        self, descriptors: Any, low: int, high: int, here: tuple[Any, Any, int],
+        before_last: Callable[[], None] | None, narrow: bool = False,
+    ) -> None:  # fmt: skip
         """The channel steps of one part (``here``: its kernel row and channel group, and ``place`` as in ``_group``),
-        for fragment rows ``low`` to ``high``; ``before_last`` is emitted before the last fragment."""
+        for fragment rows ``low`` to ``high``, the last of them ``narrow`` or not; ``before_last`` is emitted before
+        the last fragment."""
         plan = self.block.plan
         turns, (tap_row, group, place) = plan.steps // plan.unroll, here
-        per_turn = plan.unroll * plan.halves * plan.pitch * (PIXEL_BYTES // 16)
+        per_turn = plan.unroll * plan.halves * plan.pitch * (plan.column_bytes // 16)
 
         def body(turn: Any) -> None:
             offset = bind("offset", T.cast(turn * per_turn, "uint32"))
             for step in range(plan.unroll):
                 for tap in range(plan.tap_cols):
+                    if self._in_order and low < high and step * plan.tap_cols + tap == plan.in_flight:
+                        self._give_back_group(
+                            before=True, where=[tap_row == 0, group > 0, *([turn == 0] if turns > 1 else [])]
+                        )
                     if before_last and (step, tap) == (plan.unroll - 1, plan.tap_cols - 1):
                         with when(True if turns == 1 else turn == turns - 1):
                             before_last()
-                    self._fragment(descriptors, offset, step, tap, low, high, place)
+                    self._fragment(descriptors, offset, step, tap, (low, high, narrow), place)
             if place == plan.groups_together - 1:
                 self.fetch.end_turn()
-            self._let_other_begin(tap_row, group, turn)
+            self.let_other_begin(tap_row, group, turn)
 
         turns_of("turn", turns, body)
+        if low == high:
+            op.wgmma_wait(0)
+            self._give_back_group(before=True, where=[tap_row == 0, group > 0])
+        if plan.config.early_release:
+            self._release_passed(tap_row, group)
 
-    def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, low: int, high: int, place: int) -> None:
-        """Unpack one weight fragment, fetch another in its place, multiply it with every fragment row."""
-        plan = self.block.plan
-        held = self.fetch.begin_fragment((place * plan.unroll + step) * plan.tap_cols + tap)
+    def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, rows: Rows, place: int) -> None:
+        """One weight fragment of every tile of output channels."""
+        tiles = self.block.plan.config.tiles_m
+        number = (place * self.block.plan.unroll + step) * self.block.plan.tap_cols + tap
+        for tile in range(tiles):
+            self._multiply_fragment(descriptors, offset, (step, tap, tile), rows, number * tiles + tile)
+
+    def _multiply_fragment(
+        self, descriptors: Any, offset: Any, which: tuple[int, int, int], rows: Rows, number: int
+    ) -> None:
+        """Unpack the fragment ``which`` (step, tap, tile), fetch another in its place, multiply it with every fragment
+        row."""
+        plan, (step, tap, tile) = self.block.plan, which
+        held = self.fetch.begin_fragment(number)
+        low, high, narrow = rows
+        if low == high:
+            self.fetch.end_fragment(held)
+            return
         operands = []
         for half in range(plan.halves):
             operand = registers("operand", 4)
@@ -265,99 +382,18 @@ class Pass:
         for half, operand in enumerate(operands):
             columns = (step * plan.halves + half) * plan.pitch + tap * plan.cols.tap_step
             for row in range(low, high):
-                self._wgmma(operand, row, descriptors[row] + offset + T.uint32(columns * (PIXEL_BYTES // 16)))
+                descriptor = descriptors[row] + offset + T.uint32(columns * (plan.column_bytes // 16))
+                half = narrow and row == plan.config.tile_rows - 1
+                self._wgmma(operand, tile * plan.config.tile_rows + row, descriptor, half)
         op.wgmma_commit()
         op.wgmma_wait(plan.in_flight)
 
-    def _wgmma(self, operand: Any, row: int, descriptor: Any) -> None:
+    def _wgmma(self, operand: Any, row: int, descriptor: Any, narrow: bool) -> None:
         plan = self.block.plan
-        count = 4 * plan.config.tile_width
-        sums = [self.accumulators[row * count + i] for i in range(count)]
+        atom, count = plan.atom_of(plan.narrow_pixels) if narrow else plan.atom, 4 * plan.row_pixels
+        sums = [self.accumulators[row * count + i] for i in range(4 * plan.narrow_pixels if narrow else count)]
         high = T.cast(T.uint32(plan.descriptor_high), "uint64") << T.uint64(32)
         accumulate = T.ptx.pred(self.started[row])
         words = [operand[i] for i in range(4)]
-        op.emit(T.ptx[plan.atom.ptx](*sums, *words, high | T.cast(descriptor, "uint64"), accumulate))
+        op.emit(T.ptx[atom.ptx](*sums, *words, high | T.cast(descriptor, "uint64"), accumulate))
         T.buffer_store(self.started, T.uint32(1), [row])
-
-    # ---- taking turns -------------------------------------------------------------------------------------------
-
-    @property
-    def _in_turns(self) -> bool:
-        config = self.block.plan.config
-        return config.stagger == TURNS and config.consumers == 2
-
-    @property
-    def _late_once(self) -> bool:
-        config = self.block.plan.config
-        return config.stagger == LATE and config.consumers == 2
-
-    def _passes_of(self, warpgroup: int) -> Any:
-        """Passes over rows of one of the two warpgroups."""
-        block, config = self.block, self.block.plan.config
-        if config.groups_y == 1:
-            return self.passes
-        first = block.first_row + warpgroup * config.tile_rows
-        return (block.end_row - first + (2 * config.tile_rows - 1)) // (2 * config.tile_rows)
-
-    def wait_for_other(self) -> None:
-        """Begin a pass only when the other warpgroup is well into its own, so that epilogues do not coincide; or only
-        the first one, by about an epilogue."""
-        if self._late_once:
-            first = [self.block.warpgroup == 1, *self._first_pass]
-            with when(every(first)):
-                op.named_barrier(2, 256, wait=True)
-        if not self._in_turns:
-            return
-        per_row = self.block.plan.config.filter_passes
-        number = self.row_pass * per_row + self.filter_pass
-        after_other = [number > 0]  # the other's pass before this one, if there is one
-        if self.block.plan.config.groups_y > 1:
-            after_other.append(number <= self._passes_of(1) * per_row)
-        for warpgroup, conditions in ((0, after_other), (1, [])):
-            with when(every([self.block.warpgroup == warpgroup, *conditions])):
-                op.named_barrier(1 + warpgroup, 256, wait=True)
-
-    @property
-    def _first_pass(self) -> list[Any]:
-        return [self.row_pass == 0, *([self.filter_pass == 0] if self.block.plan.config.filter_passes > 1 else [])]
-
-    def _let_other_begin(self, tap: Any, group: Any, turn: Any) -> None:
-        """In the first pass, behind the turn that takes it about an epilogue further: the other warpgroup may begin."""
-        if not self._late_once:
-            return
-        conditions = [self.block.warpgroup == 0, *self._first_pass]
-        for index, at in zip((tap, group, turn), self.block.plan.late_start, strict=True):
-            if isinstance(index, int):
-                if index != at:
-                    return
-            else:
-                conditions.append(index == at)
-        with when(every(conditions)):
-            op.named_barrier(2, 256, wait=False)
-
-    def _let_other_start(self, index: Any, at: int) -> None:
-        """In the middle of a pass: the other warpgroup may begin its next one, if it has one."""
-        config = self.block.plan.config
-        if not self._in_turns:
-            return
-        if isinstance(index, int) and index != at:
-            return
-        here = [] if isinstance(index, int) else [index == at]
-        last = config.filter_passes - 1
-        same = [self.row_pass < self._passes_of(1)] if config.groups_y > 1 else []
-        following = self.row_pass + 1 < self._passes_of(0)
-        if last:
-            following = T.Or(self.filter_pass < last, following)
-        for warpgroup, conditions in ((0, same), (1, [following])):
-            with when(every([self.block.warpgroup == warpgroup, *here, *conditions])):
-                op.named_barrier(2 - warpgroup, 256, wait=False)
-
-
-def _pass_by(block: Block, ready: Counter, released: Counter) -> None:
-    """The parts that only the other warpgroups still read: give each back as soon as it has come."""
-
-    def wait_and_release(slot: Any, _: Any) -> None:
-        ready.up_to(released.count[0] + 1, lambda here, turn: block.wait(block.full(here), turn))
-        block.arrive(block.empty(slot))
-
-    released.up_to(block.parts, wait_and_release)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tvm.script import tirx as T
 
 from subbyte.kernel.tirx.emit import loop, registers, when
+from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
 
 
@@ -62,3 +64,31 @@ def first_that_fits(low: Any, high: Any, variants: list[tuple[int, int]], emit: 
             emit(*here)
         with T.Else():
             first_that_fits(low, high, others, emit)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The accumulators of one of several tiles."""
+
+    accumulators: Any
+    first: int
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.accumulators[self.first + index]
+
+
+def pass_by(block: Block, ready: Counter, released: Counter) -> None:
+    """The parts that only the other warpgroups still read: give each back as soon as it has come."""
+
+    def wait_and_release(slot: Any, _: Any) -> None:
+        ready.up_to(released.count[0] + 1, lambda here, turn: block.wait(block.full(here), turn))
+        give_back(block, slot)
+
+    released.up_to(block.parts, wait_and_release)
+
+
+def give_back(block: Block, slot: Any) -> None:
+    """Give back a part that was only waited for. No wgmma stands between, which the warp's lanes reach together: a lane
+    that still waits would find the slot filled anew, and wait for ever."""
+    op.emit(T.cuda.warp_sync())
+    block.arrive(block.empty(slot))

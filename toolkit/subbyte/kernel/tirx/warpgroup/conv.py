@@ -15,6 +15,8 @@ from subbyte.kernel.tirx.warpgroup.at_once import at_once
 from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.kernel.tirx.warpgroup.consume import consume
 from subbyte.kernel.tirx.warpgroup.fetch import Fetch
+from subbyte.kernel.tirx.warpgroup.single import single
+from subbyte.kernel.tirx.warpgroup.staging import staged
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
 
@@ -26,10 +28,13 @@ def warpgroup_kernel(plan: WarpgroupPlan) -> Any:
 def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
     config = plan.config
     block = _coordinates(plan, activations, output, parameters, weights)
-    if config.at_once:
-        at_once(block)
+    if config.at_once or config.bulk_weights:
+        at_once(block) if config.at_once else single(block)
         return
     fetch = Fetch.begin(block)
+    if config.staging:
+        staged(block, fetch)
+        return
     if config.overlap:
         _first_weights(block, fetch)  # they do not depend on the launch before this one
         op.allow_next_launch()
@@ -87,11 +92,12 @@ def _coordinates(plan: WarpgroupPlan, activations: Any, output: Any, parameters:
     IRBuilder.name("shared", shared)
     warpgroup = registers("warpgroup", 1)
     op.first_lane(warpgroup[0], T.cast(thread // 128, "uint32"))
+    filter_block, place, peer, lonely = _neighbours(plan, tile, place)
     per_group = plan.x_tiles * config.segments
-    alone = plan.workload.batch_groups == 1
+    alone = plan.image_groups == 1
     segment = bind("segment", place // plan.x_tiles if alone else place // plan.x_tiles % config.segments)
     first_row = bind("first_row", plan.segment_start(segment))
-    end_row = bind("end_row", plan.segment_start(segment + 1))
+    end_row = bind("end_row", plan.segment_end(segment))
     first_staged, parts = _parts(plan, first_row, end_row)
     return Block(
         plan=plan,
@@ -105,15 +111,43 @@ def _coordinates(plan: WarpgroupPlan, activations: Any, output: Any, parameters:
         warpgroup=bind("wg", T.cast(warpgroup[0], "int32")),
         member=bind("member", thread % 128),
         lane=bind("lane", thread % 32),
-        group=0 if alone else bind("group", place // per_group),
+        group=0 if alone else bind("group", _times(place // per_group, config.image_groups)),
         first_row=first_row,
         end_row=end_row,
+        odd=segment % 2 if config.half_rows else 0,
         tile_x=bind("tile_x", place % plan.x_tiles),
-        filter_block=bind("filter_block", tile // config.split),
+        filter_block=bind("filter_block", filter_block),
         rank=bind("rank", tile % config.split),
+        peer=peer,
+        lonely=lonely,
         first_staged=first_staged,
         parts=parts,
     )
+
+
+def _neighbours(plan: WarpgroupPlan, tile: Any, place: Any) -> tuple[Any, Any, Any, Any]:
+    """Block of output channels and place of a block, its index among those that share weights, and whether it is none
+    of them after all."""
+    split, peers = plan.config.split, plan.peers
+    if peers == 1:
+        return tile // split, place, 0, False
+    peer = bind("peer", tile // split % peers)
+    if not plan.odd_places:
+        return tile // (split * peers), bind("my_place", place * peers + peer), peer, False
+    pairs = plan.places // 2
+    beyond = bind("beyond", place - plan.filter_blocks * pairs)
+    lonely = bind("lonely", beyond >= 0)
+    filter_block = T.Select(lonely, beyond * 2 + peer, place // pairs)
+    return (
+        filter_block,
+        bind("my_place", T.Select(lonely, T.int32(plan.places - 1), place % pairs * 2 + peer)),
+        peer,
+        lonely,
+    )
+
+
+def _times(value: Any, factor: int) -> Any:
+    return value if factor == 1 else value * factor
 
 
 def _parts(plan: WarpgroupPlan, first_row: Any, end_row: Any) -> tuple[Any, Any]:
@@ -125,5 +159,10 @@ def _parts(plan: WarpgroupPlan, first_row: Any, end_row: Any) -> tuple[Any, Any]
     if plan.keep_rows:
         last = T.min((end_row - 1) * step + taps, high)
         return first, bind("parts", (last - first + 1) * config.channel_groups)
-    passes = (end_row - first_row + config.tile_rows - 1) // config.tile_rows * config.filter_passes
-    return first, bind("parts", passes * plan.groups * plan.window)
+    passes = (end_row - first_row + plan.rows_together - 1) // plan.rows_together * config.filter_passes
+    parts = bind("parts", passes * plan.groups * plan.window)
+    if any(n & (n - 1) for n in (plan.window, plan.groups, config.filter_passes)):
+        # Where the range is known, NVVM 13.0 computes an index such as ``(turn + 2) % 3 * 16`` in 8 bits, as
+        # ``16 * turn - 48 * ((turn + 2) / 3)``, and adds the 32 taken out of it to the address: it wrapped around.
+        parts = op.hidden("parts_hidden", parts)
+    return first, parts

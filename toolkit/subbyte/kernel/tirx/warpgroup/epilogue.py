@@ -22,36 +22,46 @@ from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
 from subbyte.kernel.tirx.epilogue import requantize
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
-from subbyte.kernel.tirx.warpgroup.exchange import exchange
+from subbyte.kernel.tirx.warpgroup.exchange import add_up, exchange
 from subbyte.kernel.tirx.warpgroup.pack_shared import store_through_shared
-from subbyte.schedule.warpgroup_plan import GROUP_BYTES, GROUP_PIXELS
+from subbyte.schedule.warpgroup_memory import GROUP_BYTES, GROUP_PIXELS
 from subbyte.workload.conv import ceil_div
 
 SIGNS = 0x88888888
 """The upper bit of every int4 value: the difference between v and v + 8."""
 
 
-def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any) -> None:
-    """Emit everything between the multiplications of a pass and the next pass."""
+def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any, own: Any = None) -> None:
+    """Emit everything between the multiplications of a pass and the next pass. ``own``: registers with the parameters
+    of the thread's two channels, where they do not lie in shared memory."""
     plan = block.plan
-    target = Target(block, row, count, filter_pass)
-    pixels, first_pixel = plan.config.tile_rows * plan.config.tile_width, 0
+    target = Target(block, row, count, filter_pass, own)
+    pixels, first_pixel = plan.config.tile_rows * plan.row_pixels, 0
+    if plan.config.groups_k > 1:
+        pixels = plan.group_pixels
+        sums, first_pixel = add_up(block, sums)
     if plan.config.split > 1:
         pixels = plan.exchange_pixels
-        sums, first_pixel = exchange(block, sums)
-    if plan.parameter_channels:
+        sums, first_of_rank = exchange(block, sums)
+        first_pixel = first_pixel + first_of_rank
+    if plan.parameter_channels and own is None:
         block.wait(block.parameters_barrier, T.uint32(0))
     target.store(sums, first_pixel, pixels)
+
+
+def channel_of_thread(block: Block, filter_pass: Any) -> Any:
+    """The first of a thread's two neighbouring channels, among those of the block."""
+    return (filter_pass * block.plan.config.groups_m + block.m) * 64 + block.member // 32 * 16 + block.lane // 4 * 2
 
 
 class Target:
     """Where the results of one pass go."""
 
-    def __init__(self, block: Block, row: Any, count: Any, filter_pass: Any) -> None:
-        self.block, self.row, self.count = block, row, count
+    def __init__(self, block: Block, row: Any, count: Any, filter_pass: Any, own: Any = None) -> None:
+        self.block, self.row, self.count, self.own = block, row, count, own
         plan = block.plan
         self.warp = bind("warp", block.member // 32)
-        self.local_channel = (filter_pass * plan.config.groups_m + block.m) * 64 + self.warp * 16 + block.lane // 4 * 2
+        self.local_channel = channel_of_thread(block, filter_pass)
         self.channel_block = bind("channel_block", block.tile(filter_pass) * 2 + self.warp // 2)
         self.first_col = bind("first_col", (block.tile_x * plan.config.groups_x + block.x) * plan.config.tile_width)
 
@@ -79,7 +89,7 @@ class Target:
         warp = self.block.warpgroup * 4 + self.warp
         start = plan.packing_base + warp * (plan.packing_bytes // (4 * plan.config.consumers)) + lane * 16
         place = bind("place", self.block.base + T.cast(start, "uint32"))
-        groups = list(_groups(pixels, plan.config.tile_width if plan.config.split == 1 else pixels))
+        groups = list(_groups(pixels, pixels if plan.exchanged else plan.row_pixels))
         packed = registers("packed", 4)
         for index, group in enumerate(groups):
             for pair in range(group.pairs):
@@ -101,7 +111,7 @@ class Target:
         end, ragged = first + group.first + group.pixels, group.pixels < GROUP_PIXELS
         for odd, selector in enumerate((0x6420, 0x7531)):
             pixel = bind("pixel", first + (group.first + odd) + self.block.lane // 8 * 2)
-            row = group.first // self.block.plan.config.tile_width if isinstance(first, int) else None
+            row = group.first // self.block.plan.row_pixels if isinstance(first, int) else None
             with when(self.inside(pixel, end, ragged, row)):
                 for half in range(2):
                     op.permute_bytes(words[half], read[2 * half], read[2 * half + 1], T.uint32(selector))
@@ -114,10 +124,11 @@ class Target:
         """The parameters of the thread's even or odd channel."""
         plan = self.block.plan
         base = plan.parameter_base // 4
-        words = [
-            T.cast(self.block.shared[base + row * plan.parameter_channels + self.local_channel + parity], "int32")
-            for row in range(3)
-        ]
+        places = [base + row * plan.parameter_channels + self.local_channel + parity for row in range(3)]
+        if self.own is None:
+            words = [T.cast(self.block.shared[place], "int32") for place in places]
+        else:
+            words = [T.cast(self.own[2 * row + parity], "int32") for row in range(3)]
         if plan.requant == "fixed":
             added, *factors = words
             floats = [T.reinterpret("float32", word) for word in factors]
@@ -172,12 +183,14 @@ class Target:
     def inside(self, pixel: Any, end: Any, ragged: bool, row: int | None = None) -> Any:
         """The output has this pixel of the pass (which lies in fragment row ``row``, where that is known)."""
         plan, w = self.block.plan, self.block.plan.workload
-        row, col = self._position(pixel, row)
+        row, col, _ = self._position(pixel, row)
         conditions = [pixel < end] if ragged else []
+        if plan.config.half_rows:
+            conditions += self._in_half(row, col)
         if any(count < plan.config.tile_rows for _, count in plan.passes):
             conditions.append(row < self.count)
-        if plan.flat and w.p * w.q % plan.width_covered:
-            conditions.append((self.row + row) * plan.width_covered + self.first_col + col < w.p * w.q)
+        if plan.flat and plan.flat_pixels % plan.width_covered:
+            conditions.append((self.row + row) * plan.width_covered + self.first_col + col < plan.flat_pixels)
         elif not plan.flat and w.q % plan.width_covered:
             conditions.append(self.first_col + col < w.q)
         return every(conditions)
@@ -185,14 +198,29 @@ class Target:
     def word(self, pixel: Any, image: Any, row: int | None = None) -> Any:
         """First word of the 32 channels of an image and a pixel of the pass."""
         plan, block = self.block.plan, self.block
-        row, col = self._position(pixel, row)
-        return plan.output_word(block.group, self.row + row, self.first_col + col, self.channel_block, image)
+        row, col, group = self._position(pixel, row)
+        if plan.config.half_rows:
+            last = every([block.swapped, row == plan.config.tile_rows - 1])
+            col = col + T.Select(last, T.int32(plan.config.tile_width - plan.narrow_pixels), T.int32(0))
+            row = block.fragment_place(row)
+        return plan.output_word(block.group + group, self.row + row, self.first_col + col, self.channel_block, image)
 
-    def _position(self, pixel: Any, row: int | None) -> tuple[Any, Any]:
-        width = self.block.plan.config.tile_width
+    def _in_half(self, row: Any, place: Any) -> list[Any]:
+        """Of half a row, whose instruction may be a pixel too wide: the pixel is in the half."""
+        plan, block = self.block.plan, self.block
+        half, whole = plan.config.tile_width // 2, row < plan.config.tile_rows - 1
+        if whole is True:
+            return []
+        first = T.Select(block.swapped, T.int32(plan.narrow_pixels - half), T.int32(0))
+        return [T.Or(T.Or(whole, T.Not(block.narrow)), T.And(place >= first, place < first + half))]
+
+    def _position(self, pixel: Any, row: int | None) -> tuple[Any, Any, Any]:
+        """Fragment row, column and group of images of a pixel of the pass."""
+        width, groups = self.block.plan.row_pixels, self.block.plan.config.image_groups
         if self.block.plan.config.tile_rows == 1:
             row = 0
-        return (pixel // width, pixel % width) if row is None else (row, pixel - row * width)
+        row, place = (pixel // width, pixel % width) if row is None else (row, pixel - row * width)
+        return (row, place, 0) if groups == 1 else (row, place // groups, place % groups)
 
     # ---- int32 --------------------------------------------------------------------------------------------------
 

@@ -15,9 +15,7 @@ from tvm.script import tirx as T
 from subbyte.kernel.tirx.emit import bind, registers, when
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
-from subbyte.schedule.warpgroup_plan import FRAGMENT_WORDS
-
-FRAGMENT_BYTES = 4 * FRAGMENT_WORDS
+from subbyte.schedule.warpgroup_memory import FRAGMENT_BYTES, FRAGMENT_WORDS
 
 
 @dataclass
@@ -52,7 +50,7 @@ class Fetch:
         self._enter_run()
         ring = self.block.plan.config.weight_ring
         if not ring:
-            for place in range(self.block.plan.ahead):
+            for place in range(self.block.plan.held_fragments):
                 self._load(place)
             self.end_turn()
             return
@@ -102,7 +100,10 @@ class Fetch:
         op.load16(self.held, 4 * place, self._pointer(place), "weights")
 
     def _pointer(self, place: int) -> Any:
-        return self.block.weights.ptr_to([self.cursor[0] + T.int64(place * FRAGMENT_WORDS)])
+        plan = self.block.plan
+        step, tile = divmod(place, plan.config.tiles_m)
+        words = step * FRAGMENT_WORDS + tile * plan.config.groups_m * plan.fragment_word(1, 0)
+        return self.block.weights.ptr_to([self.cursor[0] + T.int64(words)])
 
     def _step(self, fragments: int) -> None:
         """Go on by some fragments; at the end of a pass to the first one of the following pass."""
@@ -132,7 +133,9 @@ class Fetch:
 
     def _enter_run(self) -> None:
         plan = self.block.plan
-        start = plan.fragment_word(self.block.tile(self.filter_pass[0]), self.block.rank) + self.block.member * 4
+        first, together = self.filter_pass[0], plan.config.tiles_m
+        tile = self.block.tile(first if together == 1 else first * together)
+        start = plan.fragment_word(tile, self.block.rank) + self.block.member * 4
         taps = plan.tap_rows
         if not plan.taps_skipped:
             T.buffer_store(self.cursor, T.cast(start, "int64"), [0])

@@ -9,7 +9,11 @@ from typing import Any
 
 from tvm.script import tirx as T
 
+from subbyte.kernel.tirx.emit import registers
+
 FULL_WARP = 0xFFFFFFFF
+DESCRIPTOR = 0x000F3FFF
+"""The bits used of a descriptor's lower word: 14 of an address, and the 4 of ``low`` in :func:`describe`."""
 
 
 def emit(call: Any) -> None:
@@ -26,6 +30,22 @@ def load16(target: Any, first: int, pointer: Any, kind: str) -> None:
 def copy16(address: Any, pointer: Any) -> None:
     """Begin to copy four words from global to shared memory."""
     emit(T.ptx["cp.async.cg.shared.global"](address, pointer, 16))
+
+
+def load8(target: Any, first: int, pointer: Any) -> None:
+    """Two words from global memory that no launch changes."""
+    emit(T.ptx["ld.global.nc.v2.b32"](target[first], target[first + 1], pointer))
+
+
+def bulk_copy(target: Any, pointer: Any, count: Any, barrier: Any, ranks: Any = None) -> None:
+    """Begin to copy ``count`` bytes (a multiple of 16) from global to shared memory, where they report to a barrier: in
+    this block, or at the same place in every block of the cluster whose bit is set in ``ranks``."""
+    how = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+    size = T.uint32(count) if isinstance(count, int) else T.cast(count, "uint32")
+    if ranks is None:
+        emit(T.ptx[how](target, pointer, size, barrier))
+    else:
+        emit(T.ptx[how + ".multicast::cluster"](target, pointer, size, barrier, ranks))
 
 
 def copies_commit() -> None:
@@ -90,9 +110,14 @@ def barrier_arrive(address: Any) -> None:
     emit(T.ptx["mbarrier.arrive.shared.b64"](address))
 
 
-def barrier_expect(address: Any, count: int) -> None:
+def barrier_arrive_peer(address: Any) -> None:
+    """Arrive at a barrier of a block of the cluster, ``address`` in the cluster's window."""
+    emit(T.ptx["mbarrier.arrive.release.cluster.shared::cluster.b64"](address))
+
+
+def barrier_expect(address: Any, count: Any) -> None:
     """Arrive at a barrier whose phase ends only when ``count`` bytes more have been reported to it."""
-    emit(T.ptx["mbarrier.arrive.expect_tx.shared.b64"](address, T.uint32(count)))
+    emit(T.ptx["mbarrier.arrive.expect_tx.shared.b64"](address, T.cast(count, "uint32")))
 
 
 def barrier_try_wait(done: Any, address: Any, parity: Any) -> None:
@@ -120,9 +145,10 @@ def set_registers(count: int, more: bool) -> None:
     emit(T.ptx[f"setmaxnreg.{'inc' if more else 'dec'}.sync.aligned.u32"](count))
 
 
-def named_barrier(index: int, threads: int, wait: bool) -> None:
+def named_barrier(index: Any, threads: int, wait: bool) -> None:
     """Arrive at a barrier of part of the block, and wait there or not."""
-    emit(T.ptx["bar.sync" if wait else "bar.arrive"](T.uint32(index), T.uint32(threads)))
+    number = T.uint32(index) if isinstance(index, int) else T.cast(index, "uint32")
+    emit(T.ptx["bar.sync" if wait else "bar.arrive"](number, T.uint32(threads)))
 
 
 def cluster_arrive(release: bool = True) -> None:
@@ -169,3 +195,19 @@ def multiply_add(target: Any, a: Any, b: Any, c: Any) -> None:
 def mask(target: Any, value: Any, bits: int) -> None:
     """``target = value & bits``, in the place where it stands: the compiler does not move it behind a fence."""
     emit(T.ptx["and.b32"](target, value, T.uint32(bits)))
+
+
+def describe(target: Any, address: Any, low: int) -> None:
+    """The lower word of the matrix descriptor of what begins at ``address``; ``low``: its other bits, 16 to 19.
+
+    Within a cluster an address holds the block's rank from bit 24 on, a sixteenth of it from bit 20 on: it must not get
+    into a descriptor.
+    """
+    mask(target, (address >> T.uint32(4)) + T.uint32(low), DESCRIPTOR)
+
+
+def hidden(name: str, value: Any) -> Any:
+    """A value whose range the compiler does not know."""
+    target = registers(name, 1, "int32")
+    emit(T.ptx["mov.b32"](target[0], value))
+    return target[0]

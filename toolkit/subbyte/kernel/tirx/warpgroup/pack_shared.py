@@ -13,7 +13,7 @@ from tvm.script import tirx as T
 
 from subbyte.kernel.tirx.emit import bind, loop, registers, when
 from subbyte.kernel.tirx.warpgroup import instructions as op
-from subbyte.schedule.warpgroup_plan import PACKING_PITCH, PACKING_ROWS
+from subbyte.schedule.warpgroup_memory import PACKING_PITCH, PACKING_ROWS
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
 from subbyte.kernel.tirx.multiply import LOW_NIBBLES
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
-from subbyte.schedule.warpgroup_plan import PIXEL_BYTES
+from subbyte.schedule.warpgroup_memory import PIXEL_BYTES
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
 PIECE = 16
 """Bytes of one shared-memory store."""
@@ -52,7 +53,7 @@ def row_registers(block: Block, name: str) -> Any:
 def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0) -> None:
     """Read a part into registers, ``place`` the first of them."""
     plan, w = block.plan, block.plan.workload
-    staged, group, inside = _place(block, part)
+    staged, group, inside = part_place(block, part)
     channel_group, tap_row, tap_col = plan.tap_of(group)
     y = bind("y", staged * plan.rows.unit + tap_row * w.dilation - w.pad)
     x0 = bind("x0", (where.tile + where.left) * plan.cols.unit + tap_col * w.dilation - w.pad)
@@ -64,18 +65,26 @@ def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0
     image = block.member % 8 * plan.image_words(pixels, w.channel_blocks)
     source = bind("source", block.group * (pixels * w.channel_blocks * 32) + origin + image)
     count = where.count
-    if plan.flat and pixels % plan.width_covered:
-        count = bind("columns", T.min(T.int32(plan.width_covered), pixels - y * plan.width_covered))
+    if plan.config.joined:
+        inside = None  # in place of pixels behind the last one that one comes: no condition, and so no local memory
+    elif plan.flat and plan.flat_pixels % plan.width_covered:
+        count = bind("columns", T.min(T.int32(plan.width_covered), plan.flat_pixels - y * plan.width_covered))
     for turn in range(plan.copies):
         block_index, column = plan.copy_place(turn, block.member // 8)
-        offset = (column * (plan.cols.unit * w.channel_blocks) + block_index) * plan.block_words
+        offset = _offset(plan, block_index, column)
+        if plan.config.flatten or plan.config.joined:
+            pixel = y * plan.width_covered + column
+            if plan.config.joined:
+                pixel = bind("pixel", T.min(pixel, plan.flat_pixels - 1))
+            pixel = (strided_pixel(plan, pixel) if plan.config.flatten else pixel) - y * plan.width_covered
+            offset = (pixel * w.channel_blocks + block_index) * plan.block_words
         pointer = block.activations.ptr_to([source + offset])
         conditions = [] if inside is None else [inside]
         if plan.lowered:
             x = x0 + column * plan.cols.unit
             conditions += [x >= 0, x < w.w]
-        if not _exact(block, turn, count):
-            conditions.append(column < (plan.columns_loaded if count is None else count))
+        if not exact(block, turn, count):
+            conditions.append(column < (loaded(plan) if count is None else count))
         if not conditions:
             op.load16(held, place + 4 * turn, pointer, "activations")
             continue
@@ -84,6 +93,14 @@ def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0
                 T.buffer_store(held, T.uint32(0), [place + 4 * turn + i])
         with when(every(conditions)):
             op.load16(held, place + 4 * turn, pointer, "activations")
+
+
+def strided_pixel(plan: WarpgroupPlan, output: Any) -> Any:
+    """Input pixel that a 1 x 1 kernel with a stride reads for an output pixel, both counted through all rows."""
+    w = plan.workload
+    factor, shift = plan.row_division
+    row = T.cast((T.cast(output, "uint32") * T.uint32(factor)) >> T.uint32(shift), "int32") if factor else output // w.q
+    return (output + row * (w.w - w.q)) * w.stride
 
 
 def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
@@ -95,44 +112,50 @@ def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
     block.arrive(block.full(slot))
 
 
-def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int = 0) -> None:
-    """Unpack a part from registers, ``place`` the first of them, into a slot."""
+def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int = 0, turns: range | None = None) -> None:
+    """Unpack a part, or the loads ``turns`` of it, from registers, ``place`` the first of them, into a slot."""
     plan = block.plan
     image = block.member % 8
     low, high = image * PIECE, image * PIECE + 8 * PIECE
     if plan.config.swizzle:
         swapped = image // 4 * PIECE
         low, high = image * 2 * PIECE + swapped, image * 2 * PIECE + PIECE - swapped
-    limit = plan.columns_loaded if where.count is None else where.count
-    start = bind("start", block.slot_address(slot) + T.cast(where.left * PIXEL_BYTES, "uint32"))
-    for turn in range(plan.copies):
+    limit = loaded(plan) if where.count is None else where.count
+    start = bind("start", block.slot_address(slot) + T.cast(where.left * plan.column_bytes, "uint32"))
+    for index, turn in enumerate(range(plan.copies) if turns is None else turns):
         block_index, column = plan.copy_place(turn, block.member // 8)
-        pixel = (block_index * plan.pitch + column) * PIXEL_BYTES
-        words = [held[place + 4 * turn + i] for i in range(4)]
-        with when(_exact(block, turn, where.count) or column < limit):
+        pixel = (block_index * (plan.pitch * plan.config.image_groups) + column) * PIXEL_BYTES
+        words = [held[place + 4 * index + i] for i in range(4)]
+        with when(exact(block, turn, where.count) or column < limit):
             even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
             op.store_shared16(start + T.cast(pixel + low, "uint32"), even)
             op.store_shared16(start + T.cast(pixel + high, "uint32"), [word & T.uint32(LOW_NIBBLES) for word in words])
 
 
 def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
-    """Read the first parts: one by every warpgroup, and another one by the producer."""
-    consumers = block.plan.config.consumers
+    """Read the first parts: one by every warpgroup, and another one by every producer."""
+    consumers, producers = block.plan.config.consumers, block.plan.config.producers
     with when(block.warpgroup < block.parts):
         load_part(block, where, held, block.warpgroup)
-    if following is not None:
+    if following is None:
+        return
+    if producers == 1:
         with when(T.And(block.warpgroup == consumers, consumers + 1 < block.parts)):
             load_part(block, where, following, consumers + 1)
+        return
+    with when(T.And(block.warpgroup >= consumers, block.warpgroup + producers < block.parts)):
+        load_part(block, where, following, block.warpgroup + producers)
 
 
 def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: Callable[[], None]) -> None:
-    """The producer warpgroup: part after part, the next ones on their way while one is stored. ``behind_first`` emits
-    what is less urgent than the first part."""
-    first = block.plan.config.consumers
-    waits = block.plan.config.ring <= first  # the first part, for consumers that may need what is less urgent
+    """A producer warpgroup: part after part, the next ones on their way while one is stored; two take the parts in
+    turns. ``behind_first`` emits what is less urgent than the first part."""
+    consumers, apart = block.plan.config.consumers, block.plan.config.producers
+    first = consumers if apart == 1 else block.warpgroup
+    waits = block.plan.config.ring <= consumers  # the first part, for consumers that may need what is less urgent
     with when(waits or block.parts <= first):
         behind_first()
-    step = 1 if other is None else 2
+    step = apart if other is None else 2 * apart
     turns = bind("turns", (T.max(block.parts - first, 0) + step - 1) // step)
     with loop("turn", turns, T.serial) as turn:
         part = bind("part", first + turn * step)
@@ -143,10 +166,10 @@ def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: C
         with when(part + step < block.parts):
             load_part(block, where, held, part + step)
         if other is not None:
-            with when(part + 1 < block.parts):
-                _put(block, where, other, part + 1)
-            with when(part + 3 < block.parts):
-                load_part(block, where, other, part + 3)
+            with when(part + apart < block.parts):
+                _put(block, where, other, part + apart)
+            with when(part + 3 * apart < block.parts):
+                load_part(block, where, other, part + 3 * apart)
 
 
 def zero_padding(block: Block, where: Columns) -> None:
@@ -156,11 +179,24 @@ def zero_padding(block: Block, where: Columns) -> None:
     say that the zeros are there too.
     """
     config = block.plan.config
+    if config.producers > 1:
+        _zero_slots(block, where, _first_filled(block))
+        return
     first = bind("first_slot", T.min(block.warpgroup, config.consumers))
     slots = T.Select(block.warpgroup < config.consumers, T.int32(1), T.int32(config.ring - config.consumers))
     _zero_slots(
         block, where, Share(block.member, 128, first, slots, block.warpgroup == min(config.ring - 1, config.consumers))
     )
+
+
+def _first_filled(block: Block) -> Share:
+    """The slots that a warpgroup is the first to fill, where producers take turns."""
+    config = block.plan.config
+    ring, consumers, producers = config.ring, config.consumers, config.producers
+    behind = T.max(ring - block.warpgroup + (producers - 1), 0) // producers
+    slots = T.Select(block.warpgroup < consumers, T.int32(1), behind)
+    last = ring - 1 if ring <= consumers else consumers + (ring - 1 - consumers) % producers
+    return Share(block.member, 128, block.warpgroup, slots, block.warpgroup == last, producers)
 
 
 def zero_columns(block: Block, where: Columns) -> None:
@@ -172,23 +208,25 @@ def zero_columns(block: Block, where: Columns) -> None:
 
 @dataclass
 class Share:
-    """Who fills what with zeros: the thread among ``threads``, the slots, and whether the end of the ring is theirs."""
+    """Who fills what with zeros: the thread among ``threads``, the slots, whether the end of the ring is theirs, and
+    how far apart the slots lie."""
 
     thread: Any
     threads: int
     first: Any
     slots: Any
     last: Any
+    apart: int = 1
 
 
 def _zero_slots(block: Block, where: Columns, share: Share) -> None:
     plan = block.plan
     columns = plan.left_zeros + plan.right_zeros
     if columns:
-        pieces = plan.channels * columns * (PIXEL_BYTES // PIECE)
+        pieces = plan.channels * columns * (plan.column_bytes // PIECE)
         _each(share, pieces, lambda slot, i: _zero(block, where, slot, i))
-    pieces = plan.slack_columns * (PIXEL_BYTES // PIECE)
-    behind = plan.slot_bytes - (plan.slack_columns * PIXEL_BYTES if plan.separate else 0)
+    pieces = plan.slack_columns * (plan.column_bytes // PIECE)
+    behind = plan.slot_bytes - (plan.slack_columns * plan.column_bytes if plan.separate else 0)
 
     def zero_behind(slot: Any, piece: Any) -> None:
         _store_zeros(block, slot * plan.slot_bytes + behind + piece * PIECE)
@@ -200,31 +238,45 @@ def _zero_slots(block: Block, where: Columns, share: Share) -> None:
             _each(replace(share, first=plan.config.ring - 1, slots=1), pieces, zero_behind)
 
 
-def _place(block: Block, part: Any) -> tuple[Any, Any, Any]:
+def part_place(block: Block, part: Any) -> tuple[Any, Any, Any]:
     """Staged row, group of the row's parts, and whether the row is in the image (None: always)."""
     plan, config = block.plan, block.plan.config
-    if config.at_once:
+    if config.at_once or config.bulk_weights:
         staged = bind("staged", block.first_row * plan.rows.pixel_step + part)
         low, high = plan.row_range
         return staged, 0, bind("inside", T.And(staged >= low, staged <= high))
     if plan.keep_rows:
         return block.first_staged + part // config.channel_groups, part % config.channel_groups, None
     row_pass = part // (plan.window * plan.groups * config.filter_passes)
-    first = (block.first_row + row_pass * config.tile_rows) * plan.rows.pixel_step
+    first = (block.first_row + row_pass * plan.rows_together) * plan.rows.pixel_step
     staged = bind("staged", first + part % plan.window)
     low, high = plan.row_range
     inside = bind("inside", T.And(staged >= low, staged <= high))
     return staged, part // plan.window % plan.groups, inside
 
 
-def _exact(block: Block, turn: int, count: Any) -> bool:
+def loaded(plan: WarpgroupPlan) -> int:
+    """Pixels of a part and 32-channel block that come from memory: those of every group of images."""
+    return plan.columns_loaded * plan.config.image_groups
+
+
+def _offset(plan: WarpgroupPlan, block_index: Any, column: Any) -> Any:
+    """Words from the first pixel of a part to a loaded one, which the groups of images take in turn."""
+    w, groups = plan.workload, plan.config.image_groups
+    group = 0
+    if groups > 1:
+        column, group = column // groups, column % groups * (w.h * w.w * w.channel_blocks * 32)
+    return (column * (plan.cols.unit * w.channel_blocks) + block_index) * plan.block_words + group
+
+
+def exact(block: Block, turn: int, count: Any) -> bool:
     """Every thread has a column to load in this turn."""
     plan = block.plan
     if count is not None:
         return False
     if plan.channels % 16 == 0 or 16 % plan.channels == 0:
-        return bool(plan.copy_place(turn, 15)[1] < plan.columns_loaded)
-    return (turn + 1) * 16 <= plan.columns_loaded * plan.channels
+        return bool(plan.copy_place(turn, 15)[1] < loaded(plan))
+    return (turn + 1) * 16 <= loaded(plan) * plan.channels
 
 
 def _put(block: Block, where: Columns, held: Any, part: Any) -> None:
@@ -239,14 +291,14 @@ def _each(share: Share, pieces: int, emit: Callable[[Any, Any], None]) -> None:
     T.buffer_store(index, share.thread, [0])
     count = bind("pieces", share.slots * pieces)
     with T.While(index[0] < count):
-        emit(share.first + index[0] // pieces, index[0] % pieces)
+        emit(share.first + index[0] // pieces * share.apart, index[0] % pieces)
         T.buffer_store(index, index[0] + share.threads, [0])
 
 
 def _zero(block: Block, where: Columns, slot: Any, index: Any) -> None:
     plan = block.plan
     left, right = plan.left_zeros, plan.right_zeros
-    pieces = PIXEL_BYTES // PIECE
+    pieces = plan.column_bytes // PIECE
     plane, place = index // ((left + right) * pieces), index // pieces % (left + right)
     column = place
     if right:
@@ -256,8 +308,8 @@ def _zero(block: Block, where: Columns, slot: Any, index: Any) -> None:
         low, high = plan.col_range
         outside = T.Or(where.tile + column < low, where.tile + column > high)
     with when(outside):
-        start = slot * plan.slot_bytes + plane * (plan.pitch * PIXEL_BYTES)
-        _store_zeros(block, start + column * PIXEL_BYTES + index % pieces * PIECE)
+        start = slot * plan.slot_bytes + plane * (plan.pitch * plan.column_bytes)
+        _store_zeros(block, start + column * plan.column_bytes + index % pieces * PIECE)
 
 
 def _store_zeros(block: Block, offset: Any) -> None:

@@ -1,0 +1,67 @@
+"""A generated kernel of the warpgroup family with random operands, to run as it is or with a fault in its text."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.device import ARCHS
+from subbyte.emulator import EmulatorRun, require_clean, run_cuda
+from subbyte.kernel import Kernel
+from subbyte.kernel.execute import expected, random_operands
+from subbyte.schedule.warpgroup import WarpgroupConfig
+from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.workload import ConvWorkload, workload
+
+POISON = 0xA5A5A5A5
+
+
+def plan_of(spec: str | ConvWorkload, config: WarpgroupConfig | str, **given: Any) -> WarpgroupPlan:
+    """The plan of a configuration, which may be its key; ``given`` as for a plan."""
+    config = WarpgroupConfig.from_key(config) if isinstance(config, str) else config
+    return WarpgroupPlan(workload(spec), config, ARCHS["sm_90a"], **given)
+
+
+class Generated:
+    """A kernel that no constraint refuses. It is built when its text is first asked for."""
+
+    def __init__(self, spec: str | ConvWorkload, config: WarpgroupConfig | str, **given: Any) -> None:
+        self.plan = plan_of(spec, config, **given)
+        assert why_not_warpgroup(self.plan) is None
+
+    @cached_property
+    def _built(self) -> tuple[Kernel, Any]:
+        kernel = Kernel(self.plan)
+        operands = random_operands(kernel, 0)
+        return kernel.for_requantization(operands[2]), operands
+
+    @property
+    def text(self) -> str:
+        """Its CUDA text."""
+        return self._built[0].cuda
+
+    def run(self, seed: int, text: str | None = None) -> tuple[EmulatorRun, int, NDArray[Any]]:
+        """The run of a text in its place, how many elements are wrong, and the output's words."""
+        kernel, operands = self._built
+        words = np.full(kernel.argument("Out").shape, POISON, np.uint32).view(kernel.argument("Out").dtype)
+        buffers = {**kernel.pack(*operands), "Out": words}
+        run = run_cuda(text or kernel.cuda, kernel.launch, buffers, seed=seed, max_steps=10**6)
+        return run, int((kernel.unpack(words) != expected(kernel, *operands)).sum()), words
+
+    def require_exact(self, seeds: int) -> None:
+        """Clean, and every element right, in that many orders."""
+        for seed in range(seeds):
+            run, wrong, _ = self.run(seed)
+            require_clean(run)
+            assert wrong == 0
+
+    def require_found(self, old: str, new: str, *kinds: str) -> None:
+        """A fault, ``new`` in the place of ``old``, is found in two orders, as one of ``kinds``."""
+        assert old in self.text
+        for seed in range(2):
+            run, *_ = self.run(seed, self.text.replace(old, new))
+            assert {finding.kind for finding in run.findings} & set(kinds), str(run)

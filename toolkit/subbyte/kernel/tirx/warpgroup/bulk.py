@@ -1,0 +1,73 @@
+"""Weights of a block that makes a single pass, by bulk copies into shared memory.
+
+One thread asks for all of them, a loop body's worth (a chunk) at a time, and a barrier counts the bytes of each chunk.
+No thread waits for a word of them but the one that multiplies: a load into a register would be waited for by the
+thread's next fence. The blocks of a cluster that need the same weights copy a share each and send it to all of them
+(PTX ISA, cp.async.bulk with .multicast::cluster), so that the L2 is asked once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.kernel.tirx.emit import bind, loop, registers, when
+from subbyte.kernel.tirx.warpgroup import instructions as op
+from subbyte.kernel.tirx.warpgroup.block import Block
+from subbyte.schedule.warpgroup_memory import FRAGMENT_BYTES, FRAGMENT_WORDS
+
+
+@dataclass
+class Bulk:
+    """The consumers' weights: ``held`` are the registers of a loop body's fragments."""
+
+    block: Block
+    held: Any
+
+    @classmethod
+    def begin(cls, block: Block) -> Bulk:
+        """Registers."""
+        return cls(block, registers("fetched", 4 * block.plan.held_fragments))
+
+    def begin_turn(self, tap: Any, turn: Any) -> None:
+        """Wait for the weights of a loop body, and read this thread's."""
+        block, plan = self.block, self.block.plan
+        chunk = bind("chunk", T.cast(tap * (plan.steps // plan.unroll) + turn, "uint32"))
+        block.wait(block.weight_barrier(chunk), T.uint32(0))
+        start = block.base + T.cast(_place(block, block.m) + block.member * 16, "uint32")
+        start = bind("weights_at", start + chunk * T.uint32(plan.ahead * FRAGMENT_BYTES))
+        for place in range(plan.ahead):
+            op.load_shared16(self.held, start + T.uint32(place * FRAGMENT_BYTES), 4 * place)
+
+
+def ask(block: Block, first: int, end: int) -> None:
+    """One thread begins to copy this block's share of the chunks ``first`` to ``end``."""
+    plan, config = block.plan, block.plan.config
+    whole = plan.ahead * FRAGMENT_BYTES
+    share, first_byte, ranks = whole // plan.peers, block.peer * (whole // plan.peers), None
+    if plan.peers > 1:
+        everyone = sum(1 << peer * config.split for peer in range(plan.peers))
+        ranks = T.uint32(everyone) << T.cast(block.rank, "uint32")
+    if plan.odd_places:
+        own = T.uint32(1) << T.cast(block.peer * config.split + block.rank, "uint32")
+        ranks = T.Select(block.lonely, own, ranks)
+        share = bind("share", T.Select(block.lonely, T.int32(whole), T.int32(share)))
+        first_byte = T.Select(block.lonely, T.int32(0), first_byte)
+    if ranks is not None:
+        ranks = bind("ranks", T.cast(ranks, "uint16"))
+    with when(block.thread == 128 * config.consumers), loop("chunk", end - first, T.serial) as turn:
+        chunk = bind("chunk", turn + first)
+        mine = bind("mine", chunk * whole + first_byte)
+        barrier = block.weight_barrier(T.cast(chunk, "uint32"))
+        for m in range(config.groups_m):
+            start = plan.fragment_word(block.filter_block * config.groups_m + m, block.rank)
+            pointer = block.weights.ptr_to([start + mine // (FRAGMENT_BYTES // FRAGMENT_WORDS)])
+            target = block.base + T.cast(_place(block, m) + mine, "uint32")
+            op.bulk_copy(target, pointer, share, barrier, ranks)
+
+
+def _place(block: Block, m: Any) -> Any:
+    """Byte in shared memory where the weights of tile ``m`` begin."""
+    return block.plan.weight_base + m * (block.plan.fragments * FRAGMENT_BYTES)

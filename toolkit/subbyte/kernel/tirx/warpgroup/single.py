@@ -1,0 +1,226 @@
+"""A block that makes a single pass and gets its weights by bulk copies (``bulk_weights``).
+
+What counts here is how few instructions stand before the first multiplication: a warp that has its scheduler nearly to
+itself takes four cycles for each. Nothing goes round: input row ``p`` of the block has slot ``p`` of the ring, a row
+outside the image is loaded as zeros, and every barrier is waited for once. The warps that ask for the first row do that
+and nothing else before; barriers are set up by others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.kernel.tirx.emit import bind, every, registers, when
+from subbyte.kernel.tirx.multiply import LOW_NIBBLES
+from subbyte.kernel.tirx.warpgroup import instructions as op
+from subbyte.kernel.tirx.warpgroup import produce as producer
+from subbyte.kernel.tirx.warpgroup.block import Block
+from subbyte.kernel.tirx.warpgroup.bulk import Bulk, ask
+from subbyte.kernel.tirx.warpgroup.control import turns_of
+from subbyte.kernel.tirx.warpgroup.epilogue import channel_of_thread, epilogue
+from subbyte.schedule.warpgroup_memory import PIXEL_BYTES
+
+WINDOW = 0x3FFFF
+"""The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""
+SET_UP = 4
+"""The first of the named barriers that say that mbarriers are set up: one for each consumer, then the producer's."""
+
+
+def single(block: Block) -> None:
+    """Emit everything behind the coordinates."""
+    plan, config = block.plan, block.plan.config
+    where = producer.columns(block)
+    held = producer.row_registers(block, "row_words")
+    weights = Bulk.begin(block)
+    with T.If(block.warpgroup < config.consumers):
+        with T.Then():
+            _registers(block, True)
+            _wait_for_launch(block)
+            _load_row(block, where, held, block.warpgroup)
+            own = _own_parameters(block)
+            if plan.launch.cluster > 1:
+                op.cluster_arrive(release=False)
+            producer.zero_padding(block, where)
+            first = T.uint32(0) if config.consumers == 1 else T.cast(block.warpgroup, "uint32")
+            _store_row(block, where, held, first)
+            op.named_barrier(SET_UP + (0 if config.consumers == 1 else block.warpgroup), 256, wait=True)
+            block.arrive(block.full(first))
+            sums = _multiply(block, weights)
+            if plan.launch.cluster > 1:
+                op.cluster_wait()
+            epilogue(block, sums, block.first_row, bind("rows", block.end_row - block.first_row), 0, own)
+        with T.Else():
+            _registers(block, False)
+            _produce(block, where, held)
+
+
+def _registers(block: Block, consumer: bool) -> None:
+    of_consumer, of_producer = block.plan.registers
+    if of_consumer != of_producer:
+        op.set_registers(of_consumer if consumer else of_producer, more=consumer)
+
+
+def _wait_for_launch(block: Block) -> None:
+    if block.plan.config.overlap:
+        op.allow_next_launch()
+        op.wait_for_previous_launch()
+
+
+def _produce(block: Block, where: producer.Columns, held: Any) -> None:
+    """Set up barriers, ask for the weights, and bring all rows but the consumers' first ones."""
+    plan, consumers = block.plan, block.plan.config.consumers
+    chunks = plan.weight_chunks
+    block.set_up_barriers()
+    if plan.launch.cluster > 1:
+        op.cluster_arrive(release=False)
+        op.cluster_wait()
+    ask(block, 0, chunks if block.plan.config.overlap else 1)
+    for consumer in range(consumers):
+        op.named_barrier(SET_UP + consumer, 256, wait=False)
+    _wait_for_launch(block)
+    parts = list(range(consumers, plan.window))
+    if parts:
+        _load_row(block, where, held, parts[0])
+    if not block.plan.config.overlap:
+        ask(block, 1, chunks)
+    producer.zero_padding(block, where)
+    op.named_barrier(SET_UP + consumers, 128, wait=True)
+    for part in parts:
+        _store_row(block, where, held, T.uint32(part))
+        op.emit(T.cuda.warp_sync())
+        block.arrive(block.full(T.uint32(part)))
+        if part + 1 < plan.window:
+            _load_row(block, where, held, part + 1)
+
+
+def _own_parameters(block: Block) -> Any:
+    """Read the requantization parameters of the thread's two channels, long before they are needed."""
+    plan = block.plan
+    if not plan.parameter_channels:
+        return None
+    own, padded = registers("own_parameters", 6), plan.workload.filter_blocks * 32
+    channel = block.filter_block * plan.parameter_channels + channel_of_thread(block, 0)
+    channel = bind("channel", T.min(channel, padded - 2))
+    for row in range(3):
+        op.load8(own, 2 * row, block.parameters.ptr_to([row * padded + channel]))
+    return own
+
+
+def _load_row(block: Block, where: producer.Columns, held: Any, part: Any) -> None:
+    """Read a row into registers, zeros for one outside the image. One address for all loads of a thread: the others
+    differ from it by constants."""
+    plan, w = block.plan, block.plan.workload
+    staged, _, inside = producer.part_place(block, part)
+    y, x0 = staged * plan.rows.unit - w.pad, (where.tile + where.left) * plan.cols.unit - w.pad
+    channel0 = block.rank * plan.channels
+    per_column, pixels = plan.cols.unit * w.channel_blocks, w.h * w.w
+    origin = ((y * w.w + x0) * w.channel_blocks + channel0) * plan.block_words
+    image = block.member % 8 * plan.image_words(pixels, w.channel_blocks)
+    channel, column = plan.copy_place(0, block.member // 8)
+    mine = (column * per_column + channel) * plan.block_words
+    source = block.group * (pixels * w.channel_blocks * 32) + origin + image + mine
+    source = bind("source", T.cast(source, "int64"))
+    for turn in range(plan.copies):
+        channels, columns = plan.copy_place(turn, 0)
+        pointer = block.activations.ptr_to([source + T.int64((columns * per_column + channels) * plan.block_words)])
+        for i in range(4):
+            T.buffer_store(held, T.uint32(0), [4 * turn + i])
+        with when(every([inside, *_column_exists(block, where, turn, column + columns)])):
+            op.load16(held, 4 * turn, pointer, "activations")
+
+
+def _store_row(block: Block, where: producer.Columns, held: Any, slot: Any) -> None:
+    """Unpack a row from registers into its slot, visible to wgmma."""
+    plan = block.plan
+    channel, column = plan.copy_place(0, block.member // 8)
+    mine = (channel * plan.pitch + column + where.left) * PIXEL_BYTES + block.member % 8 * producer.PIECE
+    here = bind("here", block.slot_address(slot) + T.cast(mine, "uint32"))
+    for turn in range(plan.copies):
+        channels, columns = plan.copy_place(turn, 0)
+        words = [held[4 * turn + i] for i in range(4)]
+        with when(every(_column_exists(block, where, turn, column + columns))):
+            for half in range(2):
+                place = (channels * plan.pitch + columns) * PIXEL_BYTES + half * 8 * producer.PIECE
+                values = [(word if half else word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
+                op.store_shared16(here + T.uint32(place), values)
+    op.async_fence()
+
+
+def _column_exists(block: Block, where: producer.Columns, turn: int, column: Any) -> list[Any]:
+    """The condition of a load, where not every thread of every block has one in this turn."""
+    plan = block.plan
+    if plan.copy_place(turn, 15)[1] < plan.least_columns:
+        return []
+    return [column < (plan.columns_loaded if where.count is None else where.count)]
+
+
+def _multiply(block: Block, weights: Bulk) -> Any:
+    """All multiplications of a consumer."""
+    plan, config = block.plan, block.plan.config
+    sums = registers("acc", plan.accumulators)
+    started = registers("started", config.tile_rows)
+    for row in range(config.tile_rows):
+        T.buffer_store(started, T.uint32(0), [row])
+    pixels = T.cast(block.x * (config.tile_width * plan.cols.pixel_step * PIXEL_BYTES), "uint32")
+    right = bind("right", ((block.base + pixels & T.uint32(WINDOW)) >> T.uint32(4)) + T.uint32(plan.descriptor_low))
+    turns = plan.steps // plan.unroll // config.groups_k
+
+    def tap_row(tap: Any) -> None:
+        first = tap * plan.rows.tap_step
+        _wait_for_rows(block, first)
+
+        def turn(index: Any) -> None:
+            step = index if config.groups_k == 1 else bind("my_turn", index * config.groups_k + block.k)
+            weights.begin_turn(tap, step)
+            offset = (first * plan.slot_bytes + step * (plan.unroll * plan.halves * plan.pitch * PIXEL_BYTES)) // 16
+            b = bind("rows_at", right + T.cast(offset, "uint32"))
+            for fragment in range(plan.ahead):
+                _fragment(block, weights, sums, started, fragment, b)
+
+        turns_of("turn", turns, turn)
+
+    turns_of("tap_row", plan.tap_rows, tap_row)
+    op.wgmma_wait(0)
+    return sums
+
+
+def _wait_for_rows(block: Block, first: Any) -> None:
+    """Wait for the input rows of a kernel row: its first one, and those of the other fragment rows; of what an earlier
+    kernel row waited for, too."""
+    plan = block.plan
+    for row in range(plan.config.tile_rows):
+        part = T.cast(first + row * plan.rows.pixel_step, "uint32")
+        block.wait(block.full(part), T.uint32(0))
+
+
+def _fragment(block: Block, weights: Bulk, sums: Any, started: Any, fragment: int, rows_at: Any) -> None:
+    """Unpack one weight fragment of a loop body and multiply it with every fragment row."""
+    plan = block.plan
+    step, column = fragment // plan.tap_cols, fragment % plan.tap_cols
+    operands = []
+    for half in range(plan.halves):
+        operand = registers("operand", 4)
+        for i in range(4):
+            word = weights.held[4 * fragment + i]
+            op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
+        operands.append(operand)
+    op.wgmma_fence()
+    for half, operand in enumerate(operands):
+        plane = (step * plan.halves + half) * plan.pitch + column * plan.cols.tap_step
+        for row in range(plan.config.tile_rows):
+            place = plane * PIXEL_BYTES + row * plan.rows.pixel_step * plan.slot_bytes
+            _wgmma(block, sums, started, row, operand, rows_at + T.uint32(place // 16))
+    op.wgmma_commit()
+    op.wgmma_wait(plan.in_flight)
+
+
+def _wgmma(block: Block, sums: Any, started: Any, row: int, operand: Any, rows_at: Any) -> None:
+    plan = block.plan
+    count = 4 * plan.config.tile_width
+    high = T.cast(T.uint32(plan.descriptor_high), "uint64") << T.uint64(32)
+    words = [operand[i] for i in range(4)]
+    b, adds = high | T.cast(rows_at, "uint64"), T.ptx.pred(started[row])
+    op.emit(T.ptx[plan.atom.ptx](*[sums[row * count + i] for i in range(count)], *words, b, adds))
+    T.buffer_store(started, T.uint32(1), [row])
