@@ -4,9 +4,10 @@
     python benchmarks/collect_tuning.py --record results/opponents/side-by-side-....json --generator 1a2b3c4
 
 LOGS is the folder that ``tune_network.py`` wrote. Kept are: the fastest configuration of each layer
-(``toolkit/subbyte/kernel/warpgroup_best.json``), landscapes of the layers that were sampled
-(``toolkit/subbyte/landscapes``), and every trial with the finals (``results/warpgroup/tuning-*.json.gz``). With
-``--record`` what ``opponents.py compare`` found fastest is kept, where it is better than what is known.
+(``toolkit/subbyte/kernel/warpgroup_best.json``), landscapes of the small spaces that were measured whole
+(``toolkit/subbyte/landscapes``), and every trial with the finals (``results/warpgroup/tuning-*.json.gz``). Of a layer
+without finals the entry stays only with ``--keep``: it is of another generator. With ``--record`` what ``opponents.py
+compare`` found fastest is kept, where it is better than what is known.
 """
 
 from __future__ import annotations
@@ -24,14 +25,13 @@ from collect_searches import one_search
 from tune_network import PROTOCOL
 
 from subbyte.measure.result import Measured, Result
+from subbyte.space.warpgroup_small import SMALL
 from subbyte.tune import read_log
-from subbyte.tune.describe import workload_from_dict
 from subbyte.tune.landscape import Landscape, make_header
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "toolkit" / "subbyte"
 FORMAT = "subbyte-network-tuning"
-KIND, SAMPLED = "warpgroup", "sampled"
 COMMAND = "tune_network.py"
 ALIKE = 1.01
 """Times that differ by less count as equal."""
@@ -43,6 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--record", type=Path, help="a record of the opponents instead of logs")
     parser.add_argument("--generator", required=True, help="commit of the kernel generator")
     parser.add_argument("--date", default="", help="day of the run, as in file names")
+    parser.add_argument("--name", default="tuning", help="how the file of the trials begins (default tuning)")
+    parser.add_argument("--keep", action="store_true", help="keep the entries of layers without finals")
     parser.add_argument("--package", type=Path, default=PACKAGE)
     parser.add_argument("--results", type=Path, default=HERE / "results" / "warpgroup")
     args = parser.parse_args(arguments)
@@ -53,22 +55,35 @@ def main(arguments: list[str] | None = None) -> int:
         merge(known, record, f"benchmarks/results/opponents/{args.record.name}", args.generator)
         best.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
         return 0
-    raw = args.results / f"tuning-h200-{args.date}.json.gz"
+    raw = args.results / f"{args.name}-h200-{args.date}.json.gz"
     finals = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((args.logs / "finals").glob("*.json"))]
     if not finals:
         print(f"error: {args.logs} holds no finals", file=sys.stderr)
         return 2
     write_raw(raw, args.logs, finals)
     source = f"benchmarks/results/warpgroup/{raw.name}"
-    known |= {one["spec"]: entry for one in finals if (entry := best_of(one, source, args.generator)) is not None}
+    found = {one["spec"]: entry for one in finals if (entry := best_of(one, source, args.generator)) is not None}
+    lost = sorted(set(known) - set(found))
+    known = {**known, **found} if args.keep else found
     best.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
-    for sampled in sorted(args.logs.glob(f"*.{SAMPLED}.jsonl")):
-        made = landscape_of(sampled, sampled.with_name(sampled.name.replace(f".{SAMPLED}.", f".{KIND}.")))
-        path = made.save(args.package / "landscapes" / f"{made.name}.json.gz")
-        best_us = made.best[1].microseconds
-        print(f"{path.name}: {len(made)} configurations, {path.stat().st_size:,} bytes, best {best_us:.2f} us")
+    for log in sorted(args.logs.glob(f"*.{SMALL}.jsonl")):
+        print(kept_landscape(log, args.package / "landscapes"))
     print(f"{raw.name}: {raw.stat().st_size:,} bytes; {len(finals)} layers")
+    if lost:
+        print(f"{len(lost)} recorded layers without finals, {'kept' if args.keep else 'left out'}: {', '.join(lost)}")
     return 0
+
+
+def kept_landscape(log: Path, folder: Path) -> str:
+    """Write the landscape of a small space, and say so; or say that its search did not come to the end."""
+    made = landscape_of(log)
+    missing = len(made.missing)
+    if missing:
+        return f"{log.name}: no landscape, {missing} configurations were not measured"
+    path = made.save(folder / f"{made.name}.json.gz")
+    info = made.info()
+    counts = f"{info.measured} measured, {sum(info.failed.values())} failed"
+    return f"{path.name}: {counts}, {path.stat().st_size:,} bytes, best {made.best[1].microseconds:.2f} us"
 
 
 def best_of(final: Mapping[str, Any], source: str, generator: str) -> dict[str, Any] | None:
@@ -110,28 +125,20 @@ def merge(known: dict[str, Any], record: Mapping[str, Any], source: str, generat
             known[cell["spec"]] = {**found, **device, **other}
 
 
-def landscape_of(*logs: Path) -> Landscape:
-    """What searches of one space measured, the first time of each configuration, as a landscape."""
-    records = [read_log(path) for path in logs if path.exists()]
-    spaces = {record.header["space"]["hash"] for record in records}
-    if len(spaces) != 1:
-        raise ValueError(f"{logs[0].name}: logs of {len(spaces)} spaces make no landscape")
-    devices = [dict(record.header["device"]) for record in records]
-    uuids = list(dict.fromkeys(str(device.get("uuid")) for device in devices))
-    common = {key: value for key, value in devices[0].items() if all(d.get(key) == value for d in devices)}
-    device = {**common, "gpus": len(uuids), "uuids": uuids} if len(uuids) > 1 else devices[0]
+def landscape_of(log: Path) -> Landscape:
+    """What the search of a space measured as a landscape; of several GPUs of a kind each entry names its own."""
+    record = read_log(log)
+    results = {trial.index: slim(trial.result) for trial in record.trials if trial.result is not None}
+    uuids = list(dict.fromkeys(str(result.device["uuid"]) for result in results.values() if result.device.get("uuid")))
+    device = dict(record.header["device"])
+    if len(uuids) > 1:
+        device = {**{key: device[key] for key in device if key not in ("uuid", "ordinal", "host")},
+                  "gpus": len(uuids), "uuids": uuids}  # fmt: skip
     device["driver_version"] = device.pop("driver", "")
-    results: dict[int, Result] = {}
-    for record in records:
-        for trial in record.trials:
-            if trial.result is not None and trial.index not in results:
-                results[trial.index] = slim(trial.result)
-    protocol = {**PROTOCOL.to_dict(), "seed": records[0].header["seed"]}
-    header = make_header(records[0].header["workload"], records[0].header["space"], device, protocol, COMMAND)
-    header["created"] = records[0].header["created"]
-    made = Landscape.fitted(header, dict(sorted(results.items())))
-    assert made.workload == workload_from_dict(header["workload"])
-    return made
+    protocol = {**PROTOCOL.to_dict(), "seed": record.header["seed"]}
+    header = make_header(record.header["workload"], record.header["space"], device, protocol, COMMAND)
+    header["created"] = record.header["created"]
+    return Landscape.fitted(header, dict(sorted(results.items())))
 
 
 def slim(result: Result) -> Result:
@@ -142,8 +149,11 @@ def slim(result: Result) -> Result:
 
 
 def write_raw(path: Path, logs: Path, finals: list[dict[str, Any]]) -> None:
-    """Every trial of every search, and the finals."""
-    searches = {log.stem: one_search(log) for log in sorted(logs.glob("*.jsonl"))}
+    """Every trial of every search, with what gives an index its configuration, and the finals."""
+    searches = {}
+    for log in sorted(logs.glob("*.jsonl")):
+        if not log.name.endswith(f".{SMALL}.jsonl"):  # those are landscapes
+            searches[log.stem] = {**one_search(log), "space": read_log(log).header["space"]}
     data = {"format": FORMAT, "schema": 1, "finals": finals, "searches": searches}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress((json.dumps(data, separators=(",", ":")) + "\n").encode(), 9, mtime=0))

@@ -1,13 +1,15 @@
 """Tunes every layer of ResNet-50 (batch 8, 64, 256), ResNet-18 and VGG-16 (batch 8) with both kernel families.
 
-    python benchmarks/tune_network.py OUT --gpus 8 --seconds 330
+    python benchmarks/tune_network.py OUT --gpus 4 --seconds 450 --earlier FOLDER ...
 
-Each search is a study of one layer and one space; whoever is free takes the next one, several side by side on each GPU,
-so that one builds while another is measured. Every candidate is compared with the exact reference. The searches of the
-warpgroup family begin with the best by estimate; the four 3x3 stages at batch 8 and 256 are also sampled at random, for
-landscapes. At the end the fastest of each layer are measured again, in turns. ``OUT/*.jsonl`` are the logs (continued
-when the program is started again), ``OUT/finals/*.json`` the finals, ``OUT/pack`` the kernels that won
-(``kernel_pack.py``). ``collect_tuning.py`` writes what the package and the repository keep.
+Each search is a study of one layer and one space. First every layer gets a turn, beginning with what earlier runs
+found fastest (measured anew: their times are not taken over), what the makers of the kernels name (``--extra``) and
+the best by estimate; then the layers that still improve and have most to gain go on (``network_schedule.py``). Several
+studies take turns on each GPU, so that one builds while another is measured. Every candidate is compared with the exact
+reference. At the end the fastest of each layer are measured again, in turns. ``OUT/*.jsonl`` are the logs (continued
+when the program is started again with the same generator of kernels, else laid aside in ``OUT/earlier``),
+``OUT/finals/*.json`` the finals, ``OUT/pack`` the kernels that won (``kernel_pack.py``). ``collect_tuning.py`` writes
+what the package and the repository keep.
 """
 
 from __future__ import annotations
@@ -19,78 +21,50 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import kernel_pack
-from network_tuning import ForkedBuilders, MakeNetworkBody, build_clean, likely, place_of, seeds, sorted_space
+from network_schedule import (
+    FIRST,
+    FURTHER,
+    WARPGROUP,
+    Going,
+    Known,
+    Task,
+    Turns,
+    earlier_best,
+    needs_of,
+    neighbours,
+    tasks,
+)
+from network_tuning import ForkedBuilders, Guarded, MakeNetworkBody, build_clean, likely, seeds, sorted_space, widened
 
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
+from subbyte.kernel.build import _generator
 from subbyte.kernel.choose import recorded_best
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.noise import rank_interleaved
 from subbyte.measure.result import Measured
 from subbyte.measure.timing import TimingProtocol, command_line
-from subbyte.measure.worker import WorkerPool
-from subbyte.schedule import WarpgroupConfig
+from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.space import space
+from subbyte.space.warpgroup_small import SMALL
 from subbyte.tune import Study, read_log
 from subbyte.tune.landscape import Landscape, find_landscape
-from subbyte.workload import ConvWorkload, workload, workloads
+from subbyte.workload import ConvWorkload, workload
 
 ARCH = "sm_90a"
-STAGES = tuple(f"resnet50.stage{stage}" for stage in (2, 3, 4, 5))
-SAMPLED = "sampled"
-"""Instead of a kind of space: the warpgroup space, drawn at random."""
-AT_ONCE = 4
+AT_ONCE = 6
 BATCH = 16
-SEEDS = 16
-LOOKED_AT = 160_000
-"""Products of a larger space that are looked at, but for the 3x3 stages, where all are."""
+SEEDS = 12
+"""Configurations by estimate that a search of the warpgroup space begins with, behind those that are known."""
 FINALISTS = {"warpgroup": 3, "warp": 2}
 ROUNDS = 5
-PROTOCOL = TimingProtocol(launches=20, warmup_ms=1.0, min_total_ms=6.0, repeats=5, cold=False, timeout_s=3.0)
-
-
-@dataclass(frozen=True)
-class Task:
-    """One study: a layer, a kind of space, and how many results it should hold."""
-
-    workload: ConvWorkload
-    kind: str
-    trials: int
-
-    @property
-    def name(self) -> str:
-        """Stem of its log."""
-        return f"{self.workload.label}.{self.kind}"
-
-
-def tasks(most: int | None = None) -> list[Task]:
-    """All studies, the most important first; ``most`` bounds their trials (for rehearsals)."""
-
-    def several(kind: str, trials: int, names: list[str]) -> list[Task]:
-        return [Task(one, kind, min(trials, most or trials)) for one in workloads(names)]
-
-    stages = [f"{stage}@{batch}" for batch in (8, 256, 64) for stage in STAGES]
-    every = {batch: [one.label for one in workloads(f"resnet50@{batch}") if one.label not in stages]
-             for batch in (8, 64, 256)}  # fmt: skip
-    shared = set(workloads("resnet50@8"))
-    others = [one.label for one in workloads(["resnet18@8", "vgg16@8"]) if one not in shared]
-    found = several("warpgroup", 120, stages)
-    for batch in (8, 256, 64):
-        found += several("warpgroup", 48, every[batch])
-    found += several("extended", 24, [f"{STAGES[0]}@8", f"{STAGES[3]}@8"])
-    found += several("paper", 24, [f"{STAGES[1]}@8", f"{STAGES[2]}@8"])
-    found += several("warpgroup", 40, others)
-    found += several(SAMPLED, 200, [f"{stage}@{batch}" for batch in (8, 256) for stage in STAGES])
-    found += several("paper", 24, [*every[8], *others])
-    found += several("paper", 12, [name for batch in (64, 256) for name in every[batch] if "1x1" in name])
-    return found
+PROTOCOL = TimingProtocol(launches=20, warmup_ms=1.0, min_total_ms=6.0, repeats=5, cold=False, timeout_s=1.5)
 
 
 def main() -> int:
@@ -98,58 +72,81 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("out", type=Path)
     parser.add_argument("--gpus", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=330.0, help="everything ends so many seconds after the start")
-    parser.add_argument("--finals-seconds", type=float, default=40.0, help="of these, for finals and packing")
+    parser.add_argument("--seconds", type=float, default=450.0, help="everything ends so many seconds after the start")
+    parser.add_argument("--finals-seconds", type=float, default=45.0, help="of these, for finals and packing")
     parser.add_argument("--only", default="", help="only studies whose name holds one of these words (a, b, ...)")
     parser.add_argument("--most", type=int, help="most trials of a study")
-    parser.add_argument(
-        "--extra",
-        type=Path,
-        help="JSON: further configurations of the warpgroup family by spec, which need not lie in a space",
-    )
+    parser.add_argument("--earlier", type=Path, nargs="*", default=[], help="folders with logs of earlier runs")
+    parser.add_argument("--record", type=Path, help="record of opponents.py, which says where most is to gain")
+    text = "JSON files: further configurations of the warpgroup family by spec, which need not lie in a space"
+    parser.add_argument("--extra", type=Path, nargs="*", default=[], help=text)
     parser.add_argument("--runner", choices=("cuda", "fake"), default="cuda")
     parser.add_argument("--part", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--end", type=float, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.part is not None:
         return part(args)
-    started = time.time()
-    for folder in ("claims", "finals", "spaces"):
-        (args.out / folder).mkdir(parents=True, exist_ok=True)
-    for stale in (*(args.out / "claims").iterdir(), *(args.out / "spaces").iterdir()):
-        stale.unlink()
-    end = started + args.seconds
+    end = time.time() + args.seconds
+    prepare(args)
     running = [
         subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--part", str(number), "--end", str(end)])
         for number in range(args.gpus)
     ]
     failed = sum(child.wait() != 0 for child in running)
-    pack(args.out)
+    if args.runner == "cuda":
+        pack(args.out)
     return int(failed > 0)
+
+
+def prepare(args: argparse.Namespace) -> None:
+    """The folders, without what an earlier start left in the way, and what is known before."""
+    out: Path = args.out
+    for folder in ("claims", "finals", "spaces", "earlier"):
+        (out / folder).mkdir(parents=True, exist_ok=True)
+    for stale in (*(out / "claims").iterdir(), *(out / "spaces").iterdir()):
+        stale.unlink()
+    generator = out / "generator"
+    if not generator.exists() or generator.read_text(encoding="utf-8") != _generator():
+        for log in out.glob("*.jsonl"):  # other kernels: their times say what to try, nothing else
+            log.rename(out / "earlier" / log.name)
+        for final in (out / "finals").iterdir():
+            final.unlink()
+        generator.write_text(_generator(), encoding="utf-8")
+    known = {spec: one.to_dict() for spec, one in earlier_best([out / "earlier", *args.earlier]).items()}
+    (out / "known.json").write_text(json.dumps(known), encoding="utf-8")
 
 
 # ---- one GPU -------------------------------------------------------------------------------------------------------
 
 
 def part(args: argparse.Namespace) -> int:
-    """Take studies, then finals, while there are any, on one GPU."""
-    wanted = [task for task in tasks(args.most) if not args.only or any(w in task.name for w in args.only.split(","))]
-    search_end = args.end - args.finals_seconds
-    cpus = max(2, (os.cpu_count() or 1) // args.gpus)
-    with open_runner(args, cpus) as runner, WorkerPool(min(cpus, 12), "sorting") as pool:
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            for _ in range(AT_ONCE):
-                threads.submit(logged, args, lambda: [one_study(args, task, runner, pool, search_end)
-                                                      for task in claimed(args.out, wanted, search_end)])  # fmt: skip
-        layers = list(dict.fromkeys(task.workload for task in wanted))
-        with ThreadPoolExecutor(2) as threads:
-            for _ in range(2):
-                threads.submit(logged, args, lambda: [one_final(args, one, runner)
-                                                      for one in claimed_layers(args, layers)])  # fmt: skip
+    """Take turns, then finals, while there are any, on one GPU."""
+    known = json.loads((args.out / "known.json").read_text(encoding="utf-8"))
+    needs = needs_of(args.record)
+    wanted = [task for task in tasks(needs, args.most)
+              if not args.only or any(word in task.name for word in args.only.split(","))]  # fmt: skip
+    runner, pool = open_runner(args, max(2, (os.cpu_count() or 1) // args.gpus))
+    search = Search(args, runner, pool, {spec: Known.from_dict(one) for spec, one in known.items()}, needs, wanted)
+    turns = Turns(search.begin)
+    with runner, pool:
+        together(AT_ONCE, lambda: logged(args, lambda: search.work(turns)))
+        search.report(turns)
+        mine = list(dict.fromkeys(going.task.workload for going in turns.begun))
+        layers = [*mine, *(one for one in dict.fromkeys(task.workload for task in wanted) if one not in mine)]
+        for going in turns.begun:
+            going.study.close()
+        together(2, lambda: logged(args, lambda: [one_final(args, one, runner) for one in layers if may(args, one)]))
     return 0
 
 
-def logged(args: argparse.Namespace, work: Any) -> None:
+def together(count: int, work: Callable[[], Any]) -> None:
+    """Do the same in several threads, and wait for all."""
+    with ThreadPoolExecutor(count) as threads:
+        for _ in range(count):
+            threads.submit(work)
+
+
+def logged(args: argparse.Namespace, work: Callable[[], Any]) -> None:
     """Do work; say what went wrong instead of losing it in a thread."""
     try:
         work()
@@ -171,49 +168,87 @@ def claim(out: Path, name: str) -> bool:
     return True
 
 
-def claimed(out: Path, wanted: list[Task], end: float) -> Iterator[Task]:
-    """Studies that nobody has taken, one after the other."""
-    for task in wanted:
-        if time.time() < end and claim(out, task.name):
-            yield task
+def may(args: argparse.Namespace, layer: ConvWorkload) -> bool:
+    """Whether the finals of a layer are for this process to hold."""
+    return time.time() < args.end - 8 and claim(args.out, f"final.{layer.label}")
 
 
-def claimed_layers(args: argparse.Namespace, layers: list[ConvWorkload]) -> Iterator[ConvWorkload]:
-    """Layers whose finals nobody holds."""
-    for layer in layers:
-        if time.time() < args.end - 8 and claim(args.out, f"final.{layer.label}"):
-            yield layer
-
-
-def open_runner(args: argparse.Namespace, cpus: int) -> Any:
-    """The runner of this GPU, with its share of the processors for building."""
+def open_runner(args: argparse.Namespace, cpus: int) -> tuple[Any, Executor]:
+    """The runner of this GPU, and its share of the processors, which build and sort out spaces."""
     if args.runner == "fake":
-        return FakeRunner()
-    builders = ForkedBuilders(cpus - 1)  # before anything else here begins a thread
-    runner = CudaRunner(args.part, PROTOCOL, workers=cpus - 1, build=build_clean, make_body=MakeNetworkBody)
+        return FakeRunner(), ThreadPoolExecutor(2)
+    builders = ForkedBuilders(cpus)  # before anything else here begins a thread
+    runner = CudaRunner(args.part, PROTOCOL, workers=cpus, build=build_clean, make_body=MakeNetworkBody)
     runner._pool.shutdown(wait=False)
     runner._pool = builders  # type: ignore[assignment]
-    return runner
+    return Guarded(runner), builders
 
 
-def one_study(args: argparse.Namespace, task: Task, runner: Any, pool: WorkerPool, end: float) -> None:
-    """One study, from where its log ends to its last trial or the end."""
-    started = time.time()
-    where, first = space_of(args.out, task, pool)
-    log = args.out / f"{task.name}.jsonl"
-    strategy = "random" if task.kind == SAMPLED else "auto"
-    with opened(where, strategy, log) as study:
-        if task.kind == "warpgroup" and len(where.valid):
-            first = [
-                *(config for config in further(args, task.workload) if place_of(where, config) in where.valid),
-                *first,
-            ]
+class Search:
+    """The studies of one process. ``known`` by spec is what earlier runs found."""
+
+    def __init__(
+        self, args: argparse.Namespace, runner: Any, pool: Executor, known: Mapping[str, Known],
+        needs: Mapping[str, float], wanted: list[Task],
+    ) -> None:  # fmt: skip
+        self.args, self.runner, self.pool = args, runner, pool
+        self.known, self.needs, self.wanted = known, needs, wanted
+        self.end = args.end - args.finals_seconds
+
+    def begin(self) -> Going | None:
+        """The next study that nobody has taken, opened; None when there is none."""
+        for task in self.wanted:
+            if time.time() < self.end and claim(self.args.out, task.name):
+                with contextlib.suppress(SubbyteError):  # a family that does not cover the layer
+                    return self.open(task)
+        return None
+
+    def open(self, task: Task) -> Going:
+        """A study, from where its log ends."""
+        where, first = self.space_of(task)
+        study = opened(where, "exhaustive" if task.kind == SMALL else "auto", self.args.out / f"{task.name}.jsonl")
         study.queue(first)
-        study.run(runner, task.trials, BATCH, stop=[lambda _: time.time() > end])
-        best, held = study.best, len(study.trials)
-        wrong = sum(trial.microseconds is None for trial in study.trials)
-    found = f"{best.microseconds:.2f} us {best.config.key}" if best else "nothing"
-    say(args, f"{task.name}: {held} of {len(where.valid)}, {wrong} failed, {found}, {time.time() - started:.0f} s")
+        return Going(task, study, self.needs.get(task.workload.spec, 1.0), len(study.trials))
+
+    def work(self, turns: Turns) -> None:
+        """Turn after turn, until the time is over."""
+        while time.time() < self.end and (going := turns.take()) is not None:
+            begun = len(going.study.trials)
+            most = begun + (FURTHER if begun else FIRST)
+            if going.task.kind == SMALL:
+                most = len(going.study.space.valid)
+            most = min(most, going.task.trials or most)
+            try:
+                going.study.run(self.runner, most, BATCH, stop=[lambda _: time.time() > self.end])
+                going.closed = going.study.ended == "exhausted" or len(going.study.trials) == begun
+            finally:
+                turns.give_back(going)
+
+    def report(self, turns: Turns) -> None:
+        """A line for each study."""
+        for going in turns.begun:
+            trials, best = going.study.trials, going.study.best
+            failed = sum(trial.microseconds is None for trial in trials)
+            found = f"{best.microseconds:.2f} us at {best.number}, {best.config.key}" if best else "nothing"
+            say(
+                self.args,
+                f"{going.task.name}: {len(trials)} of {len(going.study.space.valid)}, {failed} failed, {found}",
+            )
+
+    def space_of(self, task: Task) -> tuple[Any, list[Any]]:
+        """The space of a study, and what to measure first."""
+        layer = task.workload
+        known = self.known.get(layer.spec, Known())
+        if task.kind == WARPGROUP:
+            sure = [*further(self.args, layer), *recorded(layer, "warpgroup"), *known.configs("warpgroup")]
+            first = [*dict.fromkeys(sure), *likely(layer, ARCH, SEEDS // 3)]
+            whole = widened(layer, ARCH, further(self.args, layer))
+            where, by_estimate = sorted_space(whole, self.pool, self.args.out / "spaces", include=first)
+            fresh = neighbours(where, by_estimate, known.configs("warpgroup")[:2], known.values)
+            return where, [*sure, *fresh[: 2 * SEEDS], *seeds(where, first[len(sure) :], by_estimate, SEEDS)]
+        where = space(layer, ARCH, task.kind)
+        first = [*recorded(layer, "warp"), *known.configs("warp"), *of_landscape(layer, task.kind)]
+        return where, [] if task.kind == SMALL else first
 
 
 def opened(where: Any, strategy: str, log: Path) -> Study:
@@ -225,27 +260,33 @@ def opened(where: Any, strategy: str, log: Path) -> Study:
     return Study(where, strategy, 0, log)
 
 
-def space_of(out: Path, task: Task, pool: WorkerPool) -> tuple[Any, list[Any]]:
-    """The space of a study, and what to measure first."""
-    if task.kind in ("warpgroup", SAMPLED):
-        first = [*recorded(task.workload), *likely(task.workload, ARCH, SEEDS // 4)]
-        limit = None if task.workload.label.startswith(tuple(f"{stage}@" for stage in STAGES)) else LOOKED_AT
-        where, by_estimate = sorted_space(task.workload, ARCH, pool, out / "spaces", limit, first)
-        return where, [] if task.kind == SAMPLED else seeds(where, first, by_estimate, SEEDS)
-    name = find_landscape(task.workload, ARCH, task.kind)
-    first = []
-    if name is not None:
-        held = Landscape.load(name)
-        timed = sorted((r.microseconds, i) for i, r in held.results.items() if isinstance(r, Measured))
-        first = [held.config(index) for _, index in timed[:8]]
-    return space(task.workload, ARCH, task.kind), first
+def of_landscape(layer: ConvWorkload, kind: str) -> list[Any]:
+    """The fastest of a shipped landscape of the warp family."""
+    name = find_landscape(layer, ARCH, kind)
+    if name is None:
+        return []
+    held = Landscape.load(name)
+    timed = sorted((r.microseconds, i) for i, r in held.results.items() if isinstance(r, Measured))
+    return [held.config(index) for _, index in timed[:8]]
 
 
-def recorded(layer: ConvWorkload) -> list[WarpgroupConfig]:
-    """The configuration of the warpgroup family that earlier measurements found best."""
-    best = recorded_best().get(layer.spec)
-    known = best is not None and best.get("family", "warpgroup") == "warpgroup"
-    return [WarpgroupConfig.from_dict(best["config"])] if best is not None and known else []
+def recorded(layer: ConvWorkload, family: str) -> list[Any]:
+    """The configuration of a family that earlier measurements found best."""
+    best = recorded_best().get(layer.spec, {})
+    if family == "warp":
+        return [ConvConfig.from_dict(best["warp"]["config"])] if "warp" in best else []
+    known = best and best.get("family", "warpgroup") == "warpgroup"
+    return [WarpgroupConfig.from_dict(best["config"])] if known else []
+
+
+def further(args: argparse.Namespace, layer: ConvWorkload) -> list[WarpgroupConfig]:
+    """The configurations that the files name for a layer; what this generator does not know is left out."""
+    found = []
+    for path in args.extra:
+        for one in json.loads(path.read_text(encoding="utf-8")).get(layer.spec, ()):
+            with contextlib.suppress(InvalidInput):
+                found.append(WarpgroupConfig.from_dict(one))
+    return list(dict.fromkeys(found))
 
 
 # ---- finals --------------------------------------------------------------------------------------------------------
@@ -253,12 +294,17 @@ def recorded(layer: ConvWorkload) -> list[WarpgroupConfig]:
 
 def one_final(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> None:
     """The fastest of all searches of a layer, in turns, in one process."""
-    entries = [*extras(args, layer, runner), *finalists(args.out, layer)]
-    entries = list({(entry["family"], entry["key"]): entry for entry in entries}.values())
+    entries = finalists(args.out, layer)
+    there = {entry["key"] for entry in entries}
+    more = {config.key: config for config in [*further(args, layer), *recorded(layer, "warpgroup"),
+                                              *recorded(layer, "warp")] if config.key not in there}  # fmt: skip
+    seen = tried(args.out, layer)
+    entries += [entry_of(config, None) for key, config in more.items() if key not in seen]
     configs = [kernel_pack.config_from_dict(entry["family"], entry["config"]) for entry in entries]
     again = runner.run(layer, configs)  # compared with the reference once more: a race may have been lucky
-    entries = [entry for entry, result in zip(entries, again, strict=True) if isinstance(result, Measured)]
-    configs = [config for config, result in zip(configs, again, strict=True) if isinstance(result, Measured)]
+    right = [(r.microseconds, place) for place, r in enumerate(again) if isinstance(r, Measured)]
+    chosen = {place for _, place in sorted(right)[: 2 * sum(FINALISTS.values())]}
+    entries, configs = [[one[place] for place in sorted(chosen)] for one in (entries, configs)]
     if not entries:
         return
     times = runner.rematch(layer, configs, ROUNDS)
@@ -268,34 +314,26 @@ def one_final(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> Non
     data = {
         "format": "subbyte-layer-finals", "schema": 1, "workload": layer.label, "spec": layer.spec,
         "trials": {path.stem.rpartition(".")[2]: len(read_log(path).trials) for path in logs_of(args.out, layer)},
-        "device": dict(runner.device), "protocol": PROTOCOL.to_dict(), "rounds": ROUNDS,
+        "generator": _generator(), "device": dict(runner.device), "protocol": PROTOCOL.to_dict(), "rounds": ROUNDS,
         "command": command_line(), "entries": entries,
     }  # fmt: skip
     (args.out / "finals" / f"{layer.label}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
-def extras(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> list[dict[str, Any]]:
-    """What earlier measurements and the file of further configurations name, as far as it is right: it may lie outside
-    the space."""
-    configs = [*recorded(layer), *further(args, layer)]
-    results = runner.run(layer, configs) if configs else []
-    right = [(result.microseconds, config) for result, config in zip(results, configs, strict=True)
-             if isinstance(result, Measured)]  # fmt: skip
-    return [
-        {"family": "warpgroup", "key": config.key, "config": config.to_dict(), "first_microseconds": us}
-        for us, config in sorted(right, key=lambda entry: entry[0])[: FINALISTS["warpgroup"]]
-    ]
-
-
-def further(args: argparse.Namespace, layer: ConvWorkload) -> list[WarpgroupConfig]:
-    """The configurations that the file names for a layer."""
-    given = json.loads(args.extra.read_text(encoding="utf-8")) if args.extra is not None and args.extra.exists() else {}
-    return [WarpgroupConfig.from_dict(one) for one in given.get(layer.spec, ())]
+def entry_of(config: Any, microseconds: float | None) -> dict[str, Any]:
+    """A finalist's line, as far as it is known before the finals."""
+    family = kernel_pack.family_of(config)
+    return {"family": family, "key": config.key, "config": config.to_dict(), "first_microseconds": microseconds}
 
 
 def logs_of(out: Path, layer: ConvWorkload) -> list[Path]:
     """The logs of a layer."""
     return sorted(path for path in out.glob("*.jsonl") if path.stem.rpartition(".")[0] == layer.label)
+
+
+def tried(out: Path, layer: ConvWorkload) -> set[str]:
+    """Keys of all configurations that were measured, or failed."""
+    return {trial.config.key for path in logs_of(out, layer) for trial in read_log(path).trials}
 
 
 def finalists(out: Path, layer: ConvWorkload) -> list[dict[str, Any]]:
@@ -311,8 +349,8 @@ def finalists(out: Path, layer: ConvWorkload) -> list[dict[str, Any]]:
     for family, count in FINALISTS.items():
         ordered = sorted(found[family].values(), key=lambda entry: entry[0])
         overlapping = [entry for entry in ordered if getattr(entry[1], "overlap", 0)]
-        for us, config in [*ordered[:count], *(entry for entry in overlapping[:2] if entry not in ordered[:count])]:
-            chosen.append({"family": family, "key": config.key, "config": config.to_dict(), "first_microseconds": us})
+        more = (entry for entry in overlapping[:2] if entry not in ordered[:count])
+        chosen += [entry_of(config, us) for us, config in [*ordered[:count], *more]]
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""The landscapes of the package: verified, raw samples, provenance, small; whole or, of one kind, sampled."""
+"""The landscapes of the package: whole, verified, raw samples, provenance, small."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from subbyte.measure.result import Measured
 from subbyte.space import KINDS, space
-from subbyte.space.warpgroup import WARPGROUP
+from subbyte.space.warpgroup_small import SMALL
 from subbyte.tune import Landscape, shipped
 from subbyte.tune.landscape_file import SHIPPED
 
@@ -16,6 +16,7 @@ WANTED = {
     *(f"resnet50.stage{stage}@8.paper.sm_90a" for stage in (2, 3, 4, 5)),
     *(f"resnet50.stage{stage}@32.paper.sm_90a" for stage in (2, 4)),
     *(f"resnet50.stage{stage}@8.extended.sm_90a" for stage in (2, 5)),
+    *(f"resnet50.stage{stage}@8.warpgroup-small.sm_90a" for stage in (2, 3, 4, 5)),
 }
 
 
@@ -31,18 +32,17 @@ def test_all_that_is_promised_is_there_and_small():
 
 def test_it_holds_every_valid_configuration_of_its_space_verified(one):
     info = one.info()
-    if one.kind == WARPGROUP:
-        made = space(one.workload, one.arch, one.kind)
-        assert one.header["space"]["size"] == len(made)
-        assert all(made.config(index) == one.config(index) for index in one.results)
-        assert all(made.why_not(index) is None for index, result in one.results.items() if isinstance(result, Measured))
-        assert info.verified == info.measured >= 100
-        assert set(info.failed) <= {"build", "wrong"}
-        return
     made = space(one.workload, one.arch, one.kind, **one.header["space"]["fixed"])
     assert made.hash == one.space_hash
     assert list(one.results) == list(made.valid)
-    assert (info.missing, info.dropped, info.notice, info.failed) == (0, 0, "", {})
+    assert (info.missing, info.dropped, info.notice) == (0, 0, "")
+    if (
+        one.kind == SMALL
+    ):  # what the assembler would serialize, and what needs local memory, is refused when it is built
+        assert set(info.failed) <= {"build"}
+        assert info.verified == info.measured >= len(one) / 2
+        return
+    assert info.failed == {}
     assert info.verified == info.measured == len(one)
     assert info.kind in KINDS
     assert info.kind == "paper" or info.measured >= info.programs >= 10_000

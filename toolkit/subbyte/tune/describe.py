@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from subbyte.errors import InvalidInput
 from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.space import Space
-from subbyte.space.warpgroup import WARPGROUP
+from subbyte.space.warpgroup import WarpgroupSpace
+from subbyte.space.warpgroup_small import WARPGROUP_KINDS
 from subbyte.tune.checked import whole
 from subbyte.tune.foreign import FOREIGN, ForeignConfig, foreign_workload
 from subbyte.workload import ConvWorkload
@@ -109,7 +110,7 @@ def describe_space(space: SpaceLike) -> dict[str, Any]:
         "kind": space.kind,
         "arch": arch_name(space),
         "hash": space.hash,
-        **({"index_hash": space.index_hash} if isinstance(space, Space) else {}),
+        **({"index_hash": space.index_hash} if isinstance(space, Space | WarpgroupSpace) else {}),
         "size": len(space),
         "knobs": {name: list(values) for name, values in space.knobs.items()},
         "fixed": dict(space.fixed),
@@ -133,7 +134,8 @@ def config_at(description: Mapping[str, Any], index: int) -> ConvConfig:
 def config_from_dict(data: Mapping[str, Any], kind: str) -> ConvConfig:
     """The configuration with these fields: a ForeignConfig in a foreign space, a WarpgroupConfig in that of the
     warpgroup family. Raises InvalidInput."""
-    made: Any = {FOREIGN: ForeignConfig, WARPGROUP: WarpgroupConfig}.get(kind, ConvConfig)
+    family = dict.fromkeys(WARPGROUP_KINDS, WarpgroupConfig)
+    made: Any = {FOREIGN: ForeignConfig, **family}.get(kind, ConvConfig)
     config: ConvConfig = made.from_dict(data)
     return config
 

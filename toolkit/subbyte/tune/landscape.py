@@ -21,6 +21,8 @@ from subbyte.charts import Charted
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.schedule import ConvConfig
+from subbyte.space.warpgroup import WARPGROUP
+from subbyte.space.warpgroup_small import SMALL
 from subbyte.tune.checked import file_path, number
 from subbyte.tune.describe import (
     SpaceLike,
@@ -273,19 +275,22 @@ def find_landscape(
 ) -> str | None:
     """Name of the shipped landscape of ``workload`` (same sizes, whatever it is called), or None.
 
-    ``fixed`` are switches the landscape must have been recorded with; those not named must be at their defaults.
+    ``fixed`` are switches the landscape must have been recorded with; those not named must be at their defaults. For
+    the kind ``warpgroup`` one of its part ``warpgroup-small`` is found where the whole was not recorded.
     """
     wanted = ConvConfig().with_values({} if fixed is None else fixed).to_dict()
     if not isinstance(workload, ConvWorkload):
         raise InvalidInput(f"workload {workload!r}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
+    found: dict[str, str] = {}
     for name, path in shipped().items():
         header = read_header(path)
         space = header["space"]
         same = header["workload"]["spec"] == workload.spec
         same = same and all(wanted.get(key) == value for key, value in space["fixed"].items())
-        if same and arch in (None, space["arch"]) and kind in (None, space["kind"]):
-            return name
-    return None
+        if same and arch in (None, space["arch"]):
+            found.setdefault(space["kind"], name)
+    kinds = list(found) if kind is None else [kind, *([SMALL] if kind == WARPGROUP else [])]
+    return next((found[one] for one in kinds if one in found), None)
 
 
 def landscape(which: str | os.PathLike[str] | ConvWorkload) -> Landscape:

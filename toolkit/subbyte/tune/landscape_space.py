@@ -17,18 +17,26 @@ from subbyte.tune.describe import workload_from_dict
 if TYPE_CHECKING:
     from subbyte.measure.result import Result
     from subbyte.space import Space
+    from subbyte.space.warpgroup import WarpgroupSpace
 
 
-def space_today(header: Mapping[str, Any]) -> Space | None:
+def space_today(header: Mapping[str, Any]) -> Space | WarpgroupSpace | None:
     """The space of a landscape's header under today's constraints; None when it was not made by ``subbyte.space``."""
     from subbyte.device.arch import arch
     from subbyte.space import Space
+    from subbyte.space.warpgroup import WarpgroupSpace
+    from subbyte.space.warpgroup_small import WARPGROUP_KINDS
 
     described = header["space"]
     try:
         knobs = {name: tuple(values) for name, values in described["knobs"].items()}
-        fixed = dict(described["fixed"])
-        space = Space(workload_from_dict(header["workload"]), arch(described["arch"]), described["kind"], knobs, fixed)
+        fixed, kind = dict(described["fixed"]), described["kind"]
+        workload, target = workload_from_dict(header["workload"]), arch(described["arch"])
+        space: Space | WarpgroupSpace = (
+            WarpgroupSpace(workload, target, knobs, kind, fixed)
+            if kind in WARPGROUP_KINDS
+            else Space(workload, target, kind, knobs, fixed)
+        )
         known = space.index_hash in (described.get("index_hash"), described["hash"])
         return space if known or space.hash == described["hash"] else None
     except (InvalidInput, KeyError, TypeError, AttributeError):  # a foreign kernel, another architecture
@@ -40,7 +48,7 @@ def fit(
 ) -> tuple[dict[str, Any], dict[int, Result], dict[int, str]]:
     """Header and results under today's constraints, and the reasons of the entries dropped, by index."""
     space = space_today(header)
-    if space is None or header["space"]["hash"] == space.hash:
+    if space is None or _unchanged(header, results, space):
         return dict(header), dict(results), {}
     valid = set(space.valid)
     dropped = {index: str(space.why_not(index)) for index in results if index not in valid}
@@ -50,3 +58,13 @@ def fit(
         {index: result for index, result in results.items() if index in valid},
         dropped,
     )
+
+
+def _unchanged(header: Mapping[str, Any], results: Mapping[int, Result], space: Space | WarpgroupSpace) -> bool:
+    """Whether what was recorded is as valid as it was. Listing a warpgroup space takes half a second: of one only what
+    is recorded is looked at, and what else has become valid is found when asked for (:attr:`Landscape.missing`)."""
+    from subbyte.space.warpgroup import WarpgroupSpace
+
+    if isinstance(space, WarpgroupSpace):
+        return all(space.why_not(index) is None for index in results)
+    return bool(header["space"]["hash"] == space.hash)

@@ -11,8 +11,7 @@ from typing import Any
 
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Failed, Measured
-from subbyte.schedule import ConvConfig
-from subbyte.schedule.config import KNOBS
+from subbyte.schedule.families import settings_text
 from subbyte.tune.finals import Finals
 from subbyte.tune.outcome import NetworkReport, TuningReport
 from subbyte.tune.record import StudyRecord
@@ -124,13 +123,9 @@ def _finals_rows(label: str, final: Finals) -> list[dict[str, Any]]:
 
 
 def _config_rows(report: TuningReport) -> list[dict[str, Any]]:
-    usual = ConvConfig().to_dict()
-    rows: list[dict[str, Any]] = []
-    for label, config in report.best.items():
-        values = config.to_dict()
-        chosen = {key: value for key, value in values.items() if key in KNOBS or value != usual.get(key)}
-        rows.append({"workload": label, "configuration": " ".join(f"{key}={value}" for key, value in chosen.items())})
-    return rows
+    return [
+        {"workload": label, "configuration": settings_text(config.to_dict())} for label, config in report.best.items()
+    ]
 
 
 def _failures(records: Sequence[StudyRecord]) -> Iterable[dict[str, Any]]:

@@ -11,12 +11,12 @@ from typing import Any
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner, parse_device
-from subbyte.space.warpgroup import WARPGROUP
+from subbyte.space.warpgroup_small import WARPGROUP_KINDS
 from subbyte.tune.checked import callables, file_path, several, whole
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.foreign import FOREIGN
-from subbyte.tune.landscape import Landscape, find_landscape
+from subbyte.tune.landscape import Landscape, find_landscape, shipped
 from subbyte.tune.outcome import TuningReport
 from subbyte.tune.record import StudyRecord
 from subbyte.tune.recorded import space_of
@@ -199,10 +199,12 @@ def _choose(
     name = find_landscape(workload, arch, kind, fixed)
     if name is not None:
         return ReplayRunner(name)
+    others = [one for one in shipped() if f".{kind}" in one]
     raise MissingDependency(
         f"nothing can measure {workload.label}: this machine shows no GPU and no landscape of it "
-        f"({kind} space{f', {arch}' if arch else ''}) is shipped; `subbyte landscape list` shows those there are, "
-        "and the runner fake gives made-up times"
+        f"({kind} space{f', {arch}' if arch else ''}) is shipped; "
+        + (f"shipped of this space: {', '.join(others)}; " if others else "")
+        + "`subbyte landscape list` shows those there are, and the runner fake gives made-up times"
     )
 
 
@@ -226,7 +228,7 @@ def _space(
     from subbyte.space.space import held_fields
 
     if isinstance(runner, ReplayRunner):
-        if runner.landscape.kind in (FOREIGN, WARPGROUP):  # of the latter a sample is recorded
+        if runner.landscape.kind in (FOREIGN, *WARPGROUP_KINDS):  # of the latter a part of the space is recorded
             return space_of(runner.landscape)
         recorded = runner.landscape.header["space"]
         wanted = held_fields(fixed or {}, recorded["kind"])
@@ -239,8 +241,8 @@ def _space(
         arch, kind, fixed = recorded["arch"], recorded["kind"], recorded["fixed"]
     else:
         arch = arch or getattr(runner, "arch", None) or DEFAULT_ARCH
-    if kind == WARPGROUP and arch != DEFAULT_ARCH:
-        raise Unsupported(f"the warpgroup space of {workload} is empty: wgmma exists on {DEFAULT_ARCH}, not on {arch}")
+    if kind in WARPGROUP_KINDS and arch != DEFAULT_ARCH:
+        raise Unsupported(f"the {kind} space of {workload} is empty: wgmma exists on {DEFAULT_ARCH}, not on {arch}")
     return space(workload, arch or DEFAULT_ARCH, kind, **(fixed or {}))
 
 

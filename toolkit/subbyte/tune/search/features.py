@@ -2,7 +2,8 @@
 
 ``knob``: one column per numeric knob, one per value for knobs with text or truth values. ``plan``: the columns of
 ``knob`` and, for spaces whose configurations have a plan, the extents of the generated loops, what each level of
-memory moves, what a multiprocessor can hold, and an analytic estimate; all of it from the plan, nothing is compiled.
+memory moves, what a multiprocessor can hold, and an analytic estimate; all of it from the plan, nothing is compiled. Of
+the warpgroup family it is the estimate alone.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from subbyte.space.warpgroup import WARPGROUP
+from subbyte.space.warpgroup_small import WARPGROUP_KINDS
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.search.grid import Grid, Indices, grid_of
 
 if TYPE_CHECKING:
     from subbyte.schedule.plan import Plan
+    from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
 Table = npt.NDArray[np.float32]
 
@@ -36,13 +38,15 @@ class Features:
     def __init__(self, space: SpaceLike, kind: str = "knob", grid: Grid | None = None) -> None:
         self._grid: Grid = grid or grid_of(space)
         self._columns = [_knob_columns(values) for values in self._grid.values]
-        planned = kind == "plan" and space.kind != WARPGROUP  # the plan columns are those of the warp family
-        self._plan: Callable[[int], Plan] | None = getattr(space, "plan", None) if planned else None
+        self._plan: Callable[[int], Any] | None = getattr(space, "plan", None) if kind == "plan" else None
+        warpgroup = space.kind in WARPGROUP_KINDS
+        self._row: Callable[[Any], list[float]] = warpgroup_features if warpgroup else plan_features
+        self._planned = WARPGROUP_FEATURES if warpgroup else PLAN_FEATURES
         self.names: tuple[str, ...] = tuple(
             name if table.shape[1] == 1 else f"{name}[{value}]"
             for name, values, table in zip(self._grid.names, self._grid.values, self._columns, strict=True)
             for value in (values if table.shape[1] > 1 else (None,))
-        ) + (PLAN_FEATURES if self._plan is not None else ())
+        ) + (self._planned if self._plan is not None else ())
         self._rows: dict[int, list[float]] = self._grid.cache.setdefault("plan rows", {})
         self._whole: Table | None = None
         if self._grid.listed and len(self._grid.valid) <= _EAGER[self._plan is not None]:
@@ -67,9 +71,9 @@ class Features:
         if self._plan is not None:
             for index in indices.tolist():
                 if index not in self._rows:
-                    self._rows[index] = plan_features(self._plan(index))
+                    self._rows[index] = self._row(self._plan(index))
             rows = [self._rows[index] for index in indices.tolist()]
-            parts.append(np.array(rows, dtype=np.float32).reshape(len(rows), len(PLAN_FEATURES)))
+            parts.append(np.array(rows, dtype=np.float32).reshape(len(rows), len(self._planned)))
         return np.concatenate(parts, axis=1) if parts else np.zeros((len(indices), 0), dtype=np.float32)
 
 
@@ -103,6 +107,17 @@ PLAN_FEATURES = (
     "traffic_bytes", "intensity", "reuse", "matrix_cycles", "issue_cycles", "copy_cycles", "estimate",
 )  # fmt: skip
 """Columns of ``plan_features``; counts, sizes and cycles are log2."""
+
+
+WARPGROUP_FEATURES = ("estimate",)
+"""Columns of ``warpgroup_features``."""
+
+
+def warpgroup_features(plan: WarpgroupPlan) -> list[float]:
+    """The logarithm of the estimated cycles."""
+    from subbyte.kernel.warpgroup_default import estimated_cycles
+
+    return [log2(estimated_cycles(plan))]
 
 
 def plan_features(plan: Plan) -> list[float]:
