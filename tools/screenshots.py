@@ -113,6 +113,21 @@ SHOTS = (
         keys(".sb-speed .stage", "Home", *["ArrowDown"] * 4), 1000,
     ),
     Shot(
+        "screenshot_taps",
+        "## Hopper: a tap is a start address\nNine taps, three rows of shared memory, nothing moved.",
+        "from subbyte import WarpgroupConfig\nfrom subbyte.technique import tap_addresses\n"
+        "from subbyte_widgets import TapWindows\n\n"
+        "config = WarpgroupConfig(tile_width=14, segments=2, ring=4, stagger=0)\n"
+        "TapWindows(tap_addresses('resnet50.stage4@8', config, output_row=3))",
+        keys(".sb-taps .panel", "Home", "ArrowDown", "ArrowRight", "ArrowRight"), 1010,
+    ),
+    Shot(
+        "screenshot_stores",
+        "## Hopper: where each byte of the result goes\nFrom the sums of wgmma to packed words of the next layer.",
+        "from subbyte_widgets import StorePath\n\nStorePath()",
+        keys(".sb-stores .panel", "Home", *["ArrowDown"] * 5, *["ArrowRight"] * 3), 1010,
+    ),
+    Shot(
         "screenshot_workbench",
         "## One selection for all views\nA trial clicked in the monitor opens in all the others.",
         "from subbyte.measure.replay import ReplayRunner\nfrom subbyte.space import space\n"

@@ -23,6 +23,8 @@ VIEWS = {
     ".sb-reader": "KernelReader(KERNEL)",
     ".sb-load": "LoadStepper(LOADS)",
     ".sb-speed": "SpeedOfLight()",
+    ".sb-taps": "TapWindows('n8h8w8c64k64r3s3p1')",
+    ".sb-stores": "StorePath()",
 }
 START = """import os, psutil, subbyte
 from subbyte.measure.replay import ReplayRunner
@@ -41,13 +43,14 @@ CELLS = [f"made[{name!r}] = {view}\nmade[{name!r}]" for name, view in VIEWS.item
 UPDATE = """tiled = [tiling(n, SMALL, arch='sm_80') for n in ('n8h9w9c32k32r3s3p1', 'n8h7w7c32k32r3s3p1')]
 maps = [subbyte.duplicates('n8h9w9c32k32r3s3p1', (1, n)) for n in (2, 3)]
 def one(i):
-    tiles, entries, packing, layout, fragment, points, curve, monitor, reader, load, speed = made.values()
-    turn, i = i % 11, i // 11
+    tiles, entries, packing, layout, fragment, points, curve, monitor, reader, load, speed, taps, stores = made.values()
+    turn, i = i % 13, i // 13
     index = points.points["index"][i % 9]
     changes = [
         (tiles, "multiply", i % 4), (entries, "selected", i % 7), (packing, "step", i % 6), (layout, "lane", i % 32),
         (fragment, "column", i % 8), (points, "selected", index), (curve, "selected", i % 40),
-        (monitor, "selected", i % 40), (reader, "line", i % 60), (load, "step", i % 30), (speed, "item", i % 5)]
+        (monitor, "selected", i % 40), (reader, "line", i % 60), (load, "step", i % 30), (speed, "item", i % 5),
+        (taps, "tap", i % 6), (stores, "follow", i % 128)]
     if i % 5 == 0 and turn < 2:
         (tiles.show(tiled[i % 2]), entries.show(maps[i % 2]))
     view, trait, value = changes[turn]
@@ -97,7 +100,7 @@ def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
     """A notebook with every view."""
     one = open_tab(width=900, height=7000)  # tall: what is out of sight is not drawn
     one.run_notebook(
-        lab.write("every.ipynb", START, *CELLS, UPDATE, AGAIN % 220, AGAIN % 1100, *(REFUSE % w for w in (NO, ""))),
+        lab.write("every.ipynb", START, *CELLS, UPDATE, AGAIN % 260, AGAIN % 1300, *(REFUSE % w for w in (NO, ""))),
         seconds=200,
     )
     for selector in VIEWS:

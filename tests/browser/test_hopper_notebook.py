@@ -10,8 +10,21 @@ def test_the_notebook_runs(open_tab: Callable[..., Any], lab: Any) -> None:
     lab.bring("09_hopper")
     tab = open_tab(width=1100, height=9000)  # tall: what is out of sight is not drawn
     tab.run_notebook("09_hopper.ipynb")
-    assert tab.page.locator('img[alt^="Taps of output row 3"]').count() == 2
+    taps = tab.page.locator(".sb-taps")
+    assert taps.count() == 2
+    taps.first.locator('.tap[data-tap="0"] text').first.click()
+    tab.page.keyboard.press("ArrowDown")
+    tab.page.keyboard.press("ArrowRight")
+    tab.page.wait_for_function(
+        "() => document.querySelector('.sb-taps .detail').textContent.includes('Tap (1, 1): a start address')"
+    )
     assert tab.page.locator(".sb-frag").count() == 1
-    assert tab.answers("Not yet") == 3, "each exercise begins with a wrong answer"
+    stores = tab.page.locator(".sb-stores")
+    assert stores.count() == 1
+    stores.locator('[data-u="0"]').dispatch_event("click")
+    tab.page.keyboard.press("Space")
+    pixel = "() => document.querySelector('.sb-stores .say').textContent.includes('pixel 1, image 0')"
+    tab.page.wait_for_function(pixel)
+    assert tab.answers("Not yet") == 4, "each exercise begins with a wrong answer"
     assert not tab.failures()
     tab.picture("09_hopper", ".jp-Notebook")

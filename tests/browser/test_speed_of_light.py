@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from subbyte.analysis.speed import SpeedLimits, recorded_workloads, roofline, speed_of_light
+from subbyte.analysis.speed import SpeedLimits, roofline, speed_of_light, studied_workloads
 
 FIRST = "resnet50.stage2@8"
 CELLS = (f"from subbyte_widgets import SpeedOfLight\nview = SpeedOfLight('{FIRST}')\nview",)
@@ -53,7 +53,7 @@ def differences(drawn: list[dict[str, Any]], record: SpeedLimits) -> list[str]:
 
 def test_keys_lead_through_bars_and_layers(tab: Any) -> None:
     record = speed_of_light(FIRST)
-    names = [w.label for w in recorded_workloads()]
+    names = [w.label for w in studied_workloads()]
     stage = tab.page.locator(".sb-speed .stage")
     stage.focus()
     press = tab.page.keyboard.press
@@ -97,7 +97,8 @@ def test_what_is_drawn_is_the_record_and_a_mutated_one_is_noticed(tab: Any) -> N
 
 
 def test_a_click_on_the_roofline_shows_its_layer(tab: Any) -> None:
-    target = next(point for point in roofline().points if point.ours and point.workload != FIRST)
+    shown = {w.spec for w in studied_workloads()}
+    target = next(p for p in roofline().points if p.ours and p.workload != FIRST and p.spec in shown)
     tab.page.locator(f'.sb-speed [data-spec="{target.spec}"].ours').first.click(force=True)
     settle(tab)
     assert tab.page.locator(".sb-speed select").input_value() == target.workload

@@ -155,7 +155,7 @@ def test_speed_roofline_and_both_sides() -> None:
     ours = [point for point in record.points if point.ours]
     assert list(traces["subbyte"].x) == [point.intensity for point in ours]
     assert list(traces["subbyte"].y) == [point.tops for point in ours]
-    assert len(traces["cuDNN"].x) == len(record.points) - len(ours)
+    assert len(traces["others"].x) == len(record.points) - len(ours)
     for atom, tops in record.roofs.items():
         line = traces[f"roof of {atom}: {tops:,.0f} TOPS"]
         assert max(line.y) == tops

@@ -42,11 +42,13 @@ SETS: dict[str, list[str]] = {
     "space_explorer/view.css": [r"\.cell\.s[036] \{ fill: (#\w{6})|--sb-chosen: (#\w{6})"],
     "speed_of_light/view.css": [r"\.(?:f\d|bar\.ours) \{ fill: (#\w{6})"],
     "stepper.css": [SIX],
+    "store_path/view.css": [r"\.p\d \{ fill: (#\w{6})"],
+    "tap_windows/view.css": [r"\.(?:f\d|core\.c\d|window) \{ fill: (#\w{6})"],
     "tuning_monitor/view.css": [r"\.(?:dots|other|failed|reading) \{ stroke: (#\w{6})"],
     "tuning_monitor/panels.js": [r"[\[ ]\"(#\w{6})\"[,\]]"],
 }
 """Of each view: what selects colours that stand for different things beside each other."""
-COUNTS = {"live_curve/view.css": 3, "load_stepper/view.css": 3, "packing_stepper/view.css": 2}
+COUNTS = {"live_curve/view.css": 3, "load_stepper/view.css": 3, "packing_stepper/view.css": 2, "store_path/view.css": 2}
 
 
 def lab(colour: str, vision: str) -> np.ndarray:

@@ -8,8 +8,10 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from subbyte.data.warpgroup_weights import prepare_warpgroup_weights
 from subbyte.errors import InvalidInput
 from subbyte.technique.fragments import INSTRUCTIONS, LANES, WARPGROUP_INSTRUCTIONS, fragments
 from subbyte_widgets import FragmentExplorer
@@ -133,3 +135,24 @@ def test_what_is_sent_stays_small_and_stands_alone(tmp_path: Path) -> None:
     assert "lane 14" in data["text/html"]
     page = view.to_html(tmp_path / "fragments.html")
     assert not re.findall(r'(?:src|href|from)\s*=?\s*"?https?:', page)
+
+
+def test_the_packed_word_of_a_warpgroups_weights_is_the_librarys() -> None:
+    """A word of a thread: low nibbles are the bytes of a register of A, high nibbles those of the next instruction."""
+    record = fragments("wgmma.m64n8k32.s8")
+    svg = FragmentExplorer("wgmma.m64n8k32.s8", operand="a").to_svg()
+    shown = re.findall(r'class="nibble( high)?"/><text [^>]*>k(?: \+ (\d+))?<', svg)
+    assert [(bool(high), int(offset or 0)) for high, offset in shown] == [
+        (h, b) for b in range(4) for h in (False, True)
+    ]
+    w = np.random.default_rng(0).integers(-8, 8, (64, 1, 1, 64), dtype=np.int8)
+    words = prepare_warpgroup_weights(w)[0, 0, 0, 0, 0, 0]  # threads, registers
+    for thread, register in ((0, 0), (54, 0), (54, 2), (127, 3)):
+        row, column = record.map("a")[thread][register][0]
+        filters = row // 16 * 16 + row % 8 * 2 + row % 16 // 8  # rows g and g + 8 are neighbouring filters
+        for place, (high, offset) in enumerate(shown):
+            k = column + int(offset or 0)
+            channel = k % 16 * 2 + k // 16  # unpacked words: even channels are the first half of k
+            assert (
+                int(words[thread, register]) >> 4 * place & 15 == int(w[filters, 0, 0, channel + 32 * bool(high)]) & 15
+            )

@@ -11,6 +11,7 @@ import traitlets
 
 import subbyte
 from subbyte.errors import InvalidInput
+from subbyte.measure.atoms import atom_kernel
 from subbyte.technique.kernel_reading import CLASSES
 from subbyte_widgets import KernelEditor, KernelExplorer, KernelReader
 from subbyte_widgets.kernel_reader.picture import LETTERS
@@ -144,3 +145,12 @@ def test_an_edit_that_does_not_compile_is_told(kernels: tuple[subbyte.Kernel, su
     assert "intt" in editor.outcome.value
     assert "&lt;lane" in editor.outcome.value
     assert not editor.button.disabled
+
+
+def test_the_programs_of_instructions_are_read() -> None:
+    view = KernelReader(atom_kernel("b1.m16n8k256.and"), atom_kernel("b1.m16n8k256.xor"))
+    assert not view.error
+    assert "b1, xor (emulated)" in view.alternative
+    assert "BMMA" in view.texts["sass"]
+    assert view.texts["tir"] == ""
+    assert not KernelReader(atom_kernel("b1.wgmma.m64n128k256")).error

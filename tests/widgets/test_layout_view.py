@@ -16,6 +16,7 @@ from subbyte.schedule import ConvConfig
 from subbyte.technique import access_map
 from subbyte_widgets import LayoutExplorer, LayoutView
 from subbyte_widgets._base import picture_in
+from subbyte_widgets.layout_view.explorer import MOVES
 from subbyte_widgets.layout_view.picture import KINDS, NAMES, access_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -122,3 +123,18 @@ def test_what_is_sent_stays_small_and_stands_alone(tmp_path: Path) -> None:
     assert "128 of 128 bytes useful (100%) in NHWCnc" in data["text/html"]
     page = view.to_html(tmp_path / "layout.html")
     assert not re.findall(r'(?:src|href|from)\s*=?\s*"?https?:', page)
+
+
+def test_controls_that_change_nothing_are_disabled() -> None:
+    explorer = LayoutExplorer()
+    for kind, names in MOVES.items():
+        explorer.view.kind = kind
+        for name, control in explorer.controls.items():
+            assert control.disabled == (name not in names), (kind, name)
+            before = explorer.to_svg()
+            control.value = control.max
+            changed = explorer.to_svg() != before
+            control.value = 0
+            assert not (changed and control.disabled), (kind, name)
+    explorer.view.kind = "tile"
+    assert "the same for every block" in explorer.controls["block"].tooltip

@@ -112,16 +112,25 @@ FOLLOWERS = [one for name in subbyte_widgets.__all__ if isinstance(one := getatt
 
 @pytest.mark.parametrize("view", FOLLOWERS, ids=lambda view: view.__name__)
 def test_every_view_follows(view: Any) -> None:
-    s = Selection("resnet50.stage3@8")
+    wg = view.__name__ in ("StorePath", "TapWindows")  # of the warpgroup family alone
+    first, then = ("wg-tw14-tr1-gm1-sg28-ri3-sta0", "wg-tw8-tr1-gm1-sg7-ri3-sta0") if wg else ("", "")
+    s = Selection("resnet50.stage3@8", first)
     one = view(selection=s)
     s.settle()
     before = one.to_svg() if hasattr(one, "to_svg") else one.config.key
     assert not one.error
-    s.choose(workload="resnet50.stage5@8", configuration="")
+    s.choose(workload="resnet50.stage5@8", configuration=then)
     s.settle()
     assert not one.error
     after = one.to_svg() if hasattr(one, "to_svg") else one.config.key
-    alike = ("FragmentExplorer", "PackingStepper", "LayoutView", "LiveCurve", "TuningMonitor")  # for these two layers
+    alike = (
+        "FragmentExplorer",
+        "PackingStepper",
+        "LayoutView",
+        "LiveCurve",
+        "StorePath",
+        "TuningMonitor",
+    )  # for these two layers
     assert (before != after) or view.__name__ in alike
 
 
@@ -237,7 +246,7 @@ def test_attach_detach_and_close() -> None:
     view.open()  # as when it is displayed again
     s.settle()
     assert view.seen[-1] == s.now
-    with pytest.raises(traitlets.TraitError):
+    with pytest.raises(InvalidInput):
         Slow(selection="resnet50")
 
 
@@ -303,15 +312,17 @@ def test_the_other_family_is_shown_or_named() -> None:
     )
     compare = KernelExplorer(selection=s)
     of_warps = (
-        ConvolutionTiling(selection=s), TilingExplorer(selection=s), DuplicateMap(selection=s), LayoutView(selection=s),
-        DuplicateExplorer(selection=s), LayoutExplorer(selection=s), LoadStepper(selection=s),
-        PackingStepper(selection=s), KernelLab(selection=s),
+        ConvolutionTiling(selection=s), TilingExplorer(selection=s), LayoutView(selection=s),
+        LayoutExplorer(selection=s), LoadStepper(selection=s), PackingStepper(selection=s), KernelLab(selection=s),
     )  # fmt: skip
+    duplicates = (DuplicateMap(selection=s), DuplicateExplorer(selection=s))
     s.settle()
     assert not any(view.error for view in (reader, fragments, editor, compare))
     assert fragments.instruction == "wgmma.m64n8k32.s8"
     assert reader.configs == compare.view.configs == [WARPGROUP.key]
     assert editor.kernel.config == WARPGROUP
+    tile = f"output tile {WARPGROUP.tile_rows}x{min(WARPGROUP.tile_width, s.now.workload.q)}"
+    assert all(not view.error and tile in view.alternative for view in duplicates)
     for view in of_warps:
         assert "only kernels of the warp family" in view.error, view
         assert WARPGROUP.key in view.error

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import subbyte
-from subbyte.analysis.speed import Roofline, SpeedLimits, roofline, speed_of_light
+from subbyte.analysis.speed import Roofline, SpeedLimits, roofline, speed_of_light, studied_workloads
 from subbyte.errors import InvalidInput
 from subbyte_widgets import SpeedOfLight
 from subbyte_widgets._base import picture_in
@@ -26,7 +26,7 @@ def record() -> SpeedLimits:
 
 @pytest.fixture(scope="module")
 def roofs() -> Roofline:
-    return roofline()
+    return roofline().of_workloads({w.spec for w in studied_workloads()})
 
 
 def differences(svg: str, record: SpeedLimits, roofs: Roofline) -> list[str]:

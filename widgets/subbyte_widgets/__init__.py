@@ -13,6 +13,7 @@ from subbyte_widgets.load_stepper import LoadStepper
 from subbyte_widgets.packing_stepper import PackingStepper
 from subbyte_widgets.space_explorer import SpaceExplorer
 from subbyte_widgets.speed_of_light import SpeedOfLight
+from subbyte_widgets.store_path import StorePath
 from subbyte_widgets.tap_windows import TapWindows
 from subbyte_widgets.tuning_monitor import TuningMonitor
 from subbyte_widgets.workbench_view import Workbench, workbench
@@ -35,6 +36,7 @@ __all__ = [
     "Selection",
     "SpaceExplorer",
     "SpeedOfLight",
+    "StorePath",
     "TapWindows",
     "TilingExplorer",
     "TuningMonitor",

@@ -59,6 +59,18 @@ def refuse_unknown(cls: type[traitlets.HasTraits], given: dict[str, Any]) -> Non
             raise InvalidInput(f"{cls.__name__} has no option {name!r}: {did_you_mean(name, known)}")
 
 
+def refuse_outside(view: Any, given: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> None:
+    """Raise InvalidInput for a number among the options ``given`` that the view had to bring into its range.
+
+    ``shown`` is what is drawn, by name; the traits themselves unless it is given. An empty view keeps all.
+    """
+    for name, value in given.items():
+        taken = getattr(view, name) if shown is None else shown[name]
+        if isinstance(value, int) and taken != value:
+            nearest = "" if taken == -1 else f"; the nearest there is: {taken}"
+            raise InvalidInput(f"{type(view).__name__}: {name}={value} is out of range{nearest}")
+
+
 class Displayed:
     """Adds to a widget what a page without a kernel can show, and keeps it up to date in the notebook's file."""
 
@@ -149,7 +161,10 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
 
     def __init__(self, **traits: Any) -> None:
         refuse_unknown(type(self), traits)
-        super().__init__(**traits)
+        try:
+            super().__init__(**traits)
+        except traitlets.TraitError as problem:
+            raise InvalidInput(f"{type(self).__name__}: {problem}") from None
 
     @traitlets.observe("in_sight")
     def _seen(self, change: Any) -> None:

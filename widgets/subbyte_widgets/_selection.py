@@ -13,7 +13,7 @@ import traitlets
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.kernel.default import default_config
-from subbyte.schedule import ConvConfig, WarpgroupConfig, config_from_key
+from subbyte.schedule import ConvConfig, WarpgroupConfig, config_from_dict, config_from_key
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 
@@ -73,7 +73,7 @@ def configuration_text(given: ConvConfig | WarpgroupConfig | dict[str, Any] | st
         return given.strip()
     if not given:
         return ""
-    return given.key if isinstance(given, ConvConfig | WarpgroupConfig) else ConvConfig.from_dict(given).key
+    return given.key if isinstance(given, ConvConfig | WarpgroupConfig) else config_from_dict(given).key
 
 
 PARTS = ("workload", "configuration", "trial", "arch")

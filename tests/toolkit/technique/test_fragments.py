@@ -204,7 +204,7 @@ def test_widths_and_names_of_warpgroup_instructions() -> None:
     assert record.owner("c", 33, 201) == (68, 101, 0)
     assert {fragments(f"wgmma.m64n{n}k32.s8").n for n in COLUMNS} == set(COLUMNS)
     for wrong in ("wgmma.m64n40k32.s8", "wgmma.m64n8k32.b1", "wgmma.m64n8k256.s8", "wgmma.m64n264k32.s8"):
-        with pytest.raises(InvalidInput, match=r"wgmma\.m64n8k"):
+        with pytest.raises(InvalidInput, match=r"n of a wgmma is one of|wgmma\.m64n8k"):
             fragments(wrong)
     with pytest.raises(InvalidInput, match="B lies in registers"):
         fragments("m16n8k32.s8").address(0, 0)
@@ -239,6 +239,11 @@ def test_atoms_names_are_accepted() -> None:
 def test_unknown_instructions_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput, match=r"m16n8k32\.s8|m8n8k32\.s4"):
         fragments(name)
+
+
+def test_widths_that_no_warpgroup_instruction_has_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"n of a wgmma is one of 8, 16, .*, 256$"):
+        fragments("wgmma.m64n512k32.s8")
 
 
 def test_places_outside_are_refused() -> None:

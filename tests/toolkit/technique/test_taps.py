@@ -59,6 +59,30 @@ def test_the_kernel_is_given_these_descriptors(name: str, sharing: str) -> None:
     assert _stray(other, given)  # a start that no instruction has is noticed
 
 
+MODES: dict[str, tuple[str, dict[str, int]]] = {
+    "two groups of images": ("n16h7w7c64k64r3s3p1", {"tile_width": 7, "image_groups": 2, "ring": 5}),
+    "early release": ("n8h14w14c64k64r3s3p1", {"tile_rows": 2, "early_release": 1}),
+    "bulk weights": ("n8h14w14c64k64r3s3p1", {"segments": 14, "ring": 3, "bulk_weights": 2, "load_ahead": 1}),
+    "divided channels": (
+        "n8h14w14c128k64r3s3p1", {"segments": 14, "ring": 3, "groups_k": 2, "bulk_weights": 1, "load_ahead": 1}
+    ),
+    "two tiles": ("n8h14w14c64k128r3s3p1", {"tiles_m": 2}),
+    "two producers": ("n8h14w14c64k64r3s3p1", {"producers": 2, "ring": 6}),
+    "at once": ("n8h14w14c64k64r3s3p1", {"segments": 14, "ring": 3, "at_once": 1}),
+    "a cluster": ("n8h14w14c128k64r3s3p1", {"segments": 14, "ring": 3, "split": 2}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_way_of_working_is_given_these_descriptors(mode: str) -> None:
+    spec, knobs = MODES[mode]
+    config = WarpgroupConfig().with_values({"tile_width": 14, "segments": 2, "ring": 4, "stagger": 0, **knobs})
+    workload = subbyte.workload(spec)
+    given = _given(workload, config)
+    for output_row in range(min(2, workload.p // config.segments)):
+        assert not _stray(tap_addresses(workload, config, output_row), given)
+
+
 def test_sharing_stores_each_pixel_once() -> None:
     workload, config = SMALL["3x3"]
     shared, lowered = (tap_addresses(workload, replace(config, duplicate_aware=way), 1) for way in ("full", "none"))

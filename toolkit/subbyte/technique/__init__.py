@@ -8,10 +8,12 @@ from subbyte.technique.kernel_reading import KernelReading, kernel_reading
 from subbyte.technique.load_steps import LoadStep, LoadSteps, load_steps
 from subbyte.technique.memory import bank_conflicts, sectors
 from subbyte.technique.mma import check_fragments
+from subbyte.technique.packed_stores import PackedStores, packed_stores
 from subbyte.technique.packing import PackingProgram, PackingTrace, packing_program
 from subbyte.technique.record import InfoRecord
 from subbyte.technique.taps import TapAddresses, tap_addresses
 from subbyte.technique.tiling import Tiling, tiling
+from subbyte.technique.warpgroup_tiling import WarpgroupTiling, warpgroup_tiling
 
 __all__ = [
     "Access",
@@ -23,10 +25,12 @@ __all__ = [
     "KernelReading",
     "LoadStep",
     "LoadSteps",
+    "PackedStores",
     "PackingProgram",
     "PackingTrace",
     "TapAddresses",
     "Tiling",
+    "WarpgroupTiling",
     "access_map",
     "accesses",
     "bank_conflicts",
@@ -35,8 +39,10 @@ __all__ = [
     "fragments",
     "kernel_reading",
     "load_steps",
+    "packed_stores",
     "packing_program",
     "sectors",
     "tap_addresses",
     "tiling",
+    "warpgroup_tiling",
 ]

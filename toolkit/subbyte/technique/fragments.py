@@ -260,6 +260,8 @@ def _chosen(instruction: str) -> tuple[str, _Instruction]:
     if found and int(found[1]) in COLUMNS and (found[2] == "256") == (found[3] == "b1"):
         smallest = WARPGROUP_INSTRUCTIONS[f"wgmma.m64n8k{found[2]}.{found[3]}"]
         return f"wgmma.m64n{found[1]}k{found[2]}.{found[3]}", replace(smallest, n=int(found[1]))
+    if found and int(found[1]) not in COLUMNS:
+        raise InvalidInput(f"instruction {instruction!r}: n of a wgmma is one of {', '.join(map(str, COLUMNS))}")
     if name not in INSTRUCTIONS:
         known = (*INSTRUCTIONS, *WARPGROUP_INSTRUCTIONS)
         raise InvalidInput(f"unknown instruction {instruction!r}: {did_you_mean(name, known)}")

@@ -140,7 +140,7 @@ def _lines(language: str, kernel: Kernel | None) -> list[str]:
     """The text without what says nothing: addresses, sections, blank lines, the compiler's remarks."""
     if kernel is None:
         return []
-    if language == "tir" and getattr(kernel, "edited", False):
+    if language == "tir" and (getattr(kernel, "edited", False) or not getattr(kernel, "has_tir", True)):
         return []
     lines = str(getattr(kernel, language)).split("\n")
     if language == "sass":

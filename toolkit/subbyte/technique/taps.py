@@ -53,8 +53,8 @@ class StoredRow:
 class TapAddresses(InfoRecord):
     """The taps of one fragment row: ``width`` output pixels of ``output_row``, for the first block of channels.
 
-    ``stored`` are the rows of shared memory that the taps read, in the order they are stored; each has ``pitch``
-    pixels for every block of 32 channels.
+    ``stored`` are the rows of shared memory that the taps read, in the order they are stored; each has ``pitch`` pixels
+    for every block of 32 channels. ``pixel_bytes`` are 256 for each group of 8 images that an instruction takes.
     """
 
     workload: str
@@ -112,7 +112,7 @@ def tap_addresses(
     stored = tuple(map(_of_tap, taps)) if plan.lowered else tuple(dict.fromkeys(_stored(plan, tap) for tap in taps))
     return TapAddresses(
         found.label, plan.config.key, not plan.lowered, output_row, plan.config.tile_width, plan.pitch,
-        plan.slot_bytes, PIXEL_BYTES, stored, taps,
+        plan.slot_bytes, plan.column_bytes, stored, taps,
     )  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def _tap(plan: WarpgroupPlan, row: int, r: int, s: int) -> Tap:
         part = max(staged - plan.row_range[0], 0) * plan.config.channel_groups
         column = s * plan.cols.tap_step
     slot = part % plan.config.ring
-    start = slot * plan.slot_bytes + column * PIXEL_BYTES
+    start = slot * plan.slot_bytes + column * plan.column_bytes
     low = ((start & 0x3FFFF) >> 4) + plan.descriptor_low
     inputs = (q * w.stride + s * w.dilation - w.pad if q < w.q else -1 for q in range(plan.config.tile_width))
     pixels = tuple(x if 0 <= x < w.w else -1 for x in inputs)

@@ -41,7 +41,7 @@ def roofline_chart(record: Roofline, theme: str = "auto") -> Chart:
             x=xs, y=ys, mode="lines", name=f"roof of {atom}: {tops:,.0f} TOPS",
             line={"color": colour(2), "dash": DASHES[place % len(DASHES)]}, hoverinfo="name",
         ))  # fmt: skip
-    for ours, name, symbol, shade in ((False, "cuDNN", "triangle-up", "#9aa0a6"), (True, OURS, "circle", colour(0))):
+    for ours, name, symbol, shade in ((False, "others", "triangle-up", "#9aa0a6"), (True, OURS, "circle", colour(0))):
         points = [point for point in record.points if point.ours == ours]
         traces.append(go.Scatter(
             x=[p.intensity for p in points], y=[p.tops for p in points], mode="markers", name=name,

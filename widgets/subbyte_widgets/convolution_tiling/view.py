@@ -9,7 +9,7 @@ import traitlets
 
 from subbyte.errors import SubbyteError
 from subbyte.technique.tiling import Tiling, tiling
-from subbyte_widgets._base import View
+from subbyte_widgets._base import View, refuse_outside
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.convolution_tiling.picture import Selection, in_words, page_data, tiling_svg
 from subbyte_widgets.svg import element, standalone, text
@@ -40,6 +40,9 @@ class ConvolutionTiling(View):
 
     def __init__(self, record: Tiling | None = None, **options: Any) -> None:
         super().__init__(record=record, **options)
+        if record is not None:
+            shown = {**vars(self.chosen), "warp": max(0, min(self.warp, len(record.warps) - 1))}
+            refuse_outside(self, {name: options[name] for name in CHOICE if name in options}, shown)
 
     @property
     def chosen(self) -> Selection:

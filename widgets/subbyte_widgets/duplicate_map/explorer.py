@@ -9,11 +9,10 @@ import ipywidgets
 
 from subbyte.errors import SubbyteError
 from subbyte.technique.duplicates import duplicates
-from subbyte.technique.tiling import tiling
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import Panel, refuse_unknown
 from subbyte_widgets._selection import Choice
-from subbyte_widgets.duplicate_map.view import DuplicateMap
+from subbyte_widgets.duplicate_map.view import DuplicateMap, tile_of
 
 
 class DuplicateExplorer(Panel):
@@ -38,7 +37,7 @@ class DuplicateExplorer(Panel):
         self.dilation = _slider("dilation", start.dilation, 1, 3)
         self.tile_height = _slider("tile height", tile[0], 1, 8)
         self.tile_width = _slider("tile width", tile[1], 1, 16)
-        self.warps = _slider("warps", 1, 1, 8)
+        self.warps = _slider("warps", self.view.warps, 1, 8)
         self.corner = ipywidgets.Checkbox(False, description="tile at the image's corner", indent=False)
         self.corner.layout = ipywidgets.Layout(width="270px", margin="2px 2px 2px 24px")
         controls = [self.kernel, self.stride, self.dilation, self.tile_height, self.tile_width,
@@ -52,10 +51,9 @@ class DuplicateExplorer(Panel):
     def turn_to(self, choice: Choice) -> None:
         """Set the controls to the selected convolution and its block tile, and draw their map."""
         self.workload = w = choice.workload
-        cut = tiling(w, choice.config, arch=choice.arch)
-        tile = cut.tile
+        tile, warps = tile_of(choice)
         values = {self.kernel: w.r, self.stride: w.stride, self.dilation: w.dilation, self.tile_height: tile[0],
-                  self.tile_width: tile[1], self.warps: cut.config.blk_row_warps}  # fmt: skip
+                  self.tile_width: tile[1], self.warps: warps}  # fmt: skip
         self._moved = True
         try:
             for control, value in values.items():

@@ -8,9 +8,10 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
+from subbyte.schedule import WarpgroupConfig
 from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte.technique.tiling import tiling
-from subbyte_widgets._base import View
+from subbyte_widgets._base import View, refuse_outside
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.duplicate_map.picture import duplicates_svg, height_of, in_words, words_svg
@@ -41,6 +42,8 @@ class DuplicateMap(View):
         instead = "give subbyte.duplicates(layer, tile), or use DuplicateExplorer(layer)"
         expect(self, record, (Duplicates, type(None)), instead)
         super().__init__(record=record, **options)
+        if record is not None:
+            refuse_outside(self, {name: options[name] for name in ("selected",) if name in options})
 
     @traitlets.validate("selected")
     def _keep_inside(self, proposal: Any) -> int:
@@ -73,6 +76,10 @@ class DuplicateMap(View):
 
     def turn_to(self, choice: Choice) -> None:
         """Draw the map of the selected kernel's block tile, or of one warp's part where that has too many entries."""
+        if isinstance(choice.config, WarpgroupConfig):
+            self.warps = 1
+            self.show(duplicates(choice.workload, tile_of(choice)[0]))
+            return
         cut = tiling(choice.workload, choice.config, arch=choice.arch)
         entries = len(cut.pixels) * choice.workload.r * choice.workload.s
         whole = entries <= MOST_CELLS
@@ -85,3 +92,13 @@ class DuplicateMap(View):
         if self.record is None or self.error:
             return sentence_svg(self.error or "nothing to draw yet")
         return standalone(duplicates_svg(self.record, self.selected, self.warps), HERE / "view.css")
+
+
+def tile_of(choice: Choice) -> tuple[tuple[int, int], int]:
+    """Output pixels of the selected kernel's block, and the warps that share them; of the warpgroup family those of one
+    warpgroup's pass."""
+    w, config = choice.workload, choice.config
+    if isinstance(config, WarpgroupConfig):
+        return (min(config.tile_rows, w.p), min(config.tile_width, w.q)), 1
+    cut = tiling(w, config, arch=choice.arch)
+    return cut.tile, cut.config.blk_row_warps

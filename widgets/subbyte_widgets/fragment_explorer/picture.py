@@ -20,6 +20,7 @@ LEFT, RIGHT_X, TOP = 44.0, 482.0, 42.0
 A_W, CELL_W, CELL_H, LOW_CELL_H = 400.0, 33.0, 18.0, 13.0
 WARP_ROWS = 16
 DETAIL_X, DETAIL_Y, DETAIL_W = 18.0, 156.0, 400.0
+PACKED_H = 70.0
 LANE_W, LANE_H, LANE_X = 21.0, 15.0, 72.0
 NAMES = {"a": "A", "b": "B", "c": "C and D"}
 MARKS = {"native": "\u25cf", "emulated": "\u25d0", "absent": "\u25cb"}
@@ -65,7 +66,8 @@ def fragments_svg(record: Fragments, chosen: Chosen | None = None, whole: bool =
     per = len(record.b[0][0])
     rows_of_b = record.k // per
     b_height = 22.0 if rows_of_b > 4 else 42.0
-    middle = TOP + 22 + rows_of_b * b_height + 46 + 66 * bool(record.shared)
+    packed = bool(record.shared) and record.bits == 8
+    middle = TOP + 22 + rows_of_b * b_height + 46 + 66 * bool(record.shared) + PACKED_H * packed
     high = LOW_CELL_H if record.shared else CELL_H
     places = {
         "a": (LEFT, middle, A_W / record.k, high),
@@ -81,6 +83,7 @@ def fragments_svg(record: Fragments, chosen: Chosen | None = None, whole: bool =
         _support(record),
         text(DETAIL_X, DETAIL_Y + 42, "Number = lane, colour = register: 0 blue, 1 orange, 2 green, 3 pink.", "s"),
         text(DETAIL_X, DETAIL_Y + 57, _rectangles(record), "s"),
+        _packed_word() if packed else "",
         *(_matrix(record, p, places[p], lane, chosen, whole) for p in "abc"),
         _bands(record, middle, high),
         _registers(registers, lanes_y, lane, record, chosen),
@@ -99,6 +102,23 @@ def fragments_svg(record: Fragments, chosen: Chosen | None = None, whole: bool =
         data_warps=record.warps if record.warps > 1 else None,
         data_whole="true" if record.warps > 1 and whole else None,
     )
+
+
+def _packed_word() -> str:
+    """How four bytes of operand A of a warpgroup are kept: in the low nibbles of a word of int4 weights."""
+    wide, y, parts = DETAIL_W / 8, DETAIL_Y + 84, []
+    for byte in range(4):
+        for high in range(2):
+            x = DETAIL_X + DETAIL_W - (2 * byte + high + 1) * wide
+            name = "k" + f" + {byte}" * bool(byte)
+            parts.append(
+                element("rect", x=x + 1, y=y, width=wide - 2, height=20, rx=2, class_="nibble" + " high" * high)
+            )
+            parts.append(text(x + wide / 2, y + 14, name, "m"))
+    words = ("Int4 weights keep four bytes of A, from column k on, in the low nibbles of a word:",
+             "its high nibbles (dashed) are the same columns of the next instruction.")  # fmt: skip
+    lines = [text(DETAIL_X, y - 7, words[0], "s"), text(DETAIL_X, y + 34, words[1], "s")]
+    return element("g", [*lines, *parts], class_="packed")
 
 
 def _rectangles(record: Fragments) -> str:

@@ -10,7 +10,7 @@ import traitlets
 from subbyte.errors import SubbyteError
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.technique.kernel_reading import CLASSES, LANGUAGES, KernelReading, kernel_reading
-from subbyte_widgets._base import View
+from subbyte_widgets._base import View, refuse_outside
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.kernel_reader.picture import LETTERS, in_words, reading_svg
@@ -52,10 +52,12 @@ class KernelReader(View):
     only_changes = traitlets.Bool(False, help="Show the rows that differ and their neighbours").tag(sync=True)
 
     def __init__(self, kernel: Kernel | str | None = None, other: Kernel | str | None = None, **options: Any) -> None:
-        super().__init__(**options)
         self.record: KernelReading | None = None
+        super().__init__(**options)
         if kernel is not None:
             self.show(kernel, other)
+            if not self.error:
+                refuse_outside(self, {name: options[name] for name in ("line",) if name in options})
 
     def turn_to(self, choice: Choice) -> None:
         """Read the selected kernel."""

@@ -6,19 +6,28 @@ from typing import Any
 
 import ipywidgets
 
+from subbyte.errors import InvalidInput
 from subbyte.schedule import ConvConfig
 from subbyte.technique import Tiling, tiling
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import Panel, refuse_unknown
 from subbyte_widgets._selection import Choice
+from subbyte_widgets.layout_view.picture import KINDS
 from subbyte_widgets.layout_view.view import LayoutView
+
+MOVES = {
+    "tile": (), "activation load": ("block", "warp", "stage"), "weight load": ("warp", "stage"),
+    "activation fragment": ("warp",), "weight fragment": ("warp",), "output store": ("block", "warp"),
+}  # fmt: skip
+"""What changes the addresses of each kind of access; an operand tile alone has none of it."""
 
 
 class LayoutExplorer(Panel):
     """A :class:`LayoutView` with controls: the block's pixel tile, its warp, and the stage of the main loop.
 
     ``workload``: a name, a spec or a ConvWorkload; ``block``: the pixel tile to begin with. Blocks at the edge of the
-    image have lanes without part. With a ``selection``, the kernel is the selected one.
+    image have lanes without part. Controls that change nothing in the chosen kind of access are disabled. With a
+    ``selection``, the kernel is the selected one.
     """
 
     def __init__(
@@ -36,10 +45,15 @@ class LayoutExplorer(Panel):
             control.layout = ipywidgets.Layout(width="270px")
         self._moved = False
         self._open(tiling(workload, config, arch=arch))
+        last = self.controls["block"].max
+        if not 0 <= block <= last:
+            raise InvalidInput(f"LayoutExplorer: block={block}: this kernel has pixel tiles 0 to {last:,}")
         self.controls["block"].value = block
         for control in self.controls.values():
             control.observe(self._update, "value")
         self.view = LayoutView(self.workload, self.config, {"arch": arch, "block": (block, 0)}, **options)
+        self.view.observe(self._allow, "kind")
+        self._allow()
         layout = ipywidgets.Layout(flex_flow="row wrap", max_width="900px")
         super().__init__([ipywidgets.HBox([*self.controls.values()], layout=layout), self.view], selection)
 
@@ -50,13 +64,21 @@ class LayoutExplorer(Panel):
             self._open(tiling(choice.workload, choice.config, arch=choice.arch))
         finally:
             self._moved = False
+        self._allow()
         self._update()
 
     def _open(self, cut: Tiling) -> None:
         self.workload, self.config, self.arch = cut.workload, cut.config, cut.arch
         limits = (cut.blocks // cut.column_blocks, len(cut.warps), cut.iterations)
         for control, limit in zip(self.controls.values(), limits, strict=True):
-            control.min, control.max, control.disabled = 0, limit - 1, limit == 1
+            control.min, control.max = 0, limit - 1
+
+    def _allow(self, _change: Any = None) -> None:
+        """Only what moves something in the picture can be moved."""
+        for name, control in self.controls.items():
+            moves = name in MOVES.get(self.view.kind, ())
+            control.disabled = not moves or control.max == 0
+            control.tooltip = "" if moves else f"{KINDS.get(self.view.kind, self.view.kind)}: the same for every {name}"
 
     def _update(self, _change: Any = None) -> None:
         if self._moved:

@@ -11,7 +11,7 @@ from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.schedule import ConvConfig
 from subbyte.technique import Access, Accesses, access_map, accesses
 from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import PACKED, View, refuse_unknown
+from subbyte_widgets._base import PACKED, View, refuse_outside, refuse_unknown
 from subbyte_widgets._selection import FIRST, Choice
 from subbyte_widgets.layout_view.picture import KINDS, NAMES, access_svg, in_words
 from subbyte_widgets.svg import sentence_svg, standalone
@@ -52,6 +52,7 @@ class LayoutView(View):
         super().__init__(**options)
         if workload is not None or self.selection is None:
             self.show(workload or FIRST, config, **(where or {}))
+        refuse_outside(self, {name: options[name] for name in ("lane",) if name in options})
 
     def turn_to(self, choice: Choice) -> None:
         """Draw the accesses of the selected kernel's first block."""

@@ -13,6 +13,7 @@ from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.schedule import ConvConfig, warp_family_only
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte.workload import ConvWorkload
+from subbyte_widgets._base import refuse_outside
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import FIRST, Choice
 from subbyte_widgets._stepper import Stepper, script, style
@@ -68,9 +69,9 @@ class LoadStepper(Stepper):
         else:
             expect(self, source, LoadSteps, "give a workload, or records of subbyte.technique.load_steps")
             self.show_records(source)
-        if chosen is not None:
-            self.way = chosen
-        self.step = step
+        self.way, self.step = chosen or self.way, step
+        if not self.error:
+            refuse_outside(self, {"step": step})
 
     def show(self, workload: ConvWorkload | str, config: ConvConfig = SMALL, **where: Any) -> None:
         """Generate and step through another kernel, for each way of sharing; ``where`` takes ``arch``, ``block`` and

@@ -10,6 +10,7 @@ import traitlets
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.technique.packing import PackingTrace, packing_program
 from subbyte.technique.tiling import tiling
+from subbyte_widgets._base import refuse_outside
 from subbyte_widgets._selection import Choice
 from subbyte_widgets._stepper import Stepper, script, style
 from subbyte_widgets.packing_stepper.page import MOST_BYTES, page_data
@@ -40,12 +41,14 @@ class PackingStepper(Stepper):
     layouts = traitlets.Dict({}, help="Program and trace of each scheme")
 
     def __init__(self, values: Any = EXAMPLE, **options: Any) -> None:
-        chosen = {name: options.pop(name) for name in ("step", "scheme", "follow") if name in options}
+        chosen: dict[str, Any] = {name: options.pop(name) for name in ("step", "scheme", "follow") if name in options}
         super().__init__(**options)
         self.values = values
         self.show(values)
         for name, value in chosen.items():
             setattr(self, name, value)
+        if not self.error:
+            refuse_outside(self, chosen)
 
     def show(self, values: Any) -> None:
         """Pack other values; what cannot be is said in the view."""

@@ -16,7 +16,7 @@ from subbyte.analysis.landscape_view import (
     landscape_points,
 )
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
-from subbyte.schedule import ConvConfig
+from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.tune.landscape import Landscape
 from subbyte.tune.landscape import landscape as landscape_named
 from subbyte.workload import ConvWorkload
@@ -56,7 +56,10 @@ class SpaceExplorer(View):
     brush: traitlets.Dict[str, Any] = traitlets.Dict(
         help="What the lines are kept by: least and greatest digit of a knob, or microseconds of 'time'"
     ).tag(sync=True)
-    config = traitlets.Instance(ConvConfig, allow_none=True, help="The selected configuration")
+    config = traitlets.Union(
+        [traitlets.Instance(ConvConfig), traitlets.Instance(WarpgroupConfig)], default_value=None, allow_none=True,
+        help="The selected configuration",
+    )  # fmt: skip
 
     def __init__(self, landscape: Landscape | ConvWorkload | str | Path | None = None, **options: Any) -> None:
         self.landscape: Landscape | None = None

@@ -172,7 +172,11 @@ def roofline_svg(record: Roofline) -> str:
         parts.append(text(PLOT[1] - 2, axes.y(tops) - 4, f"{tops:,.0f} {atom}", "n e"))
     # ours last, on top
     parts += [_point(point, axes) for point in sorted(record.points, key=lambda point: point.ours)]
-    marks = [("point ours", 64.0, "subbyte"), ("point other", 142.0, "cuDNN"), ("here point ours", 212.0, "this layer")]
+    marks = [
+        ("point ours", 64.0, "subbyte"),
+        ("point other", 142.0, "others"),
+        ("here point ours", 212.0, "this layer"),
+    ]
     for class_, x, words in marks:
         parts.append(element("g", [_shape(class_.split()[-1] == "ours", x, 255)], class_=class_))
         parts.append(text(x + 9, 259, words, "s"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import traitlets
 
-from subbyte.analysis.speed import Roofline, SpeedLimits, recorded_workloads, roofline, speed_of_light
+from subbyte.analysis.speed import Roofline, SpeedLimits, roofline, speed_of_light, studied_workloads
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import View, refuse_unknown
@@ -23,8 +23,9 @@ FIRST = "resnet50.stage2@8"
 class SpeedOfLight(View):
     """Draws how fast a layer could be and how fast it was (:func:`subbyte.speed_of_light`, :func:`subbyte.roofline`).
 
-    ``workload`` is the layer shown first; all layers with a recorded time on ``device`` can be chosen. The browser
-    writes ``layer`` (name of the layer) and ``item`` (a bar, in the order of the arrow keys; -1 for none).
+    ``workload`` is the layer shown first, any layer; those with a recorded landscape or ablation on ``device`` can be
+    chosen. The browser writes ``layer`` (name of the layer) and ``item`` (a bar, in the order of the arrow keys; -1 for
+    none).
     """
 
     _esm = HERE / "view.js"
@@ -42,11 +43,11 @@ class SpeedOfLight(View):
         self.device = device
         super().__init__(**options)
         try:
-            records = [speed_of_light(one, device) for one in recorded_workloads(device)]
+            records = [speed_of_light(one, device) for one in studied_workloads(device)]
             chosen = speed_of_light(workload or FIRST, device)
             if chosen.spec not in {record.spec for record in records}:
                 records.append(chosen)
-            self.show(records, roofline(device))
+            self.show(records, roofline(device).of_workloads({record.spec for record in records}))
             self.choose(chosen)
         except SubbyteError as problem:
             self.error = str(problem)

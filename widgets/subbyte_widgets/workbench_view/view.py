@@ -27,14 +27,16 @@ from subbyte_widgets.load_stepper import LoadStepper
 from subbyte_widgets.packing_stepper import PackingStepper
 from subbyte_widgets.space_explorer import SpaceExplorer
 from subbyte_widgets.speed_of_light import SpeedOfLight
+from subbyte_widgets.store_path import StorePath
+from subbyte_widgets.tap_windows import TapWindows
 from subbyte_widgets.tuning_monitor import TuningMonitor
 from subbyte_widgets.tuning_monitor.view import Source
 from subbyte_widgets.workbench_view.controls import Controls
 
 FOLLOWING: dict[str, type[Any]] = {
     "Tiling": TilingExplorer, "Duplicates": DuplicateMap, "Load": LoadStepper, "Packing": PackingStepper,
-    "Layout": LayoutView, "Fragments": FragmentExplorer, "Kernel": KernelExplorer,
-    "Speed": SpeedOfLight,
+    "Layout": LayoutView, "Taps": TapWindows, "Stores": StorePath, "Fragments": FragmentExplorer,
+    "Kernel": KernelExplorer, "Speed": SpeedOfLight,
 }  # fmt: skip
 
 

@@ -1,0 +1,140 @@
+"""How a kernel of the warpgroup family cuts the matrix product: blocks, passes, warpgroups, instructions.
+
+Output channels are the rows of the product here, pixels times images its columns. Everything is read off the plan that
+the generated kernel is written with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from subbyte.errors import Unsupported
+from subbyte.technique.record import InfoRecord, Table
+from subbyte.workload import ConvWorkload
+from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
+
+if TYPE_CHECKING:
+    from subbyte.device.arch import Arch
+    from subbyte.schedule import WarpgroupConfig, WarpgroupPlan
+
+INSTRUCTION_CHANNELS = 64
+
+
+@dataclass(frozen=True)
+class WarpgroupLevel:
+    """One level of the cutting. ``count``: how many of it one of the level above has; ``channels`` output channels by
+    ``columns`` (pixels times images) by ``depth`` (kernel offsets times input channels)."""
+
+    name: str
+    count: int
+    channels: int
+    columns: int
+    depth: int
+
+
+@dataclass(frozen=True)
+class WarpgroupTiling(InfoRecord):
+    """The levels of one kernel, the whole product first; of blocks at a border, what one inside the image has.
+
+    ``block_pixels``: rows and columns of output pixels of a block; ``loading`` warpgroups fetch for those that
+    multiply; ``cluster`` blocks run together.
+    """
+
+    workload: str
+    spec: str
+    config: str
+    arch: str
+    instruction: str
+    levels: tuple[WarpgroupLevel, ...]
+    block_pixels: tuple[int, int]
+    images: int
+    threads: int
+    loading: int
+    cluster: int
+    registers: tuple[int, int]
+    shared_bytes: int
+
+    @property
+    def instructions(self) -> int:
+        """Matrix instructions of a block that no border cuts."""
+        _, _, *inside = self.levels
+        product = 1
+        for level in inside:
+            product *= level.count
+        return product
+
+    def title(self) -> str:
+        """One line that names what the record shows."""
+        whole, block = self.levels[:2]
+        return (
+            f"tiling of {self.workload} ({self.config}): a product of {whole.channels:,} x {whole.depth:,} by "
+            f"{whole.depth:,} x {whole.columns:,} in {block.count:,} blocks ({self.instruction})"
+        )
+
+    def table(self) -> Table:
+        """One row for each level."""
+        names = ("level", "of the level above", "output channels", "pixels x images", "depth")
+        return Table(names, tuple((one.name, one.count, one.channels, one.columns, one.depth) for one in self.levels))
+
+    def text(self) -> str:
+        """The levels, and what a block consists of."""
+        rows, columns = self.block_pixels
+        together = f"; {self.cluster} blocks in a cluster" if self.cluster > 1 else ""
+        pixels = f"a block: {rows} x {columns} output pixels of {self.images} images"
+        groups = f"{self.threads} threads, of them {self.loading} warpgroup(s) that load{together}"
+        registers = "registers of a thread: {} where it multiplies, {} where it loads".format(*self.registers)
+        lines = (
+            f"{pixels}; {groups}",
+            f"{registers}; shared memory: {self.shared_bytes:,} bytes",
+            f"{self.instructions:,} matrix instructions in a block that no border cuts",
+        )
+        return "\n".join([super().text(), "", *lines])
+
+
+def warpgroup_tiling(
+    workload: ConvWorkload | str, config: WarpgroupConfig | None = None, arch: Arch | str = "sm_90a"
+) -> WarpgroupTiling:
+    """How a configuration (default: the one to try first) cuts a workload.
+
+    Raises InvalidInput for an unknown workload or architecture, Unsupported with the reason for a configuration that
+    cannot be built.
+    """
+    from subbyte.device import arch as arch_named
+    from subbyte.kernel.choose import warpgroup_config
+    from subbyte.schedule import WarpgroupPlan
+    from subbyte.space.warpgroup_constraints import why_not_warpgroup
+    from subbyte.workload import workload as parse
+
+    found, target = parse(workload), arch_named(arch) if isinstance(arch, str) else arch
+    plan = WarpgroupPlan(found, config or warpgroup_config(found, target), target)
+    if reason := why_not_warpgroup(plan):
+        raise Unsupported(f"{found.label} with {plan.config.key} on {target.name} cannot be built: {reason}")
+    rows = max(plan.segment_end(segment) - plan.segment_start(segment) for segment in range(plan.config.segments))
+    c = plan.config
+    return WarpgroupTiling(
+        found.label, found.spec, c.key, target.name, plan.atom.name, tuple(_levels(plan, rows)),
+        (rows, plan.width_covered), BATCH_GROUP * c.image_groups, c.threads, c.at_once or c.producers,
+        plan.launch.cluster, plan.registers, plan.shared_bytes,
+    )  # fmt: skip
+
+
+def _levels(plan: WarpgroupPlan, rows: int) -> list[WarpgroupLevel]:
+    w, c = plan.workload, plan.config
+    images, depth = BATCH_GROUP * c.image_groups, w.r * w.s * w.channel_blocks * CHANNEL_BLOCK
+    part = depth // c.split
+    row = plan.row_pixels * BATCH_GROUP
+    passes = ceil_div(rows, c.tile_rows * c.groups_y) * c.filter_passes
+    pass_rows, width = c.tile_rows * c.groups_y, plan.width_covered
+    return [
+        WarpgroupLevel("product", 1, w.k, w.p * w.q * w.batch_groups * BATCH_GROUP, depth),
+        WarpgroupLevel("block", plan.grid_blocks, plan.filters * c.filter_passes, rows * width * images, part),
+        WarpgroupLevel("pass", passes, plan.filters, pass_rows * width * images, part),
+        WarpgroupLevel(
+            "warpgroup", c.consumers, INSTRUCTION_CHANNELS * c.tiles_m, c.tile_rows * row, part // c.groups_k
+        ),
+        WarpgroupLevel(
+            "instruction", c.tile_rows * c.tiles_m * part // c.groups_k // CHANNEL_BLOCK, INSTRUCTION_CHANNELS, row,
+            CHANNEL_BLOCK,
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,77 @@
+// The windows of the taps: marks a tap in the picture and puts what the kernel drew of it below.
+
+function render({ model, el }) {
+  const root = document.createElement("div");
+  root.className = "sb-taps";
+  root.innerHTML = `<div class="problem" role="alert" hidden></div><div class="stage"></div><div class="say" aria-live="polite" hidden></div>`;
+  const [problem, stage] = [".problem", ".stage"].map((name) => root.querySelector(name));
+  el.append(root);
+  let shown = "";
+
+  function draw() {
+    problem.textContent = model.get("error");
+    problem.hidden = !problem.textContent;
+    stage.hidden = !problem.hidden; // an older picture would be taken for what the words speak of
+    const picture = model.get("svg");
+    if (!picture) return;
+    if (picture !== shown) {
+      const focused = stage.contains(document.activeElement);
+      stage.innerHTML = picture;
+      shown = picture;
+      const panel = stage.querySelector(".panel");
+      panel.addEventListener("keydown", onKey);
+      if (focused) panel.focus();
+    }
+    mark();
+  }
+
+  function mark() {
+    const panel = stage.querySelector(".panel");
+    panel.querySelector(".detail")?.remove();
+    for (const tap of panel.querySelectorAll(".tap")) tap.classList.toggle("on", Number(tap.dataset.tap) === model.get("tap"));
+    const drawing = model.get("details")[model.get("tap")];
+    if (drawing) panel.insertAdjacentHTML("beforeend", drawing);
+    panel.setAttribute("aria-description", model.get("alternative"));
+  }
+
+  function choose(tap) {
+    if (tap === model.get("tap") || !model.get("details")[tap]) return;
+    model.set("tap", tap);
+    model.save_changes();
+    mark();
+  }
+
+  function onPoint(event) {
+    const tap = event.target.closest?.(".tap");
+    if (tap) choose(Number(tap.dataset.tap));
+    if (tap && event.type === "click") stage.querySelector(".panel").focus();
+  }
+
+  // Up and down go to the tap above or below: the one nearest in x among those of the next kernel row.
+  function onKey(event) {
+    const taps = [...stage.querySelectorAll(".tap")];
+    const boxes = taps.map((tap) => tap.querySelector(".ring").getBBox());
+    const here = model.get("tap");
+    const next = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: taps.length - 1 }[event.key];
+    const down = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (next === undefined && !down) return;
+    if (down) {
+      const beyond = boxes.map((box, i) => [i, (box.y - boxes[here].y) * down, Math.abs(box.x - boxes[here].x)]);
+      const [found] = beyond.filter(([, far]) => far > 1).sort((a, b) => a[1] - b[1] || a[2] - b[2]);
+      if (found) choose(found[0]);
+    } else if (taps[next]) choose(next);
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  stage.addEventListener("pointerover", onPoint);
+  stage.addEventListener("click", onPoint);
+  const watched = ["svg", "details", "tap", "error", "alternative"];
+  for (const name of watched) model.on(`change:${name}`, draw);
+  draw();
+  return () => {
+    for (const name of watched) model.off(`change:${name}`, draw);
+  };
+}
+
+export default { render };

@@ -1,0 +1,90 @@
+"""The windows of the taps: where each tap of a convolution begins in shared memory, and its descriptor taken apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import traitlets
+
+from subbyte.errors import SubbyteError
+from subbyte.schedule import WarpgroupConfig
+from subbyte.technique.taps import TapAddresses, tap_addresses
+from subbyte.workload import ConvWorkload
+from subbyte_widgets._base import PACKED, View, refuse_outside
+from subbyte_widgets._given import expect
+from subbyte_widgets._selection import FIRST, Choice
+from subbyte_widgets.svg import sentence_svg, standalone
+from subbyte_widgets.tap_windows.picture import detail_svg, in_words, windows_svg
+
+HERE = Path(__file__).parent
+OTHER_FAMILY = (
+    "Taps are addresses in the warpgroup family alone; this kernel is of the warp family: see its duplicate map."
+)
+
+
+class TapWindows(View):
+    """Draws :class:`~subbyte.technique.taps.TapAddresses`; point at a tap, click it or use the arrow keys.
+
+    ``source``: a record, or a workload (a name, a spec or a ConvWorkload) whose estimated configuration is drawn; None
+    is the selected kernel. Boxes are pixels (8 images x 32 channels), dashed ones zeros; the coloured window is what
+    one instruction reads. The browser writes ``tap``, an index into the record's taps.
+    """
+
+    _esm = HERE / "view.js"
+    _css = HERE / "view.css"
+    _state_in_page = ("svg", "details", "tap")
+
+    svg = traitlets.Unicode("", help="All taps, none taken apart").tag(**PACKED)
+    details: traitlets.List[str] = traitlets.List(help="Each tap taken apart").tag(**PACKED)
+    tap = traitlets.Int(0, help="The tap that is taken apart").tag(sync=True)
+
+    def __init__(self, source: TapAddresses | ConvWorkload | str | None = None, **options: Any) -> None:
+        self.record: TapAddresses | None = None
+        super().__init__(**options)
+        if source is None and self.selection is not None:
+            return
+        self.show(source if source is not None else FIRST)
+        if not self.error:
+            refuse_outside(self, {name: options[name] for name in ("tap",) if name in options})
+
+    def turn_to(self, choice: Choice) -> None:
+        """Draw the taps of the selected kernel."""
+        if isinstance(choice.config, WarpgroupConfig):
+            self.show(tap_addresses(choice.workload, choice.config))
+        else:
+            self.error = OTHER_FAMILY
+
+    def show(self, source: TapAddresses | ConvWorkload | str) -> None:
+        """Draw other taps; what cannot be drawn is said in the view."""
+        try:
+            if isinstance(source, str | ConvWorkload):
+                source = tap_addresses(source)
+            expect(self, source, TapAddresses, "give a workload, or a record of subbyte.technique.tap_addresses")
+        except SubbyteError as problem:
+            self.error = str(problem)
+            return
+        self.record = source
+        with self.hold_sync():
+            self.svg = windows_svg(source)
+            self.details = [detail_svg(source, index) for index in range(len(source.taps))]
+            self.tap = max(0, min(self.tap, len(source.taps) - 1))
+            self.error = ""
+            self._say(None)
+
+    @traitlets.validate("tap")
+    def _a_tap(self, proposal: Any) -> int:
+        last = proposal.value if self.record is None else len(self.record.taps) - 1
+        return max(0, min(proposal.value, last))
+
+    @traitlets.observe("tap")
+    def _say(self, _change: Any) -> None:
+        if self.record is not None:
+            self.alternative = in_words(self.record, self.tap)
+
+    def to_svg(self) -> str:
+        """All taps and the chosen one taken apart, as a picture that stands alone."""
+        self.catch_up()
+        if self.error or self.record is None:
+            return sentence_svg(self.error or "nothing to draw yet")
+        return standalone(windows_svg(self.record, self.tap), HERE / "view.css")
