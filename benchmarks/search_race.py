@@ -1,4 +1,4 @@
-"""The race that judges the searches (NOTES.md says what was fixed in advance), one record for each landscape.
+"""The race that judges the searches (notes/search.md says what was fixed in advance), one record for each landscape.
 
 python benchmarks/search_race.py --workers 16                                              all, minutes to an hour
 python benchmarks/search_race.py --landscapes resnet50.stage5@8.paper.sm_90a --seeds 10 -o somewhere

@@ -3,7 +3,7 @@
 python benchmarks/search_tables.py            rewrite the tables between the markers
 python benchmarks/search_tables.py --check    change nothing; exit 1 when they are stale
 
-Every number is computed from the records alone; NOTES.md says which landscapes count and what was fixed in advance.
+Every number is computed from the records alone; notes/search.md says which landscapes count and what was fixed before.
 """
 
 from __future__ import annotations

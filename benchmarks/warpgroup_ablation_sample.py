@@ -1,17 +1,19 @@
 """Draws schedules of the warpgroup family and builds them with every combination of the switches.
 
-    python benchmarks/warpgroup_ablation_sample.py FOLDER --batches 8 256 --schedules 10 --seed 2026
+    python benchmarks/warpgroup_ablation_sample.py FOLDER --batches 8 256 --schedules 8 --seed 2026
     python benchmarks/measure_together.py RESULTS FOLDER/*          on the GPU
 
-The schedules of a layer are those near its fastest known one (a few values around that of every knob): the nearest
-that is valid with all eight combinations, then half from the best quarter by estimate, half from the rest. ``FOLDER``
-gets one bundle for each layer and combination.
+The schedules of a layer are those near its fastest known one (a few values around that of every knob, those that are
+not varied as they are there, or, where sharing cannot be switched off with them, at their defaults): the nearest that
+is valid with all eight combinations, then half from the best quarter by estimate, half from the rest. ``FOLDER`` gets
+one bundle for each layer and combination.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import random
 import sys
 from collections.abc import Mapping
@@ -26,7 +28,7 @@ from subbyte.kernel import build
 from subbyte.kernel.choose import recorded_best
 from subbyte.kernel.warpgroup_default import estimated_cycles
 from subbyte.schedule import WarpgroupConfig
-from subbyte.schedule.warpgroup import SWITCH_VALUES
+from subbyte.schedule.warpgroup import SWITCH_VALUES, WARPGROUP_KNOBS
 from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_values
 from subbyte.tune.bundle import build_bundle
 from subbyte.workload import ConvWorkload
@@ -44,22 +46,29 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--stages", type=int, nargs="+", default=[2, 3, 4, 5])
     parser.add_argument("--batches", type=int, nargs="+", default=[8, 256])
-    parser.add_argument("--schedules", type=int, default=10)
+    parser.add_argument("--schedules", type=int, default=8)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--best", type=Path, help="JSON: configurations by workload, in place of the recorded ones")
     args = parser.parse_args()
+    given = json.loads(args.best.read_text(encoding="utf-8")) if args.best else {}
     for batch, stage in itertools.product(args.batches, args.stages):
         workload = workload_named(f"resnet50.stage{stage}@{batch}")
-        spaces = spaces_near(workload, WarpgroupConfig.from_dict(recorded_best()[workload.spec]["config"]))
-        drawn = draw(spaces, args.schedules, args.seed + 10 * batch + stage)
+        best = WarpgroupConfig.from_dict(given.get(workload.spec) or recorded_best()[workload.spec]["config"])
+        for plain in (False, True):
+            spaces = spaces_near(workload, best, plain)
+            drawn = draw(spaces, best, args.schedules, args.seed + 10 * batch + stage)
+            if len(drawn) == args.schedules:
+                break
         for name, here in spaces.items():
             report = build_bundle(here, args.folder / f"stage{stage}-b{batch}-{name}", args.workers, drawn)
             print(f"stage {stage}, batch {batch}, {name}: {report.built} built, {report.failed} failed", flush=True)
     return 0
 
 
-def spaces_near(workload: ConvWorkload, best: WarpgroupConfig) -> dict[str, WarpgroupSpace]:
-    """The space around a configuration, once for each combination of the switches."""
+def spaces_near(workload: ConvWorkload, best: WarpgroupConfig, plain: bool = False) -> dict[str, WarpgroupSpace]:
+    """The space around a configuration, once for each combination of the switches. What is not varied is as in the
+    configuration, or (``plain``) at its default, but for the split over a cluster."""
     listed = warpgroup_values(workload)
     knobs: dict[str, tuple[int, ...]] = {}
     for name, reach in AROUND.items():
@@ -69,7 +78,9 @@ def spaces_near(workload: ConvWorkload, best: WarpgroupConfig) -> dict[str, Warp
         knobs[name] = tuple(values[max(0, place - reach) : place + reach + 1])
     for name, extra in MORE.items():
         knobs[name] = tuple(sorted({*extra, getattr(best, name)}))
-    knobs |= {name: (getattr(best, name),) for name in ("split", "swizzle", "overlap")}
+    source = WarpgroupConfig(split=best.split) if plain else best
+    others = {name: (getattr(source, name),) for name in WARPGROUP_KNOBS if name not in knobs}
+    knobs = {name: ({**others, **knobs})[name] for name in WARPGROUP_KNOBS}
     return {
         f"{sharing}-{'rp' if packing else 'sp'}-{layout}": WarpgroupSpace(
             workload,
@@ -86,11 +97,10 @@ def _turns(best: WarpgroupConfig, sharing: str) -> tuple[int]:
     return (best.stagger if sharing == "full" and best.consumers == 2 else 0,)
 
 
-def draw(spaces: Mapping[str, WarpgroupSpace], count: int, seed: int) -> list[int]:
+def draw(spaces: Mapping[str, WarpgroupSpace], best: WarpgroupConfig, count: int, seed: int) -> list[int]:
     """Indices to build: the one nearest to the best known, and ``count - 1`` others, half of them likely fast ones."""
     common = set.intersection(*(set(one.valid) for one in spaces.values()))
     here = spaces["full-rp-nhwcnc"]
-    best = recorded_best()[here.workload.spec]["config"]
 
     @cache
     def cycles(index: int) -> float:
@@ -98,7 +108,7 @@ def draw(spaces: Mapping[str, WarpgroupSpace], count: int, seed: int) -> list[in
 
     def differences(index: int) -> tuple[int, float]:
         values: Mapping[str, Any] = here.config(index).to_dict()
-        return sum(values[name] != value for name, value in best.items()), cycles(index)
+        return sum(values[name] != value for name, value in best.to_dict().items()), cycles(index)
 
     rng = random.Random(seed)
     ranked = sorted(common, key=cycles)

@@ -14,7 +14,11 @@ import pytest
 from subbyte.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "benchmarks").rglob("*.md")),
+]
 README = (ROOT / "README.md").read_text()
 
 
@@ -120,3 +124,9 @@ def test_binder_scripts_are_ready(name: str) -> None:
         assert script.read_text().splitlines()[-1] == 'exec "$@"'
     for path in re.findall(r"toolkit/\S+\.json", script.read_text()):
         assert (ROOT / path).exists()
+
+
+def test_every_note_is_in_the_index_of_notes() -> None:
+    folder = ROOT / "benchmarks"
+    named = set(re.findall(r"\]\((notes/[^)]+)\)", (folder / "NOTES.md").read_text()))
+    assert named == {str(note.relative_to(folder)) for note in (folder / "notes").glob("*")}

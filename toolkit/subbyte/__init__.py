@@ -27,6 +27,7 @@ _HOME = {
     "build": "subbyte.kernel",
     "compile": "subbyte.kernel",
     "Kernel": "subbyte.kernel",
+    "Chain": "subbyte.kernel",
     "conv2d": "subbyte.kernel",
     "Study": "subbyte.tune",
     "tune": "subbyte.tune",

@@ -11,7 +11,7 @@ import pytest
 import subbyte
 from subbyte.analysis import recorded
 from subbyte.analysis.recorded import SideBySide, recorded_ablation, side_by_sides
-from subbyte.analysis.speed import recorded_workloads, roofline, speed_of_light
+from subbyte.analysis.speed import recorded_workloads, roofline, speed_of_light, studied_workloads
 from subbyte.device.ceilings import ceilings
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Measured
@@ -49,7 +49,8 @@ def test_the_best_time_is_the_best_that_was_recorded(name: str) -> None:
     assert not [side for side in one.others if side.side.startswith("subbyte")]
     assert one.speed_up == one.others[0].microseconds / one.measured.microseconds
     assert one.floor < one.measured.microseconds, "nothing is faster than its floor"
-    assert one.ablation == recorded_ablation(one.spec, H200)
+    family = "warpgroup" if one.measured.config.startswith("wg-") else "warp"
+    assert one.ablation == recorded_ablation(one.spec, H200, family)
 
 
 def test_a_time_of_ones_own_takes_the_place_of_the_record() -> None:
@@ -99,6 +100,29 @@ def test_a_record_says_what_it_is_and_damage_is_refused(tmp_path: Path) -> None:
             SideBySide.load(tmp_path / name)
     with pytest.raises(InvalidInput, match="No such file"):
         SideBySide.load(tmp_path / "c.json")
+
+
+def test_the_opponents_record_counts() -> None:
+    """The newest times, of every layer, of both families; where another side is faster that is said."""
+    record = side_by_sides()[-1]
+    assert len(record.workloads) > 80
+    part = record.of_workloads("resnet50.stage3@256", "resnet50.stage5@256")
+    assert len(part.workloads) == 2
+    with pytest.raises(InvalidInput, match=r"alexnet.conv1@8 is not in side-by-side.*, which holds \d+ layers"):
+        record.of_workloads("alexnet.conv1@8")
+    one = speed_of_light("resnet50.stage3@256")
+    assert one.atom == ceilings().warpgroup_atom
+    assert one.ablation == recorded_ablation(one.spec, H200, "warpgroup")
+    slow = replace(one, others=(replace(one.others[0], microseconds=1.0),))
+    assert slow.finding.endswith(f"; {one.others[0].side.partition(',')[0]} is faster: it takes 1.00 us.")
+    nothing = speed_of_light("n8h7w7c32k32r3s3p1")
+    assert nothing.atom == ceilings().warpgroup_atom, "any instruction may be used where nothing is recorded"
+
+
+def test_studied_workloads_are_those_with_landscapes_or_ablations() -> None:
+    names = {w.label for w in studied_workloads()}
+    assert {*STAGES, "resnet50.stage2@32", "resnet50.stage5@256"} <= names
+    assert "resnet50.stage5.reduce1x1@64" not in names
 
 
 def test_a_record_of_the_opponents_has_rows_too() -> None:

@@ -22,12 +22,25 @@ def test_summary(capsys):
         ("tir", "sm_90a", "def conv("),
         ("cuda", "sm_75", "mma.sync.aligned.m8n8k32"),
         ("ptx", "sm_80", "mma.sync.aligned.m16n8k32.row.col.s32.s4.s4.s32"),
-        ("sass", "sm_90a", "IMMA.16832.S8.S8"),
+        ("sass", "sm_90a", "IGMMA.64x"),
     ],
 )
 def test_emit(capsys, form, arch, holds):
     assert main(["build", LAYER, "--arch", arch, "--emit", form]) == 0
     assert holds in capsys.readouterr().out
+
+
+def test_the_family_and_why(capsys):
+    assert main(["build", LAYER]) == 0
+    assert "chosen         warpgroup family, chosen by estimate" in capsys.readouterr().out
+    assert main(["build", LAYER, "--arch", "sm_80"]) == 0
+    assert "chosen         warp family, because atom: wgmma exists on sm_90a alone" in capsys.readouterr().out
+    assert main(["build", LAYER, "--family", "warp", "--emit", "sass"]) == 0
+    assert "IMMA.16832.S8.S8" in capsys.readouterr().out
+    assert main(["build", "n1h5w5c40k65r5s5p2", "--family", "warpgroup"]) == 0, "the first estimate does not build"
+    assert "s8.wgmma" in capsys.readouterr().out
+    assert main(["build", "n8h4w4c64k64r3s3p3", "--family", "warpgroup"]) == 2
+    assert "in the warpgroup family: padding" in capsys.readouterr().err
 
 
 def test_an_emulated_instruction_says_so(capsys):
@@ -41,7 +54,11 @@ def test_the_warpgroup_family(capsys):
     out = capsys.readouterr().out
     assert "s8.wgmma.m64n" in out
     assert "-rp0-nhwc" in out
-    assert main(["explain", "tiling", layer, "--family", "warpgroup"]) == 2
+    assert main(["explain", "tiling", layer, "--family", "warpgroup"]) == 0
+    assert "warpgroup" in capsys.readouterr().out
+    assert main(["explain", "tiling", layer, "--family", "warpgroup", "--block", "1,0"]) == 2
+    assert "--block shows a block of the warp family" in capsys.readouterr().err
+    assert main(["explain", "layout", layer, "--family", "warpgroup"]) == 2
     assert "only kernels of the warp family (mma.sync) are shown here" in capsys.readouterr().err
     assert main(["build", layer, "--family", "warpgroup", "--arch", "sm_80"]) == 2
     assert "wgmma exists on sm_90a alone" in capsys.readouterr().err
@@ -50,7 +67,8 @@ def test_the_warpgroup_family(capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--set", "tile_width=8"], "tile_width is a knob of the warpgroup family: add --family warpgroup"),
+        (["--family", "warp", "--set", "tile_width=8"], "tile_width is a knob of the warpgroup family: add --family"),
+        (["--set", "tile_width=8", "chunk=2"], "chunk is a knob of the warp family, tile_width of the warpgroup"),
         (["--family", "warpgroup", "--set", "chunk=2"], "chunk is a knob of the warp family: add --family warp"),
         (["--family", "warpgroup", "--set", "ring=1"], "stages: a ring of 1 slots"),
         (["--family", "warpgroup", "--arch", "sm_86"], "wgmma exists on sm_90a alone, not on sm_86"),
@@ -105,7 +123,7 @@ def test_json(capsys):
     ("arguments", "message"),
     [
         (["resnet50.stage9"], "did you mean"),
-        (["alexnet.conv1"], "kernel size 11x11"),
+        (["alexnet.conv1", "--family", "warp"], "kernel size 11x11"),
         ([LAYER, "--arch", "sm_70"], "did you mean"),
         ([LAYER, "--set", "chunck=2"], "did you mean chunk"),
         ([LAYER, "--set", "chunk=two"], "must be an integer"),
@@ -131,3 +149,11 @@ def test_refusals_name_the_nearest_choice(capsys, arguments, message):
     assert out == ""
     assert message in err
     assert "Traceback" not in err
+
+
+def test_the_packed_stores_are_explained(capsys):
+    assert main(["explain", "packing", "--family", "warpgroup", "--warp", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["warp"], len(found["bytes"])) == (1, 128)
+    assert main(["explain", "packing", "--family", "warpgroup", "--warp", "4"]) == 2
+    assert "a warpgroup has warps 0 to 3" in capsys.readouterr().err

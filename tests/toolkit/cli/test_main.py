@@ -49,6 +49,10 @@ def test_no_command_prints_help_on_stderr(capsys):
         (["wrkloads"], "unknown command 'wrkloads': did you mean workloads?"),
         (["workloads", "--jsno"], "unknown argument '--jsno': did you mean --json"),
         (["--verbose"], "unknown argument '--verbose'"),
+        (
+            ["explain", "duplicates", "--tiel=1x4"],
+            "did you mean --tile or --help?; see `subbyte explain duplicates --help`",
+        ),
         (["workloads", "resnet5"], "unknown workload 'resnet5': did you mean resnet50"),
     ],
 )

@@ -63,7 +63,7 @@ def test_switches_are_set_and_knobs_are_not(capsys):
     config = json.loads(capsys.readouterr().out)["workloads"][0]["best_config"]
     assert (config["layout"], config["register_packing"]) == ("nhwc", False)
     assert main([*FAKE, "--set", "chunk=2"]) == 2
-    assert "'chunk' cannot be fixed" in capsys.readouterr().err
+    assert "--set chunk: a knob, which the search chooses" in capsys.readouterr().err
 
 
 def test_replay_of_a_landscape_file(tmp_path, capsys):
@@ -169,7 +169,7 @@ def test_odd_devices_and_limits_exit_2(arguments, says, capsys):
     assert says in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("setting", "message"), [("chunk=1", "cannot be fixed in a space"), ("layout=nhwc", "layout")])
+@pytest.mark.parametrize(("setting", "message"), [("chunk=1", "--set chunk: a knob"), ("layout=nhwc", "layout")])
 def test_settings_that_a_landscape_cannot_follow_are_refused(capsys, repository, setting, message):
     file = repository / "toolkit" / "subbyte" / "landscapes" / "resnet50.stage2@8.paper.sm_90a.json.gz"
     arguments = ["tune", "resnet50.stage2@8", "--landscape", str(file), "--trials", "3"]
@@ -203,3 +203,22 @@ def test_a_cut_log_is_one_message(tmp_path, capsys):
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 1
     assert told[0].startswith(f"subbyte: {log}, line 6: cut short by a crash")
+
+
+@pytest.mark.parametrize(
+    ("space", "setting", "switches"),
+    [
+        ("warpgroup", "tile_width=8", "duplicate_aware, register_packing, layout"),
+        ("paper", "chunk=2", "atom"),
+    ],
+)
+def test_a_knob_cannot_be_held(capsys, space, setting, switches):
+    assert main(["tune", "n8h6w6c32k32r3s3p1", "--runner", "fake", "--space", space, "--set", setting]) == 2
+    said = capsys.readouterr().err
+    assert f"--set {setting.partition('=')[0]}: a knob, which the search chooses" in said
+    assert switches in said
+
+
+def test_the_space_is_named_where_it_is_not_the_papers(capsys):
+    assert main(["tune", "n8h6w6c32k32r3s3p1", "--runner", "fake", "--trials", "2", "--space", "warpgroup"]) == 0
+    assert "2 trials on fake, warpgroup space" in capsys.readouterr().out

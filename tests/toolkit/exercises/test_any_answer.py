@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import subbyte
 from subbyte import ConvConfig, exercises
 from subbyte.exercises.feedback import Feedback
 from subbyte.schedule import WarpgroupConfig
@@ -21,6 +22,7 @@ MORE: dict[str, tuple[Any, ...]] = {
     "check_grid": (LAYER, WarpgroupConfig(segments=56, ring=3)),
     "check_padding": ("n4h14w20c48k40r3s3p1",),
     "check_pixels": (LAYER, (2, 4)),
+    "check_price": (subbyte.landscape("resnet50.stage2@8.paper.sm_90a"), "chunk", 1),
     "check_random_trials": (5, 1306),
     "check_rate": (LAYER, 4.5),
     "check_sectors": (LAYER,),

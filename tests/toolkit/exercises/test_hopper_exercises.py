@@ -10,9 +10,12 @@ import pytest
 import subbyte
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
-from subbyte.exercises.hopper import check_grid, check_operands, check_tap_start
+from subbyte.exercises.hopper import check_grid, check_operands, check_price, check_tap_start
+from subbyte.measure.result import Measured
 from subbyte.schedule import WarpgroupConfig
+from subbyte.space import space
 from subbyte.technique.taps import tap_addresses
+from subbyte.tune.landscape import Landscape
 
 LAYER = "n8h14w14c64k128r3s3p1"
 CONFIG = WarpgroupConfig(tile_width=14, segments=2, ring=4, stagger=0)
@@ -98,3 +101,52 @@ def test_blocks() -> None:
         said = check_grid(answer, layer, config)
         assert not said
         assert words in said.message
+
+
+PRICES = {0: 6.0, 1: 4.0, 2: 9.0, 3: 5.0, 4: 7.5}
+"""Made-up times of the first five valid configurations of a space."""
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Landscape:
+    known = space("n8h8w8c64k64r3s3p1", kind="warpgroup")
+    chosen = [index for index in known.valid if known.config(index).tile_rows == 1][:4]
+    chosen += [index for index in known.valid if known.config(index).tile_rows == 2][:1]
+    times = dict(zip(chosen, map(Measured, PRICES.values()), strict=True))
+    return Landscape.from_results(known, times, {"name": "none"})
+
+
+def test_the_price_of_a_value(recorded: Landscape) -> None:
+    assert not check_price(..., recorded, "tile_rows", 2).right
+    feedback = check_price(1.88, recorded, "tile_rows", 2)
+    assert feedback.right
+    assert "7.50 us instead of 4.00 us: 1.88 times, the best of 1 configurations with tile_rows=2" in feedback.message
+    assert check_price(1.0, recorded, "tile_rows", 1).right
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (7.5, "a time in microseconds"),
+        (4 / 7.5, "the other way round"),
+        (0.875, "the ratio is 1 more"),
+        (3.0, "divided by the least time of all"),
+        ("1.88", "divided by the least time of all"),
+    ],
+)
+def test_wrong_prices_are_named(recorded: Landscape, answer: Any, words: str) -> None:
+    feedback = check_price(answer, recorded, "tile_rows", 2)
+    assert not feedback.right
+    assert words in feedback.message
+
+
+def test_middle_and_slowest_are_not_the_fastest(recorded: Landscape) -> None:
+    assert "the middle of all" in check_price(5.5 / 4, recorded, "tile_rows", 1).message
+    assert "the slowest" in check_price(9 / 4, recorded, "tile_rows", 1).message
+
+
+def test_knobs_and_values_that_are_not_there(recorded: Landscape) -> None:
+    with pytest.raises(InvalidInput, match="did you mean tile_rows"):
+        check_price(1.0, recorded, "tile_row", 2)
+    with pytest.raises(InvalidInput, match="split=8: no measured configuration has it; allowed: 1"):
+        check_price(1.0, recorded, "split", 8)

@@ -22,7 +22,7 @@ def test_the_floors_are_those_of_the_record() -> None:
     one = speed_of_light(LAYER)
     right = {"moving": one.floor_of("bytes"), "multiplying": one.floor_of("arithmetic")}
     limits = ceilings()
-    feedback = check_floors(right, LAYER, limits.copy_terabytes_per_second, limits.ceiling("s8.m16n8k32"))
+    feedback = check_floors(right, LAYER, limits.copy_terabytes_per_second, one.ceiling_tops)
     assert feedback
     assert "limited by multiplying" in feedback.message
     assert check_floors({"moving": 0.381, "multiplying": 1.643}, LAYER, 4.26, 1126)

@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from subbyte.cli.main import main
 from subbyte.device import ARCHS
 from subbyte.emulator import require_clean, run_cuda
 from subbyte.emulator.trace import KINDS
-from subbyte.errors import InvalidInput, MissingDependency
-from subbyte.measure.atoms import Case, cases, measure_atoms, text_of
+from subbyte.errors import InvalidInput, MissingDependency, Unsupported
+from subbyte.measure.atoms import Case, atom_kernel, cases, measure_atoms, text_of
 from subbyte.measure.atoms.texts import EMPTY_TEXT, INPUT_WORDS, STEPS, THREADS, TILE
 from subbyte.measure.device import CudaDevice
-from subbyte.technique import fragments
+from subbyte.technique import fragments, kernel_reading
 
 module = importlib.import_module("subbyte.measure.atoms.measure")
 ALL = cases()
@@ -160,7 +161,28 @@ def test_command_without_a_gpu_says_so(capsys: pytest.CaptureFixture[str], monke
 
     monkeypatch.setattr("subbyte.measure.device.load_api", missing)
     assert main(["bench", "atoms"]) == 3
-    assert "no NVIDIA GPU" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "no NVIDIA GPU" in said
+    assert "`subbyte bench --from FILE`" in said
+
+
+def test_a_recorded_run_is_printed_without_a_gpu(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
+    record = Path(__file__).parents[3] / "benchmarks/results/atoms-h200-2026-11-20.json"
+    assert main(["bench", "atoms", "--from", str(record)]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
+    assert "emulated" in lines["s4.m16n8k64"]
+    assert "native" in lines["s8.wgmma.m64n128k32"]
+    assert "emulated" in lines["b1.m16n8k256.xor"]
+    damaged = tmp_path / "damaged.json"
+    for text in ("{", "[]", '{"kind": "atoms"}'):
+        damaged.write_text(text)
+        assert main(["bench", "--from", str(damaged)]) == 2
+        assert "no record of `subbyte bench`" in capsys.readouterr().err
+    assert main(["bench", "--from", str(tmp_path / "absent.json")]) == 2
+    assert main(["bench", "atoms", "--out", "/proc/none/atoms.json"]) == 2
+    assert "cannot write /proc/none/atoms.json" in capsys.readouterr().err
+    assert main(["bench", "resnet50.stage2@8", "--from", str(record)]) == 2
+    assert "leave WORKLOADs" in capsys.readouterr().err
 
 
 def test_command_prints_and_writes(
@@ -182,3 +204,35 @@ def test_steps_share_no_operand() -> None:
     run, *_ = _run(case, trace=True)
     rows = run.trace[run.trace["kind"] == KINDS.index("wgmma")]
     assert len(np.unique(rows["shared"])) == STEPS
+
+
+@pytest.mark.parametrize(
+    ("name", "opcode"),
+    [("b1.m16n8k256.and", "BMMA"), ("b1.wgmma.m64n128k256", "BGMMA"), ("s8.wgmma.m64n128k32.unpacked", "IGMMA")],
+)
+def test_the_program_of_an_instruction_can_be_read(name: str, opcode: str) -> None:
+    program = atom_kernel(name)
+    reading = kernel_reading(program)
+    assert any(one.startswith(opcode) for one in reading.counts["matrix"])
+    assert reading.rows["tir"] == ()
+    assert reading.title().startswith(f"Kernel of the ceiling of {name} on sm_90a")
+    assert program.resources.local_bytes == 0
+    with pytest.raises(Unsupported, match="subbyte bench atoms"):
+        program.run()
+
+
+def test_native_and_emulated_programs_are_compared() -> None:
+    reading = kernel_reading(atom_kernel("b1.m16n8k256.and"), atom_kernel("b1.m16n8k256.xor"))
+    assert reading.config == "b1, and (native)"
+    assert reading.other == "b1, xor (emulated)"
+    counts = {fact.name: (fact.value, fact.other) for fact in reading.facts}
+    native, emulated = counts["instructions in all"]
+    assert emulated is not None
+    assert emulated > 3 * native
+
+
+def test_programs_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="did you mean"):
+        atom_kernel("s8.m16n8k64")
+    with pytest.raises(InvalidInput, match="is not measured on sm_80"):
+        atom_kernel("s8.wgmma.m64n128k32", "sm_80")

@@ -31,6 +31,7 @@ from subbyte.analysis.speed import (
     recorded_workloads,
     roofline,
     speed_of_light,
+    studied_workloads,
 )
 from subbyte.analysis.spread import Spread, spread
 from subbyte.analysis.table_one import StageRow, TableOne, read_table_one
@@ -84,5 +85,6 @@ __all__ = [
     "side_by_sides",
     "speed_of_light",
     "spread",
+    "studied_workloads",
     "write_traces",
 ]

@@ -29,7 +29,9 @@ from subbyte.tune.landscape import Landscape
 
 __all__ = ["TECHNIQUES", "Ablation", "Factor", "ablation"]
 
-LEAST_SCHEDULES = 10
+LEAST_SCHEDULES = 6
+"""Intervals come from drawing schedules anew; of fewer than these even a wide interval would say little. Every record
+says how many it has."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ def ablation(landscapes: Iterable[Landscape], seed: int = 0, order: Sequence[str
 
     Only schedules measured with every combination count; of a schedule measured twice the later result, by the
     landscape's date, so that all of a schedule's times were taken together. Raises InvalidInput when the landscapes are
-    of several workloads or devices, when a combination is missing, or when fewer than 10 schedules are common.
+    of several workloads or devices, when a combination is missing, or when fewer than :data:`LEAST_SCHEDULES` schedules
+    are common.
     """
     given = sorted(landscapes, key=lambda one: str(one.header["created"]))
     times: dict[Switches, dict[int, float]] = {}
@@ -137,6 +140,11 @@ def _check(given: Sequence[Landscape], found: set[Switches]) -> None:
         values = {one.workload.spec if what == "workload" else str(one.device["name"]) for one in given}
         if len(values) > 1:
             raise InvalidInput(f"landscapes of several {what}s cannot be compared: {', '.join(sorted(values))}")
+    knobs: dict[Switches, str] = {}
+    for one in given:
+        listed = str(one.header["space"]["knobs"])
+        if knobs.setdefault(_switches(one), listed) != listed:
+            raise InvalidInput(f"landscapes with {name_of(_switches(one))} of two spaces: an index is not one schedule")
     missing = set(EIGHT) - found
     if missing:
         raise InvalidInput(f"no landscape with {', '.join(sorted(map(name_of, missing)))}; record every combination")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
-from functools import lru_cache
+from dataclasses import dataclass, fields, replace
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.measure.sidebyside import Row
 from subbyte.technique.record import InfoRecord, Table
 from subbyte.tune.landscape import Landscape, read_header
-from subbyte.tune.landscape_file import SUFFIX, shipped
+from subbyte.tune.landscape_file import SUFFIX, read_file, shipped
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as parse
 
 _PACKAGE = Path(subbyte.__file__).resolve().parent
 FOLDERS = (_PACKAGE / "results", _PACKAGE.parents[1] / "benchmarks" / "results")
@@ -75,6 +77,15 @@ class SideBySide(InfoRecord):
         """The rows of one convolution, the fastest first."""
         return tuple(sorted((row for row in self.rows if row.spec == spec), key=lambda row: row.microseconds))
 
+    def of_workloads(self, *workloads: ConvWorkload | str) -> SideBySide:
+        """The same record with these convolutions alone. Raises InvalidInput for one that is not in it."""
+        specs = [parse(one).spec for one in workloads]
+        for one, spec in zip(workloads, specs, strict=True):
+            if spec not in self.workloads:
+                held = len(self.workloads)
+                raise InvalidInput(f"{one} is not in {self.name or 'this record'}, which holds {held} layers")
+        return replace(self, rows=tuple(row for row in self.rows if row.spec in specs))
+
     def title(self) -> str:
         """Who, where, when."""
         sides = len(dict.fromkeys(row.side for row in self.rows))
@@ -115,14 +126,15 @@ def side_by_sides() -> tuple[SideBySide, ...]:
     """Every kept record of both sides, by file name; other files of the folder are passed over."""
     folder = results_folder()
     found = []
-    for path in sorted(folder.glob("*.json")) if folder else ():
+    files = [*sorted(folder.glob("*.json")), *sorted(folder.glob("opponents/side-by-side-*.json"))] if folder else []
+    for path in files:
         data = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(data, dict) and data.get("benchmark") == BENCHMARK:
+        if isinstance(data, dict) and (data.get("benchmark") == BENCHMARK or data.get("format") == OPPONENTS):
             found.append(SideBySide.of(data, path.name))
     return tuple(found)
 
 
-@lru_cache(maxsize=64)
+@cache
 def recorded_ablation(spec: str, device: str, family: str = "warp") -> Ablation | None:
     """What each technique brings to a workload on a GPU, from the kept landscapes of a family of kernels (``warp`` or
     ``warpgroup``); None without them. Raises InvalidInput for another family."""
@@ -130,19 +142,33 @@ def recorded_ablation(spec: str, device: str, family: str = "warp") -> Ablation 
     places = {"warp": "ablation", "warpgroup": "warpgroup/ablation"}
     if family not in places:
         raise InvalidInput(f"family={family!r}: {did_you_mean(family, places)}")
-    files = sorted((folder / places[family]).glob(f"*{SUFFIX}")) if folder else []
-    fitting = [path for path in files if _is_of(read_header(path), spec, device)]
+    fitting = _ablation_files(folder / places[family]).get((spec, device), ()) if folder else ()
     try:
-        return ablation(map(Landscape.load, fitting)) if fitting else None
+        return ablation(map(_as_recorded, fitting)) if fitting else None
     except InvalidInput:  # not yet every combination
         return None
+
+
+def _as_recorded(path: Path) -> Landscape:
+    """A landscape as it was recorded: what is compared are its own times, whatever today's constraints are."""
+    header, results, _ = read_file(path)
+    return Landscape(header, results, path.name.removesuffix(SUFFIX))
+
+
+@lru_cache(maxsize=4)
+def _ablation_files(folder: Path) -> dict[tuple[str, str], tuple[Path, ...]]:
+    """The landscapes of a folder by workload and GPU."""
+    found: dict[tuple[str, str], tuple[Path, ...]] = {}
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        found[_header_of(path)] = (*found.get(_header_of(path), ()), path)
+    return found
 
 
 def recorded_landscapes(device: str, spec: str | None = None) -> Iterator[Landscape]:
     """The shipped landscapes of a GPU, of one workload or of all."""
     for path in shipped().values():
-        header = read_header(path)
-        if _is_of(header, spec or header["workload"]["spec"], device):
+        of, where = _header_of(path)
+        if where == device and spec in (None, of):
             yield _load(path)
 
 
@@ -151,5 +177,8 @@ def _load(path: Path) -> Landscape:
     return Landscape.load(path)
 
 
-def _is_of(header: Mapping[str, Any], spec: str, device: str) -> bool:
-    return header["workload"]["spec"] == spec and header["device"].get("name") == device
+@lru_cache(maxsize=256)
+def _header_of(path: Path) -> tuple[str, str]:
+    """Workload and GPU of a landscape."""
+    header = read_header(path)
+    return str(header["workload"]["spec"]), str(header["device"].get("name"))

@@ -6,8 +6,8 @@ and result once at four bits, and multiplying at the rate of the kernel family's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from subbyte.analysis.ablation import Ablation
@@ -91,6 +91,10 @@ class SpeedLimits(InfoRecord):
         return self.others[0].microseconds / self.measured.microseconds
 
     @property
+    def _other(self) -> str:
+        return self.others[0].side.removesuffix(", graph API")
+
+    @property
     def finding(self) -> str:
         """What follows from the numbers, in one sentence."""
         if self.measured is None:
@@ -101,7 +105,9 @@ class SpeedLimits(InfoRecord):
         )
         if self.speed_up is None:
             return text + "."
-        return text + f", and is {self.speed_up:.2f} times as fast as {self.others[0].side}."
+        if self.speed_up < 1:
+            return text + f"; {self._other} is faster: it takes {self.others[0].microseconds:.2f} us."
+        return text + f", and is {self.speed_up:.2f} times as fast as {self._other}."
 
     def title(self) -> str:
         """Workload and GPU."""
@@ -153,6 +159,10 @@ class Roofline(InfoRecord):
     copy_terabytes_per_second: float
     points: tuple[RooflinePoint, ...]
 
+    def of_workloads(self, specs: Collection[str]) -> Roofline:
+        """The same roofs, and the points of these convolutions alone."""
+        return replace(self, points=tuple(point for point in self.points if point.spec in specs))
+
     def ridge(self, atom: str) -> float:
         """Operations per byte at which bandwidth and an instruction's ceiling meet."""
         return self.roofs[atom] / self.copy_terabytes_per_second
@@ -190,7 +200,16 @@ def speed_of_light(
     return SpeedLimits(
         w.label, w.spec, w.n, device, w.operations, w.bytes_moved, atom, limits.ceiling(atom),
         _floors(w, limits, atom), best, tuple(sorted(others.values(), key=lambda side: side.microseconds)),
-        recorded_ablation(w.spec, device),
+        recorded_ablation(w.spec, device, "warpgroup" if atom == limits.warpgroup_atom else "warp"),
+    )  # fmt: skip
+
+
+def studied_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
+    """The workloads on a GPU that have a recorded landscape, or an ablation of one of the two families."""
+    found = {one.workload.spec for one in recorded_landscapes(device)}
+    return tuple(
+        w for w in recorded_workloads(device)
+        if w.spec in found or any(recorded_ablation(w.spec, device, family) for family in ("warp", "warpgroup"))
     )  # fmt: skip
 
 
@@ -234,7 +253,13 @@ def _sides(w: ConvWorkload, device: str) -> list[Timed]:
     """Every recorded row of a workload, the oldest record first."""
     records = sorted((one for one in side_by_sides() if one.device == device), key=lambda one: one.date)
     return [
-        Timed(row.side, row.microseconds, row.tops, row.plan if row.config else "", record.name)
+        Timed(
+            row.side.replace("float8_e4m3fn", "fp8"),
+            row.microseconds,
+            row.tops,
+            row.plan if row.config else "",
+            record.name,
+        )
         for record in records
         for row in record.rows
         if row.spec == w.spec
@@ -255,8 +280,8 @@ def _best(w: ConvWorkload, device: str, limits: Ceilings) -> tuple[Timed | None,
             if row.spec == w.spec and row.side.startswith(OURS) and row.config:
                 timed = Timed(row.side, row.microseconds, row.tops, row.plan, record.name)
                 found.append((timed, _atom(row.config, limits)))
-    default = arch_named(limits.arch).default_atom
-    return min(found, key=lambda pair: pair[0].microseconds) if found else (None, default)
+    fastest = max(limits.tops, key=lambda atom: limits.tops[atom])
+    return min(found, key=lambda pair: pair[0].microseconds) if found else (None, fastest)
 
 
 def _atom(config: Mapping[str, Any], limits: Ceilings) -> str:

@@ -12,6 +12,7 @@ from subbyte.errors import InvalidInput
 if TYPE_CHECKING:
     from subbyte.workload import ConvWorkload
 
+FAMILIES = ("warp", "warpgroup")
 SCHEMA = 1
 """Version of the objects that ``--json`` prints."""
 
@@ -74,12 +75,44 @@ def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm
     parser.add_argument("--arch", metavar="ARCH", type=_arch, default=default, help=text)
 
 
-def add_config_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--set knob=value``, once or several times, and ``--family``: read them with :func:`configuration`."""
+def add_config_arguments(parser: argparse.ArgumentParser, family: str = "warp") -> None:
+    """``--set knob=value``, once or several times, and ``--family`` with its default: read them with
+    :func:`configuration`. The default ``auto`` may be asked for as well."""
     text = "a knob or switch of the configuration, such as chunk=2 or layout=nhwc; several may follow"
     parser.add_argument("--set", metavar="KNOB=VALUE", dest="settings", action="append", default=[], help=text)
-    text = "warp (mma.sync, the default) or warpgroup (wgmma, sm_90a)"
-    parser.add_argument("--family", choices=("warp", "warpgroup"), default="warp", help=text)
+    text = f"warp (mma.sync) or warpgroup (wgmma, sm_90a); default {family}"
+    if family == "auto":
+        text += ": the one measured or estimated faster, with --set the one that has the knobs"
+    choices = ("auto", *FAMILIES) if family == "auto" else FAMILIES
+    parser.add_argument("--family", choices=choices, default=family, help=text)
+
+
+def asked_settings(args: argparse.Namespace) -> dict[str, str]:
+    """The values of ``--set`` by knob. Raises InvalidInput for a text that is no ``knob=value``."""
+    values: dict[str, str] = {}
+    for setting in args.settings:
+        knob, equals, value = setting.partition("=")
+        if not (knob and equals and value):
+            raise InvalidInput(f"--set {setting}: expected knob=value, such as --set chunk=2")
+        values[knob.strip()] = value.strip()
+    return values
+
+
+def asked_family(args: argparse.Namespace) -> str:
+    """``--family``, where it is auto the one that alone has the knobs of ``--set``; warp when both have them all.
+
+    Raises InvalidInput when ``--set`` names knobs of both families.
+    """
+    named: str = args.family
+    if named != "auto":
+        return named
+    owners = {family: knob for knob in asked_settings(args) if (family := _owner(knob)) is not None}
+    if len(owners) > 1:
+        raise InvalidInput(
+            f"--set: {owners['warp']} is a knob of the warp family, {owners['warpgroup']} of the warpgroup family; "
+            "take knobs of one family"
+        )
+    return next(iter(owners), "warp")
 
 
 def configuration(args: argparse.Namespace, base: Any = None) -> Any:
@@ -87,24 +120,28 @@ def configuration(args: argparse.Namespace, base: Any = None) -> Any:
 
     Without a base the values change the default configuration of the family. Raises InvalidInput.
     """
-    values: dict[str, str] = {}
-    for setting in args.settings:
-        knob, equals, value = setting.partition("=")
-        if not (knob and equals and value):
-            raise InvalidInput(f"--set {setting}: expected knob=value, such as --set chunk=2")
-        values[knob.strip()] = value.strip()
-    warp = getattr(args, "family", "warp") == "warp"
-    if not values and (base or warp):
+    values = asked_settings(args)
+    has_family = hasattr(args, "family")
+    family = asked_family(args) if has_family else "warp"
+    if not values and (base or family == "warp"):
         return base
     from subbyte.schedule import ConvConfig, WarpgroupConfig
 
-    mine, other = (ConvConfig, WarpgroupConfig) if warp else (WarpgroupConfig, ConvConfig)
-    for knob in values if hasattr(args, "family") else ():
-        name = knob.lower().replace("-", "_")
-        if name in other().to_dict() and name not in mine().to_dict():
-            family = "warpgroup" if warp else "warp"
-            raise InvalidInput(f"{knob} is a knob of the {family} family: add --family {family}")
-    return (base or mine()).with_values(values)
+    for knob in values if has_family else ():
+        owner = _owner(knob)
+        if owner not in (None, family):
+            raise InvalidInput(f"{knob} is a knob of the {owner} family: add --family {owner}")
+    return (base or (ConvConfig() if family == "warp" else WarpgroupConfig())).with_values(values)
+
+
+def _owner(knob: str) -> str | None:
+    """The family that alone has a knob of this name."""
+    from subbyte.schedule import ConvConfig, WarpgroupConfig
+
+    name = knob.lower().replace("-", "_")
+    owners = [family for family, kind in zip(FAMILIES, (ConvConfig, WarpgroupConfig), strict=True)
+              if name in kind().to_dict()]  # fmt: skip
+    return owners[0] if len(owners) == 1 else None
 
 
 def spread_settings(argv: Sequence[str]) -> list[str]:

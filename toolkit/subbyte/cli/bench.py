@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from subbyte.cli.arguments import add_workloads_argument, command_parser, emit
-from subbyte.errors import InvalidInput
+from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency
 from subbyte.workload import workloads
+
+if TYPE_CHECKING:
+    from subbyte.measure.device import CudaDevice
 
 
 def add_parser(subparsers: Any) -> None:
@@ -18,15 +22,17 @@ def add_parser(subparsers: Any) -> None:
     parser = command_parser(
         subparsers,
         "bench",
-        "Time this toolkit's kernels and cuDNN (float16, bfloat16, int8) side by side on this GPU; needs PyTorch.\n"
-        "With the one word `atoms`: the ceilings of this GPU, each matrix instruction alone, copies, launches.",
-        "subbyte bench resnet50.stage2@8\n  subbyte bench atoms",
+        "Time this toolkit's kernels and cuDNN (float16, bfloat16, float8, int8) side by side; needs PyTorch.\n"
+        "With the one word `atoms`: the ceilings of this GPU, each matrix instruction alone, copies, launches.\n"
+        "With --from: a record of either, printed again; needs no GPU.",
+        "subbyte bench resnet50.stage2@8\n  subbyte bench atoms --out atoms.json\n  subbyte bench --from atoms.json",
     )
     add_workloads_argument(parser, nargs="*")
     text = "measure the kernels of this bundle instead of building some; may be repeated, replaces WORKLOAD"
     parser.add_argument("--bundle", action="append", default=[], metavar="DIR", help=text)
     parser.add_argument("--device", type=int, default=0, metavar="N", help="GPU number (default 0)")
     parser.add_argument("--out", metavar="FILE", help="also write the record, with every sample, to this JSON file")
+    parser.add_argument("--from", metavar="FILE", dest="record", type=Path, help="print this record, measure nothing")
     parser.add_argument("--plan-seconds", type=float, default=40.0, metavar="S",
                         help="time to spend on the plans of one cuDNN graph (default 40)")  # fmt: skip
     parser.add_argument("--no-graph-api", action="store_true", help="measure cuDNN through PyTorch alone")
@@ -34,16 +40,19 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print; 0 when every side was measured, 1 when a kernel of ours was wrong or did not run."""
+    if args.out:
+        _open(Path(args.out))
+    if args.record is not None:
+        return _show(args)
     if args.workloads == ["atoms"] and not args.bundle:
         return _atoms(args)
-    from subbyte.measure.device import CudaDevice
     from subbyte.measure.lock import hold
     from subbyte.measure.sidebyside import build_candidates, from_bundles, side_by_side, text_of
 
     if bool(args.workloads) == bool(args.bundle):
         raise InvalidInput("bench needs WORKLOADs (resnet50.stage2@8), --bundle DIR, or the one word atoms")
     asked = [one for text in args.workloads for one in workloads(text)]
-    device = CudaDevice(args.device)
+    device = _device(args.device)
     kernels = from_bundles(args.bundle) or {one: build_candidates(one, device.info.arch) for one in asked}
     with hold(device.info):
         record = side_by_side(
@@ -57,21 +66,63 @@ def run(args: argparse.Namespace) -> int:
 def _atoms(args: argparse.Namespace) -> int:
     """The ceilings of this GPU."""
     from subbyte.measure.atoms import measure_atoms, text_of
-    from subbyte.measure.device import CudaDevice
     from subbyte.measure.lock import hold
 
-    device = CudaDevice(args.device)
+    device = _device(args.device)
     with hold(device.info):
         record = measure_atoms(device, say=lambda text: print(text, file=sys.stderr, flush=True))
     _put(record, args, text_of(record))
     return 0
 
 
+def _device(number: int) -> CudaDevice:
+    """The GPU. Raises MissingDependency, with what works without one."""
+    from subbyte.measure import device
+
+    try:
+        return device.CudaDevice(number)
+    except MissingDependency as error:
+        raise MissingDependency(f"{error}; `subbyte bench --from FILE` prints a recorded run") from None
+
+
+def _open(target: Path) -> None:
+    """Make sure that a file can be written, before minutes of measuring. Raises InvalidInput."""
+    problem: str | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_dir() or not os.access(target if target.exists() else target.parent, os.W_OK):
+            problem = "a folder" if target.is_dir() else "no permission"
+    except OSError as error:
+        problem = error.strerror
+    if problem:
+        raise InvalidInput(f"cannot write {target}: {problem}; choose another file with --out")
+
+
+def _show(args: argparse.Namespace) -> int:
+    """A record of an earlier run as it was printed then."""
+    from subbyte.measure import atoms, sidebyside
+
+    if args.bundle or args.workloads not in ([], ["atoms"]):
+        raise InvalidInput("--from prints a whole record: leave WORKLOADs and --bundle away")
+    try:
+        record = json.loads(args.record.read_text(encoding="utf-8"))
+        text = (atoms if record.get("kind") == "atoms" else sidebyside).text_of(record)
+        shown = {**record, "command": record["command"]}
+    except OSError as error:
+        raise InvalidInput(
+            f"cannot read {args.record}: {error.strerror}; give a file of `subbyte bench --out`"
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        raise BrokenRecord(
+            f"{args.record}: no record of `subbyte bench`, or a damaged one; `subbyte bench atoms --out FILE` makes one"
+        ) from None
+    _put(shown, args, text)
+    return 0
+
+
 def _put(record: dict[str, Any], args: argparse.Namespace, text: str) -> None:
     """Print a record, and write it where ``--out`` says."""
     if args.out:
-        target = Path(args.out)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        Path(args.out).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     shown = {key: value for key, value in record.items() if key not in ("schema", "command")}
     emit("bench", {**shown, "command_line": record["command"]}, args, text)

@@ -11,6 +11,7 @@ from subbyte.cli.arguments import (
     add_arch_argument,
     add_config_arguments,
     add_workload_argument,
+    asked_family,
     command_parser,
     configuration,
     emit,
@@ -34,7 +35,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_workload_argument(parser)
     add_arch_argument(parser)
-    add_config_arguments(parser)
+    add_config_arguments(parser, "auto")
     parser.add_argument("--emit", choices=FORMS, help="what to print (default: a summary); cubin needs -o")
     parser.add_argument("--output", choices=("int4", "int32"), default="int4", help="requantized, or the raw sums")
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="write to FILE instead of stdout")
@@ -43,15 +44,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Build, then print or write."""
-    from subbyte.kernel import build
-    from subbyte.kernel.choose import warpgroup_config
-    from subbyte.kernel.default import default_config
-
     if args.emit == "cubin" and args.out is None and not args.json:
         raise InvalidInput("--emit cubin is not text; give a file with -o FILE")
-    choose = default_config if args.family == "warp" else warpgroup_config
-    config = configuration(args, choose(args.workload, args.arch))
-    kernel = build(args.workload, config, args.arch, output=args.output)
+    kernel = chosen_kernel(args, args.arch, args.output)
     files = [str(path) for path in kernel.export(args.export)] if args.export else []
     content = getattr(kernel, args.emit) if args.emit else None
     if args.out is not None:
@@ -64,6 +59,19 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def chosen_kernel(args: argparse.Namespace, arch: str, output: str = "int4") -> Kernel:
+    """The kernel that ``--family`` and ``--set`` ask for: without ``--set`` what :func:`subbyte.compile` takes."""
+    from subbyte.kernel import build
+    from subbyte.kernel.choose import compile as compile_kernel
+    from subbyte.kernel.choose import warpgroup_config
+    from subbyte.kernel.default import default_config
+
+    if not args.settings:
+        return compile_kernel(args.workload, arch, family=args.family, output=output)
+    choose = default_config if asked_family(args) == "warp" else warpgroup_config
+    return build(args.workload, configuration(args, choose(args.workload, arch)), arch, output=output)
+
+
 def description(kernel: Kernel) -> dict[str, Any]:
     """What was built, as plain data."""
     return {
@@ -71,6 +79,7 @@ def description(kernel: Kernel) -> dict[str, Any]:
         "name": kernel.workload.label,
         "arch": kernel.arch,
         "config": kernel.config.to_dict(),
+        "reason": kernel.reason,
         "atom": kernel.plan.atom.name,
         "tile": list(kernel.plan.tile),
         "output": kernel.output,
@@ -86,9 +95,11 @@ def summary(kernel: Kernel) -> str:
     resources, launch, plan = kernel.resources, kernel.launch, kernel.plan
     label, spec = kernel.workload.label, kernel.workload.spec
     channels = plan.filters if isinstance(plan, WarpgroupPlan) else plan.config.columns
+    chosen = [f"  chosen         {kernel.reason}"] if kernel.reason else []
     return "\n".join(
         [
             f"{label} for {kernel.arch}" if label == spec else f"{label} ({spec}) for {kernel.arch}",
+            *chosen,
             f"  configuration  {kernel.config.key}",
             f"  instruction    {plan.atom.name}{_how(plan)}",
             f"  block          {launch.block[0]} threads",

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from subbyte.cli.arguments import (
+    FAMILIES,
     add_arch_argument,
     add_config_arguments,
     add_workload_argument,
@@ -80,6 +81,8 @@ def _add_packing(topics: Any) -> None:
         "How the lanes of a warp pack int4 results into words with shuffles, step by step on random values.",
         "subbyte explain packing --scheme quad",
     )
+    parser.add_argument("--family", choices=FAMILIES, default="warp", help="warp (shuffles, default) or warpgroup")
+    parser.add_argument("--warp", type=_number, metavar="N", default=0, help="of a warpgroup, 0 (default) to 3")
     parser.add_argument("--scheme", default="quad", help="quad (default) or width8")
     parser.add_argument("--tiles", type=_number, metavar="N", help="8x8 tiles to pack (default: all the scheme takes)")
     parser.add_argument("--seed", type=_number, metavar="N", default=0, help="seed of the values (default 0)")
@@ -112,7 +115,8 @@ def _add_fragments(topics: Any) -> None:
         "--instruction",
         metavar="NAME",
         default="m16n8k32.s8",
-        help="m8n8k32.s4, m16n8k32.s4, m16n8k64.s4, m16n8k32.s8 (default) or m16n8k256.b1",
+        help="m8n8k32.s4, m16n8k32.s4, m16n8k64.s4, m16n8k32.s8 (default), m8n8k128.b1, m16n8k256.b1; "
+        "of a warpgroup wgmma.m64nNk32.s8 or wgmma.m64nNk256.b1 with N from 8 to 256",
     )
 
 
@@ -125,8 +129,7 @@ def _add_taps(topics: Any) -> None:
     )
     add_workload_argument(parser, DEFAULT_WORKLOAD)
     parser.add_argument("--row", type=_number, metavar="N", default=0, help="output row of the first block (default 0)")
-    add_config_arguments(parser)
-    parser.set_defaults(family="warpgroup")
+    add_config_arguments(parser, "warpgroup")
 
 
 def _add_speed(topics: Any) -> None:
@@ -141,12 +144,24 @@ def _add_speed(topics: Any) -> None:
 
 
 def _tiling(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    from subbyte.technique import tiling
+    from subbyte.technique import tiling, warpgroup_tiling
 
+    if args.family == "warpgroup":
+        if args.block != "0,0":
+            raise InvalidInput("--block shows a block of the warp family; leave it away with --family warpgroup")
+        levels = warpgroup_tiling(args.workload, configuration(args, _estimated(args)), args.arch)
+        return levels.to_dict(), "" if args.json else levels.text()
     record = tiling(args.workload, configuration(args), arch=args.arch)
     place = _pair("--block", args.block, "a pixel tile and a column block such as 0,0")
     chosen = {"block": record.block(*place).to_dict()}
     return {**record.to_dict(), **chosen}, "" if args.json else record.text(*place)
+
+
+def _estimated(args: argparse.Namespace) -> Any:
+    """The configuration of the warpgroup family that ``--set`` changes."""
+    from subbyte.kernel.choose import warpgroup_config
+
+    return warpgroup_config(args.workload, args.arch)
 
 
 def _duplicates(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -167,8 +182,11 @@ def _duplicates(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
 def _packing(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     import numpy as np
 
-    from subbyte.technique import packing_program
+    from subbyte.technique import packed_stores, packing_program
 
+    if args.family == "warpgroup":
+        stores = packed_stores(args.warp)
+        return stores.to_dict(), "" if args.json else stores.text()
     program = packing_program(args.scheme)
     tiles = program.tiles if args.tiles is None else args.tiles
     if not 1 <= tiles <= program.tiles:

@@ -21,6 +21,7 @@ from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, WrongR
 if TYPE_CHECKING:
     from subbyte.tune.landscape import Landscape
 
+SPACES = "paper, extended, warpgroup or its part warpgroup-small; default paper"
 RESULTS = "results.jsonl"
 """Where ``measure`` writes inside the bundle's folder when no other file is named."""
 
@@ -92,7 +93,7 @@ def _add_record(parts: Any) -> None:
     add_workload_argument(parser)
     parser.add_argument("--build-only", metavar="DIR", help="only build into DIR; measure it on another machine")
     parser.add_argument("-o", "--output", metavar="FILE", help="landscape file, ending in .json.gz")
-    parser.add_argument("--space", metavar="KIND", default="paper", help="paper, extended or warpgroup; default paper")
+    parser.add_argument("--space", metavar="KIND", default="paper", help=SPACES)
     text = "GPU numbers with commas between; kernels are measured on all of them at the same time (default 0)"
     parser.add_argument("--device", metavar="N,...", default="0", help=text)
     text = "stop after so many seconds; the same command goes on later"

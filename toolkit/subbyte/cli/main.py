@@ -92,9 +92,9 @@ def _run(argv: list[str]) -> int:
         parser.print_help(sys.stderr)
         return InvalidInput.exit_code
     if unknown:
-        flags = [flag for flag in _flags(parser) if flag.startswith("--")]
+        flags = [flag for flag in _flags(parser, args) if flag.startswith("--")]
         hint = did_you_mean(unknown[0], flags) if unknown[0].startswith("-") else "nothing more is expected here"
-        raise InvalidInput(f"unknown argument {unknown[0]!r}: {hint}; see `{_prog(command)} --help`")
+        raise InvalidInput(f"unknown argument {unknown[0]!r}: {hint}; see `{_prog(command, args)} --help`")
     return int(import_module(f"subbyte.cli.{command}").run(args))
 
 
@@ -111,16 +111,19 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def _flags(parser: argparse.ArgumentParser) -> Iterator[str]:
+def _flags(parser: argparse.ArgumentParser, args: argparse.Namespace) -> Iterator[str]:
+    """The flags of what was asked for: of the command, and of the topic or part where it has some."""
     for action in parser._actions:
         yield from action.option_strings
         if isinstance(action, argparse._SubParsersAction):
-            for part in action.choices.values():
-                yield from _flags(part)
+            part = action.choices.get(getattr(args, action.dest, ""))
+            yield from _flags(part, args) if part is not None else ()
 
 
-def _prog(command: str | None) -> str:
-    return f"subbyte {command}" if command else "subbyte"
+def _prog(command: str | None, args: argparse.Namespace | None = None) -> str:
+    """``subbyte COMMAND``, with the topic or part that was asked for."""
+    part = next((value for name in ("topic", "part") if (value := getattr(args, name, None))), None)
+    return " ".join(["subbyte", *filter(None, (command, part))])
 
 
 if __name__ == "__main__":

@@ -13,10 +13,9 @@ from subbyte.cli.arguments import (
     add_config_arguments,
     add_workload_argument,
     command_parser,
-    configuration,
     emit,
 )
-from subbyte.cli.build import description, summary
+from subbyte.cli.build import chosen_kernel, description, summary
 from subbyte.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_workload_argument(parser)
     add_arch_argument(parser, default=None)
-    add_config_arguments(parser)
+    add_config_arguments(parser, "auto")
     parser.add_argument("--device", default="auto", help="auto (a GPU, else the CPU), cuda:0, or emulator")
     parser.add_argument("--seed", type=int, default=0, help="of the random operands (default 0)")
     parser.add_argument("--save", metavar="FILE.npz", type=Path, help="operands, parameters and output")
@@ -45,9 +44,6 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run and check; a mismatch exits 1."""
-    from subbyte.kernel import build
-    from subbyte.kernel.choose import warpgroup_config
-    from subbyte.kernel.default import default_config
     from subbyte.kernel.execute import EMULATOR, device_arch, expected, random_operands, resolve_device, run_words
     from subbyte.measure.check import compare
 
@@ -55,9 +51,7 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInput(f"--seed {args.seed}: must be 0 or more")
     arch = args.arch or device_arch(args.device)
     device = resolve_device(args.device, arch)
-    choose = default_config if args.family == "warp" else warpgroup_config
-    config = configuration(args, choose(args.workload, arch))
-    kernel = build(args.workload, config, arch)
+    kernel = chosen_kernel(args, arch)
     x, w, requant = random_operands(kernel, args.seed)
     kernel = kernel.for_requantization(requant)
     y = kernel.unpack(run_words(kernel, kernel.pack(x, w, requant), device))

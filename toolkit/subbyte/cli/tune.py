@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from subbyte.cli.arguments import (
     add_arch_argument,
     add_workloads_argument,
+    asked_settings,
     command_parser,
-    configuration,
     emit,
     positive,
 )
+from subbyte.errors import InvalidInput
 from subbyte.tune.strategy import describe_strategies
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def add_parser(subparsers: Any) -> None:
     add("--finalists", metavar="N", type=int,
         help="measure the N fastest once more, side by side (default 5, 0 with made-up times)")  # fmt: skip
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
-    add("--space", metavar="KIND", default="paper", help="paper, extended or warpgroup; default paper")
+    add("--space", metavar="KIND", default="paper",
+        help="paper, extended, warpgroup or its part warpgroup-small; default paper")  # fmt: skip
     add_arch_argument(parser, default=None)
     add("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
         help="a switch of the whole space, such as layout=nhwc; several may follow")  # fmt: skip
@@ -76,10 +78,13 @@ def _indented(text: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Tune, print the report; 1 when a workload has no working configuration, 130 after Ctrl-C."""
     from subbyte.measure.runner import parse_device
+    from subbyte.space.warpgroup import WARPGROUP
     from subbyte.tune import tune
     from subbyte.tune.network import is_network
 
     parse_device(args.device)
+    if args.space == WARPGROUP and sys.stderr.isatty():
+        print("subbyte: listing the warpgroup space, up to a minute for each layer", file=sys.stderr)
     network = len(args.workloads) == 1 and is_network(args.workloads[0]) and not args.landscape
     with _progress(args.trials, args.workloads[0] if network else "") as callback:
         report = tune(
@@ -120,15 +125,25 @@ def _text(report: TuningReport) -> str:
 
 def _switches(args: argparse.Namespace) -> dict[str, Any]:
     """``--set`` names switches here; the knobs are what is searched."""
-    chosen = configuration(args)
-    names = [setting.partition("=")[0].strip().lower().replace("-", "_") for setting in args.settings]
-    return {name: getattr(chosen, name) for name in names}
+    from subbyte.schedule import ConvConfig, WarpgroupConfig
+    from subbyte.space.space import held_fields
+    from subbyte.space.warpgroup_small import WARPGROUP_KINDS
+
+    kind = WarpgroupConfig if args.space in WARPGROUP_KINDS else ConvConfig
+    asked = {knob.lower().replace("-", "_"): value for knob, value in asked_settings(args).items()}
+    held = held_fields({}, args.space)
+    for name in asked:
+        if name in kind().to_dict() and name not in held:
+            raise InvalidInput(f"--set {name}: a knob, which the search chooses; switches to hold: {', '.join(held)}")
+    chosen = kind().with_values(asked)
+    return {name: getattr(chosen, name) for name in asked}
 
 
 def _summary(row: dict[str, Any]) -> str:
     failed = ", ".join(f"{count} {kind}" for kind, count in row["failed"].items())
     count = f"{row['trials']} trial" + "s" * (row["trials"] != 1)
     head = f"{row['workload']}  {count}{f' ({failed} failed)' if failed else ''} on {row['device']}"
+    head += f", {row['space']} space" * (row["space"] != "paper")
     head += {"exhausted": ", the whole space", "interrupted": ", interrupted", "stopped": ", stopped"}.get(
         row["ended"], ""
     )
@@ -138,7 +153,9 @@ def _summary(row: dict[str, Any]) -> str:
     best = f"  best    {row['best_microseconds']:.2f} us{speed} (trial {row['best_trial']})"
     if row["fraction_of_optimum"] is not None:
         best += f", {100 * row['fraction_of_optimum']:.1f}% of the optimum ({row['optimum_microseconds']:.2f} us)"
-    lines = [head, best, f"  config  {_settings(row['best_config'])}"]
+    from subbyte.schedule.families import settings_text
+
+    lines = [head, best, f"  config  {settings_text(row['best_config'])}"]
     if row["finals"]:
         lines += _finals_lines(row["finals"])
     return "\n".join(lines)
@@ -152,15 +169,6 @@ def _finals_lines(finals: dict[str, Any]) -> list[str]:
     said = f"  finals  trial {first['trial']} wins with {first['microseconds']:.2f} us ({how})"
     others = ", ".join(str(number) for number in tied[1:])
     return [f"{said}; a tie with trial{'s' * (len(tied) > 2)} {others}" if others else said]
-
-
-def _settings(config: dict[str, Any]) -> str:
-    """The knobs of the paper and whatever is not at its default, as ``subbyte build --set`` takes them; of a foreign
-    kernel every knob."""
-    from subbyte.schedule.config import KNOBS, ConvConfig
-
-    usual = ConvConfig().to_dict()
-    return " ".join(f"{key}={value}" for key, value in config.items() if key in KNOBS or value != usual.get(key))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from subbyte.exercises.data_layout import check_byte, check_chunk, check_sectors
 from subbyte.exercises.duplicates import check_genuine_map, check_loads, check_tile
 from subbyte.exercises.feedback import Feedback
 from subbyte.exercises.first_steps import check_block, check_pixels, check_rate, check_waves
-from subbyte.exercises.hopper import check_grid, check_operands, check_tap_start
+from subbyte.exercises.hopper import check_grid, check_operands, check_price, check_tap_start
 from subbyte.exercises.own_layer import check_padding, check_quantize, check_requantize
 from subbyte.exercises.packing import Warp, check_address, check_gather, check_pack
 from subbyte.exercises.results import check_fair_share, check_floors, check_verdict
@@ -31,6 +31,7 @@ __all__ = [
     "check_pack",
     "check_padding",
     "check_pixels",
+    "check_price",
     "check_quantize",
     "check_random_trials",
     "check_rate",

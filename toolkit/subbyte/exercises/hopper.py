@@ -1,20 +1,23 @@
-"""Exercises of the notebook on Hopper: a descriptor's start, the two operands in a word, the blocks of a launch."""
+"""Exercises of the notebook on Hopper: a descriptor's start, the two operands in a word, the blocks of a launch, what a
+value of a knob costs."""
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, call, short
 from subbyte.space import space
-from subbyte.technique.taps import PIXEL_BYTES, Tap, TapAddresses, tap_addresses
+from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
 from subbyte.workload.conv import ceil_div
 
 if TYPE_CHECKING:
     from subbyte.schedule import WarpgroupConfig, WarpgroupPlan
+    from subbyte.tune import Landscape
 
 MASK = 0xF0F0F0F0
 WORDS = (0x00000000, 0x12345678, 0xFEDCBA98, 0x80808080, 0x0F0F0F0F, 0xFFFFFFFF, 0x7000000F)
@@ -37,17 +40,17 @@ def check_tap_start(
     if same(answer, tap.start):
         where = f"Slot {tap.slot} begins at {tap.slot * record.slot_bytes:,}, pixel {tap.column} of it"
         return Feedback(
-            True, f"{where} {tap.column * PIXEL_BYTES:,} bytes further on. No pixel was moved for this tap."
+            True, f"{where} {tap.column * record.pixel_bytes:,} bytes further on. No pixel was moved for this tap."
         )
     hint = (
-        f"slot x {record.slot_bytes:,} bytes + first pixel x {PIXEL_BYTES}. Which input row does kernel row {r} of "
-        f"output row {output_row} read, and in which slot does it lie?"
+        f"slot x {record.slot_bytes:,} bytes + first pixel x {record.pixel_bytes}. Which input row does kernel row {r} "
+        f"of output row {output_row} read, and in which slot does it lie?"
     )
     return Feedback(False, recognise(answer, _start_mistakes(record, tap), hint))
 
 
 def _start_mistakes(record: TapAddresses, tap: Tap) -> list[tuple[Any, str]]:
-    slot, row, within = record.slot_bytes, record.pitch * PIXEL_BYTES, tap.column * PIXEL_BYTES
+    slot, row, within = record.slot_bytes, record.pitch * record.pixel_bytes, tap.column * record.pixel_bytes
     reads = f"kernel row {tap.r} reads input row {tap.input_row}"
     bytes_ = "a pixel is 8 images x 32 channels, a byte each in shared memory: 256 bytes, not 128."
     whole = f"a slot holds every block of 32 channels: {slot:,} bytes, not {row:,}."
@@ -131,6 +134,46 @@ def _grid_mistakes(plan: WarpgroupPlan, w: ConvWorkload) -> list[tuple[Any, str]
         (right * w.channel_blocks, "input channels are added up inside a block, not divided among blocks."),
         (right * config.threads, "those are threads."),
     ]
+
+
+def check_price(answer: Any, landscape: Landscape, knob: str, value: int) -> Feedback:
+    """Check how many times the optimum's time the fastest recorded configuration with ``knob`` at ``value`` needs.
+
+    Two decimals are enough. Raises InvalidInput for a knob or a value that the landscape does not have.
+    """
+    times = {i: r.microseconds for i, r in landscape.results.items() if hasattr(r, "microseconds")}
+    values = {i: landscape.config(i).to_dict() for i in times}
+    known = sorted(next(iter(values.values())))
+    if knob not in known:
+        raise InvalidInput(f"unknown knob {knob!r}: {did_you_mean(knob, known)}")
+    held = [times[i] for i in times if values[i][knob] == value]
+    if not held:
+        offered = sorted({str(one[knob]) for one in values.values()})
+        raise InvalidInput(f"{knob}={value}: no measured configuration has it; allowed: {', '.join(offered)}")
+    if unanswered(answer):
+        return Feedback(False, "Replace the ... by a ratio of two times.")
+    best, mine = min(times.values()), min(held)
+    if _about(answer, mine / best):
+        said = f"{mine:.2f} us instead of {best:.2f} us: {mine / best:.2f} times"
+        return Feedback(True, f"{said}, the best of {len(held)} configurations with {knob}={value}.")
+    mistakes = [
+        (mine, "that is a time in microseconds; divide it by the optimum's."),
+        (best / mine, "the other way round: how many times as long does it take?"),
+        (mine / best - 1, "that is the part that comes on top; the ratio is 1 more."),
+        (median(held) / best, f"that is the middle of all with {knob}={value}; the question is for the fastest."),
+        (max(held) / best, f"that is the slowest with {knob}={value}; the question is for the fastest."),
+    ]
+    found = [(lambda a, wrong=wrong: _about(a, wrong), words) for wrong, words in mistakes]
+    return Feedback(False, recognise(answer, found, f"the least time among those with {knob}={value}, divided by the "
+                                                    "least time of all."))  # fmt: skip
+
+
+def _about(answer: Any, right: float) -> bool:
+    """The number to two decimals."""
+    try:
+        return not isinstance(answer, (bool, str)) and abs(float(answer) - right) < 0.006
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 _MASK_BOTH = "Each byte still holds its neighbour in the lower half: mask both words with 0xF0F0F0F0."

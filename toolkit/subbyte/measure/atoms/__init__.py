@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from subbyte.measure.atoms.cases import Case, cases
 from subbyte.measure.atoms.measure import measure_atoms
+from subbyte.measure.atoms.program import AtomKernel, atom_kernel
 from subbyte.measure.atoms.report import text_of
 
-__all__ = ["Case", "cases", "measure_atoms", "text_of"]
+__all__ = ["AtomKernel", "Case", "atom_kernel", "cases", "measure_atoms", "text_of"]
