@@ -16,6 +16,14 @@ from subbyte_widgets import KernelReader
 first = subbyte.build("{LAYER}")
 other = subbyte.build("{LAYER}", first.config.with_values({{"register_packing": False}}))
 KernelReader(first, other)"""
+# All in one task of the page: no frame is drawn between the last letter and Enter.
+FIND_AT_ONCE = """(query) => {
+  const search = document.querySelector(".sb-reader input[type=search]");
+  search.focus();
+  search.value = query;
+  search.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  search.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+}"""
 STATE = """() => {
   const root = document.querySelector(".sb-reader");
   const on = root.querySelector(".row.on");
@@ -93,6 +101,19 @@ def test_search_keys_and_differences(
     assert settled(tab)["tab"] == "cuda"
     keeps_keys_to_itself(tab)
     tab.page.get_by_label("only changes").uncheck()
+
+
+def test_enter_finds_what_was_typed_before_the_next_frame(tab: Any, record: KernelReading) -> None:
+    tab.page.get_by_role("tab", name="SASS").click()
+    tab.page.locator(".sb-reader .pane").focus()
+    tab.page.keyboard.press("Home")
+    settled(tab)
+    tab.page.evaluate(FIND_AT_ONCE, "ldmatrix")  # finds nothing in machine code
+    assert (settled(tab)["on"], settled(tab)["found"]) == (0, "not found")
+    tab.page.evaluate(FIND_AT_ONCE, "imma")
+    places = record.find("sass", "IMMA")
+    state = settled(tab)
+    assert (state["on"], state["found"]) == (places[0], f"1 of {len(places)} found")
 
 
 def test_light_and_dark(tab: Any) -> None:

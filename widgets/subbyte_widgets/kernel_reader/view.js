@@ -214,6 +214,7 @@ function render({ model, el }) {
   }
 
   function onSearchKey(event) {
+    if (stale) draw(); // Enter in the frame of the last letter
     if (event.key === "Enter") jump((i) => hits.includes(i), event.shiftKey ? -1 : 1);
     else if (event.key === "Escape") pane.focus();
     event.stopPropagation();
