@@ -1,11 +1,12 @@
 """Builds what the GPU tests run, on a machine with TVM; the machine with the GPU needs neither TVM nor a compiler.
 
-    PYTHONPATH=toolkit python tests/gpu/build_kernels.py FOLDER [--arch sm_90a] [--quick]
+    PYTHONPATH=toolkit python tests/gpu/build_kernels.py FOLDER [--arch sm_90a] [--quick] [--variants]
     SUBBYTE_GPU_BUNDLE=FOLDER PYTHONPATH=toolkit python -m pytest -m gpu tests/gpu     # there
 
-FOLDER gets ``kernels.jsonl`` (one kernel a line: name, workload, configuration, output, clip, cubin, launch), the
-cubins, a small bundle as `subbyte landscape record` builds it, a plain reference kernel (direct_convolution.cu), and
-four kernels that misbehave on purpose.
+FOLDER gets ``kernels.jsonl`` (one kernel a line: name, workload, configuration, output, clip, cubin, launch, for design
+variants also the digest of the text, and the form that racecheck runs), the cubins, a small bundle as `subbyte
+landscape record` builds it, a plain reference kernel (direct_convolution.cu), and four kernels that misbehave on
+purpose.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from warpgroup_cases import (
     drawn_at_once,
     drawn_pointwise,
     shipped,
+    text_with_every_lane_arriving,
     variants,
-    with_every_lane_arriving,
 )
 
 from subbyte.errors import SubbyteError
@@ -78,13 +79,14 @@ def main() -> int:
     parser.add_argument("--arch", default="sm_90a")
     parser.add_argument("--quick", action="store_true", help="a few kernels of each shape")
     parser.add_argument("--family", choices=("both", "warpgroup"), default="both")
+    parser.add_argument("--variants", action="store_true", help="the design variants alone, for sanitize.py")
     parser.add_argument("--workers", type=int, default=2, help="processes that build (default 2)")
     args = parser.parse_args()
     (args.folder / "cubins").mkdir(parents=True, exist_ok=True)
     import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it
 
     with ProcessPoolExecutor(args.workers, get_context("fork")) as pool:
-        wanted = wanted_kernels(args.arch, args.quick, args.family == "both")
+        wanted = list(variants()) if args.variants else wanted_kernels(args.arch, args.quick, args.family == "both")
         made = pool.map(partial(one, arch=args.arch, folder=args.folder), wanted)
         lines = [line for line in made if line is not None]
     lines = limited(lines, 3 if args.quick else 9)
@@ -160,9 +162,17 @@ def one(named: Named, arch: str, folder: Path) -> dict | None:
         "cubin": kept(folder, kernel.cubin), "output": kernel.output, "clip": list(options.get("clip", (-8, 7))),
         "arch": arch,
     }  # fmt: skip
+    if name in DESIGNS:
+        line["cubin_text"] = digest(kernel.cuda)
     if name in DESIGNS and kernel.config.share == 1:  # each lane of a warp already speaks to a block of its own
-        line["every_lane"] = kept(folder, with_every_lane_arriving(kernel.plan))
+        text = text_with_every_lane_arriving(kernel.plan)
+        line |= {"every_lane": kept(folder, compile_cubin(text, arch)[0]), "every_lane_text": digest(text)}
     return line
+
+
+def digest(text: str) -> str:
+    """By which a kernel's text is known in records."""
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def kept(folder: Path, cubin: bytes) -> str:

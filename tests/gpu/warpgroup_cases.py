@@ -11,7 +11,6 @@ from tvm.script import tirx as T
 from subbyte.device.arch import arch
 from subbyte.kernel import lower
 from subbyte.kernel.choose import recorded_best
-from subbyte.kernel.nvrtc import compile_cubin
 from subbyte.kernel.tirx.emit import every, when
 from subbyte.kernel.tirx.warpgroup import instructions
 from subbyte.kernel.tirx.warpgroup.block import Block
@@ -351,11 +350,6 @@ def shipped() -> Iterator[Named]:
                 if network in ("resnet18", "resnet50", "vgg16") and found.spec not in seen:
                     seen.add(found.spec)
                     yield "default", found, None, {}
-
-
-def with_every_lane_arriving(plan: WarpgroupPlan) -> bytes:
-    """Machine code of :func:`text_with_every_lane_arriving`."""
-    return compile_cubin(text_with_every_lane_arriving(plan), plan.arch.name)[0]
 
 
 def text_with_every_lane_arriving(plan: WarpgroupPlan) -> str:
