@@ -1,76 +1,258 @@
-"""Draws schedules of the warpgroup family and builds them with every combination of the switches.
+"""Chooses schedules of the warpgroup family that build with every combination of the switches, and builds them.
 
-    python benchmarks/warpgroup_ablation_sample.py FOLDER --batches 8 256 --schedules 8 --seed 2026
-    python benchmarks/measure_together.py RESULTS FOLDER/*          on the GPU
+    python benchmarks/warpgroup_ablation_sample.py --choose 12 --seconds 400     no GPU; goes on where it stopped
+    python benchmarks/warpgroup_ablation_sample.py FOLDER                        no GPU; bundles of what no record has
+    python benchmarks/measure_together.py RESULTS FOLDER/*                       on the GPU
 
 The schedules of a layer are those near its fastest known one (a few values around that of every knob, those that are
 not varied as they are there, or, where sharing cannot be switched off with them, at their defaults): the nearest that
-is valid with all eight combinations, then half from the best quarter by estimate, half from the rest. ``FOLDER`` gets
-one bundle for each layer and combination.
+is valid with all eight combinations, then half from the best quarter by estimate, half from the rest. What was chosen
+stands in ``warpgroup_ablation_schedules.json``, beginning with the schedules that ``results/warpgroup/ablation`` has
+with every combination, in the space they were drawn from: a record is extended, never begun anew. Each further one was
+built with all eight combinations, by a compiler's report without fault, and ``refused`` says why others were not taken.
+``FOLDER`` gets one bundle for each layer and combination.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
+import os
 import random
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass, field
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from subbyte.analysis.contributions import EIGHT
 from subbyte.device.arch import arch
-from subbyte.errors import BuildFailed
+from subbyte.errors import BuildFailed, SubbyteError
 from subbyte.kernel import build
 from subbyte.kernel.choose import recorded_best
 from subbyte.kernel.warpgroup_default import estimated_cycles
+from subbyte.measure.result import Measured
 from subbyte.schedule import WarpgroupConfig
 from subbyte.schedule.warpgroup import SWITCH_VALUES, WARPGROUP_KNOBS
 from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_values
 from subbyte.tune.bundle import build_bundle
+from subbyte.tune.landscape_file import read_file
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
+HERE = Path(__file__).resolve().parent
+RECORDED = HERE / "results" / "warpgroup" / "ablation"
+CHOSEN = HERE / "warpgroup_ablation_schedules.json"
 TARGET = arch("sm_90a")
+NAMES = {f"{sharing}-{'rp' if packing else 'sp'}-{layout}": (sharing, packing, layout)
+         for sharing, packing, layout in EIGHT}  # fmt: skip
+"""The combinations of the switches, as files are named after them."""
 AROUND = {"tile_width": 1, "tile_rows": 1, "segments": 1, "ring": 1, "unroll": 1}
 """Knobs whose listed values next to the best one's are tried, that many on either side."""
 MORE = {"groups_m": (1, 2), "groups_x": (1, 2), "load_ahead": (1, 2), "weight_ring": (0, 2, 8), "in_flight": (1, 2)}
 """Values tried for other knobs, beside the best one's."""
+SEED = 2026
+Lists = dict[str, tuple[int, ...]]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?", help="build here the chosen schedules that no record has")
+    parser.add_argument("--choose", type=int, metavar="COUNT", help="choose until every layer has so many schedules")
     parser.add_argument("--stages", type=int, nargs="+", default=[2, 3, 4, 5])
     parser.add_argument("--batches", type=int, nargs="+", default=[8, 256])
-    parser.add_argument("--schedules", type=int, default=8)
-    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="choose no longer than this")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--best", type=Path, help="JSON: configurations by workload, in place of the recorded ones")
     args = parser.parse_args()
-    given = json.loads(args.best.read_text(encoding="utf-8")) if args.best else {}
-    for batch, stage in itertools.product(args.batches, args.stages):
-        workload = workload_named(f"resnet50.stage{stage}@{batch}")
-        best = WarpgroupConfig.from_dict(given.get(workload.spec) or recorded_best()[workload.spec]["config"])
-        for plain in (False, True):
-            spaces = spaces_near(workload, best, plain)
-            drawn = draw(spaces, best, args.schedules, args.seed + 10 * batch + stage)
-            if len(drawn) == args.schedules:
-                break
-        for name, here in spaces.items():
-            report = build_bundle(here, args.folder / f"stage{stage}-b{batch}-{name}", args.workers, drawn)
-            print(f"stage {stage}, batch {batch}, {name}: {report.built} built, {report.failed} failed", flush=True)
-    return 0
+    if (args.folder is None) == (args.choose is None):
+        parser.error("name a folder for the bundles, or --choose how many schedules")
+    layers = [(stage, batch) for batch in args.batches for stage in args.stages]
+    try:
+        if args.choose:
+            return choose(layers, args.choose, time.monotonic() + args.seconds, args.workers)
+        return build_all(layers, args.folder, args.workers)
+    except SubbyteError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
 
 
-def spaces_near(workload: ConvWorkload, best: WarpgroupConfig, plain: bool = False) -> dict[str, WarpgroupSpace]:
-    """The space around a configuration, once for each combination of the switches. What is not varied is as in the
-    configuration, or (``plain``) at its default, but for the split over a cluster."""
+# ---- what was chosen -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Layer:
+    """What is known of a layer: by way of sharing the values of the knobs that are not at their usual one alone, the
+    schedules as indices in that space, and why others were refused."""
+
+    knobs: dict[str, dict[str, list[int]]]
+    schedules: list[int] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def spaces(self, layer: ConvWorkload) -> dict[str, WarpgroupSpace]:
+        """The space once for each combination of the switches."""
+        return spaces_of(layer, {sharing: {k: tuple(v) for k, v in one.items()} for sharing, one in self.knobs.items()})
+
+
+def name_of(stage: int, batch: int) -> str:
+    """How the files of a layer begin."""
+    return f"stage{stage}-b{batch}"
+
+
+def read_chosen(path: Path = CHOSEN) -> dict[str, Layer]:
+    """What was chosen, by the layer's name."""
+    return {name: Layer(**one) for name, one in json.loads(path.read_text(encoding="utf-8")).items()}
+
+
+def write_chosen(found: Mapping[str, Layer], path: Path = CHOSEN) -> None:
+    """Replace what was chosen, at once."""
+    parts = [
+        f'"{name}": {{\n "knobs": {json.dumps(one.knobs)},\n "schedules": {json.dumps(sorted(one.schedules))},\n'
+        f' "refused": {json.dumps(one.refused, indent=2)}\n}}'
+        for name, one in sorted(found.items())
+    ]
+    partial = path.with_suffix(f".{os.getpid()}")
+    partial.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def recorded(name: str, folder: Path = RECORDED) -> dict[str, tuple[dict[str, Any], set[int]]]:
+    """By combination of the switches: the first recorded space of a layer, and the schedules measured in it."""
+    found: dict[str, tuple[dict[str, Any], set[int]]] = {}
+    for path in sorted(folder.glob(f"{name}-*.json.gz")):
+        combination = path.name.removeprefix(f"{name}-").partition(".")[0]
+        header, results, _ = read_file(path)
+        measured = {index for index, result in results.items() if isinstance(result, Measured)}
+        space, before = found.get(combination, (header["space"], set()))
+        found[combination] = space, before | measured
+    return found
+
+
+def measured_with_all(name: str, folder: Path = RECORDED) -> set[int]:
+    """Schedules of a layer that are recorded with every combination."""
+    found = recorded(name, folder)
+    return set.intersection(*(indices for _, indices in found.values())) if len(found) == len(NAMES) else set()
+
+
+# ---- choosing --------------------------------------------------------------------------------------------------------
+
+
+def choose(layers: list[tuple[int, int]], count: int, until: float, workers: int) -> int:
+    """Choose, and write the file after every schedule that was looked at; 1 when time ran out before the end."""
+    import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it
+
+    found = read_chosen() if CHOSEN.exists() else {}
+    with ProcessPoolExecutor(workers, get_context("fork")) as pool:
+        for stage, batch in layers:
+            workload, name = workload_named(f"resnet50.stage{stage}@{batch}"), name_of(stage, batch)
+            if name not in found:
+                found[name] = begun(workload, name)
+            one = found[name]
+            for index in candidates(one, one.spaces(workload), count, SEED + 10 * batch + stage):
+                if time.monotonic() > until:
+                    break
+                reason = why_not(one.spaces(workload), index, pool)
+                if reason is None:
+                    one.schedules.append(index)
+                else:
+                    one.refused[str(index)] = reason
+                write_chosen(found)
+            write_chosen(found)
+            print(f"{name}: {len(one.schedules)} schedules, {len(one.refused)} refused", flush=True)
+    return int(any(len(found[name_of(*layer)].schedules) < count for layer in layers))
+
+
+def begun(workload: ConvWorkload, name: str) -> Layer:
+    """A layer with what its records hold, or near its best known configuration when there are none."""
+    there = recorded(name)
+    if measured_with_all(name):
+        lists = {sharing: usual_left_out(there[f"{sharing}-rp-nhwcnc"][0]["knobs"]) for sharing in ("full", "none")}
+        return Layer(lists, sorted(measured_with_all(name)))
+    best = WarpgroupConfig.from_dict(recorded_best()[workload.spec]["config"])
+    for plain in (False, True):
+        near = knobs_near(workload, best, plain)
+        one = Layer({sharing: usual_left_out(lists) for sharing, lists in near.items()})
+        if common(one.spaces(workload)):
+            break
+    return one
+
+
+def usual_left_out(knobs: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Without the knobs that have their usual value alone: what an index means does not depend on them, nor on knobs
+    that were given up since."""
+    usual = WarpgroupConfig().to_dict()
+    return {name: list(values) for name, values in knobs.items() if list(values) != [usual.get(name, values[0])]}
+
+
+def candidates(one: Layer, spaces: Mapping[str, WarpgroupSpace], count: int, seed: int) -> Iterator[int]:
+    """Indices to look at until a layer has ``count``, half of them likely fast ones: the one nearest to the best known
+    when there is none yet, then in turns whichever half lacks more."""
+    here = spaces["full-rp-nhwcnc"]
+
+    @cache
+    def cycles(index: int) -> float:
+        return estimated_cycles(here.plan(index))
+
+    rng = random.Random(seed)
+    ranked = sorted(common(spaces), key=cycles)
+    quarter = set(ranked[: len(ranked) // 4])
+    waiting = {True: [index for index in ranked if index in quarter], False: ranked[len(quarter) :]}
+    for half in waiting.values():
+        rng.shuffle(half)
+    if not one.schedules:
+        best = WarpgroupConfig.from_dict(recorded_best()[here.workload.spec]["config"]).to_dict()
+
+        def differences(index: int) -> tuple[int, float]:
+            values = here.config(index).to_dict()
+            return sum(values[name] != value for name, value in best.items()), cycles(index)
+
+        yield from (i for i in sorted(ranked, key=differences) if not one.schedules and str(i) not in one.refused)
+    while len(one.schedules) < count and any(waiting.values()):
+        fast = sum(index in quarter for index in one.schedules)
+        wanted = fast < count // 2
+        index = (waiting[wanted] or waiting[not wanted]).pop(0)
+        if index not in one.schedules and str(index) not in one.refused:
+            yield index
+
+
+def common(spaces: Mapping[str, WarpgroupSpace]) -> list[int]:
+    """Indices that are valid with every combination."""
+    return sorted(set.intersection(*(set(one.valid) for one in spaces.values())))
+
+
+def why_not(spaces: Mapping[str, WarpgroupSpace], index: int, pool: Executor) -> str | None:
+    """Why a schedule cannot be compared: the first combination that does not build, and its reason."""
+    names = sorted(spaces, key=lambda name: ("rp" in name, name))  # packing through shared memory takes most registers
+    waiting = [(name, pool.submit(built, spaces[name].workload, spaces[name].config(index))) for name in names]
+    reasons = [(name, future.result()) for name, future in waiting[:2]]
+    for name, future in waiting[2:]:
+        if any(reason for _, reason in reasons):
+            future.cancel()
+        else:
+            reasons.append((name, future.result()))
+    return next((f"{name}: {reason}" for name, reason in reasons if reason), None)
+
+
+def built(workload: ConvWorkload, config: WarpgroupConfig, how: Callable[..., Any] = build) -> str | None:
+    """Why a configuration does not build, None when it does and nothing is found in it."""
+    try:
+        how(workload, config, TARGET)
+    except BuildFailed as error:
+        return str(error).partition(": ")[2] or str(error)
+    return None
+
+
+# ---- spaces ----------------------------------------------------------------------------------------------------------
+
+
+def knobs_near(workload: ConvWorkload, best: WarpgroupConfig, plain: bool = False) -> dict[str, Lists]:
+    """The values around a configuration, by way of sharing. What is not varied is as in the configuration, or
+    (``plain``) at its default, but for the split over a cluster."""
     listed = warpgroup_values(workload)
-    knobs: dict[str, tuple[int, ...]] = {}
+    knobs: Lists = {}
     for name, reach in AROUND.items():
         value = getattr(best, name)
         values = sorted({*listed[name], value})
@@ -81,14 +263,16 @@ def spaces_near(workload: ConvWorkload, best: WarpgroupConfig, plain: bool = Fal
     source = WarpgroupConfig(split=best.split) if plain else best
     others = {name: (getattr(source, name),) for name in WARPGROUP_KNOBS if name not in knobs}
     knobs = {name: ({**others, **knobs})[name] for name in WARPGROUP_KNOBS}
+    return {sharing: {**knobs, "stagger": _turns(best, sharing)} for sharing in ("full", "none")}
+
+
+def spaces_of(workload: ConvWorkload, knobs: Mapping[str, Lists]) -> dict[str, WarpgroupSpace]:
+    """A space for each combination of the switches."""
     return {
-        f"{sharing}-{'rp' if packing else 'sp'}-{layout}": WarpgroupSpace(
-            workload,
-            TARGET,
-            {**knobs, "stagger": _turns(best, sharing)},
-            fixed=dict(zip(SWITCH_VALUES, (sharing, packing, layout), strict=True)),
+        name: WarpgroupSpace(
+            workload, TARGET, knobs[switches[0]], fixed=dict(zip(SWITCH_VALUES, switches, strict=True))
         )
-        for sharing, packing, layout in EIGHT
+        for name, switches in NAMES.items()
     }
 
 
@@ -97,41 +281,21 @@ def _turns(best: WarpgroupConfig, sharing: str) -> tuple[int]:
     return (best.stagger if sharing == "full" and best.consumers == 2 else 0,)
 
 
-def draw(spaces: Mapping[str, WarpgroupSpace], best: WarpgroupConfig, count: int, seed: int) -> list[int]:
-    """Indices to build: the one nearest to the best known, and ``count - 1`` others, half of them likely fast ones."""
-    common = set.intersection(*(set(one.valid) for one in spaces.values()))
-    here = spaces["full-rp-nhwcnc"]
-
-    @cache
-    def cycles(index: int) -> float:
-        return estimated_cycles(here.plan(index))
-
-    def differences(index: int) -> tuple[int, float]:
-        values: Mapping[str, Any] = here.config(index).to_dict()
-        return sum(values[name] != value for name, value in best.to_dict().items()), cycles(index)
-
-    rng = random.Random(seed)
-    ranked = sorted(common, key=cycles)
-    quarter, rest = ranked[: len(ranked) // 4], ranked[len(ranked) // 4 :]
-    rng.shuffle(quarter)
-    rng.shuffle(rest)
-    drawn: list[int] = []
-    for pool, wanted in ((sorted(common, key=differences), 1), (quarter, 1 + count // 2), (rest, count)):
-        for index in pool:
-            if len(drawn) < wanted and index not in drawn and _compiles(spaces, index):
-                drawn.append(index)
-    return sorted(drawn)
+# ---- building --------------------------------------------------------------------------------------------------------
 
 
-def _compiles(spaces: Mapping[str, WarpgroupSpace], index: int) -> bool:
-    """Both ways of loading can be compiled without serialized instructions."""
-    try:
-        for name in ("full-rp-nhwcnc", "none-rp-nhwcnc"):
-            here = spaces[name]
-            build(here.workload, here.config(index), TARGET)
-    except BuildFailed:
-        return False
-    return True
+def build_all(layers: list[tuple[int, int]], folder: Path, workers: int) -> int:
+    """Bundles of the chosen schedules that are not recorded with every combination; 1 when a kernel does not build."""
+    chosen, failed = read_chosen(), 0
+    for stage, batch in layers:
+        name, workload = name_of(stage, batch), workload_named(f"resnet50.stage{stage}@{batch}")
+        missing = sorted(set(chosen[name].schedules) - measured_with_all(name))
+        print(f"{name}: {len(missing)} schedules to measure, {len(chosen[name].schedules)} in all", flush=True)
+        for combination, here in chosen[name].spaces(workload).items() if missing else ():
+            report = build_bundle(here, folder / f"{name}-{combination}", workers, missing)
+            failed += report.failed
+            print(f"  {combination}: {report.built} built, {report.failed} failed", flush=True)
+    return int(failed > 0)
 
 
 if __name__ == "__main__":
