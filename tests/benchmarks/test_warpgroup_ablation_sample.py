@@ -1,12 +1,14 @@
-"""The sample of schedules of the warpgroup family: valid with every switch, the fastest known one among them."""
+"""The sample of schedules of the warpgroup family: valid with every switch, the recorded ones among them, buildable."""
 
 import importlib.util
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from subbyte.analysis import recorded_ablation
-from subbyte.errors import InvalidInput
+from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.kernel.choose import recorded_best
 from subbyte.schedule import WarpgroupConfig
 from subbyte.workload import workload
@@ -14,24 +16,136 @@ from subbyte.workload import workload
 PLACE = Path(__file__).parents[2] / "benchmarks" / "warpgroup_ablation_sample.py"
 spec = importlib.util.spec_from_file_location("warpgroup_ablation_sample", PLACE)
 sample = importlib.util.module_from_spec(spec)
+sys.modules[spec.name] = sample
 spec.loader.exec_module(sample)
+LAYERS = [(stage, batch) for batch in (8, 256) for stage in (2, 3, 4, 5)]
+LEAST = 7
+NONE_RECORDED = Path("nothing is recorded here")
 
 
-def test_schedules_are_the_same_with_every_switch(monkeypatch):
-    monkeypatch.setattr(sample, "_compiles", lambda spaces, index: True)
-    layer = workload("resnet50.stage4@256")
-    best = WarpgroupConfig.from_dict(recorded_best()[layer.spec]["config"])
-    spaces = sample.spaces_near(layer, best)
-    drawn = sample.draw(spaces, best, 11, 1)
+@pytest.fixture(scope="module")
+def layer():
+    """One layer as if it had no records: its spaces, its best configuration, and what is known of it."""
+    found = workload("resnet50.stage2@256")
+    best = WarpgroupConfig.from_dict(recorded_best()[found.spec]["config"])
+    knobs = {sharing: sample.usual_left_out(lists) for sharing, lists in sample.knobs_near(found, best).items()}
+    one = sample.Layer(knobs)
+    return one.spaces(found), best, one
+
+
+def chosen(one, spaces, count, seed, refused=()):
+    """What is chosen when all builds, but for some indices."""
+    one = sample.Layer(one.knobs, list(one.schedules), dict(one.refused))
+    for index in sample.candidates(one, spaces, count, seed):
+        if index in refused:
+            one.refused[str(index)] = "reason"
+        else:
+            one.schedules.append(index)
+    return one
+
+
+def test_schedules_are_the_same_with_every_switch(layer):
+    spaces, best, one = layer
+    drawn = chosen(one, spaces, 11, 1).schedules
     assert len(drawn) == len(set(drawn)) == 11
-    assert drawn == sample.draw(spaces, best, 11, 1) != sample.draw(spaces, best, 11, 2)
-    assert best in [spaces["full-rp-nhwcnc"].config(index) for index in drawn]
+    assert drawn == chosen(one, spaces, 11, 1).schedules != chosen(one, spaces, 11, 2).schedules
+    assert spaces["full-rp-nhwcnc"].config(drawn[0]) == best
     for index in drawn:
         knobs = [
-            {**one.config(index).to_dict(), **spaces["full-rp-nhwcnc"].fixed, "stagger": 0} for one in spaces.values()
+            {**space.config(index).to_dict(), **spaces["full-rp-nhwcnc"].fixed, "stagger": 0}
+            for space in spaces.values()
         ]
         assert all(one == knobs[0] for one in knobs)
-        assert all(one.why_not(index) is None for one in spaces.values())
+        assert all(space.why_not(index) is None for space in spaces.values())
+
+
+def test_what_does_not_build_is_left_out_and_choosing_goes_on(layer):
+    spaces, _, one = layer
+    drawn = chosen(one, spaces, 9, 1).schedules
+    without = chosen(one, spaces, 9, 1, refused=drawn[:3])
+    assert len(without.schedules) == 9
+    assert not set(without.schedules) & set(drawn[:3])
+    assert set(without.refused) == {str(index) for index in drawn[:3]}
+    begun = sample.Layer(one.knobs, drawn[:5])
+    assert set(chosen(begun, spaces, 9, 1).schedules) == set(drawn)
+    assert chosen(without, spaces, 9, 1).schedules == without.schedules
+
+
+def test_the_first_combination_that_does_not_build_is_named(layer, monkeypatch):
+    spaces = layer[0]
+    index = sample.common(spaces)[0]
+
+    def built(workload, config):
+        return "local memory" if config.duplicate_aware == "none" and not config.register_packing else None
+
+    monkeypatch.setattr(sample, "built", built)
+    with ThreadPoolExecutor(1) as pool:
+        assert sample.why_not(spaces, index, pool) == "none-sp-nhwc: local memory"
+        monkeypatch.setattr(sample, "built", lambda *_: None)
+        assert sample.why_not(spaces, index, pool) is None
+
+
+def test_why_a_configuration_does_not_build():
+    def fails(*_):
+        raise BuildFailed("layer with wg-tw8: 16 bytes of local memory")
+
+    found, config = workload("resnet50.stage2@256"), WarpgroupConfig()
+    assert sample.built(found, config, fails) == "16 bytes of local memory"
+    assert sample.built(found, config, lambda *_: None) is None
+
+
+def test_what_was_chosen_is_written_at_once_and_read_again(tmp_path, layer):
+    path = tmp_path / "chosen.json"
+    one = sample.Layer(layer[2].knobs, [9, 3], {"4": "reason"})
+    sample.write_chosen({"stage4-b256": one}, path)
+    assert sample.read_chosen(path) == {"stage4-b256": sample.Layer(one.knobs, [3, 9], {"4": "reason"})}
+    assert [left.name for left in tmp_path.iterdir()] == ["chosen.json"]
+
+
+def test_knobs_that_were_given_up_or_came_later_do_not_count():
+    knobs = {"ring": [3, 4], "split": [2], "stagger": [WarpgroupConfig().stagger], "given_up": [1]}
+    assert sample.usual_left_out(knobs) == {"ring": [3, 4], "split": [2]}
+
+
+@pytest.mark.parametrize(("stage", "batch"), LAYERS)
+def test_the_committed_schedules_extend_the_records(stage, batch):
+    name, found = sample.name_of(stage, batch), workload(f"resnet50.stage{stage}@{batch}")
+    one = sample.read_chosen()[name]
+    spaces = one.spaces(found)
+    assert len(set(one.schedules)) >= LEAST
+    assert sample.measured_with_all(name) <= set(one.schedules)
+    assert not {str(index) for index in one.schedules} & set(one.refused)
+    for combination, (space, _) in sample.recorded(name).items():
+        knobs = {key: list(values) for key, values in spaces[combination].knobs.items()}
+        assert sample.usual_left_out(space["knobs"]) == knobs  # an index means the same schedule
+        assert space["fixed"] == spaces[combination].fixed
+        assert all(spaces[combination].why_not(index) is None for index in one.schedules)
+
+
+def test_a_record_of_another_space_is_noticed(monkeypatch):
+    one = sample.read_chosen()["stage2-b8"]
+    space, _ = sample.recorded("stage2-b8")["full-rp-nhwc"]
+    other = {**space["knobs"], "ring": [3, 5]}
+    assert sample.usual_left_out(other) != one.knobs["full"]
+    assert sample.measured_with_all("stage2-b8", NONE_RECORDED) == set()
+
+
+def test_only_what_no_record_has_is_built(tmp_path, monkeypatch):
+    asked = []
+
+    def build_bundle(space, folder, workers, indices):
+        asked.append((folder.name, indices))
+        return type("Report", (), {"built": len(indices), "failed": 0})
+
+    monkeypatch.setattr(sample, "build_bundle", build_bundle)
+    assert sample.build_all([(2, 8)], tmp_path, 1) == 0
+    there = sample.read_chosen()["stage2-b8"].schedules
+    missing = sorted(set(there) - sample.measured_with_all("stage2-b8"))
+    assert asked == [(f"stage2-b8-{name}", missing) for name in sample.NAMES if missing]
+    monkeypatch.setattr(sample, "measured_with_all", lambda name: set(there))
+    asked.clear()
+    assert sample.build_all([(2, 8)], tmp_path, 1) == 0
+    assert asked == []
 
 
 def test_records_of_a_family():
