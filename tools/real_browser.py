@@ -31,6 +31,12 @@ KERNEL_IDLE = """() => {
   return panel?.sessionContext.session?.kernel?.status === "idle"
     && ![...document.querySelectorAll(".jp-InputArea-prompt")].some((e) => e.textContent.includes("*"));
 }"""
+# The command's promise ends with the replies to all cells that it runs: before, the kernel may not have begun yet.
+RUN = """(name) => {
+  const ended = () => { window.sbRan = true; };
+  window.sbRan = false;
+  window.jupyterapp.commands.execute(name).then(ended, ended);
+}"""
 SHUT_DOWN = """async () => {
   const panels = window.jupyterapp?.shell.widgets("main") ?? [];
   const panel = [...panels].find((w) => w.sessionContext);
@@ -145,6 +151,8 @@ class Watched:
         self.allowed = (*allowed, "data:", "blob:")
         self.context = browser.new_context(viewport={"width": width, "height": height}, device_scale_factor=scale)
         self.page = self.context.new_page()
+        if slower := os.environ.get("SUBBYTE_THROTTLE"):
+            self.context.new_cdp_session(self.page).send("Emulation.setCPUThrottlingRate", {"rate": float(slower)})
         self.outside: list[str] = []
         self.errors: list[str] = []
         self.page.route("**/*", self._route)
@@ -194,18 +202,18 @@ class Tab(Watched):
         self.page.wait_for_function("window.jupyterapp !== undefined")
         self.page.wait_for_function(KERNEL_IDLE, timeout=60_000)
 
-    def run_notebook(self, name: str, seconds: float = 90) -> None:
+    def run_notebook(self, name: str, seconds: float = 240) -> None:
         """Open a notebook, run all its cells, wait until the kernel is idle again."""
         self.open_notebook(name)
         self.command("notebook:run-all-cells", seconds)
 
-    def command(self, name: str, seconds: float = 90) -> None:
+    def command(self, name: str, seconds: float = 240) -> None:
         """A command of JupyterLab that runs cells, such as "notebook:run-cell"; waits until the kernel is idle."""
-        self.page.evaluate("(name) => { window.jupyterapp.commands.execute(name) }", name)
-        self.page.wait_for_timeout(200)
+        self.page.evaluate(RUN, name)
+        self.page.wait_for_function("window.sbRan", timeout=seconds * 1000)
         self.page.wait_for_function(KERNEL_IDLE, timeout=seconds * 1000)
 
-    def run_cell(self, number: int, seconds: float = 90) -> None:
+    def run_cell(self, number: int, seconds: float = 240) -> None:
         """Run one cell, counted from 0, and wait until the kernel is idle again."""
         choose = "(number) => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = number }"
         self.page.evaluate(choose, number)

@@ -84,7 +84,24 @@ SMALL = """([selector, least, zoom]) => {
   }
   return [...found];
 }"""
+FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 KEYS = ("Home", "ArrowRight", "ArrowDown", "End", "Home", "ArrowDown", "ArrowRight")
+QUICK = ("Home", "f", "End", "ArrowDown", "ArrowDown", "+", "2", "d", "D", "ArrowRight", "ArrowRight", "ArrowUp")
+"""Keys of which one needs what another changes: a brush and its ends, a text and its differences."""
+# Presses keys in every part of a view that takes them, each in a frame of its own or all in one task of the page.
+PRESS = """async ([selector, keys, frames]) => {
+  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const places = () => [...document.querySelectorAll(`${selector} [role=application]`)];
+  for (let place = 0; place < places().length; place += 1) {
+    for (const key of keys) {
+      places()[place].dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      if (frames) await frame();
+    }
+  }
+  await frame();
+  const drawn = document.querySelector(selector).outerHTML;
+  return [places().length, drawn.replace(/sb-(hatch|scheme|way)-[a-z0-9]+| class=""/g, "")];
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -153,9 +170,25 @@ def test_a_page_without_a_kernel_follows_the_keys(
         page.keyboard.press("Tab")
     for key in KEYS:
         page.keyboard.press(key)
-        page.wait_for_timeout(40)
+        page.evaluate(FRAMES)
         looks.append(page.locator(selector).inner_html())
     assert len(set(looks)) >= 3, f"{selector} shows {len(set(looks))} different pictures"
+
+
+@pytest.mark.parametrize("selector", VIEWS)
+def test_keys_between_two_frames_end_where_slow_ones_do(
+    selector: str, names: dict[str, Any], open_page: Callable[..., Any]
+) -> None:
+    """What a key does follows from the state, not from what was drawn last."""
+    page = open_page(eval(VIEWS[selector], names), selector)
+    first = page.locator(selector).inner_html()
+    slowly = page.evaluate(PRESS, [selector, QUICK, True])
+    assert page.locator(selector).inner_html() != first
+    page.reload()
+    page.wait_for_selector(selector)
+    places, at_once = page.evaluate(PRESS, [selector, QUICK, False])
+    assert places
+    assert at_once == slowly[1]
 
 
 @pytest.mark.parametrize("selector", VIEWS)

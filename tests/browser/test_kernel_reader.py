@@ -24,6 +24,14 @@ FIND_AT_ONCE = """(query) => {
   search.dispatchEvent(new InputEvent("input", { bubbles: true }));
   search.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
 }"""
+# Another text, then the next line of a class in it, or a click on a line of the text before.
+TURN_AT_ONCE = """([name, chip]) => {
+  const buttons = [...document.querySelectorAll(".sb-reader button")];
+  const button = (words) => buttons.find((one) => one.textContent.endsWith(words));
+  const row = document.querySelectorAll(".sb-reader .row")[7];
+  button(name).click();
+  (chip ? button(chip) : row).click();
+}"""
 STATE = """() => {
   const root = document.querySelector(".sb-reader");
   const on = root.querySelector(".row.on");
@@ -114,6 +122,17 @@ def test_enter_finds_what_was_typed_before_the_next_frame(tab: Any, record: Kern
     places = record.find("sass", "IMMA")
     state = settled(tab)
     assert (state["on"], state["found"]) == (places[0], f"1 of {len(places)} found")
+
+
+def test_a_click_before_the_next_frame_is_about_the_text_there_is_now(tab: Any, record: KernelReading) -> None:
+    tab.page.get_by_role("tab", name="SASS").click()
+    settled(tab)
+    tab.page.evaluate(TURN_AT_ONCE, ["CUDA", "shuffle"])
+    state = settled(tab)
+    shuffles = [place for place, row in enumerate(record.rows["cuda"]) if row.kind == "shuffle"]
+    assert (state["tab"], state["on"]) == ("cuda", shuffles[0])
+    tab.page.evaluate(TURN_AT_ONCE, ["SASS", ""])
+    assert (settled(tab)["tab"], settled(tab)["on"]) == ("sass", 0)
 
 
 def test_light_and_dark(tab: Any) -> None:

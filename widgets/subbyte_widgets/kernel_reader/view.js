@@ -26,17 +26,14 @@ function render({ model, el }) {
       <canvas aria-hidden="true"></canvas></div>
     <div class="say" aria-live="polite"></div><div class="facts"></div>
     <div class="note">Counted in the machine code: a loop runs its instructions many times.</div></div>`;
-  const at = (name) => root.querySelector(name);
   const [problem, all, head, tabs, search, found, only, legend, pane, sizer, canvas, say, facts] = [".problem", ".all",
     ".head", ".tabs", "input[type=search]", ".found", ".only", ".legend", ".pane", ".pane > div", "canvas", ".say",
-    ".facts"].map(at);
+    ".facts"].map((name) => root.querySelector(name));
   el.append(root);
 
   let rows = []; // [sign, class, text, number in its kernel]
   let shown = []; // rows in the list, by place; -1 is a gap
-  let hits = [];
-  let stale = false;
-  let frame = 0;
+  let [hits, stale, frame] = [[], false, 0];
 
   function load() {
     const counts = { "-": 0, "+": 0 };
@@ -179,6 +176,9 @@ function render({ model, el }) {
     else if (top > pane.scrollTop + pane.clientHeight - 3 * ROW) pane.scrollTop = top - pane.clientHeight + 6 * ROW;
   }
 
+  // What is asked between two frames is answered from what is true now, not from what was drawn last.
+  const fresh = () => stale && draw();
+
   function write(values) {
     for (const [name, value] of Object.entries(values)) model.set(name, value);
     model.save_changes();
@@ -186,6 +186,7 @@ function render({ model, el }) {
 
   // The next row (or the one before) of which `wanted` is true, around the end.
   function jump(wanted, way) {
+    fresh();
     const list = shown.filter((i) => i >= 0 && wanted(i));
     const here = model.get("line");
     const next = way > 0 ? list.find((i) => i > here) ?? list[0] : list.findLast((i) => i < here) ?? list.at(-1);
@@ -194,7 +195,7 @@ function render({ model, el }) {
 
   function onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (stale) draw(); // two keys between two frames
+    fresh();
     const place = shown.indexOf(model.get("line"));
     const steps = { ArrowUp: place - 1, ArrowDown: place + 1, PageUp: place - 20, PageDown: place + 20, Home: 0, End: shown.length };
     const languages = Object.keys(model.get("languages"));
@@ -214,7 +215,6 @@ function render({ model, el }) {
   }
 
   function onSearchKey(event) {
-    if (stale) draw(); // Enter in the frame of the last letter
     if (event.key === "Enter") jump((i) => hits.includes(i), event.shiftKey ? -1 : 1);
     else if (event.key === "Escape") pane.focus();
     event.stopPropagation();
@@ -224,9 +224,10 @@ function render({ model, el }) {
   pane.addEventListener("scroll", moved);
   pane.addEventListener("click", (event) => {
     const row = event.target.closest(".row");
-    if (row && row.dataset.i >= 0) write({ line: Number(row.dataset.i) });
+    if (row && row.dataset.i >= 0 && !stale) write({ line: Number(row.dataset.i) });
   });
   canvas.addEventListener("click", (event) => {
+    fresh();
     pane.scrollTop = (event.offsetY / Math.min(432, shown.length * ROW)) * shown.length * ROW - 216;
   });
   search.addEventListener("input", () => write({ query: search.value }));
@@ -234,17 +235,15 @@ function render({ model, el }) {
   only.firstChild.addEventListener("change", () => write({ only_changes: only.firstChild.checked }));
   const dark = new MutationObserver(() => paint());
   dark.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
-  const watched = ["texts", "configs", "title", "facts", "hunks", "language", "query", "only_changes", "error"];
   const later = () => moved((stale = true));
-  const visit = () => moved(stale || reveal());
-  for (const name of watched) model.on(`change:${name}`, later);
-  model.on("change:line", visit);
+  const watched = ["texts", "configs", "title", "facts", "hunks", "language", "query", "only_changes", "error"]
+    .map((name) => [`change:${name}`, later]).concat([["change:line", () => moved(stale || reveal())]]);
+  for (const one of watched) model.on(...one);
   draw();
   return () => {
     cancelAnimationFrame(frame);
     dark.disconnect();
-    for (const name of watched) model.off(`change:${name}`, later);
-    model.off("change:line", visit);
+    for (const one of watched) model.off(...one);
   };
 }
 

@@ -33,13 +33,19 @@ function render({ model, el }) {
 
   function paint() {
     frame = 0;
-    if (stale) draw();
-    stale = false;
+    fresh();
     if (all.hidden) return;
     const place = points.at.get(model.get("selected"));
     picture.paint(place, knob);
     describe(place);
-    for (const cell of grid.querySelectorAll("td")) cell.classList.toggle("on", inCell(cell, place));
+    const [i, j] = cellOf(place);
+    for (const cell of grid.querySelectorAll("td")) cell.classList.toggle("on", Number(cell.dataset.i) === i && Number(cell.dataset.j) === j);
+  }
+
+  // What is asked between two frames is answered from what is true now, not from what was drawn last.
+  function fresh() {
+    if (stale) draw();
+    stale = false;
   }
 
   function describe(place) {
@@ -142,11 +148,8 @@ function render({ model, el }) {
     grid.replaceChildren(table);
   }
 
-  function inCell(cell, place) {
-    if (place === undefined) return false;
-    const digit = (name) => points.turns[place][points.names.indexOf(name)];
-    return digit(model.get("x")) === Number(cell.dataset.j) && digit(model.get("y")) === Number(cell.dataset.i);
-  }
+  // Row and column of a configuration in the map.
+  const cellOf = (place) => ["y", "x"].map((trait) => points.turns[place]?.[points.names.indexOf(model.get(trait))]);
 
   function write(values) {
     for (const [name, value] of Object.entries(values)) model.set(name, value);
@@ -162,6 +165,7 @@ function render({ model, el }) {
 
   function onLineKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    fresh();
     const place = points.at.get(model.get("selected"));
     const rank = order.indexOf(place);
     const steps = { ArrowUp: 1, ArrowDown: -1, PageUp: 20, PageDown: -20 };
@@ -188,12 +192,13 @@ function render({ model, el }) {
   }
 
   function onGridKey(event) {
-    const [across, down] = ["x", "y"].map((trait) => points.record.knobs[model.get(trait)].length);
     const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     if (!(event.key in steps)) return;
-    const on = grid.querySelector("td.on");
-    const [i, j] = on ? [Number(on.dataset.i) + steps[event.key][0], Number(on.dataset.j) + steps[event.key][1]] : [0, 0];
-    if (i >= 0 && j >= 0 && i < down && j < across) write({ selected: Number(grid.querySelector(`[data-i="${i}"][data-j="${j}"]`).dataset.index) });
+    fresh();
+    const [row, column] = cellOf(points.at.get(model.get("selected")));
+    const [i, j] = row === undefined ? [0, 0] : [row + steps[event.key][0], column + steps[event.key][1]];
+    const cell = grid.querySelector(`[data-i="${i}"][data-j="${j}"]`);
+    if (cell) write({ selected: Number(cell.dataset.index) });
     done(event);
   }
 
