@@ -29,6 +29,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from subbyte.analysis.ablation import meant
 from subbyte.analysis.contributions import EIGHT
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed, SubbyteError
@@ -38,7 +39,7 @@ from subbyte.kernel.warpgroup_default import estimated_cycles
 from subbyte.measure.result import Measured
 from subbyte.schedule import WarpgroupConfig
 from subbyte.schedule.warpgroup import SWITCH_VALUES, WARPGROUP_KNOBS
-from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_values
+from subbyte.space.warpgroup import WARPGROUP, WarpgroupSpace, warpgroup_values
 from subbyte.tune.bundle import build_bundle
 from subbyte.tune.landscape_file import read_file
 from subbyte.workload import ConvWorkload
@@ -169,22 +170,15 @@ def begun(workload: ConvWorkload, name: str) -> Layer:
     """A layer with what its records hold, or near its best known configuration when there are none."""
     there = recorded(name)
     if measured_with_all(name):
-        lists = {sharing: usual_left_out(there[f"{sharing}-rp-nhwcnc"][0]["knobs"]) for sharing in ("full", "none")}
+        lists = {sharing: meant(there[f"{sharing}-rp-nhwcnc"][0]["knobs"], WARPGROUP) for sharing in ("full", "none")}
         return Layer(lists, sorted(measured_with_all(name)))
     best = WarpgroupConfig.from_dict(recorded_best()[workload.spec]["config"])
     for plain in (False, True):
         near = knobs_near(workload, best, plain)
-        one = Layer({sharing: usual_left_out(lists) for sharing, lists in near.items()})
+        one = Layer({sharing: meant(lists, WARPGROUP) for sharing, lists in near.items()})
         if common(one.spaces(workload)):
             break
     return one
-
-
-def usual_left_out(knobs: Mapping[str, Any]) -> dict[str, list[int]]:
-    """Without the knobs that have their usual value alone: what an index means does not depend on them, nor on knobs
-    that were given up since."""
-    usual = WarpgroupConfig().to_dict()
-    return {name: list(values) for name, values in knobs.items() if list(values) != [usual.get(name, values[0])]}
 
 
 def candidates(one: Layer, spaces: Mapping[str, WarpgroupSpace], count: int, seed: int) -> Iterator[int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from subbyte.analysis import recorded_ablation
+from subbyte.analysis.ablation import meant
 from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.kernel.choose import recorded_best
 from subbyte.schedule import WarpgroupConfig
@@ -28,7 +29,7 @@ def layer():
     """One layer as if it had no records: its spaces, its best configuration, and what is known of it."""
     found = workload("resnet50.stage2@256")
     best = WarpgroupConfig.from_dict(recorded_best()[found.spec]["config"])
-    knobs = {sharing: sample.usual_left_out(lists) for sharing, lists in sample.knobs_near(found, best).items()}
+    knobs = {sharing: meant(lists, "warpgroup") for sharing, lists in sample.knobs_near(found, best).items()}
     one = sample.Layer(knobs)
     return one.spaces(found), best, one
 
@@ -102,11 +103,6 @@ def test_what_was_chosen_is_written_at_once_and_read_again(tmp_path, layer):
     assert [left.name for left in tmp_path.iterdir()] == ["chosen.json"]
 
 
-def test_knobs_that_were_given_up_or_came_later_do_not_count():
-    knobs = {"ring": [3, 4], "split": [2], "stagger": [WarpgroupConfig().stagger], "given_up": [1]}
-    assert sample.usual_left_out(knobs) == {"ring": [3, 4], "split": [2]}
-
-
 @pytest.mark.parametrize(("stage", "batch"), LAYERS)
 def test_the_committed_schedules_extend_the_records(stage, batch):
     name, found = sample.name_of(stage, batch), workload(f"resnet50.stage{stage}@{batch}")
@@ -117,7 +113,7 @@ def test_the_committed_schedules_extend_the_records(stage, batch):
     assert not {str(index) for index in one.schedules} & set(one.refused)
     for combination, (space, _) in sample.recorded(name).items():
         knobs = {key: list(values) for key, values in spaces[combination].knobs.items()}
-        assert sample.usual_left_out(space["knobs"]) == knobs  # an index means the same schedule
+        assert meant(space["knobs"], "warpgroup") == knobs  # an index means the same schedule
         assert space["fixed"] == spaces[combination].fixed
         assert all(spaces[combination].why_not(index) is None for index in one.schedules)
 
@@ -126,7 +122,7 @@ def test_a_record_of_another_space_is_noticed(monkeypatch):
     one = sample.read_chosen()["stage2-b8"]
     space, _ = sample.recorded("stage2-b8")["full-rp-nhwc"]
     other = {**space["knobs"], "ring": [3, 5]}
-    assert sample.usual_left_out(other) != one.knobs["full"]
+    assert meant(other, "warpgroup") != one.knobs["full"]
     assert sample.measured_with_all("stage2-b8", NONE_RECORDED) == set()
 
 

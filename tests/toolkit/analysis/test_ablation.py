@@ -8,6 +8,7 @@ import pytest
 from subbyte.analysis.ablation import TECHNIQUES, ablation
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Failed, Measured
+from subbyte.schedule import ConvConfig
 from subbyte.space import space
 from subbyte.tune.landscape import Landscape
 
@@ -31,6 +32,12 @@ def of_another_space(one):
     """The same results, as if their indices were of a space with other knobs."""
     here = one.header["space"]
     return Landscape({**one.header, "space": {**here, "knobs": {**here["knobs"], "stages": [2, 3]}}}, one.results)
+
+
+def with_knob(one, name, values):
+    """The same results, described with a knob more."""
+    here = one.header["space"]
+    return Landscape({**one.header, "space": {**here, "knobs": {**here["knobs"], name: values}}}, one.results)
 
 
 def records(**options):
@@ -133,3 +140,15 @@ def test_text_and_table():
 
 def found_first():
     return space(LAYER).valid[0]
+
+
+def test_a_knob_at_its_usual_value_alone_does_not_make_another_space():
+    some = records(indices=range(20))
+    later = [with_knob(one, "given_up", [1]) for one in records(indices=range(20, 40))]
+    usual = [with_knob(one, "min_blocks", [ConvConfig().min_blocks]) for one in records(indices=range(20, 40))]
+    assert ablation([*some, *later]).schedules == ablation([*some, *usual]).schedules == 40
+    for values in ([1, 2], [7, 1]):
+        with pytest.raises(InvalidInput, match="of two spaces"):
+            ablation([*some, with_knob(later[0], "given_up", values)])
+    with pytest.raises(InvalidInput, match="of two spaces"):
+        ablation([*some, with_knob(usual[0], "min_blocks", [2])])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from subbyte.analysis.contributions import (
 )
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Measured
+from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.space.warpgroup_small import WARPGROUP_KINDS
 from subbyte.technique.record import InfoRecord, Table
 from subbyte.tune.landscape import Landscape
 
@@ -140,14 +143,21 @@ def _check(given: Sequence[Landscape], found: set[Switches]) -> None:
         values = {one.workload.spec if what == "workload" else str(one.device["name"]) for one in given}
         if len(values) > 1:
             raise InvalidInput(f"landscapes of several {what}s cannot be compared: {', '.join(sorted(values))}")
-    knobs: dict[Switches, str] = {}
+    knobs: dict[Switches, dict[str, list[Any]]] = {}
     for one in given:
-        listed = str(one.header["space"]["knobs"])
+        listed = meant(one.header["space"]["knobs"], one.kind)
         if knobs.setdefault(_switches(one), listed) != listed:
             raise InvalidInput(f"landscapes with {name_of(_switches(one))} of two spaces: an index is not one schedule")
     missing = set(EIGHT) - found
     if missing:
         raise InvalidInput(f"no landscape with {', '.join(sorted(map(name_of, missing)))}; record every combination")
+
+
+def meant(knobs: Mapping[str, Sequence[Any]], kind: str) -> dict[str, list[Any]]:
+    """The knobs of a space on which the meaning of an index depends: not those that have their usual value alone, which
+    may have been given up since the space was described, or have come after it."""
+    usual = (WarpgroupConfig() if kind in WARPGROUP_KINDS else ConvConfig()).to_dict()
+    return {name: list(values) for name, values in knobs.items() if list(values) != [usual.get(name, values[0])]}
 
 
 def _times(one: Landscape) -> dict[int, float]:
