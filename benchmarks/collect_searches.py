@@ -4,7 +4,7 @@
 
 LOGS is the folder that ``tuned_search.py`` or ``hwnc_search.py`` wrote. ``OUT/stageN-searches.json.gz`` holds all
 searches of a stage: ``searches[name]["trials"]`` lists [index, samples in microseconds], or [index, kind of failure];
-the finals are copied as they are.
+``taken_from`` counts those that an earlier record holds too, which come first. The finals are copied as they are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import gzip
 import json
 import shutil
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,10 @@ def one_search(log: Path) -> dict[str, Any]:
             trials.append([trial.index, result.kind if result is not None else ""])
     kept = ("workload", "device", "strategy", "seed", "versions", "created")
     space = {key: header["space"][key] for key in ("kind", "arch", "hash", "size", "fixed")}
-    return {**{key: header[key] for key in kept}, "space": space, "trials": trials}
+    taken = Counter(trial.result.device.get("taken_from", "") for trial in record.trials if trial.result is not None)
+    taken.pop("", None)
+    more = {"taken_from": dict(taken)} if taken else {}
+    return {**{key: header[key] for key in kept}, **more, "space": space, "trials": trials}
 
 
 if __name__ == "__main__":

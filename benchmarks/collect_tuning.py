@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from collect_searches import one_search
+from network_records import FORMAT, texts_in
 from tune_network import PROTOCOL
 
 from subbyte.measure.result import Measured, Result
@@ -31,7 +32,6 @@ from subbyte.tune.landscape import Landscape, make_header
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "toolkit" / "subbyte"
-FORMAT = "subbyte-network-tuning"
 COMMAND = "tune_network.py"
 ALIKE = 1.01
 """Times that differ by less count as equal."""
@@ -149,12 +149,13 @@ def slim(result: Result) -> Result:
 
 
 def write_raw(path: Path, logs: Path, finals: list[dict[str, Any]]) -> None:
-    """Every trial of every search, with what gives an index its configuration, and the finals."""
+    """Every trial of every search, with what gives an index its configuration, the digests of some kernels' texts, and
+    the finals."""
     searches = {}
     for log in sorted(logs.glob("*.jsonl")):
         if not log.name.endswith(f".{SMALL}.jsonl"):  # those are landscapes
             searches[log.stem] = {**one_search(log), "space": read_log(log).header["space"]}
-    data = {"format": FORMAT, "schema": 1, "finals": finals, "searches": searches}
+    data = {"format": FORMAT, "schema": 1, "texts": texts_in(logs), "finals": finals, "searches": searches}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress((json.dumps(data, separators=(",", ":")) + "\n").encode(), 9, mtime=0))
 

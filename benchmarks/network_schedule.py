@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -12,11 +11,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from subbyte.errors import BrokenRecord, InvalidInput
+from network_records import searches_in
+
+from subbyte.errors import InvalidInput
+from subbyte.measure.result import Measured
 from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.space.warpgroup import WARPGROUP
+from subbyte.space.warpgroup import WARPGROUP, warpgroup_values
 from subbyte.space.warpgroup_small import SMALL
-from subbyte.tune import Study, read_log
+from subbyte.tune import Study
 from subbyte.workload import ConvWorkload, workloads
 
 STAGES = tuple(f"resnet50.stage{stage}" for stage in (2, 3, 4, 5))
@@ -61,14 +63,15 @@ class Task:
         return f"{self.workload.label}.{self.kind}"
 
 
-def tasks(needs: Mapping[str, float], most: int | None = None) -> list[Task]:
+def tasks(needs: Mapping[str, float], most: int | None = None, known: Mapping[str, Known] | None = None) -> list[Task]:
     """All studies in the order of their first turns; ``most`` bounds their trials (for rehearsals).
 
-    First the warpgroup space of every layer, by need; then the spaces that become landscapes, whole; then the warp
-    family, which may win on small 1x1 layers.
+    First the warpgroup space of every layer, those that earlier runs left while they still improved before those that
+    have a knob nobody has tried yet, and these before all others, each by need; then the spaces that become landscapes,
+    whole; then the warp family, which may win on small 1x1 layers.
     """
     every = list(dict.fromkeys(workloads(["resnet50@8", "resnet50@64", "resnet50@256", "resnet18@8", "vgg16@8"])))
-    every.sort(key=lambda one: -needs.get(one.spec, 1.0))
+    every.sort(key=lambda one: (-(known or {}).get(one.spec, Known()).promise(one), -needs.get(one.spec, 1.0)))
     stages = workloads([f"{stage}@8" for stage in STAGES])
     others = [one for one in every if one.n == 8 and one not in stages]
     found = [Task(one, WARPGROUP, most) for one in every]
@@ -174,6 +177,15 @@ class Known:
 
     best: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     values: dict[str, list[int]] = field(default_factory=dict)
+    improving: bool = False
+    """The last search of its warpgroup space found something better within its last ``PATIENCE`` trials."""
+
+    def promise(self, workload: ConvWorkload) -> int:
+        """2 for a layer that still improved, 1 for one with a knob of which nobody has tried but the usual value."""
+        usual = WarpgroupConfig().to_dict()
+        new = (name for name, values in warpgroup_values(workload).items()
+               if self.values.get(name) == [usual[name]] and set(values) - {usual[name]})  # fmt: skip
+        return 2 if self.improving else int(any(new))
 
     def configs(self, family: str) -> list[Any]:
         """The fastest configurations of a family, as far as they exist today."""
@@ -194,32 +206,29 @@ class Known:
         return cls(**data)
 
 
-def earlier_best(folders: Iterable[Path], count: int = KEPT_EARLIER) -> dict[str, Known]:
-    """By workload spec what earlier runs measured; logs that cannot be read are left out.
+def earlier_best(paths: Iterable[Path], count: int = KEPT_EARLIER) -> dict[str, Known]:
+    """By workload spec what earlier runs measured, from folders of logs and from records.
 
     The times of different runs, and of different generators, serve to choose what is measured anew, and nothing else.
     """
     timed: dict[tuple[str, str], dict[str, tuple[float, dict[str, Any]]]] = {}
     found: dict[str, Known] = {}
-    for path in sorted(path for folder in folders for path in folder.glob("*.jsonl")):
-        try:
-            record = read_log(path)
-        except (BrokenRecord, InvalidInput) as error:
-            print(f"{path}: left out: {error}", file=sys.stderr)
-            continue
-        spec = record.header["workload"]["spec"]
-        family = "warpgroup" if record.header["space"]["kind"].startswith(WARPGROUP) else "warp"
-        held = timed.setdefault((spec, family), {})
-        known = found.setdefault(spec, Known())
-        for trial in record.trials:
-            data = trial.config.to_dict()
+    for search in (search for path in paths for search in searches_in(path)):
+        family = "warpgroup" if search.kind.startswith(WARPGROUP) else "warp"
+        held = timed.setdefault((search.spec, family), {})
+        known = found.setdefault(search.spec, Known())
+        for config, result in search.trials:
+            data = config.to_dict()
             if family == "warpgroup":
                 for name in (name for name, value in data.items() if isinstance(value, int)):
                     values = known.values.setdefault(name, [])
                     values += [data[name]] if data[name] not in values else []
-            if trial.microseconds is not None:
-                before = held.get(trial.config.key, (math.inf, {}))
-                held[trial.config.key] = min(before, (trial.microseconds, data), key=lambda entry: entry[0])
+            if isinstance(result, Measured):
+                before = held.get(config.key, (math.inf, {}))
+                held[config.key] = min(before, (result.microseconds, data), key=lambda entry: entry[0])
+        if search.kind == WARPGROUP:
+            times = [one.microseconds if isinstance(one, Measured) else math.inf for _, one in search.trials]
+            known.improving = gain(times) > WORTH
     for (spec, family), held in timed.items():
         fastest = sorted(held.values(), key=lambda entry: entry[0])[:count]
         found[spec].best[family] = [config for _, config in fastest]

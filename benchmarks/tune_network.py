@@ -1,15 +1,17 @@
 """Tunes every layer of ResNet-50 (batch 8, 64, 256), ResNet-18 and VGG-16 (batch 8) with both kernel families.
 
-    python benchmarks/tune_network.py OUT --gpus 4 --seconds 450 --earlier FOLDER ...
+    python benchmarks/tune_network.py OUT --gpus 4 --seconds 450 --earlier results/warpgroup/tuning-....json.gz ...
 
-Each search is a study of one layer and one space. First every layer gets a turn, beginning with what earlier runs
-found fastest (measured anew: their times are not taken over), what the makers of the kernels name (``--extra``) and
-the best by estimate; then the layers that still improve and have most to gain go on (``network_schedule.py``). Several
-studies take turns on each GPU, so that one builds while another is measured. Every candidate is compared with the exact
-reference. At the end the fastest of each layer are measured again, in turns. ``OUT/*.jsonl`` are the logs (continued
-when the program is started again with the same generator of kernels, else laid aside in ``OUT/earlier``),
-``OUT/finals/*.json`` the finals, ``OUT/pack`` the kernels that won (``kernel_pack.py``). ``collect_tuning.py`` writes
-what the package and the repository keep.
+Each search is a study of one layer and one space. It goes on where an earlier run (``--earlier``: a record, or a folder
+of logs) stopped, if its kernels are what they were then (``network_records.py``); else it begins with what that found
+fastest, measured anew. First every layer gets a turn: those that still improved, those with a knob that nobody has
+tried, then all others, beginning with what the makers of the kernels name (``--extra``), untried values of what was
+good and the best by estimate; then the layers that still improve and have most to gain go on (``network_schedule.py``).
+Several studies take turns on each GPU, so that one builds while another is measured. Every candidate is compared with
+the exact reference. At the end the fastest of each layer are measured again, in turns. ``OUT/*.jsonl`` are the logs
+(continued when the program is started again; those of a layer whose kernels are other ones by then, or of a space that
+is another one, are laid aside in ``OUT/earlier``), ``OUT/finals/*.json`` the finals, ``OUT/pack`` the kernels that won
+(``kernel_pack.py``). ``collect_tuning.py`` writes what the package and the repository keep.
 """
 
 from __future__ import annotations
@@ -22,11 +24,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import kernel_pack
+import network_records
+from network_finals import FINALISTS, entry_of, finalists, logs_of, pack, tried
+from network_records import ARCH, TEXTS, probes, search_of, searches_in, take_over, texts_in, unchanged, write_at_once
 from network_schedule import (
     FIRST,
     FURTHER,
@@ -42,10 +48,11 @@ from network_schedule import (
 )
 from network_tuning import ForkedBuilders, Guarded, MakeNetworkBody, build_clean, likely, seeds, sorted_space, widened
 
-from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
+from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, SubbyteError
 from subbyte.kernel.build import _generator
 from subbyte.kernel.choose import recorded_best
 from subbyte.measure.cuda_runner import CudaRunner
+from subbyte.measure.driver import detect
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.noise import rank_interleaved
 from subbyte.measure.result import Measured
@@ -55,14 +62,12 @@ from subbyte.space import space
 from subbyte.space.warpgroup_small import SMALL
 from subbyte.tune import Study, read_log
 from subbyte.tune.landscape import Landscape, find_landscape
-from subbyte.workload import ConvWorkload, workload
+from subbyte.workload import ConvWorkload
 
-ARCH = "sm_90a"
 AT_ONCE = 6
 BATCH = 16
 SEEDS = 12
 """Configurations by estimate that a search of the warpgroup space begins with, behind those that are known."""
-FINALISTS = {"warpgroup": 3, "warp": 2}
 ROUNDS = 5
 PROTOCOL = TimingProtocol(launches=20, warmup_ms=1.0, min_total_ms=6.0, repeats=5, cold=False, timeout_s=1.5)
 
@@ -75,8 +80,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=450.0, help="everything ends so many seconds after the start")
     parser.add_argument("--finals-seconds", type=float, default=45.0, help="of these, for finals and packing")
     parser.add_argument("--only", default="", help="only studies whose name holds one of these words (a, b, ...)")
+    text = "only studies of these kinds of spaces, such as warpgroup, without the small ones that are measured whole"
+    parser.add_argument("--kinds", nargs="+", help=text)
     parser.add_argument("--most", type=int, help="most trials of a study")
-    parser.add_argument("--earlier", type=Path, nargs="*", default=[], help="folders with logs of earlier runs")
+    text = "what earlier runs left: records (results/warpgroup/tuning-*.json.gz), folders with logs"
+    parser.add_argument("--earlier", type=Path, nargs="*", default=[], help=text)
     parser.add_argument("--record", type=Path, help="record of opponents.py, which says where most is to gain")
     text = "JSON files: further configurations of the warpgroup family by spec, which need not lie in a space"
     parser.add_argument("--extra", type=Path, nargs="*", default=[], help=text)
@@ -87,7 +95,16 @@ def main() -> int:
     if args.part is not None:
         return part(args)
     end = time.time() + args.seconds
-    prepare(args)
+    try:
+        if args.runner == "cuda" and len(detect()) < args.gpus:
+            raise MissingDependency(f"{args.gpus} GPUs are needed here, {len(detect())} found")
+        import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it
+
+        with ProcessPoolExecutor(os.cpu_count(), get_context("fork")) as pool:
+            prepare(args, pool)
+    except SubbyteError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
     running = [
         subprocess.Popen([sys.executable, __file__, *sys.argv[1:], "--part", str(number), "--end", str(end)])
         for number in range(args.gpus)
@@ -98,22 +115,55 @@ def main() -> int:
     return int(failed > 0)
 
 
-def prepare(args: argparse.Namespace) -> None:
-    """The folders, without what an earlier start left in the way, and what is known before."""
+def prepare(args: argparse.Namespace, pool: Executor, **how: Any) -> None:
+    """The folders, without what an earlier start left in the way, and what is known before. ``how`` texts are made."""
     out: Path = args.out
     for folder in ("claims", "finals", "spaces", "earlier"):
         (out / folder).mkdir(parents=True, exist_ok=True)
     for stale in (*(out / "claims").iterdir(), *(out / "spaces").iterdir()):
         stale.unlink()
-    generator = out / "generator"
-    if not generator.exists() or generator.read_text(encoding="utf-8") != _generator():
-        for log in out.glob("*.jsonl"):  # other kernels: their times say what to try, nothing else
-            log.rename(out / "earlier" / log.name)
-        for final in (out / "finals").iterdir():
+    there = texts_in(out)
+    same = unchanged(there, there, pool, **how)
+    for log in out.glob("*.jsonl"):  # of other kernels: their times say what to try, nothing else
+        if spec_of(log) not in same:
+            lay_aside(log, out / "earlier")
+    for final in (out / "finals").iterdir():
+        if spec_of(final) not in same:
             final.unlink()
-        generator.write_text(_generator(), encoding="utf-8")
-    known = {spec: one.to_dict() for spec, one in earlier_best([out / "earlier", *args.earlier]).items()}
-    (out / "known.json").write_text(json.dumps(known), encoding="utf-8")
+    layers = {task.workload.spec: task.workload for task in wanted_tasks(args, {})}
+    known = earlier_best([out / "earlier", *args.earlier])
+    missing = {
+        layer: [*recorded(layer, "warpgroup"), *known.get(spec, Known()).configs("warpgroup")] or likely(layer, ARCH, 1)
+        for spec, layer in layers.items() if spec not in same
+    }  # fmt: skip
+    texts = {**{spec: there[spec] for spec in same}, **probes(missing, pool, **how)}
+    taken = {str(path): sorted(unchanged(texts_in(path), layers, pool, **how)) for path in args.earlier}
+    write_at_once(out / "taken.json", taken)
+    write_at_once(out / "known.json", {spec: one.to_dict() for spec, one in known.items()})
+    write_at_once(out / TEXTS, {"texts": texts})
+
+
+def spec_of(path: Path) -> str:
+    """The workload of a log, or of finals; empty when the file is damaged."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text.partition("\n")[0] if path.suffix == ".jsonl" else text)
+        return str(data["workload"]["spec"] if path.suffix == ".jsonl" else data["spec"])
+    return ""
+
+
+def lay_aside(log: Path, folder: Path) -> None:
+    """Keep a log that is not continued, beside others of its name."""
+    number = sum(1 for _ in folder.glob(f"{log.stem}.*.jsonl"))
+    log.rename(folder / f"{log.stem}.{number}.jsonl")
+
+
+def wanted_tasks(args: argparse.Namespace, known: Mapping[str, Known]) -> list[Task]:
+    """The studies that are asked for, in the order of their first turns."""
+    found = tasks(needs_of(args.record), args.most, known)
+    return [task for task in found
+            if (not args.only or any(word in task.name for word in args.only.split(",")))
+            and (not args.kinds or task.kind in args.kinds)]  # fmt: skip
 
 
 # ---- one GPU -------------------------------------------------------------------------------------------------------
@@ -121,12 +171,11 @@ def prepare(args: argparse.Namespace) -> None:
 
 def part(args: argparse.Namespace) -> int:
     """Take turns, then finals, while there are any, on one GPU."""
-    known = json.loads((args.out / "known.json").read_text(encoding="utf-8"))
-    needs = needs_of(args.record)
-    wanted = [task for task in tasks(needs, args.most)
-              if not args.only or any(word in task.name for word in args.only.split(","))]  # fmt: skip
+    data = json.loads((args.out / "known.json").read_text(encoding="utf-8"))
+    known = {spec: Known.from_dict(one) for spec, one in data.items()}
+    wanted = wanted_tasks(args, known)
     runner, pool = open_runner(args, max(2, (os.cpu_count() or 1) // args.gpus))
-    search = Search(args, runner, pool, {spec: Known.from_dict(one) for spec, one in known.items()}, needs, wanted)
+    search = Search(args, runner, pool, known, needs_of(args.record), wanted)
     turns = Turns(search.begin)
     with runner, pool:
         together(AT_ONCE, lambda: logged(args, lambda: search.work(turns)))
@@ -194,6 +243,10 @@ class Search:
         self.args, self.runner, self.pool = args, runner, pool
         self.known, self.needs, self.wanted = known, needs, wanted
         self.end = args.end - args.finals_seconds
+        taken = json.loads((args.out / "taken.json").read_text(encoding="utf-8"))
+        self.earlier = [search for path, specs in taken.items() for search in searches_in(Path(path))
+                        if search.spec in specs]  # fmt: skip
+        """Searches whose kernels are what they were."""
 
     def begin(self) -> Going | None:
         """The next study that nobody has taken, opened; None when there is none."""
@@ -206,7 +259,11 @@ class Search:
     def open(self, task: Task) -> Going:
         """A study, from where its log ends."""
         where, first = self.space_of(task)
-        study = opened(where, "exhaustive" if task.kind == SMALL else "auto", self.args.out / f"{task.name}.jsonl")
+        study, before = opened(where, "exhaustive" if task.kind == SMALL else "auto",
+                               self.args.out / f"{task.name}.jsonl", self.args.out / "earlier")  # fmt: skip
+        if not study.trials:
+            mine = (one for one in self.earlier if (one.spec, one.kind) == (task.workload.spec, task.kind))
+            take_over(study, self.runner, [*before, *mine])
         study.queue(first)
         return Going(task, study, self.needs.get(task.workload.spec, 1.0), len(study.trials))
 
@@ -251,13 +308,21 @@ class Search:
         return where, [] if task.kind == SMALL else first
 
 
-def opened(where: Any, strategy: str, log: Path) -> Study:
-    """The study, with what its log holds; a log of another space (constraints changed meanwhile) is begun anew."""
+def opened(where: Any, strategy: str, log: Path, aside: Path) -> tuple[Study, list[network_records.Search]]:
+    """The study, with what its log holds; a log of another space (constraints changed meanwhile, or other values are
+    listed) is laid aside: the study is begun anew, and can take over what the other holds. Raises InvalidInput when
+    another process writes the log."""
+    before = []
     if log.exists():
+        try:
+            return Study(where, strategy, 0, log, resume=True), []
+        except (InvalidInput, BrokenRecord) as error:
+            if "by another study" in str(error):
+                raise
         with contextlib.suppress(InvalidInput, BrokenRecord):
-            return Study(where, strategy, 0, log, resume=True)
-        log.unlink()
-    return Study(where, strategy, 0, log)
+            before = [search_of(log)]
+        lay_aside(log, aside)
+    return Study(where, strategy, 0, log), before
 
 
 def of_landscape(layer: ConvWorkload, kind: str) -> list[Any]:
@@ -317,66 +382,7 @@ def one_final(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> Non
         "generator": _generator(), "device": dict(runner.device), "protocol": PROTOCOL.to_dict(), "rounds": ROUNDS,
         "command": command_line(), "entries": entries,
     }  # fmt: skip
-    (args.out / "finals" / f"{layer.label}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-
-
-def entry_of(config: Any, microseconds: float | None) -> dict[str, Any]:
-    """A finalist's line, as far as it is known before the finals."""
-    family = kernel_pack.family_of(config)
-    return {"family": family, "key": config.key, "config": config.to_dict(), "first_microseconds": microseconds}
-
-
-def logs_of(out: Path, layer: ConvWorkload) -> list[Path]:
-    """The logs of a layer."""
-    return sorted(path for path in out.glob("*.jsonl") if path.stem.rpartition(".")[0] == layer.label)
-
-
-def tried(out: Path, layer: ConvWorkload) -> set[str]:
-    """Keys of all configurations that were measured, or failed."""
-    return {trial.config.key for path in logs_of(out, layer) for trial in read_log(path).trials}
-
-
-def finalists(out: Path, layer: ConvWorkload) -> list[dict[str, Any]]:
-    """The fastest few of each family, two that overlap with others in a chain among them."""
-    found: dict[str, dict[str, tuple[float, Any]]] = {family: {} for family in FINALISTS}
-    for path in logs_of(out, layer):
-        for trial in read_log(path).trials:
-            if trial.microseconds is not None:
-                family = kernel_pack.family_of(trial.config)
-                known = found[family].get(trial.config.key, (float("inf"), None))
-                found[family][trial.config.key] = min(known, (trial.microseconds, trial.config), key=lambda e: e[0])
-    chosen = []
-    for family, count in FINALISTS.items():
-        ordered = sorted(found[family].values(), key=lambda entry: entry[0])
-        overlapping = [entry for entry in ordered if getattr(entry[1], "overlap", 0)]
-        more = (entry for entry in overlapping[:2] if entry not in ordered[:count])
-        chosen += [entry_of(config, us) for us, config in [*ordered[:count], *more]]
-    return chosen
-
-
-def pack(out: Path) -> None:
-    """Put the two fastest kernels of each layer, and the two fastest that overlap, into ``out/pack``; what was built
-    is still in the cache."""
-    target = out / "pack"
-    if (target / "kernels.jsonl").exists():
-        (target / "kernels.jsonl").unlink()
-    for path in sorted((out / "finals").glob("*.json")):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        layer, packed = workload(data["workload"]), []
-        overlapping = [entry for entry in data["entries"] if entry["config"].get("overlap")]
-        first = data["entries"][:2]
-        for entry in [*first, *(entry for entry in overlapping[:2] if entry not in first)]:
-            config = kernel_pack.config_from_dict(entry["family"], entry["config"])
-            try:
-                kernel = build_clean(layer, config, ARCH)
-            except SubbyteError as error:
-                print(f"{layer}: not packed: {error}"[:200], flush=True)
-                continue
-            reason = f"{entry['family']} family, fastest of the searches"
-            packed.append(
-                kernel_pack.Packed(layer, entry["family"], config, reason, bytes(kernel.cubin), kernel.launch)
-            )
-        kernel_pack.add(target, packed)
+    write_at_once(args.out / "finals" / f"{layer.label}.json", data)
 
 
 if __name__ == "__main__":

@@ -111,21 +111,6 @@ def test_a_value_nobody_tried_is_tried_on_what_was_good():
     assert network_schedule.neighbours(space, [0, 1, 2], [listed[0]], {}) == []
 
 
-def test_times_of_another_generator_are_laid_aside(tmp_path):
-    out = tmp_path / "out"
-    args = argparse.Namespace(out=out, earlier=[])
-    tune_network.prepare(args)
-    (out / "layer.warpgroup.jsonl").write_text("")
-    (out / "claims" / "layer").touch()
-    tune_network.prepare(args)
-    assert (out / "layer.warpgroup.jsonl").exists()
-    assert not list((out / "claims").iterdir())
-    (out / "generator").write_text("another")
-    tune_network.prepare(args)
-    assert [path.name for path in (out / "earlier").iterdir()] == ["layer.warpgroup.jsonl"]
-    assert not list(out.glob("*.jsonl"))
-
-
 def test_a_space_sorted_out_in_parts_is_the_space(pool, monkeypatch, tmp_path):
     monkeypatch.setattr(network_tuning, "PART", 5000)
     plain = warpgroup_space(TINY, arch("sm_90a"))
@@ -217,16 +202,26 @@ def test_local_memory_is_refused(monkeypatch):
     assert network_tuning.build_clean(SMALL, ConvConfig(), "sm_90a") is Kernel
 
 
+def arguments(out, **more):
+    """What the command line gives, as far as a part looks at it."""
+    usual = {"part": 0, "end": time.time() + 600, "seconds": 600.0, "finals_seconds": 0.0, "extra": [], "earlier": [],
+             "only": "", "kinds": None, "record": None, "most": None}  # fmt: skip
+    return argparse.Namespace(out=out, **{**usual, **more})
+
+
+def texts_of(generator, changed=()):
+    """Stands in for generating texts: those of the layers in ``changed`` are other ones."""
+    return lambda job: f"{job[1].key} by {'another' if job[0].spec in changed else generator}"
+
+
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory, pool):
     """Searches of two small layers, one of them in a space that is measured whole, and the finals."""
     out = tmp_path_factory.mktemp("logs")
     extra = out / "extra.json"
     extra.write_text(json.dumps({SMALL.spec: [WarpgroupConfig(tile_width=16, ring=9).to_dict(), {"unknown": 1}]}))
-    args = argparse.Namespace(
-        out=out, part=0, end=time.time() + 600, seconds=600.0, finals_seconds=0.0, extra=[extra], earlier=[]
-    )
-    tune_network.prepare(args)
+    args = arguments(out, extra=[extra])
+    tune_network.prepare(args, pool, text=texts_of("today"))
     wanted = [network_schedule.Task(SMALL, "warpgroup", 30), network_schedule.Task(SMALL, "paper", 6),
               network_schedule.Task(ROWS, SMALL_SPACE)]  # fmt: skip
     search = tune_network.Search(args, FakeRunner(), pool, {}, {}, wanted)
