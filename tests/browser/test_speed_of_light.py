@@ -17,6 +17,14 @@ DRAWN = """() => [...document.querySelectorAll(".sb-speed [data-item]")].map((ro
   wide: [...row.querySelectorAll(".bar")].reduce((sum, bar) => sum + bar.getBBox().width, 0),
   end: Number(row.dataset.end), title: row.querySelector("title").textContent,
 }))"""
+# Words that a point of the roofline or the line of an interval covers.
+COVERED = """() => {
+  const marks = [...document.querySelectorAll(".sb-speed :is(.point, .span)")].map((e) => e.getBoundingClientRect());
+  return [...document.querySelectorAll(".sb-speed .stage text")].filter((words) => {
+    const { left, right, top, bottom } = words.getBoundingClientRect();
+    return marks.some((box) => box.left < right && left < box.right && box.top < bottom && top < box.bottom);
+  }).map((words) => words.textContent);
+}"""
 SAY = "() => document.querySelector('.sb-speed .say').textContent"
 
 
@@ -94,6 +102,16 @@ def test_what_is_drawn_is_the_record_and_a_mutated_one_is_noticed(tab: Any) -> N
     here = "() => [...document.querySelectorAll('.sb-speed [data-spec].here')].map((p) => Number(p.dataset.value))"
     points = [point.tops for point in roofline().points if point.workload == FIRST]
     assert sorted(tab.page.evaluate(here)) == pytest.approx(sorted(points), rel=1e-5)
+
+
+def test_nothing_lies_over_the_words(tab: Any) -> None:
+    record = speed_of_light(FIRST)
+    assert record.ablation is not None
+    assert any(factor.low < 1 for factor in record.ablation.marginal.values()), "an interval on the side of the names"
+    assert tab.page.evaluate(COVERED) == []
+    tab.page.evaluate("() => document.querySelector('.sb-speed .span').setAttribute('d', 'M480 100H620m0 -40v80')")
+    assert tab.page.evaluate(COVERED) != [], "a longer line is noticed"
+    tab.page.locator(".sb-speed select").select_option("resnet50.stage5@8")  # drawn anew
 
 
 def test_a_click_on_the_roofline_shows_its_layer(tab: Any) -> None:

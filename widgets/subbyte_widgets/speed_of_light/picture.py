@@ -16,7 +16,7 @@ from subbyte_widgets.svg import element, text
 WIDTH = 760.0
 NAME_X, BAR_X, BAR_END = 248.0, 256.0, 650.0
 TOP, ROW = 52.0, 24.0
-LOWER = 268.0
+LOWER = 288.0
 PLOT = (58.0, 372.0, 34.0, 214.0)
 SIDE_X, SIDE_END = 548.0, 700.0
 LONGEST = 1.6
@@ -128,7 +128,7 @@ def _factor(name: str, factor: Factor, y: float, top: float, place: int, about: 
         element("title", f"{factor.speed_up:.2f} times as fast {about.format(name)} "
                          f"(95 % interval {factor.low:.2f} to {factor.high:.2f})."),
         element("rect", class_="hit", x=SIDE_X - 132, y=y - 3, width=WIDTH - SIDE_X + 124, height=ROW - 1, rx=3),
-        text(SIDE_X - 8, y + 13, name, "e"),
+        text(min(SIDE_X, x[1]) - 8, y + 13, name, "e"),
         element("rect", class_="bar ours", x=left, y=y, width=width, height=ROW - 7, rx=2),
         element("path", class_="span", d=f"M{x[1]:.1f} {y + 8:.1f}H{x[2]:.1f}m0 -4v8M{x[1]:.1f} {y + 4:.1f}v8"),
         text(x[2] + 6, y + 13, f"{factor.speed_up:.2f}", "v"),
@@ -169,7 +169,10 @@ def roofline_svg(record: Roofline) -> str:
             low = max(10**axes.low_x, 10**axes.low_y / record.copy_terabytes_per_second)
             path = f"M{axes.x(low):.1f} {axes.y(low * record.copy_terabytes_per_second):.1f}L" + path[1:]
         parts.append(element("path", class_=f"roof r{number}", d=path, data_value=f"{tops:g}", data_atom=atom))
-        parts.append(text(PLOT[1] - 2, axes.y(tops) - 4, f"{tops:,.0f} {atom}", "n e"))
+        # named below: beside its line a name would lie under the points
+        x = 14.0 + 236.0 * number
+        parts.append(element("path", class_=f"roof r{number}", d=f"M{x:.0f} 275h22"))
+        parts.append(text(x + 28, 279, f"{tops:,.0f} {atom}", "s"))
     # ours last, on top
     parts += [_point(point, axes) for point in sorted(record.points, key=lambda point: point.ours)]
     marks = [
