@@ -1,7 +1,8 @@
 """One JupyterLab and one Chromium for the whole session; what several browser tests check in the same way.
 
 A machine without Chromium fails these tests, it never skips them: a view nobody drew is a view nobody tested. Set
-``SUBBYTE_PICTURES`` to a folder to keep screenshots.
+``SUBBYTE_PICTURES`` to a folder to keep screenshots, ``SUBBYTE_THROTTLE=4`` to see the tests on pages that are four
+times slower.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_browser import CannotStart, Lab, Tab, Watched, find_browser, launch, press_to_paint
+from playwright.sync_api import expect
+from real_browser import PATIENCE, CannotStart, Lab, Tab, Watched, find_browser, launch, press_to_paint, slowness
+
+expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -109,19 +113,23 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
 def paints_at_once(capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
     """Presses keys in the focused element and prints the times to repaint; their median must stay below a limit.
 
-    Another program may hold the processor meanwhile, so the keys are pressed again, up to twice, before it fails.
+    The limit holds for a machine as quick as the one it was set on: on a slower one, or while another program holds
+    the processor, it is longer by as much as a fixed piece of work is. The keys are pressed again, up to twice, before
+    it fails.
     """
 
     def check(page: Any, keys: Iterable[str], *, pause: int = 15, limit: float = 50) -> None:
         keys = list(keys)
-        middles = []
-        while len(middles) < 3 and (not middles or middles[-1] >= limit):
+        rounds = []
+        while len(rounds) < 3 and (not rounds or rounds[-1][0] >= rounds[-1][1]):
+            before = slowness(page)
             times = press_to_paint(page, keys, pause)
             assert len(times) == len(keys)
-            middles.append(statistics.median(times))
+            rounds.append((statistics.median(times), limit * max(before, slowness(page))))
+        middle, allowed = rounds[-1]
         with capsys.disabled():
-            print(f"\n  key press to repaint: median {middles[-1]:.1f} ms, slowest {max(times):.1f} ms")
-        assert middles[-1] < limit, middles
+            print(f"\n  key press to repaint: median {middle:.1f} ms of {allowed:.0f}, slowest {max(times):.1f} ms")
+        assert middle < allowed, rounds
 
     return check
 

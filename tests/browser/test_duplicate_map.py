@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -130,10 +131,11 @@ def slide(tab: Any, name: str, key: str) -> None:
 
 def wait_until(tab: Any, record: Duplicates, selected: int = -1) -> None:
     """Wait for the drawing of ``record``; on the way nothing but the last drawing counts."""
-    for _ in range(60):
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
         if not differences(drawing(tab), record, selected):
             return
-        tab.page.wait_for_timeout(50)
+        tab.page.wait_for_timeout(20)
     assert not differences(drawing(tab), record, selected)
 
 

@@ -45,7 +45,7 @@ def strange(tab: Watched) -> list[str]:
 def follows_the_kernel(tab: Watched) -> None:
     """A click is answered in the browser, a slider by the kernel."""
     page = tab.page
-    page.wait_for_selector(".sb-map-svg", timeout=60_000)
+    page.wait_for_selector(".sb-map-svg")
     assert page.evaluate(LOADS).startswith("18 loads")
     page.locator('.sb-map-svg .lowered .cell[data-k="35"]').click()
     page.locator(".sb-map .say", has_text="Entry 35").wait_for()
@@ -65,7 +65,7 @@ def test_notebook_7(watch: Callable[..., Watched], lab: Lab) -> None:
     tab.page.goto(f"{lab.base}/notebooks/{lab.write('seven.ipynb', CELL)}?token={lab.token}")
     drawn = tab.page.locator(".sb-map-svg")
     for _ in range(6):  # the page takes keys before it can run a cell
-        tab.page.locator(".jp-InputArea-editor").first.click(timeout=60_000)
+        tab.page.locator(".jp-InputArea-editor").first.click()
         tab.errors.clear()  # what Notebook itself says while it starts
         tab.page.keyboard.press("Shift+Enter")
         for _ in range(40):

@@ -64,7 +64,7 @@ def test_a_view_that_cannot_be_drawn_says_so_beside_the_others(tab: Any) -> None
     tab.page.get_by_role("alert").filter(has_text="This view could not be drawn: no such panel").wait_for()
     tab.page.wait_for_selector(".sb-tiling-svg")
     tab.page.wait_for_selector(".sb-access-svg")
-    tab.page.locator(".sb-reader .row").nth(20).wait_for(timeout=30_000)
+    tab.page.locator(".sb-reader .row").nth(20).wait_for()
     assert any("no such panel" in line for line in tab.errors), "the console has it too"
 
 
@@ -73,13 +73,13 @@ def test_an_error_in_a_view_is_one_sentence_and_the_kernel_lives(tab: Any) -> No
     tab.page.wait_for_function(f"({PROBLEM})('.sb-frag') === \"ZeroDivisionError: of the view's own\"")
     tab.run_cell(3)
     for view in (".sb-tiling", ".sb-reader"):
-        said = tab.page.wait_for_function(PROBLEM, arg=view, timeout=30_000).json_value()
+        said = tab.page.wait_for_function(PROBLEM, arg=view).json_value()
         assert "\n" not in said.strip()
         assert "Traceback" not in said
         assert "divi" in said, "the reason"
     tab.run_cell(4)
     tab.page.get_by_text("the kernel is alive", exact=True).wait_for()
     for view in (".sb-tiling", ".sb-reader"):
-        tab.page.wait_for_function(f"(view) => !({PROBLEM})(view)", arg=view, timeout=30_000)
+        tab.page.wait_for_function(f"(view) => !({PROBLEM})(view)", arg=view)
     tab.page.wait_for_selector(".sb-tiling-svg")
     assert kernel(tab) == before, "the same process answers"

@@ -48,7 +48,7 @@ def test_a_knob_is_turned_and_the_kernel_checked(tab: Any) -> None:
     turned = config.with_values({"reorder_inner": 1 - config.reorder_inner})
     menu(tab, "reorder_inner").select_option(str(turned.reorder_inner))
     tab.page.get_by_role("button", name="Build and check").click()
-    tab.page.locator(".widget-html td", has_text="\u2713").first.wait_for(timeout=60_000)
+    tab.page.locator(".widget-html td", has_text="\u2713").first.wait_for()
     rows = tab.page.evaluate(ROWS)
     resources = build(NAME, turned, "sm_90a").resources
     assert rows[0][1].startswith("\u2713")

@@ -160,12 +160,12 @@ def test_an_edit_is_checked_in_the_notebook(open_tab: Callable[..., Any], lab: A
     text = area.input_value()
     area.fill(text.replace("4042322160", "4042322144"))
     one.page.get_by_role("button", name="Build and check").click()
-    one.page.get_by_text("differ from the reference").wait_for(timeout=60_000)
+    one.page.get_by_text("differ from the reference").wait_for()
     one.page.wait_for_selector(".sb-reader .row.plus")
     one.picture("editor", ".jp-OutputArea-output .widget-vbox")
     area.fill(text)
     one.page.get_by_role("button", name="Build and check").click()
-    one.page.get_by_text("equal the reference").wait_for(timeout=60_000)
+    one.page.get_by_text("equal the reference").wait_for()
 
 
 def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any]) -> None:

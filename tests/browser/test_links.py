@@ -58,7 +58,7 @@ def value(tab: Any, name: str) -> int:
 
 def says(tab: Any, selector: str, words: str, which: int = 0) -> None:
     """Wait until a view says something."""
-    tab.page.locator(f"{selector} .say").nth(which).filter(has_text=words).wait_for(timeout=10_000)
+    tab.page.locator(f"{selector} .say").nth(which).filter(has_text=words).wait_for()
 
 
 def test_jslink_needs_no_kernel(tab: Any) -> None:

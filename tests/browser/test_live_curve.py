@@ -42,7 +42,7 @@ def test_points_arrive_and_the_drawing_is_the_record(tab: Any, lab: Any) -> None
     stage.focus()
     for key in ("End", "ArrowLeft", "Home", "ArrowRight"):
         tab.page.keyboard.press(key)
-    tab.page.locator(".sb-curve .say", has_text="Trial 1:").wait_for(timeout=5000)
+    tab.page.locator(".sb-curve .say", has_text="Trial 1:").wait_for()
     tab.picture("curve", ".sb-curve")
     tab.theme("JupyterLab Dark")
     tab.picture("curve_dark", ".sb-curve")
@@ -50,17 +50,16 @@ def test_points_arrive_and_the_drawing_is_the_record(tab: Any, lab: Any) -> None
 
 
 def test_stop_ends_a_running_study(tab: Any, lab: Any) -> None:
-    tab.run_notebook(lab.write("stop.ipynb", START.replace("delay=0.01", "delay=0.03"), SHORT % 500))
+    tab.run_notebook(lab.write("stop.ipynb", START.replace("delay=0.01", "delay=0.03"), SHORT % 2000))
     tab.page.wait_for_function(f"({DOTS})() > 3")
     seen = [tab.page.evaluate(DOTS)]
-    for _ in range(3):
-        tab.page.wait_for_timeout(250)
+    for _ in range(3):  # more and more of them while the study runs
+        tab.page.wait_for_function(f"(before) => ({DOTS})() !== before", arg=seen[-1])
         seen.append(tab.page.evaluate(DOTS))
     assert seen == sorted(seen)
-    assert len(set(seen)) > 2, f"points do not arrive while the study runs: {seen}"
     tab.page.locator(".sb-curve button").click()
     tab.page.wait_for_function("document.querySelector('.sb-curve-svg').textContent.includes('(stopped)')")
-    assert tab.page.evaluate(DOTS) < 500
+    assert tab.page.evaluate(DOTS) < 2000
 
 
 def test_a_page_without_a_kernel_shows_the_record(open_page: Callable[..., Any]) -> None:
@@ -75,4 +74,4 @@ def test_a_page_without_a_kernel_shows_the_record(open_page: Callable[..., Any])
     assert page.evaluate(DRAWN) == re.findall(r'd="([^"]*)" class="\w+" data-of', curve.to_svg())
     page.locator(".sb-curve .stage").focus()
     page.keyboard.press("End")
-    page.locator(".sb-curve .say", has_text="Trial 39:").wait_for(timeout=3000)
+    page.locator(".sb-curve .say", has_text="Trial 39:").wait_for()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 NOTEBOOKS = {
     "01_convolution_as_gemm": {".sb-tiling-svg .rt": 128},
@@ -19,8 +20,7 @@ def test_the_notebook_runs(name: str, open_tab: Callable[..., Any], lab: Any) ->
     tab = open_tab(width=1100, height=7600)  # tall: what is out of sight is not drawn
     tab.run_notebook(f"{name}.ipynb")
     for selector, count in NOTEBOOKS[name].items():
-        tab.page.wait_for_selector(selector)
-        assert tab.page.locator(selector).count() == count, selector
-    assert tab.page.get_by_text("Not yet.").count() == 3, "three exercises wait for an answer"
+        expect(tab.page.locator(selector), selector).to_have_count(count)
+    expect(tab.page.get_by_text("Not yet."), "three exercises wait for an answer").to_have_count(3)
     assert not tab.failures()
     tab.picture(name, ".jp-Notebook")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from real_browser import slowness
 
 import subbyte
 from subbyte.technique.tiling import tiling
@@ -54,9 +55,7 @@ def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
 def says(tab: Any, selector: str, words: str) -> None:
     """Wait until a view says something; fails with what it says instead."""
     try:
-        tab.page.wait_for_function(
-            f"([selector, words]) => ({TEXT})(selector).includes(words)", arg=[selector, words], timeout=15_000
-        )
+        tab.page.wait_for_function(f"([selector, words]) => ({TEXT})(selector).includes(words)", arg=[selector, words])
     except Exception:
         pytest.fail(f"{selector} does not say {words!r} but {tab.page.evaluate(TEXT, selector)!r}", pytrace=False)
 
@@ -79,7 +78,6 @@ def follows(tab: Any, config: Any) -> None:
         """([squares, steps]) => document.querySelectorAll(".sb-tiling-svg .rt").length === squares
           && document.querySelectorAll(".sb-tiling-svg .st").length === steps""",
         arg=list(expected_tiles(config)),
-        timeout=15_000,
     )
 
 
@@ -109,7 +107,7 @@ def test_a_point_of_the_space_opens_too(tab: Any, trials: Any) -> None:
 def test_a_hidden_view_waits_and_catches_up(tab: Any, lab: Any) -> None:
     assert tab.page.locator(".sb-reader .row").count() < 2  # nothing was built for it
     tab.page.get_by_role("tab", name="Kernel", exact=True).click()
-    tab.page.locator(".sb-reader .row").nth(20).wait_for(timeout=30_000)
+    tab.page.locator(".sb-reader .row").nth(20).wait_for()
     tab.page.get_by_role("tab", name="Tiling", exact=True).click()
     tab.page.wait_for_function("document.querySelector('.sb-tiling-svg')?.getBoundingClientRect().width > 0")
 
@@ -165,7 +163,7 @@ RUN_SECOND = """() => {
 def test_six_views_are_drawn_in_two_seconds(
     open_tab: Callable[..., Any], lab: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Another program may hold the processors meanwhile: the fastest of three runs counts."""
+    """On a machine as quick as the one the limit was set on; the quickest of three runs counts."""
     one = open_tab(height=6500)
     one.run_notebook(lab.write("six.ipynb", *SIX))
     one.page.wait_for_function(DRAWN)
@@ -174,7 +172,8 @@ def test_six_views_are_drawn_in_two_seconds(
         one.command("notebook:clear-all-cell-outputs")
         one.page.wait_for_function("document.querySelectorAll('.sb-tiling, .sb-space').length === 0")
         began = one.page.evaluate(RUN_SECOND)
-        times.append((one.page.wait_for_function(DRAWN, polling="raf").json_value() - began) / 1000)
+        seconds = (one.page.wait_for_function(DRAWN, polling="raf").json_value() - began) / 1000
+        times.append((seconds / slowness(one.page), seconds))
     with capsys.disabled():
-        print(f"\n  six views in one notebook: {min(times):.2f} s, slowest {max(times):.2f} s")
-    assert min(times) < 2, times
+        print(f"\n  six views in one notebook: {min(times)[1]:.2f} s, counted as {min(times)[0]:.2f} s")
+    assert min(times)[0] < 2, times

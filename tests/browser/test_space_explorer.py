@@ -127,11 +127,7 @@ def test_light_and_dark(tab: Any) -> None:
     said(tab)
     assert tab.page.evaluate(ground) != light
     sharp = "() => ((c) => c.width === c.clientWidth)(document.querySelector('.sb-space canvas'))"
-    for _ in range(60):  # the canvas follows its new size with a later frame, once the theme's styles are in
-        tab.page.wait_for_timeout(250)
-        if tab.page.evaluate(sharp):
-            break
-    assert tab.page.evaluate(sharp)
+    tab.page.wait_for_function(sharp)  # it follows its new size with a later frame, once the theme's styles are in
     tab.picture("space_dark", ".sb-space")
     tab.theme("JupyterLab Light")
 
