@@ -7,6 +7,8 @@ Two kinds: four equal 3x3 layers, and the main path of ResNet-50 from its first 
 strides 1 and 2 (pooling, shortcuts and additions left out). The packed words that a layer writes are what the next one
 reads: no kernel stands between. Every element of every layer's output is compared with the exact reference, which goes
 through the layers one by one; then the chain runs twenty times more, with launch overlap, to the same last output.
+The record is written after every chain; started again, it goes on with the chains that the record lacks, or has with
+other kernels.
 """
 
 from __future__ import annotations
@@ -22,16 +24,18 @@ from typing import Any
 import numpy as np
 from gpu_case import GpuCase
 from kernel_pack import Packed, add, family_of, read
+from written import begun, digest_of, write_at_once
 
 import subbyte
 from subbyte.data import from_nhwcnc
-from subbyte.errors import SubbyteError
+from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.measure.case import Case
 from subbyte.measure.chain import GpuChain
 from subbyte.measure.device import CudaDevice
 from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.lock import hold
 from subbyte.measure.timing import Timing, TimingProtocol, command_line
+from subbyte.tune.describe import now
 from subbyte.workload import ConvWorkload, workload
 
 STAGES = ("stage2", "stage3", "stage4", "stage5")
@@ -56,13 +60,10 @@ def main() -> int:
             return 0
         device = CudaDevice(args.device)
         with hold(device.info):
-            record = measure(args.measure, device)
+            record = measure(args.measure, device, args.out)
     except SubbyteError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return 0 if all(chain["wrong"] == 0 for chain in record["chains"]) else 1
 
 
@@ -98,31 +99,50 @@ def packed(layer: ConvWorkload) -> Packed:
     return Packed(layer, family_of(kernel.config), kernel.config, kernel.reason, kernel.cubin, kernel.launch)
 
 
-def measure(folder: Path, device: CudaDevice) -> dict[str, Any]:
-    """Every chain of a folder: exact or not, and the times."""
+def measure(folder: Path, device: CudaDevice, out: Path | None = None) -> dict[str, Any]:
+    """Every chain of a folder: exact or not, and the times. What ``out`` holds of the same kernels is kept."""
+    if not (folder / "chains.json").exists():
+        raise InvalidInput(f"{folder} holds no chains: run layer_chain.py --build {folder} where TVM is")
     kernels = {layer.label: packed[0] for layer, packed in read(folder).items()}
     listed = json.loads((folder / "chains.json").read_text(encoding="utf-8"))
+    before = begun(out, device.info.name)
     protocol = TimingProtocol(launches=20, min_total_ms=15, repeats=9, cold=False)
-    alone: dict[str, Timing] = {}
-    found = []
+    alone = {one["layer"]: one for one in before.get("layers", [])
+             if one["layer"] in kernels and one.get("kernel") == digest_of([kernels[one["layer"]]])}  # fmt: skip
+    there = {(one["name"], one.get("kernels")): one for one in before.get("chains", []) if one["name"] in listed}
+    record: dict[str, Any] = {
+        "schema": 1, "command": command_line(), "date": now(), "device": device.info.to_dict(),
+        "protocol": protocol.to_dict(), "layers": [], "chains": [],
+        "runs": [*before.get("runs", []), {"date": now(), "command": command_line(), "device": device.info.to_dict()}],
+    }  # fmt: skip
     for name, labels in listed.items():
         chain = [kernels[label] for label in labels]
-        for packed in chain:
-            if packed.workload.label not in alone:
-                alone[packed.workload.label] = time_alone(packed, device, protocol)
-        found.append({"name": name, **one(chain, device, protocol, alone)})
-        print(f"{name}: {found[-1]['summary']}", flush=True)
-    layers = [describe(kernels[label], timing) for label, timing in alone.items()]
-    last = next(iter(alone.values()))
-    return {"schema": 1, "command": command_line(), "date": last.date, "device": dict(last.device),
-            "protocol": protocol.to_dict(), "layers": layers, "chains": found}  # fmt: skip
+        found = there.get((name, digest_of(chain)))
+        if found is None:
+            for packed in chain:
+                if packed.workload.label not in alone:
+                    alone[packed.workload.label] = describe(packed, time_alone(packed, device, protocol))
+            found = {"name": name, "kernels": digest_of(chain), **one(chain, device, protocol, alone)}
+            print(f"{name}: {found['summary']}", flush=True)
+        record["chains"].append(found)
+        record["layers"] = list(alone.values())
+        if out is not None:
+            write_at_once(out, {**record, "chains": [*record["chains"], *still(there, record["chains"])]})
+    return record
+
+
+def still(there: dict[tuple[str, Any], dict[str, Any]], done: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Chains of an earlier start whose turn has not come yet: whoever is killed now keeps them."""
+    names = {one["name"] for one in done}
+    return [one for (name, _), one in there.items() if name not in names]
 
 
 def describe(packed: Packed, timing: Timing) -> dict[str, Any]:
     """A layer of the record: how it is computed, and its time alone."""
     return {
         "layer": packed.workload.label, "workload": packed.workload.spec, "family": packed.family,
-        "config": packed.config.to_dict(), "reason": packed.reason, "microseconds": timing.microseconds,
+        "kernel": digest_of([packed]), "config": packed.config.to_dict(), "reason": packed.reason,
+        "microseconds": timing.microseconds,
         "samples": list(timing.samples), "clocks": timing.clocks(),
     }  # fmt: skip
 
@@ -135,7 +155,9 @@ def time_alone(packed: Packed, device: CudaDevice, protocol: TimingProtocol) -> 
         return gpu.time(protocol)
 
 
-def one(chain: list[Packed], device: CudaDevice, protocol: TimingProtocol, alone: dict[str, Timing]) -> dict[str, Any]:
+def one(
+    chain: list[Packed], device: CudaDevice, protocol: TimingProtocol, alone: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
     """Compare one chain layer by layer, run it again, and time it."""
     inputs, expected = operands(chain)
     with GpuChain([(packed.cubin, packed.launch) for packed in chain], inputs, device) as running:
@@ -147,7 +169,7 @@ def one(chain: list[Packed], device: CudaDevice, protocol: TimingProtocol, alone
         wrong += sum(int((running.run(overlap=True, timeout_s=10.0) != last).any()) for _ in range(AGAIN))
         how = TimingProtocol(**{**protocol.to_dict(), "launches": max(1, 80 // len(chain))})
         plain, overlapping = running.time(how, overlap=False), running.time(how, overlap=True)
-    together = sum(alone[packed.workload.label].microseconds for packed in chain)
+    together = sum(alone[packed.workload.label]["microseconds"] for packed in chain)
     count = len(chain)
     return {
         "layers": [packed.workload.label for packed in chain], "wrong": wrong,

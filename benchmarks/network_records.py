@@ -11,7 +11,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -166,10 +165,3 @@ def take_over(study: Study, runner: Any, searches: Iterable[Search]) -> int:
                     study.tell(index, result)
                     told.add(index)
     return len(told) - before
-
-
-def write_at_once(path: Path, data: Any) -> None:
-    """JSON that replaces a file as a whole: whoever is killed while writing leaves the one before."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    partial.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)

@@ -6,7 +6,8 @@
 ``search`` times every plan of every side and appends what it found; it goes on where it stopped, and several processes
 that share a lock file build side by side and measure in turns. ``compare`` measures the fastest plans of the search
 again, beside the kernels of a pack (``kernel_pack.py``), each after the other in one process: L2 hot, graph replay,
-random operands over the whole int4 range, every answer compared with the exact one.
+random operands over the whole int4 range, every answer compared with the exact one. Its record is written after every
+layer; started again, it goes on with the layers that the record lacks, or has with other kernels.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from cutlass_opponent import SIDE as CUTLASS
 from cutlass_opponent import Driver, through_cutlass
 from gpu_case import GpuCase
 from overlapped import OWN_OUTPUT, reads_from, time_overlapped
+from written import append_line, begun, digest_of, write_at_once
 
+from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.measure.baselines import BaselineResult, TorchDevice, through_torch, versions
 from subbyte.measure.case import Case, Evaluator
 from subbyte.measure.cudnn_graph import FORMS, through_graph
@@ -37,6 +40,7 @@ from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.result import Failed, Measured
 from subbyte.measure.sidebyside import EPILOGUE
 from subbyte.measure.timing import Timing, TimingProtocol, command_line, time_launch
+from subbyte.tune.describe import now
 from subbyte.workload import ConvWorkload, workloads
 
 QUICK = TimingProtocol(launches=10, warmup_ms=1.0, min_total_ms=4.0, repeats=3, cold=False)
@@ -74,8 +78,11 @@ def main() -> int:
     )
     args = parser.parse_args()
     args.end = time.monotonic() + args.seconds
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    return search(args) if args.what == "search" else compare(args)
+    try:
+        return search(args) if args.what == "search" else compare(args)
+    except SubbyteError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
 
 
 def sides(device: TorchDevice, driver: Driver | None, plan_seconds: float) -> dict[str, Measure]:
@@ -116,7 +123,7 @@ def search(args: argparse.Namespace) -> int:
         for side in missing:
             if time.monotonic() > args.end:
                 break
-            write_line(args.out, found_line(case, side, ways[side]))
+            append_line(args.out, found_line(case, side, ways[side]))
     return 0
 
 
@@ -152,12 +159,6 @@ class FileTurn(contextlib.AbstractContextManager["FileTurn"]):
         self._file.close()
 
 
-def write_line(path: Path, line: dict[str, Any]) -> None:
-    """Append a line of JSON."""
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
-
-
 def read_lines(paths: list[Path]) -> list[dict[str, Any]]:
     """The lines of some files, plain or gzip; a cut last line is left out."""
     lines = []
@@ -189,27 +190,46 @@ class Ours:
 
 def compare(args: argparse.Namespace) -> int:
     """Every workload of the pack; the record is written anew after each."""
+    if args.pack is None or not (args.pack / "kernels.jsonl").exists():
+        raise InvalidInput(f"--pack {args.pack}: no pack of kernels; tune_network.py and kernel_pack.py write them")
+    packed = kernel_pack.read(args.pack)
     device = CudaDevice(args.device)
     torch_device = TorchDevice(device.info)
     ways = sides(torch_device, Driver(args.cutlass) if args.cutlass else None, args.plan_seconds)
     known = read_lines(args.found)
+    before = begun(args.out, device.info.name)
     record: dict[str, Any] = {
         "format": "subbyte-opponents", "schema": 1, "command": command_line(), "gpu": device.info.to_dict(),
-        "versions": versions(), "protocol": FULL.to_dict(), "our_epilogue": EPILOGUE, "cells": [], "missing": [],
+        "versions": versions(), "protocol": FULL.to_dict(), "our_epilogue": EPILOGUE,
+        "runs": [*before.get("runs", []), {"date": now(), "command": command_line(), "gpu": device.info.to_dict()}],
+        "cells": kept_cells(before, packed), "missing": [],
     }  # fmt: skip
+    there = {cell["spec"] for cell in record["cells"]}
+    order = sorted(packed, key=lambda one: (one.label not in args.every_side, one.n))
+    places = {workload.spec: place for place, workload in enumerate(order)}
     failed = 0
-    packed = kernel_pack.read(args.pack)
-    for workload in sorted(packed, key=lambda one: (one.label not in args.every_side, one.n)):
+    for workload in (one for one in order if one.spec not in there):
         if time.monotonic() > args.end:
             record["missing"].append({"workload": workload.label, "reason": "no time left"})
             continue
         most = 99 if workload.label in args.every_side else args.most
         cell = one_cell(workload, packed[workload], device, torch_device, ways, known, most)
         failed += "ours" not in cell
-        record["cells"].append(cell)
-        args.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        record["cells"].append({**cell, "kernels": digest_of(packed[workload])})
+        record["cells"].sort(key=lambda one: places[one["spec"]])
+        write_at_once(args.out, record)
         print(line_of(cell), flush=True)
-    return int(failed > 0)
+    write_at_once(args.out, record)
+    if record["missing"]:
+        print(f"left: {', '.join(one['workload'] for one in record['missing'])}", flush=True)
+    return int(failed > 0 or bool(record["missing"]))
+
+
+def kept_cells(before: dict[str, Any], packed: dict[ConvWorkload, list[kernel_pack.Packed]]) -> list[dict[str, Any]]:
+    """What an earlier start measured of the same kernels."""
+    now_there = {workload.spec: digest_of(kernels) for workload, kernels in packed.items()}
+    return [cell for cell in before.get("cells", [])
+            if "ours" in cell and cell.get("kernels") == now_there.get(cell["spec"], "")]  # fmt: skip
 
 
 def one_cell(

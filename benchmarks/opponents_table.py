@@ -75,8 +75,8 @@ def summary(folder: Path) -> str:
     others = sum("ours" in cell for cell in record["cells"]) - len(cells)
     title = (
         f"The 3x3 stages of ResNet50 on one {record['gpu']['name']}, beside the fastest of all plans of cuDNN (fp16, "
-        "bf16, fp8, int8) and of CUTLASS's int8 convolutions, in one process: microseconds, CUDA-graph replay, L2 hot, "
-        "random data, every answer compared with the exact one."
+        f"bf16, fp8, int8) and of CUTLASS's int8 convolutions, in {processes(record)}: microseconds, CUDA-graph "
+        "replay, L2 hot, random data, every answer compared with the exact one."
     )
     more = (
         f"Every opponent, epilogues, floors and {others} other layers: [benchmarks](benchmarks/README.md#beside-cudnn-"
@@ -126,16 +126,24 @@ def provenance(record: dict[str, Any], name: str) -> str:
     software = ", ".join(f"{key} {value}" for key, value in sorted(record["versions"].items()))
     clock = f"{clocks[0]} to {clocks[-1]} MHz" if clocks else "unknown"
     date = cells[0]["ours"]["date"][:10] if cells else "unknown"
+    where = processes(record)
     return (
-        f"{gpu['name']}, driver {gpu['driver_version'] or 'unknown'}, SM clock {clock}, {date}; {software}. One "
-        "process, CUDA-graph replay, L2 hot, random operands over the whole int4 range (the same values on every "
-        f"side), every answer compared with the exact one. Raw record: [`{name}`](results/opponents/{name}).\n\n"
+        f"{gpu['name']}, driver {gpu['driver_version'] or 'unknown'}, SM clock {clock}, {date}; {software}. "
+        f"{where[0].upper()}{where[1:]}, CUDA-graph replay, L2 hot, random operands over the whole int4 range (the "
+        "same values on every side), every answer compared with the exact one. Raw record: "
+        f"[`{name}`](results/opponents/{name}).\n\n"
         f"Ours does {record['our_epilogue']}. Of the opponents, `int8 to int8`, `fp8 to fp8` and CUTLASS scale by one "
         "number and store a byte; the others store their sums as they are (no scale, no bias). *Alone*: each launch "
         "after the end of the one before. *Chain*: launches that overlap, the time of one; a true chain where a "
         "layer's output fits its input, elsewhere all read the same input. *Floor*: the larger of the measured copy "
         f"kernel that moves as many bytes and of a launch plus the multiplications at {PEAK_TOPS:,.0f} TOPS."
     )
+
+
+def processes(record: dict[str, Any]) -> str:
+    """In how many processes the layers were measured: a run that was stopped goes on in another."""
+    count = len(record.get("runs", [{}]))
+    return "one process" if count == 1 else f"{count} processes, each layer in one of them"
 
 
 def stage_table(cells: list[dict[str, Any]], limits: Ceilings) -> str:

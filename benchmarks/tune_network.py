@@ -32,7 +32,7 @@ from typing import Any
 import kernel_pack
 import network_records
 from network_finals import FINALISTS, entry_of, finalists, logs_of, pack, tried
-from network_records import ARCH, TEXTS, probes, search_of, searches_in, take_over, texts_in, unchanged, write_at_once
+from network_records import ARCH, TEXTS, probes, search_of, searches_in, take_over, texts_in, unchanged
 from network_schedule import (
     FIRST,
     FURTHER,
@@ -47,6 +47,7 @@ from network_schedule import (
     tasks,
 )
 from network_tuning import ForkedBuilders, Guarded, MakeNetworkBody, build_clean, likely, seeds, sorted_space, widened
+from written import write_at_once
 
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, SubbyteError
 from subbyte.kernel.build import _generator

@@ -220,14 +220,12 @@ def common(spaces: Mapping[str, WarpgroupSpace]) -> list[int]:
 def why_not(spaces: Mapping[str, WarpgroupSpace], index: int, pool: Executor) -> str | None:
     """Why a schedule cannot be compared: the first combination that does not build, and its reason."""
     names = sorted(spaces, key=lambda name: ("rp" in name, name))  # packing through shared memory takes most registers
-    waiting = [(name, pool.submit(built, spaces[name].workload, spaces[name].config(index))) for name in names]
-    reasons = [(name, future.result()) for name, future in waiting[:2]]
-    for name, future in waiting[2:]:
-        if any(reason for _, reason in reasons):
-            future.cancel()
-        else:
-            reasons.append((name, future.result()))
-    return next((f"{name}: {reason}" for name, reason in reasons if reason), None)
+    for wave in (names[:2], names[2:]):
+        jobs = [(spaces[name].workload, spaces[name].config(index)) for name in wave]
+        for name, reason in zip(wave, pool.map(built, *zip(*jobs, strict=True)), strict=True):
+            if reason:
+                return f"{name}: {reason}"
+    return None
 
 
 def built(workload: ConvWorkload, config: WarpgroupConfig, how: Callable[..., Any] = build) -> str | None:

@@ -20,6 +20,8 @@ from typing import Any
 import nbformat
 from notebooks import FOLDER, execute, find, normal_form
 
+from subbyte.errors import MissingDependency
+
 RECORDS = FOLDER / "records"
 START, END = "<!-- records:start -->", "<!-- records:end -->"
 PACKAGES = ("numpy", "apache-tvm", "nvidia-cuda-nvrtc", "cuda-bindings", "torch", "xgboost-cpu", "ipykernel", "plotly")
@@ -181,7 +183,11 @@ def main() -> int:
         readme.write_text(with_table(readme.read_text(encoding="utf-8")), encoding="utf-8")
         return 0
     for path in find(options.names):
-        facts = record(path, options.into)
+        try:
+            facts = record(path, options.into)
+        except MissingDependency as error:
+            print(f"error: {error}", file=sys.stderr)
+            return error.exit_code
         print(f"{path.name}: {facts['seconds']} s on {facts['device']}, {len(facts['timings'])} timings", flush=True)
     return 0
 

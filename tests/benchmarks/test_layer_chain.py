@@ -2,8 +2,10 @@
 
 import json
 import sys
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,14 +13,16 @@ import pytest
 import subbyte
 from subbyte.emulator import run_cuda
 from subbyte.measure.chain import check_chain
+from subbyte.schedule import Argument, ConvConfig, Launch
 from subbyte.workload import workload
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 import layer_chain
-from kernel_pack import Packed, family_of
+from kernel_pack import Packed, add, family_of
 
 RECORD = Path(__file__).parents[2] / "benchmarks/results/warpgroup/chains-h200-2026-11-20.json"
+LAUNCH = Launch("k", (1, 1, 1), (128, 1, 1), 0, (Argument("Out", "uint32", (1,), "out", "nhwcnc"),), 1, True)
 SMALL = ("n8h6w6c32k64r1s1p0", "n8h6w6c64k64r3s3p1", "n8h6w6c64k96r3s3p1u2")
 
 
@@ -67,3 +71,55 @@ def test_the_record_holds_exact_chains():
         assert chain["distinct_values_of_last"] >= 8
         assert chain["layers_alone_microseconds"] == pytest.approx(sum(alone[name] for name in chain["layers"]))
         assert min(chain["samples"] + chain["overlapping_samples"]) > 0
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """Calls ``measure`` on two chains with times that are made up; what it measured, and the record on the disk."""
+    layers = [workload(spec) for spec in SMALL]
+    device = SimpleNamespace(
+        info=SimpleNamespace(name="NVIDIA H200", to_dict=lambda: {"name": "NVIDIA H200", "sms": 132})
+    )
+
+    def call(cubin=b"kernel", stop_at=""):
+        folder, asked = tmp_path / "pack", []
+        (folder / "kernels.jsonl").unlink(missing_ok=True)
+        add(folder, [Packed(layer, "warp", ConvConfig(), "", cubin, LAUNCH) for layer in layers])
+        names = {"first": [layers[0].label, layers[1].label], "second": [layers[1].label, layers[2].label]}
+        (folder / "chains.json").write_text(json.dumps(names))
+
+        def time_alone(packed, *_):
+            asked.append(packed.workload.label)
+            return SimpleNamespace(microseconds=1.0, samples=(1.0,), clocks=dict)
+
+        def one(chain, *_):
+            name = next(name for name, labels in names.items() if labels[0] == chain[0].workload.label)
+            if name == stop_at:
+                raise KeyboardInterrupt
+            asked.append(name)
+            return {"summary": "fine", "wrong": 0}
+
+        monkeypatch.setattr(layer_chain, "time_alone", time_alone)
+        monkeypatch.setattr(layer_chain, "one", one)
+        with suppress(KeyboardInterrupt):
+            layer_chain.measure(folder, device, tmp_path / "record.json")
+        record = json.loads((tmp_path / "record.json").read_text())
+        return asked, [chain["name"] for chain in record["chains"]], record
+
+    return call
+
+
+def test_a_stopped_run_goes_on_with_the_chains_it_lacks(measured):
+    asked, chains, _ = measured(stop_at="second")
+    assert (asked, chains) == ([*SMALL[:2], "first", SMALL[2]], ["first"])
+    asked, chains, record = measured()
+    assert (asked, chains) == ([SMALL[2], "second"], ["first", "second"])
+    assert [layer["layer"] for layer in record["layers"]] == list(SMALL)
+    assert len(record["runs"]) == 2
+    assert measured()[0] == []
+    asked, chains, record = measured(b"another kernel", stop_at="second")
+    assert chains == ["first", "second"]
+    assert len({chain["kernels"] for chain in record["chains"]}) == 2
+    asked, chains, record = measured(b"another kernel")
+    assert (asked, chains) == ([SMALL[2], "second"], ["first", "second"])
+    assert len({chain["kernels"] for chain in record["chains"]}) == 1

@@ -3,6 +3,8 @@
 import gzip
 import importlib.util
 import json
+import os
+import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -17,16 +19,19 @@ import kernel_pack
 import opponents
 import opponents_table
 import overlapped
+import written
 from cutlass_opponent import Driver, sizes_of
 from gpu_case import GpuCase
 
 from subbyte.data import to_nhwcnc
-from subbyte.errors import InvalidInput, MissingDependency, WrongResult
+from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, WrongResult
 from subbyte.measure.baselines import BaselineResult
 from subbyte.measure.case import Case
 from subbyte.measure.device import CudaDevice
 from subbyte.measure.timing import TimingProtocol
 from subbyte.schedule import Argument, ConvConfig, Launch, WarpgroupConfig
+from subbyte.space import space
+from subbyte.tune.bundle import build_bundle
 from subbyte.workload import ConvWorkload, workload
 
 ROOT = Path(__file__).parents[2]
@@ -80,11 +85,13 @@ def test_a_side_that_fails_becomes_a_line_with_the_reason(tmp_path):
 
     line = opponents.found_line(SimpleNamespace(workload=SQUARE), "cuDNN x", fails)
     assert line["reason"] == "WrongResult: no plan ran"
-    opponents.write_line(tmp_path / "found.jsonl", line)
+    written.append_line(tmp_path / "found.jsonl", line)
     with open(tmp_path / "found.jsonl", "a") as file:
         file.write('{"cut')
     (tmp_path / "found.gz").write_bytes(gzip.compress((tmp_path / "found.jsonl").read_bytes()))
     assert opponents.read_lines([tmp_path / "found.jsonl", tmp_path / "none", tmp_path / "found.gz"]) == [line, line]
+    written.append_line(tmp_path / "found.jsonl", {**line, "side": "the next"})  # not behind what was cut
+    assert [one["side"] for one in opponents.read_lines([tmp_path / "found.jsonl"])] == ["cuDNN x", "the next"]
 
 
 def test_only_one_process_has_its_turn(tmp_path):
@@ -295,3 +302,103 @@ def test_one_cell_has_our_best_kernel_alone_and_in_a_chain(gpu, monkeypatch):
     assert "4.00 alone" in opponents.line_of(cell)
     none = opponents.one_cell(SQUARE, kernels[:1], gpu, SimpleNamespace(torch=torch), {}, [], most=0)
     assert "no kernel was right" in none["missing"][0]["reason"]
+
+
+# ---- stopped and started again ---------------------------------------------------------------------------------------
+
+LAYERS = [ConvWorkload(8, 3, 3, 32, 32, 3, 3, 1, name=f"layer{number}@8") for number in range(3)]
+LAYERS = [ConvWorkload(8, 3 + number, 3, 32, 32, 3, 3, 1, name=layer.name) for number, layer in enumerate(LAYERS)]
+
+
+@pytest.fixture
+def pack(tmp_path):
+    """A kernel for each of three layers."""
+    return lambda cubin=b"kernel": _packed(tmp_path / "pack", cubin)
+
+
+def _packed(folder, cubin):
+    (folder / "kernels.jsonl").unlink(missing_ok=True)
+    kernel_pack.add(folder, [kernel_pack.Packed(layer, "warp", ConvConfig(), "", cubin, LAUNCH) for layer in LAYERS])
+    return folder
+
+
+@pytest.fixture
+def comparing(monkeypatch, tmp_path):
+    """Calls ``compare`` with cells that are made up; the layers it measured, its exit code and its record."""
+
+    def call(folder, stop_at="", seconds=1e6, gpu="NVIDIA H200"):
+        measured = []
+
+        def one_cell(workload, kernels, *_):
+            if workload.label == stop_at:
+                raise KeyboardInterrupt
+            measured.append(workload.label)
+            return {"workload": workload.label, "spec": workload.spec, "opponents": [], "missing": [],
+                    "ours": {"microseconds": 1.0, "chain": {"microseconds": 1.0}}}  # fmt: skip
+
+        info = SimpleNamespace(name=gpu, to_dict=lambda: {"name": gpu})
+        monkeypatch.setattr(opponents, "CudaDevice", lambda ordinal: SimpleNamespace(info=info))
+        monkeypatch.setattr(opponents, "TorchDevice", lambda info: None)
+        monkeypatch.setattr(opponents, "versions", dict)
+        monkeypatch.setattr(opponents, "one_cell", one_cell)
+        out = tmp_path / "record.json"
+        words = ["opponents.py", "compare", str(out), "--pack", str(folder), "--seconds", str(seconds)]
+        monkeypatch.setattr(sys, "argv", words)
+        try:
+            status = opponents.main()
+        except KeyboardInterrupt:
+            status = None
+        return measured, status, json.loads(out.read_text()) if out.exists() else None
+
+    return call
+
+
+def test_a_stopped_comparison_goes_on_with_the_layers_it_lacks(comparing, pack):
+    measured, status, record = comparing(pack(), stop_at="layer1@8")
+    assert (measured, status, len(record["cells"])) == (["layer0@8"], None, 1)
+    measured, status, record = comparing(pack())
+    assert (measured, status) == (["layer1@8", "layer2@8"], 0)
+    assert [one["workload"] for one in record["cells"]] == [layer.label for layer in LAYERS]
+    assert len(record["runs"]) == 2
+    assert opponents_table.processes(record) == "2 processes, each layer in one of them"
+    assert comparing(pack())[0] == []
+    assert comparing(pack(b"another kernel"))[0] == [layer.label for layer in LAYERS]
+
+
+def test_what_there_was_no_time_for_is_said_and_comes_next(comparing, pack, capsys):
+    measured, status, record = comparing(pack(), seconds=-1)
+    assert (measured, status) == ([], 1)
+    assert [one["reason"] for one in record["missing"]] == ["no time left"] * 3
+    assert "left: layer0@8, layer1@8, layer2@8" in capsys.readouterr().out
+    measured, status, record = comparing(pack())
+    assert (len(measured), status, record["missing"]) == (3, 0, [])
+
+
+def test_times_of_two_kinds_of_gpus_do_not_go_into_one_record(comparing, pack, tmp_path, capsys):
+    comparing(pack())
+    assert comparing(pack(), gpu="NVIDIA H100")[1] == 2
+    assert "holds times of NVIDIA H200, this is NVIDIA H100" in capsys.readouterr().err
+    (tmp_path / "cut.json").write_text('{"gpu"')
+    with pytest.raises(BrokenRecord, match="no record of this program"):
+        written.begun(tmp_path / "cut.json", "NVIDIA H200")
+    assert comparing(tmp_path / "nothing")[1] == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["opponents.py", "search", "found.jsonl", "resnet50.stage2@8"],
+        ["opponents.py", "compare", "record.json", "--pack", "pack"],
+        ["layer_chain.py", "--measure", "pack", "--out", "chains.json"],
+        ["measure_together.py", "results", "bundle"],
+    ],
+)
+def test_without_a_gpu_one_sentence(words, pack, tmp_path):
+    (pack() / "chains.json").write_text("{}")
+    build_bundle(space(SQUARE), tmp_path / "bundle", 1, [], build=lambda *_: None)
+    command = [sys.executable, str(ROOT / "benchmarks" / words[0]), *words[1:]]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path,
+                          env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,55 @@
+"""Files that outlive whoever is killed while writing them, and what a later start may keep of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from kernel_pack import Packed
+
+from subbyte.errors import BrokenRecord, InvalidInput
+
+
+def write_at_once(path: Path, data: Any) -> None:
+    """JSON that replaces a file as a whole: whoever is killed while writing leaves the one before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def append_line(path: Path, data: Any) -> None:
+    """Append a line of JSON; a last line that was cut short stays a line of its own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        cut = b"\n" if size and file.read(1) != b"\n" else b""
+        file.write(cut + json.dumps(data).encode() + b"\n")
+
+
+def begun(path: Path | None, device: str) -> dict[str, Any]:
+    """What an earlier start wrote of a record with ``device["name"]`` or ``gpu["name"]``; empty when there is nothing.
+
+    Raises BrokenRecord, and InvalidInput when it was on another kind of GPU.
+    """
+    if path is None or not path.exists():
+        return {}
+    try:
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        before = (record.get("gpu") or record["device"])["name"]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BrokenRecord(f"{path}: no record of this program ({error!r}); choose another file") from None
+    if before != device:
+        raise InvalidInput(f"{path} holds times of {before}, this is {device}: choose another file")
+    return record
+
+
+def digest_of(kernels: Iterable[Packed]) -> str:
+    """What kernels do, by their machine code and launch: times of others are not theirs."""
+    parts = [kernel.cubin + json.dumps(kernel.launch.to_dict()).encode() for kernel in kernels]
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:20]
