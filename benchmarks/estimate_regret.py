@@ -17,12 +17,13 @@ import math
 import statistics
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from subbyte.device.arch import arch
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, Unsupported
 from subbyte.kernel.choose import TRIES
 from subbyte.kernel.warpgroup_default import Constants, estimated_cycles
 from subbyte.schedule import WarpgroupConfig
@@ -92,7 +93,10 @@ def _searches(path: Path) -> Iterable[tuple[ConvWorkload, dict[str, Any], list[t
 
 
 def _configs(space: Mapping[str, Any], trials: Iterable[tuple[int, float]]) -> dict[WarpgroupConfig, float]:
-    found: dict[Any, float] = {config_at(space, index): microseconds for index, microseconds in trials}
+    found: dict[Any, float] = {}
+    for index, microseconds in trials:
+        with suppress(Unsupported):  # a kernel with a knob that is no more
+            found[config_at(space, index)] = microseconds
     return found
 
 

@@ -37,32 +37,9 @@ PART = 8000
 """Products of a space that are sorted out by one call."""
 SHAPE_KNOBS = ("tile_width", "tile_rows", "groups_m", "groups_x", "groups_y", "segments", "split")
 """Knobs that decide how the work is divided; the others how it is fetched."""
-MODE_KNOBS = (
-    "joined",
-    "tiles_m",
-    "staging",
-    "share",
-    "producers",
-    "bulk_weights",
-    "groups_k",
-    "image_groups",
-    "at_once",
-)
+MODE_KNOBS = ("joined", "tiles_m", "producers", "bulk_weights", "image_groups", "at_once")
 """Knobs that change how a block works: some values go together with certain others only."""
-WAYS = tuple(
-    name
-    for name in (
-        *MODE_KNOBS,
-        "split",
-        "early_release",
-        "flatten",
-        "tiles_m",
-        "producer_registers",
-        "weight_ring",
-        "stagger",
-    )
-    if hasattr(WarpgroupConfig, name)
-)
+WAYS = (*MODE_KNOBS, "split", "early_release", "flatten", "producer_registers", "weight_ring", "stagger")
 HANGS_ALLOWED = 3
 """Kernels of one way of working that may hang, or crash, before it is left alone."""
 LISTED = 100_000

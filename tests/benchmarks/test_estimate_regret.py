@@ -69,3 +69,15 @@ def test_records_and_logs_are_read_and_nothing_is_refused(tmp_path, capsys):
     assert "1 layers, 12 configurations" in capsys.readouterr().out
     assert estimate_regret.main([str(tmp_path)]) == 2
     assert "no layer with 10 measured" in capsys.readouterr().err
+
+
+def test_kernels_with_a_knob_that_is_no_more_are_left_out(tmp_path):
+    layer = workloads("resnet50.stage5@8")[0]
+    listed = space(layer, kind="warpgroup-small")
+    described = describe_space(listed)
+    described["knobs"]["staging"] = [0, 4]
+    trials = [[index + half * len(listed), [4.0 + half]] for index in listed.valid[:12] for half in range(2)]
+    file = tmp_path / "record.json.gz"
+    search = {"workload": describe_workload(layer), "space": described, "trials": trials}
+    file.write_bytes(gzip.compress(json.dumps({"searches": {"a": search}}).encode()))
+    assert estimate_regret.load([file])[layer] == {listed.config(index): 4.0 for index in listed.valid[:12]}

@@ -158,14 +158,14 @@ def test_values_outside_a_space_widen_it():
 
 
 class Hanging(FakeRunner):
-    """Kernels with ``staging`` never end, one in four with ``joined`` does not, and what is asked for is counted."""
+    """Kernels with ``image_groups`` never end, one in four with ``joined`` does not; what is asked for is counted."""
 
     def __init__(self):
         super().__init__(failures=self.hangs)
         self.asked = []
 
     def hangs(self, config):
-        stops = config.staging > 0 or (config.joined and config.ring % 4 == 0)
+        stops = config.image_groups > 1 or (config.joined and config.ring % 4 == 0)
         return Failed("timeout", "it hangs") if stops else None
 
     def iterate(self, workload, configs):
@@ -176,13 +176,13 @@ class Hanging(FakeRunner):
 
 def test_what_hangs_again_and_again_is_left_alone():
     runner = network_tuning.Guarded(Hanging())
-    staged = [WarpgroupConfig(staging=4, ring=ring) for ring in range(1, 9)]
-    first = runner.run(SMALL, staged[:3])
+    wide = [WarpgroupConfig(image_groups=2, ring=ring) for ring in range(1, 9)]
+    first = runner.run(SMALL, wide[:3])
     assert [result.reason for result in first] == ["it hangs"] * 3
-    rest = runner.run(SMALL, [staged[3], WarpgroupConfig(), staged[4]])
-    assert "3 kernels with staging=4 did not end" in rest[0].reason
+    rest = runner.run(SMALL, [wide[3], WarpgroupConfig(), wide[4]])
+    assert "3 kernels with image_groups=2 did not end" in rest[0].reason
     assert [result.ok for result in rest] == [False, True, False]
-    assert runner.asked == [*staged[:3], WarpgroupConfig()]
+    assert runner.asked == [*wide[:3], WarpgroupConfig()]
     joined = [WarpgroupConfig(joined=1, ring=ring) for ring in range(1, 25)]
     assert sum(result.ok for result in runner.run(SMALL, joined)) == 18
     assert runner.left_alone(joined[0]) is None

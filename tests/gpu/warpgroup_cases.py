@@ -155,16 +155,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "n8h6w14c64k128r3s3p1",
         {"tile_width": 8, "segments": 6, "groups_m": 2, "ring": 3, "load_ahead": 1, "bulk_weights": 4, "stagger": 0},
     ),
-    "two warpgroups share channels": (
-        "n8h6w7c256k64r3s3p1",
-        {"tile_width": 8, "segments": 6, "ring": 3, "load_ahead": 1, "unroll": 2, "in_flight": 3, "bulk_weights": 1,
-         "groups_k": 2, "stagger": 0},
-    ),
-    "two warpgroups share channels, cluster": (
-        "n11h6w5c256k64r3s3p1u2",
-        {"tile_width": 4, "segments": 3, "split": 2, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 1,
-         "groups_k": 2, "stagger": 0},
-    ),
     "one long row": ("n16h9w11c64k96r1s1p0u2", {"tile_width": 8, "ring": 2, "flatten": 1}),
     "joined images": ("n24h5w5c64k64r1s1p0", {"tile_width": 10, "segments": 3, "ring": 3, "joined": 1}),
     "joined images, stride 2": (
@@ -177,14 +167,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
          "channel_groups": 2, "keep_rows": 0},
     ),
     "two producers, 3x3": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 5, "producers": 2}),
-    "staging": (
-        "n24h5w5c128k64r1s1p0",
-        {"tile_width": 8, "segments": 3, "ring": 3, "staging": 3, "joined": 1, "channel_groups": 2, "keep_rows": 0},
-    ),
-    "staging, kept rows": (
-        "n24h5w5c128k128r1s1p0",
-        {"tile_width": 8, "segments": 2, "ring": 3, "staging": 2, "filter_passes": 2, "joined": 1},
-    ),
     "rows of two groups of images": ("n16h7w7c64k64r3s3p1", {"tile_width": 7, "ring": 6, "image_groups": 2}),
     "rows of two groups of images, in segments": (
         "n32h7w7c128k128r3s3p1", {"tile_width": 7, "groups_m": 2, "segments": 2, "ring": 4, "image_groups": 2},
@@ -193,10 +175,9 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "n8h6w6c64k256r3s3p1",
         {"tile_width": 6, "tile_rows": 2, "ring": 6, "groups_m": 2, "tiles_m": 2, "in_flight": 2},
     ),
-    "two tiles of channels, staging": (
+    "two tiles of channels, joined images": (
         "n24h5w5c128k320r1s1p0",
-        {"tile_width": 8, "segments": 3, "ring": 4, "filter_passes": 2, "tiles_m": 2, "staging": 2, "joined": 1,
-         "unroll": 2},
+        {"tile_width": 8, "segments": 3, "ring": 4, "filter_passes": 2, "tiles_m": 2, "joined": 1, "unroll": 2},
     ),
     "own rows, divided": (
         "n8h8w6c128k64r3s3p1",
@@ -219,16 +200,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "rows and a half, nhwc": (
         "n8h6w8c32k64r3s3p1",
         {"tile_width": 8, "groups_y": 2, "segments": 4, "ring": 4, "half_rows": 1, "layout": "nhwc"},
-    ),
-    "staging, shared": (
-        "n24h5w5c128k256r1s1p0",
-        {"tile_width": 8, "segments": 2, "ring": 4, "groups_m": 2, "stagger": 2, "staging": 3, "share": 2, "joined": 1,
-         "channel_groups": 2, "keep_rows": 0},
-    ),
-    "staging, shared by four": (
-        "n16h6w6c128k256r1s1p0u2",
-        {"tile_width": 8, "segments": 2, "ring": 4, "staging": 4, "share": 4, "producers": 2, "flatten": 1, "joined": 1,
-         "channel_groups": 2, "keep_rows": 0},
     ),
 }  # fmt: skip
 """Design variants: a workload that shows them, and the knobs."""
@@ -262,7 +233,6 @@ POINTWISE: dict[str, tuple[Any, ...]] = {
     "tile_width": (6, 8, 10, 14), "tile_rows": (1, 2), "groups_m": (1, 2), "segments": (1, 2, 3),
     "filter_passes": (1, 2), "channel_groups": (1, 2), "ring": (2, 3, 4, 6), "keep_rows": (0, 1), "unroll": (1, 2),
     "in_flight": (1,), "stagger": (0, 2), "flatten": (0, 1), "joined": (0, 1), "producers": (1, 2),
-    "staging": (0, 2, 3, 4), "share": (1, 1, 2, 4),
 }  # fmt: skip
 """The same for 1x1 kernels, whose pixels need no rows."""
 

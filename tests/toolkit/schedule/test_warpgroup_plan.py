@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from subbyte.device.arch import arch
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, Unsupported
 from subbyte.schedule import ConvConfig, WarpgroupConfig, WarpgroupPlan, config_from_key
 from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.workload import ConvWorkload
@@ -45,6 +45,18 @@ def test_switches_are_part_of_the_name_and_read_from_text():
             GOOD.with_values(wrong)
     with pytest.raises(InvalidInput, match="register_packing"):
         WarpgroupConfig(register_packing=1)
+
+
+def test_records_name_knobs_that_are_no_more():
+    recorded = {**GOOD.to_dict(), "groups_k": 1, "share": 1, "staging": 0}
+    assert WarpgroupConfig.from_dict(recorded) == GOOD
+    for name, value in (("groups_k", 2), ("share", 4), ("staging", 3)):
+        with pytest.raises(Unsupported, match=f"{name}={value}: a knob that was removed"):
+            WarpgroupConfig.from_dict({**recorded, name: value})
+        with pytest.raises(InvalidInput, match=f"unknown knob '{name}'"):
+            GOOD.with_values({name: value})
+    with pytest.raises(InvalidInput, match="'st4' is no part"):
+        config_from_key("wg-tw14-tr2-gm2-sg2-ri6-st4")
 
 
 def test_the_good_one_can_be_built():

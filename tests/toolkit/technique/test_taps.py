@@ -63,9 +63,6 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
     "two groups of images": ("n16h7w7c64k64r3s3p1", {"tile_width": 7, "image_groups": 2, "ring": 5}),
     "early release": ("n8h14w14c64k64r3s3p1", {"tile_rows": 2, "early_release": 1}),
     "bulk weights": ("n8h14w14c64k64r3s3p1", {"segments": 14, "ring": 3, "bulk_weights": 2, "load_ahead": 1}),
-    "divided channels": (
-        "n8h14w14c128k64r3s3p1", {"segments": 14, "ring": 3, "groups_k": 2, "bulk_weights": 1, "load_ahead": 1}
-    ),
     "two tiles": ("n8h14w14c64k128r3s3p1", {"tiles_m": 2}),
     "two producers": ("n8h14w14c64k64r3s3p1", {"producers": 2, "ring": 6}),
     "at once": ("n8h14w14c64k64r3s3p1", {"segments": 14, "ring": 3, "at_once": 1}),

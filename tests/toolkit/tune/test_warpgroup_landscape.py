@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -119,6 +120,29 @@ def test_what_is_refused_today_is_left_out(made, recorded, monkeypatch):
     assert held.dropped == {made.valid[0]: "stages: refused in this test"}
     assert len(held) == len(made.valid) - 1
     assert held.space_hash == landscape_space.space_today(held.header).hash
+
+
+def test_a_knob_that_is_no_more_is_left_out_where_no_kernel_had_it(made, tmp_path):
+    results = dict(zip(made.valid, FakeRunner().run(LAYER, [made.config(i) for i in made.valid]), strict=True))
+    held = Landscape.from_results(made, results, {"name": "fake"})
+
+    def then(**more):
+        """What was recorded while a knob was there: ``more`` are its values."""
+        space = replace(made, knobs={**made.knobs, **more})
+        described = {**held.header["space"], "knobs": {name: list(values) for name, values in space.knobs.items()},
+                     "index_hash": space.index_hash}  # fmt: skip
+        return {**held.header, "space": described}
+
+    loaded = Landscape.load(Landscape.fitted(then(staging=(0,)), results).save(tmp_path / "then.json.gz"))
+    assert (loaded.dropped, loaded.missing, len(loaded)) == ({}, (), len(made.valid))
+    assert {index: loaded.config(index) for index in made.valid} == {index: made.config(index) for index in made.valid}
+    assert loaded.rows()[0].keys() == held.rows()[0].keys()
+    assert landscape_space.space_today(loaded.header) == made
+    for values in ((0, 4), (4,)):
+        other = Landscape.fitted(then(staging=values), results)
+        assert landscape_space.space_today(other.header) is None
+        with pytest.raises(Unsupported, match="staging=4: a knob that was removed"):
+            other.config(made.valid[0] + len(made) * (len(values) - 1))
 
 
 def test_a_damaged_file_is_refused(recorded):

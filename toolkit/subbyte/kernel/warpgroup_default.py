@@ -51,12 +51,6 @@ class Constants:
     """For each 16-byte load of a producer thread: asking, unpacking, storing."""
     part: float = 351.0
     """For each part of the ring: what is left of the wait for memory."""
-    staged_load: float = 60.0
-    """For each 16 bytes that a producer thread takes out of a staging slot: unpacking, storing."""
-    staged_part: float = 700.0
-    """For each part that comes through one."""
-    bulk_copy: float = 80.0
-    """For each bulk copy of a part, one for each pixel: a warp issues them one after the other."""
     cache: float = 28.5
     """Bytes per cycle from the L2 while all multiprocessors ask."""
     cluster: float = 708.0
@@ -126,27 +120,24 @@ def estimated_cycles(plan: WarpgroupPlan, k: Constants | None = None) -> float:
     k = k or Constants()
     config, w = plan.config, plan.workload
     passes = _passes(plan)
-    fragments = w.r * w.s * plan.steps * config.channel_groups / config.groups_k
+    fragments = w.r * w.s * plan.steps * config.channel_groups
     tensor = fragments * plan.halves * plan.accumulators
     parts = _parts(plan, passes)
     epilogue = k.epilogue * plan.accumulators
-    multiprocessors = MULTIPROCESSORS if config.split * config.share <= 2 else CLUSTER_MULTIPROCESSORS
+    multiprocessors = MULTIPROCESSORS if config.split <= 2 else CLUSTER_MULTIPROCESSORS
     resident = min(_resident(plan), ceil_div(plan.grid_blocks, multiprocessors))
     warpgroups = config.consumers * resident
     own = passes * (max(fragments * config.tiles_m * k.fragment, tensor) + epilogue)
     together = passes * (warpgroups * tensor + epilogue * (1.0 if warpgroups == 1 else k.shared_epilogue))
-    load, part = k.load, k.part
-    if config.staging:
-        load, part = k.staged_load, k.staged_part + k.bulk_copy * plan.width_covered / config.share
-    producer = 0.0 if config.at_once else parts * (plan.copies * load + part) / config.producers
-    once = config.groups_m * config.groups_k / max(config.bulk_weights, 1)
+    producer = 0.0 if config.at_once else parts * (plan.copies * k.load + k.part) / config.producers
+    once = config.groups_m / max(config.bulk_weights, 1)
     weights = (
         2048
         * fragments
         * config.tiles_m
         * (once if config.at_once or config.bulk_weights else config.consumers * passes)
     )
-    pixels = parts * plan.columns_loaded * plan.channels * 128 * config.image_groups / config.share
+    pixels = parts * plan.columns_loaded * plan.channels * 128 * config.image_groups
     fetched = (weights + pixels) * resident / k.cache
     setup = k.setup + (k.cluster + config.consumers * plan.exchanged_bytes / k.peer if config.split > 1 else 0.0)
     waves = ceil_div(plan.grid_blocks, multiprocessors * resident)

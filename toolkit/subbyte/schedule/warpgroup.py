@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.errors import InvalidInput, Unsupported, did_you_mean
 from subbyte.schedule.config import LAYOUTS, TRUTH
 
 
@@ -24,8 +24,7 @@ class WarpgroupConfig:
 
     * ``tile_width``: output pixels of a fragment row; ``tile_rows``: fragment rows of a pass (they share weights).
     * ``groups_m``, ``groups_x``, ``groups_y``: consumer warpgroups along the output channels (64 each), along the
-      output row, and on alternating passes; ``groups_k``: along the input channels, whose sums they add up in shared
-      memory.
+      output row, and on alternating passes.
     * ``flatten``: 1 = a 1 x 1 kernel with a stride and without padding takes the pixels of its output as one long row,
       cut into rows of the tile's width, as one with stride 1 always does; 0 = its output rows stay what they are.
     * ``segments``: parts of the output rows of an image, one block each; ``filter_passes``: tiles of output channels
@@ -62,10 +61,6 @@ class WarpgroupConfig:
     * ``producers``: warpgroups that bring input rows into the ring, part by part in turns: 1 or 2.
     * ``joined``: 1 = where rows do not matter (1x1, stride 1 or ``flatten``, nhwcnc) the pixels of all groups of images
       follow one another, as they do in memory, and tiles lie across their borders; 0 = each group has its own tiles.
-    * ``staging``: n > 0 = (there, too) packed parts come by bulk copies into n slots of shared memory, from
-      where the producers unpack them into the ring. 0 = they come through the producers' registers.
-    * ``share``: blocks of a cluster that compute other output channels of the same pixels: each copies a share of them
-      into the staging slots of all.
     * ``overlap``: 1 = a launch may begin before the one before it has ended (programmatic launch overlap).
 
     Switches, as in the warp family:
@@ -102,13 +97,10 @@ class WarpgroupConfig:
     tiles_m: int = 1
     producers: int = 1
     joined: int = 0
-    staging: int = 0
-    share: int = 1
     image_groups: int = 1
     half_rows: int = 0
     producer_registers: int = 0
     bulk_weights: int = 0
-    groups_k: int = 1
     duplicate_aware: str = "full"
     register_packing: bool = True
     layout: str = "nhwcnc"
@@ -129,7 +121,7 @@ class WarpgroupConfig:
     @property
     def consumers(self) -> int:
         """Warpgroups that multiply."""
-        return self.groups_m * self.groups_x * self.groups_y * self.groups_k
+        return self.groups_m * self.groups_x * self.groups_y
 
     @property
     def threads(self) -> int:
@@ -151,8 +143,11 @@ class WarpgroupConfig:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WarpgroupConfig:
-        """The configuration with these fields (case-insensitive; the rest default). Raises InvalidInput."""
-        return cls().with_values(data)
+        """The configuration with these fields (case-insensitive; the rest default).
+
+        Raises InvalidInput, and Unsupported for a recorded kernel with a knob that is no more.
+        """
+        return cls().with_values(without_removed(data))
 
     @classmethod
     def from_key(cls, key: str) -> WarpgroupConfig:
@@ -188,7 +183,7 @@ FAMILY = "wg-"
 """How the keys of the family begin."""
 FLAGS = ("keep_rows", "stagger", "swizzle", "overlap", "early_release", "flatten", "half_rows", "joined")
 """Knobs that may be 0: most are 0 or 1."""
-COUNTS = ("weight_ring", "at_once", "staging", "producer_registers", "bulk_weights")
+COUNTS = ("weight_ring", "at_once", "producer_registers", "bulk_weights")
 """Numbers of places, 0 where there are none."""
 SWITCH_VALUES: dict[str, tuple[Any, ...]] = {
     "duplicate_aware": ("full", "none"),
@@ -203,10 +198,22 @@ _SHORT = {
     "filter_passes": "fp", "split": "sp", "channel_groups": "cg", "ring": "ri", "keep_rows": "kr", "load_ahead": "la",
     "unroll": "un", "weight_ring": "wr", "in_flight": "if", "stagger": "sta", "swizzle": "sw", "blocks": "bl",
     "overlap": "ov", "at_once": "ao", "early_release": "er", "flatten": "fl", "tiles_m": "tm", "producers": "pr",
-    "joined": "jo", "staging": "st", "share": "sh", "image_groups": "ig", "half_rows": "hr",
-    "producer_registers": "preg", "bulk_weights": "bw", "groups_k": "gk",
+    "joined": "jo", "image_groups": "ig", "half_rows": "hr", "producer_registers": "preg", "bulk_weights": "bw",
 }  # fmt: skip
+REMOVED = {"groups_k": 1, "share": 1, "staging": 0}
+"""Knobs that did not pay and are no more, with the value that means a kernel without them: records name them."""
 _OFF = {"duplicate_aware": "dup.none", "register_packing": "rp0", "layout": "nhwc"}
+
+
+def without_removed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a recorded configuration without removed knobs. Raises Unsupported where the kernel had one."""
+    for name, without in REMOVED.items():
+        if values.get(name, without) != without:
+            raise Unsupported(
+                f"{name}={values[name]}: a knob that was removed, and kernels with it cannot be built any more; "
+                f"of recorded kernels those without it ({name}={without}) are known"
+            )
+    return {name: value for name, value in values.items() if name not in REMOVED}
 
 
 def _parse(name: str, text: str) -> Any:

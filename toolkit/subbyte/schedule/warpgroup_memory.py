@@ -10,10 +10,6 @@ from subbyte.workload.conv import ceil_div
 
 PIXEL_BYTES = 256
 """Shared memory of one staged pixel and 32-channel block: 8 images of 32 signed bytes."""
-PACKED_BYTES = 128
-"""Memory of one pixel and 32-channel block of 8 images."""
-STAGED_AT_ONCE = 4
-"""16-byte words that a producer thread takes out of a staging slot before it unpacks them."""
 FRAGMENT_WORDS = 512
 """32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
 FRAGMENT_BYTES = 4 * FRAGMENT_WORDS
@@ -119,11 +115,8 @@ class WarpgroupMemory(WarpgroupGeometry):
     @property
     def _behind_ring(self) -> int:
         """Bytes of shared memory behind the ring."""
-        config = self.config
-        exchanged = config.split * self.exchange_pixels * config.consumers * 128 * 16 if config.split > 1 else 0
-        summed = self.added_bytes + exchanged
-        behind = 12 * self.parameter_channels + self.weight_bytes + self.packing_bytes + summed
-        return behind + self.staging_bytes + self.barrier_bytes
+        behind = 12 * self.parameter_channels + self.weight_bytes + self.packing_bytes
+        return behind + self.exchange_bytes + self.barrier_bytes
 
     @property
     def parameter_base(self) -> int:
@@ -193,7 +186,7 @@ class WarpgroupMemory(WarpgroupGeometry):
             return 0
         if not config.register_packing:
             return config.consumers * 4 * PACKING_ROWS * PACKING_PITCH * 4
-        width, rows = (self.row_pixels, config.tile_rows) if not self.exchanged else (self.exchange_pixels, 1)
+        width, rows = (self.row_pixels, config.tile_rows) if config.split == 1 else (self.exchange_pixels, 1)
         return config.consumers * 4 * rows * ceil_div(width, GROUP_PIXELS) * GROUP_BYTES
 
     @property
@@ -204,63 +197,26 @@ class WarpgroupMemory(WarpgroupGeometry):
     @property
     def exchange_base(self) -> int:
         """Byte where the partial sums of the cluster's other blocks arrive."""
-        return self.added_base + self.added_bytes
+        return self.packing_base + self.packing_bytes
 
     @property
     def exchange_pixels(self) -> int:
-        """Pixels of a pass (of each warpgroup) that one block of the cluster finishes, or with ``groups_k`` one
-        warpgroup."""
-        return self.group_pixels // self.config.split
+        """Pixels of a pass (of each warpgroup) that one block of the cluster finishes."""
+        return self.config.tile_rows * self.row_pixels // self.config.split
 
     @property
-    def exchanged(self) -> bool:
-        """A warpgroup finishes a share of the pixels it multiplies."""
-        return self.config.split * self.config.groups_k > 1
-
-    @property
-    def group_pixels(self) -> int:
-        """Pixels of a pass that a warpgroup goes on with after adding up in the block."""
-        return self.config.tile_rows * self.row_pixels // self.config.groups_k
-
-    @property
-    def added_bytes(self) -> int:
-        """Shared memory for sums between the warpgroups of a block."""
-        return self.config.groups_k * self.group_pixels * 128 * 16 if self.config.groups_k > 1 else 0
-
-    @property
-    def added_base(self) -> int:
-        """Byte where they lie."""
-        return self.packing_base + self.packing_bytes
+    def exchange_bytes(self) -> int:
+        """Shared memory for them."""
+        if self.config.split == 1:
+            return 0
+        return self.config.split * self.exchange_pixels * self.config.consumers * 128 * 16
 
     @property
     def barrier_base(self) -> int:
         """Byte where the barriers begin: one "full" for each slot of the ring, one "empty" each, one for parameters,
-        in a cluster one for the partial sums of each consumer, both kinds for each staging slot, and one for each
-        chunk of weights that bulk copies bring."""
-        return self.staging_base + self.staging_bytes
-
-    @property
-    def staging_base(self) -> int:
-        """Byte where the staging slots begin."""
-        exchanged = 0
-        if self.config.split > 1:
-            exchanged = self.config.split * self.exchange_pixels * self.config.consumers * 128 * 16
-        return self.exchange_base + exchanged
-
-    @property
-    def staged_pixel_bytes(self) -> int:
-        """Packed bytes of one pixel of a part: its channels of 8 images."""
-        return self.channels * PACKED_BYTES
-
-    @property
-    def staging_slot_bytes(self) -> int:
-        """Bytes of one staging slot: a packed part."""
-        return self.width_covered * self.staged_pixel_bytes
-
-    @property
-    def staging_bytes(self) -> int:
-        """Shared memory of packed parts."""
-        return self.config.staging * self.staging_slot_bytes
+        in a cluster one for the partial sums of each consumer, and one for each chunk of weights that bulk copies
+        bring."""
+        return self.exchange_base + self.exchange_bytes
 
     @property
     def shared_bytes(self) -> int:
@@ -271,7 +227,7 @@ class WarpgroupMemory(WarpgroupGeometry):
     def barrier_bytes(self) -> int:
         """Bytes of the barriers."""
         exchanged = 8 * self.config.consumers if self.config.split > 1 else 0
-        counted = 16 * (self.config.ring + self.config.staging) + 8 + exchanged + 8 * self.weight_chunks
+        counted = 16 * self.config.ring + 8 + exchanged + 8 * self.weight_chunks
         return ceil_div(counted, 16) * 16
 
     @property

@@ -13,7 +13,7 @@ from functools import cached_property
 from subbyte.schedule.atoms import Atom
 from subbyte.schedule.launch import Argument, Launch
 from subbyte.schedule.warpgroup_geometry import Index
-from subbyte.schedule.warpgroup_memory import FRAGMENT_WORDS, PIXEL_BYTES, STAGED_AT_ONCE, WarpgroupMemory
+from subbyte.schedule.warpgroup_memory import FRAGMENT_WORDS, PIXEL_BYTES, WarpgroupMemory
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 
@@ -58,7 +58,7 @@ class WarpgroupPlan(WarpgroupMemory):
     @property
     def loads_ahead(self) -> int:
         """16-byte loads whose words a producer thread holds."""
-        return STAGED_AT_ONCE if self.config.staging else self.copies * self.config.load_ahead
+        return self.copies * self.config.load_ahead
 
     @property
     def producer_overhead(self) -> int:
@@ -172,5 +172,5 @@ class WarpgroupPlan(WarpgroupMemory):
         arguments.append(Argument("Wt", "uint32", (weights,), "in", self.weight_form))
         return Launch(
             "conv_kernel", (*self.grid, 1), (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments),
-            self.config.split * self.config.share * self.peers, bool(self.config.overlap),
+            self.config.split * self.peers, bool(self.config.overlap),
         )  # fmt: skip

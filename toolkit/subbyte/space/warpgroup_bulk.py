@@ -12,7 +12,7 @@ from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 _BULK_NEEDS = {
     "load_ahead": 1, "groups_y": 1, "filter_passes": 1, "channel_groups": 1, "keep_rows": 1, "weight_ring": 0,
     "stagger": 0, "at_once": 0, "swizzle": 0, "early_release": 0, "flatten": 0, "tiles_m": 1, "producers": 1,
-    "joined": 0, "staging": 0, "share": 1, "image_groups": 1, "producer_registers": 0, "duplicate_aware": "full",
+    "joined": 0, "image_groups": 1, "producer_registers": 0, "duplicate_aware": "full",
 }  # fmt: skip
 """Values of the other knobs with ``bulk_weights``."""
 
@@ -21,7 +21,7 @@ def refused_early(values: Mapping[str, Any]) -> str | None:
     """Why a configuration with these values (the others are the defaults) cannot be built, from the values alone:
     quick, for spaces with many such."""
     if not values.get("bulk_weights"):
-        return "threads: groups_k=2 needs bulk_weights" if values.get("groups_k", 1) > 1 else None
+        return None
     for name, needed in _BULK_NEEDS.items():
         if values.get(name, needed) != needed:
             return f"stages: bulk_weights needs {name}={needed}"
@@ -52,18 +52,4 @@ def bulk(plan: WarpgroupPlan) -> str | None:
         return f"cluster: {plan.peers} blocks that share weights do not divide {plan.places} places"
     if plan.ahead * FRAGMENT_BYTES // 16 % plan.peers:
         return f"cluster: {plan.peers} blocks do not divide the 16-byte pieces of {plan.ahead} fragments"
-    return None
-
-
-def groups_k(plan: WarpgroupPlan) -> str | None:
-    """Two warpgroups that share the input channels."""
-    config = plan.config
-    if config.groups_k == 1:
-        return None
-    if config.groups_k > 2 or config.groups_m * config.groups_x > 1:
-        return "threads: warpgroups share input channels by twos (groups_k=2), and nothing else"
-    if plan.steps // plan.unroll % 2:
-        return f"divisibility: groups_k 2 does not divide {plan.steps // plan.unroll} loop bodies of a kernel row"
-    if config.tile_rows * config.tile_width % (2 * config.split):
-        return f"divisibility: {config.tile_rows * config.tile_width} pixels for {2 * config.split} warpgroups"
     return None

@@ -20,8 +20,6 @@ INSTRUCTION_OVERHEAD = 34
 """Registers that the compiler wants beside the sums of one wgmma among those that a thread has when it is launched."""
 LOADS_AT_ONCE = 12
 """16-byte loads a producer thread may have in flight for one part."""
-STAGED = 32
-"""The same from a staging slot, where few of them are in registers at a time."""
 CONDITIONAL_LOADS = 13
 """16-byte loads a producer thread may have in flight where columns are divided among blocks and a block has more than
 two warpgroups: of 109 kernels with more of them 102 needed local memory, of 217 others 19."""
@@ -221,25 +219,6 @@ def _producers(plan: WarpgroupPlan) -> str | None:
     return None
 
 
-def _staging(plan: WarpgroupPlan) -> str | None:
-    config = plan.config
-    if not config.staging:
-        return "cluster: blocks share pixels (share) through staging slots alone" if config.share > 1 else None
-    if not plan.flat or not plan.packed:
-        return "stages: staging needs a 1x1 kernel with stride 1 or flatten, and the nhwcnc layout"
-    if config.at_once or config.split > 1:
-        return "stages: staging goes neither with at_once nor with split"
-    if config.image_groups > 1:
-        return "stages: staging brings groups of images one by one (image_groups=1)"
-    if config.load_ahead != WarpgroupConfig().load_ahead:
-        return "same program: load_ahead has no meaning with staging; leave it at 2"
-    if config.staging % config.producers or config.staging < 2 * config.producers:
-        return f"stages: staging {config.staging}: two or more slots for each of {config.producers} producers"
-    if config.share not in (1, 2, 4, 8) or plan.filter_blocks % config.share:
-        return f"cluster: share {config.share}: allowed: 1, 2, 4, 8 that divide {plan.filter_blocks} blocks of channels"
-    return None
-
-
 def _at_once(plan: WarpgroupPlan) -> str | None:
     config, default = plan.config, WarpgroupConfig()
     if not config.at_once:
@@ -309,7 +288,7 @@ def _registers(plan: WarpgroupPlan) -> str | None:
     needed = plan.accumulators + 4 * plan.held_fragments + CONSUMER_OVERHEAD
     if needed > consumer:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
-    if plan.copies > (STAGED if plan.config.staging else LOADS_AT_ONCE):
+    if plan.copies > LOADS_AT_ONCE:
         return f"registers: {plan.copies} loads of a producer thread exceed {LOADS_AT_ONCE}; use channel_groups"
     if plan.x_tiles > 1 and plan.config.threads > 256 and plan.loads_ahead > CONDITIONAL_LOADS:
         return f"registers: {plan.loads_ahead} loads with a condition each spill; use channel_groups or load_ahead=1"
@@ -340,8 +319,8 @@ def _index(plan: WarpgroupPlan) -> str | None:
 
 
 WARPGROUP_RULES: tuple[Callable[[WarpgroupPlan], str | None], ...] = (
-    bulk.early, _arch, _joined, _producers, _staging, _at_once, _accumulator, _padding, _width, _images, _half_rows,
-    _rows, _warpgroups, _channels, _split, bulk.bulk, bulk.groups_k, _ring, _shared, _registers, _code, _index,
+    bulk.early, _arch, _joined, _producers, _at_once, _accumulator, _padding, _width, _images, _half_rows,
+    _rows, _warpgroups, _channels, _split, bulk.bulk, _ring, _shared, _registers, _code, _index,
 )  # fmt: skip
 
 

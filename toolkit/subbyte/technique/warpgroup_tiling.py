@@ -130,11 +130,8 @@ def _levels(plan: WarpgroupPlan, rows: int) -> list[WarpgroupLevel]:
         WarpgroupLevel("product", 1, w.k, w.p * w.q * w.batch_groups * BATCH_GROUP, depth),
         WarpgroupLevel("block", plan.grid_blocks, plan.filters * c.filter_passes, rows * width * images, part),
         WarpgroupLevel("pass", passes, plan.filters, pass_rows * width * images, part),
+        WarpgroupLevel("warpgroup", c.consumers, INSTRUCTION_CHANNELS * c.tiles_m, c.tile_rows * row, part),
         WarpgroupLevel(
-            "warpgroup", c.consumers, INSTRUCTION_CHANNELS * c.tiles_m, c.tile_rows * row, part // c.groups_k
-        ),
-        WarpgroupLevel(
-            "instruction", c.tile_rows * c.tiles_m * part // c.groups_k // CHANNEL_BLOCK, INSTRUCTION_CHANNELS, row,
-            CHANNEL_BLOCK,
+            "instruction", c.tile_rows * c.tiles_m * part // CHANNEL_BLOCK, INSTRUCTION_CHANNELS, row, CHANNEL_BLOCK
         ),
     ]  # fmt: skip

@@ -3,12 +3,14 @@
 The rule: an index means what the file's header says, always. A file whose space was made by :mod:`subbyte.space` (its
 header says so by ``index_hash``, an old one by its ``hash``) is compared with today's constraints when it is read:
 entries of configurations that are refused now are dropped and named, configurations that are valid now and have no
-entry are counted as missing, and the landscape takes the hash of today's space. Any other space stands for itself.
+entry are counted as missing, and the landscape takes the hash of today's space. A knob that is no more is left out of
+the header where every kernel was without it: one value has no part in an index. Any other space stands for itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import InvalidInput
@@ -38,9 +40,19 @@ def space_today(header: Mapping[str, Any]) -> Space | WarpgroupSpace | None:
             else Space(workload, target, kind, knobs, fixed)
         )
         known = space.index_hash in (described.get("index_hash"), described["hash"])
-        return space if known or space.hash == described["hash"] else None
+        if not known and space.hash != described["hash"]:
+            return None
+        return replace(space, knobs=_still_there(knobs)) if isinstance(space, WarpgroupSpace) else space
     except (InvalidInput, KeyError, TypeError, AttributeError):  # a foreign kernel, another architecture
         return None
+
+
+def _still_there(knobs: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    """Value lists without removed knobs. Raises Unsupported where some kernels had one."""
+    from subbyte.schedule.warpgroup import without_removed
+
+    held = without_removed({name: values[0] if len(values) == 1 else values for name, values in knobs.items()})
+    return {name: knobs[name] for name in held}
 
 
 def fit(
@@ -48,6 +60,9 @@ def fit(
 ) -> tuple[dict[str, Any], dict[int, Result], dict[int, str]]:
     """Header and results under today's constraints, and the reasons of the entries dropped, by index."""
     space = space_today(header)
+    if space is not None and len(space.knobs) < len(header["space"]["knobs"]):
+        knobs = {name: list(values) for name, values in space.knobs.items()}
+        header = {**header, "space": {**header["space"], "knobs": knobs, "index_hash": space.index_hash}}
     if space is None or _unchanged(header, results, space):
         return dict(header), dict(results), {}
     valid = set(space.valid)

@@ -69,14 +69,7 @@ class Block:
     @property
     def y(self) -> Any:
         """Index of a consumer among those that take passes in turn."""
-        config = self.plan.config
-        y = self.warpgroup // (config.groups_m * config.groups_x)
-        return y if config.groups_k == 1 else y % config.groups_y
-
-    @property
-    def k(self) -> Any:
-        """Index of a consumer along the input channels."""
-        return self.warpgroup // (self.plan.config.consumers // self.plan.config.groups_k)
+        return self.warpgroup // (self.plan.config.groups_m * self.plan.config.groups_x)
 
     @property
     def swapped(self) -> Any:
@@ -145,16 +138,8 @@ class Block:
 
     def weight_barrier(self, chunk: Any) -> Any:
         """Byte address of the barrier that counts the bytes of a chunk of weights."""
-        return self.staged(0) + chunk * T.uint32(8)
-
-    def staged(self, stage: Any) -> Any:
-        """Byte address of the barrier that counts the bytes that have come into a staging slot."""
         exchanged = 8 * self.plan.config.consumers if self.plan.config.split > 1 else 0
-        return self.parameters_barrier + T.uint32(8 + exchanged) + T.cast(stage, "uint32") * T.uint32(8)
-
-    def unstaged(self, stage: Any) -> Any:
-        """Byte address of the barrier that says that every block of the cluster has emptied a staging slot."""
-        return self.staged(stage) + T.uint32(8 * self.plan.config.staging)
+        return self.parameters_barrier + T.uint32(8 + exchanged) + chunk * T.uint32(8)
 
     def set_up_barriers(self) -> None:
         """One producer thread sets up the barriers: a "full" one hears from every warp that fills, an "empty" one from
@@ -174,9 +159,6 @@ class Block:
                     op.barrier_init(self.full(T.uint32(slot)), 4)
                     op.barrier_init(self.empty(T.uint32(slot)), 4 * readers)
             op.barrier_init(self.parameters_barrier, 4)
-            for stage in range(config.staging):
-                op.barrier_init(self.staged(stage), 1)
-                op.barrier_init(self.unstaged(stage), 4 * config.share)
             if config.split > 1:
                 for warpgroup in range(config.consumers):
                     op.barrier_init(self.exchange_barrier(warpgroup), 1)

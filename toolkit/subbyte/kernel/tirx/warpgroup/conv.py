@@ -16,7 +16,6 @@ from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.kernel.tirx.warpgroup.consume import consume
 from subbyte.kernel.tirx.warpgroup.fetch import Fetch
 from subbyte.kernel.tirx.warpgroup.single import single
-from subbyte.kernel.tirx.warpgroup.staging import staged
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
 
@@ -32,9 +31,6 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
         at_once(block) if config.at_once else single(block)
         return
     fetch = Fetch.begin(block)
-    if config.staging:
-        staged(block, fetch)
-        return
     if config.overlap:
         _first_weights(block, fetch)  # they do not depend on the launch before this one
         op.allow_next_launch()

@@ -22,7 +22,7 @@ from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
 from subbyte.kernel.tirx.epilogue import requantize
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
-from subbyte.kernel.tirx.warpgroup.exchange import add_up, exchange
+from subbyte.kernel.tirx.warpgroup.exchange import exchange
 from subbyte.kernel.tirx.warpgroup.pack_shared import store_through_shared
 from subbyte.schedule.warpgroup_memory import GROUP_BYTES, GROUP_PIXELS
 from subbyte.workload.conv import ceil_div
@@ -37,13 +37,9 @@ def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any, ow
     plan = block.plan
     target = Target(block, row, count, filter_pass, own)
     pixels, first_pixel = plan.config.tile_rows * plan.row_pixels, 0
-    if plan.config.groups_k > 1:
-        pixels = plan.group_pixels
-        sums, first_pixel = add_up(block, sums)
     if plan.config.split > 1:
         pixels = plan.exchange_pixels
-        sums, first_of_rank = exchange(block, sums)
-        first_pixel = first_pixel + first_of_rank
+        sums, first_pixel = exchange(block, sums)
     if plan.parameter_channels and own is None:
         block.wait(block.parameters_barrier, T.uint32(0))
     target.store(sums, first_pixel, pixels)
@@ -89,7 +85,7 @@ class Target:
         warp = self.block.warpgroup * 4 + self.warp
         start = plan.packing_base + warp * (plan.packing_bytes // (4 * plan.config.consumers)) + lane * 16
         place = bind("place", self.block.base + T.cast(start, "uint32"))
-        groups = list(_groups(pixels, pixels if plan.exchanged else plan.row_pixels))
+        groups = list(_groups(pixels, pixels if plan.config.split > 1 else plan.row_pixels))
         packed = registers("packed", 4)
         for index, group in enumerate(groups):
             for pair in range(group.pairs):

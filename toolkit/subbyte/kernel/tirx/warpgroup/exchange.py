@@ -40,31 +40,6 @@ def exchange(block: Block, sums: Any) -> tuple[Any, Any]:
     return finished, bind("first_pixel", block.rank * share)
 
 
-def add_up(block: Block, sums: Any) -> tuple[Any, Any]:
-    """Add the sums of the two warpgroups that share the input channels: the sums of the half that this one finishes,
-    and its first pixel."""
-    share = block.plan.group_pixels
-    pitch = 16 * 128
-
-    def start(half: Any) -> Any:
-        return block.base + T.cast(block.plan.added_base + half * (share * pitch) + block.member * 16, "uint32")
-
-    mine, part = registers("mine", 4 * share), registers("part", 4)
-    for half in range(2):
-        with when(block.k != half), loop("pixel", share) as pixel:
-            words = [sums[(half * share + pixel) * 4 + i] for i in range(4)]
-            op.store_shared16(start(half) + T.cast(pixel * pitch, "uint32"), words)
-        with when(block.k == half), loop("i", 4 * share) as i:
-            T.buffer_store(mine, sums[half * share * 4 + i], [i])
-    op.named_barrier(1, 256, wait=True)
-    here = bind("here", start(block.k))
-    with loop("pixel", share) as pixel:
-        op.load_shared16(part, here + T.cast(pixel * pitch, "uint32"))
-        with loop("i", 4) as i:
-            T.buffer_store(mine, mine[pixel * 4 + i] + part[i], [pixel * 4 + i])
-    return mine, bind("first_of_half", block.k * share)
-
-
 def _pitch(block: Block) -> int:
     """Bytes of one pixel of all threads."""
     return 16 * 128 * block.plan.config.consumers

@@ -110,11 +110,6 @@ def barrier_arrive(address: Any) -> None:
     emit(T.ptx["mbarrier.arrive.shared.b64"](address))
 
 
-def barrier_arrive_peer(address: Any) -> None:
-    """Arrive at a barrier of a block of the cluster, ``address`` in the cluster's window."""
-    emit(T.ptx["mbarrier.arrive.release.cluster.shared::cluster.b64"](address))
-
-
 def barrier_expect(address: Any, count: Any) -> None:
     """Arrive at a barrier whose phase ends only when ``count`` bytes more have been reported to it."""
     emit(T.ptx["mbarrier.arrive.expect_tx.shared.b64"](address, T.cast(count, "uint32")))

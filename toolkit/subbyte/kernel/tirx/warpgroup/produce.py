@@ -112,8 +112,8 @@ def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
     block.arrive(block.full(slot))
 
 
-def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int = 0, turns: range | None = None) -> None:
-    """Unpack a part, or the loads ``turns`` of it, from registers, ``place`` the first of them, into a slot."""
+def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int = 0) -> None:
+    """Unpack a part from registers, ``place`` the first of them, into a slot."""
     plan = block.plan
     image = block.member % 8
     low, high = image * PIECE, image * PIECE + 8 * PIECE
@@ -122,10 +122,10 @@ def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int =
         low, high = image * 2 * PIECE + swapped, image * 2 * PIECE + PIECE - swapped
     limit = loaded(plan) if where.count is None else where.count
     start = bind("start", block.slot_address(slot) + T.cast(where.left * plan.column_bytes, "uint32"))
-    for index, turn in enumerate(range(plan.copies) if turns is None else turns):
+    for turn in range(plan.copies):
         block_index, column = plan.copy_place(turn, block.member // 8)
         pixel = (block_index * (plan.pitch * plan.config.image_groups) + column) * PIXEL_BYTES
-        words = [held[place + 4 * index + i] for i in range(4)]
+        words = [held[place + 4 * turn + i] for i in range(4)]
         with when(exact(block, turn, where.count) or column < limit):
             even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
             op.store_shared16(start + T.cast(pixel + low, "uint32"), even)

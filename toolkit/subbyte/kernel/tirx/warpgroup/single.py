@@ -165,16 +165,15 @@ def _multiply(block: Block, weights: Bulk) -> Any:
         T.buffer_store(started, T.uint32(0), [row])
     pixels = T.cast(block.x * (config.tile_width * plan.cols.pixel_step * PIXEL_BYTES), "uint32")
     right = bind("right", ((block.base + pixels & T.uint32(WINDOW)) >> T.uint32(4)) + T.uint32(plan.descriptor_low))
-    turns = plan.steps // plan.unroll // config.groups_k
+    turns = plan.steps // plan.unroll
 
     def tap_row(tap: Any) -> None:
         first = tap * plan.rows.tap_step
         _wait_for_rows(block, first)
 
         def turn(index: Any) -> None:
-            step = index if config.groups_k == 1 else bind("my_turn", index * config.groups_k + block.k)
-            weights.begin_turn(tap, step)
-            offset = (first * plan.slot_bytes + step * (plan.unroll * plan.halves * plan.pitch * PIXEL_BYTES)) // 16
+            weights.begin_turn(tap, index)
+            offset = (first * plan.slot_bytes + index * (plan.unroll * plan.halves * plan.pitch * PIXEL_BYTES)) // 16
             b = bind("rows_at", right + T.cast(offset, "uint32"))
             for fragment in range(plan.ahead):
                 _fragment(block, weights, sums, started, fragment, b)

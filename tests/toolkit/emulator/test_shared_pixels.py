@@ -1,5 +1,5 @@
-"""1x1 kernels whose tiles join groups of images, with two producers or two tiles of output channels, and with packed
-parts in staging slots that blocks share: clean and exact in any order, and faults in them are found."""
+"""Kernels whose tiles join groups of images, with two producers or two tiles of output channels, or whose warpgroups
+divide the rows of a pass: clean and exact in any order, and faults in them are found."""
 
 from __future__ import annotations
 
@@ -31,49 +31,28 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         "n8h6w6c64k256r3s3p1",
         {"tile_width": 6, "tile_rows": 2, "ring": 6, "groups_m": 2, "tiles_m": 2, "in_flight": 2},
     ),
-    "two tiles, staging": (
+    "two tiles, joined": (
         "n24h5w5c128k320r1s1p0",
-        {"tile_width": 8, "segments": 3, "ring": 4, "filter_passes": 2, "tiles_m": 2, "stagger": 0, "staging": 2,
-         "joined": 1, "unroll": 2},
-    ),
-    "staging": (
-        "n24h5w5c128k64r1s1p0",
-        {"tile_width": 8, "segments": 3, "ring": 3, "stagger": 0, "staging": 3, "joined": 1, **ROUND},
-    ),
-    "staging, kept": (
-        "n24h5w5c128k128r1s1p0",
-        {"tile_width": 8, "segments": 2, "ring": 2, "stagger": 0, "staging": 2, "filter_passes": 2},
+        {"tile_width": 8, "segments": 3, "ring": 4, "filter_passes": 2, "tiles_m": 2, "stagger": 0, "joined": 1,
+         "unroll": 2},
     ),
     "rows of a pass divided": (
         "n8h4w9c256k64r1s1p0",
         {"tile_width": 6, "groups_y": 2, "ring": 8, "stagger": 0, **ROUND},
     ),
-    "shared": (
-        "n24h5w5c128k256r1s1p0",
-        {"tile_width": 8, "segments": 2, "ring": 4, "groups_m": 2, "stagger": 2, "staging": 3, "share": 2, "joined": 1,
-         **ROUND},
-    ),
-    "shared by four, two producers, strided": (
-        "n16h6w6c128k256r1s1p0u2",
-        {"tile_width": 8, "segments": 2, "ring": 4, "stagger": 0, "staging": 4, "share": 4, "producers": 2,
-         "flatten": 1, "joined": 1, **ROUND},
+    "two producers, strided": (
+        "n16h6w6c128k64r1s1p0u2",
+        {"tile_width": 8, "segments": 2, "ring": 4, "stagger": 0, "producers": 2, "flatten": 1, "joined": 1, **ROUND},
     ),
 }  # fmt: skip
 FAULTS = [
-    ("shared", "fence.proxy.async.shared::cta;", "", "missing_proxy_fence"),
-    ("shared", "mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;", "mbarrier.arrive.shared.b64 _, [%0];", "race"),
-    ("shared", "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];", "", "deadlock"),
-    ("shared", "fence.mbarrier_init.release.cluster;", "", "race"),
-    ("staging", "griddepcontrol.wait;", "", "missing_dependency_wait"),
+    ("joined", "fence.proxy.async.shared::cta;", "", "missing_proxy_fence"),
+    ("two producers", "mbarrier.arrive.shared.b64 _, [%0];", "", "deadlock"),
+    ("two tiles, joined", "griddepcontrol.wait;", "", "missing_dependency_wait"),
 ]
 REFUSED = [
-    ("shared", {"staging": 0}, "share"),
-    ("shared", {"staging": 1}, "two or more slots"),
-    ("shared", {"staging": 3, "producers": 2}, "for each of 2 producers"),
-    ("shared", {"share": 4}, "divide 2 blocks"),
-    ("shared", {"load_ahead": 1}, "load_ahead has no meaning"),
-    ("shared", {"layout": "nhwc"}, "nhwcnc"),
-    ("shared", {"producers": 3}, "allowed: 1, 2"),
+    ("joined", {"layout": "nhwc"}, "nhwcnc"),
+    ("two producers", {"producers": 3, "groups_m": 1, "stagger": 0}, "allowed: 1, 2"),
     ("two tiles", {"tiles_m": 3, "groups_m": 1}, "allowed: 1, 2"),
     ("two tiles", {"weight_ring": 4}, "weight_ring=0"),
     ("two producers, padding", {"joined": 1}, "joined"),
