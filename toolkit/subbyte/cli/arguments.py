@@ -12,7 +12,6 @@ from subbyte.errors import InvalidInput
 if TYPE_CHECKING:
     from subbyte.workload import ConvWorkload
 
-FAMILIES = ("warp", "warpgroup")
 SCHEMA = 1
 """Version of the objects that ``--json`` prints."""
 
@@ -78,6 +77,8 @@ def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm
 def add_config_arguments(parser: argparse.ArgumentParser, family: str = "warp") -> None:
     """``--set knob=value``, once or several times, and ``--family`` with its default: read them with
     :func:`configuration`. The default ``auto`` may be asked for as well."""
+    from subbyte.schedule.families import FAMILIES
+
     text = "a knob or switch of the configuration, such as chunk=2 or layout=nhwc; several may follow"
     parser.add_argument("--set", metavar="KNOB=VALUE", dest="settings", action="append", default=[], help=text)
     text = f"warp (mma.sync) or warpgroup (wgmma, sm_90a); default {family}"
@@ -125,22 +126,21 @@ def configuration(args: argparse.Namespace, base: Any = None) -> Any:
     family = asked_family(args) if has_family else "warp"
     if not values and (base or family == "warp"):
         return base
-    from subbyte.schedule import ConvConfig, WarpgroupConfig
+    from subbyte.schedule.families import FAMILIES
 
     for knob in values if has_family else ():
         owner = _owner(knob)
         if owner not in (None, family):
             raise InvalidInput(f"{knob} is a knob of the {owner} family: add --family {owner}")
-    return (base or (ConvConfig() if family == "warp" else WarpgroupConfig())).with_values(values)
+    return (base or FAMILIES[family]()).with_values(values)
 
 
 def _owner(knob: str) -> str | None:
     """The family that alone has a knob of this name."""
-    from subbyte.schedule import ConvConfig, WarpgroupConfig
+    from subbyte.schedule.families import FAMILIES
 
     name = knob.lower().replace("-", "_")
-    owners = [family for family, kind in zip(FAMILIES, (ConvConfig, WarpgroupConfig), strict=True)
-              if name in kind().to_dict()]  # fmt: skip
+    owners = [family for family, kind in FAMILIES.items() if name in kind().to_dict()]
     return owners[0] if len(owners) == 1 else None
 
 

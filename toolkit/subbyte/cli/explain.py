@@ -7,7 +7,6 @@ import re
 from typing import Any
 
 from subbyte.cli.arguments import (
-    FAMILIES,
     add_arch_argument,
     add_config_arguments,
     add_workload_argument,
@@ -75,6 +74,8 @@ def _add_duplicates(topics: Any) -> None:
 
 
 def _add_packing(topics: Any) -> None:
+    from subbyte.schedule.families import FAMILIES
+
     parser = command_parser(
         topics,
         "packing",

@@ -16,6 +16,7 @@ from subbyte.kernel.build import make_plan
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.kernel.warpgroup_default import warpgroup_candidates
 from subbyte.schedule.config import ConvConfig
+from subbyte.schedule.families import FAMILIES
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space.warpgroup import warpgroup_values
@@ -24,7 +25,8 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
 RECORDS = Path(__file__).with_name("warpgroup_best.json")
-FAMILIES = ("auto", "warp", "warpgroup")
+ASKED = ("auto", *FAMILIES)
+"""What ``family`` may be."""
 TRIES = 8
 """Estimated configurations that are built before the other family is taken."""
 
@@ -47,8 +49,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     """
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch
-    if family not in FAMILIES:
-        raise InvalidInput(f"family={family!r}: {did_you_mean(family, FAMILIES)}")
+    if family not in ASKED:
+        raise InvalidInput(f"family={family!r}: {did_you_mean(family, ASKED)}")
     options: dict[str, Any] = {"output": output, "clip": clip, "requant": requant}
     if family == "warp":
         return build(found, None, target, **options)

@@ -1,4 +1,4 @@
-"""The two families of kernels side by side: configurations by key, and what only the warp family has."""
+"""The two families of kernels side by side: their names, configurations by key, and what only the warp family has."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from subbyte.errors import Unsupported
 from subbyte.schedule.config import KNOBS, ConvConfig
-from subbyte.schedule.warpgroup import FAMILY, WarpgroupConfig
+from subbyte.schedule.warpgroup import ALWAYS, FAMILY, WarpgroupConfig
 
-ALWAYS = ("tile_width", "tile_rows", "groups_m", "segments", "ring")
-"""Knobs of the warpgroup family that a text of its settings always names, as its keys do."""
+FAMILIES: dict[str, type[ConvConfig] | type[WarpgroupConfig]] = {"warp": ConvConfig, "warpgroup": WarpgroupConfig}
+"""The configurations of each family by its name."""
 
 
 def config_from_key(key: str) -> ConvConfig | WarpgroupConfig:

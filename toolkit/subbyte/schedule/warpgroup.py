@@ -133,7 +133,7 @@ class WarpgroupConfig:
         """Short, stable text that names this configuration: the fields that differ from the default, in order."""
         default = type(self)()
         parts = [f"{short}{getattr(self, name)}" for name, short in _SHORT.items()
-                 if name in _ALWAYS or getattr(self, name) != getattr(default, name)]  # fmt: skip
+                 if name in ALWAYS or getattr(self, name) != getattr(default, name)]  # fmt: skip
         off = [_OFF[name] for name in _OFF if getattr(self, name) != getattr(default, name)]
         return FAMILY + "-".join(parts + off)
 
@@ -192,7 +192,8 @@ SWITCH_VALUES: dict[str, tuple[Any, ...]] = {
 }
 """The values of each switch, that with the technique first."""
 WARPGROUP_KNOBS = tuple(field.name for field in fields(WarpgroupConfig) if field.name not in SWITCH_VALUES)
-_ALWAYS = ("tile_width", "tile_rows", "groups_m", "segments", "ring")
+ALWAYS = ("tile_width", "tile_rows", "groups_m", "segments", "ring")
+"""Knobs that a key, and a text of the settings, always names."""
 _SHORT = {
     "tile_width": "tw", "tile_rows": "tr", "groups_m": "gm", "groups_x": "gx", "groups_y": "gy", "segments": "sg",
     "filter_passes": "fp", "split": "sp", "channel_groups": "cg", "ring": "ri", "keep_rows": "kr", "load_ahead": "la",
