@@ -75,6 +75,18 @@ def test_faults_in_generated_kernels_are_found(name: str, old: str, new: str, fo
     _kernel(name).require_found(old, new, found)
 
 
+def test_a_pass_gives_back_no_more_rows_than_a_warp_has_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows(dilation: int) -> tuple[str, WarpgroupConfig]:
+        window = 2 * dilation + 1
+        values = {"tile_width": 2, "ring": 2 * window, "stagger": 0, **ROUND}
+        return f"n8h{window + 1}w2c128k64r3s1p0d{dilation}", WarpgroupConfig(**values)
+
+    Generated(*rows(15)).require_exact(1)
+    assert "a pass of 33 rows" in str(why_not_warpgroup(plan_of(*rows(16))))
+    monkeypatch.setattr("generated.why_not_warpgroup", lambda _: None)
+    Generated(*rows(16)).require_found("", "", "deadlock")  # what the rule is for
+
+
 @pytest.mark.parametrize(("name", "changes", "reason"), REFUSED)
 def test_combinations_without_meaning_are_refused(name: str, changes: dict[str, Any], reason: str) -> None:
     spec, values = CASES[name]

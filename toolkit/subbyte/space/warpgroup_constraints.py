@@ -23,6 +23,8 @@ LOADS_AT_ONCE = 12
 CONDITIONAL_LOADS = 13
 """16-byte loads a producer thread may have in flight where columns are divided among blocks and a block has more than
 two warpgroups: of 109 kernels with more of them 102 needed local memory, of 217 others 19."""
+LANES = 32
+"""Slots of the ring that a warp gives back at once: a lane each."""
 CODE_LIMIT = 900
 """wgmma instructions of one kernel: beyond it the instruction cache is outgrown several times."""
 WORD_LIMIT = 1 << 31
@@ -251,6 +253,8 @@ def _ring(plan: WarpgroupPlan) -> str | None:
     elif plan.lowered:
         least = plan.window + 1
     else:
+        if plan.tap_rows > 1 and plan.window > LANES:  # see Pass._give_back_group
+            return f"stages: a pass of {plan.window} rows; where none are kept (keep_rows=0) a warp gives back {LANES}"
         early = plan.tap_rows > 1  # slots are given back behind the first kernel row of the next channel group
         least = plan.window * (2 if config.channel_groups > 1 else 1) + (0 if early else 1)
     if config.weight_ring == 1:
