@@ -104,7 +104,7 @@ def test_the_committed_record_is_read_whole(recorded):
 def test_the_layers_that_still_improved_have_the_first_turns():
     found = network_schedule.earlier_best([RECORD])
     improving = {spec for spec, one in found.items() if one.improving}
-    assert 10 <= len(improving) <= 25
+    assert 10 <= len(improving) <= 40  # trials with knobs given up since are gone: more than when the searches ended
     order = [task.workload for task in network_schedule.tasks({}, known=found) if task.kind == "warpgroup"]
     promises = [found[layer.spec].promise(layer) for layer in order]
     assert promises == sorted(promises, reverse=True)
