@@ -201,6 +201,16 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "n8h6w8c32k64r3s3p1",
         {"tile_width": 8, "groups_y": 2, "segments": 4, "ring": 4, "half_rows": 1, "layout": "nhwc"},
     ),
+    "the middle row cut, two groups of images": (
+        "n16h7w7c256k128r3s3p1",
+        {"tile_width": 7, "groups_y": 2, "segments": 4, "channel_groups": 4, "ring": 9, "keep_rows": 0, "unroll": 1,
+         "stagger": 0, "half_rows": 1, "image_groups": 2},
+    ),
+    "the middle row cut": (
+        "n24h15w14c64k64r3s3p1",
+        {"tile_width": 14, "tile_rows": 2, "groups_y": 2, "segments": 4, "ring": 6, "load_ahead": 1, "stagger": 2,
+         "half_rows": 1},
+    ),
 }  # fmt: skip
 """Design variants: a workload that shows them, and the knobs."""
 

@@ -128,7 +128,8 @@ def estimated_cycles(plan: WarpgroupPlan, k: Constants | None = None) -> float:
     resident = min(_resident(plan), ceil_div(plan.grid_blocks, multiprocessors))
     warpgroups = config.consumers * resident
     own = passes * (max(fragments * config.tiles_m * k.fragment, tensor) + epilogue)
-    together = passes * (warpgroups * tensor + epilogue * (1.0 if warpgroups == 1 else k.shared_epilogue))
+    multiplied = warpgroups * tensor * _busiest(plan)
+    together = passes * (multiplied + epilogue * (1.0 if warpgroups == 1 else k.shared_epilogue))
     producer = 0.0 if config.at_once else parts * (plan.copies * k.load + k.part) / config.producers
     once = config.groups_m / max(config.bulk_weights, 1)
     weights = (
@@ -165,6 +166,23 @@ def _parts(plan: WarpgroupPlan, passes: int) -> int:
     if not plan.keep_rows:
         return passes * plan.window * config.channel_groups
     return plan.most_staged * config.channel_groups
+
+
+def _busiest(plan: WarpgroupPlan) -> float:
+    """What the block with the most multiplications has of those of whole rows inside the image: less with half rows,
+    whose narrower instructions and whose segments at the edge of the image are what the division is made for."""
+    if not plan.config.half_rows:
+        return 1.0
+    whole = 2 * plan.config.tile_rows * plan.tap_rows * plan.row_pixels
+    return max(_columns(plan, segment) for segment in range(plan.config.segments)) / whole
+
+
+def _columns(plan: WarpgroupPlan, segment: int) -> int:
+    """Columns that a segment's kernel rows multiply, of a block with half rows."""
+    rows = range(plan.segment_start(segment), plan.segment_end(segment))
+    met = [plan.tap_rows_at(row, 1, tap) == (0, 1) for row in rows for tap in range(plan.tap_rows)]
+    less = plan.row_pixels - plan.narrow_pixels if plan.cut(segment) in (0, 1) else 0
+    return sum(met) * plan.row_pixels - plan.tap_rows * less
 
 
 def _resident(plan: WarpgroupPlan) -> int:

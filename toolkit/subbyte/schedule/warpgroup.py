@@ -30,7 +30,8 @@ class WarpgroupConfig:
     * ``segments``: parts of the output rows of an image, one block each; ``filter_passes``: tiles of output channels
       that a block computes one after the other from the same input.
     * ``half_rows``: 1 = the rows of an image are cut in the middle of a row where ``segments`` ask for it: a block of
-      whole rows and a half has a narrower instruction for the half.
+      whole rows and a half has a narrower instruction for the half. All segments end so, or where they cannot, the two
+      in the middle of the image.
     * ``split``: blocks of a cluster that share the input channels and add up through distributed shared memory.
     * ``image_groups``: groups of 8 images of which one instruction takes the same pixels. 2 makes 7 pixels an
       instruction width (N = 2 * 7 * 8) that exists; 7 pixels of one group have none.

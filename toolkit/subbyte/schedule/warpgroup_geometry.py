@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from subbyte.device.arch import Arch
+from subbyte.schedule import warpgroup_halves as halves
 from subbyte.schedule.plan import Axis
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.workload.conv import ConvWorkload, ceil_div
@@ -137,9 +138,8 @@ class WarpgroupGeometry:
     @cached_property
     def col_range(self) -> tuple[int, int]:
         """First and last staged column (of the whole row) that lie in the image; of a lowered image all."""
-        return (
-            (0, self.x_tiles * self.width_covered - 1) if self.lowered else self._inside(self.cols, self.input_size[1])
-        )
+        whole = (0, self.x_tiles * self.width_covered - 1)
+        return whole if self.lowered else self._inside(self.cols, self.input_size[1])
 
     def _inside(self, axis: Axis, size: int) -> tuple[int, int]:
         pad = self.workload.pad
@@ -196,13 +196,13 @@ class WarpgroupGeometry:
         """First output row of a segment."""
         rows, segments = self.output_size[0], self.config.segments
         if self.config.half_rows:
-            return segment * (2 * rows // segments) // 2
+            return halves.start(segment, rows, segments)
         return segment * (rows // segments) if rows % segments == 0 else segment * rows // segments
 
     def segment_end(self, segment: Index) -> Index:
         """The row behind the last one of a segment, which half rows share with the next segment's first."""
         if self.config.half_rows:
-            return self.segment_start(segment) + (2 * self.output_size[0] // self.config.segments + 1) // 2
+            return self.segment_start(segment) + halves.rows_of(self.output_size[0], self.config.segments)
         return self.segment_start(segment + 1)
 
     @cached_property

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from subbyte.schedule import warpgroup_halves as halves
 from subbyte.schedule.atoms import Atom
 from subbyte.schedule.launch import Argument, Launch
 from subbyte.schedule.warpgroup_geometry import Index
@@ -27,10 +28,20 @@ class WarpgroupPlan(WarpgroupMemory):
         return self.atom_of(self.row_pixels)
 
     @property
-    def narrow_pixels(self) -> int:
-        """Pixels of the instruction for half a fragment row: N is a multiple of 16."""
+    def narrow_columns(self) -> int:
+        """Columns of half a fragment row, and one more where N would be no multiple of 16, or the row's width is odd:
+        the column in its middle belongs to both halves."""
         half = self.config.tile_width // 2
-        return half + half % 2
+        return half + half % 2 if self.config.image_groups == 1 else ceil_div(self.config.tile_width, 2)
+
+    @property
+    def narrow_pixels(self) -> int:
+        """Pixels of the instruction for half a fragment row: those of every group of images."""
+        return self.narrow_columns * self.config.image_groups
+
+    def cut(self, segment: Index) -> Index:
+        """Of half rows: which half a segment has, see :func:`subbyte.schedule.warpgroup_halves.cut`."""
+        return halves.cut(segment, self.output_size[0], self.config.segments)
 
     @staticmethod
     def atom_of(pixels: int) -> Atom:

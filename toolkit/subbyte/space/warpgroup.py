@@ -183,9 +183,9 @@ def _large_values(w: ConvWorkload, lists: Mapping[str, Values]) -> dict[str, Val
     if w.p % 2 == 0 and w.q % 14 == 0 and w.p <= 28:
         more["half_rows"] = (0, 1)
     if w.q == 7 and w.batch_groups % 2 == 0:  # 7 pixels of two groups of images are a width
-        more |= {"tile_width": (8, 7), "image_groups": (1, 2)}
+        more |= {"tile_width": (8, 7), "image_groups": (1, 2), "half_rows": (0, 1)}
     if w.channel_blocks >= MANY_BLOCKS and (w.q > 14 or "image_groups" in more):
-        more |= {"channel_groups": (1, 4, 8), "keep_rows": (1, 0), "ring": (3, 4, 5, 6, 7, 9, 12, 13)}
+        more |= {"channel_groups": (1, 4, 8), "keep_rows": (1, 0), "ring": (3, 4, 5, 6, 7, 8, 9, 12, 13)}
     if w.channel_blocks >= MANY_BLOCKS // 2 and w.q > 14:
         more["producer_registers"] = (0, 80, 104)
     return more

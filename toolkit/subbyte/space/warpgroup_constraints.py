@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 from subbyte.device.arch import Arch
+from subbyte.schedule import warpgroup_halves as halves
 from subbyte.schedule.atoms import UNPACKED_REDUCTION_LIMIT
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
@@ -78,17 +79,18 @@ def _half_rows(plan: WarpgroupPlan) -> str | None:
     config, height, tile_rows = plan.config, plan.output_size[0], plan.config.tile_rows
     if not config.half_rows:
         return None
-    if 2 * height % config.segments or 2 * height // config.segments % 2 == 0:
+    if not halves.divided(height, config.segments):
         return f"divisibility: {config.segments} segments of {height} rows do not end in the middle of one (half_rows)"
     if config.groups_y != 2 or tile_rows * 2 != plan.segment_end(0):
         return f"divisibility: half_rows needs groups_y 2 and tile_rows of half of a block's {plan.segment_end(0)} rows"
-    if config.tile_width % 2 or plan.workload.q % plan.width_covered:
-        return f"tile: half_rows needs fragment rows of an even width that divides {plan.workload.q} columns"
+    if plan.row_pixels % 2 or plan.narrow_pixels not in WIDTHS or plan.workload.q % plan.width_covered:
+        return f"tile: half_rows needs a tile_width that divides {plan.workload.q} columns, and half of it is a width"
     if plan.flat or plan.lowered or config.at_once or config.split > 1 or config.filter_passes > 1:
         return "stages: half_rows goes neither with 1x1 kernels, at_once, split, filter_passes nor duplicate_aware=none"
-    if config.image_groups > 1 or config.early_release or config.producers > 1 or config.tiles_m > 1:
-        return "stages: half_rows goes neither with image_groups, early_release, tiles_m nor two producers"
-    narrow = [plan.segment_start(i) + (0 if i % 2 else tile_rows) for i in range(config.segments)]
+    if config.early_release or config.producers > 1 or config.tiles_m > 1:
+        return "stages: half_rows goes neither with early_release, tiles_m nor two producers"
+    cuts = {segment: plan.cut(segment) for segment in range(config.segments)}
+    narrow = [plan.segment_start(i) + (0 if cut else tile_rows) for i, cut in cuts.items() if cut in (0, 1)]
     if any(plan.tap_rows_at(row, tile_rows, tap) != (0, tile_rows) for row in narrow for tap in range(plan.tap_rows)):
         return "padding: half a row too near to the edge of the image"
     return None

@@ -51,8 +51,9 @@ class Block:
     """First staged row that the block needs and the image has."""
     parts: Any
     """Parts that go through the ring."""
-    odd: Any = 0
-    """Of half rows: the segment begins with the right half of a row; the others end with the left half of one."""
+    cut: Any = 0
+    """Of half rows: 1 where the segment begins with the right half of a row, 0 where it ends with the left half of one,
+    anything else where it has none."""
 
     # ---- position of a consumer ---------------------------------------------------------------------------------
 
@@ -74,12 +75,12 @@ class Block:
     @property
     def swapped(self) -> Any:
         """A consumer that begins with half a row: it is its last fragment row, behind those that follow it."""
-        return T.And(self.odd == 1, self.y == 0)
+        return T.And(self.cut == 1, self.y == 0)
 
     @property
     def narrow(self) -> Any:
-        """A consumer whose last fragment row is half a row."""
-        return self.odd + self.y == 1
+        """A consumer whose last fragment row is half a row: the first one of two behind a cut, the second before it."""
+        return self.cut + self.y == 1
 
     def fragment_place(self, fragment: Any) -> Any:
         """Where a fragment row lies among the rows of its consumer's pass."""

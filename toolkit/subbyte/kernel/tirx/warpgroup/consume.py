@@ -293,7 +293,7 @@ class Pass(Stagger):
             slot = self._slot(row, tap) if self._in_order else block.slot(self._part(row, tap, group))
             start = block.slot_address(slot) + T.cast(block.x * width, "uint32")
             if plan.config.half_rows and i == plan.config.tile_rows - 1:
-                right = (plan.config.tile_width - plan.narrow_pixels) * plan.cols.pixel_step * plan.column_bytes
+                right = (plan.config.tile_width - plan.narrow_columns) * plan.cols.pixel_step * plan.column_bytes
                 start = start + T.Select(block.swapped, T.uint32(right), T.uint32(0))
             op.describe(descriptors[i], start, plan.descriptor_low)
 

@@ -110,7 +110,7 @@ def _coordinates(plan: WarpgroupPlan, activations: Any, output: Any, parameters:
         group=0 if alone else bind("group", _times(place // per_group, config.image_groups)),
         first_row=first_row,
         end_row=end_row,
-        odd=segment % 2 if config.half_rows else 0,
+        cut=plan.cut(segment) if config.half_rows else 0,
         tile_x=bind("tile_x", place % plan.x_tiles),
         filter_block=bind("filter_block", filter_block),
         rank=bind("rank", tile % config.split),

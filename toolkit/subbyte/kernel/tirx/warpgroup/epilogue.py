@@ -197,18 +197,20 @@ class Target:
         row, col, group = self._position(pixel, row)
         if plan.config.half_rows:
             last = every([block.swapped, row == plan.config.tile_rows - 1])
-            col = col + T.Select(last, T.int32(plan.config.tile_width - plan.narrow_pixels), T.int32(0))
+            col = col + T.Select(last, T.int32(plan.config.tile_width - plan.narrow_columns), T.int32(0))
             row = block.fragment_place(row)
         return plan.output_word(block.group + group, self.row + row, self.first_col + col, self.channel_block, image)
 
     def _in_half(self, row: Any, place: Any) -> list[Any]:
-        """Of half a row, whose instruction may be a pixel too wide: the pixel is in the half."""
+        """Of half a row, whose instruction may be a pixel too wide: the pixel is in the half. Of an odd width the left
+        half has the column in the middle."""
         plan, block = self.block.plan, self.block
         half, whole = plan.config.tile_width // 2, row < plan.config.tile_rows - 1
         if whole is True:
             return []
-        first = T.Select(block.swapped, T.int32(plan.narrow_pixels - half), T.int32(0))
-        return [T.Or(T.Or(whole, T.Not(block.narrow)), T.And(place >= first, place < first + half))]
+        first = T.Select(block.swapped, T.int32(plan.narrow_columns - half), T.int32(0))
+        end = plan.narrow_columns if plan.config.tile_width % 2 else first + half
+        return [T.Or(T.Or(whole, T.Not(block.narrow)), T.And(place >= first, place < end))]
 
     def _position(self, pixel: Any, row: int | None) -> tuple[Any, Any, Any]:
         """Fragment row, column and group of images of a pixel of the pass."""
