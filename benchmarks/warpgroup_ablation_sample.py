@@ -2,7 +2,8 @@
 
     python benchmarks/warpgroup_ablation_sample.py --choose 12 --seconds 400     no GPU; goes on where it stopped
     python benchmarks/warpgroup_ablation_sample.py FOLDER                        no GPU; bundles of what no record has
-    python benchmarks/measure_together.py RESULTS FOLDER/*                       on the GPU
+    python benchmarks/measure_together.py RESULTS FOLDER/*                       on the GPU; goes on where it stopped
+    python benchmarks/warpgroup_ablation_sample.py --assemble RESULTS            no GPU; what there is becomes a record
 
 The schedules of a layer are those near its fastest known one (a few values around that of every knob, those that are
 not varied as they are there, or, where sharing cannot be switched off with them, at their defaults): the nearest that
@@ -10,7 +11,7 @@ is valid with all eight combinations, then half from the best quarter by estimat
 stands in ``warpgroup_ablation_schedules.json``, beginning with the schedules that ``results/warpgroup/ablation`` has
 with every combination, in the space they were drawn from: a record is extended, never begun anew. Each further one was
 built with all eight combinations, by a compiler's report without fault, and ``refused`` says why others were not taken.
-``FOLDER`` gets one bundle for each layer and combination.
+``FOLDER`` gets one bundle for each layer and combination; what ``--assemble`` has written is left out of the next.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from subbyte.errors import BuildFailed, SubbyteError
 from subbyte.kernel import build
 from subbyte.kernel.choose import recorded_best
 from subbyte.kernel.warpgroup_default import estimated_cycles
+from subbyte.measure.measurements import to_landscape
 from subbyte.measure.result import Measured
 from subbyte.schedule import WarpgroupConfig
 from subbyte.schedule.warpgroup import SWITCH_VALUES, WARPGROUP_KNOBS
@@ -64,18 +66,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, nargs="?", help="build here the chosen schedules that no record has")
     parser.add_argument("--choose", type=int, metavar="COUNT", help="choose until every layer has so many schedules")
+    parser.add_argument("--assemble", type=Path, metavar="RESULTS", help="write records of what was measured")
     parser.add_argument("--stages", type=int, nargs="+", default=[2, 3, 4, 5])
     parser.add_argument("--batches", type=int, nargs="+", default=[8, 256])
     parser.add_argument("--seconds", type=float, default=float("inf"), help="choose no longer than this")
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
-    if (args.folder is None) == (args.choose is None):
-        parser.error("name a folder for the bundles, or --choose how many schedules")
+    if sum(one is not None for one in (args.folder, args.choose, args.assemble)) != 1:
+        parser.error("name a folder for the bundles, or --choose how many schedules, or what to --assemble")
     layers = [(stage, batch) for batch in args.batches for stage in args.stages]
     try:
         if args.choose:
             return choose(layers, args.choose, time.monotonic() + args.seconds, args.workers)
-        return build_all(layers, args.folder, args.workers)
+        return assemble(args.assemble) if args.assemble else build_all(layers, args.folder, args.workers)
     except SubbyteError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -288,6 +291,24 @@ def build_all(layers: list[tuple[int, int]], folder: Path, workers: int) -> int:
             failed += report.failed
             print(f"  {combination}: {report.built} built, {report.failed} failed", flush=True)
     return int(failed > 0)
+
+
+# ---- after measuring -------------------------------------------------------------------------------------------------
+
+
+def assemble(results: Path, folder: Path = RECORDED) -> int:
+    """A landscape of each file of measurements, beside those of earlier runs; again after more was measured, the file
+    of the same run is replaced."""
+    names = set()
+    for path in sorted(results.glob("stage*.jsonl")):
+        made = to_landscape(path)
+        earlier = sorted(folder.glob(f"{path.stem}.*json.gz"))
+        same = [one for one in earlier if read_file(one)[0]["created"] == made.header["created"]]
+        made.save(same[0] if same else folder / f"{path.stem}.{1 + len(earlier)}.json.gz")
+        names.add(path.stem.rsplit("-", 3)[0])
+    for name in sorted(names):
+        print(f"{name}: {len(measured_with_all(name, folder))} schedules with every combination", flush=True)
+    return 0 if names else 1
 
 
 if __name__ == "__main__":

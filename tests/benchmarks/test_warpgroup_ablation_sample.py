@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from subbyte.analysis import recorded_ablation
-from subbyte.analysis.ablation import meant
+from subbyte.analysis.ablation import ablation, meant
 from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.kernel.choose import recorded_best
+from subbyte.measure.result import Measured
 from subbyte.schedule import WarpgroupConfig
+from subbyte.tune.landscape import Landscape
 from subbyte.workload import workload
 
 PLACE = Path(__file__).parents[2] / "benchmarks" / "warpgroup_ablation_sample.py"
@@ -21,6 +23,7 @@ sys.modules[spec.name] = sample
 spec.loader.exec_module(sample)
 LAYERS = [(stage, batch) for batch in (8, 256) for stage in (2, 3, 4, 5)]
 LEAST = 7
+DEVICE = {"runner": "fake", "name": "Test GPU"}
 NONE_RECORDED = Path("nothing is recorded here")
 
 
@@ -142,6 +145,36 @@ def test_only_what_no_record_has_is_built(tmp_path, monkeypatch):
     asked.clear()
     assert sample.build_all([(2, 8)], tmp_path, 1) == 0
     assert asked == []
+
+
+def test_what_was_measured_extends_the_records(tmp_path, monkeypatch, capsys):
+    one, found = sample.read_chosen()["stage2-b8"], workload("resnet50.stage2@8")
+    results, folder, times = tmp_path / "results", tmp_path / "records", {}
+    for made in (results, folder):
+        made.mkdir()
+    for name in sample.NAMES:
+        (results / f"stage2-b8-{name}.jsonl").touch()
+
+    def to_landscape(path):
+        space = one.spaces(found)[path.stem.removeprefix("stage2-b8-")]
+        made = Landscape.from_results(space, {index: Measured(time) for index, time in times.items()}, DEVICE)
+        made.header["created"] = created
+        return made
+
+    monkeypatch.setattr(sample, "to_landscape", to_landscape)
+    created, times = "2026-11-22", dict.fromkeys(one.schedules[:3], 4.0)
+    assert sample.assemble(results, folder) == 0
+    assert sample.measured_with_all("stage2-b8", folder) == set(one.schedules[:3])
+    times = dict.fromkeys(one.schedules[:5], 4.0)
+    assert sample.assemble(results, folder) == 0
+    assert len(list(folder.iterdir())) == len(sample.NAMES)
+    created, times = "2026-11-23", dict.fromkeys(one.schedules[5:12], 5.0)
+    assert sample.assemble(results, folder) == 0
+    assert len(list(folder.iterdir())) == 2 * len(sample.NAMES)
+    assert sample.measured_with_all("stage2-b8", folder) == set(one.schedules[:12])
+    assert "stage2-b8: 12 schedules with every combination" in capsys.readouterr().out
+    assert ablation(map(Landscape.load, sorted(folder.iterdir()))).schedules == 12
+    assert sample.assemble(tmp_path, folder) == 1
 
 
 def test_records_of_a_family():

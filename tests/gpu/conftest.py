@@ -1,5 +1,10 @@
-"""The GPU tests run kernels built elsewhere (build_kernels.py), from the folder SUBBYTE_GPU_BUNDLE names."""
+"""The GPU tests run kernels built elsewhere (build_kernels.py), from the folder SUBBYTE_GPU_BUNDLE names.
 
+Without a GPU ``-m gpu`` ends with one sentence and exit code 3. Tests of prebuilt kernels that passed are noted in the
+file that SUBBYTE_GPU_PASSED names, one by one, by the kernel's machine code; a later run with the same file leaves them
+out, and so goes on where one was stopped."""
+
+import hashlib
 import json
 import os
 import sys
@@ -9,11 +14,14 @@ import pytest
 
 from subbyte.errors import MissingDependency, SubbyteError
 from subbyte.measure.device import CudaDevice
+from subbyte.measure.driver import detect
 from subbyte.measure.worker import Worker
 from subbyte.workload import ConvWorkload
 
 sys.path.append(str(Path(__file__).parent))  # prebuilt.py and checks.py, for the tests and for the processes they start
-VARIABLE = "SUBBYTE_GPU_BUNDLE"
+VARIABLE, PASSED = "SUBBYTE_GPU_BUNDLE", "SUBBYTE_GPU_PASSED"
+KEYS = pytest.StashKey()
+"""By node id: how a test of a prebuilt kernel is named in the file of those that passed."""
 
 
 def _kernels():
@@ -31,6 +39,44 @@ def pytest_generate_tests(metafunc):
         names = [f"{i}-{e['name']}-{ConvWorkload(**e['workload']).spec}-{e['output']}" for i, e in enumerate(entries)]
         skipped = pytest.param(None, marks=pytest.mark.skip(reason=f"{VARIABLE} names no folder with kernels.jsonl"))
         metafunc.parametrize("entry", entries or [skipped], ids=names or ["none"])
+
+
+def pytest_collection_modifyitems(config, items):
+    """Refuse to run without a GPU; leave out what passed before."""
+    ours = [item for item in items if item.get_closest_marker("gpu")]
+    if config.getoption("-m") != "gpu" or config.getoption("--collect-only") or not ours:
+        return
+    try:
+        detect()
+    except MissingDependency as error:
+        pytest.exit(f"error: {error}", returncode=3)
+    path = Path(os.environ[PASSED]) if PASSED in os.environ else None
+    if path is not None:
+        path.touch()
+        config.stash[KEYS] = {item.nodeid: key_of(item) for item in ours if key_of(item)}
+        passed = set(path.read_text(encoding="utf-8").splitlines())
+        out = [item for item in ours if config.stash[KEYS].get(item.nodeid) in passed]
+        items[:] = [item for item in items if item not in out]
+        config.hook.pytest_deselected(items=out)
+
+
+def key_of(item):
+    """The test's function, the kernel's machine code, its launch and its workload; empty for tests without a kernel."""
+    entry = item.callspec.params.get("entry") if hasattr(item, "callspec") else None
+    if entry is None:
+        return ""
+    said = json.dumps([entry[name] for name in ("workload", "launch", "clip", "output")])
+    return f"{item.originalname} {entry['cubin']} {hashlib.sha256(said.encode()).hexdigest()[:16]}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    key = item.config.stash.get(KEYS, {}).get(item.nodeid)
+    if key and report.when == "call" and report.passed:
+        with open(os.environ[PASSED], "a", encoding="utf-8") as file:
+            file.write(f"{key}\n")
+    return report
 
 
 @pytest.fixture(scope="session")

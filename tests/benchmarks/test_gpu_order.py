@@ -1,0 +1,36 @@
+"""The list of what runs on a GPU names programs, options and files that exist."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BEGIN, END = "## On a GPU, in which order", "## Beside cuDNN and CUTLASS"
+
+
+def commands(text):
+    """Program and options of every command of the section."""
+    section = text.split(BEGIN)[1].split(END)[0]
+    found = [code.split() for code in re.findall(r"`([^`]+)`", section)]
+    return [words[1:] for words in found if words[0] in ("python", "sh")]
+
+
+def wrong(words):
+    """What a command names that does not exist."""
+    program = ROOT / words[0]
+    if not program.is_file():
+        return [words[0]]
+    text = program.read_text(encoding="utf-8")
+    options = [word for word in words if word.startswith("--") and f'"{word}"' not in text]
+    files = [word for word in words[1:] if word.startswith("R/") and "DAY" not in word]
+    return options + [word for word in files if not (ROOT / "benchmarks" / "results" / word[2:]).exists()]
+
+
+def test_every_command_of_the_list_exists():
+    found = commands((ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8"))
+    assert len(found) >= 12
+    assert [problem for words in found for problem in wrong(words)] == []
+
+
+def test_a_command_that_does_not_exist_is_noticed():
+    assert wrong(["benchmarks/nothing.py"]) == ["benchmarks/nothing.py"]
+    assert wrong(["benchmarks/opponents.py", "--packs", "R/none.json"]) == ["--packs", "R/none.json"]
