@@ -163,10 +163,9 @@ def one(named: Named, arch: str, folder: Path) -> dict | None:
         "arch": arch,
     }  # fmt: skip
     if name in DESIGNS:
-        line["cubin_text"] = digest(kernel.cuda)
-    if name in DESIGNS and kernel.config.share == 1:  # each lane of a warp already speaks to a block of its own
         text = text_with_every_lane_arriving(kernel.plan)
-        line |= {"every_lane": kept(folder, compile_cubin(text, arch)[0]), "every_lane_text": digest(text)}
+        line |= {"cubin_text": digest(kernel.cuda), "every_lane": kept(folder, compile_cubin(text, arch)[0]),
+                 "every_lane_text": digest(text)}  # fmt: skip
     return line
 
 
