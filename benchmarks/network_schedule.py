@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from network_records import searches_in
+from network_records import ARCH, searches_in
 
+from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Measured
 from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.space.warpgroup import WARPGROUP, warpgroup_values
+from subbyte.space.warpgroup import WARPGROUP, warpgroup_space
 from subbyte.space.warpgroup_small import SMALL
 from subbyte.tune import Study
 from subbyte.workload import ConvWorkload, workloads
@@ -183,7 +184,7 @@ class Known:
     def promise(self, workload: ConvWorkload) -> int:
         """2 for a layer that still improved, 1 for one with a knob of which nobody has tried but the usual value."""
         usual = WarpgroupConfig().to_dict()
-        new = (name for name, values in warpgroup_values(workload).items()
+        new = (name for name, values in warpgroup_space(workload, arch(ARCH)).knobs.items()
                if self.values.get(name) == [usual[name]] and set(values) - {usual[name]})  # fmt: skip
         return 2 if self.improving else int(any(new))
 

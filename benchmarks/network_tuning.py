@@ -26,6 +26,7 @@ from subbyte.measure.gpu_worker import Body, GpuBody
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.worker import WorkerPool
 from subbyte.schedule import WarpgroupConfig
+from subbyte.schedule.warpgroup import WARPGROUP_KNOBS
 from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_space
 from subbyte.workload import ConvWorkload
 
@@ -39,7 +40,10 @@ SHAPE_KNOBS = ("tile_width", "tile_rows", "groups_m", "groups_x", "groups_y", "s
 """Knobs that decide how the work is divided; the others how it is fetched."""
 MODE_KNOBS = ("joined", "tiles_m", "producers", "bulk_weights", "image_groups", "at_once")
 """Knobs that change how a block works: some values go together with certain others only."""
-WAYS = (*MODE_KNOBS, "split", "early_release", "flatten", "producer_registers", "weight_ring", "stagger")
+ORDINARY = (*(name for name in SHAPE_KNOBS if name != "split"), "filter_passes", "channel_groups", "ring", "keep_rows",
+            "load_ahead", "unroll", "in_flight", "swizzle", "blocks", "overlap")  # fmt: skip
+WAYS = tuple(name for name in WARPGROUP_KNOBS if name not in ORDINARY)
+"""Knobs whose values are left alone when their kernels hang again and again: every one but those."""
 HANGS_ALLOWED = 3
 """Kernels of one way of working that may hang, or crash, before it is left alone."""
 LISTED = 100_000

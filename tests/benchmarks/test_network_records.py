@@ -24,6 +24,7 @@ from subbyte.device.arch import arch
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.result import Measured
 from subbyte.schedule import WarpgroupConfig
+from subbyte.schedule.warpgroup import WARPGROUP_KNOBS
 from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_space
 from subbyte.tune import Study, read_log
 from subbyte.workload import ConvWorkload, workload
@@ -112,8 +113,8 @@ def test_the_layers_that_still_improved_have_the_first_turns():
 
 
 def test_a_knob_that_nobody_tried_makes_a_layer_promising(monkeypatch):
-    values = {"ring": (3, 4), "later": (0, 1)}
-    monkeypatch.setattr(network_schedule, "warpgroup_values", lambda _: values)
+    space = argparse.Namespace(knobs={"ring": (3, 4), "later": (0, 1)})
+    monkeypatch.setattr(network_schedule, "warpgroup_space", lambda *_: space)
     usual = WarpgroupConfig().to_dict() | {"later": 0}
     monkeypatch.setattr(WarpgroupConfig, "to_dict", lambda self: usual)
     one = network_schedule.Known({}, {"ring": [3, 5], "later": [0]})
@@ -138,6 +139,14 @@ def test_todays_texts_are_those_of_the_committed_record(spec, pool):
     assert network_records.unchanged(kept, [spec], pool) == {spec}
     kept[spec][0]["text"] = "another"
     assert network_records.unchanged(kept, [spec], pool) == set()
+
+
+def test_kernels_of_a_new_knob_that_hang_are_left_alone():
+    assert set(network_tuning.WAYS) == set(WARPGROUP_KNOBS) - set(network_tuning.ORDINARY)
+    assert {*network_tuning.MODE_KNOBS, "split", "half_rows", "weight_ring", "early_release"} <= set(
+        network_tuning.WAYS
+    )
+    assert network_tuning.ways_of(WarpgroupConfig(half_rows=1, ring=99)) == [("half_rows", 1)]
 
 
 # ---- taking over ----------------------------------------------------------------------------------------------------
