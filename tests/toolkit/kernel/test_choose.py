@@ -7,11 +7,13 @@ import subbyte
 from subbyte.data import Requantization, reference
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput, Unsupported
-from subbyte.kernel.choose import recorded_best
+from subbyte.kernel.choose import TRIES, recorded_best
+from subbyte.kernel.warpgroup_default import warpgroup_candidates
 from subbyte.schedule import ConvConfig, Plan, WarpgroupConfig, WarpgroupPlan
 from subbyte.space.constraints import why_not
 from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as workload_named
 
 
 def test_on_hopper_the_warpgroup_family():
@@ -25,6 +27,11 @@ def test_on_hopper_the_warpgroup_family():
     requant = Requantization.random(workload, rng)
     out = kernel.run(x, w, requant, device="emulator")
     assert np.array_equal(out, requant.apply(reference(workload, x, w)))
+
+
+def test_two_tiles_of_channels_are_proposed_by_estimate():
+    proposed = warpgroup_candidates(workload_named("resnet50.stage4.expand1x1@8"), arch("sm_90a"))[:TRIES]
+    assert {config.tiles_m for config in proposed} == {1, 2}
 
 
 def test_elsewhere_the_warp_family_with_the_reason():

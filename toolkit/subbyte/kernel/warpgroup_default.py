@@ -24,9 +24,9 @@ USED_REGISTERS = 64
 """Registers of such a thread beside its accumulators."""
 
 DIVIDING = ("tile_width", "tile_rows", "groups_m", "groups_x", "groups_y", "segments", "split", "channel_groups",
-            "keep_rows", "filter_passes", "joined", "flatten")  # fmt: skip
+            "keep_rows", "filter_passes", "joined", "flatten", "tiles_m")  # fmt: skip
 """Knobs that decide how the work is divided."""
-FEW = {"tile_width": 4, "segments": 6}
+FEW = {"tile_width": 4, "segments": 6, "tiles_m": 1}
 """Values of a knob that are combined with all others; 2 of those not named."""
 TURNS, BRED = 4, 24
 """How often, and around how many of the best, single knobs are changed."""
