@@ -1,7 +1,7 @@
 """A real JupyterLab on this machine's loopback and a real Chromium: what the browser tests, the latency benchmark and
 the screenshots drive.
 
-The server keeps all its state in one folder; a tab may talk to the server alone and remembers what it was refused and
+The server keeps all its state in one folder; a tab reaches this machine alone and remembers what else it asked for and
 what went wrong.
 """
 
@@ -30,7 +30,7 @@ PATIENCE = 60_000
 # Otherwise every page asks whether JupyterLab must be built anew, and node runs for a second to find out.
 PAGE = '{"buildCheck": false, "buildAvailable": false}'
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run")  # fmt: skip
+         "--disable-sync", "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")  # fmt: skip
 KERNEL_IDLE = """() => {
   const panel = [...window.jupyterapp.shell.widgets("main")].find((w) => w.sessionContext);
   return panel?.sessionContext.session?.kernel?.status === "idle"
@@ -161,7 +161,10 @@ class Lab:
 
 
 class Watched:
-    """A browser tab that may open only addresses that begin with ``allowed``."""
+    """A browser tab; ``outside`` are the addresses it asked for that do not begin with ``allowed``.
+
+    No address outside this machine answers: the browser was started so. Requests are watched, not held up.
+    """
 
     def __init__(self, browser: Any, allowed: tuple[str, ...], width: int, height: int, scale: float = 1) -> None:
         self.allowed = (*allowed, "data:", "blob:")
@@ -172,17 +175,13 @@ class Watched:
         self.page.set_default_timeout(PATIENCE)
         self.outside: list[str] = []
         self.errors: list[str] = []
-        self.page.route("**/*", self._route)
+        self.page.on("request", self._asked)
         self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
 
-    def _route(self, route: Any) -> None:
-        address = route.request.url
-        if address.startswith(self.allowed):
-            route.continue_()
-        else:
-            self.outside.append(address)
-            route.abort()
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith(self.allowed):
+            self.outside.append(request.url)
 
     def settle(self) -> None:
         """Wait until two more frames were painted."""
@@ -203,6 +202,13 @@ class Watched:
     def close(self) -> None:
         """Close the tab."""
         self.context.close()
+
+
+def strange(tab: Watched) -> list[str]:
+    """What was asked for outside of this machine, apart from what Voila and nbconvert put into every page: a font of
+    icons and programs for formulas and widgets, without which the pictures are as good."""
+    own = ("font-awesome", "fontawesome", "mathjax", "require.js", "mermaid")
+    return [address for address in tab.outside if not any(name in address.lower() for name in own)]
 
 
 class Tab(Watched):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from real_browser import Watched, strange
 
 from subbyte.technique.duplicates import Duplicates, duplicates
 
@@ -145,6 +146,19 @@ def test_the_drawing_is_the_record(tab: Any, record: Duplicates) -> None:
     tab.page.keyboard.press("Escape")
     wait_until(tab, record)
     tab.picture("map", ".sb-map")
+
+
+def test_a_notebook_that_was_run_and_saved_exports_its_picture(tab: Any, chromium: Any, lab: Any) -> None:
+    """From JupyterLab's own menu: File, Save and Export Notebook As, HTML."""
+    tab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    one = Watched(chromium, (lab.base,), 1000, 1300)
+    one.page.goto(f"{lab.base}/nbconvert/html/map.ipynb?download=false&token={lab.token}")
+    drawn = one.page.locator('.jp-OutputArea img[src^="data:image/svg+xml"]')
+    widths = drawn.evaluate_all("(all) => all.map((image) => image.complete && image.naturalWidth)")
+    one.close()
+    assert len(widths) == 1
+    assert widths[0] > 500
+    assert not strange(one)
 
 
 def test_another_record_is_told_apart(tab: Any, record: Duplicates) -> None:

@@ -247,17 +247,15 @@ def test_a_thousand_updates_leave_nothing_behind(tab: Any, browser_memory: Calla
 
 def test_cells_run_again_leave_nothing_behind(tab: Any, browser_memory: Callable[[], dict[str, int]]) -> None:
     """What the first run showed is closed: its picture, its listeners and its widgets are gone."""
-    for number in range(1, len(VIEWS) + 1):
-        tab.run_cell(number)  # what is made once with the second run is there now
     left = {}
-    before = browser_memory()
     for number, selector in enumerate(VIEWS, 1):
+        tab.run_cell(number)
+        before = browser_memory()
         for _ in range(2):
             tab.run_cell(number)
         expect(tab.page.locator(selector)).to_have_count(1)
         after = browser_memory()
         left[selector] = [(after[what] - before[what]) / 2 for what in ("nodes", "jsEventListeners")]
-        before = after
     # The page itself keeps an empty element for every view that there was, with what listens to the kernel's end.
     assert not {selector: counts for selector, counts in left.items() if counts[0] > 60 or counts[1] > 20}, left
 

@@ -23,13 +23,17 @@ DOTS = f"() => (({DRAWN})()[0] ?? '').split('M').length - 1"
 
 
 @pytest.fixture(scope="module")
-def tab(open_tab: Callable[..., Any]) -> Any:
-    """A tab of its own."""
-    return open_tab(width=900)
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """A notebook with two studies, neither of them begun."""
+    one = open_tab(width=900)
+    slow = START.replace("delay=0.01", "delay=0.03")
+    one.open_notebook(lab.write("curve.ipynb", f"{START}\n{SHORT}" % 60, WAIT, f"{slow}\n{SHORT}" % 2000))
+    return one
 
 
-def test_points_arrive_and_the_drawing_is_the_record(tab: Any, lab: Any) -> None:
-    tab.run_notebook(lab.write("curve.ipynb", START, SHORT % 60, WAIT))
+def test_points_arrive_and_the_drawing_is_the_record(tab: Any) -> None:
+    tab.run_cell(0)
+    tab.run_cell(1)
     printed = tab.page.get_by_text("60 static:").text_content()
     tab.page.wait_for_function("document.querySelector('.sb-curve-svg').textContent.includes('60 of 60 trials')")
     dots, crosses, best = drawn = tab.page.evaluate(DRAWN)
@@ -49,8 +53,9 @@ def test_points_arrive_and_the_drawing_is_the_record(tab: Any, lab: Any) -> None
     tab.theme("JupyterLab Light")
 
 
-def test_stop_ends_a_running_study(tab: Any, lab: Any) -> None:
-    tab.run_notebook(lab.write("stop.ipynb", START.replace("delay=0.01", "delay=0.03"), SHORT % 2000))
+def test_stop_ends_a_running_study(tab: Any) -> None:
+    tab.command("notebook:clear-all-cell-outputs")
+    tab.run_cell(2)
     tab.page.wait_for_function(f"({DOTS})() > 3")
     seen = [tab.page.evaluate(DOTS)]
     for _ in range(3):  # more and more of them while the study runs

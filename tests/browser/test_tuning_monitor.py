@@ -46,14 +46,27 @@ LATENCY = """async () => {
 }"""
 
 
+ENDED = "import time\nstarted = time.time()\nquick.wait()\nprint(f'ended after {time.time() - started:.2f} s')"
+CELLS = (START % "0.002", TWO % 80, WAIT, "quick = view.config; len(quick)", START % "0.03", TWO % 2000, MANY, ENDED)
+
+
 @pytest.fixture(scope="module")
-def tab(open_tab: Callable[..., Any]) -> Any:
-    """A tab of its own."""
-    return open_tab(width=860, height=1300)
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """A notebook with the studies of three tests, none of them begun."""
+    one = open_tab(width=860, height=1300)
+    one.open_notebook(lab.write("monitor.ipynb", *CELLS))
+    return one
 
 
-def test_results_arrive_and_the_drawing_is_the_record(tab: Any, lab: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    tab.run_notebook(lab.write("monitor.ipynb", START % "0.002", TWO % 80, WAIT, "quick = view.config; len(quick)"))
+def run(tab: Any, *cells: int) -> None:
+    """Run some of the cells; what others drew is gone."""
+    tab.command("notebook:clear-all-cell-outputs")
+    for number in cells:
+        tab.run_cell(number)
+
+
+def test_results_arrive_and_the_drawing_is_the_record(tab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run(tab, 0, 1, 2, 3)
     printed = tab.page.get_by_text("[80, 80] static:").text_content()
     tab.page.wait_for_function("document.querySelector('.sb-monitor-svg').textContent.includes('80 of 80 trials')")
     tab.settle()
@@ -78,8 +91,8 @@ def test_results_arrive_and_the_drawing_is_the_record(tab: Any, lab: Any, capsys
     tab.page.wait_for_function(f"({COUNT})() === 80")
 
 
-def test_pause_holds_and_stop_ends(tab: Any, lab: Any) -> None:
-    tab.run_notebook(lab.write("pause.ipynb", START % "0.03", TWO % 2000))
+def test_pause_holds_and_stop_ends(tab: Any) -> None:
+    run(tab, 4, 5)
     tab.page.wait_for_function(f"({COUNT})() > 3")
     tab.page.locator(".sb-monitor .pause").click()
     tab.page.wait_for_function("document.querySelector('.sb-monitor-svg').textContent.includes('(paused)')")
@@ -96,9 +109,8 @@ def test_pause_holds_and_stop_ends(tab: Any, lab: Any) -> None:
     assert tab.page.evaluate(COUNT) < 2000
 
 
-def test_a_thousand_trials_of_a_replay_are_painted_soon(tab: Any, lab: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    ended = "import time\nstarted = time.time()\nquick.wait()\nprint(f'ended after {time.time() - started:.2f} s')"
-    tab.run_notebook(lab.write("many.ipynb", START % "0", MANY, ended))
+def test_a_thousand_trials_of_a_replay_are_painted_soon(tab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run(tab, 6, 7)
     tab.page.wait_for_function(f"({COUNT})() === 1000")
     with capsys.disabled():
         print("\n  1000 trials,", tab.page.locator("pre", has_text="ended after").text_content().strip())
