@@ -206,6 +206,15 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"tile_width": 7, "groups_y": 2, "segments": 4, "channel_groups": 4, "ring": 9, "keep_rows": 0, "unroll": 1,
          "stagger": 0, "half_rows": 1, "image_groups": 2},
     ),
+    "a late producer": (
+        "n24h7w28c64k128r3s3p1",
+        {"tile_width": 28, "groups_y": 2, "segments": 3, "ring": 4, "in_flight": 2, "producer_late": 1},
+    ),
+    "a late producer, own rows": (
+        "n16h7w7c256k128r3s3p1",
+        {"tile_width": 7, "groups_m": 2, "segments": 7, "channel_groups": 4, "ring": 6, "keep_rows": 0, "unroll": 1,
+         "stagger": 0, "image_groups": 2, "producer_late": 1},
+    ),
     "the middle row cut": (
         "n24h15w14c64k64r3s3p1",
         {"tile_width": 14, "tile_rows": 2, "groups_y": 2, "segments": 4, "ring": 6, "load_ahead": 1, "stagger": 2,

@@ -44,6 +44,8 @@ class WarpgroupConfig:
     * ``early_release``: 1 = a kept row's slot is filled anew as soon as no later kernel row or pass reads it, so that a
       ring shorter than a pass's rows will do; 0 = behind the pass.
     * ``load_ahead``: parts that the producer has on their way from memory (in registers) while it stores one: 1 or 2.
+    * ``producer_late``: 1 = the producer asks for its own first parts when those that the consumers bring, which are
+      waited for, have come; 0 = at the same time.
     * ``producer_registers``: registers of a producer thread; 0 = its loads and a few more. Consumers share the rest.
     * ``unroll``: pairs of 32-channel blocks in one loop body, which is also how far weights are fetched ahead in
       registers; ``weight_ring``: fragments fetched ahead into shared memory instead (0 = in registers).
@@ -100,6 +102,7 @@ class WarpgroupConfig:
     joined: int = 0
     image_groups: int = 1
     half_rows: int = 0
+    producer_late: int = 0
     producer_registers: int = 0
     bulk_weights: int = 0
     duplicate_aware: str = "full"
@@ -182,7 +185,8 @@ class WarpgroupConfig:
 
 FAMILY = "wg-"
 """How the keys of the family begin."""
-FLAGS = ("keep_rows", "stagger", "swizzle", "overlap", "early_release", "flatten", "half_rows", "joined")
+FLAGS = ("keep_rows", "stagger", "swizzle", "overlap", "early_release", "flatten", "half_rows", "joined",
+         "producer_late")  # fmt: skip
 """Knobs that may be 0: most are 0 or 1."""
 COUNTS = ("weight_ring", "at_once", "producer_registers", "bulk_weights")
 """Numbers of places, 0 where there are none."""
@@ -200,7 +204,8 @@ _SHORT = {
     "filter_passes": "fp", "split": "sp", "channel_groups": "cg", "ring": "ri", "keep_rows": "kr", "load_ahead": "la",
     "unroll": "un", "weight_ring": "wr", "in_flight": "if", "stagger": "sta", "swizzle": "sw", "blocks": "bl",
     "overlap": "ov", "at_once": "ao", "early_release": "er", "flatten": "fl", "tiles_m": "tm", "producers": "pr",
-    "joined": "jo", "image_groups": "ig", "half_rows": "hr", "producer_registers": "preg", "bulk_weights": "bw",
+    "joined": "jo", "image_groups": "ig", "half_rows": "hr", "producer_late": "pl",
+    "producer_registers": "preg", "bulk_weights": "bw",
 }  # fmt: skip
 REMOVED = {"groups_k": 1, "share": 1, "staging": 0}
 """Knobs that did not pay and are no more, with the value that means a kernel without them: records name them."""

@@ -177,7 +177,7 @@ def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
 def _large_values(w: ConvWorkload, lists: Mapping[str, Values]) -> dict[str, Values]:
     """The values of what is different where a block has much to multiply: what divides the work evenly counts, and what
     lets a block have many channels."""
-    more: dict[str, Values] = {"weight_ring": (0,)}
+    more: dict[str, Values] = {"weight_ring": (0,), "producer_late": (0, 1)}
     if w.p > 56:
         more |= {"segments": (*lists["segments"], 16), "tile_width": tuple(dict.fromkeys((*lists["tile_width"], 14)))}
     if w.p % 2 == 0 and w.q % 14 == 0 and w.p <= 28:

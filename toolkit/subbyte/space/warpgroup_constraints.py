@@ -216,6 +216,10 @@ def _producers(plan: WarpgroupPlan) -> str | None:
     config = plan.config
     if config.producers > 2:
         return f"threads: {config.producers} producer warpgroups: allowed: 1, 2"
+    if config.producers == 2 and config.producer_late:
+        return "stages: two producers ask for their first parts at once (producer_late=0)"
+    if config.producer_late and plan.keep_rows and plan.most_staged * config.channel_groups <= config.consumers:
+        return "same program: the consumers bring every part; leave producer_late at 0"
     if config.producers == 2 and config.at_once:
         return "same program: producers has no meaning with at_once; leave it at 1"
     if config.producers == 2 and config.ring < config.consumers + 2:
@@ -234,7 +238,7 @@ def _at_once(plan: WarpgroupPlan) -> str | None:
     if config.ring != plan.window:
         return f"stages: at_once keeps every row: ring must be {plan.window}"
     for name in ("channel_groups", "keep_rows", "load_ahead", "unroll", "weight_ring", "in_flight", "duplicate_aware",
-                 "early_release"):  # fmt: skip
+                 "early_release", "producer_late"):  # fmt: skip
         if getattr(config, name) != getattr(default, name):
             return f"same program: {name} has no meaning with at_once; leave it at {getattr(default, name)}"
     if config.stagger:

@@ -133,11 +133,12 @@ def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int =
 
 
 def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
-    """Read the first parts: one by every warpgroup, and another one by every producer."""
+    """Read the first parts: one by every warpgroup, and another one by every producer, unless it is late."""
     consumers, producers = block.plan.config.consumers, block.plan.config.producers
-    with when(block.warpgroup < block.parts):
+    late = [block.warpgroup < consumers] if block.plan.config.producer_late else []
+    with when(every([block.warpgroup < block.parts, *late])):
         load_part(block, where, held, block.warpgroup)
-    if following is None:
+    if following is None or late:
         return
     if producers == 1:
         with when(T.And(block.warpgroup == consumers, consumers + 1 < block.parts)):
@@ -152,9 +153,12 @@ def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: C
     turns. ``behind_first`` emits what is less urgent than the first part."""
     consumers, apart = block.plan.config.consumers, block.plan.config.producers
     first = consumers if apart == 1 else block.warpgroup
-    waits = block.plan.config.ring <= consumers  # the first part, for consumers that may need what is less urgent
+    late = block.plan.config.producer_late
+    waits = late or block.plan.config.ring <= consumers  # for consumers, which may need what is less urgent
     with when(waits or block.parts <= first):
         behind_first()
+    if late:
+        _load_own(block, where, held, other)
     step = apart if other is None else 2 * apart
     turns = bind("turns", (T.max(block.parts - first, 0) + step - 1) // step)
     with loop("turn", turns, T.serial) as turn:
@@ -170,6 +174,17 @@ def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: C
                 _put(block, where, other, part + apart)
             with when(part + 3 * apart < block.parts):
                 load_part(block, where, other, part + 3 * apart)
+
+
+def _load_own(block: Block, where: Columns, held: Any, following: Any) -> None:
+    """The first parts of a late producer, which it asks for when those of the consumers have come."""
+    consumers = block.plan.config.consumers
+    for part in range(consumers):
+        with when(part < block.parts):
+            block.wait(block.full(T.uint32(part)), T.uint32(0))
+    for part, words in enumerate([held] if following is None else [held, following], consumers):
+        with when(part < block.parts):
+            load_part(block, where, words, part)
 
 
 def zero_padding(block: Block, where: Columns) -> None:

@@ -1,0 +1,65 @@
+"""A producer that asks for its own first parts behind those of the consumers: exact, refused where it has no use."""
+
+from __future__ import annotations
+
+import pytest
+from generated import Generated, plan_of
+
+import subbyte
+from subbyte.schedule import WarpgroupConfig
+from subbyte.space.warpgroup_constraints import why_not_warpgroup
+
+pytest.importorskip("tvm")
+
+KERNELS = [
+    ("n8h6w14c64k64r3s3p1", "tw14-tr1-gm1-gy2-sg2-ri4-sta0-pl1"),  # as stages 2 and 3 at batch 64
+    ("n8h14w14c64k64r3s3p1", "tw14-tr2-gm1-gy2-sg4-ri6-la1-un1-sta0-hr1-pl1"),  # as stage 4
+    ("n16h7w7c128k64r3s3p1", "tw7-tr1-gm1-gy2-sg4-cg2-ri8-kr0-sta0-hr1-ig2-pl1"),  # as stage 5
+    ("n3h7w6c64k160r3s3p1", "tw6-tr1-gm2-sg7-ri3-la1-sta2-pl1"),
+    ("n3h3w9c64k64r3s3p1", "tw6-tr1-gm1-gx2-sg2-ri3-sta0-ov0-pl1-nhwc"),
+    ("n8h6w6c64k64r3s3p1", "tw6-tr1-gm1-sg1-ri3-er1-sta0-pl1"),
+]
+REFUSED = [
+    ("n8h6w6c64k64r3s3p1", "tw6-tr1-gm1-sg1-ri4-sta0-pr2-pl1", "two producers"),
+    ("n8h2w6c64k64r1s1p0", "tw6-tr1-gm1-gy2-sg1-ri2-la1-sta0-pl1", "the consumers bring every part"),
+    ("n8h3w6c64k64r3s3p1", "tw6-tr1-gm1-sg3-ri3-sta0-ao2-pl1", "no meaning with at_once"),
+    ("n8h3w6c64k64r3s3p1", "tw6-tr1-gm1-sg3-ri3-la1-sta0-bw1-pl1", "bulk_weights needs producer_late=0"),
+]
+KERNEL = Generated(*KERNELS[0])
+
+
+@pytest.mark.parametrize(("spec", "key"), KERNELS)
+def test_kernels_are_clean_and_exact(spec: str, key: str) -> None:
+    Generated(spec, key).require_exact(2)
+
+
+@pytest.mark.parametrize(("spec", "key", "reason"), REFUSED)
+def test_what_has_no_use_is_refused(spec: str, key: str, reason: str) -> None:
+    assert reason in (why_not_warpgroup(plan_of(spec, key)) or "")
+
+
+def test_the_producer_asks_behind_its_wait() -> None:
+    asked = "v4_b32(next_row_ptr[0]"  # the second of its own parts
+    early = Generated(KERNELS[0][0], KERNELS[0][1].removesuffix("-pl1")).text
+    for text, before in ((early, 1), (KERNEL.text, 0)):
+        assert text.rpartition("tvm_builtin_ptx_setmaxnreg_inc")[0].count(asked) == before
+        assert text.count(asked) == 2
+
+
+def test_a_producer_that_waits_for_its_own_part_is_found() -> None:
+    own = "((base + (uint)40704) + (uint)16), (uint)0)"
+    KERNEL.require_found("((base + (uint)40704) + (uint)8), (uint)0)", own, "deadlock")
+
+
+def test_a_part_that_nobody_asks_for_is_found() -> None:
+    assert "if (parts > 3) {" in KERNEL.text
+    run, wrong, _ = KERNEL.run(0, KERNEL.text.replace("if (parts > 3) {", "if (parts > 9) {"))
+    assert wrong or run.problems
+
+
+def test_the_large_space_has_both() -> None:
+    knobs = subbyte.space("resnet50.stage2@64", kind="warpgroup").knobs
+    assert knobs["producer_late"] == (0, 1)
+    assert "producer_late" not in subbyte.space("resnet50.stage2@8", kind="warpgroup-small").knobs
+    key = "wg-tw28-tr1-gm1-gy2-sg8-ri5-if2-pl1"
+    assert WarpgroupConfig.from_key(key).key == key
