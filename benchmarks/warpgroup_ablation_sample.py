@@ -144,28 +144,33 @@ def measured_with_all(name: str, folder: Path = RECORDED) -> set[int]:
 # ---- choosing --------------------------------------------------------------------------------------------------------
 
 
-def choose(layers: list[tuple[int, int]], count: int, until: float, workers: int) -> int:
+def choose(layers: list[tuple[int, int]], count: int, until: float, workers: int, path: Path = CHOSEN) -> int:
     """Choose, and write the file after every schedule that was looked at; 1 when time ran out before the end."""
     import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it
 
-    found = read_chosen() if CHOSEN.exists() else {}
+    found = read_chosen(path) if path.exists() else {}
+    wanted: dict[str, tuple[dict[str, WarpgroupSpace], Iterator[int]]] = {}
+    for stage, batch in layers:
+        workload, name = workload_named(f"resnet50.stage{stage}@{batch}"), name_of(stage, batch)
+        one = found[name] = found.get(name) or begun(workload, name)
+        spaces = one.spaces(workload)
+        wanted[name] = spaces, candidates(one, spaces, count, SEED + 10 * batch + stage)
     with ProcessPoolExecutor(workers, get_context("fork")) as pool:
-        for stage, batch in layers:
-            workload, name = workload_named(f"resnet50.stage{stage}@{batch}"), name_of(stage, batch)
-            if name not in found:
-                found[name] = begun(workload, name)
-            one = found[name]
-            for index in candidates(one, one.spaces(workload), count, SEED + 10 * batch + stage):
-                if time.monotonic() > until:
-                    break
-                reason = why_not(one.spaces(workload), index, pool)
-                if reason is None:
-                    one.schedules.append(index)
-                else:
-                    one.refused[str(index)] = reason
-                write_chosen(found)
-            write_chosen(found)
-            print(f"{name}: {len(one.schedules)} schedules, {len(one.refused)} refused", flush=True)
+        while wanted and time.monotonic() < until:
+            name = min(wanted, key=lambda name: len(found[name].schedules))  # whoever has fewest: all come to the same
+            spaces, indices = wanted[name]
+            index = next(indices, None)
+            if index is None:
+                del wanted[name]
+                continue
+            reason = why_not(spaces, index, pool)
+            if reason is None:
+                found[name].schedules.append(index)
+            else:
+                found[name].refused[str(index)] = reason
+            write_chosen(found, path)
+    for name in (name_of(*layer) for layer in layers):
+        print(f"{name}: {len(found[name].schedules)} schedules, {len(found[name].refused)} refused", flush=True)
     return int(any(len(found[name_of(*layer)].schedules) < count for layer in layers))
 
 

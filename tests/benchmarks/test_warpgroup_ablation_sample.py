@@ -1,6 +1,7 @@
 """The sample of schedules of the warpgroup family: valid with every switch, the recorded ones among them, buildable."""
 
 import importlib.util
+import math
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -87,6 +88,35 @@ def test_the_first_combination_that_does_not_build_is_named(layer, monkeypatch):
         assert sample.why_not(spaces, index, pool) == "none-sp-nhwc: local memory"
         monkeypatch.setattr(sample, "built", lambda *_: None)
         assert sample.why_not(spaces, index, pool) is None
+
+
+def test_the_layer_with_the_fewest_schedules_comes_next(tmp_path, monkeypatch, capsys):
+    path, asked = tmp_path / "chosen.json", []
+
+    def candidates(one, spaces, count, seed):
+        yield from (number for number in range(10) if len(one.schedules) < count)
+
+    def why_not(spaces, index, pool):
+        asked.append(index)
+        if len(asked) == stop_at:
+            raise KeyboardInterrupt
+        return "reason" if index == 1 else None
+
+    monkeypatch.setattr(sample, "begun", lambda workload, name: sample.Layer({}, [90, 91] if "2" in name else []))
+    monkeypatch.setattr(sample.Layer, "spaces", lambda self, layer: {})
+    monkeypatch.setattr(sample, "candidates", candidates)
+    monkeypatch.setattr(sample, "why_not", why_not)
+    stop_at = 5
+    with pytest.raises(KeyboardInterrupt):
+        sample.choose([(2, 8), (3, 8)], 4, math.inf, 1, path)
+    found = sample.read_chosen(path)
+    assert found["stage3-b8"] == sample.Layer({}, [0, 2], {"1": "reason"})
+    assert found["stage2-b8"].schedules == [0, 90, 91]
+    stop_at = 0
+    assert sample.choose([(2, 8), (3, 8)], 4, math.inf, 1, path) == 0
+    assert [len(one.schedules) for one in sample.read_chosen(path).values()] == [4, 4]
+    assert sample.choose([(2, 8), (3, 8)], 9, -math.inf, 1, path) == 1
+    assert "stage3-b8: 4 schedules, 1 refused" in capsys.readouterr().out
 
 
 def test_why_a_configuration_does_not_build():
