@@ -187,6 +187,20 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "n8h8w6c128k64r3s3p1",
         {"tile_width": 6, "tile_rows": 2, "segments": 2, "channel_groups": 2, "ring": 9, "keep_rows": 0},
     ),
+    "own rows, one part": (
+        "n8h7w6c128k64r3s3p1",
+        {"tile_width": 6, "tile_rows": 2, "channel_groups": 2, "ring": 3, "keep_rows": 0, "pass_parts": 1},
+    ),
+    "own rows, one part, two groups of images": (
+        "n16h7w7c256k64r3s3p1",
+        {"tile_width": 7, "tile_rows": 2, "groups_y": 2, "channel_groups": 4, "ring": 3, "keep_rows": 0, "stagger": 2,
+         "image_groups": 2, "pass_parts": 1},
+    ),
+    "own rows, one part, stride 2": (
+        "n8h14w14c128k128r3s3p1u2",
+        {"tile_width": 8, "tile_rows": 4, "groups_m": 2, "channel_groups": 2, "ring": 2, "load_ahead": 1,
+         "keep_rows": 0, "pass_parts": 1},
+    ),
     "rows and a half": (
         "n8h14w14c64k64r3s3p1",
         {"tile_width": 14, "tile_rows": 2, "groups_y": 2, "segments": 4, "ring": 6, "load_ahead": 1, "stagger": 2,
@@ -361,7 +375,7 @@ def text_with_every_lane_arriving(plan: WarpgroupPlan) -> str:
 def _all_lanes_give_back(self: Pass, before: bool, where: list[Any]) -> None:
     """In the place of ``Pass._give_back_group``, where each lane gives back another slot."""
     plan, ring = self.block.plan, self.block.plan.config.ring
-    for part in range(plan.window):
-        place = self.first_slot[0] + T.uint32((ring - plan.window if before else 0) + part)
+    for part in range(plan.group_parts):
+        place = self.first_slot[0] + T.uint32((ring - plan.group_parts if before else 0) + part)
         with when(every(where) if where else True):
             instructions.barrier_arrive(self.block.empty(place % T.uint32(ring)))

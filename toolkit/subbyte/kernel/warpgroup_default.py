@@ -138,7 +138,7 @@ def estimated_cycles(plan: WarpgroupPlan, k: Constants | None = None) -> float:
         * config.tiles_m
         * (once if config.at_once or config.bulk_weights else config.consumers * passes)
     )
-    pixels = parts * plan.columns_loaded * plan.channels * 128 * config.image_groups
+    pixels = parts * plan.part_rows * plan.columns_loaded * plan.channels * 128 * config.image_groups
     fetched = (weights + pixels) * resident / k.cache
     setup = k.setup + (k.cluster + config.consumers * plan.exchanged_bytes / k.peer if config.split > 1 else 0.0)
     waves = ceil_div(plan.grid_blocks, multiprocessors * resident)
@@ -164,7 +164,7 @@ def _parts(plan: WarpgroupPlan, passes: int) -> int:
     """Parts of the ring that a block's producer brings."""
     config = plan.config
     if not plan.keep_rows:
-        return passes * plan.window * config.channel_groups
+        return passes * plan.group_parts * config.channel_groups
     return plan.most_staged * config.channel_groups
 
 

@@ -41,6 +41,8 @@ class WarpgroupConfig:
     * ``channel_groups``: parts in which the input channels of a row enter the ring; ``ring``: such parts in flight.
     * ``keep_rows``: 1 = a row stays in the ring until no later pass needs it; 0 = every pass loads its own rows, and
       ``groups_y`` warpgroups divide the rows of the same pass.
+    * ``pass_parts``: 1 = where rows are not kept, a part is all rows of the image that a pass reads; 0 = it is one of
+      them, and one of zeros where a pass looks beyond the image.
     * ``early_release``: 1 = a kept row's slot is filled anew as soon as no later kernel row or pass reads it, so that a
       ring shorter than a pass's rows will do; 0 = behind the pass.
     * ``load_ahead``: parts that the producer has on their way from memory (in registers) while it stores one: 1 or 2.
@@ -102,6 +104,7 @@ class WarpgroupConfig:
     joined: int = 0
     image_groups: int = 1
     half_rows: int = 0
+    pass_parts: int = 0
     producer_late: int = 0
     producer_registers: int = 0
     bulk_weights: int = 0
@@ -186,7 +189,7 @@ class WarpgroupConfig:
 FAMILY = "wg-"
 """How the keys of the family begin."""
 FLAGS = ("keep_rows", "stagger", "swizzle", "overlap", "early_release", "flatten", "half_rows", "joined",
-         "producer_late")  # fmt: skip
+         "pass_parts", "producer_late")  # fmt: skip
 """Knobs that may be 0: most are 0 or 1."""
 COUNTS = ("weight_ring", "at_once", "producer_registers", "bulk_weights")
 """Numbers of places, 0 where there are none."""
@@ -204,7 +207,7 @@ _SHORT = {
     "filter_passes": "fp", "split": "sp", "channel_groups": "cg", "ring": "ri", "keep_rows": "kr", "load_ahead": "la",
     "unroll": "un", "weight_ring": "wr", "in_flight": "if", "stagger": "sta", "swizzle": "sw", "blocks": "bl",
     "overlap": "ov", "at_once": "ao", "early_release": "er", "flatten": "fl", "tiles_m": "tm", "producers": "pr",
-    "joined": "jo", "image_groups": "ig", "half_rows": "hr", "producer_late": "pl",
+    "joined": "jo", "image_groups": "ig", "half_rows": "hr", "pass_parts": "pp", "producer_late": "pl",
     "producer_registers": "preg", "bulk_weights": "bw",
 }  # fmt: skip
 REMOVED = {"groups_k": 1, "share": 1, "staging": 0}

@@ -1,8 +1,9 @@
 """What a warpgroup kernel computes where: rows, columns, taps and channels of the image, and the work of one block.
 
 Words: *staged row* k and *staged column* c count input rows and columns that some output needs (see ``Axis``); a *part*
-is one staged row and channel group: what one slot of the ring holds; *fragment* is 64 output channels times one or two
-blocks of 32 input channels of one tap: 16 bytes of weights for each of 128 threads.
+is one staged row (with ``pass_parts`` those of a pass) and channel group: what one slot of the ring holds; *fragment*
+is 64 output channels times one or two blocks of 32 input channels of one tap: 16 bytes of weights for each of 128
+threads.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ MMA_FILTERS = 64
 WRITTEN_OUT = (64, 20)
 """wgmma instructions up to which each kernel row is written out: with one consumer warpgroup, and with more, whose
 threads have fewer registers."""
-EPILOGUE_CYCLES = 16
-"""Of one accumulator, beside the multiplications of another warpgroup (measured on an H200)."""
 Index = Any
 """An ``int``, or a TIRx expression."""
 
@@ -232,6 +231,11 @@ class WarpgroupGeometry:
         return min((self.segment_end(segment) - 1) * self.rows.pixel_step + taps, last) - low + 1
 
     @property
+    def group_parts(self) -> int:
+        """Parts of one channel group that a pass reads."""
+        return 1 if self.config.pass_parts else self.window
+
+    @property
     def next_pass(self) -> int:
         """Staged rows from one pass to the next."""
         return self.config.tile_rows * self.rows.pixel_step
@@ -359,20 +363,6 @@ class WarpgroupGeometry:
         """Instruction groups that may be unfinished when the next operand is unpacked: fewer than the operands of a
         loop body, whose registers the next turn writes again."""
         return min(self.config.in_flight, self.unroll * self.tap_cols * self.config.tiles_m - 1)
-
-    @property
-    def late_start(self) -> tuple[int, int, int]:
-        """Kernel row, channel group and turn of its loop behind which a warpgroup is about an epilogue into its first
-        pass. The kernel row is one that every pass has."""
-        tap = next(tap for tap in range(self.tap_rows) if not self.tap_variants([tap])[1])
-        per_turn = self.unroll * self.tap_cols * self.halves * self.config.tile_rows * self.row_pixels * 4
-        turns = ceil_div(EPILOGUE_CYCLES * self.config.tile_rows * self.row_pixels * 4, per_turn)
-        in_group = self.steps // self.unroll
-        if self.keep_rows:
-            return tap, 0, min(turns, in_group) - 1
-        groups = min(self.groups, self.config.ring // self.window)  # the others' parts wait in the ring meanwhile
-        last = min(turns, groups * in_group) - 1
-        return tap, last // in_group, last % in_group
 
     @property
     def ahead(self) -> int:

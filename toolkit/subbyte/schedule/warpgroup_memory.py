@@ -92,7 +92,35 @@ class WarpgroupMemory(WarpgroupGeometry):
     @property
     def slot_bytes(self) -> int:
         """Bytes of one slot of the ring."""
-        return (self.channels * self.pitch + (self.slack_columns if self.separate else 0)) * self.column_bytes
+        return self.part_rows * self.row_bytes + (self.slack_columns if self.separate else 0) * self.column_bytes
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes from one row of a part to the next."""
+        return self.channels * self.pitch * self.column_bytes
+
+    @property
+    def part_rows(self) -> int:
+        """Rows that a part has room for."""
+        return max(self._rows_of_parts) if self.config.pass_parts else 1
+
+    @property
+    def least_part_rows(self) -> int:
+        """Rows that every part has."""
+        return min(self._rows_of_parts) if self.config.pass_parts else 1
+
+    @cached_property
+    def _rows_of_parts(self) -> tuple[int, ...]:
+        """Rows of the image that a part holds with ``pass_parts``, of every pass of all segments."""
+        step, taps = self.rows.pixel_step, (self.tap_rows - 1) * self.rows.tap_step
+        first, last = self.row_range
+        found = []
+        for segment in range(self.config.segments):
+            begin, end = self.segment_start(segment), self.segment_end(segment)
+            for row in range(begin, end, self.rows_together):
+                behind = min(row + self.rows_together, end)
+                found.append(min((behind - 1) * step + taps, last) - max(row * step, first) + 1)
+        return tuple(found)
 
     @property
     def slack_columns(self) -> int:
@@ -106,7 +134,7 @@ class WarpgroupMemory(WarpgroupGeometry):
         Where shared memory has no room they lie in the next slot. What is read there goes into outputs outside the
         image, which are not stored.
         """
-        ring = self.config.ring * (self.channels * self.pitch + self.slack_columns) * self.column_bytes
+        ring = self.config.ring * (self.part_rows * self.row_bytes + self.slack_columns * self.column_bytes)
         allowed = self.arch.shared_per_block
         if self.config.blocks > 1:
             allowed = min(allowed, self.arch.shared_per_sm // self.config.blocks - 1024)
@@ -238,6 +266,11 @@ class WarpgroupMemory(WarpgroupGeometry):
     @property
     def copies(self) -> int:
         """16-byte loads of one producer thread for one part."""
+        return self.part_rows * self.row_copies
+
+    @property
+    def row_copies(self) -> int:
+        """16-byte loads of one producer thread for one row of a part."""
         return ceil_div(self.columns_loaded * self.config.image_groups * self.channels, 16)
 
     def copy_place(self, turn: int, unit: Index) -> tuple[Index, Index]:

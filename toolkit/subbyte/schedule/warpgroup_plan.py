@@ -17,6 +17,9 @@ from subbyte.schedule.warpgroup_geometry import Index
 from subbyte.schedule.warpgroup_memory import FRAGMENT_WORDS, PIXEL_BYTES, WarpgroupMemory
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
+EPILOGUE_CYCLES = 16
+"""Of one accumulator, beside the multiplications of another warpgroup (measured on an H200)."""
+
 
 @dataclass(frozen=True)
 class WarpgroupPlan(WarpgroupMemory):
@@ -59,6 +62,20 @@ class WarpgroupPlan(WarpgroupMemory):
         """Lower word of a B descriptor without the address: bytes/16 from one half of K to the other."""
         return (1 if self.config.swizzle else 128 // 16) << 16
 
+    @property
+    def late_start(self) -> tuple[int, int, int]:
+        """Kernel row, channel group and turn of its loop behind which a warpgroup is about an epilogue into its first
+        pass. The kernel row is one that every pass has."""
+        tap = next(tap for tap in range(self.tap_rows) if not self.tap_variants([tap])[1])
+        per_turn = self.unroll * self.tap_cols * self.halves * self.config.tile_rows * self.row_pixels * 4
+        turns = ceil_div(EPILOGUE_CYCLES * self.config.tile_rows * self.row_pixels * 4, per_turn)
+        in_group = self.steps // self.unroll
+        if self.keep_rows:
+            return tap, 0, min(turns, in_group) - 1
+        groups = min(self.groups, self.config.ring // self.group_parts)  # the others' parts wait in the ring meanwhile
+        last = min(turns, groups * in_group) - 1
+        return tap, last // in_group, last % in_group
+
     # ---- registers ----------------------------------------------------------------------------------------------
 
     @property
@@ -73,8 +90,9 @@ class WarpgroupPlan(WarpgroupMemory):
 
     @property
     def producer_overhead(self) -> int:
-        """Registers of a producer thread beside the words on their way; more where each tap has its own edges."""
-        return 48 if self.lowered else 32
+        """Registers of a producer thread beside the words on their way; more where each tap has its own edges, or parts
+        have several rows."""
+        return 48 if self.lowered else 40 if self.config.pass_parts else 32
 
     @property
     def producer_least(self) -> int:

@@ -120,7 +120,7 @@ def _rules() -> str:
 
 def warpgroup_space(workload: ConvWorkload, arch: Arch, fixed: Mapping[str, Any] | None = None) -> WarpgroupSpace:
     """The space of a workload; ``fixed`` are switches to turn off. Raises InvalidInput for a knob among them."""
-    return WarpgroupSpace(workload, arch, warpgroup_values(workload), fixed=held_switches(fixed or {}))
+    return WarpgroupSpace(workload, arch, searched_values(workload), fixed=held_switches(fixed or {}))
 
 
 def held_switches(fixed: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,8 +132,21 @@ def held_switches(fixed: Mapping[str, Any]) -> dict[str, Any]:
     return {name: getattr(base, name) for name in SWITCH_VALUES}
 
 
+def searched_values(workload: ConvWorkload) -> dict[str, Values]:
+    """The values of every knob, in the order of a configuration's index: those that the estimate chooses among, and
+    what nobody has measured yet, which a search alone tries."""
+    w, lists = workload, warpgroup_values(workload)
+    if w.r > 1 and "keep_rows" in lists:
+        lists |= {"pass_parts": (0, 1)}
+    elif w.stride > 1 and _large_rows(w):
+        groups = lists["channel_groups"]
+        lists |= {"channel_groups": (*groups, *(n for n in (8,) if w.channel_blocks % (2 * n) == 0)),
+                  "keep_rows": (1, 0), "pass_parts": (0, 1)}  # fmt: skip
+    return lists
+
+
 def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
-    """The values of every knob, in the order of a configuration's index."""
+    """The values of every knob of the estimate."""
     w = workload
     pointwise = w.r == w.s == 1 and w.pad == 0
     height, width = (ceil_div(w.p * w.q, 28), 28) if pointwise else (w.p, w.q)

@@ -21,6 +21,8 @@ INSTRUCTION_OVERHEAD = 34
 """Registers that the compiler wants beside the sums of one wgmma among those that a thread has when it is launched."""
 LOADS_AT_ONCE = 12
 """16-byte loads a producer thread may have in flight for one part."""
+PASS_LOADS = 16
+"""The same for a part of several rows (``pass_parts``)."""
 CONDITIONAL_LOADS = 13
 """16-byte loads a producer thread may have in flight where columns are divided among blocks and a block has more than
 two warpgroups: of 109 kernels with more of them 102 needed local memory, of 217 others 19."""
@@ -227,6 +229,12 @@ def _producers(plan: WarpgroupPlan) -> str | None:
     return None
 
 
+def _pass_parts(plan: WarpgroupPlan) -> str | None:
+    if plan.config.pass_parts and (plan.keep_rows or plan.lowered or plan.tap_rows == 1):
+        return "stages: pass_parts is for kernels of several rows whose passes load their own (keep_rows=0)"
+    return None
+
+
 def _at_once(plan: WarpgroupPlan) -> str | None:
     config, default = plan.config, WarpgroupConfig()
     if not config.at_once:
@@ -259,10 +267,10 @@ def _ring(plan: WarpgroupPlan) -> str | None:
     elif plan.lowered:
         least = plan.window + 1
     else:
-        if plan.tap_rows > 1 and plan.window > LANES:  # see Pass._give_back_group
+        if plan.tap_rows > 1 and plan.group_parts > LANES:  # see Pass._give_back_group
             return f"stages: a pass of {plan.window} rows; where none are kept (keep_rows=0) a warp gives back {LANES}"
         early = plan.tap_rows > 1  # slots are given back behind the first kernel row of the next channel group
-        least = plan.window * (2 if config.channel_groups > 1 else 1) + (0 if early else 1)
+        least = plan.group_parts * (2 if config.channel_groups > 1 else 1) + (0 if early else 1)
     if config.weight_ring == 1:
         return "stages: weight_ring 1; the ring of weights needs at least 2 slots"
     if config.load_ahead > 2:
@@ -298,8 +306,9 @@ def _registers(plan: WarpgroupPlan) -> str | None:
     needed = plan.accumulators + 4 * plan.held_fragments + CONSUMER_OVERHEAD
     if needed > consumer:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
-    if plan.copies > LOADS_AT_ONCE:
-        return f"registers: {plan.copies} loads of a producer thread exceed {LOADS_AT_ONCE}; use channel_groups"
+    most = PASS_LOADS if plan.config.pass_parts else LOADS_AT_ONCE
+    if plan.copies > most:
+        return f"registers: {plan.copies} loads of a producer thread exceed {most}; use channel_groups"
     if plan.x_tiles > 1 and plan.config.threads > 256 and plan.loads_ahead > CONDITIONAL_LOADS:
         return f"registers: {plan.loads_ahead} loads with a condition each spill; use channel_groups or load_ahead=1"
     needed = 4 * plan.loads_ahead + plan.producer_overhead
@@ -329,7 +338,7 @@ def _index(plan: WarpgroupPlan) -> str | None:
 
 
 WARPGROUP_RULES: tuple[Callable[[WarpgroupPlan], str | None], ...] = (
-    bulk.early, _arch, _joined, _producers, _at_once, _accumulator, _padding, _width, _images, _half_rows,
+    bulk.early, _arch, _joined, _producers, _pass_parts, _at_once, _accumulator, _padding, _width, _images, _half_rows,
     _rows, _warpgroups, _channels, _split, bulk.bulk, _ring, _shared, _registers, _code, _index,
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.kernel.tirx.emit import bind, every, loop, registers, when
+from subbyte.kernel.tirx.emit import bind, loop, registers, when
 from subbyte.kernel.tirx.multiply import LOW_NIBBLES
 from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup.block import Block
@@ -27,7 +27,7 @@ from subbyte.kernel.tirx.warpgroup.control import (
 )
 from subbyte.kernel.tirx.warpgroup.epilogue import epilogue
 from subbyte.kernel.tirx.warpgroup.fetch import Fetch
-from subbyte.kernel.tirx.warpgroup.stagger import Stagger
+from subbyte.kernel.tirx.warpgroup.own_rows import OwnRows
 
 Rows = tuple[int, int, bool]
 """Fragment rows from and to, and whether the last one is half a row."""
@@ -51,7 +51,7 @@ def consume(block: Block, fetch: Fetch) -> None:
             with loop("i", config.tile_rows * config.tiles_m) as i:
                 T.buffer_store(started, T.uint32(0), [i])
             state = Pass(
-                block, passes, row_pass, filter_pass, fetch, accumulators, started, ready, released, row, count
+                block, passes, row_pass, filter_pass, row, ready, fetch, accumulators, started, released, count
             )
             state.wait_for_other()
             state.multiply()
@@ -67,19 +67,15 @@ def consume(block: Block, fetch: Fetch) -> None:
 
 
 @dataclass
-class Pass(Stagger):
+class Pass(OwnRows):
     """One pass: its coordinates, and the multiplications that make it up."""
 
     fetch: Fetch
     accumulators: Any
     started: Any
     """For every fragment row of every tile: whether its accumulators hold anything yet."""
-    ready: Counter
     released: Counter
-    row: Any
     count: Any
-    first_slot: Any = None
-    """Slot of the first part of a channel group, where no rows are kept."""
 
     def multiply(self) -> None:
         """Emit the loops over kernel rows and channel groups."""
@@ -122,29 +118,6 @@ class Pass(Stagger):
         if not self._in_order:
             self._release_before(group)
 
-    @property
-    def _in_order(self) -> bool:
-        """Several kernel rows read the parts of a channel group, which come and go together. They go as soon as the
-        next group's multiplications are under way alone: the producer needs the time."""
-        plan = self.block.plan
-        return not plan.keep_rows and not plan.lowered and plan.tap_rows > 1
-
-    def _enter_group(self, group: Any) -> None:
-        """Remember the slot of a channel group's first part, and wait for all its parts."""
-        block = self.block
-        T.buffer_store(self.first_slot, self.ready.slot[0], [0])
-        until = bind("until", self._pass_part(group) + block.plan.window)
-        self.ready.up_to(until, lambda slot, turn: block.wait(block.full(slot), turn))
-
-    def _give_back_group(self, before: bool, where: list[Any]) -> None:
-        """Give back the slots of the channel group, or of the one before it: each lane of a warp one of them, because
-        a loop between multiplications would make ptxas serialize them."""
-        block, plan, config = self.block, self.block.plan, self.block.plan.config
-        ring, back = T.uint32(config.ring), T.uint32(config.ring - plan.window if before else 0)
-        place = bind("place", self.first_slot[0] + back + T.cast(block.lane, "uint32"))
-        with when(every([block.lane < plan.window, *where])):
-            op.barrier_arrive(block.empty(T.Select(place >= ring, place - ring, place)))
-
     def release(self) -> None:
         """Give back the slots whose parts no later pass reads."""
         plan, config, block = self.block.plan, self.block.plan.config, self.block
@@ -186,20 +159,6 @@ class Pass(Stagger):
         elif self.block.plan.groups > 1:
             with when(group > 0):
                 self._release_group(group - 1)
-
-    def _release_group(self, group: Any) -> None:
-        if self._in_order:
-            self._give_back_group(before=False, where=[])
-            return
-        first = bind("group_part", self._pass_part(group))
-        with loop("part", self.block.plan.window) as part:
-            self.block.arrive(self.block.empty(self.block.slot(first + part)))
-
-    def _pass_part(self, group: Any) -> Any:
-        """First part of this pass's channel group, where every pass loads its own rows."""
-        plan, config = self.block.plan, self.block.plan.config
-        row_pass = self.row_pass if config.groups_y > 1 else self.row_pass + self.block.y  # y is 0 there
-        return ((row_pass * config.filter_passes + self.filter_pass) * plan.groups + group) * plan.window
 
     def _part(self, fragment_row: Any, tap: Any, group: Any) -> Any:
         """Part that a fragment row reads for a tap."""
@@ -290,20 +249,15 @@ class Pass(Stagger):
         width = plan.config.tile_width * plan.cols.pixel_step * plan.column_bytes
         for i in range(plan.config.tile_rows):
             row = block.fragment_place(i)
-            slot = self._slot(row, tap) if self._in_order else block.slot(self._part(row, tap, group))
-            start = block.slot_address(slot) + T.cast(block.x * width, "uint32")
+            if self._in_order:
+                address = self._row_address(row, tap)
+            else:
+                address = block.slot_address(block.slot(self._part(row, tap, group)))
+            start = address + T.cast(block.x * width, "uint32")
             if plan.config.half_rows and i == plan.config.tile_rows - 1:
                 right = (plan.config.tile_width - plan.narrow_columns) * plan.cols.pixel_step * plan.column_bytes
                 start = start + T.Select(block.swapped, T.uint32(right), T.uint32(0))
             op.describe(descriptors[i], start, plan.descriptor_low)
-
-    def _slot(self, fragment_row: Any, tap: Any) -> Any:
-        """Slot of the part that a fragment row reads for a tap, from that of the channel group's first part."""
-        plan, config = self.block.plan, self.block.plan.config
-        row = self.block.y * config.tile_rows + fragment_row if config.groups_y > 1 else fragment_row
-        place = self.first_slot[0] + T.cast(row * plan.rows.pixel_step + tap * plan.rows.tap_step, "uint32")
-        slot, ring = bind("slot", place), T.uint32(config.ring)
-        return bind("wrapped", T.Select(slot >= ring, slot - ring, slot))
 
     def _wait_for(self, part: Any) -> None:
         block, config = self.block, self.block.plan.config

@@ -156,8 +156,8 @@ def _parts(plan: WarpgroupPlan, first_row: Any, end_row: Any) -> tuple[Any, Any]
         last = T.min((end_row - 1) * step + taps, high)
         return first, bind("parts", (last - first + 1) * config.channel_groups)
     passes = (end_row - first_row + plan.rows_together - 1) // plan.rows_together * config.filter_passes
-    parts = bind("parts", passes * plan.groups * plan.window)
-    if any(n & (n - 1) for n in (plan.window, plan.groups, config.filter_passes)):
+    parts = bind("parts", passes * plan.groups * plan.group_parts)
+    if any(n & (n - 1) for n in (plan.group_parts, plan.groups, config.filter_passes)):
         # Where the range is known, NVVM 13.0 computes an index such as ``(turn + 2) % 3 * 16`` in 8 bits, as
         # ``16 * turn - 48 * ((turn + 2) / 3)``, and adds the 32 taken out of it to the address: it wrapped around.
         parts = op.hidden("parts_hidden", parts)

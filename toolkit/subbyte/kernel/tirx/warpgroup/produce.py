@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from tvm.script import tirx as T
@@ -69,7 +70,9 @@ def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0
         inside = None  # in place of pixels behind the last one that one comes: no condition, and so no local memory
     elif plan.flat and plan.flat_pixels % plan.width_covered:
         count = bind("columns", T.min(T.int32(plan.width_covered), plan.flat_pixels - y * plan.width_covered))
-    for turn in range(plan.copies):
+    row_words = plan.rows.unit * plan.input_size[1] * w.channel_blocks * plan.block_words
+    rows = _rows(block, part)
+    for row, turn in product(range(plan.part_rows), range(plan.row_copies)):
         block_index, column = plan.copy_place(turn, block.member // 8)
         offset = _offset(plan, block_index, column)
         if plan.config.flatten or plan.config.joined:
@@ -78,21 +81,22 @@ def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0
                 pixel = bind("pixel", T.min(pixel, plan.flat_pixels - 1))
             pixel = (strided_pixel(plan, pixel) if plan.config.flatten else pixel) - y * plan.width_covered
             offset = (pixel * w.channel_blocks + block_index) * plan.block_words
-        pointer = block.activations.ptr_to([source + offset])
+        pointer = block.activations.ptr_to([source + offset + rows[row] * row_words if row else source + offset])
         conditions = [] if inside is None else [inside]
         if plan.lowered:
             x = x0 + column * plan.cols.unit
             conditions += [x >= 0, x < w.w]
         if not exact(block, turn, count):
             conditions.append(column < (loaded(plan) if count is None else count))
+        first = place + 4 * (row * plan.row_copies + turn)
         if not conditions:
-            op.load16(held, place + 4 * turn, pointer, "activations")
+            op.load16(held, first, pointer, "activations")
             continue
         if inside is not None:
             for i in range(4):
-                T.buffer_store(held, T.uint32(0), [place + 4 * turn + i])
+                T.buffer_store(held, T.uint32(0), [first + i])
         with when(every(conditions)):
-            op.load16(held, place + 4 * turn, pointer, "activations")
+            op.load16(held, first, pointer, "activations")
 
 
 def strided_pixel(plan: WarpgroupPlan, output: Any) -> Any:
@@ -106,14 +110,15 @@ def strided_pixel(plan: WarpgroupPlan, output: Any) -> Any:
 def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
     """Unpack a part from registers into its slot, and say that it is there."""
     slot = bind("slot", block.slot(part))
-    unpack_part(block, where, held, slot)
+    for row in range(block.plan.part_rows):
+        unpack_part(block, where, held, slot, row=row)
     op.async_fence()
     op.emit(T.cuda.warp_sync())
     block.arrive(block.full(slot))
 
 
-def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int = 0) -> None:
-    """Unpack a part from registers, ``place`` the first of them, into a slot."""
+def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int = 0, row: int = 0) -> None:
+    """Unpack a row of a part from registers, ``place`` the part's first, into a slot."""
     plan = block.plan
     image = block.member % 8
     low, high = image * PIECE, image * PIECE + 8 * PIECE
@@ -122,10 +127,11 @@ def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int =
         low, high = image * 2 * PIECE + swapped, image * 2 * PIECE + PIECE - swapped
     limit = loaded(plan) if where.count is None else where.count
     start = bind("start", block.slot_address(slot) + T.cast(where.left * plan.column_bytes, "uint32"))
-    for turn in range(plan.copies):
+    for turn in range(plan.row_copies):
         block_index, column = plan.copy_place(turn, block.member // 8)
         pixel = (block_index * (plan.pitch * plan.config.image_groups) + column) * PIXEL_BYTES
-        words = [held[place + 4 * turn + i] for i in range(4)]
+        pixel = pixel + row * plan.row_bytes if row else pixel
+        words = [held[place + 4 * (row * plan.row_copies + turn) + i] for i in range(4)]
         with when(exact(block, turn, where.count) or column < limit):
             even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
             op.store_shared16(start + T.cast(pixel + low, "uint32"), even)
@@ -238,7 +244,7 @@ def _zero_slots(block: Block, where: Columns, share: Share) -> None:
     plan = block.plan
     columns = plan.left_zeros + plan.right_zeros
     if columns:
-        pieces = plan.channels * columns * (plan.column_bytes // PIECE)
+        pieces = plan.part_rows * plan.channels * columns * (plan.column_bytes // PIECE)
         _each(share, pieces, lambda slot, i: _zero(block, where, slot, i))
     pieces = plan.slack_columns * (plan.column_bytes // PIECE)
     behind = plan.slot_bytes - (plan.slack_columns * plan.column_bytes if plan.separate else 0)
@@ -262,12 +268,34 @@ def part_place(block: Block, part: Any) -> tuple[Any, Any, Any]:
         return staged, 0, bind("inside", T.And(staged >= low, staged <= high))
     if plan.keep_rows:
         return block.first_staged + part // config.channel_groups, part % config.channel_groups, None
-    row_pass = part // (plan.window * plan.groups * config.filter_passes)
-    first = (block.first_row + row_pass * plan.rows_together) * plan.rows.pixel_step
-    staged = bind("staged", first + part % plan.window)
     low, high = plan.row_range
+    first = _pass_row(block, part) * plan.rows.pixel_step
+    if config.pass_parts:
+        return bind("staged", T.max(first, low)), part % plan.groups, None
+    staged = bind("staged", first + part % plan.window)
     inside = bind("inside", T.And(staged >= low, staged <= high))
     return staged, part // plan.window % plan.groups, inside
+
+
+def _pass_row(block: Block, part: Any) -> Any:
+    """First output row of the pass that a part is brought for, where no rows are kept."""
+    plan = block.plan
+    row_pass = part // (plan.group_parts * plan.groups * plan.config.filter_passes)
+    return block.first_row + row_pass * plan.rows_together
+
+
+def _rows(block: Block, part: Any) -> list[Any]:
+    """What each row of a part is counted from its first one. Where a part has fewer than its slot has room for, its
+    last one comes again: no condition, and so no local memory."""
+    plan, low, high = block.plan, *block.plan.row_range
+    found: list[Any] = list(range(plan.part_rows))
+    if plan.part_rows > plan.least_part_rows:
+        begin, step = bind("begin", _pass_row(block, part)), plan.rows.pixel_step
+        behind = T.min(begin + plan.rows_together, block.end_row)
+        last = T.min((behind - 1) * step + (plan.tap_rows - 1) * plan.rows.tap_step, high)
+        most = bind("last_row", last - T.max(begin * step, low))
+        found[plan.least_part_rows :] = [T.min(row, most) for row in found[plan.least_part_rows :]]
+    return found
 
 
 def loaded(plan: WarpgroupPlan) -> int:
