@@ -267,7 +267,7 @@ def _ring(plan: WarpgroupPlan) -> str | None:
     elif plan.lowered:
         least = plan.window + 1
     else:
-        if plan.tap_rows > 1 and plan.group_parts > LANES:  # see Pass._give_back_group
+        if plan.tap_rows > 1 and plan.group_parts > LANES:  # see OwnRows._give_back_group
             return f"stages: a pass of {plan.window} rows; where none are kept (keep_rows=0) a warp gives back {LANES}"
         early = plan.tap_rows > 1  # slots are given back behind the first kernel row of the next channel group
         least = plan.group_parts * (2 if config.channel_groups > 1 else 1) + (0 if early else 1)
