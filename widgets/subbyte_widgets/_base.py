@@ -23,6 +23,8 @@ from subbyte_widgets._selection import Follower, Selection
 
 _PAGE = Path(__file__).parent / "page.html"
 _SIGHT = Path(__file__).parent / "sight.js"
+SHELL = Path(__file__).parent / "shell.js"
+"""What the views of one picture share: it comes before a view's own script."""
 _END = "export default { render };"
 _SVG_DATA = "data:image/svg+xml;base64,"
 _ONLY_LIVE = re.compile(r' data-[\w-]+="[^"]*"| tabindex="0"|<title>[^<]*</title>')
@@ -49,6 +51,11 @@ def unpacked(value: Any) -> Any:
 
 PACKED: dict[str, Any] = {"sync": True, "to_json": packed, "packed": True}
 """Tags of a trait that only the kernel writes and that is large: it travels packed, and is unpacked around the view."""
+
+
+def script(*files: Path) -> str:
+    """The module of a view: scripts that it shares or is split into, then its own."""
+    return "".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def refuse_unknown(cls: type[traitlets.HasTraits], given: dict[str, Any]) -> None:

@@ -10,11 +10,8 @@ import traitlets
 from subbyte_widgets._base import PACKED, View
 
 ROOT = Path(__file__).parent
-
-
-def script(folder: Path) -> str:
-    """The module of the view in ``folder``: the shared player, then its own part."""
-    return (ROOT / "stepper.js").read_text(encoding="utf-8") + (folder / "view.js").read_text(encoding="utf-8")
+PLAYER = ROOT / "stepper.js"
+"""The player that the step-through views share: it comes before a view's own script."""
 
 
 def style(folder: Path) -> str:

@@ -9,7 +9,7 @@ import traitlets
 
 from subbyte.errors import SubbyteError
 from subbyte.technique.tiling import Tiling, tiling
-from subbyte_widgets._base import View, refuse_outside
+from subbyte_widgets._base import View, refuse_outside, script
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.convolution_tiling.picture import Selection, in_words, page_data, tiling_svg
 from subbyte_widgets.svg import element, standalone, text
@@ -25,7 +25,7 @@ class ConvolutionTiling(View):
     grid), ``column_block``, ``warp``, ``multiply`` (the instruction) and ``step`` (along K).
     """
 
-    _esm = "".join((HERE / part).read_text(encoding="utf-8") for part in ("places.js", "view.js"))
+    _esm = script(HERE / "places.js", HERE / "view.js")
     _css = HERE / "view.css"
     _state_in_page = ("svg", "data", *CHOICE)
 

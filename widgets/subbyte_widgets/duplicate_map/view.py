@@ -11,7 +11,7 @@ from subbyte.errors import SubbyteError
 from subbyte.schedule import WarpgroupConfig
 from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte.technique.tiling import tiling
-from subbyte_widgets._base import View, refuse_outside
+from subbyte_widgets._base import View, refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.duplicate_map.picture import duplicates_svg, height_of, in_words, words_svg
@@ -28,7 +28,7 @@ class DuplicateMap(View):
     follow each other through ``link``. Set ``record`` to draw another tile.
     """
 
-    _esm = "".join((HERE / part).read_text(encoding="utf-8") for part in ("cells.js", "view.js"))
+    _esm = script(HERE / "cells.js", HERE / "view.js")
     _css = HERE / "view.css"
     _state_in_page = ("words", "map", "selected")
 

@@ -2,47 +2,32 @@
 // Every piece of memory carries the lanes that ask for it; the sentence about a lane is the title of its square.
 
 function render({ model, el }) {
-  const root = document.createElement("div");
-  root.className = "sb-access";
-  root.innerHTML = `<div class="choices kinds" role="radiogroup" aria-label="Access"></div>
-    <div class="choices layouts" role="radiogroup" aria-label="Layout"></div>
-    <div class="problem" role="alert" hidden></div><div class="stage"></div><div class="say" aria-live="polite"></div>`;
-  const [kinds, layouts, problem, stage, say] = [".kinds", ".layouts", ".problem", ".stage", ".say"].map((name) => root.querySelector(name));
-  el.append(root);
-
   let svg = null;
-  let shown = "";
   let lanes = []; // lane -> its square and its pieces
   let hovered = -1;
   let marked = [];
+  const view = shell({
+    model, el, name: "sb-access", watched: ["pictures", "kinds", "data_layout", "kind", "lane", "error"], picture, index, mark, onKey,
+    above: `<div class="choices kinds" role="radiogroup" aria-label="Access"></div>
+      <div class="choices layouts" role="radiogroup" aria-label="Layout"></div>`,
+  });
+  const { root, stage, say, panel } = view;
 
-  function draw() {
-    problem.hidden = !model.get("error");
-    problem.textContent = model.get("error");
-    stage.hidden = say.hidden = !problem.hidden; // an older picture would be taken for what the words speak of
+  function picture() {
     const pictures = model.get("pictures");
     const kind = model.get("kind");
-    const picture = pictures[kind] ?? pictures[`${kind}|${model.get("data_layout")}`] ?? "";
-    buttons(kinds, "kind", "Access", model.get("kinds"));
-    buttons(layouts, "data_layout", "Layout", model.get("layouts"));
-    if (picture && picture !== shown) {
-      const focused = svg?.contains(document.activeElement);
-      stage.innerHTML = picture;
-      svg = stage.querySelector("svg");
-      shown = picture;
-      index();
-      if (focused) svg.querySelector(".panel").focus();
-    }
-    mark();
+    buttons(root.querySelector(".kinds"), "kind", "Access", model.get("kinds"));
+    buttons(root.querySelector(".layouts"), "data_layout", "Layout", model.get("layouts"));
+    return pictures[kind] ?? pictures[`${kind}|${model.get("data_layout")}`];
   }
 
-  function index() {
+  function index(drawn) {
+    svg = drawn;
     lanes = [...svg.querySelectorAll(".lane")].map((square) => [square]);
     for (const piece of svg.querySelectorAll(".piece")) {
       for (const lane of piece.dataset.lanes.split(" ")) lanes[Number(lane)].push(piece);
     }
     marked = [];
-    svg.querySelector(".panel").addEventListener("keydown", onKey);
   }
 
   function buttons(row, trait, title, names) {
@@ -53,7 +38,7 @@ function render({ model, el }) {
         button.setAttribute("role", "radio");
         button.dataset.value = value;
         button.dataset.lmSuppressShortcuts = "true";
-        button.addEventListener("click", () => write(trait, value));
+        button.addEventListener("click", () => view.write(trait, value));
         row.append(button);
       }
     }
@@ -63,7 +48,6 @@ function render({ model, el }) {
   }
 
   function mark() {
-    if (!svg) return;
     for (const node of marked) node.classList.remove("on");
     const lane = hovered >= 0 ? hovered : model.get("lane");
     marked = lanes[lane] ?? [];
@@ -71,12 +55,6 @@ function render({ model, el }) {
     svg.classList.toggle("chosen", marked.length > 0);
     say.textContent = marked.length ? marked[0].querySelector("title").textContent
       : "Point at a lane or at a piece of memory, or press Tab and the arrow keys. Grey: moved along, asked for by nobody.";
-  }
-
-  function write(trait, value) {
-    model.set(trait, value);
-    model.save_changes();
-    draw();
   }
 
   function laneAt(event) {
@@ -94,8 +72,8 @@ function render({ model, el }) {
   function onClick(event) {
     const lane = laneAt(event);
     if (lane < 0) return;
-    svg.querySelector(".panel").focus();
-    write("lane", lane === model.get("lane") ? -1 : lane);
+    panel().focus();
+    view.write("lane", lane === model.get("lane") ? -1 : lane);
   }
 
   function onKey(event) {
@@ -108,7 +86,7 @@ function render({ model, el }) {
     else if (event.key === "Escape") next = -1;
     else return;
     hovered = -1;
-    if (event.key === "Escape" || lanes[next]) write("lane", next);
+    if (event.key === "Escape" || lanes[next]) view.write("lane", next);
     event.preventDefault();
     event.stopPropagation();
   }
@@ -116,12 +94,7 @@ function render({ model, el }) {
   stage.addEventListener("pointermove", onPoint);
   stage.addEventListener("pointerleave", onPoint);
   stage.addEventListener("click", onClick);
-  const watched = ["pictures", "kinds", "data_layout", "kind", "lane", "error"];
-  for (const name of watched) model.on(`change:${name}`, draw);
-  draw();
-  return () => {
-    for (const name of watched) model.off(`change:${name}`, draw);
-  };
+  return view.start();
 }
 
 export default { render };

@@ -11,7 +11,7 @@ from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.schedule import ConvConfig
 from subbyte.technique import Access, Accesses, access_map, accesses
 from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import PACKED, View, refuse_outside, refuse_unknown
+from subbyte_widgets._base import PACKED, SHELL, View, refuse_outside, refuse_unknown, script
 from subbyte_widgets._selection import FIRST, Choice
 from subbyte_widgets.layout_view.picture import KINDS, NAMES, access_svg, in_words
 from subbyte_widgets.svg import sentence_svg, standalone
@@ -27,7 +27,7 @@ class LayoutView(View):
     ``data_layout`` (nhwc, hwnc, nhwcnc), ``kind`` (``tile``, ``activation load``, ...) and ``lane`` (-1 for none).
     """
 
-    _esm = HERE / "view.js"
+    _esm = script(SHELL, HERE / "view.js")
     _css = HERE / "view.css"
     _state_in_page = ("pictures", "kinds", "layouts", "data_layout", "kind", "lane")
 

@@ -13,10 +13,10 @@ from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.schedule import ConvConfig, warp_family_only
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import refuse_outside
+from subbyte_widgets._base import refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import FIRST, Choice
-from subbyte_widgets._stepper import Stepper, script, style
+from subbyte_widgets._stepper import PLAYER, Stepper, style
 from subbyte_widgets.load_stepper.page import MOST_BYTES, aligned, page_data
 from subbyte_widgets.load_stepper.picture import steps_svg
 from subbyte_widgets.load_stepper.words import in_words
@@ -38,7 +38,7 @@ class LoadStepper(Stepper):
     view. The browser writes ``step`` and ``way``.
     """
 
-    _esm = script(HERE)
+    _esm = script(PLAYER, HERE / "view.js")
     _css = style(HERE)
     slow = True
     _state_in_page = ("data", "step", "way")

@@ -10,9 +10,9 @@ import traitlets
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.technique.packing import PackingTrace, packing_program
 from subbyte.technique.tiling import tiling
-from subbyte_widgets._base import refuse_outside
+from subbyte_widgets._base import refuse_outside, script
 from subbyte_widgets._selection import Choice
-from subbyte_widgets._stepper import Stepper, script, style
+from subbyte_widgets._stepper import PLAYER, Stepper, style
 from subbyte_widgets.packing_stepper.page import MOST_BYTES, page_data
 from subbyte_widgets.packing_stepper.picture import Layout, packing_svg
 from subbyte_widgets.svg import sentence_svg, standalone
@@ -32,7 +32,7 @@ class PackingStepper(Stepper):
     ``scheme`` and ``follow`` (``64*tile + 8*image + channel``, -1 for none).
     """
 
-    _esm = script(HERE)
+    _esm = script(PLAYER, HERE / "view.js")
     _css = style(HERE)
     _state_in_page = ("data", "step", "scheme", "follow")
 

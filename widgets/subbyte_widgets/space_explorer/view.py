@@ -20,7 +20,7 @@ from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.tune.landscape import Landscape
 from subbyte.tune.landscape import landscape as landscape_named
 from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import PACKED, View, packed, refuse_unknown
+from subbyte_widgets._base import PACKED, View, packed, refuse_unknown, script
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.space_explorer.maps import all_maps, as_text
 from subbyte_widgets.space_explorer.picture import effects_svg, explorer_svg, in_words
@@ -39,7 +39,7 @@ class SpaceExplorer(View):
     """
 
     follows_at_once = True
-    _esm = (HERE / "lines.js").read_text(encoding="utf-8") + (HERE / "view.js").read_text(encoding="utf-8")
+    _esm = script(HERE / "lines.js", HERE / "view.js")
     _css = HERE / "view.css"
     _state_in_page = ("title", "points", "maps", "effects", "x", "y", "statistic", "selected", "brush")
 

@@ -1,32 +1,12 @@
 // The path of a byte: marks one byte in all five places, the one pointed at or else the one that is followed.
 
 function render({ model, el }) {
-  const root = document.createElement("div");
-  root.className = "sb-stores";
-  root.innerHTML = `<div class="problem" role="alert" hidden></div><div class="stage"></div><div class="say" aria-live="polite"></div>`;
-  const [problem, stage, say] = [".problem", ".stage", ".say"].map((name) => root.querySelector(name));
-  el.append(root);
-  let shown = "";
   let hovered = -1;
   let marked = null;
-
-  function draw() {
-    problem.textContent = model.get("error");
-    problem.hidden = !problem.textContent;
-    stage.hidden = say.hidden = !problem.hidden; // an older picture would be taken for what the words speak of
-    const picture = model.get("svg");
-    if (!picture) return;
-    if (picture !== shown) {
-      const focused = stage.contains(document.activeElement);
-      stage.innerHTML = picture;
-      shown = picture;
-      marked = null;
-      const panel = stage.querySelector(".panel");
-      panel.addEventListener("keydown", onKey);
-      if (focused) panel.focus();
-    }
-    mark();
-  }
+  const view = shell({
+    model, el, name: "sb-stores", watched: ["svg", "sentences", "follow", "error"], picture: () => model.get("svg"), mark, onKey,
+  });
+  const { stage, say, panel } = view;
 
   function mark() {
     marked?.classList.remove("on");
@@ -38,9 +18,7 @@ function render({ model, el }) {
 
   function choose(byte) {
     hovered = -1;
-    model.set("follow", byte);
-    model.save_changes();
-    mark();
+    view.write("follow", byte);
   }
 
   const at = (event) => Number(event.target.closest?.("[data-u]")?.dataset.u ?? -1);
@@ -55,7 +33,7 @@ function render({ model, el }) {
   function onClick(event) {
     const byte = at(event);
     if (byte < 0) return;
-    stage.querySelector(".panel").focus();
+    panel().focus();
     choose(byte);
   }
 
@@ -78,12 +56,7 @@ function render({ model, el }) {
   stage.addEventListener("pointermove", onPoint);
   stage.addEventListener("pointerleave", onPoint);
   stage.addEventListener("click", onClick);
-  const watched = ["svg", "sentences", "follow", "error"];
-  for (const name of watched) model.on(`change:${name}`, draw);
-  draw();
-  return () => {
-    for (const name of watched) model.off(`change:${name}`, draw);
-  };
+  return view.start();
 }
 
 export default { render };

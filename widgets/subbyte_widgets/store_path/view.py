@@ -10,7 +10,7 @@ import traitlets
 from subbyte.errors import SubbyteError
 from subbyte.schedule import WarpgroupConfig
 from subbyte.technique.packed_stores import PackedStores, packed_stores
-from subbyte_widgets._base import PACKED, View, refuse_outside
+from subbyte_widgets._base import PACKED, SHELL, View, refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.store_path.picture import in_words, stores_svg
@@ -29,7 +29,7 @@ class StorePath(View):
     space bar to the other pixel. The browser writes ``follow``, an index into the record's bytes (-1 for none).
     """
 
-    _esm = HERE / "view.js"
+    _esm = script(SHELL, HERE / "view.js")
     _css = HERE / "view.css"
     _state_in_page = ("svg", "sentences", "follow")
 

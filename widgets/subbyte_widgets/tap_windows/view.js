@@ -1,50 +1,27 @@
 // The windows of the taps: marks a tap in the picture and puts what the kernel drew of it below.
 
 function render({ model, el }) {
-  const root = document.createElement("div");
-  root.className = "sb-taps";
-  root.innerHTML = `<div class="problem" role="alert" hidden></div><div class="stage"></div><div class="say" aria-live="polite" hidden></div>`;
-  const [problem, stage] = [".problem", ".stage"].map((name) => root.querySelector(name));
-  el.append(root);
-  let shown = "";
-
-  function draw() {
-    problem.textContent = model.get("error");
-    problem.hidden = !problem.textContent;
-    stage.hidden = !problem.hidden; // an older picture would be taken for what the words speak of
-    const picture = model.get("svg");
-    if (!picture) return;
-    if (picture !== shown) {
-      const focused = stage.contains(document.activeElement);
-      stage.innerHTML = picture;
-      shown = picture;
-      const panel = stage.querySelector(".panel");
-      panel.addEventListener("keydown", onKey);
-      if (focused) panel.focus();
-    }
-    mark();
-  }
+  const watched = ["svg", "details", "tap", "error", "alternative"];
+  const view = shell({ model, el, name: "sb-taps", watched, picture: () => model.get("svg"), mark, onKey });
+  const { stage, panel } = view;
 
   function mark() {
-    const panel = stage.querySelector(".panel");
-    panel.querySelector(".detail")?.remove();
-    for (const tap of panel.querySelectorAll(".tap")) tap.classList.toggle("on", Number(tap.dataset.tap) === model.get("tap"));
+    panel().querySelector(".detail")?.remove();
+    for (const tap of panel().querySelectorAll(".tap")) tap.classList.toggle("on", Number(tap.dataset.tap) === model.get("tap"));
     const drawing = model.get("details")[model.get("tap")];
-    if (drawing) panel.insertAdjacentHTML("beforeend", drawing);
-    panel.setAttribute("aria-description", model.get("alternative"));
+    if (drawing) panel().insertAdjacentHTML("beforeend", drawing);
+    panel().setAttribute("aria-description", model.get("alternative"));
   }
 
   function choose(tap) {
     if (tap === model.get("tap") || !model.get("details")[tap]) return;
-    model.set("tap", tap);
-    model.save_changes();
-    mark();
+    view.write("tap", tap);
   }
 
   function onPoint(event) {
     const tap = event.target.closest?.(".tap");
     if (tap) choose(Number(tap.dataset.tap));
-    if (tap && event.type === "click") stage.querySelector(".panel").focus();
+    if (tap && event.type === "click") panel().focus();
   }
 
   // Up and down go to the tap above or below: the one nearest in x among those of the next kernel row.
@@ -66,12 +43,7 @@ function render({ model, el }) {
 
   stage.addEventListener("pointerover", onPoint);
   stage.addEventListener("click", onPoint);
-  const watched = ["svg", "details", "tap", "error", "alternative"];
-  for (const name of watched) model.on(`change:${name}`, draw);
-  draw();
-  return () => {
-    for (const name of watched) model.off(`change:${name}`, draw);
-  };
+  return view.start();
 }
 
 export default { render };

@@ -11,7 +11,7 @@ from subbyte.errors import SubbyteError
 from subbyte.schedule import WarpgroupConfig
 from subbyte.technique.taps import TapAddresses, tap_addresses
 from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import PACKED, View, refuse_outside
+from subbyte_widgets._base import PACKED, SHELL, View, refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import FIRST, Choice
 from subbyte_widgets.svg import sentence_svg, standalone
@@ -31,7 +31,7 @@ class TapWindows(View):
     one instruction reads. The browser writes ``tap``, an index into the record's taps.
     """
 
-    _esm = HERE / "view.js"
+    _esm = script(SHELL, HERE / "view.js")
     _css = HERE / "view.css"
     _state_in_page = ("svg", "details", "tap")
 

@@ -13,7 +13,7 @@ from subbyte.analysis.monitoring import study_state
 from subbyte.measure.runner import Runner
 from subbyte.tune.record import StudyRecord
 from subbyte.tune.study import Study
-from subbyte_widgets._base import View
+from subbyte_widgets._base import View, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.svg import standalone
@@ -36,7 +36,7 @@ class TuningMonitor(View):
 
     follows_at_once = True
     _choice: Choice | None = None
-    _esm = "".join((HERE / part).read_text(encoding="utf-8") for part in ("panels.js", "view.js"))
+    _esm = script(HERE / "panels.js", HERE / "view.js")
     _css = HERE / "view.css"
     _state_in_page = ("title", "status", "studies", "total", "shown", "selected", "running", "paused", "stop_requested")
 
