@@ -27,6 +27,7 @@ KERNELS = [
 ]
 MIDDLE = [
     ("n16h7w7c128k64r3s3p1", "tw7-tr1-gm1-gy2-sg4-cg2-ri8-kr0-sta0-hr1-ig2", {}),  # as stage 5 at batch 64
+    ("n16h7w7c256k64r3s3p1", "tw7-tr1-gm1-gy2-sg4-cg4-ri4-kr0-sta0-hr1-pp1-pl1-ig2", {}),
     ("n13h7w7c64k64r3s3p1", "tw7-tr1-gm1-gy2-sg4-ri4-la1-sta2-hr1-ig2", {"output": "int32"}),
     ("n3h7w14c64k64r3s3p1", "tw14-tr1-gm1-gy2-sg4-ri4-sta0-hr1", {}),
     ("n32h11w3c64k96r3s3p1", "tw3-tr1-gm1-gy2-sg6-ri4-sta0-hr1-ig4-rp0", {}),
