@@ -68,11 +68,6 @@ class WarpgroupMemory(WarpgroupGeometry):
         return min(min(self.columns_read, last + 1 - i * step) - (0 if i else self.left_zeros) for i in tiles)
 
     @property
-    def shared_column(self) -> bool:
-        """The zeros right of a row are those left of the next one."""
-        return self.x_tiles == 1
-
-    @property
     def right_zeros(self) -> int:
         """Columns at the right end of a row that some block must fill with zeros."""
         if self.x_tiles == 1:
