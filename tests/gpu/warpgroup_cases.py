@@ -234,6 +234,26 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"tile_width": 14, "tile_rows": 2, "groups_y": 2, "segments": 4, "ring": 6, "load_ahead": 1, "stagger": 2,
          "half_rows": 1},
     ),
+    "bulk weights, read ahead": (
+        "n8h6w7c256k96r3s3p1",
+        {"tile_width": 8, "segments": 6, "split": 2, "ring": 3, "load_ahead": 1, "unroll": 2, "in_flight": 3,
+         "bulk_weights": 2, "weights_ahead": 6, "stagger": 0},
+    ),
+    "bulk weights, half a loop body ahead, late parameters": (
+        "n8h7w7c256k128r3s3p1",
+        {"tile_width": 8, "segments": 7, "split": 2, "ring": 3, "load_ahead": 1, "unroll": 2, "in_flight": 2,
+         "bulk_weights": 2, "weights_ahead": 3, "late_parameters": 1, "stagger": 0, "overlap": 0},
+    ),
+    "bulk weights, late parameters": (
+        "n9h7w9c64k96r3s3p1",
+        {"tile_width": 10, "segments": 7, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 1,
+         "late_parameters": 1, "stagger": 0},
+    ),
+    "bulk weights, two columns, both": (
+        "n17h6w28c64k64r3s3p1",
+        {"tile_width": 14, "groups_x": 2, "segments": 6, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 2,
+         "weights_ahead": 3, "late_parameters": 1, "stagger": 0},
+    ),
 }  # fmt: skip
 """Design variants: a workload that shows them, and the knobs."""
 

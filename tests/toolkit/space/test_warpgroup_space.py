@@ -10,6 +10,7 @@ from subbyte.kernel.warpgroup_default import estimated_cycles
 from subbyte.measure.fake import FakeRunner
 from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.space.warpgroup import WarpgroupSpace
 from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.tune.bundle import build_bundle
 from subbyte.tune.describe import config_at, describe_space
@@ -72,6 +73,29 @@ def test_a_space_holds_the_switches(small):
     reasons = [lone.why_not(index) for index in range(0, len(lone), len(lone) // 3000)]
     assert all(reasons)
     assert any("has no duplicates" in str(reason) for reason in reasons)
+
+
+def test_when_weights_are_read_is_searched_where_it_matters(small):
+    """Blocks with bulk weights alone have a choice there; it changes neither what else is valid nor how it is found."""
+    names = ("late_parameters", "weights_ahead")
+    for stage in (2, 3, 4, 5):
+        knobs = subbyte.space(f"resnet50.stage{stage}@8", kind="warpgroup").knobs
+        assert [knobs[name] for name in names] == [(0, 1), (0, 3, 6)]
+        assert not set(names) & set(subbyte.space(f"resnet50.stage{stage}@8", kind="warpgroup-small").knobs)
+    assert not set(names) & set(small.knobs)
+    lists = {"tile_width": (8,), "segments": (7,), "split": (1, 2), "ring": (3,), "unroll": (1, 2), "stagger": (0,),
+             "load_ahead": (2, 1), "bulk_weights": (0, 1, 3)}  # fmt: skip
+    layer, sm_90a = subbyte.workload("resnet50.stage5@8"), subbyte.device.arch("sm_90a")
+    plain = WarpgroupSpace(layer, sm_90a, lists)
+    more = WarpgroupSpace(layer, sm_90a, {"late_parameters": (0, 1), **lists, "weights_ahead": (0, 3, 6)})
+    assert list(more.valid) == [index for index in range(len(more)) if more.why_not(index) is None]
+    found = [more.config(index) for index in more.valid]
+    without = {config.with_values(dict.fromkeys(names, 0)) for config in found}
+    assert without == {plain.config(index) for index in plain.valid}
+    read_ahead = {(config.unroll, config.weights_ahead) for config in found}
+    assert read_ahead == {(1, 0), (1, 3), (2, 0), (2, 3), (2, 6)}
+    assert subbyte.space(layer, kind="warpgroup").listed
+    assert not subbyte.space("resnet50.stage2@8", kind="warpgroup").listed
 
 
 @pytest.mark.parametrize(("kernel", "pad"), [((1, 3), 1), ((1, 1), 1), ((3, 3), 3)])

@@ -54,6 +54,10 @@ class WarpgroupConfig:
     * ``bulk_weights``: n > 0 = a block makes a single pass, and its weights come into shared memory by bulk copies (one
       thread asks for them); n neighbouring blocks form a cluster, and each copies a share to all of them. 0 = every
       thread loads its own.
+    * ``weights_ahead``: n > 0 = (with ``bulk_weights``) a consumer reads a fragment's weights from shared memory when
+      it has unpacked the n-th fragment before it, n up to a loop body's; 0 = all of a loop body at its beginning.
+    * ``late_parameters``: 1 = (with ``bulk_weights``) a consumer asks for its requantization parameters behind its
+      first row's arrival at the row's barrier, so that no fence waits for them; 0 = right behind that row's loads.
     * ``in_flight``: instruction groups that may be unfinished while the next operand is prepared.
     * ``stagger``: what lets one of two warpgroups' epilogue meet the other's multiplications. 1 = they take turns: each
       begins a pass when the other is two thirds through its own; 2 = only the first pass of the second one begins late,
@@ -108,6 +112,8 @@ class WarpgroupConfig:
     producer_late: int = 0
     producer_registers: int = 0
     bulk_weights: int = 0
+    weights_ahead: int = 0
+    late_parameters: int = 0
     duplicate_aware: str = "full"
     register_packing: bool = True
     layout: str = "nhwcnc"
@@ -189,9 +195,9 @@ class WarpgroupConfig:
 FAMILY = "wg-"
 """How the keys of the family begin."""
 FLAGS = ("keep_rows", "stagger", "swizzle", "overlap", "early_release", "flatten", "half_rows", "joined",
-         "pass_parts", "producer_late")  # fmt: skip
+         "pass_parts", "producer_late", "late_parameters")  # fmt: skip
 """Knobs that may be 0: most are 0 or 1."""
-COUNTS = ("weight_ring", "at_once", "producer_registers", "bulk_weights")
+COUNTS = ("weight_ring", "at_once", "producer_registers", "bulk_weights", "weights_ahead")
 """Numbers of places, 0 where there are none."""
 SWITCH_VALUES: dict[str, tuple[Any, ...]] = {
     "duplicate_aware": ("full", "none"),
@@ -208,7 +214,7 @@ _SHORT = {
     "unroll": "un", "weight_ring": "wr", "in_flight": "if", "stagger": "sta", "swizzle": "sw", "blocks": "bl",
     "overlap": "ov", "at_once": "ao", "early_release": "er", "flatten": "fl", "tiles_m": "tm", "producers": "pr",
     "joined": "jo", "image_groups": "ig", "half_rows": "hr", "pass_parts": "pp", "producer_late": "pl",
-    "producer_registers": "preg", "bulk_weights": "bw",
+    "producer_registers": "preg", "bulk_weights": "bw", "weights_ahead": "wa", "late_parameters": "lp",
 }  # fmt: skip
 REMOVED = {"groups_k": 1, "share": 1, "staging": 0}
 """Knobs that did not pay and are no more, with the value that means a kernel without them: records name them."""

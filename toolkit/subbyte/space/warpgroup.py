@@ -10,8 +10,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from itertools import product
+from functools import cache, cached_property, lru_cache
+from itertools import compress, product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,14 @@ FEW_GROUPS = 2
 """Groups of 8 images up to which the time to the first and behind the last multiplication is what counts."""
 LARGE_ROWS = 1 << 17
 """Bytes of the input rows of one output row, unpacked, from which on they come in parts."""
+SOME_WORK = 10**8
+"""Multiplications of a layer from which on it matters when a block reads its weights."""
 LARGE_WORK = 3 * 10**9
 """Multiplications of a layer from which on the time of its blocks' multiplications is what counts."""
 MANY_BLOCKS = 16
 """Blocks of 32 channels of which wide rows do not fit into the ring whole."""
+LIST_LIMIT = 1_000_000
+"""Products up to which searches hold all valid configurations."""
 LISTED = 600_000
 """Products up to which a space's valid configurations are found one by one where its digest is asked for."""
 SEGMENTS = (1, 2, 4, 5, 7, 8, 14, 16, 28, 33, 56, 66, 132, 264)
@@ -82,14 +87,34 @@ class WarpgroupSpace(ListedTable):
         return why_not_warpgroup(self.plan(which))
 
     @cached_property
+    def listed(self) -> bool:
+        """For searches: its valid configurations are found as quickly as those of a smaller space, and can be held."""
+        return self._sorted_one_by_one <= LIST_LIMIT < len(self)
+
+    @property
+    def _sorted_one_by_one(self) -> int:
+        """Products of the knobs that many rules read."""
+        return prod(len(values) for name, values in self.knobs.items() if name not in warpgroup_bulk.BULK_ONLY)
+
+    @cached_property
     def _sorted_out(self) -> Sorted:
         names = tuple(reversed(tuple(self.knobs)))
+        shared = [name not in warpgroup_bulk.BULK_ONLY for name in names]
+        others = tuple(compress(names, shared))  # one answer of theirs for all values of the rest
 
-        def reason(values: Values) -> str | None:
-            chosen: dict[str, Any] = dict(zip(names, values, strict=True))
+        @lru_cache(1)
+        def reason_of_others(values: Values) -> str | None:
+            chosen: dict[str, Any] = dict(zip(others, values, strict=True))
             return warpgroup_bulk.refused_early({**chosen, **self.fixed}) or self.why_not(
                 WarpgroupConfig(**chosen, **self.fixed)
             )
+
+        def reason(values: Values) -> str | None:
+            found = reason_of_others(tuple(compress(values, shared)))
+            if found or len(others) == len(names):
+                return found
+            chosen: dict[str, Any] = dict(zip(names, values, strict=True))
+            return warpgroup_bulk.bulk_only(self.plan(WarpgroupConfig(**chosen, **self.fixed)))
 
         # product() varies its last list fastest, the index its first knob
         return sorted_by(map(reason, product(*reversed(tuple(self.knobs.values())))))
@@ -103,7 +128,7 @@ class WarpgroupSpace(ListedTable):
     def hash(self) -> str:
         """Hexadecimal digest of what an index means and of the constraints: of the valid indices, or where they are too
         many to be found one by one, of the rules themselves."""
-        return self._digest([list(self.valid) if len(self) <= LISTED else _rules()])
+        return self._digest([list(self.valid) if self._sorted_one_by_one <= LISTED else _rules()])
 
     def _digest(self, more: list[Any]) -> str:
         knobs = {name: list(values) for name, values in self.knobs.items()}
@@ -178,6 +203,8 @@ def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
         lists |= {"ring": (3, 4, 6, 9) if w.r <= 3 else (7, 9, 11), "weight_ring": (0,), "stagger": (0,),
                   "in_flight": (1, 2, 3), "overlap": (1, 0), "at_once": (0, 2),
                   "bulk_weights": (0, 1, 2, 4)}  # fmt: skip
+        if w.macs >= SOME_WORK:
+            lists = {"late_parameters": (0, 1), "weights_ahead": (0, 3, 6)} | lists  # these vary fastest
     if _large_rows(w):
         halves = tuple(n for n in (1, 2, 4) if w.channel_blocks % (2 * n) == 0)
         lists |= {"channel_groups": halves, "ring": (3, 4, 5, 6, 7, 9, 13), "early_release": (0, 1),

@@ -15,6 +15,8 @@ _BULK_NEEDS = {
     "joined": 0, "image_groups": 1, "producer_registers": 0, "producer_late": 0, "duplicate_aware": "full",
 }  # fmt: skip
 """Values of the other knobs with ``bulk_weights``."""
+BULK_ONLY = ("weights_ahead", "late_parameters")
+"""Knobs of these blocks alone, which no rule but :func:`bulk_only` reads: it comes last."""
 
 
 def refused_early(values: Mapping[str, Any]) -> str | None:
@@ -52,4 +54,16 @@ def bulk(plan: WarpgroupPlan) -> str | None:
         return f"cluster: {plan.peers} blocks that share weights do not divide {plan.places} places"
     if plan.ahead * FRAGMENT_BYTES // 16 % plan.peers:
         return f"cluster: {plan.peers} blocks do not divide the 16-byte pieces of {plan.ahead} fragments"
+    return None
+
+
+def bulk_only(plan: WarpgroupPlan) -> str | None:
+    """What reads weights or parameters at another time."""
+    config = plan.config
+    if not config.bulk_weights:
+        for name in BULK_ONLY:
+            if getattr(config, name):
+                return f"same program: {name} has no meaning without bulk_weights; leave it at 0"
+    if config.weights_ahead > plan.ahead:
+        return f"stages: weights_ahead {config.weights_ahead} of the {plan.ahead} fragments of a loop body"
     return None

@@ -340,6 +340,7 @@ def _index(plan: WarpgroupPlan) -> str | None:
 WARPGROUP_RULES: tuple[Callable[[WarpgroupPlan], str | None], ...] = (
     bulk.early, _arch, _joined, _producers, _pass_parts, _at_once, _accumulator, _padding, _width, _images, _half_rows,
     _rows, _warpgroups, _channels, _split, bulk.bulk, _ring, _shared, _registers, _code, _index,
+    bulk.bulk_only,
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ thread's next fence. The blocks of a cluster that need the same weights copy a s
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,24 +22,58 @@ from subbyte.schedule.warpgroup_memory import FRAGMENT_BYTES, FRAGMENT_WORDS
 
 @dataclass
 class Bulk:
-    """The consumers' weights: ``held`` are the registers of a loop body's fragments."""
+    """The consumers' weights: ``held`` are the registers of a loop body's fragments, ``start`` is where a chunk's lie
+    in shared memory."""
 
     block: Block
     held: Any
+    chunk: Any = None
+    start: Any = None
 
     @classmethod
     def begin(cls, block: Block) -> Bulk:
         """Registers."""
         return cls(block, registers("fetched", 4 * block.plan.held_fragments))
 
+    def read_first(self) -> None:
+        """Read the first fragments, those that are read ahead."""
+        ahead = self.block.plan.config.weights_ahead
+        if ahead:
+            self._read(self._await(T.uint32(0)), range(ahead))
+
     def begin_turn(self, tap: Any, turn: Any) -> None:
-        """Wait for the weights of a loop body, and read this thread's."""
+        """Wait for the weights of a loop body, and read this thread's; the first of them may have been read ahead."""
+        plan, ahead = self.block.plan, self.block.plan.config.weights_ahead
+        self.chunk = bind("chunk", T.cast(tap * (plan.steps // plan.unroll) + turn, "uint32"))
+        if not ahead:
+            self._read(self._await(self.chunk), range(plan.ahead))
+        elif ahead < plan.ahead:
+            self.start = self._start(self.chunk)
+
+    def end_fragment(self, fragment: int) -> None:
+        """A fragment of the loop body is unpacked: read one ahead, perhaps of the next loop body; behind the last one
+        some of the last one again, which nobody uses."""
+        plan, ahead = self.block.plan, self.block.plan.config.weights_ahead
+        if not ahead:
+            return
+        following = fragment + ahead
+        if following == plan.ahead:
+            last = T.uint32(plan.weight_chunks - 1)
+            self.start = self._await(bind("next_chunk", T.min(self.chunk + T.uint32(1), last)))
+        self._read(self.start, [following % plan.ahead])
+
+    def _await(self, chunk: Any) -> Any:
+        """Wait for a chunk; where its fragments begin."""
+        self.block.wait(self.block.weight_barrier(chunk), T.uint32(0))
+        return self._start(chunk)
+
+    def _start(self, chunk: Any) -> Any:
         block, plan = self.block, self.block.plan
-        chunk = bind("chunk", T.cast(tap * (plan.steps // plan.unroll) + turn, "uint32"))
-        block.wait(block.weight_barrier(chunk), T.uint32(0))
         start = block.base + T.cast(_place(block, block.m) + block.member * 16, "uint32")
-        start = bind("weights_at", start + chunk * T.uint32(plan.ahead * FRAGMENT_BYTES))
-        for place in range(plan.ahead):
+        return bind("weights_at", start + chunk * T.uint32(plan.ahead * FRAGMENT_BYTES))
+
+    def _read(self, start: Any, places: Iterable[int]) -> None:
+        for place in places:
             op.load_shared16(self.held, start + T.uint32(place * FRAGMENT_BYTES), 4 * place)
 
 

@@ -32,9 +32,11 @@ def copy16(address: Any, pointer: Any) -> None:
     emit(T.ptx["cp.async.cg.shared.global"](address, pointer, 16))
 
 
-def load8(target: Any, first: int, pointer: Any) -> None:
-    """Two words from global memory that no launch changes."""
-    emit(T.ptx["ld.global.nc.v2.b32"](target[first], target[first + 1], pointer))
+def load8(target: Any, first: int, pointer: Any, in_place: bool = False) -> None:
+    """Two words from global memory that no launch changes; ``in_place``: the assembler moves loads of the other kind
+    (read-only for good) ahead of fences and barriers."""
+    how = "ld.global.L1::no_allocate.v2.b32" if in_place else "ld.global.nc.v2.b32"
+    emit(T.ptx[how](target[first], target[first + 1], pointer))
 
 
 def bulk_copy(target: Any, pointer: Any, count: Any, barrier: Any, ranks: Any = None) -> None:

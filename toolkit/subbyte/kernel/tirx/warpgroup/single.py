@@ -39,7 +39,7 @@ def single(block: Block) -> None:
             _registers(block, True)
             _wait_for_launch(block)
             _load_row(block, where, held, block.warpgroup)
-            own = _own_parameters(block)
+            own = None if config.late_parameters else _own_parameters(block)
             if plan.launch.cluster > 1:
                 op.cluster_arrive(release=False)
             producer.zero_padding(block, where)
@@ -47,6 +47,8 @@ def single(block: Block) -> None:
             _store_row(block, where, held, first)
             op.named_barrier(SET_UP + (0 if config.consumers == 1 else block.warpgroup), 256, wait=True)
             block.arrive(block.full(first))
+            if config.late_parameters:
+                own = _own_parameters(block)
             sums = _multiply(block, weights)
             if plan.launch.cluster > 1:
                 op.cluster_wait()
@@ -104,7 +106,7 @@ def _own_parameters(block: Block) -> Any:
     channel = block.filter_block * plan.parameter_channels + channel_of_thread(block, 0)
     channel = bind("channel", T.min(channel, padded - 2))
     for row in range(3):
-        op.load8(own, 2 * row, block.parameters.ptr_to([row * padded + channel]))
+        op.load8(own, 2 * row, block.parameters.ptr_to([row * padded + channel]), bool(plan.config.late_parameters))
     return own
 
 
@@ -166,6 +168,7 @@ def _multiply(block: Block, weights: Bulk) -> Any:
     pixels = T.cast(block.x * (config.tile_width * plan.cols.pixel_step * PIXEL_BYTES), "uint32")
     right = bind("right", ((block.base + pixels & T.uint32(WINDOW)) >> T.uint32(4)) + T.uint32(plan.descriptor_low))
     turns = plan.steps // plan.unroll
+    weights.read_first()
 
     def tap_row(tap: Any) -> None:
         first = tap * plan.rows.tap_step
@@ -205,6 +208,7 @@ def _fragment(block: Block, weights: Bulk, sums: Any, started: Any, fragment: in
             word = weights.held[4 * fragment + i]
             op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
         operands.append(operand)
+    weights.end_fragment(fragment)
     op.wgmma_fence()
     for half, operand in enumerate(operands):
         plane = (step * plan.halves + half) * plan.pitch + column * plan.cols.tap_step

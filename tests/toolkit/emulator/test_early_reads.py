@@ -1,0 +1,87 @@
+"""What blocks with bulk weights may do earlier or later than at first: weights read from shared memory some fragments
+ahead, requantization parameters asked for behind the first row. Clean and exact in any order, and faults are found."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+from generated import Generated, plan_of
+
+from subbyte.space.warpgroup_constraints import why_not_warpgroup
+
+pytest.importorskip("tvm")
+
+SHAPES = {
+    "stage 2": ("n8h3w56c64k64r3s3p1", "wg-tw14-tr1-gm1-gx2-sg3-ri3-la1-if2-sta0-bw2"),
+    "stage 3": ("n8h4w28c128k64r3s3p1", "wg-tw14-tr1-gm1-sg4-ri3-la1-un2-if3-sta0-bw4"),
+    "stage 4": ("n8h3w14c256k64r3s3p1", "wg-tw14-tr1-gm1-sg3-sp2-ri3-la1-un2-if3-sta0-bw1"),
+    "stage 4, 8 columns": ("n8h2w14c256k64r3s3p1", "wg-tw8-tr1-gm1-sg2-ri3-la1-un4-if3-sta0-bw2"),
+    "stage 5": ("n8h3w7c512k64r3s3p1", "wg-tw8-tr1-gm1-sg3-sp2-ri3-la1-un2-if3-sta0-bw1"),
+    "odd rows": ("n9h5w7c64k128r3s3p1", "wg-tw8-tr1-gm1-sg5-ri3-la1-if2-sta0-bw2"),
+    "odd rows and split": ("n8h3w7c128k256r3s3p1", "wg-tw8-tr1-gm1-sg3-sp2-ri3-la1-if2-sta0-ov0-bw2"),
+    "pair and split": ("n8h4w7c128k96r3s3p1", "wg-tw8-tr1-gm1-sg4-sp2-ri3-la1-if2-sta0-ov0-bw2"),
+    "four column tiles": ("n3h6w7c64k40r3s3p1", "wg-tw4-tr1-gm1-sg6-ri3-la1-sta0-bw4"),
+    "two rows, two tiles of channels": ("n8h4w6c128k128r3s3p1", "wg-tw6-tr2-gm2-sg2-ri4-la1-un2-if3-sta0-bw1-nhwc"),
+    "stride": ("n8h8w8c64k64r3s3p1u2", "wg-tw4-tr1-gm1-sg4-ri3-la1-sta0-bw4"),
+    "one chunk": ("n8h3w8c64k64r1s3p0", "wg-tw6-tr1-gm1-sg3-ri1-la1-if2-sta0-bw1"),
+}
+CASES = [
+    ("stage 2", "wa3-lp1"), ("stage 3", "wa6-lp1"), ("stage 4", "wa2-lp1"), ("stage 4", "wa6"),
+    ("stage 4, 8 columns", "wa3-lp1"), ("stage 5", "wa3-lp1"), ("stage 5", "wa6"), ("odd rows", "wa1-lp1"),
+    ("odd rows", "wa3"), ("odd rows and split", "wa3-lp1"), ("pair and split", "wa2-lp1"),
+    ("four column tiles", "wa3-lp1"), ("two rows, two tiles of channels", "wa5-lp1"), ("stride", "wa2-lp1"),
+    ("one chunk", "wa3-lp1"),
+]  # fmt: skip
+FAULTS = [
+    ("the chunk before is waited for", "(next_chunk * (uint)8)), (uint)0)", "(chunk * (uint)8)), (uint)0)", {"race"}),
+    ("nobody waits for what is multiplied", "wgmma.wait_group.sync.aligned 2;", "wgmma.wait_group.sync.aligned 7;",
+     {"register_in_flight"}),
+    ("words go where a multiplication reads", "fetched_ptr[2], fetched_ptr[3], weights_at_2)",
+     "operand_ptr[2], operand_ptr[3], weights_at_2)", {"register_in_flight"}),
+]  # fmt: skip
+WRONG = [
+    ("a fragment twice", "fetched_ptr[7], (weights_at_2 + (uint)2048))", "fetched_ptr[7], weights_at_2)"),
+    ("no shifts", "(own_parameters_ptr[4], own_parameters_ptr[5],", "(own_parameters_ptr[2], own_parameters_ptr[3],"),
+]
+
+
+@cache
+def _kernel(shape: str, more: str, **given: Any) -> Generated:
+    spec, key = SHAPES[shape]
+    return Generated(spec, f"{key}-{more}", **given)
+
+
+@pytest.mark.parametrize(("shape", "more"), CASES)
+def test_generated_kernels_are_clean_and_exact(shape: str, more: str) -> None:
+    _kernel(shape, more).require_exact(2)
+
+
+@pytest.mark.parametrize("given", [{"requant": "general"}, {"clip": (0, 7)}, {"output": "int32"}])
+def test_every_form_of_output_is_exact(given: dict[str, Any]) -> None:
+    _kernel("pair and split", "wa3-lp1", **given).require_exact(1)
+
+
+@pytest.mark.parametrize(("old", "new", "found"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
+def test_faults_in_generated_kernels_are_found(old: str, new: str, found: set[str]) -> None:
+    _kernel("odd rows", "wa2-lp1").require_found(old, new, *found)
+
+
+@pytest.mark.parametrize(("old", "new"), [fault[1:] for fault in WRONG], ids=[fault[0] for fault in WRONG])
+def test_wrong_words_are_wrong_results(old: str, new: str) -> None:
+    generated = _kernel("odd rows", "wa2-lp1")
+    assert generated.text.count(old) == 1
+    assert generated.run(0, generated.text.replace(old, new))[1] > 0
+
+
+REFUSED = [
+    ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-la1-sta0-bw1-wa4", "weights_ahead 4 of the 3 fragments"),
+    ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-la1-sta0-wa2", "weights_ahead has no meaning without bulk_weights"),
+    ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-sta0-lp1", "late_parameters has no meaning without bulk_weights"),
+]
+
+
+@pytest.mark.parametrize(("spec", "key", "reason"), REFUSED)
+def test_what_cannot_be_built_is_refused_with_a_reason(spec: str, key: str, reason: str) -> None:
+    assert reason in (why_not_warpgroup(plan_of(spec, key)) or "")

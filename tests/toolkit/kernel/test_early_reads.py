@@ -1,0 +1,111 @@
+"""What blocks with bulk weights read early or late is where the text says, in the machine code as well: the assembler
+moves loads, and it waits behind every wgmma whose registers it cannot follow."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import subbyte
+from subbyte.kernel.disassemble import sass
+from subbyte.kernel.nvrtc import compile_cubin
+from subbyte.schedule import WarpgroupConfig
+
+BEST = {
+    "stage 2": ("resnet50.stage2@8", "wg-tw14-tr1-gm1-gx2-sg56-ri3-la1-if2-sta0-bw2"),
+    "stage 3": ("resnet50.stage3@8", "wg-tw14-tr1-gm1-sg28-ri3-la1-un2-if3-sta0-bw4"),
+    "stage 3, alone": ("resnet50.stage3@8", "wg-tw14-tr1-gm1-sg28-ri3-la1-un2-if3-sta0-bw1"),
+    "stage 4": ("resnet50.stage4@8", "wg-tw14-tr1-gm1-sg14-sp2-ri3-la1-un2-if3-sta0-bw1"),
+    "stage 4, 8 columns": ("resnet50.stage4@8", "wg-tw8-tr1-gm1-sg14-ri3-la1-un2-if3-sta0-bw2"),
+    "stage 5": ("resnet50.stage5@8", "wg-tw8-tr1-gm1-sg7-sp2-ri3-la1-un2-if3-sta0-bw1"),
+}
+"""The best configurations of the four stages at batch 8."""
+AHEAD = {"stage 2": 3, "stage 3": 6, "stage 3, alone": 6, "stage 4": 6, "stage 4, 8 columns": 6, "stage 5": 6}
+"""Fragments of their loop bodies."""
+WORDS = r"LDS\.128 R(\d+), "
+
+
+def _kernel(name: str, more: str = ""):
+    """A kernel with one of these configurations; build refuses local memory and serialized wgmma."""
+    spec, key = BEST[name]
+    return subbyte.build(spec, WarpgroupConfig.from_key(key + more))
+
+
+def _lines(text: str) -> list[str]:
+    """Instructions and labels in their order."""
+    found = re.findall(r"^\s*(\.L_x_\d+:)|^\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", text, re.MULTILINE)
+    return [label or instruction for label, instruction in found]
+
+
+def _behind_the_first_row(text: str) -> bool:
+    """A consumer asks for all parameters behind its last fence and its arrival, and ahead of the first wgmma."""
+    lines = _lines(text)
+    first = next(place for place, line in enumerate(lines) if "IGMMA" in line)
+    fence, arrival = (max(_places(lines[:first], name)) for name in (r"MEMBAR\.ALL\.CTA", r"SYNCS\.ARRIVE"))
+    asked = _places(lines, r"LDG\S*\.64\S* R")
+    assert len(asked) == 3
+    return fence < arrival < min(asked) and max(asked) < first
+
+
+def _places(lines: list[str], pattern: str) -> list[int]:
+    return [place for place, line in enumerate(lines) if re.search(pattern, line)]
+
+
+def distances(text: str) -> list[int]:
+    """For each 16 bytes of weights that a thread reads from shared memory among the multiplications: how many wgmma are
+    issued from there to the first instruction that uses them, round the loop where there is one."""
+    lines = _lines(text)
+    labels = {line[:-1]: place for place, line in enumerate(lines) if line.endswith(":")}
+    first, last = min(_places(lines, "IGMMA")), max(_places(lines, "IGMMA"))
+    ends = [place for place in _places(lines[: last + 8], "BRA") if place > last]
+    starts = [labels[re.findall(r"\.L_x_\d+", lines[end])[0]] for end in ends]
+    loops = [(start, end) for start, end in zip(starts, ends, strict=True) if start < first]
+    start, end = loops[0] if loops else (first, last + 1)
+    found = []
+    for place in _places(lines[start:end], WORDS):
+        after = lines[start + place + 1 : end] + (lines[start : start + place] if loops else [])
+        read = int(re.findall(WORDS, lines[start + place])[0])
+        words = {f"R{read + i}" for i in range(4)}
+        uses = [later for later, line in enumerate(after) if words & set(re.findall(r"\bR\d+\b", line)[1:])]
+        if uses:
+            found.append(len(_places(after[: uses[0]], "IGMMA")))
+    return found
+
+
+@pytest.mark.parametrize("name", BEST)
+def test_late_parameters_are_asked_for_behind_the_first_row(name: str) -> None:
+    assert not _behind_the_first_row(_kernel(name).sass)
+    assert _behind_the_first_row(_kernel(name, "-lp1").sass)
+
+
+def test_loads_that_are_read_only_for_good_would_not_stay_there() -> None:
+    kernel = _kernel("stage 3", "-lp1")
+    text = kernel.cuda.replace("ld.global.L1::no_allocate.v2.b32", "ld.global.nc.v2.b32")
+    assert not _behind_the_first_row(sass(compile_cubin(text, "sm_90a")[0]))
+
+
+@pytest.mark.parametrize("name", BEST)
+def test_weights_are_read_ahead(name: str) -> None:
+    """Without it the first words of a loop body are used with no wgmma issued since; with it, nearly a body's are."""
+    usual, ahead = distances(_kernel(name).sass), distances(_kernel(name, f"-wa{AHEAD[name]}").sass)
+    assert min(usual) == 0
+    assert min(ahead) >= AHEAD[name]
+
+
+@pytest.mark.parametrize("name", BEST)
+def test_both_together_build(name: str) -> None:
+    kernel = _kernel(name, f"-wa{AHEAD[name]}-lp1")
+    assert kernel.resources.registers <= 200
+    assert _behind_the_first_row(kernel.sass)
+
+
+def test_distances_are_counted_round_the_loop() -> None:
+    loop = [".L_x_1:", "LDS.128 R4, [R8]", "IGMMA R24, R16", "LOP3.LUT R16, R12, 1", "IGMMA R24, R20",
+            "LDS.128 R12, [R8]", "IMAD R20, R4, R9", "@P0 BRA `(.L_x_1)", "EXIT"]  # fmt: skip
+    assert distances(_written(loop)) == [2, 1]
+    assert distances(_written([*loop[1:3], loop[5], loop[2], loop[3], loop[4]])) == [1]
+
+
+def _written(lines: list[str]) -> str:
+    return "\n".join(line if line.endswith(":") else f"        /*0000*/   {line} ;" for line in lines)
