@@ -23,7 +23,7 @@ sample = importlib.util.module_from_spec(spec)
 sys.modules[spec.name] = sample
 spec.loader.exec_module(sample)
 LAYERS = [(stage, batch) for batch in (8, 256) for stage in (2, 3, 4, 5)]
-LEAST = 7
+LEAST = 12
 DEVICE = {"runner": "fake", "name": "Test GPU"}
 NONE_RECORDED = Path("nothing is recorded here")
 
