@@ -56,7 +56,7 @@ def one(i):
         (tiles.show(tiled[i % 2]), entries.show(maps[i % 2]))
     view, trait, value = changes[turn]
     view.set_trait(trait, value)"""
-AGAIN = """for i in range(%d):
+AGAIN = """for i in range(1300):
     one(i)
 print(f"memory {psutil.Process(os.getpid()).memory_info().rss} bytes")"""
 NO = "This cannot be: choose another one."
@@ -68,6 +68,8 @@ REFUSED = """(selectors) => selectors.map((selector) => {
   const pictures = [...root.querySelectorAll("svg[class], canvas, td, .row")].filter((e) => e.getClientRects().length);
   return [selector, problem.getClientRects().length ? problem.textContent : "", pictures.length];
 })"""
+LATER = {"again": AGAIN, "refuse": REFUSE % NO, "allow": REFUSE % ""}
+"""Cells that the tests run."""
 STUDIES = (".sb-curve", ".sb-monitor")
 """They go on showing the trials there were before a study failed: those are its own, and as good as before."""
 SETTLED = "() => document.querySelector('.sb-curve .say').textContent.includes('Trial 19:')"
@@ -117,13 +119,19 @@ def names() -> dict[str, Any]:
 def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
     """A notebook with every view."""
     one = open_tab(width=900, height=7000)  # tall: what is out of sight is not drawn
-    one.run_notebook(
-        lab.write("every.ipynb", START, *CELLS, UPDATE, AGAIN % 260, AGAIN % 1300, *(REFUSE % w for w in (NO, "")))
-    )
+    shown = (START, *CELLS, UPDATE)
+    one.open_notebook(lab.write("every.ipynb", *shown, *LATER.values()))
+    for number in range(len(shown)):
+        one.run_cell(number)
     for selector in VIEWS:
         one.page.wait_for_selector(selector)
     assert not one.failures()
     return one
+
+
+def run(tab: Any, name: str) -> None:
+    """Run one of the cells at the end."""
+    tab.run_cell(len(CELLS) + 2 + list(LATER).index(name))
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +140,7 @@ def browser_memory(tab: Any) -> Callable[[], dict[str, int]]:
     session = tab.context.new_cdp_session(tab.page)
 
     def read() -> dict[str, int]:
+        tab.settle()
         for _ in range(3):  # what one round frees may have held something else
             session.send("HeapProfiler.collectGarbage")
             tab.page.wait_for_timeout(50)
@@ -232,43 +241,51 @@ def test_a_saved_notebook_has_a_picture_of_every_view(tab: Any, chromium: Any, l
 
 
 def test_a_thousand_updates_leave_nothing_behind(tab: Any, browser_memory: Callable[[], dict[str, int]]) -> None:
-    last = 1 + len(CELLS) + 2
-    tab.run_cell(last)  # what is made once, such as caches, is there now
+    run(tab, "again")  # what is made once, such as caches, is there now
     tab.page.wait_for_function(SETTLED)
-    before, kernel = browser_memory(), kernel_memory(tab)
-    tab.run_cell(last)
-    tab.page.wait_for_function(SETTLED)
-    after = browser_memory()
-    assert kernel_memory(tab) - kernel < 4e6, (kernel, kernel_memory(tab))
-    assert after["heap"] - before["heap"] < 2e6, (before, after)
-    assert after["nodes"] - before["nodes"] < 300, (before, after)
-    assert after["jsEventListeners"] - before["jsEventListeners"] < 30, (before, after)
+    limits = {"kernel": 4e6, "heap": 2e6, "nodes": 300, "jsEventListeners": 30}
+
+    def more() -> dict[str, float]:
+        before = {**browser_memory(), "kernel": kernel_memory(tab)}
+        run(tab, "again")
+        tab.page.wait_for_function(SETTLED)
+        after = {**browser_memory(), "kernel": kernel_memory(tab)}
+        return {what: after[what] - before[what] for what in limits if after[what] - before[what] >= limits[what]}
+
+    first = more()
+    assert not first or not more(), first  # what leaks does so each time, a cache that grew does not
 
 
 def test_cells_run_again_leave_nothing_behind(tab: Any, browser_memory: Callable[[], dict[str, int]]) -> None:
     """What the first run showed is closed: its picture, its listeners and its widgets are gone."""
-    left = {}
-    for number, selector in enumerate(VIEWS, 1):
+    # The page itself keeps an empty element for every view that there was, with what listens to the kernel's end.
+    limits = {"nodes": 60, "jsEventListeners": 20}
+
+    def more(number: int, selector: str) -> dict[str, float]:
         tab.run_cell(number)
         before = browser_memory()
         for _ in range(2):
             tab.run_cell(number)
         expect(tab.page.locator(selector)).to_have_count(1)
         after = browser_memory()
-        left[selector] = [(after[what] - before[what]) / 2 for what in ("nodes", "jsEventListeners")]
-    # The page itself keeps an empty element for every view that there was, with what listens to the kernel's end.
-    assert not {selector: counts for selector, counts in left.items() if counts[0] > 60 or counts[1] > 20}, left
+        left = {what: (after[what] - before[what]) / 2 for what in limits}
+        return {what: count for what, count in left.items() if count > limits[what]}
+
+    left = {}
+    for number, selector in enumerate(VIEWS, 1):
+        if found := more(number, selector) and more(number, selector):
+            left[selector] = found
+    assert not left, left
 
 
 def test_a_refusal_takes_the_place_of_the_picture(tab: Any) -> None:
     """One sentence in every view, nothing of the picture before that could be taken for what was asked for."""
-    last = 1 + len(CELLS) + 2
-    tab.run_cell(last + 1)
+    run(tab, "refuse")
     tab.page.wait_for_function(f"(all) => ({REFUSED})(all).every(([, words]) => words)", arg=list(VIEWS))
     for selector, words, pictures in tab.page.evaluate(REFUSED, list(VIEWS)):
         assert words == NO
         assert (pictures > 0) == (selector in STUDIES), (selector, pictures)
-    tab.run_cell(last + 2)
+    run(tab, "allow")
     tab.page.wait_for_function(f"(all) => ({REFUSED})(all).every(([, words]) => !words)", arg=list(VIEWS))
     for selector, _, pictures in tab.page.evaluate(REFUSED, list(VIEWS)):
         assert pictures > 0, f"{selector} does not come back"
