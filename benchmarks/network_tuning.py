@@ -119,11 +119,11 @@ def sorted_space(
 
     Of a space of more than ``limit`` products is looked at whatever is near (:func:`near_part`) the best by estimate of
     each shape that ``compile`` would consider, or near ``include``. What was found is kept in the folder ``kept``, for
-    other processes that search the same space.
+    other processes that search the same space; one of other knobs or rules has another name there.
     """
     workload, arch_name = space.workload, space.arch.name
     space = WarpgroupSpace(workload, space.arch, space.knobs, space.kind, space.fixed)  # without what it has found out
-    file = kept / f"{workload.spec}.pickle" if kept is not None else None
+    file = kept / f"{workload.spec}.{space.rules_hash}.pickle" if kept is not None else None
     if file is not None and file.exists():
         parts: list[Part] = pickle.loads(file.read_bytes())
     else:

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,9 @@ def test_a_space_sorted_out_in_parts_is_the_space(pool, monkeypatch, tmp_path):
     assert found.refused == plain.refused
     assert found.hash == plain.hash
     assert sorted(by_estimate) == list(plain.valid)
+    assert len(list(tmp_path.iterdir())) == 1
+    narrow = replace(plain, knobs={**plain.knobs, "unroll": (1,)})
+    assert network_tuning.sorted_space(narrow, pool, tmp_path, 1_000_000)[0].valid == narrow.valid != plain.valid
     likely = network_tuning.likely(TINY, "sm_90a", 2)
     first = network_tuning.seeds(found, likely, by_estimate, 6)
     assert 0 < len(first) <= 6

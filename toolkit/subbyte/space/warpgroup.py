@@ -128,7 +128,12 @@ class WarpgroupSpace(ListedTable):
     def hash(self) -> str:
         """Hexadecimal digest of what an index means and of the constraints: of the valid indices, or where they are too
         many to be found one by one, of the rules themselves."""
-        return self._digest([list(self.valid) if self._sorted_one_by_one <= LISTED else _rules()])
+        return self._digest([list(self.valid)]) if self._sorted_one_by_one <= LISTED else self.rules_hash
+
+    @property
+    def rules_hash(self) -> str:
+        """The same of the rules, however few the valid indices are: known without sorting them out."""
+        return self._digest([_rules()])
 
     def _digest(self, more: list[Any]) -> str:
         knobs = {name: list(values) for name, values in self.knobs.items()}
