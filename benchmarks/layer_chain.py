@@ -105,7 +105,7 @@ def measure(folder: Path, device: CudaDevice, out: Path | None = None) -> dict[s
         raise InvalidInput(f"{folder} holds no chains: run layer_chain.py --build {folder} where TVM is")
     kernels = {layer.label: packed[0] for layer, packed in read(folder).items()}
     listed = json.loads((folder / "chains.json").read_text(encoding="utf-8"))
-    before = begun(out, device.info.name)
+    before = begun(out, device.info.name, "chains")
     protocol = TimingProtocol(launches=20, min_total_ms=15, repeats=9, cold=False)
     alone = {one["layer"]: one for one in before.get("layers", [])
              if one["layer"] in kernels and one.get("kernel") == digest_of([kernels[one["layer"]]])}  # fmt: skip

@@ -197,7 +197,7 @@ def compare(args: argparse.Namespace) -> int:
     torch_device = TorchDevice(device.info)
     ways = sides(torch_device, Driver(args.cutlass) if args.cutlass else None, args.plan_seconds)
     known = read_lines(args.found)
-    before = begun(args.out, device.info.name)
+    before = begun(args.out, device.info.name, "cells")
     record: dict[str, Any] = {
         "format": "subbyte-opponents", "schema": 1, "command": command_line(), "gpu": device.info.to_dict(),
         "versions": versions(), "protocol": FULL.to_dict(), "our_epilogue": EPILOGUE,

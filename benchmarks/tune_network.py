@@ -253,8 +253,10 @@ class Search:
         """The next study that nobody has taken, opened; None when there is none."""
         for task in self.wanted:
             if time.time() < self.end and claim(self.args.out, task.name):
-                with contextlib.suppress(SubbyteError):  # a family that does not cover the layer
+                try:
                     return self.open(task)
+                except SubbyteError as error:  # a family that does not cover the layer, a log in use
+                    say(self.args, f"{task.name}: left out: {error}"[:300])
         return None
 
     def open(self, task: Task) -> Going:
@@ -262,7 +264,8 @@ class Search:
         where, first = self.space_of(task)
         study, before = opened(where, "exhaustive" if task.kind == SMALL else "auto",
                                self.args.out / f"{task.name}.jsonl", self.args.out / "earlier")  # fmt: skip
-        if not study.trials:
+        if all("taken_from" in trial.result.device for trial in study.trials if trial.result is not None):
+            # nothing was measured here yet: whoever began to take over may have been killed meanwhile
             mine = (one for one in self.earlier if (one.spec, one.kind) == (task.workload.spec, task.kind))
             take_over(study, self.runner, [*before, *mine])
         study.queue(first)
@@ -298,8 +301,10 @@ class Search:
         layer = task.workload
         known = self.known.get(layer.spec, Known())
         if task.kind == WARPGROUP:
-            sure = [*further(self.args, layer), *recorded(layer, "warpgroup"), *known.configs("warpgroup")]
-            first = [*dict.fromkeys(sure), *likely(layer, ARCH, SEEDS // 3)]
+            sure = list(
+                dict.fromkeys([*further(self.args, layer), *recorded(layer, "warpgroup"), *known.configs("warpgroup")])
+            )
+            first = [*sure, *likely(layer, ARCH, SEEDS // 3)]
             whole = widened(layer, ARCH, further(self.args, layer))
             where, by_estimate = sorted_space(whole, self.pool, self.args.out / "spaces", include=first)
             fresh = neighbours(where, by_estimate, known.configs("warpgroup")[:2], known.values)

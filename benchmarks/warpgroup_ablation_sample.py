@@ -33,7 +33,7 @@ from typing import Any
 from subbyte.analysis.ablation import meant
 from subbyte.analysis.contributions import EIGHT
 from subbyte.device.arch import arch
-from subbyte.errors import BuildFailed, SubbyteError
+from subbyte.errors import BrokenRecord, BuildFailed, InvalidInput, SubbyteError
 from subbyte.kernel import build
 from subbyte.kernel.choose import recorded_best
 from subbyte.kernel.warpgroup_default import estimated_cycles
@@ -76,7 +76,7 @@ def main() -> int:
         parser.error("name a folder for the bundles, or --choose how many schedules, or what to --assemble")
     layers = [(stage, batch) for batch in args.batches for stage in args.stages]
     try:
-        if args.choose:
+        if args.choose is not None:
             return choose(layers, args.choose, time.monotonic() + args.seconds, args.workers)
         return assemble(args.assemble) if args.assemble else build_all(layers, args.folder, args.workers)
     except SubbyteError as error:
@@ -124,13 +124,18 @@ def write_chosen(found: Mapping[str, Layer], path: Path = CHOSEN) -> None:
 
 
 def recorded(name: str, folder: Path = RECORDED) -> dict[str, tuple[dict[str, Any], set[int]]]:
-    """By combination of the switches: the first recorded space of a layer, and the schedules measured in it."""
+    """By combination of the switches: the recorded space of a layer, and the schedules measured in it.
+
+    Raises BrokenRecord for records of several spaces.
+    """
     found: dict[str, tuple[dict[str, Any], set[int]]] = {}
     for path in sorted(folder.glob(f"{name}-*.json.gz")):
         combination = path.name.removeprefix(f"{name}-").partition(".")[0]
         header, results, _ = read_file(path)
         measured = {index for index, result in results.items() if isinstance(result, Measured)}
         space, before = found.get(combination, (header["space"], set()))
+        if meant(header["space"]["knobs"], WARPGROUP) != meant(space["knobs"], WARPGROUP):
+            raise BrokenRecord(f"{path}: of another space than the records before it: an index is not one schedule")
         found[combination] = space, before | measured
     return found
 
@@ -289,6 +294,8 @@ def build_all(layers: list[tuple[int, int]], folder: Path, workers: int) -> int:
     chosen, failed = read_chosen(), 0
     for stage, batch in layers:
         name, workload = name_of(stage, batch), workload_named(f"resnet50.stage{stage}@{batch}")
+        if name not in chosen:
+            raise InvalidInput(f"{name}: no schedules were chosen for it: --choose a COUNT for --stages and --batches")
         missing = sorted(set(chosen[name].schedules) - measured_with_all(name))
         print(f"{name}: {len(missing)} schedules to measure, {len(chosen[name].schedules)} in all", flush=True)
         for combination, here in chosen[name].spaces(workload).items() if missing else ():
@@ -303,9 +310,11 @@ def build_all(layers: list[tuple[int, int]], folder: Path, workers: int) -> int:
 
 def assemble(results: Path, folder: Path = RECORDED) -> int:
     """A landscape of each file of measurements, beside those of earlier runs; again after more was measured, the file
-    of the same run is replaced."""
-    names = set()
-    for path in sorted(results.glob("stage*.jsonl")):
+    of the same run is replaced. Raises InvalidInput when nothing was measured."""
+    names, measured = set(), sorted(results.glob("stage*.jsonl"))
+    if not measured:
+        raise InvalidInput(f"{results} holds no measurements (stage*.jsonl): measure_together.py writes them")
+    for path in measured:
         made = to_landscape(path)
         earlier = sorted(folder.glob(f"{path.stem}.*json.gz"))
         same = [one for one in earlier if read_file(one)[0]["created"] == made.header["created"]]
@@ -313,7 +322,7 @@ def assemble(results: Path, folder: Path = RECORDED) -> int:
         names.add(path.stem.rsplit("-", 3)[0])
     for name in sorted(names):
         print(f"{name}: {len(measured_with_all(name, folder))} schedules with every combination", flush=True)
-    return 0 if names else 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -32,16 +32,18 @@ def append_line(path: Path, data: Any) -> None:
         file.write(cut + json.dumps(data).encode() + b"\n")
 
 
-def begun(path: Path | None, device: str) -> dict[str, Any]:
-    """What an earlier start wrote of a record with ``device["name"]`` or ``gpu["name"]``; empty when there is nothing.
+def begun(path: Path | None, device: str, part: str) -> dict[str, Any]:
+    """What an earlier start wrote of a record with ``device["name"]`` or ``gpu["name"]`` and a list ``part``; empty
+    when there is nothing.
 
-    Raises BrokenRecord, and InvalidInput when it was on another kind of GPU.
+    Raises BrokenRecord for a file of something else, and InvalidInput when it was on another kind of GPU.
     """
     if path is None or not path.exists():
         return {}
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         before = (record.get("gpu") or record["device"])["name"]
+        iter(record[part])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BrokenRecord(f"{path}: no record of this program ({error!r}); choose another file") from None
     if before != device:

@@ -183,6 +183,42 @@ def test_a_search_goes_on_from_the_record(tmp_path, pool, recorded):
     assert len(kept["trials"]) == len(inside) + 6
 
 
+def test_what_was_cut_short_is_taken_over_to_the_end(tmp_path, pool, monkeypatch):
+    space = warpgroup_space(SMALL, arch("sm_90a"))
+    earlier, out = tmp_path / "earlier run", tmp_path / "out"
+    earlier.mkdir()
+    before = [config for config, _ in fill(earlier, SMALL, "warpgroup", space, runner=H200())]
+    (earlier / "texts.json").write_text(json.dumps({"texts": known(SMALL.spec)}))
+    args, wanted = arguments(out, earlier=[earlier]), [network_schedule.Task(SMALL, "warpgroup")]
+    monkeypatch.setattr(tune_network, "wanted_tasks", lambda *_: wanted)
+
+    def begun():
+        tune_network.prepare(args, pool, text=texts_of("today"))
+        return tune_network.Search(args, H200(), pool, {}, {}, wanted).begin().study
+
+    begun().close()
+    log = out / "small@8.warpgroup.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[: len(lines) // 2]))
+    with begun() as study:
+        assert [trial.config for trial in study.trials] == before
+        study.run(H200(), TRIALS + 2, 2)
+    monkeypatch.setattr(tune_network, "take_over", lambda *_: pytest.fail("measured here since: all was taken over"))
+    with begun() as study:
+        assert len(study.trials) == TRIALS + 2
+
+
+def test_what_is_left_out_is_said(tmp_path, pool, monkeypatch, capsys):
+    wanted = [network_schedule.Task(SMALL, "warpgroup")]
+    monkeypatch.setattr(tune_network, "wanted_tasks", lambda *_: wanted)
+    tune_network.prepare(arguments(tmp_path), pool, text=texts_of("today"))
+    search = tune_network.Search(arguments(tmp_path), FakeRunner(), pool, {}, {}, wanted)
+    with Study(warpgroup_space(SMALL, arch("sm_90a")), "auto", 0, tmp_path / "small@8.warpgroup.jsonl") as other:
+        other.run(FakeRunner(), 2, 2)
+        assert search.begin() is None
+    assert "small@8.warpgroup: left out: " in capsys.readouterr().out
+
+
 def test_times_of_other_kernels_or_other_gpus_are_not_taken_over(tmp_path, pool):
     space = warpgroup_space(SMALL, arch("sm_90a"))
     fill(tmp_path, SMALL, "warpgroup", space, runner=H200())

@@ -380,7 +380,10 @@ def test_times_of_two_kinds_of_gpus_do_not_go_into_one_record(comparing, pack, t
     assert "holds times of NVIDIA H200, this is NVIDIA H100" in capsys.readouterr().err
     (tmp_path / "cut.json").write_text('{"gpu"')
     with pytest.raises(BrokenRecord, match="no record of this program"):
-        written.begun(tmp_path / "cut.json", "NVIDIA H200")
+        written.begun(tmp_path / "cut.json", "NVIDIA H200", "cells")
+    assert len(written.begun(tmp_path / "record.json", "NVIDIA H200", "cells")["cells"]) == 3
+    with pytest.raises(BrokenRecord, match="no record of this program"):  # it would be written over
+        written.begun(tmp_path / "record.json", "NVIDIA H200", "chains")
     assert comparing(tmp_path / "nothing")[1] == 2
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from subbyte.analysis import recorded_ablation
 from subbyte.analysis.ablation import ablation, meant
-from subbyte.errors import BuildFailed, InvalidInput
+from subbyte.errors import BrokenRecord, BuildFailed, InvalidInput
 from subbyte.kernel.choose import recorded_best
 from subbyte.measure.result import Measured
 from subbyte.schedule import WarpgroupConfig
@@ -151,11 +151,20 @@ def test_the_committed_schedules_extend_the_records(stage, batch):
         assert all(spaces[combination].why_not(index) is None for index in one.schedules)
 
 
-def test_a_record_of_another_space_is_noticed(monkeypatch):
-    one = sample.read_chosen()["stage2-b8"]
-    space, _ = sample.recorded("stage2-b8")["full-rp-nhwc"]
-    other = {**space["knobs"], "ring": [3, 5]}
-    assert meant(other, "warpgroup") != one.knobs["full"]
+def test_a_record_of_another_space_is_noticed(tmp_path, monkeypatch):
+    for number in (1, 2):
+        (tmp_path / f"stage2-b8-full-rp-nhwc.{number}.json.gz").touch()
+    knobs = {"1": {"ring": [3, 4], "share": [1]}, "2": {"ring": [3, 4]}}
+
+    def read_file(path):
+        return {"space": {"knobs": knobs[path.name.split(".")[1]]}}, {int(path.name[-9]): Measured(1.0)}, None
+
+    monkeypatch.setattr(sample, "read_file", read_file)
+    assert sample.recorded("stage2-b8", tmp_path)["full-rp-nhwc"][1] == {1, 2}
+    for other in ({"ring": [3, 5]}, {"ring": [3, 4], "share": [2]}):
+        knobs["2"] = other
+        with pytest.raises(BrokenRecord, match=r"2\.json\.gz: of another space"):
+            sample.recorded("stage2-b8", tmp_path)
     assert sample.measured_with_all("stage2-b8", NONE_RECORDED) == set()
 
 
@@ -175,6 +184,8 @@ def test_only_what_no_record_has_is_built(tmp_path, monkeypatch):
     asked.clear()
     assert sample.build_all([(2, 8)], tmp_path, 1) == 0
     assert asked == []
+    with pytest.raises(InvalidInput, match="stage2-b64: no schedules were chosen"):
+        sample.build_all([(2, 64)], tmp_path, 1)
 
 
 def test_what_was_measured_extends_the_records(tmp_path, monkeypatch, capsys):
@@ -204,7 +215,8 @@ def test_what_was_measured_extends_the_records(tmp_path, monkeypatch, capsys):
     assert sample.measured_with_all("stage2-b8", folder) == set(one.schedules[:12])
     assert "stage2-b8: 12 schedules with every combination" in capsys.readouterr().out
     assert ablation(map(Landscape.load, sorted(folder.iterdir()))).schedules == 12
-    assert sample.assemble(tmp_path, folder) == 1
+    with pytest.raises(InvalidInput, match="holds no measurements"):
+        sample.assemble(tmp_path, folder)
 
 
 def test_records_of_a_family():

@@ -96,8 +96,10 @@ def main(arguments: list[str] | None = None) -> int:
 def run_what_is_left(args: argparse.Namespace, variants: list[Variant], record: dict[str, Any]) -> None:
     """Run what the record lacks, and write it after every variant. Raises MissingDependency."""
     program, end = args.program or find(), time.monotonic() + args.seconds
-    if program is None:
-        raise MissingDependency("no compute-sanitizer on this machine: it comes with NVIDIA's CUDA toolkit")
+    if program is None or shutil.which(program) is None:
+        raise MissingDependency(
+            f"no {program or 'compute-sanitizer'} on this machine: it comes with NVIDIA's CUDA toolkit"
+        )
     said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.strip()
     run = {"date": now(), "command": command_line(), "program": program, "version": said.split("\n")[-1]}
     record["runs"].append(run)
@@ -168,6 +170,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 def write_record(path: Path, record: dict[str, Any]) -> None:
     """Replace the record, at once: whoever is killed while writing leaves the one before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     partial.replace(path)

@@ -194,6 +194,9 @@ def test_without_the_tool_one_sentence(folder, capsys, monkeypatch):
     monkeypatch.setattr(sanitize, "find", lambda: None)
     assert sanitize.main([str(folder), "--record", str(folder / "record.json")]) == 3
     assert capsys.readouterr().err.startswith("error: no compute-sanitizer on this machine")
+    options = [str(folder), "--record", str(folder / "record.json"), "--program", str(folder / "no tool")]
+    assert sanitize.main(options) == 3
+    assert "no tool on this machine" in capsys.readouterr().err
     assert sanitize.main([str(folder / "nothing"), "--record", str(folder / "record.json"), "--missing"]) == 2
     assert "build_kernels.py" in capsys.readouterr().err
 
