@@ -101,10 +101,12 @@ def _configs(space: Mapping[str, Any], trials: Iterable[tuple[int, float]]) -> d
 
 
 def regrets(data: Data, constants: Constants) -> dict[str, tuple[float, float]]:
-    """By layer: the regret of the first choice, and of the first few."""
+    """By layer: the regret of the first choice, and of the first few; those with equal estimates by their keys, as
+    nobody knows their times beforehand."""
     found = {}
     for workload, times in data.items():
-        ordered = [us for _, us in sorted((_cycles(workload, config, constants), us) for config, us in times.items())]
+        cycles = {config: _cycles(workload, config, constants) for config in times}
+        ordered = [times[config] for config in sorted(times, key=lambda config: (cycles[config], config.key))]
         best = min(ordered)
         found[workload.label] = ordered[0] / best - 1.0, min(ordered[:TRIES]) / best - 1.0
     return found

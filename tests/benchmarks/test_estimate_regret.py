@@ -15,7 +15,9 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import estimate_regret
 
 from subbyte.device.arch import arch
+from subbyte.kernel.choose import TRIES
 from subbyte.kernel.warpgroup_default import Constants, estimated_cycles, warpgroup_candidates
+from subbyte.schedule import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space import space
 from subbyte.tune.describe import describe_space, describe_workload
@@ -43,6 +45,15 @@ def test_the_right_constants_have_no_regret(data):
     assert max(first for first, _ in found.values()) > 0.02
     assert all(few <= first for first, few in found.values())
     assert "worst" in estimate_regret.summary(found)
+
+
+def test_of_equal_estimates_the_fastest_does_not_come_first(monkeypatch):
+    layer, configs = workloads("resnet50.stage5@8")[0], [WarpgroupConfig(ring=ring) for ring in range(3, 3 + TRIES)]
+    monkeypatch.setattr(estimate_regret, "_cycles", lambda *_: 1.0)
+    first, *_, last = sorted(configs, key=lambda config: config.key)
+    for fastest, wanted in ((first, 0.0), (last, 1.0)):
+        times = {layer: {config: 1.0 if config == fastest else 2.0 for config in configs}}
+        assert estimate_regret.regrets(times, OTHER)[layer.label] == (wanted, 0.0)
 
 
 def test_a_fit_finds_them(data):
