@@ -226,10 +226,12 @@ def compare(args: argparse.Namespace) -> int:
 
 
 def kept_cells(before: dict[str, Any], packed: dict[ConvWorkload, list[kernel_pack.Packed]]) -> list[dict[str, Any]]:
-    """What an earlier start measured of the same kernels."""
+    """What an earlier start measured of the same kernels, but for layers of which every opponent failed: the GPU may
+    have been lost meanwhile."""
     now_there = {workload.spec: digest_of(kernels) for workload, kernels in packed.items()}
     return [cell for cell in before.get("cells", [])
-            if "ours" in cell and cell.get("kernels") == now_there.get(cell["spec"], "")]  # fmt: skip
+            if "ours" in cell and (cell["opponents"] or not cell["missing"])
+            and cell.get("kernels") == now_there.get(cell["spec"], "")]  # fmt: skip
 
 
 def one_cell(

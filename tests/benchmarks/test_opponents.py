@@ -353,7 +353,7 @@ def comparing(monkeypatch, tmp_path):
     return call
 
 
-def test_a_stopped_comparison_goes_on_with_the_layers_it_lacks(comparing, pack):
+def test_a_stopped_comparison_goes_on_with_the_layers_it_lacks(comparing, pack, tmp_path):
     measured, status, record = comparing(pack(), stop_at="layer1@8")
     assert (measured, status, len(record["cells"])) == (["layer0@8"], None, 1)
     measured, status, record = comparing(pack())
@@ -362,6 +362,9 @@ def test_a_stopped_comparison_goes_on_with_the_layers_it_lacks(comparing, pack):
     assert len(record["runs"]) == 2
     assert opponents_table.processes(record) == "2 processes, each layer in one of them"
     assert comparing(pack())[0] == []
+    record["cells"][1]["missing"] = [{"side": "cuDNN", "reason": "the GPU is gone"}]
+    (tmp_path / "record.json").write_text(json.dumps(record))
+    assert comparing(pack())[0] == ["layer1@8"]
     assert comparing(pack(b"another kernel"))[0] == [layer.label for layer in LAYERS]
 
 
