@@ -20,13 +20,15 @@ from subbyte.schedule.families import FAMILIES
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space.warpgroup import warpgroup_values
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.space.warpgroup_constraints import WORD_LIMIT, why_not_warpgroup
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
 RECORDS = Path(__file__).with_name("warpgroup_best.json")
 ASKED = ("auto", *FAMILIES)
 """What ``family`` may be."""
+DATUM_WORDS = 32
+"""Of one pixel, 8 images and 32 channels."""
 TRIES = 8
 """Estimated configurations that are built before the other family is taken."""
 
@@ -111,7 +113,7 @@ def _faster_warp(workload: ConvWorkload, arch: Arch) -> tuple[ConvConfig, str] |
 
 def _warpgroup(workload: ConvWorkload, arch: Arch) -> list[tuple[WarpgroupConfig, str]]:
     """Configurations of the warpgroup family in the order to try them, each with the reason it stands there."""
-    if _why_not(workload, arch).startswith("atom"):
+    if _why_not(workload, arch).startswith(("atom", "index")):
         return []
     found = []
     best = recorded_best().get(workload.spec)
@@ -124,7 +126,14 @@ def _warpgroup(workload: ConvWorkload, arch: Arch) -> list[tuple[WarpgroupConfig
 
 
 def _why_not(workload: ConvWorkload, arch: Arch) -> str:
-    """Why the warpgroup family gave nothing: the reason that the plainest configuration of its space is refused."""
+    """Why the warpgroup family gave nothing: the reason that the plainest configuration of its space is refused.
+
+    Tensors too large for every configuration come first: a plan of them would list the passes over all their rows."""
+    w = workload
+    inputs = w.batch_groups * w.h * w.w * w.channel_blocks * DATUM_WORDS
+    words = max(inputs, w.batch_groups * w.p * w.q * w.filter_blocks * DATUM_WORDS)
+    if words >= WORD_LIMIT and arch.name == "sm_90a":
+        return f"index: a tensor of {words} words exceeds 32-bit indices; split the batch"
     narrowest = min(warpgroup_values(workload)["tile_width"])
     reason = why_not_warpgroup(WarpgroupPlan(workload, WarpgroupConfig(tile_width=narrowest), arch))
     return reason or "no configuration of the warpgroup family fits"
