@@ -35,6 +35,7 @@ from subbyte.measure.device import CudaDevice
 from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.lock import hold
 from subbyte.measure.timing import Timing, TimingProtocol, command_line
+from subbyte.tune.checked import new_folder
 from subbyte.tune.describe import now
 from subbyte.workload import ConvWorkload, workload
 
@@ -82,7 +83,7 @@ def chains(batch: int) -> dict[str, list[ConvWorkload]]:
 
 def build(folder: Path, batches: list[int], workers: int) -> None:
     """Pack what compile takes for each distinct layer, and the list of chains."""
-    folder.mkdir(parents=True, exist_ok=True)
+    new_folder(folder, "--build")
     listed = {f"{name}, batch {batch}": layers for batch in batches for name, layers in chains(batch).items()}
     (folder / "kernels.jsonl").unlink(missing_ok=True)
     distinct = list(dict.fromkeys(layer for layers in listed.values() for layer in layers))

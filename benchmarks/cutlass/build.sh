@@ -3,6 +3,10 @@
 # (of the package nvidia-cutlass: cutlass_library/source). Objects that are newer than their source are kept; JOBS
 # compilers run at a time (default 1; half a minute and 1 GB each).
 set -eu
+if [ $# -ne 2 ] || [ ! -f "$1/include/cute/tensor.hpp" ]; then
+  echo "error: expected build.sh CUTLASS_SOURCE OUT.so, and ${1:-CUTLASS_SOURCE}/include/cute/tensor.hpp to exist" >&2
+  exit 2
+fi
 here=$(cd "$(dirname "$0")" && pwd)
 source=$1 out=$2 objects=${OBJECTS:-$2.objects}
 mkdir -p "$objects"

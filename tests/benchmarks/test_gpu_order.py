@@ -1,7 +1,11 @@
 """The list of what runs on a GPU names programs, options and files that exist."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 BEGIN, END = "## On a GPU, in which order", "## Beside cuDNN and CUTLASS"
@@ -34,3 +38,25 @@ def test_every_command_of_the_list_exists():
 def test_a_command_that_does_not_exist_is_noticed():
     assert wrong(["benchmarks/nothing.py"]) == ["benchmarks/nothing.py"]
     assert wrong(["benchmarks/opponents.py", "--packs", "R/none.json"]) == ["--packs", "R/none.json"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["python", "tests/gpu/build_kernels.py", "FILE/tests", "--variants"],
+        ["python", "benchmarks/layer_chain.py", "--build", "FILE/chains"],
+        ["python", "benchmarks/warpgroup_ablation_sample.py", "FILE/ablation"],
+        ["python", "benchmarks/warpgroup_ablation_sample.py", "--assemble", "FILE"],
+        ["sh", "benchmarks/cutlass/build.sh"],
+        ["sh", "benchmarks/cutlass/build.sh", "FILE", "FILE.so"],
+    ],
+)
+def test_a_wrong_folder_is_one_sentence(words, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    command = [{"python": sys.executable}.get(word, word.replace("FILE", str(file))) for word in words]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    assert run.returncode == 2, run.stderr
+    assert run.stderr.startswith("error: ")
+    assert run.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [file]

@@ -36,13 +36,14 @@ from warpgroup_cases import (
     variants,
 )
 
-from subbyte.errors import SubbyteError
+from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.kernel import build
 from subbyte.kernel.choose import compile as compile_kernel
 from subbyte.kernel.nvrtc import compile_cubin
 from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.space import space
 from subbyte.tune.bundle import build_bundle
+from subbyte.tune.checked import new_folder
 from subbyte.workload import ConvWorkload, workload
 
 SHAPES = (
@@ -82,7 +83,11 @@ def main() -> int:
     parser.add_argument("--variants", action="store_true", help="the design variants alone, for sanitize.py")
     parser.add_argument("--workers", type=int, default=2, help="processes that build (default 2)")
     args = parser.parse_args()
-    (args.folder / "cubins").mkdir(parents=True, exist_ok=True)
+    try:
+        new_folder(args.folder / "cubins", "folder")
+    except InvalidInput as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
     import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it
 
     with ProcessPoolExecutor(args.workers, get_context("fork")) as pool:

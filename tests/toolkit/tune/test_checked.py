@@ -10,7 +10,7 @@ import pytest
 from subbyte.errors import InvalidInput
 from subbyte.measure.fake import FakeRunner
 from subbyte.tune import Landscape, build_bundle, landscape
-from subbyte.tune.checked import file_path, number, whole, wholes
+from subbyte.tune.checked import file_path, new_folder, number, whole, wholes
 from subbyte.tune.recording import assemble, measured, record_landscape
 
 
@@ -19,6 +19,14 @@ def test_what_is_right_passes():
     assert whole(3, "n") == 3
     assert number(2, "x", positive=True) == 2.0
     assert wholes(range(2), "devices") == (0, 1)
+
+
+def test_a_folder_is_made_or_refused(tmp_path):
+    assert new_folder(tmp_path / "a" / "b", "bundle").is_dir()
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InvalidInput, match=r"bundle .*file.*: cannot make this folder \(.*\); give one"):
+            new_folder(path, "bundle")
 
 
 @pytest.mark.parametrize("value", [None, 5, b"a", ["a"]])

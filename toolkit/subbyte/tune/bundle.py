@@ -25,7 +25,7 @@ from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed
 from subbyte.measure.worker import WorkerDied, WorkerPool
 from subbyte.schedule import ConvConfig
-from subbyte.tune.checked import file_path, whole
+from subbyte.tune.checked import file_path, new_folder, whole
 from subbyte.tune.describe import SpaceLike, arch_name, describe_space, describe_workload, now, to_line, versions
 from subbyte.workload import ConvWorkload
 
@@ -69,8 +69,7 @@ def build_bundle(
     """
     whole(workers, "workers", 1)
     started = time.monotonic()
-    root = file_path(folder, "bundle")
-    (root / "cubins").mkdir(parents=True, exist_ok=True)
+    root = new_folder(file_path(folder, "bundle") / "cubins", "bundle").parent
     wanted = list(space.valid if indices is None else indices)
     entries = _open_manifest(root / MANIFEST, space)
     todo = [index for index in wanted if index not in entries]

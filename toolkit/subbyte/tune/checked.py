@@ -18,6 +18,18 @@ def file_path(value: Any, what: str) -> Path:
     return Path(value)
 
 
+def new_folder(value: Any, what: str) -> Path:
+    """``value`` as a folder that exists, made where it does not. Raises InvalidInput when that cannot be."""
+    found = file_path(value, what)
+    try:
+        found.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            f"{what} {found}: cannot make this folder ({error.strerror}); give one that is new or can be written"
+        ) from None
+    return found
+
+
 def whole(value: Any, name: str, least: int = 0) -> int:
     """``value`` as an integer. Raises InvalidInput when it is none, or smaller than ``least``."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
