@@ -102,6 +102,12 @@ def test_the_glossary_defines_the_words() -> None:
         assert f"**{word}" in text, word
 
 
+def test_the_glossary_defines_a_word_once() -> None:
+    terms = re.findall(r"^\*\*(.+?)\*\* - ", (ROOT / "GLOSSARY.md").read_text(), re.MULTILINE)
+    assert len(terms) > 60
+    assert sorted(set(terms)) == sorted(terms)
+
+
 def test_binder_installs_this_checkout_with_the_same_pins() -> None:
     lines = (ROOT / "binder/requirements.txt").read_text().split()
     assert lines[:2] == ["-c", "../constraints.txt"]

@@ -140,6 +140,8 @@ def test_json(capsys):
             "6 column tiles must be 1, 2 or a multiple of 4",
         ),
         (["n1h1w1c32k1048576r1s1", "--arch", "sm_80", "--set", "warp_col_tiles=1", "blk_col_warps=1"], "grid: 131072"),
+        ([LAYER, "--set", "tile_wdth=6"], "did you mean tile_width"),
+        ([LAYER, "--set", "groups_k=2"], "did you mean groups_y"),
         (["n1h1w1c67108864k32r1s1", "--arch", "sm_80"], "32 bits could overflow"),
     ],
 )
@@ -157,3 +159,14 @@ def test_the_packed_stores_are_explained(capsys):
     assert (found["warp"], len(found["bytes"])) == (1, 128)
     assert main(["explain", "packing", "--family", "warpgroup", "--warp", "4"]) == 2
     assert "a warpgroup has warps 0 to 3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--family", "warpgroup", "--scheme", "quad"], ["--family", "warpgroup", "--tiles", "2"],
+                  ["--family", "warpgroup", "--seed", "0"], ["--warp", "0"]],
+)  # fmt: skip
+def test_what_belongs_to_the_other_familys_packing_is_refused(capsys, arguments):
+    assert main(["explain", "packing", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "leave it away with --family" in err

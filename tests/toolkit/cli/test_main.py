@@ -53,6 +53,10 @@ def test_no_command_prints_help_on_stderr(capsys):
             ["explain", "duplicates", "--tiel=1x4"],
             "did you mean --tile or --help?; see `subbyte explain duplicates --help`",
         ),
+        (
+            ["explain", "fragments", "--family", "warpgroup"],
+            "unknown argument '--family': allowed: --help, --instruction, --json, --version; see",
+        ),
         (["workloads", "resnet5"], "unknown workload 'resnet5': did you mean resnet50"),
     ],
 )

@@ -79,6 +79,11 @@ def test_replay_of_a_landscape_file(tmp_path, capsys):
     assert "timeout failed)" in out
 
 
+def test_an_unknown_space_is_not_said_to_lack_a_gpu(capsys):
+    assert main(["tune", WORKLOAD, "--space", "papr"]) == 2
+    assert "did you mean paper" in capsys.readouterr().err
+
+
 def test_nothing_that_can_measure_exits_3(capsys):
     (empty := capsys).readouterr()
     assert main(["tune", "n8h9w9c64k64r3s3p1"]) == 3

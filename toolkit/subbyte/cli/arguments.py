@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, did_you_mean
 
 if TYPE_CHECKING:
     from subbyte.workload import ConvWorkload
@@ -102,12 +102,19 @@ def asked_settings(args: argparse.Namespace) -> dict[str, str]:
 def asked_family(args: argparse.Namespace) -> str:
     """``--family``, where it is auto the one that alone has the knobs of ``--set``; warp when both have them all.
 
-    Raises InvalidInput when ``--set`` names knobs of both families.
+    Raises InvalidInput when ``--set`` names knobs of both families, or one that neither has.
     """
     named: str = args.family
     if named != "auto":
         return named
-    owners = {family: knob for knob in asked_settings(args) if (family := _owner(knob)) is not None}
+    from subbyte.schedule.families import FAMILIES
+
+    settings = asked_settings(args)
+    known = {name for family in FAMILIES.values() for name in family().to_dict()}
+    for knob in settings:
+        if knob.lower().replace("-", "_") not in known:
+            raise InvalidInput(f"unknown knob {knob!r}: {did_you_mean(knob.replace('-', '_'), known)}")
+    owners = {family: knob for knob in settings if (family := _owner(knob)) is not None}
     if len(owners) > 1:
         raise InvalidInput(
             f"--set: {owners['warp']} is a knob of the warp family, {owners['warpgroup']} of the warpgroup family; "

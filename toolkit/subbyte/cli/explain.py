@@ -83,10 +83,10 @@ def _add_packing(topics: Any) -> None:
         "subbyte explain packing --scheme quad",
     )
     parser.add_argument("--family", choices=FAMILIES, default="warp", help="warp (shuffles, default) or warpgroup")
-    parser.add_argument("--warp", type=_number, metavar="N", default=0, help="of a warpgroup, 0 (default) to 3")
-    parser.add_argument("--scheme", default="quad", help="quad (default) or width8")
+    parser.add_argument("--warp", type=_number, metavar="N", help="of a warpgroup, 0 (default) to 3")
+    parser.add_argument("--scheme", help="quad (default) or width8")
     parser.add_argument("--tiles", type=_number, metavar="N", help="8x8 tiles to pack (default: all the scheme takes)")
-    parser.add_argument("--seed", type=_number, metavar="N", default=0, help="seed of the values (default 0)")
+    parser.add_argument("--seed", type=_number, metavar="N", help="seed of the values (default 0)")
 
 
 def _add_layout(topics: Any) -> None:
@@ -185,14 +185,18 @@ def _packing(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
     from subbyte.technique import packed_stores, packing_program
 
+    for name in ("warp",) if args.family == "warp" else ("scheme", "tiles", "seed"):
+        if getattr(args, name) is not None:
+            other = "warpgroup" if args.family == "warp" else "warp"
+            raise InvalidInput(f"--{name} is of the {other} family; leave it away with --family {args.family}")
     if args.family == "warpgroup":
-        stores = packed_stores(args.warp)
+        stores = packed_stores(args.warp or 0)
         return stores.to_dict(), "" if args.json else stores.text()
-    program = packing_program(args.scheme)
+    program = packing_program("quad" if args.scheme is None else args.scheme)
     tiles = program.tiles if args.tiles is None else args.tiles
     if not 1 <= tiles <= program.tiles:
         raise InvalidInput(f"--tiles {tiles}: scheme {program.scheme} takes 1 to {program.tiles}")
-    values = np.random.default_rng(args.seed).integers(-8, 8, (tiles, 8, 8))
+    values = np.random.default_rng(args.seed or 0).integers(-8, 8, (tiles, 8, 8))
     trace = program.run(values)
     record = {**program.to_dict(), "values": values.tolist(), "trace": trace.to_dict()}
     return record, "" if args.json else f"{program.text()}\n\n{trace.text()}"

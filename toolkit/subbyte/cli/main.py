@@ -16,7 +16,7 @@ from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 COMMANDS = {
     "doctor": "what this machine can do: GPU, driver, compilers, native or emulated instructions",
     "workloads": "names, shapes and operations of the convolutions",
-    "explain": "a technique as numbers: tiling, duplicates, packing, layout, fragments",
+    "explain": "a technique as numbers: tiling, duplicates, packing, layout, fragments, taps, speed",
     "build": "a kernel as TIRx, CUDA, PTX, SASS or cubin; needs no GPU",
     "run": "run a kernel and check its output; emulated where there is no GPU",
     "tune": "search the best configuration",
@@ -92,7 +92,7 @@ def _run(argv: list[str]) -> int:
         parser.print_help(sys.stderr)
         return InvalidInput.exit_code
     if unknown:
-        flags = [flag for flag in _flags(parser, args) if flag.startswith("--")]
+        flags = {flag for flag in _flags(parser, args) if flag.startswith("--")}
         hint = did_you_mean(unknown[0], flags) if unknown[0].startswith("-") else "nothing more is expected here"
         raise InvalidInput(f"unknown argument {unknown[0]!r}: {hint}; see `{_prog(command, args)} --help`")
     return int(import_module(f"subbyte.cli.{command}").run(args))

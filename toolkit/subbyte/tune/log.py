@@ -103,9 +103,10 @@ def parse_contents(data: bytes, path: str) -> Contents:
             else:
                 entries.append(_to_entry(fields, header["space"]["kind"]))
         except (ValueError, KeyError, TypeError) as error:
+            kept = {1: "choose another file", 2: "keep its first line and resume"}
             raise BrokenRecord(
                 f"{path}, line {number}: {_describe(error)}; restore the file from a copy, "
-                f"or keep its first {number - 1} lines and resume"
+                f"or {kept.get(number, f'keep its first {number - 1} lines and resume')}"
             ) from None
     return Contents(header, tuple(entries), whole, checksum, notice)
 

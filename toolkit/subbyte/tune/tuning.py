@@ -11,6 +11,7 @@ from typing import Any
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner, parse_device
+from subbyte.space import KINDS
 from subbyte.space.warpgroup_small import WARPGROUP_KINDS
 from subbyte.tune.checked import callables, file_path, several, whole
 from subbyte.tune.describe import SpaceLike
@@ -196,6 +197,8 @@ def _choose(
         return str(runner)
     if runner == "auto" and has_gpu():
         return "cuda"
+    if kind not in (*KINDS, *WARPGROUP_KINDS):
+        raise InvalidInput(f"unknown kind of space {kind!r}: {did_you_mean(str(kind), (*KINDS, *WARPGROUP_KINDS))}")
     name = find_landscape(workload, arch, kind, fixed)
     if name is not None:
         return ReplayRunner(name)
