@@ -6,7 +6,7 @@ import pytest
 import subbyte
 from subbyte.data import Requantization, reference
 from subbyte.device.arch import arch
-from subbyte.errors import InvalidInput, Unsupported
+from subbyte.errors import BuildFailed, InvalidInput, Unsupported
 from subbyte.kernel.choose import TRIES, recorded_best
 from subbyte.kernel.warpgroup_default import warpgroup_candidates
 from subbyte.schedule import ConvConfig, Plan, WarpgroupConfig, WarpgroupPlan
@@ -99,3 +99,11 @@ def test_what_is_too_large_for_every_configuration_is_refused_before_any_plan(mo
             subbyte.compile(spec, family="warpgroup")
     with pytest.raises(Unsupported, match="wgmma exists on sm_90a alone"):
         subbyte.compile("n8h99999w99999c64k64r3s3p1", "sm_80", family="warpgroup")
+
+
+def test_a_kernel_row_that_meets_padding_alone_ends_no_program():
+    kernel = subbyte.compile("n1h1w6c32k32r3s3p1")
+    assert isinstance(kernel.config, ConvConfig)
+    assert "the kernel's text cannot be formed" in kernel.reason
+    with pytest.raises(BuildFailed, match="the kernel's text cannot be formed"):
+        _ = subbyte.build(kernel.workload, WarpgroupConfig(tile_width=6, ring=1, stagger=0)).resources

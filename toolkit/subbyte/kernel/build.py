@@ -81,7 +81,13 @@ def cuda_text(plan: AnyPlan) -> str:
                 "Install it with: pip install apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1"
             ) from error
         return kept
-    text = lower.cuda(plan, lower.tir(plan))
+    try:
+        function = lower.tir(plan)
+    except Exception as error:  # TVM's parser wraps what a kernel's generator raises, and hides it from the reader
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        said = f"{plan.workload} with {plan.config.key}: the kernel's text cannot be formed ({reason})"
+        raise BuildFailed(f"{said}; other values of its knobs may do") from error
+    text = lower.cuda(plan, function)
     write_cached(path, text.encode())
     return text
 
