@@ -47,6 +47,8 @@ SAMPLE = 600
 """Configurations drawn."""
 DRAWS = 600
 """How often a configuration with a certain value of a knob is drawn until one is valid."""
+DRAWN_AGAIN = range(20)
+"""As often again for a layer that had none."""
 BATCHES = {"resnet18": (8,), "resnet50": (8, 64, 256), "vgg16": (8,)}
 SHOWN = 5
 Row = dict[str, Any]
@@ -80,12 +82,14 @@ def _chosen(workloads: Iterable[ConvWorkload]) -> Iterator[tuple[ConvWorkload, W
 def sample(
     workloads: Iterable[ConvWorkload], count: int = SAMPLE, seed: int = 5
 ) -> Iterator[tuple[ConvWorkload, WarpgroupConfig]]:
-    """Valid configurations of the workloads' spaces in turns, each with the value of a knob that came least so far."""
+    """Valid configurations of the workloads' spaces in turns, each with the value of a knob that came least so far;
+    then any one of each workload that had none."""
     rng = random.Random(seed)
     spaces = [warpgroup_space(one, arch("sm_90a")) for one in dict.fromkeys(workloads)]
     seen: Counter[tuple[str, int]] = Counter()
-    made, turn = 0, 0
-    while made < count:
+    drawn: Counter[str] = Counter()
+    turn = 0
+    while drawn.total() < count:
         space, turn = spaces[turn % len(spaces)], turn + 1
         listed = [(name, value) for name, values in space.knobs.items() for value in values if len(values) > 1]
         name, value = min(rng.sample(listed, len(listed)), key=lambda pair: seen[pair])
@@ -93,7 +97,12 @@ def sample(
         found = _drawn(space, {name: (value,)}, rng)
         if found is not None:
             seen.update((name, getattr(found, name)) for name in space.knobs)
-            made += 1
+            drawn[space.workload.spec] += 1
+            yield space.workload, found
+    for space in (one for one in spaces if not drawn[one.workload.spec]):
+        tries = (_drawn(space, {}, rng) for _ in DRAWN_AGAIN)
+        found = next((config for config in tries if config is not None), None)
+        if found is not None:
             yield space.workload, found
 
 

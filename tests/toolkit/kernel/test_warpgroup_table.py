@@ -90,6 +90,7 @@ def test_a_sample_holds_every_value_of_every_knob():
     listed = {(name, value) for one in STAGES[:2] for name in names for value in warpgroup_values(one).get(name, ())}
     missing = listed - {(name, getattr(config, name)) for _, config in drawn for name in names}
     assert not missing
+    assert [one for one, _ in tool.sample(STAGES, 1)] == STAGES  # no layer is left out
 
 
 def test_the_committed_table():
