@@ -26,7 +26,8 @@ LAYERS = {
     "analysis": {"errors", "workload", "device", "schedule", "space", "measure", "technique", "tune"},
     "exercises": {"errors", "workload", "data", "schedule", "space", "technique"},
 }
-"""What each package of the library may import, itself and :mod:`subbyte` apart; ``cli`` may import all of them."""
+"""What each package of the library may import, itself and :mod:`subbyte` apart; ``cli`` may import all of them, and
+``__main__`` belongs to it."""
 
 LATE = {"tune": {"kernel"}, "measure": {"tune"}, "kernel": {"measure", "tune"}, "technique": {"kernel"}}
 """What it may import besides, but only inside a function: searching recorded results needs no compiler, a runner reads
@@ -73,7 +74,7 @@ def wrong_imports(path: str, source: str) -> list[str]:
         target = rest.partition(".")[0]
         if root in UI:
             found.append(f"{path}:{line}: the library imports {root}, a view")
-        elif root == "subbyte" and target == "cli" and package != "cli":
+        elif root == "subbyte" and target == "cli" and package not in ("cli", "__main__"):
             found.append(f"{path}:{line}: {package} imports the command line")
         elif root == "subbyte" and allowed is not None and target in LAYERS and target not in {package, *allowed}:
             if target in LATE.get(package, ()) and (line, name) not in at_load:

@@ -14,7 +14,7 @@ from subbyte.cli import workloads
 
 
 def spawn(*argv, code=None):
-    command = [sys.executable, "-c", code] if code else [sys.executable, "-m", "subbyte.cli.main", *argv]
+    command = [sys.executable, "-c", code] if code else [sys.executable, "-m", "subbyte", *argv]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ}, check=False)
 
 
@@ -146,7 +146,7 @@ def test_a_reader_that_leaves_early_causes_no_noise():
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", "subbyte.cli.main", "workloads"], stdout=write, stderr=subprocess.PIPE, check=False
+        [sys.executable, "-m", "subbyte", "workloads"], stdout=write, stderr=subprocess.PIPE, check=False
     )
     os.close(write)
     assert done.stderr == b""

@@ -124,7 +124,3 @@ def _prog(command: str | None, args: argparse.Namespace | None = None) -> str:
     """``subbyte COMMAND``, with the topic or part that was asked for."""
     part = next((value for name in ("topic", "part") if (value := getattr(args, name, None))), None)
     return " ".join(["subbyte", *filter(None, (command, part))])
-
-
-if __name__ == "__main__":
-    sys.exit(main())
