@@ -110,7 +110,7 @@ SHOTS = (
         "screenshot_speed",
         "## How fast could it be, how fast is it?",
         "from subbyte_widgets import SpeedOfLight\n\nSpeedOfLight('resnet50.stage2@8')",
-        keys(".sb-speed .stage", "Home", *["ArrowDown"] * 4), 1000,
+        keys(".sb-speed .stage", "Home", *["ArrowDown"] * 4), 1050,
     ),
     Shot(
         "screenshot_taps",
