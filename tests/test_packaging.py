@@ -72,7 +72,7 @@ def test_it_imports_outside_the_checkout(installed: Path, tmp_path: Path) -> Non
 def test_the_command_runs_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
     def command(*words: str) -> subprocess.CompletedProcess[str]:
         environment = {"PYTHONPATH": str(installed), "HOME": str(tmp_path)}
-        run = [sys.executable, "-m", "subbyte.cli.main", *words]
+        run = [sys.executable, "-m", "subbyte", *words]
         return subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True)
 
     assert command("--version").stdout.startswith("subbyte ")
