@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import statistics
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,6 @@ from subbyte.measure.case import Case, Evaluator, launch_from_dict
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.driver import detect
 from subbyte.measure.executor import ExecutorRunner
-from subbyte.measure.noise import rank_interleaved
 from subbyte.measure.result import Failed, Measured
 from subbyte.measure.timing import TimingProtocol
 from subbyte.measure.worker import WorkerPool
@@ -91,12 +91,13 @@ def test_a_measuring_process_killed_in_the_middle_is_replaced(runner, workload):
     assert "SIGKILL" in results[0].reason
 
 
-def test_one_kernel_against_itself_is_a_tie(runner, workload):
+def test_one_kernel_against_itself_is_as_fast(runner, workload):
+    """Loaded twice, a kernel of 1.6 us may differ from itself by a few tenths of a percent in every round."""
     rounds = runner.rematch(workload, candidates("good", "good", "other"), 9)
-    standings = rank_interleaved(rounds)
     assert [len(times) for times in rounds] == [9, 9, 9]
-    tied = {standing.place for standing in standings if standing.tied}
-    assert {0, 1} <= tied or not {0, 1} & tied, standings
+    once, again, other = map(statistics.median, rounds)
+    assert again == pytest.approx(once, rel=0.02)
+    assert other != pytest.approx(once, rel=0.02), "another kernel should be told apart by the same rule"
 
 
 def test_a_good_candidate_takes_less_than_a_second(runner, workload):
