@@ -33,7 +33,7 @@ from subbyte.tune.landscape import Landscape
 
 __all__ = ["TECHNIQUES", "Ablation", "Factor", "ablation"]
 
-LEAST_SCHEDULES = 6
+LEAST_SCHEDULES = 10
 """Intervals come from drawing schedules anew; of fewer than these even a wide interval would say little. Every record
 says how many it has."""
 
