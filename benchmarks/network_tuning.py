@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
@@ -20,6 +19,7 @@ from gpu_case import GpuCase
 import subbyte
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed, InvalidInput
+from subbyte.files import replace_file
 from subbyte.kernel.warpgroup_default import estimated_cycles, warpgroup_candidates
 from subbyte.measure.cuda_runner import MakeGpuBody
 from subbyte.measure.gpu_worker import Body, GpuBody
@@ -137,9 +137,7 @@ def sorted_space(
             bases = [*(place for place in places[: len(include)] if place is not None), *shaped[:BASES]]
             parts = _parts(pool, near_part, space, list(dict.fromkeys(bases)), BASES_AT_ONCE)
         if file is not None:
-            partial = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
-            partial.write_bytes(pickle.dumps(parts))
-            partial.replace(file)
+            replace_file(file, pickle.dumps(parts))
     refused: Counter[str] = sum((Counter(part[1]) for part in parts), Counter())
     found = {index: cycles for part in parts for index, cycles in part[0]}
     # What the property of the same name would find by itself, one configuration after the other.

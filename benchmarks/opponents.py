@@ -7,7 +7,8 @@
 that share a lock file build side by side and measure in turns. ``compare`` measures the fastest plans of the search
 again, beside the kernels of a pack (``kernel_pack.py``), each after the other in one process: L2 hot, graph replay,
 random operands over the whole int4 range, every answer compared with the exact one. Its record is written after every
-layer; started again, it goes on with the layers that the record lacks, or has with other kernels.
+layer; started again, it goes on with the layers that the record lacks, or has with other kernels or beside other plans
+(``--found``, ``--most``, ``--every-side``). A record that was made beside other sides or versions it leaves alone.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from cutlass_opponent import SIDE as CUTLASS
 from cutlass_opponent import Driver, through_cutlass
 from gpu_case import GpuCase
 from overlapped import OWN_OUTPUT, reads_from, time_overlapped
-from written import append_line, begun, digest_of, write_at_once
+from written import append_line, begun, digest_of, digest_of_json, write_at_once
 
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.measure.baselines import BaselineResult, TorchDevice, through_torch, versions
@@ -48,6 +49,8 @@ FULL = TimingProtocol(launches=20, warmup_ms=3.0, min_total_ms=14.0, repeats=7, 
 TRIED = 2
 """Plans of a side, and kernels of ours, that are measured in full."""
 Measure = Callable[[Case, TimingProtocol, tuple[str, ...]], BaselineResult]
+Plans = list[tuple[str, tuple[str, ...]]]
+"""Sides of a workload, with the names of the plans to try: all where none is named."""
 
 
 def main() -> int:
@@ -195,14 +198,18 @@ def compare(args: argparse.Namespace) -> int:
     packed = kernel_pack.read(args.pack)
     device = CudaDevice(args.device)
     torch_device = TorchDevice(device.info)
-    ways = sides(torch_device, Driver(args.cutlass) if args.cutlass else None, args.plan_seconds)
+    driver = Driver(args.cutlass) if args.cutlass else None
+    ways = sides(torch_device, driver, args.plan_seconds)
+    cutlass = f"{len(driver.names)} instances, {digest_of_json(driver.names)}" if driver else "none"
+    against = {"sides": list(ways), "cutlass": cutlass, "versions": versions()}
     known = read_lines(args.found)
+    plans = {workload.spec: planned(workload, list(ways), known, args) for workload in packed}
     before = begun(args.out, device.info.name, "cells")
     record: dict[str, Any] = {
         "format": "subbyte-opponents", "schema": 1, "command": command_line(), "gpu": device.info.to_dict(),
-        "versions": versions(), "protocol": FULL.to_dict(), "our_epilogue": EPILOGUE,
+        **against, "protocol": FULL.to_dict(), "our_epilogue": EPILOGUE,
         "runs": [*before.get("runs", []), {"date": now(), "command": command_line(), "gpu": device.info.to_dict()}],
-        "cells": kept_cells(before, packed), "missing": [],
+        "cells": kept_cells(before, packed, against, plans, args.out), "missing": [],
     }  # fmt: skip
     there = {cell["spec"] for cell in record["cells"]}
     order = sorted(packed, key=lambda one: (one.label not in args.every_side, one.n))
@@ -212,10 +219,10 @@ def compare(args: argparse.Namespace) -> int:
         if time.monotonic() > args.end:
             record["missing"].append({"workload": workload.label, "reason": "no time left"})
             continue
-        most = 99 if workload.label in args.every_side else args.most
-        cell = one_cell(workload, packed[workload], device, torch_device, ways, known, most)
+        asked = plans[workload.spec]
+        cell = one_cell(workload, packed[workload], device, torch_device, ways, asked)
         failed += "ours" not in cell
-        record["cells"].append({**cell, "kernels": digest_of(packed[workload])})
+        record["cells"].append({**cell, "kernels": digest_of(packed[workload]), "asked": digest_of_json(asked)})
         record["cells"].sort(key=lambda one: places[one["spec"]])
         write_at_once(args.out, record)
         print(line_of(cell), flush=True)
@@ -225,13 +232,34 @@ def compare(args: argparse.Namespace) -> int:
     return int(failed > 0 or bool(record["missing"]))
 
 
-def kept_cells(before: dict[str, Any], packed: dict[ConvWorkload, list[kernel_pack.Packed]]) -> list[dict[str, Any]]:
-    """What an earlier start measured of the same kernels, but for layers of which every opponent failed: the GPU may
-    have been lost meanwhile."""
+def planned(workload: ConvWorkload, names: list[str], known: list[dict[str, Any]], args: argparse.Namespace) -> Plans:
+    """The sides that a workload is compared with, and which of their plans."""
+    return ranked(workload, names, known)[: None if workload.label in args.every_side else args.most]
+
+
+def kept_cells(
+    before: dict[str, Any],
+    packed: dict[ConvWorkload, list[kernel_pack.Packed]],
+    against: dict[str, Any],
+    plans: dict[str, Plans],
+    out: Path,
+) -> list[dict[str, Any]]:
+    """What an earlier start measured of the same kernels beside the same plans, but for layers of which every opponent
+    failed: the GPU may have been lost meanwhile. Raises InvalidInput when it had other opponents at hand."""
     now_there = {workload.spec: digest_of(kernels) for workload, kernels in packed.items()}
-    return [cell for cell in before.get("cells", [])
+    kept = [cell for cell in before.get("cells", [])
             if "ours" in cell and (cell["opponents"] or not cell["missing"])
             and cell.get("kernels") == now_there.get(cell["spec"], "")]  # fmt: skip
+    other = [name for name, value in against.items() if before.get(name) != value]
+    if kept and other:
+        raise InvalidInput(
+            f"{out} holds times beside other opponents (its {', '.join(other)} differ): name the --cutlass of its "
+            "earlier starts, in the same environment, or choose another file"
+        )
+    again = [cell["workload"] for cell in kept if cell.get("asked") != digest_of_json(plans[cell["spec"]])]
+    if again:
+        print(f"measured again, beside other plans than before: {', '.join(again)}", flush=True)
+    return [cell for cell in kept if cell["workload"] not in again]
 
 
 def one_cell(
@@ -240,8 +268,7 @@ def one_cell(
     device: CudaDevice,
     torch_device: TorchDevice,
     ways: dict[str, Measure],
-    known: list[dict[str, Any]],
-    most: int,
+    plans: Plans,
 ) -> dict[str, Any]:
     """One workload: ours, the sides, the copy that moves as many bytes."""
     case = GpuCase(workload)
@@ -253,7 +280,7 @@ def one_cell(
         cell["ours"] = ours_line(ours(case, kernels, device), workload)
     except Exception as error:  # the opponents are worth having all the same
         cell["missing"].append({"side": "subbyte", "reason": f"{type(error).__name__}: {error}"[:300]})
-    for side, only in ranked(workload, list(ways), known)[:most]:
+    for side, only in plans:
         try:
             result = ways[side](case, FULL, only)
             cell["opponents"].append(opponent_line(result))
@@ -266,7 +293,7 @@ def one_cell(
     return cell
 
 
-def ranked(workload: ConvWorkload, names: list[str], known: list[dict[str, Any]]) -> list[tuple[str, tuple[str, ...]]]:
+def ranked(workload: ConvWorkload, names: list[str], known: list[dict[str, Any]]) -> Plans:
     """Sides with the plans to try, fastest first: as the search found them; those it found nothing on are left out."""
     lines: dict[str, dict[str, Any]] = {}
     for line in known:

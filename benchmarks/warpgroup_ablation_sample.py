@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import sys
 import time
@@ -34,6 +33,7 @@ from subbyte.analysis.ablation import meant
 from subbyte.analysis.contributions import EIGHT
 from subbyte.device.arch import arch
 from subbyte.errors import BrokenRecord, BuildFailed, InvalidInput, SubbyteError
+from subbyte.files import replace_file
 from subbyte.kernel import build
 from subbyte.kernel.choose import recorded_best
 from subbyte.kernel.warpgroup_default import estimated_cycles
@@ -118,9 +118,7 @@ def write_chosen(found: Mapping[str, Layer], path: Path = CHOSEN) -> None:
         f' "refused": {json.dumps(one.refused, indent=2)}\n}}'
         for name, one in sorted(found.items())
     ]
-    partial = path.with_suffix(f".{os.getpid()}")
-    partial.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
-    partial.replace(path)
+    replace_file(path, ("{" + ",\n".join(parts) + "}\n").encode())
 
 
 def recorded(name: str, folder: Path = RECORDED) -> dict[str, tuple[dict[str, Any], set[int]]]:

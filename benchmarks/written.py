@@ -12,14 +12,13 @@ from typing import Any
 from kernel_pack import Packed
 
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.files import replace_file
 
 
 def write_at_once(path: Path, data: Any) -> None:
     """JSON that replaces a file as a whole: whoever is killed while writing leaves the one before."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    partial.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
+    replace_file(path, (json.dumps(data, indent=1) + "\n").encode())
 
 
 def append_line(path: Path, data: Any) -> None:
@@ -49,6 +48,11 @@ def begun(path: Path | None, device: str, part: str) -> dict[str, Any]:
     if before != device:
         raise InvalidInput(f"{path} holds times of {before}, this is {device}: choose another file")
     return record
+
+
+def digest_of_json(data: Any) -> str:
+    """A short name of some plain data."""
+    return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:20]
 
 
 def digest_of(kernels: Iterable[Packed]) -> str:

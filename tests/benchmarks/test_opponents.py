@@ -286,9 +286,9 @@ def test_one_cell_has_our_best_kernel_alone_and_in_a_chain(gpu, monkeypatch):
 
     known = [{"spec": SQUARE.spec, "side": name, "microseconds": us, "ranking": [["plan", us]]}
              for name, us in (("cuDNN x", 1.0), ("y", 2.0))]  # fmt: skip
-    cell = opponents.one_cell(
-        SQUARE, kernels, gpu, SimpleNamespace(torch=torch), {"cuDNN x": side, "y": fails}, known, most=2
-    )
+    ways, args = {"cuDNN x": side, "y": fails}, SimpleNamespace(most=2, every_side=[])
+    plans = opponents.planned(SQUARE, list(ways), known, args)
+    cell = opponents.one_cell(SQUARE, kernels, gpu, SimpleNamespace(torch=torch), ways, plans)
     cell = json.loads(json.dumps(cell))
     own = cell["ours"]
     assert (own["family"], own["key"], own["tried"]) == ("warpgroup", WarpgroupConfig(ring=4).key, 1)
@@ -300,7 +300,7 @@ def test_one_cell_has_our_best_kernel_alone_and_in_a_chain(gpu, monkeypatch):
     assert cell["missing"] == [{"side": "y", "reason": "WrongResult: no plan"}]
     assert cell["copy"]["microseconds"] == pytest.approx(4.0)
     assert "4.00 alone" in opponents.line_of(cell)
-    none = opponents.one_cell(SQUARE, kernels[:1], gpu, SimpleNamespace(torch=torch), {}, [], most=0)
+    none = opponents.one_cell(SQUARE, kernels[:1], gpu, SimpleNamespace(torch=torch), {}, [])
     assert "no kernel was right" in none["missing"][0]["reason"]
 
 
@@ -326,7 +326,7 @@ def _packed(folder, cubin):
 def comparing(monkeypatch, tmp_path):
     """Calls ``compare`` with cells that are made up; the layers it measured, its exit code and its record."""
 
-    def call(folder, stop_at="", seconds=1e6, gpu="NVIDIA H200"):
+    def call(folder, stop_at="", seconds=1e6, gpu="NVIDIA H200", more=(), torch="2"):
         measured = []
 
         def one_cell(workload, kernels, *_):
@@ -339,10 +339,11 @@ def comparing(monkeypatch, tmp_path):
         info = SimpleNamespace(name=gpu, to_dict=lambda: {"name": gpu})
         monkeypatch.setattr(opponents, "CudaDevice", lambda ordinal: SimpleNamespace(info=info))
         monkeypatch.setattr(opponents, "TorchDevice", lambda info: None)
-        monkeypatch.setattr(opponents, "versions", dict)
+        monkeypatch.setattr(opponents, "versions", lambda: {"torch": torch})
+        monkeypatch.setattr(opponents, "Driver", lambda path: SimpleNamespace(names=path.read_text().split()))
         monkeypatch.setattr(opponents, "one_cell", one_cell)
         out = tmp_path / "record.json"
-        words = ["opponents.py", "compare", str(out), "--pack", str(folder), "--seconds", str(seconds)]
+        words = ["opponents.py", "compare", str(out), "--pack", str(folder), "--seconds", str(seconds), *more]
         monkeypatch.setattr(sys, "argv", words)
         try:
             status = opponents.main()
@@ -366,6 +367,36 @@ def test_a_stopped_comparison_goes_on_with_the_layers_it_lacks(comparing, pack, 
     (tmp_path / "record.json").write_text(json.dumps(record))
     assert comparing(pack())[0] == ["layer1@8"]
     assert comparing(pack(b"another kernel"))[0] == [layer.label for layer in LAYERS]
+
+
+def test_a_comparison_with_other_opponents_does_not_go_into_one_record(comparing, pack, tmp_path, capsys):
+    (tmp_path / "lib.so").write_text("one two")
+    cutlass = ["--cutlass", str(tmp_path / "lib.so")]
+    comparing(pack(), stop_at="layer2@8", more=cutlass)
+    there = (tmp_path / "record.json").read_bytes()
+    for changed in ({}, {"more": cutlass, "torch": "3"}):
+        assert comparing(pack(), **changed)[:2] == ([], 2)
+        assert (tmp_path / "record.json").read_bytes() == there
+    said = capsys.readouterr().err
+    assert "record.json holds times beside other opponents (its sides, cutlass differ): name the --cutlass" in said
+    assert "(its versions differ)" in said
+    (tmp_path / "lib.so").write_text("one three")
+    assert comparing(pack(), more=cutlass)[1] == 2
+    assert "(its cutlass differ)" in capsys.readouterr().err
+    (tmp_path / "lib.so").write_text("one two")
+    assert comparing(pack(), more=cutlass)[0] == ["layer2@8"]
+    assert comparing(pack(b"another kernel"))[0] == [layer.label for layer in LAYERS]  # nothing to mix with is left
+
+
+def test_a_layer_is_measured_again_beside_other_plans(comparing, pack, tmp_path, capsys):
+    comparing(pack(), more=["--most", "2"])
+    more = ["--most", "2", "--every-side", "layer1@8"]
+    assert comparing(pack(), more=more)[0] == ["layer1@8"]
+    assert "measured again, beside other plans than before: layer1@8\n" in capsys.readouterr().out
+    assert comparing(pack(), more=more)[0] == []
+    line = {"spec": LAYERS[2].spec, "side": "cuDNN float16, PyTorch", "microseconds": 1.0, "ranking": [["x", 1.0]]}
+    written.append_line(tmp_path / "found.jsonl", line)
+    assert comparing(pack(), more=[*more, "--found", str(tmp_path / "found.jsonl")])[0] == ["layer2@8"]
 
 
 def test_what_there_was_no_time_for_is_said_and_comes_next(comparing, pack, capsys):

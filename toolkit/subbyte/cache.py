@@ -11,6 +11,8 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from subbyte.files import replace_file
+
 VARIABLE = "SUBBYTE_CACHE"
 
 
@@ -83,11 +85,5 @@ def write_cached(path: Path, data: bytes) -> None:
 
     A full or read-only disk costs the cache entry, not the build.
     """
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(_digest(data) + b"\n" + data)
-        os.replace(name, path)
-    except OSError:
-        with contextlib.suppress(OSError, UnboundLocalError):
-            os.unlink(name)
+    with contextlib.suppress(OSError):
+        replace_file(path, _digest(data) + b"\n" + data)

@@ -22,6 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.files import replace_file
 from subbyte.measure.result import Failed
 from subbyte.measure.worker import WorkerDied, WorkerPool
 from subbyte.schedule import ConvConfig
@@ -160,9 +161,7 @@ def _build_one(
     target = Path(folder) / name
     launch = kernel.launch.to_dict()
     if not target.exists():
-        partial = target.with_suffix(f".{os.getpid()}")
-        partial.write_bytes(cubin)
-        partial.replace(target)
+        replace_file(target, cubin)
     return {
         "cubin": name,
         "program": f"{program_digest(cubin)}-{hashlib.sha256(to_line(launch).encode()).hexdigest()[:8]}",

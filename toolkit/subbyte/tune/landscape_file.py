@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
+from subbyte.files import replace_file
 from subbyte.measure.result import Result, result_from_dict
 from subbyte.schedule import ConvConfig
 from subbyte.tune.checked import file_path
@@ -138,10 +139,8 @@ def write_file(path: Path, header: Mapping[str, Any], results: Mapping[int, Resu
         lines.append(to_line(fields))
     content = "".join(f"{line}\n" for line in lines).encode()
     content += (to_line({"sha256": hashlib.sha256(content).hexdigest()}) + "\n").encode()
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_bytes(gzip.compress(content, compresslevel=9, mtime=0))
-        partial.replace(path)
+        replace_file(path, gzip.compress(content, compresslevel=9, mtime=0))
     except OSError as error:
         raise InvalidInput(f"landscape file {path} cannot be written: {error.strerror or error}") from None
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import InvalidInput
+from subbyte.files import replace_file
 from subbyte.measure.result import Failed, Measured
 from subbyte.schedule.families import settings_text
 from subbyte.tune.finals import Finals
@@ -73,13 +74,10 @@ def html_page(report: TuningReport) -> str:
 def write_page(report: TuningReport, path: str | os.PathLike[str]) -> Path:
     """Write the page in one step. Raises InvalidInput when the file cannot be written."""
     target = Path(path)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(html_page(report), encoding="utf-8")
-        partial.replace(target)
+        replace_file(target, html_page(report).encode())
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise InvalidInput(f"report {target}: cannot be written ({error.strerror or error})") from None
     return target
 
