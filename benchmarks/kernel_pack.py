@@ -18,6 +18,7 @@ from typing import Any
 
 import subbyte
 from subbyte.errors import SubbyteError
+from subbyte.files import replace_file
 from subbyte.kernel.kernel import Kernel
 from subbyte.measure.case import launch_from_dict
 from subbyte.measure.result import Measured
@@ -28,6 +29,7 @@ from subbyte.tune.landscape import Landscape, find_landscape
 from subbyte.workload import ConvWorkload, workloads
 
 WARP, WARPGROUP = "warp", "warpgroup"
+INDEX = "kernels.jsonl"
 
 
 @dataclass(frozen=True)
@@ -56,24 +58,41 @@ def add(folder: Path, kernels: Iterable[Packed]) -> int:
     """Append kernels to the pack in ``folder``; how many."""
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
-    with open(folder / "kernels.jsonl", "a", encoding="utf-8") as file:
+    with open(folder / INDEX, "a", encoding="utf-8") as file:
         for kernel in kernels:
-            name = f"{hashlib.sha256(kernel.cubin).hexdigest()[:20]}.cubin"
-            (folder / name).write_bytes(kernel.cubin)
-            line = {
-                "workload": describe_workload(kernel.workload), "family": kernel.family,
-                "config": kernel.config.to_dict(), "reason": kernel.reason, "cubin": name,
-                "launch": kernel.launch.to_dict(),
-            }  # fmt: skip
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps(_put(folder, kernel)) + "\n")
             count += 1
     return count
+
+
+def replace(folder: Path, kernels: Iterable[Packed]) -> int:
+    """Let the pack in ``folder`` hold these kernels and no others, how many; whoever is killed before all of them are
+    there leaves the pack as it was. Without a kernel there is no pack."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [_put(folder, kernel) for kernel in kernels]
+    if lines:
+        replace_file(folder / INDEX, "".join(json.dumps(line) + "\n" for line in lines).encode())
+    else:
+        (folder / INDEX).unlink(missing_ok=True)
+    for path in {*folder.glob("*.cubin")} - {folder / line["cubin"] for line in lines}:
+        path.unlink()
+    return len(lines)
+
+
+def _put(folder: Path, kernel: Packed) -> dict[str, Any]:
+    """Write the machine code of a kernel, and give its line of the index."""
+    name = f"{hashlib.sha256(kernel.cubin).hexdigest()[:20]}.cubin"
+    replace_file(folder / name, kernel.cubin)
+    return {
+        "workload": describe_workload(kernel.workload), "family": kernel.family, "config": kernel.config.to_dict(),
+        "reason": kernel.reason, "cubin": name, "launch": kernel.launch.to_dict(),
+    }  # fmt: skip
 
 
 def read(folder: Path) -> dict[ConvWorkload, list[Packed]]:
     """The kernels of a pack by workload, in the order they were added."""
     found: dict[ConvWorkload, list[Packed]] = {}
-    for line in (folder / "kernels.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (folder / INDEX).read_text(encoding="utf-8").splitlines():
         data = json.loads(line)
         workload = workload_from_dict(data["workload"])
         config = config_from_dict(data["family"], data["config"])

@@ -52,14 +52,12 @@ def finalists(out: Path, layer: ConvWorkload) -> list[dict[str, Any]]:
 
 
 def pack(out: Path) -> None:
-    """Put the two fastest kernels of each layer, and the two fastest that overlap, into ``out/pack``; what was built
-    is still in the cache."""
-    target = out / "pack"
-    if (target / "kernels.jsonl").exists():
-        (target / "kernels.jsonl").unlink()
+    """Replace ``out/pack`` by the two fastest kernels of each layer, and the two fastest that overlap, when all of them
+    are built; what was built before is still in the cache."""
+    packed = []
     for path in sorted((out / "finals").glob("*.json")):
         data = json.loads(path.read_text(encoding="utf-8"))
-        layer, packed = workload(data["workload"]), []
+        layer = workload(data["workload"])
         overlapping = [entry for entry in data["entries"] if entry["config"].get("overlap")]
         first = data["entries"][:2]
         for entry in [*first, *(entry for entry in overlapping[:2] if entry not in first)]:
@@ -73,4 +71,4 @@ def pack(out: Path) -> None:
             packed.append(
                 kernel_pack.Packed(layer, entry["family"], config, reason, bytes(kernel.cubin), kernel.launch)
             )
-        kernel_pack.add(target, packed)
+    kernel_pack.replace(out / "pack", packed)

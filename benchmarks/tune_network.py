@@ -31,6 +31,7 @@ from typing import Any
 
 import kernel_pack
 import network_records
+from network_arguments import check_files, check_some, parser_of
 from network_finals import FINALISTS, entry_of, finalists, logs_of, pack, tried
 from network_records import ARCH, TEXTS, probes, search_of, searches_in, take_over, texts_in, unchanged
 from network_schedule import (
@@ -75,28 +76,13 @@ PROTOCOL = TimingProtocol(launches=20, warmup_ms=1.0, min_total_ms=6.0, repeats=
 
 def main() -> int:
     """Search on every GPU, hold the finals, pack the kernels."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--gpus", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=450.0, help="everything ends so many seconds after the start")
-    parser.add_argument("--finals-seconds", type=float, default=45.0, help="of these, for finals and packing")
-    parser.add_argument("--only", default="", help="only studies whose name holds one of these words (a, b, ...)")
-    text = "only studies of these kinds of spaces, such as warpgroup, without the small ones that are measured whole"
-    parser.add_argument("--kinds", nargs="+", help=text)
-    parser.add_argument("--most", type=int, help="most trials of a study")
-    text = "what earlier runs left: records (results/warpgroup/tuning-*.json.gz), folders with logs"
-    parser.add_argument("--earlier", type=Path, nargs="*", default=[], help=text)
-    parser.add_argument("--record", type=Path, help="record of opponents.py, which says where most is to gain")
-    text = "JSON files: further configurations of the warpgroup family by spec, which need not lie in a space"
-    parser.add_argument("--extra", type=Path, nargs="*", default=[], help=text)
-    parser.add_argument("--runner", choices=("cuda", "fake"), default="cuda")
-    parser.add_argument("--part", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--end", type=float, help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    args = parser_of((__doc__ or "").splitlines()[0]).parse_args()
     if args.part is not None:
         return part(args)
     end = time.time() + args.seconds
     try:
+        check_files(args)
+        check_some(args, wanted_tasks(args, {}))
         if args.runner == "cuda" and len(detect()) < args.gpus:
             raise MissingDependency(f"{args.gpus} GPUs are needed here, {len(detect())} found")
         import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it

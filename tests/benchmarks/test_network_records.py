@@ -348,6 +348,41 @@ def test_without_a_gpu_one_sentence(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--gpus", "0"], "--gpus 0: expected 1 or more"),
+        (["--most", "0"], "--most 0: expected 1 or more"),
+        (["--seconds", "30"], "--seconds 30: finals and packing take 45"),
+        (["--seconds", "nan"], "--seconds nan: finals"),
+        (["--finals-seconds", "-1"], "--finals-seconds -1: expected 0 or more"),
+        (["--only", "stage9"], "--only stage9: no study's name holds that; a name is"),
+        (["--only", "stage2@64", "--kinds", "warpgroup-small"], "holds that among warpgroup-small"),
+        (["--earlier", "none.json.gz"], "--earlier none.json.gz: there is nothing of this name"),
+        (["--record", "list.json"], "--record list.json: no record of opponents.py"),
+        (["--record", "."], "--record .: no record of opponents.py"),
+        (["--extra", "cut.json"], "--extra cut.json: no configurations by spec"),
+        (["--extra", "list.json"], "--extra list.json: no configurations by spec"),
+        (["--extra", "other.json"], "--extra other.json: no configurations by spec"),
+    ],
+)
+def test_wrong_arguments_are_told_before_the_missing_gpu(words, said, tmp_path, monkeypatch, capsys):
+    for name, text in (("cut", "{"), ("list", "[1]"), ("other", '{"spec": ["tile"]}')):
+        (tmp_path / f"{name}.json").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tune_network, "detect", lambda: pytest.fail("asked for a GPU first"))
+    monkeypatch.setattr(sys, "argv", ["tune_network.py", "out", *words])
+    assert tune_network.main() == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.startswith("error: ")
+    assert told.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+    monkeypatch.setattr(sys, "argv", ["tune_network.py", "list.json"])
+    assert tune_network.main() == 2
+    assert "list.json is a file: name a folder" in capsys.readouterr().err
+
+
 def test_what_cannot_be_read_is_named(tmp_path, capsys):
     (tmp_path / "cut.json.gz").write_bytes(RECORD.read_bytes()[:1000])
     assert list(network_records.searches_in(tmp_path / "cut.json.gz")) == []

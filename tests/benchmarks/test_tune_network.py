@@ -2,11 +2,14 @@
 
 import argparse
 import gzip
+import hashlib
 import json
+import shutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,8 @@ import pytest
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 import collect_tuning
+import kernel_pack
+import network_finals
 import network_schedule
 import network_tuning
 import tune_network
@@ -23,7 +28,7 @@ from subbyte.errors import BuildFailed
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.result import Failed
-from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.schedule import ConvConfig, Launch, WarpgroupConfig
 from subbyte.space import space
 from subbyte.space.warpgroup import warpgroup_space
 from subbyte.space.warpgroup_small import SMALL as SMALL_SPACE
@@ -250,6 +255,45 @@ def test_the_finals_hold_both_families_and_further_configurations(logs):
     assert {entry["family"] for entry in final["entries"]} == {"warpgroup", "warp"}
     assert "wg-tw16-tr1-gm1-sg1-ri9" in {entry["key"] for entry in final["entries"]}
     assert all(len(entry["samples"]) == tune_network.ROUNDS for entry in final["entries"])
+
+
+class Interrupted(Exception):
+    """Stands for a kill."""
+
+
+def test_a_pack_is_replaced_when_all_its_kernels_are_built(logs, tmp_path, monkeypatch):
+    shutil.copytree(logs / "finals", tmp_path / "finals")
+    launch, built = Launch("k", (1, 1, 1), (128, 1, 1), 0, ()), []
+
+    def build(layer, config, arch_name, last=99, salt=""):
+        if len(built) == last:
+            raise Interrupted
+        built.append(config)
+        return argparse.Namespace(cubin=f"{layer.spec} {config.key}{salt}".encode(), launch=launch)
+
+    monkeypatch.setattr(network_finals, "workload", {layer.label: layer for layer in (SMALL, ROWS)}.__getitem__)
+    monkeypatch.setattr(network_finals, "build_clean", build)
+    network_finals.pack(tmp_path)
+    before = kernel_pack.read(tmp_path / "pack")
+    assert {layer.label for layer in before} == {"small@8", "rows@8"}
+    assert all(2 <= len(some) <= 4 for some in before.values())
+    built.clear()
+    monkeypatch.setattr(network_finals, "build_clean", partial(build, last=3))
+    with pytest.raises(Interrupted):
+        network_finals.pack(tmp_path)
+    assert kernel_pack.read(tmp_path / "pack") == before
+    monkeypatch.setattr(network_finals, "build_clean", partial(build, salt=" anew"))
+    network_finals.pack(tmp_path)
+    after = kernel_pack.read(tmp_path / "pack")
+    assert [[one.config for one in some] for some in after.values()] == [
+        [one.config for one in some] for some in before.values()
+    ]
+    named = {hashlib.sha256(one.cubin).hexdigest()[:20] for some in after.values() for one in some}
+    assert {path.stem for path in (tmp_path / "pack").glob("*.cubin")} == named
+    for path in (tmp_path / "finals").iterdir():
+        path.unlink()
+    network_finals.pack(tmp_path)
+    assert not list((tmp_path / "pack").iterdir())
 
 
 def test_what_is_kept_can_be_read_again(logs, tmp_path, capsys):
