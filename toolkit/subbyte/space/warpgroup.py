@@ -21,7 +21,7 @@ from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.schedule.warpgroup import SWITCH_VALUES, WarpgroupConfig
 from subbyte.schedule.warpgroup_memory import PIXEL_BYTES
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
-from subbyte.space import warpgroup_bulk, warpgroup_constraints
+from subbyte.space import warpgroup_bulk
 from subbyte.space.listed import ListedTable, Sorted, listed, sorted_by
 from subbyte.space.warpgroup_constraints import WIDTHS, why_not_warpgroup
 from subbyte.workload import ConvWorkload, ceil_div
@@ -38,6 +38,12 @@ LARGE_WORK = 3 * 10**9
 """Multiplications of a layer from which on the time of its blocks' multiplications is what counts."""
 MANY_BLOCKS = 16
 """Blocks of 32 channels of which wide rows do not fit into the ring whole."""
+RULES = (
+    "space/warpgroup_constraints", "space/warpgroup_bulk", "schedule/warpgroup", "schedule/warpgroup_plan",
+    "schedule/warpgroup_memory", "schedule/warpgroup_geometry", "schedule/warpgroup_halves", "schedule/plan",
+    "schedule/launch", "schedule/atoms", "device/arch", "workload/conv",
+)  # fmt: skip
+"""Modules of the package that decide whether a configuration is valid."""
 LIST_LIMIT = 1_000_000
 """Products up to which searches hold all valid configurations."""
 LISTED = 600_000
@@ -143,9 +149,9 @@ class WarpgroupSpace(ListedTable):
 
 @cache
 def _rules() -> str:
-    """Digest of the text of the constraints."""
-    texts = [Path(module.__file__ or "").read_bytes() for module in (warpgroup_constraints, warpgroup_bulk)]
-    return hashlib.sha256(b"".join(texts)).hexdigest()
+    """Digest of the text of the constraints and of what they read of a plan."""
+    package = Path(__file__).parents[1]
+    return hashlib.sha256(b"".join((package / f"{name}.py").read_bytes() for name in RULES)).hexdigest()
 
 
 def warpgroup_space(workload: ConvWorkload, arch: Arch, fixed: Mapping[str, Any] | None = None) -> WarpgroupSpace:
