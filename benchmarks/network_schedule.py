@@ -67,9 +67,9 @@ class Task:
 def tasks(needs: Mapping[str, float], most: int | None = None, known: Mapping[str, Known] | None = None) -> list[Task]:
     """All studies in the order of their first turns; ``most`` bounds their trials (for rehearsals).
 
-    First the warpgroup space of every layer, those that earlier runs left while they still improved before those that
-    have a knob nobody has tried yet, and these before all others, each by need; then the spaces that become landscapes,
-    whole; then the warp family, which may win on small 1x1 layers.
+    First the warpgroup space of every layer, those that no earlier run searched before those that one left while they
+    still improved, these before those that have a knob nobody has tried yet, and these before all others, each by need;
+    then the spaces that become landscapes, whole; then the warp family, which may win on small 1x1 layers.
     """
     every = list(dict.fromkeys(workloads(["resnet50@8", "resnet50@64", "resnet50@256", "resnet18@8", "vgg16@8"])))
     every.sort(key=lambda one: (-(known or {}).get(one.spec, Known()).promise(one), -needs.get(one.spec, 1.0)))
@@ -182,7 +182,10 @@ class Known:
     """The last search of its warpgroup space found something better within its last ``PATIENCE`` trials."""
 
     def promise(self, workload: ConvWorkload) -> int:
-        """2 for a layer that still improved, 1 for one with a knob of which nobody has tried but the usual value."""
+        """3 for a layer that nobody has searched, 2 for one that still improved, 1 for one with a knob of which nobody
+        has tried but the usual value."""
+        if not self.values:
+            return 3
         usual = WarpgroupConfig().to_dict()
         new = (name for name, values in warpgroup_space(workload, arch(ARCH)).knobs.items()
                if self.values.get(name) == [usual[name]] and set(values) - {usual[name]})  # fmt: skip

@@ -4,9 +4,10 @@
 
 Each search is a study of one layer and one space. It goes on where an earlier run (``--earlier``: a record, or a folder
 of logs) stopped, if its kernels are what they were then (``network_records.py``); else it begins with what that found
-fastest, measured anew. First every layer gets a turn: those that still improved, those with a knob that nobody has
-tried, then all others, beginning with what the makers of the kernels name (``--extra``), untried values of what was
-good and the best by estimate; then the layers that still improve and have most to gain go on (``network_schedule.py``).
+fastest, measured anew. First every layer gets a turn: those that nobody has searched, those that still improved, those
+with a knob that nobody has tried, then all others, beginning with what the makers of the kernels name (``--extra``),
+untried values of what was good and the best by estimate; then the layers that still improve and have most to gain go on
+(``network_schedule.py``).
 Several studies take turns on each GPU, so that one builds while another is measured. Every candidate is compared with
 the exact reference. At the end the fastest of each layer are measured again, in turns. ``OUT/*.jsonl`` are the logs
 (continued when the program is started again; those of a layer whose kernels are other ones by then, or of a space that

@@ -23,7 +23,7 @@ import tune_network
 from subbyte.device.arch import arch
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.result import Measured
-from subbyte.schedule import WarpgroupConfig
+from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.schedule.warpgroup import WARPGROUP_KNOBS
 from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_space
 from subbyte.tune import Study, read_log
@@ -120,7 +120,17 @@ def test_a_knob_that_nobody_tried_makes_a_layer_promising(monkeypatch):
     one = network_schedule.Known({}, {"ring": [3, 5], "later": [0]})
     assert one.promise(LAYER) == 1
     assert network_schedule.Known({}, {"ring": [3, 5], "later": [0, 1]}).promise(LAYER) == 0
-    assert network_schedule.Known({}, {}, improving=True).promise(LAYER) == 2
+    assert network_schedule.Known({}, {"later": [0, 1]}, improving=True).promise(LAYER) == 2
+
+
+def test_a_layer_that_nobody_searched_has_the_first_turn():
+    found = network_schedule.earlier_best([RECORD])
+    assert network_schedule.tasks({}, known=found)[0].workload != LAYER
+    del found[LAYER.spec]
+    needs = dict.fromkeys(found, 3.0) | {LAYER.spec: 0.5}
+    assert network_schedule.tasks(needs, known=found)[0].workload == LAYER
+    found[LAYER.spec] = network_schedule.Known({"warp": [ConvConfig().to_dict()]})  # only the other family was
+    assert network_schedule.tasks(needs, known=found)[0].workload == LAYER
 
 
 def test_texts_of_the_committed_record_are_known():
