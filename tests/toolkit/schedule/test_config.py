@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, fields
+from typing import Any
 
 import pytest
 
 from subbyte.device.arch import ARCHS
 from subbyte.errors import InvalidInput
-from subbyte.schedule import KNOBS, SWITCHES, Argument, ConvConfig, Launch
+from subbyte.schedule import KNOBS, SWITCHES, Argument, ConvConfig, Launch, WarpgroupConfig, config_from_key
 from subbyte.schedule.atoms import atom
+from subbyte.schedule.families import config_from_dict
 
 
 def test_sizes() -> None:
@@ -83,6 +85,38 @@ def test_a_key_names_its_configuration(config: ConvConfig) -> None:
 def test_a_key_that_means_nothing_is_refused(key: str) -> None:
     with pytest.raises(InvalidInput):
         ConvConfig.from_key(key)
+
+
+@pytest.mark.parametrize("family", [ConvConfig, WarpgroupConfig])
+@pytest.mark.parametrize("given", [None, 3, b"brw1", ["brw1"]])
+def test_what_is_no_key_and_holds_no_fields_is_refused(family: Any, given: Any) -> None:
+    for read in (family.from_key, config_from_key):
+        with pytest.raises(InvalidInput, match="expected the text of a key, such as "):
+            read(given)
+    for read in (family.from_dict, family().with_values, config_from_dict):
+        with pytest.raises(InvalidInput, match="expected names with values"):
+            read(given)
+
+
+@pytest.mark.parametrize(
+    ("read", "given", "message"),
+    [
+        (ConvConfig.from_key, "ch2-ch4", "'ch4' gives chunk a second time"),
+        (ConvConfig.from_key, "ch2-nhwc-nhwcnc", "'nhwcnc' gives layout a second time"),
+        (config_from_key, "wg-tw8-ri4-tw8", "'tw8' gives tile_width a second time"),
+        (WarpgroupConfig.from_key, "rp0-rp0", "'rp0' gives register_packing a second time"),
+        (WarpgroupConfig.from_dict, {"ring": 4, "RING": 5}, "knob 'RING': ring stands there twice"),
+        (ConvConfig.from_dict, {"tile-height": 1, "tile_height": 1}, "tile_height stands there twice"),
+        (WarpgroupConfig.from_dict, {1: 2}, "unknown knob '1'"),
+        (WarpgroupConfig.from_dict, {None: 2}, "unknown knob 'none'"),
+        (WarpgroupConfig.from_key, "tw" + "9" * 5000, "must be an integer"),
+    ],
+)
+def test_what_is_given_twice_or_is_no_name_is_refused(read: Any, given: Any, message: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(given)
+    assert message in str(refused.value)
+    assert "groups_k" not in str(refused.value)
 
 
 def test_unknown_atom() -> None:

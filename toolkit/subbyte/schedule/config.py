@@ -7,7 +7,7 @@ A configuration is plain frozen data. Whether it can be built for a workload and
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -103,36 +103,25 @@ class ConvConfig:
 
     @classmethod
     def from_key(cls, key: str) -> ConvConfig:
-        """The configuration that :attr:`key` names. Raises InvalidInput for a part that means nothing."""
+        """The configuration that :attr:`key` names. Raises InvalidInput for a part that means nothing, or nothing
+        new."""
         names = {short: name for name, short in _SHORT.items() if short}
-        values: dict[str, Any] = {}
-        for part in key.lower().strip().split("-"):
+
+        def meaning(part: str) -> tuple[str, Any] | None:
             found = re.fullmatch(r"(dup\.(?=[a-z])|[a-z]+(?=\d))(\w+)", part)
             if part in LAYOUTS:
-                values["layout"] = part
-            elif part in ATOMS:
-                values["atom"] = part
-            elif found and found[1] in names:
-                values[names[found[1]]] = found[2]
-            else:
-                raise InvalidInput(
-                    f"configuration {key!r}: {part!r} is no part of one; expected a key such as {cls().key}"
-                )
-        return cls().with_values(values)
+                return "layout", part
+            if part in ATOMS:
+                return "atom", part
+            return (names[found[1]], found[2]) if found and found[1] in names else None
+
+        return cls().with_values(values_of_key(key, meaning, cls().key))
 
     def with_values(self, values: Mapping[str, Any]) -> ConvConfig:
         """A copy with some fields replaced. Names and text values are case-insensitive; text that means a number
         or a truth value ("4", "off", "true") is accepted, as the command line and log files give it."""
         known = {f.name for f in fields(self)}
-        changed: dict[str, Any] = {}
-        if not isinstance(values, Mapping):
-            raise InvalidInput(f"configuration {values!r}: expected names with values, such as {{'chunk': 2}}")
-        for given, value in values.items():
-            name = str(given).lower().replace("-", "_")
-            if name not in known:
-                raise InvalidInput(f"unknown knob {given!r}: {did_you_mean(name, known)}")
-            changed[name] = _parse(name, value)
-        return replace(self, **changed)
+        return replace(self, **{name: _parse(name, value) for name, value in named_once(values, known).items()})
 
 
 KNOBS = ("blk_row_warps", "blk_col_warps", "warp_row_tiles", "warp_col_tiles", "chunk", "reorder_inner")
@@ -146,6 +135,42 @@ _SHORT = {
     "chunk": "ch", "reorder_inner": "ri", "tile_height": "th", "stages": "st", "split_channels": "sp",
     "min_blocks": "mb", "unroll": "un", "duplicate_aware": "dup.", "register_packing": "rp", "layout": "", "atom": "",
 }  # fmt: skip
+
+
+def values_of_key(
+    key: Any, meaning: Callable[[str], tuple[str, Any] | None], example: str, family: str = ""
+) -> dict[str, Any]:
+    """By field the value that a part of a key gives it, as ``meaning`` says; ``example`` is a key, and keys may begin
+    with ``family``. Raises InvalidInput for what is no text, for a part without a meaning and for two of one field."""
+    if not isinstance(key, str):
+        raise InvalidInput(f"configuration {key!r}: expected the text of a key, such as {example}")
+    values: dict[str, Any] = {}
+    for part in key.lower().strip().removeprefix(family).split("-"):
+        meant = meaning(part)
+        if meant is None:
+            raise InvalidInput(f"configuration {key!r}: {part!r} is no part of one; expected a key such as {example}")
+        if meant[0] in values:
+            raise InvalidInput(f"configuration {key!r}: {part!r} gives {meant[0]} a second time")
+        values[meant[0]] = meant[1]
+    return values
+
+
+def named_once(values: Any, known: Collection[str] | None = None) -> dict[str, Any]:
+    """Values by the names of fields, whose case is of no account. Raises InvalidInput for what holds no values, for a
+    name that is not ``known`` (None: any may be) and for one that stands twice."""
+    if not isinstance(values, Mapping):
+        raise InvalidInput(f"configuration {values!r}: expected names with values, such as {{'unroll': 2}}")
+    found: dict[str, Any] = {}
+    for given, value in values.items():
+        name = str(given).lower().replace("-", "_")
+        if known is not None and name not in known:
+            raise InvalidInput(f"unknown knob {given!r}: {did_you_mean(name, known)}")
+        if name in found:
+            raise InvalidInput(f"knob {given!r}: {name} stands there twice")
+        found[name] = value
+    return found
+
+
 TRUTH = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": False, "off": False, "no": False}
 """Truth values as the command line and log files give them."""
 

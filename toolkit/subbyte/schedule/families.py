@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from subbyte.errors import Unsupported
-from subbyte.schedule.config import KNOBS, ConvConfig
+from subbyte.schedule.config import KNOBS, ConvConfig, named_once
 from subbyte.schedule.warpgroup import ALWAYS, FAMILY, WarpgroupConfig
 
 FAMILIES: dict[str, type[ConvConfig] | type[WarpgroupConfig]] = {"warp": ConvConfig, "warpgroup": WarpgroupConfig}
@@ -15,14 +15,14 @@ FAMILIES: dict[str, type[ConvConfig] | type[WarpgroupConfig]] = {"warp": ConvCon
 
 def config_from_key(key: str) -> ConvConfig | WarpgroupConfig:
     """The configuration of either family that a key names. Raises InvalidInput for a part that means nothing."""
-    if key.strip().lower().startswith(FAMILY):
-        return WarpgroupConfig.from_key(key)
-    return ConvConfig.from_key(key)
+    made = WarpgroupConfig if str(key).strip().lower().startswith(FAMILY) else ConvConfig
+    return made.from_key(key)
 
 
 def config_from_dict(values: Mapping[str, Any]) -> ConvConfig | WarpgroupConfig:
     """The configuration of either family with these fields. Raises InvalidInput for an unknown or impossible one."""
-    return (WarpgroupConfig if "groups_m" in values else ConvConfig).from_dict(values)
+    made = WarpgroupConfig if "groups_m" in named_once(values) else ConvConfig
+    return made.from_dict(values)
 
 
 def settings_text(values: Mapping[str, Any]) -> str:

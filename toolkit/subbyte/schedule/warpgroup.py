@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from subbyte.errors import InvalidInput, Unsupported, did_you_mean
-from subbyte.schedule.config import LAYOUTS, TRUTH
+from subbyte.schedule.config import LAYOUTS, TRUTH, named_once, values_of_key
 
 
 @dataclass(frozen=True)
@@ -160,36 +160,29 @@ class WarpgroupConfig:
 
         Raises InvalidInput, and Unsupported for a recorded kernel with a knob that is no more.
         """
-        return cls().with_values(without_removed(data))
+        return cls().with_values(without_removed(named_once(data)))
 
     @classmethod
     def from_key(cls, key: str) -> WarpgroupConfig:
-        """The configuration that :attr:`key` names. Raises InvalidInput for a part that means nothing."""
+        """The configuration that :attr:`key` names. Raises InvalidInput for a part that means nothing, or nothing
+        new."""
         names = {short: name for name, short in _SHORT.items()}
         off = {word: name for name, word in _OFF.items()}
-        values: dict[str, Any] = {}
-        for part in key.lower().strip().removeprefix(FAMILY).split("-"):
+
+        def meaning(part: str) -> tuple[str, Any] | None:
             found = re.fullmatch(r"([a-z]+)(\d+)", part)
             if part in off:
-                values[off[part]] = SWITCH_VALUES[off[part]][1]
-            elif found and found[1] in names:
-                values[names[found[1]]] = int(found[2])
-            else:
-                raise InvalidInput(
-                    f"configuration {key!r}: {part!r} is no part of one; expected a key such as {cls().key}"
-                )
-        return cls().with_values(values)
+                return off[part], SWITCH_VALUES[off[part]][1]
+            return (names[found[1]], found[2]) if found and found[1] in names else None
+
+        return cls().with_values(values_of_key(key, meaning, cls().key, FAMILY))
 
     def with_values(self, values: Mapping[str, Any]) -> WarpgroupConfig:
         """A copy with some fields replaced; names are case-insensitive, text that means a number is accepted."""
-        known = [field.name for field in fields(self)]
-        changed: dict[str, Any] = {}
-        for given, value in values.items():
-            name = given.lower().replace("-", "_")
-            if name not in known:
-                raise InvalidInput(f"unknown knob {given!r}: {did_you_mean(name, known)}")
-            changed[name] = _parse(name, value) if isinstance(value, str) else value
-        return replace(self, **changed)
+        changed = named_once(values, [field.name for field in fields(self)])
+        return replace(
+            self, **{n: _parse(n, value) if isinstance(value, str) else value for n, value in changed.items()}
+        )
 
 
 FAMILY = "wg-"
