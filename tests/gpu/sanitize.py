@@ -40,6 +40,7 @@ import numpy as np
 
 from subbyte.data import Requantization
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, SubbyteError
+from subbyte.files import replace_file
 from subbyte.measure.case import Case, launch_from_dict
 from subbyte.measure.device import open_device
 from subbyte.measure.gpu import GpuKernel
@@ -171,9 +172,7 @@ def read_record(path: Path) -> dict[str, Any]:
 def write_record(path: Path, record: dict[str, Any]) -> None:
     """Replace the record, at once: whoever is killed while writing leaves the one before."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
+    replace_file(path, (json.dumps(record, indent=1) + "\n").encode())
 
 
 def state_of(record: dict[str, Any], way: tuple[str, str], variant: Variant) -> str:
@@ -219,8 +218,11 @@ class Process:
         self._held = b""
 
     def line(self, until: float) -> str | None:
-        """The next line, None behind the last one. Raises TimeoutError."""
+        """The next line, None behind the last one. Raises TimeoutError, also when it does not stop printing: what has
+        come is given, nothing more is read behind the time."""
         while b"\n" not in self._held:
+            if time.monotonic() > until:
+                raise TimeoutError
             if select.select([self._pipe], [], [], 0.2)[0]:
                 part = os.read(self._pipe, 1 << 16)
                 if part:
@@ -229,8 +231,6 @@ class Process:
                 break
             if self._child.poll() is not None:  # what it started may still hold the pipe
                 break
-            if time.monotonic() > until:
-                raise TimeoutError
         if not self._held:
             return None
         text, _, self._held = self._held.partition(b"\n")

@@ -42,6 +42,8 @@ for number in numbers:
             time.sleep(600)
         (place / "hanging.txt").write_text(str(os.getpid()))
         time.sleep(600)
+    while act in ("prints", "mutters"):
+        print("again and again", end="\\n" if act == "prints" else "", flush=True)
     if act == "crashes":
         os.kill(os.getpid(), signal.SIGSEGV)
     if act == "fails":
@@ -122,6 +124,16 @@ def test_what_hangs_or_crashes_is_recorded_and_the_next_goes_on(folder, capsys):
     status, found, ran = run(folder)
     assert [names for _, _, names in ran] == [["plain", "ring", "stem"]]
     assert status == 0
+
+
+@pytest.mark.parametrize("act", ["prints", "mutters"])
+def test_what_does_not_stop_printing_is_ended_too(folder, act):
+    does(folder, cluster=act)
+    status, found, ran = run(folder)
+    ended = {name: one["ended"] for name, one in found["memcheck, as built"].items()}
+    assert status == 1
+    assert ended == dict.fromkeys(NAMES, "done") | {"cluster": "timed out after 2 s"}
+    assert [names[0] for _, _, names in ran] == ["plain", "ring"]
 
 
 def test_the_hanging_process_and_its_children_are_gone(folder):
@@ -239,7 +251,7 @@ def test_what_the_committed_record_lacks_is_said_without_a_gpu(folder, capsys):
     from warpgroup_cases import VARIANTS
 
     committed = json.loads(COMMITTED.read_text())
-    write_variants(folder, [{"name": name, "cubin": "", "cubin_text": name} for name in VARIANTS])
+    write_variants(folder, [{"name": name, "cubin": "", "cubin_text": name} for name in (*VARIANTS, "new")])
     record = sanitize.read_record(COMMITTED)
     states = {name: sanitize.state_of(record, ("memcheck", "as built"), one)
               for name, one in ((one["name"], one) for one in sanitize.read_variants(folder))}  # fmt: skip
@@ -250,4 +262,4 @@ def test_what_the_committed_record_lacks_is_said_without_a_gpu(folder, capsys):
     assert COMMITTED.read_bytes() == before
     said = capsys.readouterr().out
     assert f"memcheck, as built: {sum(s == sanitize.OTHER_TEXT for s in states.values())} with another text" in said
-    assert "never run: " in said
+    assert "  never run: new\n" in said
