@@ -188,6 +188,17 @@ def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any], records
     page.keyboard.press("End")
 
 
+def test_the_radio_buttons_keep_the_keyboard(open_page: Callable[..., Any], records: dict[str, LoadSteps]) -> None:
+    from subbyte_widgets import LoadStepper
+
+    page = open_page(LoadStepper(list(records.values())), ".sb-load-svg", height=800)
+    page.locator('.sb-load input[value="none"]').focus()
+    for key, way in (("Space", "none"), ("ArrowRight", "shared"), ("ArrowRight", "full"), ("ArrowLeft", "shared")):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.value") == way
+        assert not differences(page.evaluate(DRAWN), records[way], 0)
+
+
 def test_a_problem_is_said_in_place_of_the_picture(open_page: Callable[..., Any]) -> None:
     from subbyte_widgets import LoadStepper
 

@@ -173,3 +173,17 @@ def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any]) -> None
     assert not differences(page.evaluate(DRAWN), layout("width8"), 13, 77)
     page.locator('.sb-pack input[value="quad"]').check(force=True)
     assert not differences(page.evaluate(DRAWN), layout("quad"), 6, 77)
+
+
+def test_the_radio_buttons_keep_the_keyboard(open_page: Callable[..., Any]) -> None:
+    from subbyte_widgets import PackingStepper
+
+    page = open_page(PackingStepper(scheme="width8"), ".sb-pack-svg .over rect")
+    page.locator('.sb-pack input[value="width8"]').focus()
+    for key, scheme in (("ArrowRight", "quad"), ("ArrowRight", "width8"), ("ArrowLeft", "quad")):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.value") == scheme
+        assert not differences(page.evaluate(DRAWN), layout(scheme), 0, -1)
+    page.locator(".sb-pack .stage").focus()
+    page.locator('.sb-pack input[value="width8"]').evaluate("(e) => e.dispatchEvent(new Event('change'))")
+    assert page.evaluate("document.activeElement.className") == "stage"  # and take it from nobody

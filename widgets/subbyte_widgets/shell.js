@@ -45,3 +45,42 @@ function shell({ model, el, name, above = "", watched, picture, index, mark, onK
   return { root, stage, say, panel, write, start };
 }
 
+// Things with numbers from 0, one of them chosen (-1: none), one perhaps under the pointer: `at(event)`: the one that an
+// event points at; `count()`: how many; `row`: how far up and down go; `chosen()`; `choose(number, clicked)`; `mark()`;
+// `jump(key, here)`: where the view's own keys lead. `shown()` is the one to mark; `onKey` is for the shell.
+function numbered({ at, count, row, chosen, choose, mark, jump }) {
+  let hovered = -1;
+
+  function onPoint(event) {
+    const number = event.type === "pointerleave" ? -1 : at(event);
+    if (number === hovered) return;
+    hovered = number;
+    mark();
+  }
+
+  function onKey(event) {
+    const here = chosen();
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -row, ArrowDown: row }[event.key];
+    const next = step ? (here < 0 ? 0 : here + step) : { Home: 0, End: count() - 1, Escape: -1 }[event.key] ?? jump?.(event.key, here);
+    if (next === undefined) return;
+    if (event.key === "Escape" || (next >= 0 && next < count())) {
+      hovered = -1;
+      choose(next);
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  function listen({ stage, panel }) {
+    stage.addEventListener("pointermove", onPoint);
+    stage.addEventListener("pointerleave", onPoint);
+    stage.addEventListener("click", (event) => {
+      const number = at(event);
+      if (number < 0) return;
+      panel().focus();
+      choose(number, true);
+    });
+  }
+
+  return { onKey, listen, shown: () => (hovered >= 0 ? hovered : chosen()) };
+}

@@ -4,14 +4,18 @@
 function render({ model, el }) {
   let svg = null;
   let lanes = []; // lane -> its square and its pieces
-  let hovered = -1;
   let marked = [];
+  const numbers = numbered({
+    at, count: () => lanes.length, row: 8, chosen: () => model.get("lane"), mark,
+    choose: (lane, clicked) => view.write("lane", clicked && lane === model.get("lane") ? -1 : lane),
+  });
   const view = shell({
-    model, el, name: "sb-access", watched: ["pictures", "kinds", "data_layout", "kind", "lane", "error"], picture, index, mark, onKey,
+    model, el, name: "sb-access", watched: ["pictures", "kinds", "data_layout", "kind", "lane", "error"], picture, index, mark,
+    onKey: numbers.onKey,
     above: `<div class="choices kinds" role="radiogroup" aria-label="Access"></div>
       <div class="choices layouts" role="radiogroup" aria-label="Layout"></div>`,
   });
-  const { root, stage, say, panel } = view;
+  const { root, say } = view;
 
   function picture() {
     const pictures = model.get("pictures");
@@ -49,51 +53,19 @@ function render({ model, el }) {
 
   function mark() {
     for (const node of marked) node.classList.remove("on");
-    const lane = hovered >= 0 ? hovered : model.get("lane");
-    marked = lanes[lane] ?? [];
+    marked = lanes[numbers.shown()] ?? [];
     for (const node of marked) node.classList.add("on");
     svg.classList.toggle("chosen", marked.length > 0);
     say.textContent = marked.length ? marked[0].querySelector("title").textContent
       : "Point at a lane or at a piece of memory, or press Tab and the arrow keys. Grey: moved along, asked for by nobody.";
   }
 
-  function laneAt(event) {
+  function at(event) {
     const node = event.target.closest?.(".lane, .piece");
     return node ? Number(node.dataset.lane ?? node.dataset.lanes.split(" ")[0]) : -1;
   }
 
-  function onPoint(event) {
-    const lane = event.type === "pointerleave" ? -1 : laneAt(event);
-    if (lane === hovered) return;
-    hovered = lane;
-    mark();
-  }
-
-  function onClick(event) {
-    const lane = laneAt(event);
-    if (lane < 0) return;
-    panel().focus();
-    view.write("lane", lane === model.get("lane") ? -1 : lane);
-  }
-
-  function onKey(event) {
-    const lane = model.get("lane");
-    const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -8, ArrowDown: 8 };
-    let next = lane;
-    if (event.key in steps) next = lane < 0 ? 0 : lane + steps[event.key];
-    else if (event.key === "Home") next = 0;
-    else if (event.key === "End") next = lanes.length - 1;
-    else if (event.key === "Escape") next = -1;
-    else return;
-    hovered = -1;
-    if (event.key === "Escape" || lanes[next]) view.write("lane", next);
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  stage.addEventListener("pointermove", onPoint);
-  stage.addEventListener("pointerleave", onPoint);
-  stage.addEventListener("click", onClick);
+  numbers.listen(view);
   return view.start();
 }
 

@@ -46,12 +46,8 @@ function render({ model, el }) {
 
   function rebuild(stage, extra) {
     const ways = Object.keys(model.get("data").ways ?? {});
-    const group = `sb-way-${Math.random().toString(36).slice(2)}`;
-    const choices = ways.map((way) => `<label><input type="radio" name="${group}" value="${way}"
-      data-lm-suppress-shortcuts="true"${way === model.get("way") ? " checked" : ""}>${way}</label>`);
-    extra.innerHTML = ways.length > 1 ? `sharing <span class="ways" role="radiogroup" aria-label="sharing">${choices.join("")}</span>` : "";
-    extra.style.cssText = "display:flex;align-items:center;gap:8px";
-    extra.querySelectorAll("input").forEach((input) => input.addEventListener("change", () => choose(input.value)));
+    if (ways.length > 1) radios(extra, "sharing", "sharing", ways, model.get("way"), choose);
+    else extra.replaceChildren();
     stage.innerHTML = here()?.svg ?? "";
     svg = stage.querySelector("svg");
     cells = new Map([...stage.querySelectorAll("[data-id]")].map((cell) => [cell.dataset.id, cell]));

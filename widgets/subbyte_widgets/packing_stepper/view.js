@@ -150,13 +150,7 @@ function render({ model, el }) {
 
   function rebuild(place, extra) {
     stage = place;
-    const schemes = Object.keys(model.get("data").schemes ?? {});
-    const group = `sb-scheme-${Math.random().toString(36).slice(2)}`;
-    const choices = schemes.map((scheme) => `<label><input type="radio" name="${group}" value="${scheme}"
-      data-lm-suppress-shortcuts="true"${scheme === model.get("scheme") ? " checked" : ""}>${scheme}</label>`);
-    extra.innerHTML = `scheme <span class="ways" role="radiogroup" aria-label="packing scheme">${choices.join("")}</span>`;
-    extra.style.cssText = "display:flex;align-items:center;gap:8px";
-    extra.querySelectorAll("input").forEach((input) => input.addEventListener("change", () => choose(input.value)));
+    radios(extra, "scheme", "packing scheme", Object.keys(model.get("data").schemes ?? {}), model.get("scheme"), choose);
     stage.innerHTML = here()?.svg ?? "";
     svg = stage.querySelector("svg");
     pool = [];
