@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.append(str(Path(__file__).parent))
 
 import collect_tuning
 import network_records
 import network_schedule
 import network_tuning
 import tune_network
+from network_runs import arguments, known_in, search_of, texts_of
 
 from subbyte.device.arch import arch
 from subbyte.measure.fake import FakeRunner
@@ -59,17 +61,6 @@ def pool():
 def recorded():
     """The searches of the committed record."""
     return list(network_records.searches_in(RECORD))
-
-
-def arguments(out, **more):
-    usual = {"part": 0, "end": time.time() + 600, "seconds": 600.0, "finals_seconds": 0.0, "extra": [], "earlier": [],
-             "only": "", "kinds": None, "record": None, "most": None}  # fmt: skip
-    return argparse.Namespace(out=out, **{**usual, **more})
-
-
-def texts_of(generator, changed=()):
-    """Stands in for generating texts: those of the layers in ``changed`` are other ones."""
-    return lambda job: f"{job[1].key} by {'another' if job[0].spec in changed else generator}"
 
 
 def known(*specs):
@@ -166,14 +157,10 @@ def test_a_search_goes_on_from_the_record(tmp_path, pool, recorded):
     args = arguments(tmp_path, earlier=[RECORD], only="resnet50.stage5@8.warpgroup", kinds=["warpgroup"])
     kept = network_records.texts_in(RECORD)[LAYER.spec]
     by_key = {WarpgroupConfig.from_dict(one["config"]).key: one["text"] for one in kept}
-    tune_network.prepare(args, pool, text=lambda job: by_key.get(job[1].key, "new"))
-    assert LAYER.spec in json.loads((tmp_path / "taken.json").read_text())[str(RECORD)]
-    data = json.loads((tmp_path / "known.json").read_text())
-    found = {spec: network_schedule.Known.from_dict(one) for spec, one in data.items()}
-    runner, wanted = H200(), tune_network.wanted_tasks(args, found)
+    runner, wanted = H200(), tune_network.wanted_tasks(args, {})
     assert [task.name for task in wanted] == ["resnet50.stage5@8.warpgroup"]
-    search = tune_network.Search(args, runner, pool, found, {}, wanted)
-    going = search.begin()
+    going = search_of(args, runner, pool, wanted, text=lambda job: by_key.get(job[1].key, "new")).begin()
+    assert LAYER.spec in json.loads((tmp_path / "taken.json").read_text())[str(RECORD)]
     mine = next(one for one in recorded if (one.spec, one.kind) == (LAYER.spec, "warpgroup"))
     space = going.study.space
     inside = [
@@ -203,8 +190,7 @@ def test_what_was_cut_short_is_taken_over_to_the_end(tmp_path, pool, monkeypatch
     monkeypatch.setattr(tune_network, "wanted_tasks", lambda *_: wanted)
 
     def begun():
-        tune_network.prepare(args, pool, text=texts_of("today"))
-        return tune_network.Search(args, H200(), pool, {}, {}, wanted).begin().study
+        return search_of(args, H200(), pool, wanted).begin().study
 
     begun().close()
     log = out / "small@8.warpgroup.jsonl"
@@ -221,8 +207,7 @@ def test_what_was_cut_short_is_taken_over_to_the_end(tmp_path, pool, monkeypatch
 def test_what_is_left_out_is_said(tmp_path, pool, monkeypatch, capsys):
     wanted = [network_schedule.Task(SMALL, "warpgroup")]
     monkeypatch.setattr(tune_network, "wanted_tasks", lambda *_: wanted)
-    tune_network.prepare(arguments(tmp_path), pool, text=texts_of("today"))
-    search = tune_network.Search(arguments(tmp_path), FakeRunner(), pool, {}, {}, wanted)
+    search = search_of(arguments(tmp_path), FakeRunner(), pool, wanted)
     with Study(warpgroup_space(SMALL, arch("sm_90a")), "auto", 0, tmp_path / "small@8.warpgroup.jsonl") as other:
         other.run(FakeRunner(), 2, 2)
         assert search.begin() is None
@@ -254,14 +239,10 @@ def test_trials_move_into_a_space_with_a_knob_more_and_that_is_tried_first(tmp_p
     before = fill(earlier, SMALL, "warpgroup", without, runner=H200())
     (earlier / "texts.json").write_text(json.dumps({"texts": known(SMALL.spec)}))
     args = arguments(out, earlier=[earlier])
-    monkeypatch.setattr(tune_network, "wanted_tasks", lambda *_: [network_schedule.Task(SMALL, "warpgroup")])
-    tune_network.prepare(args, pool, text=texts_of("today"))
-    data = json.loads((out / "known.json").read_text())
-    found = {spec: network_schedule.Known.from_dict(one) for spec, one in data.items()}
-    assert found[SMALL.spec].promise(SMALL) >= 1
-    runner = H200()
-    search = tune_network.Search(args, runner, pool, found, {}, tune_network.wanted_tasks(args, found))
-    going = search.begin()
+    runner, wanted = H200(), [network_schedule.Task(SMALL, "warpgroup")]
+    monkeypatch.setattr(tune_network, "wanted_tasks", lambda *_: wanted)
+    going = search_of(args, runner, pool, wanted).begin()
+    assert known_in(out)[SMALL.spec].promise(SMALL) >= 1
     assert [(trial.config, trial.microseconds) for trial in going.study.trials] == before
     going.study.run(runner, TRIALS + 8, 8)
     going.study.close()
@@ -322,11 +303,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 import tests.benchmarks.test_network_records as here
 import network_schedule, tune_network
-out, pool = Path(sys.argv[1]), ThreadPoolExecutor(1)
-tune_network.wanted_tasks = lambda *_: [network_schedule.Task(here.SMALL, "paper", 40)]
-args = here.arguments(out)
-tune_network.prepare(args, pool, text=here.texts_of("today"))
-search = tune_network.Search(args, here.FakeRunner(delay=0.05), pool, {}, {}, tune_network.wanted_tasks(args, {}))
+wanted = [network_schedule.Task(here.SMALL, "paper", 40)]
+tune_network.wanted_tasks = lambda *_: wanted
+args = here.arguments(Path(sys.argv[1]))
+search = here.search_of(args, here.FakeRunner(delay=0.05), ThreadPoolExecutor(1), wanted)
 search.work(network_schedule.Turns(search.begin))
 """
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.append(str(Path(__file__).parent))
 
 import collect_tuning
 import kernel_pack
@@ -22,6 +22,7 @@ import network_finals
 import network_schedule
 import network_tuning
 import tune_network
+from network_runs import arguments, search_of
 
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed
@@ -211,18 +212,6 @@ def test_local_memory_is_refused(monkeypatch):
     assert network_tuning.build_clean(SMALL, ConvConfig(), "sm_90a") is Kernel
 
 
-def arguments(out, **more):
-    """What the command line gives, as far as a part looks at it."""
-    usual = {"part": 0, "end": time.time() + 600, "seconds": 600.0, "finals_seconds": 0.0, "extra": [], "earlier": [],
-             "only": "", "kinds": None, "record": None, "most": None}  # fmt: skip
-    return argparse.Namespace(out=out, **{**usual, **more})
-
-
-def texts_of(generator, changed=()):
-    """Stands in for generating texts: those of the layers in ``changed`` are other ones."""
-    return lambda job: f"{job[1].key} by {'another' if job[0].spec in changed else generator}"
-
-
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory, pool):
     """Searches of two small layers, one of them in a space that is measured whole, and the finals."""
@@ -230,10 +219,9 @@ def logs(tmp_path_factory, pool):
     extra = out / "extra.json"
     extra.write_text(json.dumps({SMALL.spec: [WarpgroupConfig(tile_width=16, ring=9).to_dict(), {"unknown": 1}]}))
     args = arguments(out, extra=[extra])
-    tune_network.prepare(args, pool, text=texts_of("today"))
     wanted = [network_schedule.Task(SMALL, "warpgroup", 30), network_schedule.Task(SMALL, "paper", 6),
               network_schedule.Task(ROWS, SMALL_SPACE)]  # fmt: skip
-    search = tune_network.Search(args, FakeRunner(), pool, {}, {}, wanted)
+    search = search_of(args, FakeRunner(), pool, wanted)
     turns = network_schedule.Turns(search.begin)
     search.work(turns)
     assert search.begin() is None
