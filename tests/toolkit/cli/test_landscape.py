@@ -194,6 +194,13 @@ def test_record_refuses_odd_devices(tmp_path, capsys):
     assert "such as 0,1" in capsys.readouterr().err
 
 
+def test_a_folder_without_a_bundle_is_named(tmp_path, capsys):
+    assert main(["landscape", "measure", str(tmp_path), "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(f"subbyte: {tmp_path} holds no bundle")
+    assert json.loads(out)["error"]["message"].startswith(f"{tmp_path} holds no bundle")
+
+
 def test_measuring_without_a_gpu_exits_3(bundle, monkeypatch, capsys):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert main(["landscape", "measure", str(bundle)]) == 3

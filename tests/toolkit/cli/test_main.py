@@ -49,6 +49,13 @@ def test_no_command_prints_help_on_stderr(capsys):
         (["wrkloads"], "unknown command 'wrkloads': did you mean workloads?"),
         (["workloads", "--jsno"], "unknown argument '--jsno': did you mean --json"),
         (["--verbose"], "unknown argument '--verbose'"),
+        (["--tile", "explain", "duplicates"], "write it behind the command, `subbyte explain duplicates --tile`"),
+        (["build", "resnet50.stage2@8", "--set", "chunk=2", "CHUNK=4"], "--set CHUNK=4: chunk is set twice"),
+        (["tune", "resnet50.stage2@8", "--set", "layout=nhwc", "--set", "layout=nhwcnc"], "layout is set twice"),
+        (["tune", "resnet50.stage2@8", "--trials", "some"], "'some': expected a positive integer, or all"),
+        (["tune", "resnet50.stage2@8", "--resume"], "give log=FILE (--log FILE)"),
+        (["bench", "--bundle", "none"], "none holds no bundle"),
+        (["explain", "duplicates", "--warp", "3/2"], "warp 3: 2 of them share the tile, counted from 0"),
         (
             ["explain", "duplicates", "--tiel=1x4"],
             "did you mean --tile or --help?; see `subbyte explain duplicates --help`",
@@ -97,6 +104,7 @@ def test_errors_become_exit_codes(error, code, monkeypatch, capsys):
         (["tune", "--json"], "tune", "InvalidInput", 2),
         (["wrkloads", "--json"], "wrkloads", "InvalidInput", 2),
         (["--json"], None, "InvalidInput", 2),
+        (["--json", "workloads", "alexnet"], "workloads", "InvalidInput", 2),
     ],
 )
 def test_with_json_a_failure_is_one_object_on_stdout_too(argv, command, kind, code, capsys):

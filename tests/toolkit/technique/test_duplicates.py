@@ -153,5 +153,5 @@ def test_wrong_positions_and_warps_are_refused() -> None:
         duplicates(STAGE2, at=(56, 0))
     with pytest.raises(InvalidInput, match="4 pixels"):
         duplicates(STAGE2).warp(0, 3)
-    with pytest.raises(InvalidInput, match="warp 2"):
+    with pytest.raises(InvalidInput, match="warp 2: 2 of them share the tile, counted from 0"):
         duplicates(STAGE2).warp(2, 2)

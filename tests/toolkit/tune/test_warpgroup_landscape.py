@@ -99,7 +99,7 @@ def test_the_stages_are_searched_without_a_gpu(stage, monkeypatch):
 
 
 def test_what_was_not_recorded_is_refused_by_name(recorded):
-    with pytest.raises(MissingDependency, match=r"no landscape of it \(warpgroup space\) is shipped; shipped of this "):
+    with pytest.raises(MissingDependency, match=r"of it \(warpgroup space, layout=nhwc\) is shipped; shipped of this "):
         tune(LAYER, kind="warpgroup", fixed={"layout": "nhwc"})
     with pytest.raises(MissingDependency, match=r"resnet50\.stage2@8.*layer@8.warpgroup-small"):
         tune("resnet50.stage2@8", kind="warpgroup")

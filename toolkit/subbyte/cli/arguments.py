@@ -89,12 +89,18 @@ def add_config_arguments(parser: argparse.ArgumentParser, family: str = "warp") 
 
 
 def asked_settings(args: argparse.Namespace) -> dict[str, str]:
-    """The values of ``--set`` by knob. Raises InvalidInput for a text that is no ``knob=value``."""
+    """The values of ``--set`` by knob. Raises InvalidInput for a text that is no ``knob=value``, and for a knob that is
+    set twice."""
     values: dict[str, str] = {}
+    known: set[str] = set()
     for setting in args.settings:
         knob, equals, value = setting.partition("=")
         if not (knob and equals and value):
             raise InvalidInput(f"--set {setting}: expected knob=value, such as --set chunk=2")
+        name = knob.strip().lower().replace("-", "_")
+        if name in known:
+            raise InvalidInput(f"--set {setting}: {name} is set twice; leave one of them away")
+        known.add(name)
         values[knob.strip()] = value.strip()
     return values
 

@@ -52,8 +52,9 @@ def run(args: argparse.Namespace) -> int:
     if bool(args.workloads) == bool(args.bundle):
         raise InvalidInput("bench needs WORKLOADs (resnet50.stage2@8), --bundle DIR, or the one word atoms")
     asked = [one for text in args.workloads for one in workloads(text)]
+    packed = from_bundles(args.bundle)
     device = _device(args.device)
-    kernels = from_bundles(args.bundle) or {one: build_candidates(one, device.info.arch) for one in asked}
+    kernels = packed or {one: build_candidates(one, device.info.arch) for one in asked}
     with hold(device.info):
         record = side_by_side(
             kernels, device, plan_seconds=args.plan_seconds, graph_api=not args.no_graph_api,

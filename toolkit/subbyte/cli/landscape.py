@@ -217,7 +217,9 @@ def _devices(text: str) -> list[int]:
 
 def _measure(args: argparse.Namespace) -> int:
     from subbyte.measure.bundle import read_measurements
+    from subbyte.tune.bundle import read_manifest
 
+    read_manifest(args.folder)
     output = args.output or str(Path(args.folder) / RESULTS)
     command = [sys.executable, "-m", "subbyte.measure.bundle", args.folder, output, "--device", str(args.device)]
     status = subprocess.run(command, stdout=subprocess.PIPE, check=False).returncode

@@ -94,6 +94,8 @@ def _run(argv: list[str]) -> int:
     if unknown:
         flags = {flag for flag in _flags(parser, args) if flag.startswith("--")}
         hint = did_you_mean(unknown[0], flags) if unknown[0].startswith("-") else "nothing more is expected here"
+        if unknown[0] in flags:  # it is known, but stands before the command it belongs to
+            hint = f"write it behind the command, `{_prog(command, args)} {unknown[0]}`"
         raise InvalidInput(f"unknown argument {unknown[0]!r}: {hint}; see `{_prog(command, args)} --help`")
     return int(import_module(f"subbyte.cli.{command}").run(args))
 

@@ -213,4 +213,9 @@ def _seconds(text: str) -> float:
 
 
 def _trials(text: str) -> int | None:
-    return None if text.lower() == "all" else positive(text)
+    if text.lower() == "all":
+        return None
+    try:
+        return positive(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or all") from None

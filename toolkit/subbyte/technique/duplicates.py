@@ -86,11 +86,11 @@ class Duplicates(InfoRecord):
         Flat indices and ``fragment`` count inside the warp; ``slot`` still names the block's shared memory.
         Raises InvalidInput when the tile has no such warp.
         """
-        if pixels < 1 or len(self.pixels) % pixels or not 0 <= index < len(self.pixels) // pixels:
-            raise InvalidInput(
-                f"warp {index} with {pixels} pixels: the tile has {len(self.pixels)} pixels; give a divisor of it "
-                f"and a warp number below {len(self.pixels)} / pixels"
-            )
+        whole = len(self.pixels)
+        if pixels < 1 or whole % pixels:
+            raise InvalidInput(f"warp {index} with {pixels} pixels: they do not divide the {whole} pixels of the tile")
+        if not 0 <= index < whole // pixels:
+            raise InvalidInput(f"warp {index}: {whole // pixels} of them share the tile, counted from 0")
         part = self.pixels[index * pixels : (index + 1) * pixels]
         mapped = _map(self.workload, self.tile, part)
         return mapped if self.at is None else _place(mapped, self.at)

@@ -94,7 +94,7 @@ def tune_network(
     if trials is not None:
         whole(trials, "trials", 1)
     if resume and log is None:
-        raise InvalidInput("resume needs the log to resume from: give log=FILE")
+        raise InvalidInput("resume needs the log to resume from: give log=FILE (--log FILE)")
     pairs = network_layers(network) if isinstance(network, str) else _pairs(network)
     name = network.strip().lower() if isinstance(network, str) else f"{len(pairs)} layers"
     grants: list[tuple[str, int, float | None]] = []

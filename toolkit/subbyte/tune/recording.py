@@ -185,7 +185,8 @@ def _run(folder: Path) -> int:
 def _check(running: Sequence[subprocess.Popen[bytes]], logs: Sequence[Path]) -> None:
     """Raise MissingDependency when all measuring processes ended with an error."""
     if all(process.poll() not in (None, 0) for process in running):
-        said = {log.read_text(encoding="utf-8", errors="replace").strip()[-300:] for log in logs}
+        texts = (log.read_text(encoding="utf-8", errors="replace").strip() for log in logs)
+        said = {text.removeprefix("error: ")[-300:] for text in texts}
         raise MissingDependency(f"no GPU is left to measure on: {'; '.join(sorted(said)) or 'without a word'}")
 
 

@@ -51,7 +51,7 @@ class Study(Charted):
         integer(seed, "seed")
         searchable(space)
         if resume and log is None:
-            raise InvalidInput("resume needs the log to resume from: give log=FILE")
+            raise InvalidInput("resume needs the log to resume from: give log=FILE (--log FILE)")
         self.space = space
         self.seed = seed
         self.strategy: Strategy = made_strategy(strategy, space, seed)

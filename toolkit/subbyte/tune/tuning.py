@@ -203,9 +203,10 @@ def _choose(
     if name is not None:
         return ReplayRunner(name)
     others = [one for one in shipped() if f".{kind}" in one]
+    where = ", ".join([f"{kind} space", *([arch] if arch else []), *(f"{k}={v}" for k, v in (fixed or {}).items())])
     raise MissingDependency(
         f"nothing can measure {workload.label}: this machine shows no GPU and no landscape of it "
-        f"({kind} space{f', {arch}' if arch else ''}) is shipped; "
+        f"({where}) is shipped; "
         + (f"shipped of this space: {', '.join(others)}; " if others else "")
         + "`subbyte landscape list` shows those there are, and the runner fake gives made-up times"
     )
