@@ -12,7 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from subbyte.analysis.ablation import ablation
-from subbyte.errors import SubbyteError
+from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.tune.landscape import Landscape
 
 FOLDER = Path(__file__).resolve().parent / "results" / "ablation"
@@ -22,10 +22,12 @@ def main() -> int:
     """Print one table for each workload of the folder."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     groups = defaultdict(list)
-    for path in sorted(folder.glob("*.json.gz")):
-        one = Landscape.load(path)
-        groups[one.workload.spec].append(one)
     try:
+        for path in sorted(folder.glob("*.json.gz")):
+            one = Landscape.load(path)
+            groups[one.workload.spec].append(one)
+        if not groups:
+            raise InvalidInput(f"{folder} holds no landscapes (*.json.gz)")
         for landscapes in groups.values():
             print(ablation(landscapes).text(), end="\n\n")
     except SubbyteError as error:

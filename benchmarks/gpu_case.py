@@ -14,12 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.data.reference import accumulator_bound
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, MissingDependency
 from subbyte.measure.case import Case
+from subbyte.measure.driver import detect
 from subbyte.workload import ConvWorkload
 
 ELEMENTS_AT_ONCE = 1 << 27
 """Outputs of a part of the images that is computed at a time."""
+
+
+def need_gpus(count: int) -> None:
+    """Raises MissingDependency when this machine has fewer GPUs."""
+    found = len(detect())
+    if found < count:
+        raise MissingDependency(f"{count} GPUs are needed here, {found} found")
 
 
 class GpuCase(Case):

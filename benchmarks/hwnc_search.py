@@ -19,10 +19,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from gpu_case import need_gpus
 from hwnc.case import MakeHwncBody
 from hwnc.kernel import build_s4, build_s8
 from hwnc.space import HwncSpace
 
+from subbyte.errors import MissingDependency
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.noise import rank_interleaved
 from subbyte.measure.timing import TimingProtocol, command_line
@@ -51,6 +53,11 @@ def main() -> int:
     args = parser.parse_args()
     if args.part is not None:
         return search(args)
+    try:
+        need_gpus(args.gpus)
+    except MissingDependency as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
     args.out.mkdir(parents=True, exist_ok=True)
     extra = ["--deadline", str(time.time() + args.seconds)]
     children = [

@@ -125,10 +125,14 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("workloads", nargs="+")
     args = parser.parse_args()
-    for workload in workloads(args.workloads):
-        packed = chosen(workload)
-        add(args.folder, packed)
-        print(workload.label, *(k.config.key for k in packed), flush=True)
+    try:
+        for workload in workloads(args.workloads):
+            packed = chosen(workload)
+            add(args.folder, packed)
+            print(workload.label, *(k.config.key for k in packed), flush=True)
+    except SubbyteError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
     return 0
 
 

@@ -23,6 +23,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from gpu_case import need_gpus
+
+from subbyte.errors import MissingDependency
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.noise import rank_interleaved
@@ -67,6 +70,12 @@ def main() -> int:
         return search(args)
     if args.finals is not None:
         return finals(args)
+    if args.runner == "cuda":
+        try:
+            need_gpus(args.gpus)
+        except MissingDependency as error:
+            print(f"error: {error}", file=sys.stderr)
+            return error.exit_code
     args.out.mkdir(parents=True, exist_ok=True)
     deadline = time.time() + args.seconds
     status = children([["--part", str(part), "--deadline", str(deadline)] for part in range(args.gpus)])
