@@ -20,6 +20,8 @@ PYTEST := $(RUN) -m pytest $(PYTEST_ARGS)
 export OMP_WAIT_POLICY := PASSIVE
 # Tests never use a system CUDA toolkit; the compiler and the disassembler come from the environment.
 unexport CUDA_HOME CUDA_PATH
+# The tests start hundreds of processes. Without kept bytecode each one compiles all that it imports: seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 NEED_PYTHON = command -v $(BOOT) >/dev/null || { \
 	echo "missing: $(PYTHON) is not on PATH. Install Python 3.11 to 3.13:" >&2; \
@@ -58,15 +60,15 @@ types: env ## static types
 
 test-unit: env ## unit and emulator tests, on JOBS processes
 	@echo "== unit and emulator tests"
-	@$(PYTEST) -n $(JOBS) -m "not gpu and not browser and not notebook"
+	@$(PYTEST) -n $(JOBS) --dist worksteal -m "not gpu and not browser and not notebook"
 
 test-notebooks: env ## execute every notebook
 	@echo "== notebooks"
-	@$(PYTEST) -n $(JOBS) -m notebook
+	@$(PYTEST) -n $(JOBS) -m notebook tests/test_notebooks.py
 
 test-browser: env ## JupyterLab in a real Chromium
 	@echo "== browser tests"
-	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -m browser
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist loadfile -m browser tests/browser
 
 test-gpu: env ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu

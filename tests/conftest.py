@@ -38,6 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "NVCC"):
         os.environ.pop(name, None)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # one core for each worker: threads would wait for others'
+        os.environ.setdefault(name, "1")
     if threading.current_thread() is threading.main_thread():
         # A shell's background job is started with Ctrl-C ignored, and what it starts inherits that.
         signal.signal(signal.SIGINT, signal.default_int_handler)
