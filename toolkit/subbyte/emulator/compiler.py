@@ -21,6 +21,9 @@ from subbyte.errors import BuildFailed, MissingDependency, Unsupported
 
 _SOURCES = Path(__file__).parent / "cpp"
 _FLAGS = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-w", "-fno-strict-aliasing", "-fwrapv")
+_LONG = 50_000
+"""Characters from which a text is compiled as it stands: those of the warpgroup family, whose work is the runtime's.
+Optimized they take three times as long to compile, seconds, and run hardly faster."""
 
 
 @lru_cache(maxsize=8)
@@ -137,7 +140,8 @@ def build_library(translation: Translation, checked: bool, extra_flags: tuple[st
             source = target.with_suffix(f".{os.getpid()}.cpp")
             source.write_text(translation.cpp)
             try:
-                flags = ["-Og", f"-DEMULATOR_CHECKED={int(checked)}", *extra_flags]
+                level = "-Og" if len(translation.cpp) < _LONG else "-O0"
+                flags = [level, f"-DEMULATOR_CHECKED={int(checked)}", *extra_flags]
                 _compile(compiler, [*flags, "-shared", str(source), str(runtime)], target)
             finally:
                 source.unlink(missing_ok=True)
