@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import inspect
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from typing import Any
 
 import tvm
 from tvm import te
 from tvm.s_tir import Schedule, TensorIntrin
-from tvm.s_tir.tensor_intrin import cuda as intrinsics
 
 from hwnc.space import Operand
 from subbyte.workload import ConvWorkload
 
+
+def _tvm_intrinsics() -> Any:
+    """TVM's matrix instructions.
+
+    Importing them parses all there are, and for each TVM asks ``inspect`` for the whole stack. For every frame that has
+    no file inspect searches all loaded modules, three times. So it is told where the frames of an import belong, and
+    the import has a stack of its own: seconds, instead of minutes in a large process.
+    """
+    for name in ("importlib._bootstrap", "importlib._bootstrap_external"):
+        inspect.modulesbyfile.setdefault(f"<frozen {name}>", name)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(import_module, "tvm.s_tir.tensor_intrin.cuda").result()
+
+
+intrinsics = _tvm_intrinsics()
 ATTACHED = 4
 """Loops around everything a block does for one pixel: three of the grid and the pixel's own."""
 

@@ -19,8 +19,6 @@ hwnc = pytest.importorskip("hwnc.kernel")
 from hwnc.case import HwncCase  # noqa: E402
 from hwnc.space import KNOBS, OPERANDS, HwncSpace  # noqa: E402
 
-# TVM parses all its tensor intrinsics when the first text is made: half a minute of a core, minutes on a busy machine.
-pytestmark = pytest.mark.timeout(1200)
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 WORKLOAD = ConvWorkload(8, 3, 4, 64, 64, 3, 3, 1)
 BATCH = ConvWorkload(32, 2, 2, 64, 64, 3, 3, 1)
