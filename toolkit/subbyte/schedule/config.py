@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from subbyte.errors import InvalidInput, did_you_mean
@@ -94,7 +94,7 @@ class ConvConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, ready for JSON."""
-        return asdict(self)
+        return dict(vars(self))  # not asdict(), which copies deeply: thousands of configurations are written at a time
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ConvConfig:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from subbyte.errors import InvalidInput, Unsupported, did_you_mean
@@ -120,7 +120,7 @@ class WarpgroupConfig:
 
     def __post_init__(self) -> None:
         for name in WARPGROUP_KNOBS:
-            value, least = getattr(self, name), 0 if name in (*FLAGS, *COUNTS) else 1
+            value, least = getattr(self, name), 0 if name in _FROM_ZERO else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidInput(f"knob {name}={value!r}: must be an integer >= {least}")
             most = 2 if name == "stagger" else 1
@@ -152,7 +152,7 @@ class WarpgroupConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, ready for JSON."""
-        return asdict(self)
+        return dict(vars(self))  # not asdict(), which copies deeply: thousands of configurations are written at a time
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WarpgroupConfig:
@@ -192,6 +192,7 @@ FLAGS = ("keep_rows", "stagger", "swizzle", "overlap", "early_release", "flatten
 """Knobs that may be 0: most are 0 or 1."""
 COUNTS = ("weight_ring", "at_once", "producer_registers", "bulk_weights", "weights_ahead")
 """Numbers of places, 0 where there are none."""
+_FROM_ZERO = frozenset((*FLAGS, *COUNTS))
 SWITCH_VALUES: dict[str, tuple[Any, ...]] = {
     "duplicate_aware": ("full", "none"),
     "register_packing": (True, False),

@@ -101,7 +101,8 @@ def to_kernel_tuner(landscape: Landscape) -> dict[str, Any]:
     device = str(landscape.device.get("name", "unknown"))
     cache = {}
     for index, result in landscape.results.items():
-        values = {name: landscape.config(index).to_dict()[name] for name in knobs}
+        config: Mapping[str, Any] = landscape.config(index).to_dict()
+        values = {name: config[name] for name in knobs}
         entry = {**values, **_entry(index, result), "timestamp": _timestamp(landscape)}
         cache[",".join(map(str, values.values()))] = entry
     return {
