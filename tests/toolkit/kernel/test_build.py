@@ -222,16 +222,14 @@ def test_cubin_in_the_cache_is_the_one_given(own_cache: Path) -> None:
 
 
 def test_unwritable_cache_costs_the_entry_not_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder is there, but no file can be made in it (permissions do not stop root, so the system call does)."""
-    import tempfile
-
+    """The folder is there, but no file can be written in it (permissions do not stop root, so the call does)."""
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
 
     def refuse(*_args: Any, **_options: Any) -> None:
         raise PermissionError(30, "Read-only file system")
 
     with monkeypatch.context() as patched:
-        patched.setattr(tempfile, "mkstemp", refuse)
+        patched.setattr(Path, "write_bytes", refuse)
         assert build("n8h4w4c32k32r1s1p0", ConvConfig(1, 1, 1, 1), "sm_80").cubin[:4] == b"\x7fELF"
     assert not list((tmp_path / "cache").rglob("*.cubin"))
 
