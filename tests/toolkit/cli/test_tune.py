@@ -107,7 +107,7 @@ def test_odd_arguments_exit_2(arguments, says, capsys):
 
 
 def test_the_warpgroup_space_of_another_architecture_is_refused_in_a_sentence(capsys):
-    command = ["tune", "n8h6w6c64k64r3s3p1", "--space", "warpgroup", "--runner", "fake", "--trials", "3"]
+    command = ["tune", "n24h3w6c64k64r3s3p0", "--space", "warpgroup", "--runner", "fake", "--trials", "3"]
     assert main([*command, "--arch", "sm_80"]) == 2
     assert "wgmma exists on sm_90a, not on sm_80" in capsys.readouterr().err
     assert main(command) == 0
@@ -225,5 +225,5 @@ def test_a_knob_cannot_be_held(capsys, space, setting, switches):
 
 
 def test_the_space_is_named_where_it_is_not_the_papers(capsys):
-    assert main(["tune", "n8h6w6c32k32r3s3p1", "--runner", "fake", "--trials", "2", "--space", "warpgroup"]) == 0
+    assert main(["tune", "n24h3w6c64k64r3s3p0", "--runner", "fake", "--trials", "2", "--space", "warpgroup"]) == 0
     assert "2 trials on fake, warpgroup space" in capsys.readouterr().out

@@ -109,7 +109,7 @@ PRICES = {0: 6.0, 1: 4.0, 2: 9.0, 3: 5.0, 4: 7.5}
 
 @pytest.fixture(scope="module")
 def recorded() -> Landscape:
-    known = space("n8h8w8c64k64r3s3p1", kind="warpgroup")
+    known = space("n24h4w6c64k64r3s3p0", kind="warpgroup")
     chosen = [index for index in known.valid if known.config(index).tile_rows == 1][:4]
     chosen += [index for index in known.valid if known.config(index).tile_rows == 2][:1]
     times = dict(zip(chosen, map(Measured, PRICES.values()), strict=True))

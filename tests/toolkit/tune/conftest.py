@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from functools import cached_property
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -30,27 +31,27 @@ class ToySpace:
 
     kind = "paper"
     arch = "sm_90a"
-    knobs = KNOBS
 
-    def __init__(self, workload: ConvWorkload = WORKLOAD, layout: str = "nhwcnc") -> None:
+    def __init__(self, workload: ConvWorkload = WORKLOAD, layout: str = "nhwcnc", knobs: int = len(KNOBS)) -> None:
         self.workload = workload
         self.fixed = {"layout": layout}
+        self.knobs = dict(list(KNOBS.items())[:knobs])
 
     def __len__(self) -> int:
-        return 216
+        return prod(map(len, self.knobs.values()))
 
     def config(self, index: int) -> ConvConfig:
         if not 0 <= index < len(self):
             raise InvalidInput(f"index {index}")
         values = {}
-        for name, choices in KNOBS.items():
+        for name, choices in self.knobs.items():
             index, digit = divmod(index, len(choices))
             values[name] = choices[digit]
         return ConvConfig.from_dict({**values, **self.fixed})
 
     def index(self, config: ConvConfig) -> int:
         place, scale = 0, 1
-        for name, choices in KNOBS.items():
+        for name, choices in self.knobs.items():
             if getattr(config, name) not in choices:
                 raise InvalidInput(f"{name}={getattr(config, name)}: not in the space")
             place += scale * choices.index(getattr(config, name))
@@ -69,7 +70,7 @@ class ToySpace:
 
     @property
     def hash(self) -> str:
-        return hashlib.sha256(f"{KNOBS}{self.fixed}{self.workload.spec}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.knobs}{self.fixed}{self.workload.spec}".encode()).hexdigest()
 
 
 @pytest.fixture
