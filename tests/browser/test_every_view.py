@@ -103,7 +103,7 @@ PRESS = """async ([selector, keys, frames]) => {
   }
   await frame();
   const drawn = document.querySelector(selector).outerHTML;
-  return [places().length, drawn.replace(/sb-(hatch|scheme|way)-[a-z0-9]+| class=""/g, "")];
+  return [places().length, drawn.replace(/sb-(hatch|choice)-[a-z0-9]+| class=""/g, "")];
 }"""
 
 
