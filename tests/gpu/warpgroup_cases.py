@@ -254,6 +254,26 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"tile_width": 14, "groups_x": 2, "segments": 6, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 2,
          "weights_ahead": 3, "late_parameters": 1, "stagger": 0},
     ),
+    "bulk weights, early parameters": (
+        "n9h7w9c64k96r3s3p1",
+        {"tile_width": 10, "segments": 7, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 1,
+         "early_parameters": 1, "stagger": 0},
+    ),
+    "bulk weights, two columns, early start": (
+        "n17h6w28c64k64r3s3p1",
+        {"tile_width": 14, "groups_x": 2, "segments": 6, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 2,
+         "weights_ahead": 3, "early_parameters": 1, "early_start": 1, "stagger": 0},
+    ),
+    "bulk weights, split, early start": (
+        "n9h7w7c128k256r3s3p1",
+        {"tile_width": 8, "segments": 7, "split": 2, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 2,
+         "late_parameters": 1, "early_start": 1, "stagger": 0, "overlap": 0},
+    ),
+    "bulk weights, a row by all warps": (
+        "n17h9w20c128k96r3s3p1",
+        {"tile_width": 10, "segments": 9, "ring": 3, "load_ahead": 1, "unroll": 2, "in_flight": 2, "bulk_weights": 1,
+         "weights_ahead": 6, "early_parameters": 1, "early_start": 2, "stagger": 0},
+    ),
 }  # fmt: skip
 """Design variants: a workload that shows them, and the knobs."""
 

@@ -1,5 +1,6 @@
 """What blocks with bulk weights may do earlier or later than at first: weights read from shared memory some fragments
-ahead, requantization parameters asked for behind the first row. Clean and exact in any order, and faults are found."""
+ahead, requantization parameters asked for behind the first row, or ahead of it and added first, rows that meet at one
+barrier. Clean and exact in any order, and faults are found."""
 
 from __future__ import annotations
 
@@ -32,7 +33,13 @@ CASES = [
     ("stage 4, 8 columns", "wa3-lp1"), ("stage 5", "wa3-lp1"), ("stage 5", "wa6"), ("odd rows", "wa1-lp1"),
     ("odd rows", "wa3"), ("odd rows and split", "wa3-lp1"), ("pair and split", "wa2-lp1"),
     ("four column tiles", "wa3-lp1"), ("two rows, two tiles of channels", "wa5-lp1"), ("stride", "wa2-lp1"),
-    ("one chunk", "wa3-lp1"),
+    ("one chunk", "wa3-lp1"), ("stage 2", "wa3-ep1"), ("stage 3", "ep1"), ("stage 4, 8 columns", "ep1"),
+    ("odd rows", "ep1"), ("four column tiles", "wa3-ep1"), ("two rows, two tiles of channels", "wa6-ep1"),
+    ("stride", "ep1"), ("one chunk", "ep1"), ("stage 2", "wa3-ep1-es1"), ("stage 3", "wa6-ep1-es1"),
+    ("stage 3", "wa6-ep1-es2"), ("stage 4", "lp1-es1"), ("stage 4, 8 columns", "wa3-es2"), ("stage 5", "wa6-es2"),
+    ("odd rows", "wa3-ep1-es1"), ("odd rows and split", "es1"), ("pair and split", "wa2-lp1-es1"),
+    ("four column tiles", "wa3-ep1-es1"), ("two rows, two tiles of channels", "wa6-ep1-es1"),
+    ("stride", "wa3-ep1-es1"), ("one chunk", "ep1-es1"),
 ]  # fmt: skip
 FAULTS = [
     ("the chunk before is waited for", "(next_chunk * (uint)8)), (uint)0)", "(chunk * (uint)8)), (uint)0)", {"race"}),
@@ -40,6 +47,14 @@ FAULTS = [
      {"register_in_flight"}),
     ("words go where a multiplication reads", "fetched_ptr[2], fetched_ptr[3], weights_at_2)",
      "operand_ptr[2], operand_ptr[3], weights_at_2)", {"register_in_flight"}),
+]  # fmt: skip
+_SYNC = "tvm_builtin_ptx_bar_sync_count_sync((uint){}, (uint){});"
+START_FAULTS = [
+    ("rows are multiplied that another warpgroup stores", "stage 2", "wa3-es1", _SYNC.format(7, 256), "", {"race"}),
+    ("the consumer does not wait for the producer's share", "stage 4, 8 columns", "wa6-es2", _SYNC.format(6, 256),
+     _SYNC.format(7, 128), {"race"}),
+    ("weights are waited for at a barrier that may not be there", "stage 4, 8 columns", "wa6-es1",
+     _SYNC.format(4, 256), "", {"bad_mbarrier"}),
 ]  # fmt: skip
 WRONG = [
     ("a fragment twice", "fetched_ptr[7], (weights_at_2 + (uint)2048))", "fetched_ptr[7], weights_at_2)"),
@@ -59,8 +74,9 @@ def test_generated_kernels_are_clean_and_exact(shape: str, more: str) -> None:
 
 
 @pytest.mark.parametrize("given", [{"requant": "general"}, {"clip": (0, 7)}, {"output": "int32"}])
-def test_every_form_of_output_is_exact(given: dict[str, Any]) -> None:
-    _kernel("pair and split", "wa3-lp1", **given).require_exact(1)
+@pytest.mark.parametrize(("shape", "more"), [("pair and split", "wa3-lp1"), ("odd rows", "ep1")])
+def test_every_form_of_output_is_exact(given: dict[str, Any], shape: str, more: str) -> None:
+    _kernel(shape, more, **given).require_exact(1)
 
 
 @pytest.mark.parametrize(("old", "new", "found"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
@@ -68,17 +84,36 @@ def test_faults_in_generated_kernels_are_found(old: str, new: str, found: set[st
     _kernel("odd rows", "wa2-lp1").require_found(old, new, *found)
 
 
+@pytest.mark.parametrize("fault", START_FAULTS, ids=[fault[0] for fault in START_FAULTS])
+def test_faults_of_the_start_are_found(fault: tuple[str, str, str, str, str, set[str]]) -> None:
+    shape, more, old, new, found = fault[1:]
+    _kernel(shape, more).require_found(old, new, *found)
+
+
 @pytest.mark.parametrize(("old", "new"), [fault[1:] for fault in WRONG], ids=[fault[0] for fault in WRONG])
-def test_wrong_words_are_wrong_results(old: str, new: str) -> None:
-    generated = _kernel("odd rows", "wa2-lp1")
+@pytest.mark.parametrize("more", ["wa2-lp1", "wa2-ep1"])
+def test_wrong_words_are_wrong_results(old: str, new: str, more: str) -> None:
+    generated = _kernel("odd rows", more)
     assert generated.text.count(old) == 1
     assert generated.run(0, generated.text.replace(old, new))[1] > 0
+
+
+def test_what_sums_begin_with_is_in_the_result() -> None:
+    """A first multiplication that begins anew would forget it."""
+    generated = _kernel("odd rows", "ep1")
+    begun, anew = "started_ptr[0] = (uint)1;", "started_ptr[0] = (uint)0;"
+    assert generated.run(0, generated.text.replace(begun, anew, 1))[1] > 0
 
 
 REFUSED = [
     ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-la1-sta0-bw1-wa4", "weights_ahead 4 of the 3 fragments"),
     ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-la1-sta0-wa2", "weights_ahead has no meaning without bulk_weights"),
     ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-sta0-lp1", "late_parameters has no meaning without bulk_weights"),
+    ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-sta0-ep1", "early_parameters has no meaning without bulk_weights"),
+    ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-la1-sta0-bw1-lp1-ep1", "parameters are asked for once"),
+    ("n8h3w7c128k96r3s3p1", "wg-tw8-tr1-gm1-sg3-sp2-ri3-la1-sta0-bw1-ep1", "leave early_parameters at 0"),
+    ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-la1-sta0-es1", "early_start has no meaning without bulk_weights"),
+    ("n8h3w56c64k64r3s3p1", "wg-tw14-tr1-gm1-gx2-sg3-ri3-la1-if2-sta0-bw2-es2", "divides the row of one consumer"),
 ]
 
 

@@ -85,6 +85,52 @@ def test_loads_that_are_read_only_for_good_would_not_stay_there() -> None:
     assert not _behind_the_first_row(sass(compile_cubin(text, "sm_90a")[0]))
 
 
+def _asked_first(text: str) -> bool:
+    """A consumer asks for its parameters ahead of its first row."""
+    lines = _lines(text)
+    asked = _places(lines, r"LDG\S*\.64\S* R")
+    start = max(place for place in _places(lines, r"^\.L_x") if place < min(asked))
+    fence = min(place for place in _places(lines, r"MEMBAR\.ALL\.CTA") if place > max(asked))
+    rows = [start + place for place in _places(lines[start:fence], r"LDG\S*\.128\S* R")]
+    return bool(rows) and max(asked) < min(rows)
+
+
+def _added(text: str) -> int:
+    """Integers that are added behind the multiplications."""
+    lines = _lines(text)
+    return len(_places(lines[max(_places(lines, "IGMMA")) :], "IADD"))
+
+
+@pytest.mark.parametrize("name", [name for name in BEST if "-sp2" not in BEST[name][1]])
+def test_sums_begin_with_parameters_that_are_asked_for_first(name: str) -> None:
+    """The assembler does not move their loads behind the row's, and the epilogue adds nothing."""
+    assert _added(_kernel(name).sass) >= 4 * WarpgroupConfig.from_key(BEST[name][1]).tile_width
+    text = _kernel(name, "-ep1").sass
+    assert _asked_first(text)
+    assert _added(text) < 4
+
+
+@pytest.mark.parametrize("name", ["stage 3, alone", "stage 4, 8 columns"])
+def test_parameters_are_asked_for_behind_the_row_otherwise(name: str) -> None:
+    assert not _asked_first(_kernel(name).sass)
+
+
+@pytest.mark.parametrize(("name", "start"), [(n, 1) for n in BEST] + [(n, 2) for n in BEST if "-gx2" not in BEST[n][1]])
+def test_the_consumers_meet_at_a_named_barrier(name: str, start: int) -> None:
+    """Behind its last fence a consumer arrives at none in shared memory."""
+    assert _arrivals(_kernel(name).sass) == 1
+    kernel = _kernel(name, f"-wa{AHEAD[name]}-es{start}")
+    assert _arrivals(kernel.sass) == 0
+    assert kernel.resources.registers <= 200
+
+
+def _arrivals(text: str) -> int:
+    lines = _lines(text)
+    first = min(_places(lines, "IGMMA"))
+    fence = max(_places(lines[:first], r"MEMBAR\.ALL\.CTA"))
+    return len(_places(lines[fence:first], r"SYNCS\.ARRIVE"))
+
+
 @pytest.mark.parametrize("name", BEST)
 def test_weights_are_read_ahead(name: str) -> None:
     """Without it the first words of a loop body are used with no wgmma issued since; with it, nearly a body's are."""

@@ -119,17 +119,18 @@ def test_a_space_holds_the_switches(small):
 
 def test_when_weights_are_read_is_searched_where_it_matters(small):
     """Blocks with bulk weights alone have a choice there; it changes neither what else is valid nor how it is found."""
-    names = ("late_parameters", "weights_ahead")
+    names = ("early_start", "early_parameters", "late_parameters", "weights_ahead")
     for stage in (2, 3, 4, 5):
         knobs = subbyte.space(f"resnet50.stage{stage}@8", kind="warpgroup").knobs
-        assert [knobs[name] for name in names] == [(0, 1), (0, 3, 6)]
+        assert [knobs[name] for name in names] == [(0, 1, 2), (0, 1), (0, 1), (0, 3, 6)]
         assert not set(names) & set(subbyte.space(f"resnet50.stage{stage}@8", kind="warpgroup-small").knobs)
     assert not set(names) & set(small.knobs)
     lists = {"tile_width": (8,), "segments": (7,), "split": (1, 2), "ring": (3,), "unroll": (1, 2), "stagger": (0,),
              "load_ahead": (2, 1), "bulk_weights": (0, 1, 3)}  # fmt: skip
     layer, sm_90a = subbyte.workload("resnet50.stage5@8"), subbyte.device.arch("sm_90a")
     plain = WarpgroupSpace(layer, sm_90a, lists)
-    more = WarpgroupSpace(layer, sm_90a, {"late_parameters": (0, 1), **lists, "weights_ahead": (0, 3, 6)})
+    added = {"late_parameters": (0, 1), "early_parameters": (0, 1), "early_start": (0, 2)}
+    more = WarpgroupSpace(layer, sm_90a, {**added, **lists, "weights_ahead": (0, 3, 6)})
     assert list(more.valid) == [index for index in range(len(more)) if more.why_not(index) is None]
     found = [more.config(index) for index in more.valid]
     without = {config.with_values(dict.fromkeys(names, 0)) for config in found}

@@ -58,6 +58,11 @@ class WarpgroupConfig:
       it has unpacked the n-th fragment before it, n up to a loop body's; 0 = all of a loop body at its beginning.
     * ``late_parameters``: 1 = (with ``bulk_weights``) a consumer asks for its requantization parameters behind its
       first row's arrival at the row's barrier, so that no fence waits for them; 0 = right behind that row's loads.
+    * ``early_parameters``: 1 = (with ``bulk_weights``) a consumer asks for them before it waits for the launch before,
+      and its sums begin with what is added to them, so that the epilogue adds nothing; 0 = as ``late_parameters`` says.
+    * ``early_start``: 1 = (with ``bulk_weights``) the consumers wait for the set-up of barriers while their rows are on
+      their way, read the first weights and meet at one barrier behind the rows that they bring; 2 = the same, and the
+      only consumer and the producer bring half of the first row each; 0 = rows are counted one by one.
     * ``in_flight``: instruction groups that may be unfinished while the next operand is prepared.
     * ``stagger``: what lets one of two warpgroups' epilogue meet the other's multiplications. 1 = they take turns: each
       begins a pass when the other is two thirds through its own; 2 = only the first pass of the second one begins late,
@@ -114,6 +119,8 @@ class WarpgroupConfig:
     bulk_weights: int = 0
     weights_ahead: int = 0
     late_parameters: int = 0
+    early_parameters: int = 0
+    early_start: int = 0
     duplicate_aware: str = "full"
     register_packing: bool = True
     layout: str = "nhwcnc"
@@ -123,7 +130,7 @@ class WarpgroupConfig:
             value, least = getattr(self, name), 0 if name in _FROM_ZERO else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise InvalidInput(f"knob {name}={value!r}: must be an integer >= {least}")
-            most = 2 if name == "stagger" else 1
+            most = 2 if name in ("stagger", "early_start") else 1
             if name in FLAGS and value > most:
                 raise InvalidInput(f"knob {name}={value!r}: allowed: {', '.join(map(str, range(most + 1)))}")
         for name, allowed in SWITCH_VALUES.items():
@@ -188,7 +195,8 @@ class WarpgroupConfig:
 FAMILY = "wg-"
 """How the keys of the family begin."""
 FLAGS = ("keep_rows", "stagger", "swizzle", "overlap", "early_release", "flatten", "half_rows", "joined",
-         "pass_parts", "producer_late", "late_parameters")  # fmt: skip
+         "pass_parts", "producer_late", "late_parameters", "early_parameters",
+         "early_start")  # fmt: skip
 """Knobs that may be 0: most are 0 or 1."""
 COUNTS = ("weight_ring", "at_once", "producer_registers", "bulk_weights", "weights_ahead")
 """Numbers of places, 0 where there are none."""
@@ -209,6 +217,7 @@ _SHORT = {
     "overlap": "ov", "at_once": "ao", "early_release": "er", "flatten": "fl", "tiles_m": "tm", "producers": "pr",
     "joined": "jo", "image_groups": "ig", "half_rows": "hr", "pass_parts": "pp", "producer_late": "pl",
     "producer_registers": "preg", "bulk_weights": "bw", "weights_ahead": "wa", "late_parameters": "lp",
+    "early_parameters": "ep", "early_start": "es",
 }  # fmt: skip
 REMOVED = {"groups_k": 1, "share": 1, "staging": 0}
 """Knobs that did not pay and are no more, with the value that means a kernel without them: records name them."""

@@ -79,6 +79,16 @@ class WarpgroupPlan(WarpgroupMemory):
     # ---- registers ----------------------------------------------------------------------------------------------
 
     @property
+    def sums_begun(self) -> bool:
+        """Sums begin with the parameter that is added to them."""
+        return bool(self.config.early_parameters) and self.output == "int4" and self.requant == "fixed"
+
+    @property
+    def first_copies(self) -> int:
+        """Loads of a thread of a consumer for the row that it brings; the producer has the rest."""
+        return self.copies // 2 if self.config.early_start == 2 else self.copies
+
+    @property
     def accumulators(self) -> int:
         """Accumulator registers of a consumer thread."""
         return self.tile_sums * self.config.tiles_m

@@ -215,7 +215,9 @@ def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
                   "in_flight": (1, 2, 3), "overlap": (1, 0), "at_once": (0, 2),
                   "bulk_weights": (0, 1, 2, 4)}  # fmt: skip
         if w.macs >= SOME_WORK:
-            lists = {"late_parameters": (0, 1), "weights_ahead": (0, 3, 6)} | lists  # these vary fastest
+            fastest: dict[str, Values] = {"early_start": (0, 1, 2), "early_parameters": (0, 1),
+                                          "late_parameters": (0, 1), "weights_ahead": (0, 3, 6)}  # fmt: skip
+            lists = fastest | lists
     if _large_rows(w):
         halves = tuple(n for n in (1, 2, 4) if w.channel_blocks % (2 * n) == 0)
         lists |= {"channel_groups": halves, "ring": (3, 4, 5, 6, 7, 9, 13), "early_release": (0, 1),

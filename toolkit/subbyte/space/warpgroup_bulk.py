@@ -15,7 +15,7 @@ _BULK_NEEDS = {
     "joined": 0, "image_groups": 1, "producer_registers": 0, "producer_late": 0, "duplicate_aware": "full",
 }  # fmt: skip
 """Values of the other knobs with ``bulk_weights``."""
-BULK_ONLY = ("weights_ahead", "late_parameters")
+BULK_ONLY = ("weights_ahead", "late_parameters", "early_parameters", "early_start")
 """Knobs of these blocks alone, which no rule but :func:`bulk_only` reads: it comes last."""
 
 
@@ -66,4 +66,10 @@ def bulk_only(plan: WarpgroupPlan) -> str | None:
                 return f"same program: {name} has no meaning without bulk_weights; leave it at 0"
     if config.weights_ahead > plan.ahead:
         return f"stages: weights_ahead {config.weights_ahead} of the {plan.ahead} fragments of a loop body"
+    if config.early_parameters and config.late_parameters:
+        return "stages: parameters are asked for once, early or late (early_parameters=0 or late_parameters=0)"
+    if config.early_parameters and config.split > 1:
+        return "cluster: with split, sums and parameters are added by one instruction; leave early_parameters at 0"
+    if config.early_start == 2 and (config.consumers > 1 or plan.copies < 2):
+        return "stages: early_start=2 divides the row of one consumer, of two loads at least for a thread"
     return None

@@ -157,7 +157,8 @@ class Target:
             return requantize(plan, value, parameters)
         added, factor, offset = parameters
         product = registers("product", 1, "float32")
-        op.multiply_add(product[0], T.reinterpret("float32", value + added), factor, offset)
+        value = value if plan.sums_begun else value + added
+        op.multiply_add(product[0], T.reinterpret("float32", value), factor, offset)
         result = T.reinterpret("int32", product[0])
         low, high = plan.clip
         if plan.clip == (0, 7):

@@ -25,7 +25,8 @@ from subbyte.schedule.warpgroup_memory import PIXEL_BYTES
 WINDOW = 0x3FFFF
 """The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""
 SET_UP = 4
-"""The first of the named barriers that say that mbarriers are set up: one for each consumer, then the producer's."""
+"""The first of the named barriers that say that mbarriers are set up: one for each consumer, then the producer's and
+that of the first rows (``early_start``)."""
 
 
 def single(block: Block) -> None:
@@ -37,25 +38,44 @@ def single(block: Block) -> None:
     with T.If(block.warpgroup < config.consumers):
         with T.Then():
             _registers(block, True)
+            own = _own_parameters(block) if config.early_parameters else None
             _wait_for_launch(block)
-            _load_row(block, where, held, block.warpgroup)
-            own = None if config.late_parameters else _own_parameters(block)
+            first = T.uint32(0) if config.consumers == 1 else T.cast(block.warpgroup, "uint32")
+            whole = config.early_start and config.consumers == 1
+            _load_row(block, where, held, 0 if whole else block.warpgroup, range(plan.first_copies))
+            if not (config.early_parameters or config.late_parameters):
+                own = _own_parameters(block)
             if plan.launch.cluster > 1:
                 op.cluster_arrive(release=False)
             producer.zero_padding(block, where)
-            first = T.uint32(0) if config.consumers == 1 else T.cast(block.warpgroup, "uint32")
-            _store_row(block, where, held, first)
-            op.named_barrier(SET_UP + (0 if config.consumers == 1 else block.warpgroup), 256, wait=True)
-            block.arrive(block.full(first))
+            begun = _begun_sums(block, own)
+            if config.early_start:
+                _meet_early(block, where, held, weights, first)
+            else:
+                _store_row(block, where, held, first)
+                op.named_barrier(SET_UP + (0 if config.consumers == 1 else block.warpgroup), 256, wait=True)
+                block.arrive(block.full(first))
             if config.late_parameters:
                 own = _own_parameters(block)
-            sums = _multiply(block, weights)
+            sums = _multiply(block, weights, begun)
             if plan.launch.cluster > 1:
                 op.cluster_wait()
             epilogue(block, sums, block.first_row, bind("rows", block.end_row - block.first_row), 0, own)
         with T.Else():
             _registers(block, False)
             _produce(block, where, held)
+
+
+def _meet_early(block: Block, where: producer.Columns, held: Any, weights: Bulk, first: Any) -> None:
+    """Store the consumers' rows, and meet behind them at one barrier of all warps that do: quicker than one that counts
+    in shared memory. That barriers are set up is waited for before, while the rows are on their way, and the first
+    weights are read while the others store."""
+    plan, consumers = block.plan, block.plan.config.consumers
+    storing = consumers + (plan.first_copies < plan.copies)
+    op.named_barrier(SET_UP, 128 * (consumers + 1), wait=True)
+    _store_row(block, where, held, first, range(plan.first_copies))
+    weights.read_first()
+    op.named_barrier(SET_UP + consumers + 1, 128 * storing, wait=True)
 
 
 def _registers(block: Block, consumer: bool) -> None:
@@ -71,23 +91,35 @@ def _wait_for_launch(block: Block) -> None:
 
 
 def _produce(block: Block, where: producer.Columns, held: Any) -> None:
-    """Set up barriers, ask for the weights, and bring all rows but the consumers' first ones."""
-    plan, consumers = block.plan, block.plan.config.consumers
-    chunks = plan.weight_chunks
+    """Set up barriers, ask for the weights, and bring all rows but the consumers' first ones; perhaps a share of the
+    first row, too."""
+    plan, config = block.plan, block.plan.config
+    chunks, consumers = plan.weight_chunks, config.consumers
+    share, rest = None, range(plan.first_copies, plan.copies)
+    if rest:
+        share = registers("first_words", 4 * len(rest))
+        _wait_for_launch(block)
+        _load_row(block, where, share, 0, rest)
     block.set_up_barriers()
     if plan.launch.cluster > 1:
         op.cluster_arrive(release=False)
         op.cluster_wait()
-    ask(block, 0, chunks if block.plan.config.overlap else 1)
-    for consumer in range(consumers):
-        op.named_barrier(SET_UP + consumer, 256, wait=False)
-    _wait_for_launch(block)
+    if config.early_start == 1:
+        _say_set_up(block)
+    ask(block, 0, chunks if config.overlap else 1)
+    if config.early_start != 1:
+        _say_set_up(block)
+    if share is None:
+        _wait_for_launch(block)
     parts = list(range(consumers, plan.window))
     if parts:
         _load_row(block, where, held, parts[0])
-    if not block.plan.config.overlap:
+    if not config.overlap:
         ask(block, 1, chunks)
     producer.zero_padding(block, where)
+    if share is not None:
+        _store_row(block, where, share, T.uint32(0), rest)
+        op.named_barrier(SET_UP + consumers + 1, 128 * (consumers + 1), wait=False)
     op.named_barrier(SET_UP + consumers, 128, wait=True)
     for part in parts:
         _store_row(block, where, held, T.uint32(part))
@@ -95,6 +127,16 @@ def _produce(block: Block, where: producer.Columns, held: Any) -> None:
         block.arrive(block.full(T.uint32(part)))
         if part + 1 < plan.window:
             _load_row(block, where, held, part + 1)
+
+
+def _say_set_up(block: Block) -> None:
+    """Tell the consumers that barriers are set up."""
+    consumers = block.plan.config.consumers
+    if block.plan.config.early_start:
+        op.named_barrier(SET_UP, 128 * (consumers + 1), wait=False)
+        return
+    for consumer in range(consumers):
+        op.named_barrier(SET_UP + consumer, 256, wait=False)
 
 
 def _own_parameters(block: Block) -> Any:
@@ -110,9 +152,21 @@ def _own_parameters(block: Block) -> Any:
     return own
 
 
-def _load_row(block: Block, where: producer.Columns, held: Any, part: Any) -> None:
-    """Read a row into registers, zeros for one outside the image. One address for all loads of a thread: the others
-    differ from it by constants."""
+def _begun_sums(block: Block, own: Any) -> Any:
+    """Sums that begin with what the epilogue would add to them, while the first row is on its way; None where they
+    begin with nothing."""
+    plan = block.plan
+    if not plan.sums_begun:
+        return None
+    sums = registers("acc", plan.accumulators)
+    for i in range(plan.accumulators):
+        T.buffer_store(sums, own[i // 2 % 2], [i])
+    return sums
+
+
+def _load_row(block: Block, where: producer.Columns, held: Any, part: Any, turns: range | None = None) -> None:
+    """Read a row, or some of a thread's loads of it, into registers, zeros for one outside the image. One address for
+    all of them: the others differ from it by constants."""
     plan, w = block.plan, block.plan.workload
     staged, _, inside = producer.part_place(block, part)
     y, x0 = staged * plan.rows.unit - w.pad, (where.tile + where.left) * plan.cols.unit - w.pad
@@ -124,29 +178,29 @@ def _load_row(block: Block, where: producer.Columns, held: Any, part: Any) -> No
     mine = (column * per_column + channel) * plan.block_words
     source = block.group * (pixels * w.channel_blocks * 32) + origin + image + mine
     source = bind("source", T.cast(source, "int64"))
-    for turn in range(plan.copies):
+    for place, turn in enumerate(turns or range(plan.copies)):
         channels, columns = plan.copy_place(turn, 0)
         pointer = block.activations.ptr_to([source + T.int64((columns * per_column + channels) * plan.block_words)])
         for i in range(4):
-            T.buffer_store(held, T.uint32(0), [4 * turn + i])
+            T.buffer_store(held, T.uint32(0), [4 * place + i])
         with when(every([inside, *_column_exists(block, where, turn, column + columns)])):
-            op.load16(held, 4 * turn, pointer, "activations")
+            op.load16(held, 4 * place, pointer, "activations")
 
 
-def _store_row(block: Block, where: producer.Columns, held: Any, slot: Any) -> None:
-    """Unpack a row from registers into its slot, visible to wgmma."""
+def _store_row(block: Block, where: producer.Columns, held: Any, slot: Any, turns: range | None = None) -> None:
+    """Unpack a row, or what some loads brought, from registers into its slot, visible to wgmma."""
     plan = block.plan
     channel, column = plan.copy_place(0, block.member // 8)
     mine = (channel * plan.pitch + column + where.left) * PIXEL_BYTES + block.member % 8 * producer.PIECE
     here = bind("here", block.slot_address(slot) + T.cast(mine, "uint32"))
-    for turn in range(plan.copies):
+    for place, turn in enumerate(turns or range(plan.copies)):
         channels, columns = plan.copy_place(turn, 0)
-        words = [held[4 * turn + i] for i in range(4)]
+        words = [held[4 * place + i] for i in range(4)]
         with when(every(_column_exists(block, where, turn, column + columns))):
             for half in range(2):
-                place = (channels * plan.pitch + columns) * PIXEL_BYTES + half * 8 * producer.PIECE
+                offset = (channels * plan.pitch + columns) * PIXEL_BYTES + half * 8 * producer.PIECE
                 values = [(word if half else word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
-                op.store_shared16(here + T.uint32(place), values)
+                op.store_shared16(here + T.uint32(offset), values)
     op.async_fence()
 
 
@@ -158,17 +212,18 @@ def _column_exists(block: Block, where: producer.Columns, turn: int, column: Any
     return [column < (plan.columns_loaded if where.count is None else where.count)]
 
 
-def _multiply(block: Block, weights: Bulk) -> Any:
-    """All multiplications of a consumer."""
+def _multiply(block: Block, weights: Bulk, begun: Any) -> Any:
+    """All multiplications of a consumer, added to the sums ``begun``, if any."""
     plan, config = block.plan, block.plan.config
-    sums = registers("acc", plan.accumulators)
+    sums = registers("acc", plan.accumulators) if begun is None else begun
     started = registers("started", config.tile_rows)
     for row in range(config.tile_rows):
-        T.buffer_store(started, T.uint32(0), [row])
+        T.buffer_store(started, T.uint32(0 if begun is None else 1), [row])
     pixels = T.cast(block.x * (config.tile_width * plan.cols.pixel_step * PIXEL_BYTES), "uint32")
     right = bind("right", ((block.base + pixels & T.uint32(WINDOW)) >> T.uint32(4)) + T.uint32(plan.descriptor_low))
     turns = plan.steps // plan.unroll
-    weights.read_first()
+    if not config.early_start:
+        weights.read_first()
 
     def tap_row(tap: Any) -> None:
         first = tap * plan.rows.tap_step
@@ -190,11 +245,13 @@ def _multiply(block: Block, weights: Bulk) -> Any:
 
 def _wait_for_rows(block: Block, first: Any) -> None:
     """Wait for the input rows of a kernel row: its first one, and those of the other fragment rows; of what an earlier
-    kernel row waited for, too."""
+    kernel row waited for, too. For the consumers' own rows they have waited at another barrier (``early_start``)."""
     plan = block.plan
     for row in range(plan.config.tile_rows):
         part = T.cast(first + row * plan.rows.pixel_step, "uint32")
-        block.wait(block.full(part), T.uint32(0))
+        counted = part >= T.uint32(plan.config.consumers) if plan.config.early_start else True
+        with when(counted):
+            block.wait(block.full(part), T.uint32(0))
 
 
 def _fragment(block: Block, weights: Bulk, sums: Any, started: Any, fragment: int, rows_at: Any) -> None:
