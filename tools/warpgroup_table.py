@@ -36,6 +36,7 @@ from subbyte.kernel.choose import TRIES, recorded_best
 from subbyte.kernel.warpgroup_default import warpgroup_candidates
 from subbyte.schedule import WarpgroupConfig
 from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_space
+from subbyte.space.warpgroup_bulk import BULK_ONLY
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS
 
@@ -113,7 +114,10 @@ def _drawn(space: WarpgroupSpace, held: dict[str, tuple[int, ...]], rng: random.
         held = {**held, **{name: (getattr(default, name),) for name in names if name in space.knobs}}
     knobs = {**space.knobs, **held}
     for _ in range(DRAWS):
-        config = WarpgroupConfig(**{name: rng.choice(values) for name, values in knobs.items()}, **space.fixed)
+        drawn = {name: rng.choice(values) for name, values in knobs.items()}
+        if not drawn.get("bulk_weights"):  # nothing with them would be valid
+            drawn |= {name: 0 for name in BULK_ONLY if name in drawn and name not in held}
+        config = WarpgroupConfig(**drawn, **space.fixed)
         if space.why_not(config) is None:
             return config
     return None
