@@ -229,6 +229,21 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"tile_width": 7, "groups_m": 2, "segments": 7, "channel_groups": 4, "ring": 6, "keep_rows": 0, "unroll": 1,
          "stagger": 0, "image_groups": 2, "producer_late": 1},
     ),
+    "a lean start": (
+        "n16h14w28c128k64r3s3p1",
+        {"tile_width": 14, "tile_rows": 2, "groups_y": 2, "segments": 2, "ring": 6, "in_flight": 2, "stagger": 0,
+         "lean_start": 1},
+    ),
+    "a lean start, a late producer": (
+        "n24h14w28c64k128r3s3p1",
+        {"tile_width": 28, "groups_y": 2, "segments": 2, "ring": 4, "load_ahead": 1, "in_flight": 2, "stagger": 2,
+         "producer_late": 1, "lean_start": 1},
+    ),
+    "a lean start, the rows of a pass": (
+        "n16h7w7c256k128r3s3p1",
+        {"tile_width": 7, "groups_y": 2, "segments": 4, "channel_groups": 4, "ring": 3, "keep_rows": 0, "unroll": 1,
+         "load_ahead": 1, "stagger": 0, "half_rows": 1, "image_groups": 2, "pass_parts": 1, "lean_start": 1},
+    ),
     "the middle row cut": (
         "n24h15w14c64k64r3s3p1",
         {"tile_width": 14, "tile_rows": 2, "groups_y": 2, "segments": 4, "ring": 6, "load_ahead": 1, "stagger": 2,

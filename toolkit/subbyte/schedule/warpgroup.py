@@ -48,6 +48,10 @@ class WarpgroupConfig:
     * ``load_ahead``: parts that the producer has on their way from memory (in registers) while it stores one: 1 or 2.
     * ``producer_late``: 1 = the producer asks for its own first parts when those that the consumers bring, which are
       waited for, have come; 0 = at the same time.
+    * ``lean_start``: 1 = nobody waits for the whole block at the start: consumers ask for their rows first, then fill
+      their padding and ask for weights while the rows are on their way; the loads of a thread have one address; the
+      producer sets up barriers and asks for its second part when its first one is on its way. 0 = weights first, and
+      all warpgroups meet behind their first loads.
     * ``producer_registers``: registers of a producer thread; 0 = its loads and a few more. Consumers share the rest.
     * ``unroll``: pairs of 32-channel blocks in one loop body, which is also how far weights are fetched ahead in
       registers; ``weight_ring``: fragments fetched ahead into shared memory instead (0 = in registers).
@@ -115,6 +119,7 @@ class WarpgroupConfig:
     half_rows: int = 0
     pass_parts: int = 0
     producer_late: int = 0
+    lean_start: int = 0
     producer_registers: int = 0
     bulk_weights: int = 0
     weights_ahead: int = 0
@@ -195,7 +200,7 @@ class WarpgroupConfig:
 FAMILY = "wg-"
 """How the keys of the family begin."""
 FLAGS = ("keep_rows", "stagger", "swizzle", "overlap", "early_release", "flatten", "half_rows", "joined",
-         "pass_parts", "producer_late", "late_parameters", "early_parameters",
+         "pass_parts", "producer_late", "lean_start", "late_parameters", "early_parameters",
          "early_start")  # fmt: skip
 """Knobs that may be 0: most are 0 or 1."""
 COUNTS = ("weight_ring", "at_once", "producer_registers", "bulk_weights", "weights_ahead")
@@ -216,8 +221,8 @@ _SHORT = {
     "unroll": "un", "weight_ring": "wr", "in_flight": "if", "stagger": "sta", "swizzle": "sw", "blocks": "bl",
     "overlap": "ov", "at_once": "ao", "early_release": "er", "flatten": "fl", "tiles_m": "tm", "producers": "pr",
     "joined": "jo", "image_groups": "ig", "half_rows": "hr", "pass_parts": "pp", "producer_late": "pl",
-    "producer_registers": "preg", "bulk_weights": "bw", "weights_ahead": "wa", "late_parameters": "lp",
-    "early_parameters": "ep", "early_start": "es",
+    "lean_start": "ls", "producer_registers": "preg", "bulk_weights": "bw", "weights_ahead": "wa",
+    "late_parameters": "lp", "early_parameters": "ep", "early_start": "es",
 }  # fmt: skip
 REMOVED = {"groups_k": 1, "share": 1, "staging": 0}
 """Knobs that did not pay and are no more, with the value that means a kernel without them: records name them."""

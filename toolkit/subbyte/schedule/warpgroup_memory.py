@@ -276,3 +276,13 @@ class WarpgroupMemory(WarpgroupGeometry):
         if self.channels % 16 == 0:
             return unit + turn % (self.channels // 16) * 16, turn // (self.channels // 16)
         return (unit + turn * 16) % self.channels, (unit + turn * 16) // self.channels
+
+    @property
+    def evenly_apart(self) -> bool:
+        """A thread's loads of a part lie at constant distances, and so do its stores."""
+        config, at_once = self.config, 16 // self.channels
+        if config.flatten or config.joined or config.swizzle or self.lowered:
+            return False
+        if self.channels % 16 == 0:
+            return True
+        return 16 % self.channels == 0 and at_once % config.image_groups == 0

@@ -178,6 +178,8 @@ def searched_values(workload: ConvWorkload) -> dict[str, Values]:
         groups = lists["channel_groups"]
         lists |= {"channel_groups": (*groups, *(n for n in (8,) if w.channel_blocks % (2 * n) == 0)),
                   "keep_rows": (1, 0), "pass_parts": (0, 1)}  # fmt: skip
+    if w.r > 1 and w.macs >= LARGE_WORK:
+        lists["lean_start"] = (0, 1)
     return lists
 
 

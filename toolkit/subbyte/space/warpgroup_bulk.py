@@ -12,7 +12,8 @@ from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 _BULK_NEEDS = {
     "load_ahead": 1, "groups_y": 1, "filter_passes": 1, "channel_groups": 1, "keep_rows": 1, "weight_ring": 0,
     "stagger": 0, "at_once": 0, "swizzle": 0, "early_release": 0, "flatten": 0, "tiles_m": 1, "producers": 1,
-    "joined": 0, "image_groups": 1, "producer_registers": 0, "producer_late": 0, "duplicate_aware": "full",
+    "joined": 0, "image_groups": 1, "producer_registers": 0, "producer_late": 0, "lean_start": 0,
+    "duplicate_aware": "full",
 }  # fmt: skip
 """Values of the other knobs with ``bulk_weights``."""
 BULK_ONLY = ("weights_ahead", "late_parameters", "early_parameters", "early_start")

@@ -229,6 +229,13 @@ def _producers(plan: WarpgroupPlan) -> str | None:
     return None
 
 
+def _start(plan: WarpgroupPlan) -> str | None:
+    config = plan.config
+    if config.lean_start and (config.at_once or config.split > 1 or config.producers > 1 or plan.lowered):
+        return "stages: lean_start goes neither with at_once, split, two producers nor duplicate_aware=none"
+    return None
+
+
 def _pass_parts(plan: WarpgroupPlan) -> str | None:
     if plan.config.pass_parts and (plan.keep_rows or plan.lowered or plan.tap_rows == 1):
         return "stages: pass_parts is for kernels of several rows whose passes load their own (keep_rows=0)"
@@ -338,8 +345,8 @@ def _index(plan: WarpgroupPlan) -> str | None:
 
 
 WARPGROUP_RULES: tuple[Callable[[WarpgroupPlan], str | None], ...] = (
-    bulk.early, _arch, _joined, _producers, _pass_parts, _at_once, _accumulator, _padding, _width, _images, _half_rows,
-    _rows, _warpgroups, _channels, _split, bulk.bulk, _ring, _shared, _registers, _code, _index,
+    bulk.early, _arch, _joined, _producers, _start, _pass_parts, _at_once, _accumulator, _padding, _width, _images,
+    _half_rows, _rows, _warpgroups, _channels, _split, bulk.bulk, _ring, _shared, _registers, _code, _index,
     bulk.bulk_only,
 )  # fmt: skip
 

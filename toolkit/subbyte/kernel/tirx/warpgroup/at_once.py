@@ -24,6 +24,7 @@ from subbyte.kernel.tirx.warpgroup import instructions as op
 from subbyte.kernel.tirx.warpgroup import produce as producer
 from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.kernel.tirx.warpgroup.epilogue import epilogue
+from subbyte.kernel.tirx.warpgroup.zeros import zero_columns
 from subbyte.schedule.warpgroup_memory import FRAGMENT_WORDS, OPERAND_BYTES, PIXEL_BYTES
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 
@@ -55,7 +56,7 @@ def at_once(block: Block) -> None:
     work = _work(plan)
     first = work[: config.consumers]
     with when(block.warpgroup >= config.consumers):
-        producer.zero_columns(block, where)
+        zero_columns(block, where)
         op.async_fence()
     if config.overlap:
         _each(block, work, lambda loads: _load_weights(block, held, loads))  # no launch before this one changes them

@@ -16,7 +16,12 @@ from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.kernel.tirx.warpgroup.consume import consume
 from subbyte.kernel.tirx.warpgroup.fetch import Fetch
 from subbyte.kernel.tirx.warpgroup.single import single
+from subbyte.kernel.tirx.warpgroup.zeros import zero_padding
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+
+SET_UP = 3
+"""Named barriers of a lean start that say that the others are set up: one for each consumer, and one for the producer
+itself."""
 
 
 def warpgroup_kernel(plan: WarpgroupPlan) -> Any:
@@ -31,15 +36,23 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
         at_once(block) if config.at_once else single(block)
         return
     fetch = Fetch.begin(block)
+    lean = bool(config.lean_start)
     if config.overlap:
-        _first_weights(block, fetch)  # they do not depend on the launch before this one
+        if not lean:
+            _first_weights(block, fetch)  # they do not depend on the launch before this one
         op.allow_next_launch()
         op.wait_for_previous_launch()
     where = producer.columns(block)
     held = producer.row_registers(block, "row_words")
     following = producer.row_registers(block, "next_row") if config.load_ahead == 2 else None
     producer.load_first(block, where, held, following)
-    if not config.overlap:  # rows have the longer way to go
+    if lean:  # nobody waits for the whole block
+        with when(block.warpgroup < config.consumers):
+            zero_padding(block, where)
+            fetch.start()  # rows have the longer way to go
+        _roles(block, fetch, where, held, following, None)
+        return
+    if not config.overlap:
         _first_weights(block, fetch)
     block.set_up_barriers()
     if config.split > 1:
@@ -47,7 +60,7 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
     op.emit(T.cuda.cta_sync())
     # all this happens while the first rows are on their way
     parameters_held = block.load_parameters()
-    producer.zero_padding(block, where)
+    zero_padding(block, where)
     _roles(block, fetch, where, held, following, parameters_held)
 
 
@@ -65,17 +78,37 @@ def _roles(block: Block, fetch: Fetch, where: producer.Columns, held: Any, follo
         with T.Then():
             if uneven:
                 op.set_registers(consumer_registers, more=True)
-            with when(block.warpgroup < block.parts):
-                producer.store_part(block, where, held, block.warpgroup)
+            _store_first(block, where, held)
             if config.split > 1:
                 op.cluster_wait()  # far from its arrival and far from the exchange: it costs nothing here
             consume(block, fetch)
         with T.Else():
+            if config.lean_start:
+                block.set_up_barriers()
+                for consumer in range(config.consumers):
+                    op.named_barrier(SET_UP + consumer, 256, wait=False)
             if uneven:
                 op.set_registers(producer_registers, more=False)
+            if config.lean_start:
+                if not config.producer_late:
+                    producer.load_second(block, where, following)
+                parameters = block.load_parameters()
+                zero_padding(block, where)
+                op.named_barrier(SET_UP + config.consumers, 128, wait=True)
             producer.produce(block, where, held, following, lambda: block.keep_parameters(parameters))
             if config.split > 1:
                 op.cluster_wait()
+
+
+def _store_first(block: Block, where: producer.Columns, held: Any) -> None:
+    """Put a consumer's first part into its slot. In a lean start the barriers have to be set up only now."""
+    lean, exists = block.plan.config.lean_start, block.warpgroup < block.parts
+    with when(exists):
+        producer.store_part(block, where, held, block.warpgroup, arrive=not lean)
+    if lean:
+        op.named_barrier(SET_UP + block.warpgroup, 256, wait=True)
+        with when(exists):
+            block.arrive(block.full(block.slot(block.warpgroup)))
 
 
 def _coordinates(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> Block:

@@ -8,7 +8,7 @@ A part is one staged row of one channel group. 16 bytes of memory are 32 channel
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -51,8 +51,8 @@ def row_registers(block: Block, name: str) -> Any:
     return registers(name, 4 * block.plan.copies)
 
 
-def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0) -> None:
-    """Read a part into registers, ``place`` the first of them."""
+def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0, first: bool = False) -> None:
+    """Read a part into registers, ``place`` the first of them; ``first``: a part that is asked for at the start."""
     plan, w = block.plan, block.plan.workload
     staged, group, inside = part_place(block, part)
     channel_group, tap_row, tap_col = plan.tap_of(group)
@@ -72,6 +72,10 @@ def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0
         count = bind("columns", T.min(T.int32(plan.width_covered), plan.flat_pixels - y * plan.width_covered))
     row_words = plan.rows.unit * plan.input_size[1] * w.channel_blocks * plan.block_words
     rows = _rows(block, part)
+    lean = first and plan.config.lean_start and plan.evenly_apart
+    if lean:
+        here = registers("source_here", 1, "int64")
+        T.buffer_store(here, T.cast(source + _offset(plan, *plan.copy_place(0, block.member // 8)), "int64"), [0])
     for row, turn in product(range(plan.part_rows), range(plan.row_copies)):
         block_index, column = plan.copy_place(turn, block.member // 8)
         offset = _offset(plan, block_index, column)
@@ -82,21 +86,25 @@ def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0
             pixel = (strided_pixel(plan, pixel) if plan.config.flatten else pixel) - y * plan.width_covered
             offset = (pixel * w.channel_blocks + block_index) * plan.block_words
         pointer = block.activations.ptr_to([source + offset + rows[row] * row_words if row else source + offset])
+        if lean:
+            words = T.int64(_offset(plan, *plan.copy_place(turn, 0)))
+            more = T.cast(rows[row] * row_words, "int64") if row else T.int64(0)
+            pointer = block.activations.ptr_to([here[0] + more + words])
         conditions = [] if inside is None else [inside]
         if plan.lowered:
             x = x0 + column * plan.cols.unit
             conditions += [x >= 0, x < w.w]
         if not exact(block, turn, count):
             conditions.append(column < (loaded(plan) if count is None else count))
-        first = place + 4 * (row * plan.row_copies + turn)
+        target = place + 4 * (row * plan.row_copies + turn)
         if not conditions:
-            op.load16(held, first, pointer, "activations")
+            op.load16(held, target, pointer, "activations")
             continue
         if inside is not None:
             for i in range(4):
-                T.buffer_store(held, T.uint32(0), [first + i])
+                T.buffer_store(held, T.uint32(0), [target + i])
         with when(every(conditions)):
-            op.load16(held, first, pointer, "activations")
+            op.load16(held, target, pointer, "activations")
 
 
 def strided_pixel(plan: WarpgroupPlan, output: Any) -> Any:
@@ -107,14 +115,15 @@ def strided_pixel(plan: WarpgroupPlan, output: Any) -> Any:
     return (output + row * (w.w - w.q)) * w.stride
 
 
-def store_part(block: Block, where: Columns, held: Any, part: Any) -> None:
+def store_part(block: Block, where: Columns, held: Any, part: Any, arrive: bool = True) -> None:
     """Unpack a part from registers into its slot, and say that it is there."""
     slot = bind("slot", block.slot(part))
     for row in range(block.plan.part_rows):
         unpack_part(block, where, held, slot, row=row)
     op.async_fence()
     op.emit(T.cuda.warp_sync())
-    block.arrive(block.full(slot))
+    if arrive:
+        block.arrive(block.full(slot))
 
 
 def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int = 0, row: int = 0) -> None:
@@ -127,9 +136,13 @@ def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int =
         low, high = image * 2 * PIECE + swapped, image * 2 * PIECE + PIECE - swapped
     limit = loaded(plan) if where.count is None else where.count
     start = bind("start", block.slot_address(slot) + T.cast(where.left * plan.column_bytes, "uint32"))
+    lean = plan.config.lean_start and plan.evenly_apart
+    if lean:
+        mine = _pixel(plan, *plan.copy_place(0, block.member // 8)) + low
+        start, low, high = bind("here", start + T.cast(mine, "uint32")), 0, 8 * PIECE
     for turn in range(plan.row_copies):
         block_index, column = plan.copy_place(turn, block.member // 8)
-        pixel = (block_index * (plan.pitch * plan.config.image_groups) + column) * PIXEL_BYTES
+        pixel = _pixel(plan, *(plan.copy_place(turn, 0) if lean else (block_index, column)))
         pixel = pixel + row * plan.row_bytes if row else pixel
         words = [held[place + 4 * (row * plan.row_copies + turn) + i] for i in range(4)]
         with when(exact(block, turn, where.count) or column < limit):
@@ -138,20 +151,32 @@ def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int =
             op.store_shared16(start + T.cast(pixel + high, "uint32"), [word & T.uint32(LOW_NIBBLES) for word in words])
 
 
+def _pixel(plan: WarpgroupPlan, block_index: Any, column: Any) -> Any:
+    """Byte of a pixel of a part's row within its slot."""
+    return (block_index * (plan.pitch * plan.config.image_groups) + column) * PIXEL_BYTES
+
+
 def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
     """Read the first parts: one by every warpgroup, and another one by every producer, unless it is late."""
+    consumers, late = block.plan.config.consumers, block.plan.config.producer_late
+    bring = [block.warpgroup < consumers] if late else []
+    with when(every([block.warpgroup < block.parts, *bring])):
+        load_part(block, where, held, block.warpgroup, first=True)
+    if not late and not block.plan.config.lean_start:
+        load_second(block, where, following)
+
+
+def load_second(block: Block, where: Columns, following: Any) -> None:
+    """Read the second of every producer's first parts, where it has two on their way."""
     consumers, producers = block.plan.config.consumers, block.plan.config.producers
-    late = [block.warpgroup < consumers] if block.plan.config.producer_late else []
-    with when(every([block.warpgroup < block.parts, *late])):
-        load_part(block, where, held, block.warpgroup)
-    if following is None or late:
+    if following is None:
         return
     if producers == 1:
         with when(T.And(block.warpgroup == consumers, consumers + 1 < block.parts)):
-            load_part(block, where, following, consumers + 1)
+            load_part(block, where, following, consumers + 1, first=True)
         return
     with when(T.And(block.warpgroup >= consumers, block.warpgroup + producers < block.parts)):
-        load_part(block, where, following, block.warpgroup + producers)
+        load_part(block, where, following, block.warpgroup + producers, first=True)
 
 
 def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: Callable[[], None]) -> None:
@@ -191,72 +216,6 @@ def _load_own(block: Block, where: Columns, held: Any, following: Any) -> None:
     for part, words in enumerate([held] if following is None else [held, following], consumers):
         with when(part < block.parts):
             load_part(block, where, words, part)
-
-
-def zero_padding(block: Block, where: Columns) -> None:
-    """Fill the columns of the ring that lie left and right of the image with zeros, for good.
-
-    Every warpgroup does it for the slots that it is the first to fill: the fence and the arrival behind its first part
-    say that the zeros are there too.
-    """
-    config = block.plan.config
-    if config.producers > 1:
-        _zero_slots(block, where, _first_filled(block))
-        return
-    first = bind("first_slot", T.min(block.warpgroup, config.consumers))
-    slots = T.Select(block.warpgroup < config.consumers, T.int32(1), T.int32(config.ring - config.consumers))
-    _zero_slots(
-        block, where, Share(block.member, 128, first, slots, block.warpgroup == min(config.ring - 1, config.consumers))
-    )
-
-
-def _first_filled(block: Block) -> Share:
-    """The slots that a warpgroup is the first to fill, where producers take turns."""
-    config = block.plan.config
-    ring, consumers, producers = config.ring, config.consumers, config.producers
-    behind = T.max(ring - block.warpgroup + (producers - 1), 0) // producers
-    slots = T.Select(block.warpgroup < consumers, T.int32(1), behind)
-    last = ring - 1 if ring <= consumers else consumers + (ring - 1 - consumers) % producers
-    return Share(block.member, 128, block.warpgroup, slots, block.warpgroup == last, producers)
-
-
-def zero_columns(block: Block, where: Columns) -> None:
-    """The same for all slots, by the loading warpgroups together."""
-    config = block.plan.config
-    thread = block.thread - 128 * config.consumers
-    _zero_slots(block, where, Share(thread, 128 * config.at_once, 0, config.ring, True))
-
-
-@dataclass
-class Share:
-    """Who fills what with zeros: the thread among ``threads``, the slots, whether the end of the ring is theirs, and
-    how far apart the slots lie."""
-
-    thread: Any
-    threads: int
-    first: Any
-    slots: Any
-    last: Any
-    apart: int = 1
-
-
-def _zero_slots(block: Block, where: Columns, share: Share) -> None:
-    plan = block.plan
-    columns = plan.left_zeros + plan.right_zeros
-    if columns:
-        pieces = plan.part_rows * plan.channels * columns * (plan.column_bytes // PIECE)
-        _each(share, pieces, lambda slot, i: _zero(block, where, slot, i))
-    pieces = plan.slack_columns * (plan.column_bytes // PIECE)
-    behind = plan.slot_bytes - (plan.slack_columns * plan.column_bytes if plan.separate else 0)
-
-    def zero_behind(slot: Any, piece: Any) -> None:
-        _store_zeros(block, slot * plan.slot_bytes + behind + piece * PIECE)
-
-    if pieces and plan.separate:
-        _each(share, pieces, zero_behind)
-    elif pieces:
-        with when(share.last):
-            _each(replace(share, first=plan.config.ring - 1, slots=1), pieces, zero_behind)
 
 
 def part_place(block: Block, part: Any) -> tuple[Any, Any, Any]:
@@ -326,34 +285,3 @@ def _put(block: Block, where: Columns, held: Any, part: Any) -> None:
     with when(part >= block.plan.config.ring):
         block.wait(block.empty(block.slot(part)), block.turn(part) ^ T.uint32(1))
     store_part(block, where, held, part)
-
-
-def _each(share: Share, pieces: int, emit: Callable[[Any, Any], None]) -> None:
-    """``emit(slot, piece)`` for all pieces of the slots of a share."""
-    index = registers("piece", 1, "int32")
-    T.buffer_store(index, share.thread, [0])
-    count = bind("pieces", share.slots * pieces)
-    with T.While(index[0] < count):
-        emit(share.first + index[0] // pieces * share.apart, index[0] % pieces)
-        T.buffer_store(index, index[0] + share.threads, [0])
-
-
-def _zero(block: Block, where: Columns, slot: Any, index: Any) -> None:
-    plan = block.plan
-    left, right = plan.left_zeros, plan.right_zeros
-    pieces = plan.column_bytes // PIECE
-    plane, place = index // ((left + right) * pieces), index // pieces % (left + right)
-    column = place
-    if right:
-        column = place + T.Select(place >= left, T.int32(plan.pitch - left - right), T.int32(0))
-    outside: Any = True
-    if plan.x_tiles > 1:
-        low, high = plan.col_range
-        outside = T.Or(where.tile + column < low, where.tile + column > high)
-    with when(outside):
-        start = slot * plan.slot_bytes + plane * (plan.pitch * plan.column_bytes)
-        _store_zeros(block, start + column * plan.column_bytes + index % pieces * PIECE)
-
-
-def _store_zeros(block: Block, offset: Any) -> None:
-    op.store_shared16(block.base + T.cast(offset, "uint32"), [T.uint32(0)] * 4)

@@ -20,6 +20,7 @@ from subbyte.kernel.tirx.warpgroup.block import Block
 from subbyte.kernel.tirx.warpgroup.bulk import Bulk, ask
 from subbyte.kernel.tirx.warpgroup.control import turns_of
 from subbyte.kernel.tirx.warpgroup.epilogue import channel_of_thread, epilogue
+from subbyte.kernel.tirx.warpgroup.zeros import zero_padding
 from subbyte.schedule.warpgroup_memory import PIXEL_BYTES
 
 WINDOW = 0x3FFFF
@@ -47,7 +48,7 @@ def single(block: Block) -> None:
                 own = _own_parameters(block)
             if plan.launch.cluster > 1:
                 op.cluster_arrive(release=False)
-            producer.zero_padding(block, where)
+            zero_padding(block, where)
             begun = _begun_sums(block, own)
             if config.early_start:
                 _meet_early(block, where, held, weights, first)
@@ -116,7 +117,7 @@ def _produce(block: Block, where: producer.Columns, held: Any) -> None:
         _load_row(block, where, held, parts[0])
     if not config.overlap:
         ask(block, 1, chunks)
-    producer.zero_padding(block, where)
+    zero_padding(block, where)
     if share is not None:
         _store_row(block, where, share, T.uint32(0), rest)
         op.named_barrier(SET_UP + consumers + 1, 128 * (consumers + 1), wait=False)
