@@ -47,9 +47,9 @@ def _body(plan: WarpgroupPlan, activations: Any, output: Any, parameters: Any, w
     following = producer.row_registers(block, "next_row") if config.load_ahead == 2 else None
     producer.load_first(block, where, held, following)
     if lean:  # nobody waits for the whole block
+        _first_weights(block, fetch)  # rows have the longer way to go
         with when(block.warpgroup < config.consumers):
             zero_padding(block, where)
-            fetch.start()  # rows have the longer way to go
         _roles(block, fetch, where, held, following, None)
         return
     if not config.overlap:
