@@ -131,6 +131,10 @@ class WarpgroupConfig:
     layout: str = "nhwcnc"
 
     def __post_init__(self) -> None:
+        given = vars(self)
+        right_types = tuple(map(type, given.values())) == _TYPES  # True is no 1
+        if right_types and _FINE.issuperset(given.items()):
+            return  # searches make millions of configurations, of the same values
         for name in WARPGROUP_KNOBS:
             value, least = getattr(self, name), 0 if name in _FROM_ZERO else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -142,6 +146,8 @@ class WarpgroupConfig:
             value = getattr(self, name)
             if value not in allowed or type(value) is not type(allowed[0]):
                 raise InvalidInput(f"switch {name}={value!r}: {did_you_mean(str(value), [*map(str, allowed)])}")
+        if right_types:
+            _FINE.update(given.items())
 
     @property
     def consumers(self) -> int:
@@ -206,6 +212,9 @@ FLAGS = ("keep_rows", "stagger", "swizzle", "overlap", "early_release", "flatten
 COUNTS = ("weight_ring", "at_once", "producer_registers", "bulk_weights", "weights_ahead")
 """Numbers of places, 0 where there are none."""
 _FROM_ZERO = frozenset((*FLAGS, *COUNTS))
+_TYPES = tuple(type(field.default) for field in fields(WarpgroupConfig))
+_FINE: set[tuple[str, Any]] = set()
+"""Fields with values that were looked at and found to be allowed."""
 SWITCH_VALUES: dict[str, tuple[Any, ...]] = {
     "duplicate_aware": ("full", "none"),
     "register_packing": (True, False),
