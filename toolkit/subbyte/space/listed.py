@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -59,17 +58,6 @@ class ListedTable(Listed):
         rows = "".join(f"<tr><td>{name}</td><td>{listed(values)}</td></tr>" for name, values in self.knobs.items())
         caption = f"{self.kind} space of {self.workload} on {self.arch.name}: {len(self):,} configurations"
         return f"<table><caption>{caption}</caption>{rows}</table>"
-
-
-def sorted_by(reasons: Iterable[str | None]) -> Sorted:
-    """Valid and refused indices, from the reason against each ("kind: details", None for a valid one), in order."""
-    valid, refused = [], Counter[str]()
-    for index, reason in enumerate(reasons):
-        if reason is None:
-            valid.append(index)
-        else:
-            refused[reason.split(":")[0]] += 1
-    return tuple(valid), dict(refused)
 
 
 def listed(values: tuple[int, ...]) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
-from itertools import compress, product
+from functools import cache, cached_property
+from itertools import accumulate, product
 from math import prod
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from subbyte.schedule.warpgroup import SWITCH_VALUES, WarpgroupConfig
 from subbyte.schedule.warpgroup_memory import PIXEL_BYTES
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space import warpgroup_bulk
-from subbyte.space.listed import ListedTable, Sorted, listed, sorted_by
+from subbyte.space.listed import ListedTable, Sorted, listed
 from subbyte.space.warpgroup_constraints import WIDTHS, why_not_warpgroup
 from subbyte.workload import ConvWorkload, ceil_div
 
@@ -104,26 +106,32 @@ class WarpgroupSpace(ListedTable):
 
     @cached_property
     def _sorted_out(self) -> Sorted:
-        names = tuple(reversed(tuple(self.knobs)))
-        shared = [name not in warpgroup_bulk.BULK_ONLY for name in names]
-        others = tuple(compress(names, shared))  # one answer of theirs for all values of the rest
-
-        @lru_cache(1)
-        def reason_of_others(values: Values) -> str | None:
-            chosen: dict[str, Any] = dict(zip(others, values, strict=True))
-            return warpgroup_bulk.refused_early({**chosen, **self.fixed}) or self.why_not(
+        alone = [name for name in self.knobs if name in warpgroup_bulk.BULK_ONLY]
+        for_all = list(self._places(alone))  # all of them have one answer of the other knobs
+        valid, refused = [], Counter[str]()
+        for index, chosen in self._places([name for name in self.knobs if name not in alone]):
+            reason = warpgroup_bulk.refused_early({**chosen, **self.fixed}) or self.why_not(
                 WarpgroupConfig(**chosen, **self.fixed)
             )
+            if reason is not None:
+                refused[reason.split(":")[0]] += len(for_all)
+                continue
+            for offset, more in for_all:
+                config = WarpgroupConfig(**chosen, **more, **self.fixed)
+                reason = warpgroup_bulk.bulk_only(self.plan(config)) if alone else None
+                if reason is None:
+                    valid.append(index + offset)
+                else:
+                    refused[reason.split(":")[0]] += 1
+        return tuple(sorted(valid)), dict(refused)
 
-        def reason(values: Values) -> str | None:
-            found = reason_of_others(tuple(compress(values, shared)))
-            if found or len(others) == len(names):
-                return found
-            chosen: dict[str, Any] = dict(zip(names, values, strict=True))
-            return warpgroup_bulk.bulk_only(self.plan(WarpgroupConfig(**chosen, **self.fixed)))
-
-        # product() varies its last list fastest, the index its first knob
-        return sorted_by(map(reason, product(*reversed(tuple(self.knobs.values())))))
+    def _places(self, names: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Every choice of values of these knobs, and the index that it adds."""
+        counts = [len(values) for values in self.knobs.values()]
+        weights = dict(zip(self.knobs, accumulate([1, *counts], mul), strict=False))
+        offsets = [[place * weights[name] for place in range(len(self.knobs[name]))] for name in names]
+        for values, added in zip(product(*(self.knobs[name] for name in names)), product(*offsets), strict=True):
+            yield sum(added), dict(zip(names, values, strict=True))
 
     @cached_property
     def index_hash(self) -> str:
