@@ -6,6 +6,7 @@ a toolkit of the machine fails everywhere, not only where none is installed.
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import tempfile
@@ -40,6 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # one core for each worker: threads would wait for others'
         os.environ.setdefault(name, "1")
+    # TVM asks for the whole stack for each kernel: inspect searches all modules for frames without a file, unless told.
+    for name in ("<string>", "<frozen runpy>"):
+        inspect.modulesbyfile.setdefault(name, "nowhere")
     if threading.current_thread() is threading.main_thread():
         # A shell's background job is started with Ctrl-C ignored, and what it starts inherits that.
         signal.signal(signal.SIGINT, signal.default_int_handler)
