@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import layer_chain
 from kernel_pack import Packed, add, family_of
 
-RECORD = Path(__file__).parents[2] / "benchmarks/results/warpgroup/chains-h200-2026-11-20.json"
+RECORD = Path(__file__).parents[2] / "benchmarks/results/warpgroup/chains-h200-2026-11-22.json"
 LAUNCH = Launch("k", (1, 1, 1), (128, 1, 1), 0, (Argument("Out", "uint32", (1,), "out", "nhwcnc"),), 1, True)
 SMALL = ("n8h6w6c32k64r1s1p0", "n8h6w6c64k64r3s3p1", "n8h6w6c64k96r3s3p1u2")
 
