@@ -43,6 +43,7 @@ from subbyte.schedule import WarpgroupConfig
 from subbyte.schedule.warpgroup import SWITCH_VALUES, WARPGROUP_KNOBS
 from subbyte.space.warpgroup import WARPGROUP, WarpgroupSpace, warpgroup_values
 from subbyte.tune.bundle import build_bundle
+from subbyte.tune.checked import new_folder
 from subbyte.tune.landscape_file import read_file
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
@@ -290,6 +291,7 @@ def _turns(best: WarpgroupConfig, sharing: str) -> tuple[int]:
 def build_all(layers: list[tuple[int, int]], folder: Path, workers: int) -> int:
     """Bundles of the chosen schedules that are not recorded with every combination; 1 when a kernel does not build."""
     chosen, failed = read_chosen(), 0
+    new_folder(folder, "folder of the bundles")  # a wrong one is said also where nothing is left to build
     for stage, batch in layers:
         name, workload = name_of(stage, batch), workload_named(f"resnet50.stage{stage}@{batch}")
         if name not in chosen:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from subbyte.space.listed import Listed, Sorted, sorted_by
+from subbyte.space.listed import Listed, Sorted
 from subbyte.tune.foreign import FOREIGN, ForeignConfig, index_of
 from subbyte.workload import ConvWorkload
 
@@ -81,7 +82,13 @@ class HwncSpace(Listed):
     @cached_property
     def _sorted_out(self) -> Sorted:
         operand = OPERANDS[self.operand]
-        return sorted_by(why_not(self.workload, operand, self.values_at(index)) for index in range(len(self)))
+        valid, refused = [], Counter[str]()
+        for index in range(len(self)):
+            if reason := why_not(self.workload, operand, self.values_at(index)):
+                refused[reason.split(":")[0]] += 1
+            else:
+                valid.append(index)
+        return tuple(valid), dict(refused)
 
     @property
     def hash(self) -> str:

@@ -24,6 +24,8 @@ def wrong(words):
     if not program.is_file():
         return [words[0]]
     text = program.read_text(encoding="utf-8")
+    beside = [program.with_name(f"{name}.py") for name in re.findall(r"^(?:from|import) (\w+)", text, re.MULTILINE)]
+    text += "".join(one.read_text(encoding="utf-8") for one in beside if one.is_file())  # some ask for options there
     options = [word for word in words if word.startswith("--") and f'"{word}"' not in text]
     files = [word for word in words[1:] if word.startswith("R/") and "DAY" not in word]
     return options + [word for word in files if not (ROOT / "benchmarks" / "results" / word[2:]).exists()]
