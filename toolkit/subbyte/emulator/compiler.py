@@ -20,7 +20,7 @@ from subbyte.emulator.translate import Translation
 from subbyte.errors import BuildFailed, MissingDependency, Unsupported
 
 _SOURCES = Path(__file__).parent / "cpp"
-_FLAGS = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-w", "-fno-strict-aliasing", "-fwrapv")
+_FLAGS = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-w", "-fno-strict-aliasing", "-fwrapv", "-fno-exceptions")
 _LONG = 50_000
 """Characters from which a text is compiled as it stands: those of the warpgroup family, whose work is the runtime's.
 Optimized they take three times as long to compile, seconds, and run hardly faster."""
