@@ -46,11 +46,9 @@ def tables(folder: Path) -> str:
         return "Nothing has been recorded yet."
     record = json.loads(files[-1].read_text(encoding="utf-8"))
     limits = ceilings(record["gpu"]["name"])
-    cells = [cell for cell in record["cells"] if "ours" in cell and cell["opponents"]]
-    stages = sorted((cell for cell in cells if is_stage(cell)), key=stage_order)
-    others = [cell for cell in cells if not is_stage(cell)]
+    others = [cell for cell in record["cells"] if "ours" in cell and cell["opponents"] and not is_stage(cell)]
     parts = [
-        provenance(record, files[-1].name), stage_table(stages, limits), sides_table(stages),
+        provenance(record, files[-1].name), stage_table(stages_of(files[-1]), limits), sides_table(files),
         others_table(others, limits), missing(record),
     ]  # fmt: skip
     return "\n\n".join(part for part in parts if part)
@@ -62,7 +60,7 @@ def summary(folder: Path) -> str:
     if not files:
         return ""
     record = json.loads(files[-1].read_text(encoding="utf-8"))
-    cells = sorted((c for c in record["cells"] if "ours" in c and c["opponents"] and is_stage(c)), key=stage_order)
+    cells = stages_of(files[-1])
     rows = []
     for cell in cells:
         own, best = cell["ours"], best_of(cell)
@@ -74,15 +72,21 @@ def summary(folder: Path) -> str:
     head = ("layer", "us", "TOPS", f"of {PEAK_TOPS:,.0f} TOPS", "us in a chain", "best opponent us", "which", "ratio")
     others = sum("ours" in cell for cell in record["cells"]) - len(cells)
     title = (
-        f"The 3x3 stages of ResNet50 on one {record['gpu']['name']}, beside the fastest of all plans of cuDNN (fp16, "
-        f"bf16, fp8, int8) and of CUTLASS's int8 convolutions, in {processes(record)}: microseconds, CUDA-graph "
-        "replay, L2 hot, random data, every answer compared with the exact one."
+        f"The 3x3 stages of ResNet50 on one {record['gpu']['name']}, beside what a search of all plans of cuDNN (fp16, "
+        f"bf16, fp8, int8) and of CUTLASS's int8 convolutions found fastest, in {processes(record)}: microseconds, "
+        "CUDA-graph replay, L2 hot, random data, every answer compared with the exact one."
     )
     more = (
         f"Every opponent, epilogues, floors and {others} other layers: [benchmarks](benchmarks/README.md#beside-cudnn-"
         f"and-cutlass); raw record: [`{files[-1].name}`](benchmarks/results/opponents/{files[-1].name})."
     )
     return markdown(title, head, rows) + "\n\n" + more
+
+
+def stages_of(path: Path) -> list[dict[str, Any]]:
+    """The 3x3 stages of a record, in their order."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return sorted((c for c in cells if "ours" in c and c["opponents"] and is_stage(c)), key=stage_order)
 
 
 def is_stage(cell: dict[str, Any]) -> bool:
@@ -131,13 +135,20 @@ def provenance(record: dict[str, Any], name: str) -> str:
         f"{gpu['name']}, driver {gpu['driver_version'] or 'unknown'}, SM clock {clock}, {date}; {software}. "
         f"{where[0].upper()}{where[1:]}, CUDA-graph replay, L2 hot, random operands over the whole int4 range (the "
         "same values on every side), every answer compared with the exact one. Raw record: "
-        f"[`{name}`](results/opponents/{name}).\n\n"
+        f"[`{name}`](results/opponents/{name}). Beside each layer: the {asked(cells)} opponents that the search of all "
+        "plans found fastest.\n\n"
         f"Ours does {record['our_epilogue']}. Of the opponents, `int8 to int8`, `fp8 to fp8` and CUTLASS scale by one "
         "number and store a byte; the others store their sums as they are (no scale, no bias). *Alone*: each launch "
         "after the end of the one before. *Chain*: launches that overlap, the time of one; a true chain where a "
         "layer's output fits its input, elsewhere all read the same input. *Floor*: the larger of the measured copy "
         f"kernel that moves as many bytes and of a launch plus the multiplications at {PEAK_TOPS:,.0f} TOPS."
     )
+
+
+def asked(cells: list[dict[str, Any]]) -> str:
+    """How many opponents a layer was measured beside."""
+    counts = sorted({len(cell["opponents"]) for cell in cells})
+    return " to ".join(map(str, counts[:: max(1, len(counts) - 1)]))
 
 
 def processes(record: dict[str, Any]) -> str:
@@ -164,8 +175,13 @@ def stage_table(cells: list[dict[str, Any]], limits: Ceilings) -> str:
     return markdown("**3x3 stages of ResNet50**: microseconds.", head, rows, 2) if rows else ""
 
 
-def sides_table(cells: list[dict[str, Any]]) -> str:
-    """Every opponent on the twelve cells."""
+def sides_table(files: list[Path]) -> str:
+    """Every opponent on the twelve cells, of the newest record that has most of them: ``opponents.py compare`` measures
+    the sides that the search found fastest, and all of them only where it is asked to."""
+    kept = [(min((len(cell["opponents"]) for cell in stages_of(path)), default=0), path) for path in files]
+    most = max(count for count, _ in kept)
+    path = [path for count, path in kept if count == most][-1]
+    cells = stages_of(path)
     sides = [side for side in SHORT if any(side == line["side"] for cell in cells for line in cell["opponents"])]
     rows = []
     for cell in cells:
@@ -173,7 +189,9 @@ def sides_table(cells: list[dict[str, Any]]) -> str:
         shown = (f"{times[side]:.2f}" if side in times else "-" for side in sides)
         rows.append((cell["workload"], f"{cell['ours']['microseconds']:.2f}", *shown))
     head = ("layer", "ours", *(short(side) for side in sides))
-    return markdown("**Every opponent on them**: microseconds, the fastest of all plans.", head, rows) if rows else ""
+    where = f"[`{path.name}`](results/opponents/{path.name})"
+    title = f"**Every opponent on them**: microseconds, the fastest of all plans; {where}."
+    return markdown(title, head, rows) if rows else ""
 
 
 def others_table(cells: list[dict[str, Any]], limits: Ceilings) -> str:

@@ -78,6 +78,7 @@ function numbered({ at, count, row, chosen, choose, mark, jump }) {
       const number = at(event);
       if (number < 0) return;
       panel().focus();
+      hovered = -1;
       choose(number, true);
     });
   }

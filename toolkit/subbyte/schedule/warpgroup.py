@@ -64,6 +64,7 @@ class WarpgroupConfig:
       first row's arrival at the row's barrier, so that no fence waits for them; 0 = right behind that row's loads.
     * ``early_parameters``: 1 = (with ``bulk_weights``) a consumer asks for them before it waits for the launch before,
       and its sums begin with what is added to them, so that the epilogue adds nothing; 0 = as ``late_parameters`` says.
+      Both are without effect where nothing is requantized (``output="int32"``).
     * ``early_start``: 1 = (with ``bulk_weights``) the consumers wait for the set-up of barriers while their rows are on
       their way, read the first weights and meet at one barrier behind the rows that they bring; 2 = the same, and the
       only consumer and the producer bring half of the first row each; 0 = rows are counted one by one.

@@ -85,11 +85,12 @@ def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0
                 pixel = bind("pixel", T.min(pixel, plan.flat_pixels - 1))
             pixel = (strided_pixel(plan, pixel) if plan.config.flatten else pixel) - y * plan.width_covered
             offset = (pixel * w.channel_blocks + block_index) * plan.block_words
-        pointer = block.activations.ptr_to([source + offset + rows[row] * row_words if row else source + offset])
         if lean:
             words = T.int64(_offset(plan, *plan.copy_place(turn, 0)))
             more = T.cast(rows[row] * row_words, "int64") if row else T.int64(0)
             pointer = block.activations.ptr_to([here[0] + more + words])
+        else:
+            pointer = block.activations.ptr_to([source + offset + rows[row] * row_words if row else source + offset])
         conditions = [] if inside is None else [inside]
         if plan.lowered:
             x = x0 + column * plan.cols.unit

@@ -26,8 +26,8 @@ from subbyte.schedule.warpgroup_memory import PIXEL_BYTES
 WINDOW = 0x3FFFF
 """The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""
 SET_UP = 4
-"""The first of the named barriers that say that mbarriers are set up: one for each consumer, then the producer's and
-that of the first rows (``early_start``)."""
+"""The first of the named barriers that say that mbarriers are set up: one for each consumer (with ``early_start`` this
+one for all of them), then the producer's and that of the first rows (``early_start``)."""
 
 
 def single(block: Block) -> None:
