@@ -55,7 +55,22 @@ def test_one_family_alone_where_it_is_asked_for():
 
 
 def test_the_reason_of_a_fallback_is_that_of_the_layer():
-    assert "for an output of 2" in subbyte.compile("n2h4w4c3k8r2s2p0u2").reason
+    assert "a pass needs 5" in subbyte.compile("n8h14w14c4096k64r5s5p2").reason
+
+
+def test_narrow_outputs_stay_in_the_warpgroup_family():
+    for spec in ("n2h4w4c3k8r2s2p0u2", "n8h9w2c64k64r3s3p3d3", "n8h6w1c64k64r3s3p1"):
+        kernel = subbyte.compile(spec, output="int32")
+        w = kernel.workload
+        assert kernel.config.tile_width == 2
+        draw = np.random.default_rng(2).integers
+        x, weights = draw(-8, 8, (w.n, w.h, w.w, w.c), np.int8), draw(-8, 8, (w.k, w.r, w.s, w.c), np.int8)
+        np.testing.assert_array_equal(kernel.run(x, weights, device="emulator"), reference(w, x, weights))
+
+
+def test_a_layer_that_nobody_covers_names_both_reasons():
+    with pytest.raises(Unsupported, match=r"dilation 1 and 2 \(the warp family\); stages: .* \(the warpgroup family\)"):
+        subbyte.compile("n8h99w99c512k64r3s3p2d40")
 
 
 def test_what_nobody_covers_is_refused():

@@ -31,7 +31,7 @@ SERIALIZED = re.compile(r"wgmma\.mma_async instructions are serialized(?: due to
 """What the CUDA assembler says when it waits behind every wgmma, with its reason (messages C7510 to C7520)."""
 WRAPPED = "subbyte: index in too few bits:"
 """How the lines begin that are added to the compiler's report where its PTX holds such a fault."""
-LESS = "choose fewer rows, less unroll, load_ahead=1 or weight_ring=0"
+LESS = "choose fewer rows, less unroll, load_ahead=1, weight_ring=0, weights_ahead=0 or in_flight=1"
 REQUANT_FORMS = ("fixed", "general")
 
 

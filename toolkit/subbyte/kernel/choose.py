@@ -71,7 +71,10 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     why = reasons[0] if reasons else _why_not(found, target)
     if family == "warpgroup":
         raise _not_covered(found, target, why)
-    return replace(build(found, None, target, **options), reason=f"warp family, because {why}")
+    try:
+        return replace(build(found, None, target, **options), reason=f"warp family, because {why}")
+    except Unsupported as error:
+        raise Unsupported(f"{error} (the warp family); {why} (the warpgroup family)") from None
 
 
 def warpgroup_config(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> WarpgroupConfig:

@@ -285,7 +285,8 @@ def _large_rows(w: ConvWorkload) -> bool:
 
 def _widths(pixels: int, count: int) -> Values:
     """The ``count`` instruction widths, of those from 6 pixels on, that leave the fewest of ``pixels`` unused; wide
-    ones first among equals."""
-    fitting = [n for n in WIDTHS if n >= 6 and (n - pixels) < 6] or [WIDTHS[0]]
+    ones first among equals. For one or two pixels, narrow ones: the others are too wide for every output."""
+    least, spare = (6, 6) if pixels > 2 else (2, 4)
+    fitting = [n for n in WIDTHS if n >= least and (n - pixels) < spare] or [WIDTHS[0]]
     best = sorted(fitting, key=lambda n: (ceil_div(pixels, n) * n, -n))[:count]
     return tuple(sorted(best, reverse=True))
