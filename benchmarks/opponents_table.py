@@ -48,7 +48,7 @@ def tables(folder: Path) -> str:
     limits = ceilings(record["gpu"]["name"])
     others = [cell for cell in record["cells"] if "ours" in cell and cell["opponents"] and not is_stage(cell)]
     parts = [
-        provenance(record, files[-1].name), stage_table(stages_of(files[-1]), limits), sides_table(files),
+        provenance(record, files[-1].name), stage_table(stages_of(record), limits), sides_table(files),
         others_table(others, limits), missing(record),
     ]  # fmt: skip
     return "\n\n".join(part for part in parts if part)
@@ -60,7 +60,7 @@ def summary(folder: Path) -> str:
     if not files:
         return ""
     record = json.loads(files[-1].read_text(encoding="utf-8"))
-    cells = stages_of(files[-1])
+    cells = stages_of(record)
     rows = []
     for cell in cells:
         own, best = cell["ours"], best_of(cell)
@@ -83,10 +83,9 @@ def summary(folder: Path) -> str:
     return markdown(title, head, rows) + "\n\n" + more
 
 
-def stages_of(path: Path) -> list[dict[str, Any]]:
+def stages_of(record: dict[str, Any]) -> list[dict[str, Any]]:
     """The 3x3 stages of a record, in their order."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return sorted((c for c in cells if "ours" in c and c["opponents"] and is_stage(c)), key=stage_order)
+    return sorted((c for c in record["cells"] if "ours" in c and c["opponents"] and is_stage(c)), key=stage_order)
 
 
 def is_stage(cell: dict[str, Any]) -> bool:
@@ -147,8 +146,8 @@ def provenance(record: dict[str, Any], name: str) -> str:
 
 def asked(cells: list[dict[str, Any]]) -> str:
     """How many opponents a layer was measured beside."""
-    counts = sorted({len(cell["opponents"]) for cell in cells})
-    return " to ".join(map(str, counts[:: max(1, len(counts) - 1)]))
+    counts = [len(cell["opponents"]) for cell in cells] or [0]
+    return " to ".join(map(str, sorted({min(counts), max(counts)})))
 
 
 def processes(record: dict[str, Any]) -> str:
@@ -178,10 +177,8 @@ def stage_table(cells: list[dict[str, Any]], limits: Ceilings) -> str:
 def sides_table(files: list[Path]) -> str:
     """Every opponent on the twelve cells, of the newest record that has most of them: ``opponents.py compare`` measures
     the sides that the search found fastest, and all of them only where it is asked to."""
-    kept = [(min((len(cell["opponents"]) for cell in stages_of(path)), default=0), path) for path in files]
-    most = max(count for count, _ in kept)
-    path = [path for count, path in kept if count == most][-1]
-    cells = stages_of(path)
+    kept = {path: stages_of(json.loads(path.read_text(encoding="utf-8"))) for path in reversed(files)}
+    path, cells = max(kept.items(), key=lambda one: min((len(cell["opponents"]) for cell in one[1]), default=0))
     sides = [side for side in SHORT if any(side == line["side"] for cell in cells for line in cell["opponents"])]
     rows = []
     for cell in cells:

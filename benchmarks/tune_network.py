@@ -32,6 +32,7 @@ from typing import Any
 
 import kernel_pack
 import network_records
+from gpu_case import need_gpus
 from network_arguments import check_files, check_some, parser_of
 from network_finals import FINALISTS, entry_of, finalists, logs_of, pack, tried
 from network_records import ARCH, TEXTS, probes, search_of, searches_in, take_over, texts_in, unchanged
@@ -51,11 +52,10 @@ from network_schedule import (
 from network_tuning import ForkedBuilders, Guarded, MakeNetworkBody, build_clean, likely, seeds, sorted_space, widened
 from written import write_at_once
 
-from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, SubbyteError
+from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
 from subbyte.kernel.build import _generator
 from subbyte.kernel.choose import recorded_best
 from subbyte.measure.cuda_runner import CudaRunner
-from subbyte.measure.driver import detect
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.noise import rank_interleaved
 from subbyte.measure.result import Measured
@@ -84,8 +84,8 @@ def main() -> int:
     try:
         check_files(args)
         check_some(args, wanted_tasks(args, {}))
-        if args.runner == "cuda" and len(detect()) < args.gpus:
-            raise MissingDependency(f"{args.gpus} GPUs are needed here, {len(detect())} found")
+        if args.runner == "cuda":
+            need_gpus(args.gpus)
         import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it
 
         with ProcessPoolExecutor(os.cpu_count(), get_context("fork")) as pool:

@@ -360,7 +360,7 @@ def test_wrong_arguments_are_told_before_the_missing_gpu(words, said, tmp_path, 
     for name, text in (("cut", "{"), ("list", "[1]"), ("other", '{"spec": ["tile"]}')):
         (tmp_path / f"{name}.json").write_text(text)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tune_network, "detect", lambda: pytest.fail("asked for a GPU first"))
+    monkeypatch.setattr(tune_network, "need_gpus", lambda count: pytest.fail("asked for a GPU first"))
     monkeypatch.setattr(sys, "argv", ["tune_network.py", "out", *words])
     assert tune_network.main() == 2
     told = capsys.readouterr().err

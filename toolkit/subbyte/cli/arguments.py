@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.errors import InvalidInput
 
 if TYPE_CHECKING:
     from subbyte.workload import ConvWorkload
@@ -113,13 +113,11 @@ def asked_family(args: argparse.Namespace) -> str:
     named: str = args.family
     if named != "auto":
         return named
+    from subbyte.schedule.config import named_once
     from subbyte.schedule.families import FAMILIES
 
     settings = asked_settings(args)
-    known = {name for family in FAMILIES.values() for name in family().to_dict()}
-    for knob in settings:
-        if knob.lower().replace("-", "_") not in known:
-            raise InvalidInput(f"unknown knob {knob!r}: {did_you_mean(knob.replace('-', '_'), known)}")
+    named_once(settings, {name for family in FAMILIES.values() for name in family().to_dict()})
     owners = {family: knob for knob in settings if (family := _owner(knob)) is not None}
     if len(owners) > 1:
         raise InvalidInput(

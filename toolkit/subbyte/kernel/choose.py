@@ -17,6 +17,7 @@ from subbyte.kernel.kernel import Kernel, build
 from subbyte.kernel.warpgroup_default import warpgroup_candidates
 from subbyte.schedule.config import ConvConfig
 from subbyte.schedule.families import FAMILIES
+from subbyte.schedule.plan import BLOCK_WORDS
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space.warpgroup import warpgroup_values
@@ -27,8 +28,6 @@ from subbyte.workload import workload as workload_named
 RECORDS = Path(__file__).with_name("warpgroup_best.json")
 ASKED = ("auto", *FAMILIES)
 """What ``family`` may be."""
-DATUM_WORDS = 32
-"""Of one pixel, 8 images and 32 channels."""
 TRIES = 8
 """Estimated configurations that are built before the other family is taken."""
 
@@ -133,8 +132,8 @@ def _why_not(workload: ConvWorkload, arch: Arch) -> str:
 
     Tensors too large for every configuration come first: a plan of them would list the passes over all their rows."""
     w = workload
-    inputs = w.batch_groups * w.h * w.w * w.channel_blocks * DATUM_WORDS
-    words = max(inputs, w.batch_groups * w.p * w.q * w.filter_blocks * DATUM_WORDS)
+    inputs = w.batch_groups * w.h * w.w * w.channel_blocks * BLOCK_WORDS
+    words = max(inputs, w.batch_groups * w.p * w.q * w.filter_blocks * BLOCK_WORDS)
     if words >= WORD_LIMIT and arch.name == "sm_90a":
         return f"index: a tensor of {words} words exceeds 32-bit indices; split the batch"
     narrowest = min(warpgroup_values(workload)["tile_width"])
