@@ -29,7 +29,7 @@ NEED_PYTHON = command -v $(BOOT) >/dev/null || { \
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint types test-unit test-notebooks test-browser test-gpu format constraints wheel docs pictures notebooks table latency screenshots site clean machine
+.PHONY: help env lab test lint types test-unit test-notebooks test-browser test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots site clean machine
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -72,6 +72,9 @@ test-browser: env ## JupyterLab in a real Chromium
 
 test-gpu: env ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu
+
+hostile: env ## what becomes of thousands of hostile inputs, as a table (minutes)
+	@$(RUN) tools/hostile
 
 format: env ## rewrite the code in the project's format
 	@$(RUN) -m ruff check --fix-only --exit-zero .

@@ -1,0 +1,38 @@
+"""Hostile inputs: the harness reports what it must, and some cases of each area end well."""
+
+from __future__ import annotations
+
+import pytest
+from hostile import harness
+from hostile.harness import Case
+
+from subbyte.errors import InvalidInput
+
+
+def refuse(message: str) -> object:
+    raise InvalidInput(message)
+
+
+@pytest.mark.parametrize(
+    ("kind", "case"),
+    [
+        ("traceback", Case("a foreign error", lambda: 1 / 0)),
+        ("accepted", Case("taken though wrong", lambda: 1, "refuse")),
+        ("wrong", Case("a wrong answer", lambda: 1, right=lambda answer: answer == 2)),
+        ("wrong", Case("refused though right", lambda: refuse("no"), "answer")),
+        ("unclear", Case("no message", lambda: refuse(""))),
+        ("unclear", Case("the whole input", lambda: refuse("x" * 100_000))),
+        ("slow", Case("too slow", lambda: None, seconds=0.0)),
+        ("refused", Case("a clean refusal", lambda: refuse("one sentence"), "refuse")),
+        ("answered", Case("a right answer", lambda: 2, right=lambda answer: answer == 2)),
+    ],
+)
+def test_the_harness_names_what_came_of_a_case(kind: str, case: Case) -> None:
+    assert harness.attempt(case).kind == kind
+
+
+@pytest.mark.parametrize("area", harness.AREAS)
+def test_a_sample_of_each_area_ends_well(area: str) -> None:
+    tally = harness.try_area(area, every=97, most=60)
+    assert tally.tried
+    assert not tally.bad, "\n".join(f"{outcome.kind}: {text:.200}: {outcome.detail}" for text, outcome in tally.bad)
