@@ -11,7 +11,8 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
-from subbyte.files import replace_file
+from subbyte.errors import MissingDependency
+from subbyte.files import home_folder, replace_file
 
 VARIABLE = "SUBBYTE_CACHE"
 
@@ -22,7 +23,7 @@ def cache_root() -> Path:
     if given:
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "subbyte"
+    return (Path(base) if base else home_folder() / ".cache") / "subbyte"
 
 
 def cache_folder(part: str) -> Path:
@@ -30,11 +31,11 @@ def cache_folder(part: str) -> Path:
 
     Where the cache cannot be written, a folder that lives as long as this process stands in for it.
     """
-    folder = cache_root() / part
     try:
+        folder = cache_root() / part
         folder.mkdir(parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK)
-    except OSError:
+    except (OSError, MissingDependency):  # no home folder
         writable = False
     if not writable:
         folder = _stand_in() / part
