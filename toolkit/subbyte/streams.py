@@ -25,9 +25,9 @@ def is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def put(text: str) -> None:
+def put(text: str, end: str = "\n") -> None:
     """A result on stdout, at once. Raises NotWritten where it cannot be written, BrokenPipeError without a reader."""
-    _try(lambda: print(text, flush=True))
+    _try(lambda: print(text, end=end, flush=True))
 
 
 def flush() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -38,6 +39,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise InvalidInput, which the command line prints as one message."""
         raise InvalidInput(f"{message}; see `{self.prog} --help`")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Help and version as every other output; argparse would keep quiet about what it cannot write."""
+        (say if file is sys.stderr else put)(message, end="")
 
 
 def command_parser(subparsers: Any, name: str, description: str, example: str) -> argparse.ArgumentParser:

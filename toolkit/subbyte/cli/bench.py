@@ -40,7 +40,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print; 0 when every side was measured, 1 when a kernel of ours was wrong or did not run."""
-    if args.out:
+    if args.out is not None:
         prove_writable(args.out, parents=True)
     if args.record is not None:
         return _show(args)
@@ -110,7 +110,7 @@ def _put(record: dict[str, Any], args: argparse.Namespace, text: str) -> int:
     """Print a record, and write it where ``--out`` says; the exit code."""
 
     def save() -> None:
-        if args.out:
+        if args.out is not None:
             write_file(args.out, (json.dumps(record, indent=1) + "\n").encode())
 
     shown = {key: value for key, value in record.items() if key not in ("schema", "command")}

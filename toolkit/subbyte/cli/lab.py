@@ -51,7 +51,7 @@ def _port(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Replace this process by JupyterLab. Raises InvalidInput or MissingDependency."""
     folder = find_notebooks()
-    notebook = choose(args.notebook or FIRST, folder)
+    notebook = choose(FIRST if args.notebook is None else args.notebook, folder)
     if importlib.util.find_spec("jupyterlab") is None:
         raise MissingDependency(
             f"JupyterLab is not installed for {sys.executable}; "

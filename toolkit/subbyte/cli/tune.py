@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     from subbyte.tune.network import is_network
 
     parse_device(args.device)
-    if args.report:
+    if args.report is not None:
         prove_writable(args.report, "report", parents=True)
     if args.space == WARPGROUP and is_terminal():
         say("subbyte: listing the warpgroup space, up to a minute for each layer")
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"subbyte: {line}")
 
     def save() -> None:
-        if args.report:
+        if args.report is not None:
             say(f"subbyte: wrote {report.save(args.report)}")
 
     failed = emit_and_save("tune", report.to_dict(), args, _text(report), save)
