@@ -26,18 +26,21 @@ def test_where_it_is_ignored_it_stays_ignored():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "on\n"
 
 
-def test_an_import_is_finished_first(tmp_path):
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_import_is_finished_first_where_results_are_kept(tmp_path, kept):
     (tmp_path / "slow.py").write_text(
         "import signal, time\ntry:\n    signal.raise_signal(signal.SIGINT); time.sleep(0.1)\n"
         "except BaseException as error:\n    raise ImportError('numpy would say so') from error\n"
     )
     code = (
         "from subbyte import interrupts; interrupts.end_at_once(); interrupts.raise_from_now()\n"
-        "import time\ntry:\n    import slow\n    print('imported')\n    time.sleep(5)\n"
+        f"import contextlib, time\nresults = interrupts.keeping() if {kept} else contextlib.nullcontext()\n"
+        "try:\n    with results:\n        import slow\n        print('imported')\n        time.sleep(5)\n"
         "except KeyboardInterrupt:\n    print('interrupted')"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
-    assert (done.stdout, done.stderr) == ("imported\ninterrupted\n", "")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    expected = (0, "imported\ninterrupted\n", "") if kept else (130, "", "subbyte: interrupted\n")
+    assert (done.returncode, done.stdout, done.stderr) == expected
 
 
 def test_before_the_command_begins_it_ends_at_once():

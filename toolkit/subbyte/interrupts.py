@@ -2,8 +2,9 @@
 
 While a command is still being loaded the process ends at once. Later Ctrl-C is a KeyboardInterrupt, so that what was
 found is printed and processes are ended; but never in the middle of an import, where foreign code would make another
-error of it: there it waits until the import is done. Processes that the package starts are in sessions of their own
-(:mod:`subbyte.processes`), which Ctrl-C does not reach; whoever started them ends them.
+error of it: there the process ends at once too, or, where results are kept (:func:`keeping`), when the import is done.
+Processes that the package starts are in sessions of their own (:mod:`subbyte.processes`), which Ctrl-C does not reach;
+whoever started them ends them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -18,6 +21,7 @@ EXIT_CODE = 130
 """128 + SIGINT, as shells report it."""
 LINE = "interrupted"
 _AGAIN_S = 0.01
+_kept: list[bool] = []
 
 
 def end_at_once() -> None:
@@ -33,6 +37,16 @@ def raise_from_now() -> None:
     sys.unraisablehook = _unraisable
     signal.signal(signal.SIGALRM, _raise)
     signal.signal(signal.SIGINT, _raise)
+
+
+@contextmanager
+def keeping() -> Iterator[None]:
+    """There are results inside that an interruption must not lose."""
+    _kept.append(True)
+    try:
+        yield
+    finally:
+        _kept.pop()
 
 
 def ignore() -> None:
@@ -59,9 +73,11 @@ def _write(descriptor: int, text: str) -> None:
         return
 
 
-def _raise(_number: int, frame: FrameType | None) -> None:
+def _raise(number: int, frame: FrameType | None) -> None:
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
+            if not _kept:
+                _end(number, frame)
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
             return
         frame = frame.f_back

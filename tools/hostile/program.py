@@ -20,8 +20,8 @@ NOISE = ("Traceback", "Exception ignored", "Fatal Python error", "fault of subby
 _MARK = "SUBBYTE_HOSTILE"
 _STARTED = """\
 import os, sys
-os.write({descriptor}, b"x")
 from subbyte.__main__ import program
+os.write({descriptor}, b"x")
 sys.exit(program())
 """
 

@@ -203,6 +203,8 @@ class WorkerPool(Executor):
             self._queue.put(None)
         if wait:
             for thread, worker in zip(self._threads, self._workers, strict=False):
+                if thread.ident is None:  # Ctrl-C came before it was started
+                    continue
                 while self._killed and thread.is_alive():  # it may have been about to start a process
                     thread.join(_LIFE_CHECK_S)
                     worker.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
+from subbyte.interrupts import keeping
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner, parse_device
 from subbyte.space import KINDS
@@ -96,7 +97,7 @@ def tune(
     optima: dict[str, float] = {}
     skipped: dict[str, str] = {}
     finals: dict[str, Finals] = {}
-    with Sources(runner, arch, kind, fixed, given, device, timeout) as sources:
+    with keeping(), Sources(runner, arch, kind, fixed, given, device, timeout) as sources:
         for workload in wanted:
             try:
                 source, space = sources.of(workload)
