@@ -18,13 +18,17 @@ TRACEBACK = "SUBBYTE_TRACEBACK"
 
 def program() -> int:
     """Run the command of ``sys.argv`` and return its exit code."""
-    try:
-        from subbyte import interrupts
+    early = False
+    while True:
+        try:
+            from subbyte import interrupts
 
-        interrupts.end_at_once()
-    except KeyboardInterrupt:  # in the milliseconds that the import above takes
-        os.write(2, b"subbyte: interrupted\n")
-        os._exit(130)
+            interrupts.end_at_once()
+            break
+        except KeyboardInterrupt:  # in the milliseconds that the import above takes
+            early = True
+    if early:
+        interrupts.end()
     try:
         from subbyte import streams
 

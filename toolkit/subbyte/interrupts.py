@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 EXIT_CODE = 130
 """128 + SIGINT, as shells report it."""
@@ -55,7 +55,11 @@ def ignore() -> None:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """One line, with ``--json`` one object, written past everything that may not be loaded yet."""
+    end()
+
+
+def end() -> NoReturn:
+    """End this process with one line, with ``--json`` one object, past everything that may not be loaded yet."""
     ignore()
     if "--json" in sys.argv:
         words = [word for word in sys.argv[1:] if not word.startswith("-")]
@@ -73,11 +77,11 @@ def _write(descriptor: int, text: str) -> None:
         return
 
 
-def _raise(number: int, frame: FrameType | None) -> None:
+def _raise(_number: int, frame: FrameType | None) -> None:
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             if not _kept:
-                _end(number, frame)
+                end()
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
             return
         frame = frame.f_back

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import time
@@ -70,13 +71,19 @@ def start(argv: Sequence[str], env: Mapping[str, str], **options: Any) -> subpro
         process = subprocess.Popen(
             [sys.executable, "-c", _STARTED.format(descriptor=write), *argv], env=dict(env), pass_fds=[write],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            start_new_session=True, **options,
+            start_new_session=True, preexec_fn=_hear,  # noqa: PLW1509 - no other thread runs here
+            **options,
         )  # fmt: skip
     finally:
         os.close(write)
     os.read(read, 1)
     os.close(read)
     return process
+
+
+def _hear() -> None:
+    """A shell's background job is started with Ctrl-C ignored, and what it starts inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def must(condition: object, detail: str) -> None:

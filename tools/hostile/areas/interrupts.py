@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hostile.harness import TRACEBACK, Case, Failure
+from hostile.harness import SLOW, TRACEBACK, Case, Failure
 from hostile.program import LAYER, environment, must, start, survivors
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {
@@ -24,7 +25,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "run": ("run", "n8h4w4c32k32r1s1", "--arch", "sm_80", "--device", "emulator"),
 }
 """What is interrupted; all of them run for seconds."""
-LONGEST_S = 4.0
+LONGEST_S, LIMIT_S = 4.0, 60.0
 TRIALS = 120
 PROGRESS = ("runs ", "built ")
 
@@ -49,7 +50,12 @@ def interrupt(argv: Sequence[str], delay: float) -> str:
     early = process.poll() is None
     if early:
         os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    try:
+        out, err = process.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise Failure(SLOW, f"it went on for {LIMIT_S:g} s") from None
     left = survivors(mark)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
