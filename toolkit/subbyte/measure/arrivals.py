@@ -6,7 +6,6 @@ measures them once.
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import sys
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.errors import InvalidInput
 
 _LOOK_AGAIN_S = 0.05
 
@@ -44,15 +43,15 @@ class Share:
 
     def entries(self, folder: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
         """Entries of this part, in the order they were built, until the bundle no longer grows."""
-        from subbyte.tune.bundle import MANIFEST
+        from subbyte.tune.bundle import MANIFEST, manifest_entry, read_manifest
 
-        rest, first = b"", True
+        rest, first, size = b"", True, int(read_manifest(folder)[0]["space"]["size"])
         with open(Path(folder) / MANIFEST, "rb") as file:
             while True:
                 growing = self.growing()  # asked before reading: what was written until then is read
                 *lines, rest = (rest + file.read()).split(b"\n")
                 for line in lines[first:]:
-                    entry = _entry(line, folder)
+                    entry = manifest_entry(line, f"{folder}: the manifest", size)
                     if self.holds(entry):
                         yield entry
                 first = first and not lines
@@ -60,15 +59,6 @@ class Share:
                     return
                 if not lines:
                     time.sleep(_LOOK_AGAIN_S)
-
-
-def _entry(line: bytes, folder: str | os.PathLike[str]) -> dict[str, Any]:
-    try:
-        entry: dict[str, Any] = json.loads(line)
-        entry["index"] = int(entry["index"])
-    except (ValueError, KeyError, TypeError):
-        raise BrokenRecord(f"{folder}: the manifest is damaged; delete the folder and build it again") from None
-    return entry
 
 
 def input_is_open() -> bool:
