@@ -46,10 +46,8 @@ def inside(folder: str | os.PathLike[str], name: str) -> Path:
 def new_file(path: str | os.PathLike[str], overwrite: bool, advice: str) -> Path:
     """``path``, proven to be free unless it may be overwritten. Raises InvalidInput, ending with ``advice``."""
     target = Path(path)
-    try:
-        there = os.path.lexists(target)
-    except ValueError:
-        raise InvalidInput(f"file {str(target)[:200]!r}: no name for a file; {advice}") from None
-    if there and not overwrite:
+    if "\0" in str(target):
+        raise InvalidInput(f"file {str(target)[:200]!r}: no name for a file; {advice}")
+    if os.path.lexists(target) and not overwrite:
         raise InvalidInput(f"{target} exists and is left as it is; {advice}")
     return target

@@ -32,6 +32,7 @@ class TracedLandscape(msgspec.Struct, frozen=True):
 
     spec: Name
     space_hash: Name
+    name: Name = ""
 
 
 class TracedRun(msgspec.Struct, frozen=True):

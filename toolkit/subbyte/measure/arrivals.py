@@ -15,7 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from subbyte.errors import InvalidInput
+from subbyte.records.reading import checked, document
+from subbyte.records.shapes import Count, Name
 
 _LOOK_AGAIN_S = 0.05
 
@@ -43,15 +47,15 @@ class Share:
 
     def entries(self, folder: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
         """Entries of this part, in the order they were built, until the bundle no longer grows."""
-        from subbyte.tune.bundle import MANIFEST, manifest_entry, read_manifest
+        from subbyte.tune.bundle import MANIFEST
 
-        rest, first, size = b"", True, int(read_manifest(folder)[0]["space"]["size"])
+        rest, first = b"", True
         with open(Path(folder) / MANIFEST, "rb") as file:
             while True:
                 growing = self.growing()  # asked before reading: what was written until then is read
                 *lines, rest = (rest + file.read()).split(b"\n")
                 for line in lines[first:]:
-                    entry = manifest_entry(line, f"{folder}: the manifest", size)
+                    entry = _entry(line, folder)
                     if self.holds(entry):
                         yield entry
                 first = first and not lines
@@ -59,6 +63,20 @@ class Share:
                     return
                 if not lines:
                     time.sleep(_LOOK_AGAIN_S)
+
+
+class Arriving(msgspec.Struct, frozen=True):
+    """What of an entry says whose it is; the rest is looked at by whoever measures it."""
+
+    index: Count
+    program: Name = ""
+
+
+def _entry(line: bytes, folder: str | os.PathLike[str]) -> dict[str, Any]:
+    source = f"{folder}: the manifest is damaged"
+    entry: dict[str, Any] = document(line, dict[str, Any], source, "delete the folder and build it again")
+    checked(entry, Arriving, source, "delete the folder and build it again")
+    return entry
 
 
 def input_is_open() -> bool:

@@ -64,6 +64,14 @@ class BenchShape(msgspec.Struct, frozen=True):
 
     rows: tuple[Row, ...]
     missing: tuple[Absence, ...]
+    schema: Count = 1
+    benchmark: Name = ""
+    command: str = ""
+    date: Name = ""
+    gpu: dict[Name, Tree] = {}
+    versions: dict[Name, Name | None] = {}
+    protocol: dict[Name, Tree] = {}
+    peak_tops: float | None = None
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 _AT = re.compile(r"^(.*?)(?: - at `(key in )?\$?(.*)`)?$", re.DOTALL)
+_POSITIVE = re.compile(r"^expected (?:int >= 1|float > 0(?:\.0)?)$")
 _SHOWN = 300
 
 
@@ -144,8 +145,8 @@ def packed_lines(path: Path, what: str) -> Iterator[bytes]:
         raise BrokenRecord(f"{path}: damaged or cut short ({error}); fetch it again") from None
     except FileNotFoundError:
         raise InvalidInput(f"no {what} {path}") from None
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{what} {path}: {getattr(error, 'strerror', None) or error}") from None
+    except OSError as error:
+        raise InvalidInput(f"{what} {path}: {error.strerror or error}") from None
 
 
 def why(error: Exception) -> str:
@@ -159,7 +160,7 @@ def why(error: Exception) -> str:
     matched = _AT.match(str(error))
     said, key, place = matched.groups() if matched else (str(error), None, None)
     said = said.replace("`", "")
-    said = said[:1].lower() + said[1:]
+    said = _POSITIVE.sub("expected a positive number", said[:1].lower() + said[1:])
     where = (place or "").lstrip(".").replace("[...]", "", 1 if (place or "").startswith("[...]") else 0)
     return f"{'a name in ' if key else ''}{where}: {said}"[:_SHOWN] if where else said[:_SHOWN]
 

@@ -114,6 +114,14 @@ def open_bundle(space: SpaceLike, folder: str | os.PathLike[str]) -> None:
 
 def read_manifest(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
     """Header and entries by index of a bundle. A cut last line is left out. Raises InvalidInput, BrokenRecord."""
+    header, entries = _read_manifest(folder)
+    if not header:
+        raise BrokenRecord(f"{Path(folder) / MANIFEST}, line 1: no header; {_AGAIN}")
+    return header, entries
+
+
+def _read_manifest(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
+    """As :func:`read_manifest`; without a header where building ended before the first line was whole."""
     path = file_path(folder, "bundle") / MANIFEST
     if not is_a_file(path):
         raise InvalidInput(f"{folder} holds no bundle ({MANIFEST} is missing); build one with "
@@ -125,7 +133,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
         if number == 1:
             header = _header(line, path)
         else:
-            entry = manifest_entry(line, f"{path}, line {number}", header["space"]["size"])
+            entry = manifest_entry(line, f"{path}, line {number}: damaged", header["space"]["size"])
             entries[entry["index"]] = entry
     return header, entries
 
@@ -163,7 +171,7 @@ def manifest_entry(line: bytes, source: str, size: int) -> dict[str, Any]:
 
 def _open_manifest(path: Path, space: SpaceLike) -> dict[int, dict[str, Any]]:
     """Entries built earlier; writes the header of a new manifest and truncates a cut last line away."""
-    header, entries = read_manifest(path.parent) if path.exists() else ({}, {})
+    header, entries = _read_manifest(path.parent) if path.exists() else ({}, {})
     if not header:
         fields = {"format": FORMAT, "schema": SCHEMA, "workload": describe_workload(space.workload),
                   "space": describe_space(space), "versions": versions(), "created": now()}  # fmt: skip

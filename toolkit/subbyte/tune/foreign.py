@@ -23,7 +23,7 @@ FOREIGN = "foreign"
 Value = bool | int | float | str
 LARGEST, LEAST = 2**63 - 1, -(2**63)
 """Integers that a file's reader takes, and the most configurations of a space."""
-LONGEST_TEXT = 10_000
+LONGEST_TEXT, LONGEST_KNOB = 10_000, 200
 
 
 @dataclass(frozen=True)
@@ -157,6 +157,8 @@ class ForeignSpace:
 
 def check_value(name: object, value: Any) -> None:
     """Raise InvalidInput for what no file can hold as the value of a knob."""
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_KNOB:
+        raise InvalidInput(f"knob {name!r:.80}: its name must be a text of at most {LONGEST_KNOB} characters")
     if isinstance(value, bool):
         return
     fits = (

@@ -39,6 +39,7 @@ class CeilingsShape(msgspec.Struct, frozen=True):
     atoms: tuple[AtomShape, ...]
     copy: dict[Name, Tree]
     launch: dict[Name, Tree]
+    command: str = ""
 
 
 def text_of(record: Mapping[str, Any]) -> str:

@@ -120,7 +120,7 @@ def with_extras(data: Mapping[str, Any], samples: Sequence[float]) -> Result:
 def number(value: Any, what: str) -> float:
     """``value`` as a finite number >= 0. Raises InvalidInput, also for truth values and text."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _HUGE:
-        raise InvalidInput(f"{what} {value!r:.80}: expected a number >= 0")
+        raise InvalidInput(f"{what} {value!r:.80} is no positive number")
     return float(value)
 
 
@@ -132,7 +132,7 @@ def samples_of(values: Any, scale: float) -> list[float]:
         raise InvalidInput(f"samples {values!r:.80}: expected a list of times")
     found = [number(value, "sample") * scale for value in values]
     if not all(map(is_time, found)):
-        raise InvalidInput(f"sample {values[[*map(is_time, found)].index(False)]!r:.80}: expected a number > 0")
+        raise InvalidInput(f"sample {values[[*map(is_time, found)].index(False)]!r:.80} is no positive number")
     return found
 
 

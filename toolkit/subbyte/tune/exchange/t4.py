@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from subbyte.errors import BrokenRecord
+from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed, Result
 from subbyte.records.reading import checked
 from subbyte.records.shapes import Name, Value
@@ -112,12 +112,14 @@ def _row(entry: Any, unit: str, statistic: str, source: str, place: str, own: bo
             reason = f"{invalidity}, says the file it was imported from"
             return Row(values, Failed(INVALIDITY[invalidity], reason, seconds), place)
         objective = (shape.objectives or ["time"])[0]
+        if objective not in found:
+            raise InvalidInput(f"there is no measurement of {objective:.80}")
         item = found[objective]
         time = number(item.value, objective) * _UNITS[item.unit or unit]
     except BrokenRecord:
         raise
     except KeyError as error:
-        raise BrokenRecord(f"{where}: {error!r} is missing or odd") from None
+        raise BrokenRecord(f"{where}: unknown unit {error!s:.80}; known: {', '.join(_UNITS)}") from None
     except (TypeError, ValueError) as error:
         raise BrokenRecord(f"{where}: {error}") from None
     return Row(values, measured(time, samples, statistic, seconds, where), place)
