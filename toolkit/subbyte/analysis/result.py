@@ -37,6 +37,7 @@ MOST_POINTS = 10**8
 class RaceShape(msgspec.Struct, frozen=True):
     """A race file."""
 
+    schema: Count
     landscapes: tuple[LandscapeFacts, ...]
     participants: tuple[Name, ...]
     trials: Count

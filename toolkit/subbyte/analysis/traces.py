@@ -45,6 +45,7 @@ class TracedRun(msgspec.Struct, frozen=True):
 class TracesShape(msgspec.Struct, frozen=True):
     """A trace file."""
 
+    schema: Count
     participant: Name
     landscape: TracedLandscape
     runs: tuple[TracedRun, ...]

@@ -115,6 +115,11 @@ def loose_document(text: str, source: str) -> Any:
     except (ValueError, RecursionError) as error:
         refuse(error, source, "choose another file")
     shallow(found, source)
+    if "\\ud" in text.lower():
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise BrokenRecord(f"{source}: half of a character (\\ud800 to \\udfff alone); repair that text") from None
     return found
 
 

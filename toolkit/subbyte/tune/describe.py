@@ -145,7 +145,7 @@ def described(workload: Mapping[str, Any], shape: SpaceShape, space: Mapping[str
     for name, values in shape.knobs.items():
         if len(set(values)) < len(values):
             raise InvalidInput(f"knob {name:.80}: a value stands there twice")
-        if not foreign and not all(isinstance(v, int) and 0 <= v <= LARGEST_KNOB for v in values):
+        if not foreign and not all(type(v) is int and 0 <= v <= LARGEST_KNOB for v in values):
             raise InvalidInput(f"knob {name:.80}: expected integers from 0 to {LARGEST_KNOB}")
     if not foreign and shape.base is UNSET:
         raise InvalidInput("space: the fields of its configurations (base) are missing")

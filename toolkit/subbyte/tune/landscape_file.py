@@ -140,7 +140,10 @@ def write_file(path: Path, header: Mapping[str, Any], results: Mapping[int, Resu
         if result.device.get("uuid") in gpus:
             fields["gpu"] = gpus.index(result.device["uuid"])
         lines.append(to_line(fields))
-    content = "".join(f"{line}\n" for line in lines).encode()
+    try:
+        content = "".join(f"{line}\n" for line in lines).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"landscape file {path}: {error.object[error.start]!r} is no whole character") from None
     content += (to_line({"sha256": hashlib.sha256(content).hexdigest()}) + "\n").encode()
     try:
         replace_file(path, gzip.compress(content, compresslevel=9, mtime=0))

@@ -13,7 +13,20 @@ from hostile.crafting import at, damaged, field_values, must, packed, places, re
 from hostile.harness import Case
 
 DAMAGED, CRAFTED = 150, 520
-FREE = ("device", "protocol", "clocks", "fixed", "base", "launch", "config", "resources", "tool", "copy")
+FREE = (
+    "device",
+    "protocol",
+    "clocks",
+    "fixed",
+    "base",
+    "launch",
+    "config",
+    "resources",
+    "tool",
+    "copy",
+    "gpu",
+    "versions",
+)
 OPTIONAL = ("cold_microseconds", "share_of_peak", "spearman", "sm_mhz", "tool", "config", "missing", "command")
 Call = Callable[[Path], object]
 
@@ -67,6 +80,7 @@ def _judged(data: Any, place: tuple[Any, ...], raw: str) -> str:
     loose = bool({*FREE} & set(map(str, place))) and not (len(place) == 1 and raw[:1] not in "{n")
     if raw in ("null", "0", "1", "-1", "1000000000") and {*OPTIONAL, "batches", "fits"} & set(map(str, place)):
         loose = True
+    loose = loose or at(data, place) is None  # nothing there says what could be
     return must(at(data, place), raw, loose)
 
 

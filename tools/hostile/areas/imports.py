@@ -14,7 +14,7 @@ from typing import Any
 from hostile.crafting import at, corpus, damaged, field_values, must, packed, places, replaced, without
 from hostile.harness import Case
 
-DAMAGED, CRAFTED, CELLS = 900, 4_400, 1_400
+DAMAGED, CRAFTED, CELLS = 2_700, 4_400, 1_400
 CELL_VALUES = (
     "", " ", "no", "yes", "1", "0", "-1", "-3.5", "nan", "inf", "-inf", "1e999", "1e20", "true", "FALSE", "abc", "None",
     "null", "[]", "1,5", "1_000", "\u0663", "0x10", "../../victim", "/etc/passwd", "<img src=q onerror=alert(1)>",
@@ -56,7 +56,8 @@ def _judged(place: tuple[Any, ...], old: Any, raw: str) -> str:
     times = {"time", "times", "runtimes", "value", "compile_time", "compilation"} & set(map(str, place))
     if times and raw in ("true", "false", "NaN", "Infinity", "-Infinity", "-3.5", '"abc"', '"5"', '[1, "a", {}]'):
         return "refuse"
-    return "refuse" if len(raw) > 1000 else must(old, raw, True) if raw not in ("NaN", "1e999") else "either"
+    unread = "1e999" in raw or raw in ("NaN", "Infinity", "-Infinity")  # others write them where nobody looks
+    return "either" if unread else must(old, raw, True)
 
 
 def _tables(path: Path, rng: random.Random) -> Iterator[Case]:

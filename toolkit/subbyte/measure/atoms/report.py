@@ -40,6 +40,7 @@ class CeilingsShape(msgspec.Struct, frozen=True):
     copy: dict[Name, Tree]
     launch: dict[Name, Tree]
     command: str = ""
+    schema: Count = 1
 
 
 def text_of(record: Mapping[str, Any]) -> str:

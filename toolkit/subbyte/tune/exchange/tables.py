@@ -121,7 +121,7 @@ def _row(row: Mapping[str, Any], knobs: Iterable[str], place: str, source: str) 
         values = {name: row[name] for name in knobs}
         empty = [name for name, value in values.items() if value is None]
         if empty:
-            raise InvalidInput(f"knob {empty[0]} is empty")
+            raise InvalidInput(f"knob {empty[0]:.80} is empty")
         return Row(values, _result(row), place)
     except (KeyError, TypeError, ValueError) as error:
         raise BrokenRecord(f"{source}, {place}: {error}") from None
