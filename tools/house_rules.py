@@ -13,6 +13,7 @@ UI = ("ipywidgets", "anywidget", "plotly", "subbyte_widgets")
 
 LAYERS = {
     "errors": set(),
+    "records": {"errors"},
     "workload": {"errors"},
     "device": {"errors"},
     "data": {"errors", "workload"},
@@ -20,10 +21,10 @@ LAYERS = {
     "space": {"errors", "workload", "device", "schedule"},
     "emulator": {"errors", "schedule"},
     "kernel": {"errors", "workload", "device", "data", "schedule", "space", "emulator"},
-    "measure": {"errors", "workload", "device", "data", "schedule", "space", "emulator", "kernel"},
+    "measure": {"errors", "records", "workload", "device", "data", "schedule", "space", "emulator", "kernel"},
     "technique": {"errors", "workload", "device", "data", "schedule", "space", "emulator"},
-    "tune": {"errors", "workload", "device", "schedule", "space", "measure"},
-    "analysis": {"errors", "workload", "device", "schedule", "space", "measure", "technique", "tune"},
+    "tune": {"errors", "records", "workload", "device", "schedule", "space", "measure"},
+    "analysis": {"errors", "records", "workload", "device", "schedule", "space", "measure", "technique", "tune"},
     "exercises": {"errors", "workload", "data", "schedule", "space", "technique"},
 }
 """What each package of the library may import, itself and :mod:`subbyte` apart; ``cli`` may import all of them, and

@@ -1,12 +1,16 @@
 """Files are replaced as a whole."""
 
 import errno
+import json
+import re
 from pathlib import Path
 
 import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency, NotWritten
-from subbyte.files import home_folder, prove_writable, replace_file, write_file, writing
+from subbyte.files import home_folder, inside, new_file, prove_writable, replace_file, slug, write_file, writing
+
+CORPUS = Path(__file__).parents[1] / "corpus"
 
 
 def test_a_reader_finds_the_old_content_until_the_new_one_is_whole(tmp_path, monkeypatch):
@@ -106,3 +110,35 @@ def test_a_user_without_a_home_is_told_what_to_set(monkeypatch):
     monkeypatch.setattr(Path, "home", homeless)
     with pytest.raises(MissingDependency, match="set HOME, or SUBBYTE_CACHE"):
         home_folder()
+
+
+@pytest.mark.parametrize("name", json.loads((CORPUS / "file_names.json").read_text()))
+def test_a_name_from_a_file_is_one_safe_name(name, tmp_path):
+    made = slug(name)
+    assert re.fullmatch(r"[A-Za-z0-9_@=][A-Za-z0-9.@_=-]*", made)
+    assert (tmp_path / made).parent == tmp_path
+    assert ".." not in made
+    assert len(slug(name * 5000)) <= 121
+
+
+def test_usual_names_stay_as_they_are():
+    for name in ("resnet50.stage2@8.paper.sm_90a", "n8h56w56c64k64r3s3p1.extended.sm_80.layout=nhwc"):
+        assert slug(name) == name
+
+
+def test_a_record_names_files_of_its_own_folder(tmp_path):
+    assert inside(tmp_path, "cubins/a.cubin") == tmp_path / "cubins" / "a.cubin"
+    for name in ("../a", "/etc/passwd", "", "a/../../b", "a\\b", "a\0b", "."):
+        with pytest.raises(InvalidInput, match="a record names files of its own folder alone"):
+            inside(tmp_path, name)
+
+
+def test_a_file_that_is_there_is_left(tmp_path):
+    there = tmp_path / "there"
+    assert new_file(there, False, "choose another") == there
+    there.write_text("kept")
+    with pytest.raises(InvalidInput, match="exists and is left as it is; choose another"):
+        new_file(there, False, "choose another")
+    assert new_file(there, True, "") == there
+    with pytest.raises(InvalidInput, match="no name for a file"):
+        new_file("a\0b", False, "")

@@ -208,3 +208,54 @@ def test_measuring_without_a_gpu_exits_3(bundle, monkeypatch, capsys):
     assert main(["landscape", "measure", str(bundle), "--json"]) == 3
     told = json.loads(capsys.readouterr().out)
     assert (told["command"], told["error"]["kind"], told["error"]["exit_code"]) == ("landscape", "MissingDependency", 3)
+
+
+def _cache(kernel):
+    entry = {"bx": 1, "time": 0.5, "times": [0.5, 0.5]}
+    return {"device_name": "GPU", "kernel_name": kernel, "problem_size": [8], "tune_params_keys": ["bx"],
+            "tune_params": {"bx": [1]}, "cache": {"1": entry}}  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", ["../evil", "/absolute/evil", "..", ".hidden", "a\0b", "-rf"])
+def test_an_import_writes_here_whatever_its_file_says(kernel, tmp_path, monkeypatch, capsys):
+    here = tmp_path / "here"
+    here.mkdir()
+    (tmp_path / "cache.json").write_text(json.dumps(_cache(kernel)))
+    monkeypatch.chdir(here)
+    assert main(["landscape", "import", "../cache.json"]) == 0
+    (written,) = here.iterdir()
+    assert written.name.endswith("foreign.gpu.json.gz")
+    assert not written.name.startswith((".", "-"))
+    assert {path.name for path in tmp_path.iterdir()} == {"here", "cache.json"}
+    assert Landscape.load(written).workload.name == kernel
+    content = written.read_bytes()
+    for options in ([], ["-o", str(here)], ["-o", str(written)]):
+        assert main(["landscape", "import", "../cache.json", *options]) == 2
+        assert "exists and is left as it is; give --force" in capsys.readouterr().err
+    assert written.read_bytes() == content
+    assert main(["landscape", "import", "../cache.json", "--force", "-o", str(here)]) == 0
+    assert [path.name for path in here.iterdir()] == [written.name]
+
+
+def test_a_landscape_of_ours_overwrites_no_other(shipped, tmp_path, monkeypatch, capsys):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    main(["landscape", "export", shipped.name, "--format", "t4", "-o", str(tmp_path / "a.json")])
+    data = json.loads((tmp_path / "a.json").read_text())
+    data["metadata"]["subbyte"]["workload"]["name"] = "../victim/toy"
+    (tmp_path / "a.json").write_text(json.dumps(data))
+    monkeypatch.chdir(victim)
+    assert main(["landscape", "import", "../a.json"]) == 0, capsys.readouterr().err
+    (written,) = victim.iterdir()
+    assert written.name.startswith("victim-toy.paper")
+
+
+def test_an_assembled_landscape_is_written_over_nothing(bundle, space, tmp_path, monkeypatch, capsys):
+    here = tmp_path / "empty"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    command = ["landscape", "assemble", str(bundle)]
+    assert main(command) == 0, capsys.readouterr().err
+    assert main(command) == 2
+    assert main([*command, "--force"]) == 0
+    assert len(list(here.iterdir())) == 1

@@ -15,6 +15,9 @@ from subbyte.measure.result import Failed, Measured
 from subbyte.measure.timing import TimingProtocol
 from subbyte.schedule import ConvConfig
 from subbyte.schedule.launch import Argument, Launch
+from subbyte.space import space
+from subbyte.tune.describe import describe_space, describe_workload
+from subbyte.tune.landscape import make_header
 from subbyte.workload import ConvWorkload
 
 QUICK = TimingProtocol(
@@ -240,9 +243,15 @@ def test_bundles_that_do_not_fit_are_refused(fake, make_bundle, tmp_path):
         measure_bundle(folder, out, device=device)
 
 
+def header_line():
+    made = space("n8h6w6c32k32r3s3p1")
+    header = make_header(describe_workload(made.workload), describe_space(made), {"name": "GPU"})
+    return json.dumps({**header, "format": "subbyte-measurements", "schema": 1})
+
+
 def test_damaged_measurements_name_the_line(tmp_path):
     out = tmp_path / "out.jsonl"
-    out.write_text('{"format":"subbyte-measurements","schema":1}\n{"index":0}\n')
+    out.write_text(f'{header_line()}\n{{"index":0}}\n')
     with pytest.raises(BrokenRecord, match="line 2"):
         read_measurements(out)
     out.write_text('{"format":"something"}\n')
@@ -265,7 +274,7 @@ def test_children_are_restarted_and_deaths_recorded(monkeypatch, tmp_path):
         return SimpleNamespace(returncode=status)
 
     monkeypatch.setattr(module.subprocess, "run", run)
-    out.write_text('{"format":"subbyte-measurements","schema":1}\n')
+    out.write_text(f"{header_line()}\n")
     assert main(["bundle", str(out)]) == 0
     assert len(commands) == 3
     assert commands[0][-1] == "--child"

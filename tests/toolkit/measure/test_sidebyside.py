@@ -15,6 +15,8 @@ from subbyte.measure.device import CudaDevice
 from subbyte.measure.sidebyside import Candidate, from_bundles, ours, side_by_side, text_of
 from subbyte.measure.timing import TimingProtocol, time_launch
 from subbyte.schedule import Argument, ConvConfig, Launch
+from subbyte.space import space
+from subbyte.tune.describe import describe_space, describe_workload
 from subbyte.workload import ConvWorkload
 
 HOW = TimingProtocol(launches=2, min_total_ms=0.1, repeats=3, cold_launches=1, cold_repeats=1, spin_up_ms=0)
@@ -125,9 +127,13 @@ def test_bench_needs_workloads_or_bundles(arguments, capsys):
 def test_bundles_are_read_by_workload(tmp_path):
     (tmp_path / "cubins").mkdir()
     (tmp_path / "cubins" / "a.cubin").write_bytes(b"right")
-    sizes = {name: getattr(WORKLOAD, name) for name in WORKLOAD.__dataclass_fields__}
     lines = [
-        {"format": "subbyte-bundle", "schema": 1, "workload": {"spec": WORKLOAD.spec, **sizes}, "space": {}},
+        {
+            "format": "subbyte-bundle",
+            "schema": 1,
+            "workload": describe_workload(WORKLOAD),
+            "space": describe_space(space(WORKLOAD)),
+        },
         {"index": 0, "config": ConvConfig().to_dict(), "cubin": "cubins/a.cubin", "launch": LAUNCH.to_dict()},
         {"index": 1, "config": ConvConfig().to_dict(), "failed": {"ok": False, "kind": "build", "reason": "no"}},
     ]

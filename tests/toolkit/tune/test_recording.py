@@ -16,7 +16,10 @@ from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency
 from subbyte.measure.arrivals import Share
 from subbyte.measure.measurements import merged, read_results, to_landscape
 from subbyte.measure.result import Failed
+from subbyte.space import space
 from subbyte.tune import Landscape, read_manifest
+from subbyte.tune.describe import describe_space, describe_workload
+from subbyte.tune.landscape import make_header
 from subbyte.tune.recording import assemble, measured, record_landscape, result_files
 
 HELPER = fake_measuring.__file__
@@ -163,7 +166,9 @@ def test_another_space_and_an_empty_folder_are_refused(toy, make_space, tmp_path
 
 
 def _file(path, lines, **device):
-    header = {"format": "subbyte-measurements", "schema": 1, "workload": {}, "space": {}, "device": device}
+    toy = space("n8h6w6c32k32r3s3p1")
+    header = {**make_header(describe_workload(toy.workload), describe_space(toy), device, {}), "created": "2026"}
+    header |= {"format": "subbyte-measurements", "schema": 1}
     path.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)))
     return path
 
@@ -183,7 +188,7 @@ def test_results_of_unlike_gpus_make_no_landscape(tmp_path):
     with pytest.raises(InvalidInput, match="unlike GPUs"):
         to_landscape(one, two)
     other = _file(tmp_path / "b", [], name="H200", uuid="b")
-    other.write_text(other.read_text().replace('"space": {}', '"space": {"kind": "paper"}'))
+    other.write_text(other.read_text().replace('"kind": "paper"', '"kind": "extended"'))
     with pytest.raises(InvalidInput, match="not of the same space"):
         to_landscape(one, other)
 

@@ -6,14 +6,13 @@ for a few schedules with every combination of the switches; the times are those 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
-from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.errors import BrokenRecord
+from subbyte.records.reading import checked, json_file
 from subbyte.technique.record import InfoRecord, Table
 
 FORMAT = "subbyte-mechanism"
@@ -72,17 +71,12 @@ def mechanism(data: Mapping[str, Any]) -> Mechanism:
     try:
         if data["format"] != FORMAT or data["schema"] != 1:
             raise BrokenRecord(f"not counts of memory traffic (format {data['format']!r})")
-        rows = tuple(MechanismRow(**row) for row in data["rows"])
-        return Mechanism(str(data["workload"]), str(data["device"]), str(data["traced"]), rows)
     except (KeyError, TypeError) as error:
         raise BrokenRecord(f"the counts of memory traffic are damaged: {error!r} is missing or odd") from None
+    made: Mechanism = checked(data, Mechanism, "the counts of memory traffic are damaged")
+    return made
 
 
 def read_mechanism(path: str | os.PathLike[str]) -> Mechanism:
     """The record in a file. Raises InvalidInput (no such file), BrokenRecord."""
-    try:
-        return mechanism(json.loads(Path(path).read_text(encoding="utf-8")))
-    except OSError as error:
-        raise InvalidInput(f"counts {path}: {error.strerror or error}") from None
-    except json.JSONDecodeError as error:
-        raise BrokenRecord(f"{path}: not JSON ({error})") from None
+    return mechanism(json_file(path, "counts"))

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import subbyte
 from subbyte.analysis.ablation import Ablation, ablation
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
-from subbyte.measure.sidebyside import Row
+from subbyte.measure.sidebyside import Absence, Row
+from subbyte.records.reading import checked, json_file
+from subbyte.records.shapes import Name
 from subbyte.technique.record import InfoRecord, Table
 from subbyte.tune.landscape import Landscape, read_header
 from subbyte.tune.landscape_file import SUFFIX, read_file, shipped
@@ -26,6 +30,24 @@ BENCHMARK = "side by side with cuDNN"
 OURS = "subbyte"
 OPPONENTS = "subbyte-opponents"
 """Format of the records that ``benchmarks/opponents.py`` writes."""
+
+
+_ADVICE = "`subbyte bench --out FILE` makes one"
+
+
+class Gpu(msgspec.Struct, frozen=True):
+    """Which GPU measured."""
+
+    name: Name
+
+
+class RecordShape(msgspec.Struct, frozen=True):
+    """What of a record is read."""
+
+    gpu: Gpu
+    date: Name
+    rows: tuple[Row, ...]
+    missing: tuple[Absence, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,26 +69,23 @@ class SideBySide(InfoRecord):
 
         Raises BrokenRecord.
         """
-        known = [field.name for field in fields(Row)]
-        try:
-            if data.get("format") == OPPONENTS:
+        source = name or "record"
+        if not isinstance(data, Mapping):
+            raise BrokenRecord(f"{source}: not a side-by-side record; `subbyte bench --out FILE` makes one")
+        if data.get("format") == OPPONENTS:
+            try:
                 data = _as_rows(data)
-            rows = tuple(Row(**{key: row[key] for key in known if key in row}) for row in data["rows"])
-            missing = tuple(f"{m['workload']}, {m['side']}: {m['reason']}" for m in data.get("missing", ()))
-            return cls(name, str(data["gpu"]["name"]), str(data["date"])[:10], rows, missing)
-        except (KeyError, TypeError) as error:
-            raise BrokenRecord(f"{name or 'record'}: not a side-by-side record ({error!r} is missing or odd)") from None
+            except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+                said = f"{error!r:.100} is missing or odd"
+                raise BrokenRecord(f"{source}: not a side-by-side record ({said})") from None
+        shape: RecordShape = checked(data, RecordShape, f"{source}: not a side-by-side record", _ADVICE)
+        missing = tuple(f"{one.workload}, {one.side}: {one.reason}" for one in shape.missing)
+        return cls(name, shape.gpu.name, shape.date[:10], shape.rows, missing)
 
     @classmethod
     def load(cls, path: Path | str) -> SideBySide:
         """The record in a file. Raises InvalidInput (no such file), BrokenRecord."""
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InvalidInput(f"side-by-side record {path}: {error.strerror or error}") from None
-        except ValueError as error:
-            raise BrokenRecord(f"{path}: not JSON ({error})") from None
-        return cls.of(data, Path(path).name)
+        return cls.of(json_file(path, "side-by-side record"), Path(path).name)
 
     @property
     def workloads(self) -> tuple[str, ...]:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
 from subbyte.analysis.comparison import MARGIN, Comparison, compare, in_words
 from subbyte.analysis.curves import Curve, Fractions, Standing, curve_of, fractions, standing_of
-from subbyte.analysis.runs import LandscapeFacts, Run
+from subbyte.analysis.runs import LandscapeFacts, Run, RunShape
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.files import write_file
+from subbyte.records.reading import checked, json_file
+from subbyte.records.shapes import Count, Name
 from subbyte.technique.record import InfoRecord, Table, columns_text, plain
 from subbyte.tune.checked import file_path, several, whole
 from subbyte.tune.describe import now, to_line
@@ -28,6 +29,26 @@ FORMAT = "subbyte-race"
 SCHEMA = 2
 """Schema 1 kept every point of the curves."""
 SUFFIX = ".json.gz"
+
+
+MOST_POINTS = 10**8
+"""Trials of all runs of a race in a file."""
+
+
+class RaceShape(msgspec.Struct, frozen=True):
+    """A race file."""
+
+    schema: Count
+    landscapes: tuple[LandscapeFacts, ...]
+    participants: tuple[Name, ...]
+    trials: Count
+    runs: tuple[RunShape, ...]
+    statistics_seed: Count
+    created: Name
+    seconds: Annotated[float, msgspec.Meta(ge=0)]
+    skipped: tuple[str, ...]
+    command: str
+    versions: dict[Name, Name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,24 +292,19 @@ class Race(InfoRecord):
     def load(cls, path: str | os.PathLike[str]) -> Race:
         """The race in a file. Raises InvalidInput (no such file), BrokenRecord (damaged, or no race)."""
         source = file_path(path, "race file")
-        try:
-            data = json.loads(gzip.decompress(source.read_bytes()))
-        except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
-            raise BrokenRecord(f"{path}: not a race file, damaged or cut short ({error})") from None
-        except OSError as error:
-            raise InvalidInput(f"race file {path}: {error.strerror or error}") from None
+        data: Any = json_file(source, "race file")
         if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("schema") != SCHEMA:
             raise BrokenRecord(f"{path}: not a file of format {FORMAT}, schema {SCHEMA}")
-        try:
-            made = cls(
-                tuple(LandscapeFacts(**facts) for facts in data["landscapes"]), tuple(data["participants"]),
-                int(data["trials"]), tuple(Run.from_dict(run) for run in data["runs"]), int(data["statistics_seed"]),
-                data["created"], float(data["seconds"]), tuple(data["skipped"]), str(data["command"]),
-                dict(data["versions"]),
-            )  # fmt: skip
-        except (KeyError, TypeError, AttributeError) as error:
-            raise BrokenRecord(f"{path}: {error!r} is missing or odd; the file is damaged") from None
+        shape: RaceShape = checked(data, RaceShape, str(path))
+        if sum(run.trials for run in shape.runs) > MOST_POINTS:
+            raise BrokenRecord(f"{path}: more than {MOST_POINTS:,} trials in all, which no race has; fetch it again")
+        made = cls(
+            shape.landscapes, shape.participants, shape.trials, tuple(map(Run.of_shape, shape.runs)),
+            shape.statistics_seed, shape.created, shape.seconds, shape.skipped, shape.command, shape.versions,
+        )  # fmt: skip
         names = {facts.name for facts in made.landscapes}
+        if len(names) < len(made.landscapes) or len(set(made.participants)) < len(made.participants):
+            raise BrokenRecord(f"{path}: a landscape or a participant stands there twice; the file is damaged")
         for run in made.runs:
             if run.landscape not in names or len(run.best_microseconds) != made.trials:
                 raise BrokenRecord(f"{path}: run of {run.participant}, seed {run.seed}, does not fit the race")

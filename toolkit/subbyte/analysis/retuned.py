@@ -8,13 +8,12 @@ measurement, not the luck of the search.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
 from subbyte.analysis.ablation import factor_table
@@ -26,11 +25,40 @@ from subbyte.analysis.contributions import (
     name_of,
 )
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.records.reading import checked, json_file
+from subbyte.records.shapes import Count, Name, Sample, Time
 from subbyte.space import space
 from subbyte.technique.record import InfoRecord, Table
 
 FORMAT = "subbyte-tuned-finals"
 EXHAUSTIVE = "exhaustive"
+
+
+class FinalShape(msgspec.Struct, frozen=True):
+    """One search's best schedule in a finals file."""
+
+    switches: Name
+    microseconds: Time
+    index: Count
+    samples: Annotated[tuple[Sample, ...], msgspec.Meta(min_length=1)]
+    trials: Count = 0
+
+
+class DeviceShape(msgspec.Struct, frozen=True):
+    """Which GPU measured."""
+
+    name: Name
+
+
+class FinalsShape(msgspec.Struct, frozen=True):
+    """A finals file."""
+
+    stage: Count
+    entries: tuple[FinalShape, ...]
+    device: DeviceShape
+    strategy: Name
+    trials: Count
+    seed: Count
 
 
 @dataclass(frozen=True)
@@ -93,6 +121,7 @@ def retuned(finals: Mapping[str, Any], order: Sequence[str] = TECHNIQUES, seed: 
     try:
         if finals["format"] != FORMAT or finals["schema"] != 1:
             raise BrokenRecord(f"not the finals of tuned searches (format {finals['format']!r})")
+        checked(finals, FinalsShape, "the finals of tuned searches are damaged")
         label = f"resnet50.stage{finals['stage']}@8"
         best: dict[str, dict[str, Any]] = {}
         for entry in finals["entries"]:
@@ -121,13 +150,7 @@ def retuned(finals: Mapping[str, Any], order: Sequence[str] = TECHNIQUES, seed: 
 
 def read_retuned(path: str | os.PathLike[str], order: Sequence[str] = TECHNIQUES) -> Retuned:
     """The record in a finals file. Raises InvalidInput (no such file), BrokenRecord."""
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"finals {path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise BrokenRecord(f"{path}: not JSON ({error})") from None
-    return retuned(data, order)
+    return retuned(json_file(path, "finals"), order)
 
 
 def switches_of(name: str) -> Switches:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Measured
+from subbyte.records.reading import checked
+from subbyte.records.shapes import Count, Int, Name, Seconds, Time
 from subbyte.tune.landscape import Landscape
 from subbyte.tune.record import StudyRecord
 
 Judged = tuple[float | None, float | None]
 """What a model is worth on configurations it was not fitted to: ``holdout`` and ``found`` of a batch."""
+MOST_TRIALS = 10**7
+"""Trials of a run in a file."""
 WINDOW = 32
 """Trials of one batch whose distinctness is looked at: the plan size of AutoTVM's search."""
 
@@ -24,16 +29,16 @@ WINDOW = 32
 class LandscapeFacts:
     """What a race needs of a landscape. ``size`` counts its configurations, ``failed`` those of them without a time."""
 
-    name: str
-    workload: str
-    spec: str
-    device: str
-    arch: str
-    kind: str
-    space_hash: str
-    size: int
-    failed: int
-    optimum_microseconds: float
+    name: Name
+    workload: Name
+    spec: Name
+    device: Name
+    arch: Name
+    kind: Name
+    space_hash: Name
+    size: Count
+    failed: Count
+    optimum_microseconds: Time
 
     @classmethod
     def of(cls, landscape: Landscape) -> LandscapeFacts:
@@ -73,6 +78,36 @@ class Fit:
 
     spearman: float | None
     recall: float | None
+
+
+Share: TypeAlias = int | float | None
+
+
+class BatchShape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A batch as a race file holds it: the values of :class:`Batch`."""
+
+    trials: Count
+    hamming: Share
+    nearest: Share
+    values: Share
+    spread: Share
+    holdout: Share = None
+    found: Share = None
+
+
+class RunShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A run as a race file holds it; its best times are [trial, time] wherever they fell."""
+
+    landscape: Name
+    participant: Name
+    seed: Int
+    evaluated: Count
+    failed: Count
+    trials: Annotated[int, msgspec.Meta(ge=0, le=MOST_TRIALS)]
+    improvements: list[tuple[Count, Time]]
+    batches: list[BatchShape]
+    fits: list[tuple[Share, Share]]
+    seconds: Seconds = 0.0
 
 
 @dataclass(frozen=True)
@@ -151,14 +186,18 @@ class Run:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Run:
         """The run whose ``to_dict()`` gave ``data``. Raises BrokenRecord."""
+        return cls.of_shape(checked(data, RunShape, "run"))
+
+    @classmethod
+    def of_shape(cls, shape: RunShape) -> Run:
+        """The run that a file's record holds. Raises BrokenRecord."""
         try:
-            rest = {name: value for name, value in data.items() if name not in ("trials", "improvements")}
-            best = from_improvements(data["improvements"], int(data["trials"]))
-            batches = tuple(Batch(*batch) for batch in data["batches"])
-            fits = tuple(Fit(*fit) for fit in data["fits"])
-            return cls(**{**rest, "best_microseconds": best, "batches": batches, "fits": fits})
-        except (KeyError, TypeError, ValueError) as error:
-            raise BrokenRecord(f"run of {data.get('participant')!r}, seed {data.get('seed')!r}: {error}") from None
+            best = from_improvements(shape.improvements, shape.trials)
+        except InvalidInput as error:
+            raise BrokenRecord(f"run of {shape.participant!r}, seed {shape.seed}: {error}") from None
+        fits = tuple(Fit(*fit) for fit in shape.fits)
+        return cls(shape.landscape, shape.participant, shape.seed, best, shape.evaluated, shape.failed, shape.seconds,
+                   tuple(Batch(*msgspec.structs.astuple(one)) for one in shape.batches), fits)  # fmt: skip
 
 
 def best_so_far(times: Sequence[float | None], trials: int) -> tuple[float | None, ...]:

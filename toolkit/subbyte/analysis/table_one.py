@@ -9,7 +9,6 @@ padding as well.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import Any
 
 from subbyte.analysis.retuned import Retuned, read_retuned
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.records.reading import json_file
 from subbyte.technique.record import InfoRecord, Table, table_html
 from subbyte.workload import workload as workload_named
 
@@ -166,9 +166,9 @@ def read_table_one(folder: str | os.PathLike[str], stages: Sequence[int] = STAGE
 
 def _hwnc(path: Path) -> tuple[float, int]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data: Any = json_file(path, "finals")
         if data["format"] != HWNC:
             raise BrokenRecord(f"{path}: not the finals of TVM's schedule (format {data['format']!r})")
         return min(float(entry["microseconds"]) for entry in data["entries"]), int(data["trials"])
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise BrokenRecord(f"{path}: damaged ({error!r} is missing or odd)") from None

@@ -8,22 +8,49 @@ measured by the same table, and a configuration visited again costs nothing.
 from __future__ import annotations
 
 import gzip
-import json
 import os
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from subbyte.analysis.runs import WINDOW, Run
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.files import write_file
+from subbyte.records.reading import checked, json_file
+from subbyte.records.shapes import Count, Name, Tree
 from subbyte.tune.describe import to_line
 from subbyte.tune.landscape import Landscape
 
 FORMAT = "subbyte-traces"
 SCHEMA = 1
+
+
+class TracedLandscape(msgspec.Struct, frozen=True):
+    """Where the traces belong."""
+
+    spec: Name
+    space_hash: Name
+    name: Name = ""
+
+
+class TracedRun(msgspec.Struct, frozen=True):
+    """What was visited with one seed."""
+
+    seed: Count
+    indices: tuple[Count, ...]
+
+
+class TracesShape(msgspec.Struct, frozen=True):
+    """A trace file."""
+
+    schema: Count
+    participant: Name
+    landscape: TracedLandscape
+    runs: tuple[TracedRun, ...]
+    tool: dict[Name, Tree]
 
 
 @dataclass(frozen=True)
@@ -72,17 +99,11 @@ def write_traces(
 
 def read_traces(path: str | os.PathLike[str]) -> Traces:
     """The traces in a file. Raises InvalidInput (no such file), BrokenRecord (damaged, or no traces)."""
-    try:
-        content = Path(path).read_bytes()
-        data = json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
-        if data["format"] != FORMAT or data["schema"] != SCHEMA:
-            raise ValueError(f"not of format {FORMAT}, schema {SCHEMA}")
-        visits = {int(run["seed"]): tuple(int(index) for index in run["indices"]) for run in data["runs"]}
-        if len(visits) != len(data["runs"]):
-            raise ValueError("a seed occurs twice")
-        where = data["landscape"]
-        return Traces(str(data["participant"]), str(where["spec"]), str(where["space_hash"]), visits, data["tool"])
-    except (EOFError, ValueError, KeyError, TypeError, zlib.error, gzip.BadGzipFile) as error:
-        raise BrokenRecord(f"{path}: no trace file, or damaged ({error})") from None
-    except OSError as error:
-        raise InvalidInput(f"trace file {path}: {error.strerror or error}") from None
+    data: Any = json_file(path, "trace file")
+    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("schema") != SCHEMA:
+        raise BrokenRecord(f"{path}: no trace file, or damaged (not of format {FORMAT}, schema {SCHEMA})")
+    shape: TracesShape = checked(data, TracesShape, f"{path}: no trace file, or damaged")
+    visits = {run.seed: run.indices for run in shape.runs}
+    if len(visits) != len(shape.runs):
+        raise BrokenRecord(f"{path}: no trace file, or damaged (a seed occurs twice)")
+    return Traces(shape.participant, shape.landscape.spec, shape.landscape.space_hash, visits, shape.tool)

@@ -7,25 +7,45 @@ it does once for each datum and not once for each tap.
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from subbyte.analysis.contributions import Factor, factor_of
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.records.reading import checked, json_file
+from subbyte.records.shapes import Name, Sample
 from subbyte.technique.record import InfoRecord, Table
 
 FORMAT = "subbyte-unpacking-control"
 STORED = {"s4": "packed int4", "s8": "bytes"}
 """How activations are stored, by the short name of the arm."""
 SHARINGS = ("none", "shared", "full")
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A workload or a GPU."""
+
+    name: Name
+
+
+class ScheduleShape(msgspec.Struct, frozen=True):
+    """The samples of one schedule, by arm."""
+
+    samples: dict[Name, Annotated[tuple[Sample, ...], msgspec.Meta(min_length=1)]]
+
+
+class ControlShape(msgspec.Struct, frozen=True):
+    """A control's file."""
+
+    workload: Named
+    device: Named
+    schedules: tuple[ScheduleShape, ...]
 
 
 @dataclass(frozen=True)
@@ -70,6 +90,7 @@ def unpacking(data: Mapping[str, Any], seed: int = 0) -> UnpackingControl:
     try:
         if data["format"] != FORMAT or data["schema"] != 1:
             raise BrokenRecord(f"not a control of unpacking (format {data['format']!r})")
+        checked(data, ControlShape, "the control of unpacking is damaged")
         arms = [f"{sharing}-{stored}" for sharing in SHARINGS for stored in STORED]
         whole = [one["samples"] for one in data["schedules"] if all(arm in one["samples"] for arm in arms)]
         if len(whole) < 10:
@@ -107,10 +128,4 @@ def unpacking(data: Mapping[str, Any], seed: int = 0) -> UnpackingControl:
 
 def read_unpacking(path: str | os.PathLike[str]) -> UnpackingControl:
     """The record in a control's .json.gz file. Raises InvalidInput (no such file), BrokenRecord."""
-    try:
-        data = json.loads(gzip.decompress(Path(path).read_bytes()))
-    except FileNotFoundError:
-        raise InvalidInput(f"control {path}: no such file") from None
-    except (OSError, EOFError, ValueError) as error:
-        raise BrokenRecord(f"{path}: not gzip-compressed JSON ({error})") from None
-    return unpacking(data)
+    return unpacking(json_file(path, "control"))

@@ -88,11 +88,12 @@ def _device(number: int) -> CudaDevice:
 def _show(args: argparse.Namespace) -> int:
     """A record of an earlier run as it was printed then."""
     from subbyte.measure import atoms, sidebyside
+    from subbyte.records.reading import json_file
 
     if args.bundle or args.workloads not in ([], ["atoms"]):
         raise InvalidInput("--from prints a whole record: leave WORKLOADs and --bundle away")
     try:
-        record = json.loads(args.record.read_text(encoding="utf-8"))
+        record: Any = json_file(args.record, "record")
         text = (atoms if record.get("kind") == "atoms" else sidebyside).text_of(record)
         shown = {**record, "command": record["command"]}
     except OSError as error:

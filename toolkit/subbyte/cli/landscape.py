@@ -80,7 +80,7 @@ def _add_import(parts: Any) -> None:
         "subbyte landscape import cache.json.gz -o convolution.json.gz",
     )  # fmt: skip
     parser.add_argument("file", metavar="FILE", help="what to read, compressed or not")
-    parser.add_argument("-o", "--output", metavar="FILE", help="landscape file (default: its usual name, here)")
+    _add_output(parser)
     parser.add_argument(
         "--format", metavar="FORMAT", default="auto", help="kernel-tuner, t4 or csv; default: by content"
     )
@@ -128,7 +128,13 @@ def _add_assemble(parts: Any) -> None:
     )  # fmt: skip
     parser.add_argument("folder", metavar="DIR", help="the bundle")
     parser.add_argument("--results", metavar="FILE", help="what `measure` wrote (default: all results in DIR)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="landscape file (default: its usual name, here)")
+    _add_output(parser)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    text = "landscape file, or a folder for one of its usual name (default: its usual name, here)"
+    parser.add_argument("-o", "--output", metavar="FILE", help=text)
+    parser.add_argument("--force", action="store_true", help="write over a landscape file that is there")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -174,8 +180,8 @@ def _import(args: argparse.Namespace) -> int:
     made = import_landscape(
         args.file, args.format, kernel=args.kernel, device=args.device, statistic=args.statistic, like=like
     )
-    path = made.save(args.output or f"{made.name}.json.gz")
     info = made.info().to_dict()
+    path = made.save(_target(args, made))
     emit("landscape", {"part": "import", "file": str(path), **info}, args, f"{path}: {_counts(info)}")
     return 0
 
@@ -269,9 +275,20 @@ def _save(args: argparse.Namespace, folder: str, results: str | None, part: str)
         raise WrongResult(
             f"{folder}: no configuration could be measured ({_shown(info['failed'])}); nothing was written"
         )
-    path = made.save(args.output or f"{made.name}.json.gz")
+    path = made.save(args.output if part == "record" else _target(args, made))
     emit("landscape", {"part": part, "file": str(path), **info}, args, f"{path}: {_counts(info)}")
     return 0
+
+
+def _target(args: argparse.Namespace, made: Landscape) -> Path:
+    """The file to write: ``-o``, or the landscape's usual name in the folder that ``-o`` names, or here. What a
+    landscape is called comes from a file; it names no other folder, and no file that is there already."""
+    from subbyte.files import new_file
+    from subbyte.tune.landscape import SUFFIX, default_name
+
+    named = Path(args.output or ".")
+    target = named / f"{default_name(made.header)}{SUFFIX}" if named.is_dir() else named
+    return new_file(target, args.force, "give --force to write over it, or another file with -o FILE")
 
 
 def _counter(what: str) -> Any:

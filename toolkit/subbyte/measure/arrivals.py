@@ -6,7 +6,6 @@ measures them once.
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import sys
@@ -16,8 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from subbyte.errors import BrokenRecord, InvalidInput
+import msgspec
+
+from subbyte.errors import InvalidInput
 from subbyte.numerals import natural
+from subbyte.records.reading import checked, document
+from subbyte.records.shapes import Count, Name
 
 _LOOK_AGAIN_S = 0.05
 
@@ -64,12 +67,17 @@ class Share:
                     time.sleep(_LOOK_AGAIN_S)
 
 
+class Arriving(msgspec.Struct, frozen=True):
+    """What of an entry says whose it is; the rest is looked at by whoever measures it."""
+
+    index: Count
+    program: Name = ""
+
+
 def _entry(line: bytes, folder: str | os.PathLike[str]) -> dict[str, Any]:
-    try:
-        entry: dict[str, Any] = json.loads(line)
-        entry["index"] = int(entry["index"])
-    except (ValueError, KeyError, TypeError):
-        raise BrokenRecord(f"{folder}: the manifest is damaged; delete the folder and build it again") from None
+    source = f"{folder}: the manifest is damaged"
+    entry: dict[str, Any] = document(line, dict[str, Any], source, "delete the folder and build it again")
+    checked(entry, Arriving, source, "delete the folder and build it again")
     return entry
 
 

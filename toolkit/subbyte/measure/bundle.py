@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.files import inside
 from subbyte.measure.arrivals import Share, input_is_open
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
 from subbyte.measure.device import CudaDevice, open_device
@@ -154,7 +155,7 @@ def _evaluate(evaluator: Evaluator, folder: Path, entry: Mapping[str, Any]) -> R
     if "failed" in entry:
         return result_from_dict(entry["failed"])
     try:
-        cubin = (folder / entry["cubin"]).read_bytes()
+        cubin = inside(folder, entry["cubin"]).read_bytes()
         launch = launch_from_dict(entry["launch"])
     except (OSError, KeyError, SubbyteError) as error:
         return Failed("build", f"the bundle's entry cannot be used: {error}")

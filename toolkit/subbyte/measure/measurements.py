@@ -7,15 +7,17 @@ same program as one measured before.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.measure.result import Result, result_from_dict
+from subbyte.measure.result import Result, result_of
+from subbyte.records import reading
+from subbyte.records.shapes import MeasuredLine
 
 if TYPE_CHECKING:
     from subbyte.tune.landscape import Landscape
@@ -51,33 +53,44 @@ def read_measurements(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dic
 
 def read_results(path: str | os.PathLike[str]) -> Results:
     """All that such a file holds. Raises as :func:`read_measurements`."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"measurements {path}: {error.strerror or error}") from None
     read, awaited = Results(), dict[int, int]()
-    for number, line in enumerate(text.split("\n")[:-1], start=1):
+    decode = reading.decoder(MeasuredLine).decode
+    for number, line in enumerate(reading.read_bytes(path, "measurements").split(b"\n")[:-1], start=1):
         try:
-            data = json.loads(line)
             if number == 1:
-                read.header = data
-                if data["format"] != FORMAT or data["schema"] != 1:
-                    raise ValueError(f"not the header of a {FORMAT} file")
+                read.header = _header(line, f"{path}, line 1")
                 continue
-            index, program = data.pop("index"), data.pop("program", None)
-            if "same_as" in data:
-                awaited[index] = int(data["same_as"])
+            data = decode(line)
+            if data.index >= read.header["space"]["size"]:
+                raise InvalidInput(f"index {data.index} lies outside the space of {read.header['space']['size']}")
+            if data.same_as is not UNSET:
+                awaited[data.index] = data.same_as
                 continue
-            read.results[index] = result_from_dict(data)
-            if program is not None:
-                read.programs.setdefault(program, index)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BrokenRecord(f"{path}, line {number}: {error}; delete that line and measure again") from None
+            if data.ok is UNSET:
+                raise InvalidInput("neither a result (ok) nor one that is shared (same_as)")
+            read.results[data.index] = result_of(data, data.ok)
+            if data.program is not UNSET:
+                read.programs.setdefault(data.program, data.index)
+        except BrokenRecord:
+            raise
+        except (ValueError, RecursionError) as error:
+            raise BrokenRecord(
+                f"{path}, line {number}: {reading.why(error)}; delete that line and measure again"
+            ) from None
     for index, owner in awaited.items():
         read.same[index] = owner
         if owner in read.results:  # else the owner stands in another file, which to_landscape has too
             read.results[index] = read.results[owner]
     return read
+
+
+def _header(line: bytes, source: str) -> dict[str, Any]:
+    from subbyte.tune.landscape_file import checked_header
+
+    header: Any = reading.document(line, Any, source, "delete the file and measure again")
+    if not isinstance(header, dict) or header.get("format") != FORMAT or header.get("schema") != 1:
+        raise BrokenRecord(f"{source}: not the header of a {FORMAT} file; delete the file and measure again")
+    return checked_header(header, source)
 
 
 def to_landscape(*paths: str | os.PathLike[str]) -> Landscape:

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import msgspec
+from msgspec import UNSET
+
 from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.records.reading import why
+from subbyte.records.shapes import LONGEST, EntryShape, MeasuredLine, ResultShape
 
 FAILURE_KINDS = ("refused", "build", "launch", "timeout", "wrong", "crash", "memory")
 """Why a candidate has no time: refused by a constraint, not built, not launched, too slow, a wrong answer, the
@@ -22,7 +27,7 @@ class Measured:
     before every launch. ``verified`` says that the output was compared with the reference. ``device`` identifies the
     GPU, ``clocks`` holds its telemetry during the measurement (MHz, watts, degrees), ``seconds`` the wall-clock cost
     of each step (``build``, ``measure``), ``notes`` whatever disturbed the measurement (a clock that fell, outliers).
-    Raises InvalidInput when ``microseconds`` is not a positive number.
+    Raises InvalidInput when ``microseconds``, a sample or the cold time is not a positive number.
     """
 
     microseconds: float
@@ -35,8 +40,15 @@ class Measured:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not _is_time(self.microseconds):
-            raise InvalidInput(f"microseconds={self.microseconds!r}: a measured time is a positive number")
+        if not is_time(self.microseconds):
+            raise InvalidInput(f"microseconds={self.microseconds!r:.100}: a measured time is a positive number")
+        if self.cold_microseconds is not None and not is_time(self.cold_microseconds):
+            raise InvalidInput(
+                f"cold_microseconds={self.cold_microseconds!r:.100}: a measured time is a positive number"
+            )
+        if self.samples and not all(map(is_time, self.samples)):
+            odd = next(sample for sample in self.samples if not is_time(sample))
+            raise InvalidInput(f"sample {odd!r:.100}: a measured time is a positive number")
 
     @property
     def ok(self) -> bool:
@@ -58,10 +70,13 @@ class Measured:
         return data
 
 
-def _is_time(value: Any) -> bool:
+def is_time(value: Any) -> bool:
+    """Whether ``value`` is a number that can be a time: positive, and less than 30 years in microseconds."""
+    if type(value) is float:  # nearly all are, and there are hundreds of thousands
+        return 0.0 < value <= LONGEST
     try:
-        return not isinstance(value, bool) and math.isfinite(value) and bool(value > 0)
-    except TypeError:
+        return not isinstance(value, bool) and math.isfinite(value) and bool(0 < value <= LONGEST)
+    except (TypeError, OverflowError):
         return False
 
 
@@ -104,14 +119,27 @@ def result_from_dict(data: Any) -> Result:
     """The result whose ``to_dict()`` gave ``data``. Raises InvalidInput when fields are missing, unknown or odd."""
     if not isinstance(data, Mapping) or not isinstance(data.get("ok"), bool):
         raise InvalidInput('a result is an object with "ok": true or false')
-    fields = {key: value for key, value in data.items() if key != "ok"}
     try:
-        if not data["ok"]:
-            return Failed(**fields)
-        if "notes" in fields:
-            fields["notes"] = tuple(str(note) for note in fields["notes"])
-        if "samples" in fields:
-            fields["samples"] = tuple(float(sample) for sample in fields["samples"])
-        return Measured(**fields)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"result {str(dict(data))[:120]}: {error}") from None
+        shape: ResultShape = msgspec.convert(dict(data), ResultShape)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"result {str(dict(data))[:120]}: {why(error)}") from None
+    return result_of(shape, shape.ok)
+
+
+def result_of(shape: ResultShape | EntryShape | MeasuredLine, ok: bool) -> Result:
+    """The result in a record that was read. Raises InvalidInput when fields are missing or of the other kind."""
+    if not ok:
+        if shape.kind is UNSET or shape.reason is UNSET:
+            raise InvalidInput("a failure has a kind and a reason")
+        if any(getattr(shape, name) is not UNSET for name in _OF_MEASURED):
+            raise InvalidInput("a failure has neither a time nor samples")
+        return Failed(shape.kind, shape.reason, shape.seconds or {}, shape.device or {})
+    if shape.microseconds is UNSET or shape.kind is not UNSET or shape.reason is not UNSET:
+        raise InvalidInput("what was measured has microseconds, and neither a kind of failure nor a reason")
+    return Measured(
+        shape.microseconds, shape.samples or (), shape.cold_microseconds or None, shape.verified or False,
+        shape.device or {}, shape.clocks or {}, shape.seconds or {}, shape.notes or (),
+    )  # fmt: skip
+
+
+_OF_MEASURED = ("microseconds", "samples", "cold_microseconds", "verified", "clocks", "notes")

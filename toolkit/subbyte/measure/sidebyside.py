@@ -6,17 +6,21 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from subbyte.device.ceilings import peak_tops
 from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.files import inside
 from subbyte.measure import baselines, cudnn_graph
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
 from subbyte.measure.device import CudaDevice
 from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.result import Measured
 from subbyte.measure.timing import Timing, TimingProtocol, command_line
+from subbyte.records.reading import checked
+from subbyte.records.shapes import Count, Name, Sample, Text, Time, Tree
 from subbyte.schedule import ConvConfig, Launch, WarpgroupConfig
 from subbyte.workload import ConvWorkload
 
@@ -28,23 +32,46 @@ EPILOGUE = "bias, multiply, shift, round, clip, packed int4 stored"
 class Row:
     """One side on one workload. ``tops`` counts the convolution's true operations over the hot time."""
 
-    workload: str
-    spec: str
-    operations: int
-    side: str
-    output: str
-    epilogue: str
-    plan: str
-    plans: int
-    verified: str
-    microseconds: float
+    workload: Name
+    spec: Name
+    operations: Count
+    side: Name
+    output: Name
+    epilogue: Text
+    plan: Text
+    plans: Count
+    verified: Name
+    microseconds: Time
     cold_microseconds: float | None
-    samples: tuple[float, ...]
+    samples: tuple[Sample, ...]
     cold_samples: tuple[float, ...]
     tops: float
     share_of_peak: float | None
-    clocks: dict[str, Any]
-    config: dict[str, Any] | None = None
+    clocks: dict[Name, Tree]
+    config: dict[Name, Tree] | None = None
+
+
+class Absence(msgspec.Struct, frozen=True):
+    """A side that could not run on a workload, and why."""
+
+    workload: Name
+    side: Name
+    reason: str
+
+
+class BenchShape(msgspec.Struct, frozen=True):
+    """What ``subbyte bench --out`` writes, as it is read."""
+
+    rows: tuple[Row, ...]
+    missing: tuple[Absence, ...]
+    schema: Count = 1
+    benchmark: Name = ""
+    command: str = ""
+    date: Name = ""
+    gpu: dict[Name, Tree] = {}
+    versions: dict[Name, Name | None] = {}
+    protocol: dict[Name, Tree] = {}
+    peak_tops: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,10 +94,18 @@ def from_bundles(folders: Sequence[str | os.PathLike[str]]) -> dict[ConvWorkload
         candidates = found.setdefault(workload_from_dict(manifest["workload"]), [])
         for entry in entries.values():
             if "failed" not in entry:
-                cubin = (Path(folder) / entry["cubin"]).read_bytes()
+                cubin = _kernel(folder, entry["cubin"])
                 config = config_from_dict(entry["config"], str(manifest["space"].get("kind", "")))
                 candidates.append(Candidate(config, cubin, launch_from_dict(entry["launch"])))
     return found
+
+
+def _kernel(folder: str | os.PathLike[str], name: str) -> bytes:
+    """A kernel of a bundle. Raises InvalidInput when it is not there."""
+    try:
+        return inside(folder, name).read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{folder}: {name} {error.strerror}; build the bundle again") from None
 
 
 def side_by_side(
@@ -203,10 +238,9 @@ def _line(row: Row) -> str:
 
 def text_of(record: dict[str, Any]) -> str:
     """The record's rows as lines for a terminal."""
-    lines = [_line(Row(**row)) for row in record["rows"]]
-    lines += [
-        f"{entry['workload']:22} {entry['side']:36} not measured: {entry['reason']}" for entry in record["missing"]
-    ]
+    shape: BenchShape = checked(record, BenchShape, "record", "`subbyte bench --out FILE` makes one")
+    lines = [_line(row) for row in shape.rows]
+    lines += [f"{entry.workload:22} {entry.side:36} not measured: {entry.reason}" for entry in shape.missing]
     return "\n".join(lines)
 
 

@@ -11,13 +11,16 @@ from importlib import metadata
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import UNSET
+
 from subbyte.errors import InvalidInput
+from subbyte.records.shapes import SpaceShape
 from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.space import Space
 from subbyte.space.warpgroup import WarpgroupSpace
 from subbyte.space.warpgroup_small import WARPGROUP_KINDS
 from subbyte.tune.checked import whole
-from subbyte.tune.foreign import FOREIGN, ForeignConfig, foreign_workload
+from subbyte.tune.foreign import FOREIGN, LARGEST, ForeignConfig, foreign_workload
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
@@ -116,6 +119,39 @@ def describe_space(space: SpaceLike) -> dict[str, Any]:
         "fixed": dict(space.fixed),
         "base": space.config(0).to_dict(),
     }
+
+
+LARGEST_SPACE = 2**28
+"""Configurations of a space of ours; the largest kind has 2**25.5."""
+LARGEST_KNOB = 2**16
+"""Value of a knob of ours in a file; the largest that a kernel takes is below 256."""
+
+
+def described(workload: Mapping[str, Any], shape: SpaceShape, space: Mapping[str, Any]) -> ConvWorkload:
+    """The workload of a header whose parts have the right types; ``shape`` is its ``space``.
+
+    Raises InvalidInput when the sizes make no convolution, the space is not that of its knobs or too large, or its
+    knobs make no configuration.
+    """
+    found, foreign = workload_from_dict(workload), shape.kind == FOREIGN
+    if not isinstance(workload.get("name"), str) or (not foreign and workload.get("spec") != found.spec):
+        raise InvalidInput(f"workload: expected a name, and the spec of its sizes, {found.spec:.80}")
+    if isinstance(found, ConvWorkload) == foreign:
+        raise InvalidInput(f"space: the kind {FOREIGN!r} belongs to a workload with a problem_size, and to no other")
+    counts = [len(values) for values in shape.knobs.values()]
+    if shape.size != prod(counts) or not 0 < shape.size <= (LARGEST if foreign else LARGEST_SPACE):
+        raise InvalidInput(f"space: {shape.size} configurations; its knobs' values make {prod(counts)!s:.40}, and "
+                           f"{LARGEST if foreign else LARGEST_SPACE} is the most")  # fmt: skip
+    for name, values in shape.knobs.items():
+        if len(set(values)) < len(values):
+            raise InvalidInput(f"knob {name:.80}: a value stands there twice")
+        if not foreign and not all(type(v) is int and 0 <= v <= LARGEST_KNOB for v in values):
+            raise InvalidInput(f"knob {name:.80}: expected integers from 0 to {LARGEST_KNOB}")
+    if not foreign and shape.base is UNSET:
+        raise InvalidInput("space: the fields of its configurations (base) are missing")
+    if len(config_at(space, 0).to_dict()) < len(counts):
+        raise InvalidInput("space: its knobs are not those of its configurations")
+    return found
 
 
 def config_at(description: Mapping[str, Any], index: int) -> ConvConfig:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
@@ -21,6 +21,9 @@ from subbyte.errors import BrokenRecord, InvalidInput
 FOREIGN = "foreign"
 """Kind of space of an imported table."""
 Value = bool | int | float | str
+LARGEST, LEAST = 2**63 - 1, -(2**63)
+"""Integers that a file's reader takes, and the most configurations of a space."""
+LONGEST_TEXT, LONGEST_KNOB = 10_000, 200
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,7 @@ class ForeignConfig:
     def from_dict(cls, data: Mapping[str, Any]) -> ForeignConfig:
         """The configuration with these knobs, in this order. Raises InvalidInput for a value that is no scalar."""
         for name, value in data.items():
-            if not isinstance(value, bool | int | float | str):
-                raise InvalidInput(f"knob {name}={value!r}: a number, a truth value or text is expected")
+            check_value(name, value)
         return cls(tuple(data.items()))
 
     @property
@@ -97,6 +99,8 @@ class ForeignSpace:
         for name, values in self.knobs.items():
             if not values or len(set(values)) < len(values):
                 raise InvalidInput(f"knob {name}: its values {list(values)} must be distinct, and at least one")
+        if prod(map(len, self.knobs.values())) > LARGEST:
+            raise InvalidInput(f"the knobs {', '.join(self.knobs):.200} make more than {LARGEST} configurations")
         if self.valid and not 0 <= self.valid[0] <= self.valid[-1] < len(self):
             raise InvalidInput(f"recorded index {self.valid[-1]}: the space has {len(self)} configurations")
 
@@ -151,14 +155,32 @@ class ForeignSpace:
         return f"<table><caption>{escape(caption)}</caption>{rows}</table>"
 
 
+def check_value(name: object, value: Any) -> None:
+    """Raise InvalidInput for what no file can hold as the value of a knob."""
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_KNOB:
+        raise InvalidInput(f"knob {name!r:.80}: its name must be a text of at most {LONGEST_KNOB} characters")
+    if isinstance(value, bool):
+        return
+    fits = (
+        LEAST <= value <= LARGEST if isinstance(value, int)
+        else isfinite(value) if isinstance(value, float)
+        else isinstance(value, str) and len(value) <= LONGEST_TEXT
+    )  # fmt: skip
+    if not fits:
+        raise InvalidInput(f"knob {name!s:.80}={value!r:.80}: a finite number, a truth value or text is expected")
+
+
 def index_of(values: Mapping[str, Any], knobs: Mapping[str, Sequence[Any]]) -> int:
     """Mixed-radix index of knob values, first knob fastest. Raises InvalidInput naming the knob that does not fit."""
     index, weight = 0, 1
     for name, choices in knobs.items():
         value = values[name]
-        if value not in choices:
-            raise InvalidInput(f"{name}={value}: not in the space; allowed: {', '.join(map(str, choices))}")
-        index += list(choices).index(value) * weight
+        place = next((i for i, choice in enumerate(choices) if choice == value), None)
+        if place is None or isinstance(choices[place], bool) != isinstance(value, bool):
+            raise InvalidInput(
+                f"{name!s:.80}={value!s:.80}: not in the space; allowed: {', '.join(map(str, choices))!s:.300}"
+            )
+        index += place * weight
         weight *= len(choices)
     return index
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import os
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
 from subbyte import files
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
-from subbyte.measure.result import Result, result_from_dict
+from subbyte.files import slug
+from subbyte.measure.result import Result, result_of
+from subbyte.records import reading
+from subbyte.records.shapes import EntryShape, HeaderShape
 from subbyte.schedule import ConvConfig
 from subbyte.tune.checked import file_path
-from subbyte.tune.describe import now, to_line, versions
+from subbyte.tune.describe import described, now, to_line, versions
 
 FORMAT = "subbyte-landscape"
 SCHEMA = 2
@@ -42,11 +45,13 @@ def make_header(
 
 
 def default_name(header: Mapping[str, Any]) -> str:
-    """A landscape's usual name: ``<workload>.<kind>.<arch>``, then the switches that are not at their default."""
+    """A landscape's usual name: ``<workload>.<kind>.<arch>``, then the switches that are not at their default.
+
+    It becomes a file's name, whatever the header says."""
     workload, space = header["workload"], header["space"]
     usual = ConvConfig().to_dict()
     other = "".join(f".{key}={value}" for key, value in space["fixed"].items() if value != usual.get(key)).lower()
-    return f"{workload['name'] or workload['spec']}.{space['kind']}.{space['arch']}{other}"
+    return slug(f"{workload['name'] or workload['spec']}.{space['kind']}.{space['arch']}{other}")
 
 
 def shipped() -> dict[str, Path]:
@@ -58,13 +63,13 @@ def shipped() -> dict[str, Path]:
 
 def read_header(path: Path) -> dict[str, Any]:
     """First line of a landscape file; cheap. Raises InvalidInput, BrokenRecord."""
-    return parse_header(next(read_lines(path), ""), path)
+    return parse_header(next(reading.packed_lines(path, "landscape file"), b""), path)
 
 
 def locate(name_or_path: str | os.PathLike[str]) -> Path:
     """The file of a path, a shipped name, or the label or spec of a shipped workload. Raises InvalidInput."""
     path = file_path(name_or_path, "landscape")
-    if path.is_file():
+    if reading.is_a_file(path):
         return path
     known = shipped()
     text = str(name_or_path)
@@ -86,31 +91,30 @@ def offer(text: str) -> str:
     return did_you_mean(text, names) if names else "record one with `subbyte landscape record`"
 
 
-def read_lines(path: Path) -> Iterator[str]:
-    """Lines of a landscape file. Raises InvalidInput (no such file), BrokenRecord (not gzip, cut short)."""
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            yield from file
-    except OSError as error:
-        if isinstance(error, FileNotFoundError):
-            raise InvalidInput(f"no landscape file {path}") from None
-        raise BrokenRecord(f"{path}: not a landscape file ({error})") from None
-    except (EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise BrokenRecord(f"{path}: damaged or cut short ({error}); fetch it again") from None
-
-
-def parse_header(line: str, path: Path) -> dict[str, Any]:
+def parse_header(line: bytes, path: Path) -> dict[str, Any]:
     """The header in a first line; ``path`` is for messages. Raises BrokenRecord."""
     try:
-        header = json.loads(line)
-        missing = {"schema", "workload", "space", "device", "protocol", "created"} - set(header)
-        if header.get("format") != FORMAT or missing:
-            raise ValueError
-    except (ValueError, TypeError, AttributeError):
-        raise BrokenRecord(f"{path}, line 1: not the header of a {FORMAT} file") from None
+        header: Any = reading.decoder(Any).decode(line)
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict) or header.get("format") != FORMAT or "schema" not in header:
+        raise BrokenRecord(f"{path}, line 1: not the header of a {FORMAT} file")
     if header["schema"] not in READABLE:
         allowed = ", ".join(map(str, READABLE))
-        raise BrokenRecord(f"{path}, line 1: schema {header['schema']}; this version of subbyte reads {allowed}")
+        raise BrokenRecord(f"{path}, line 1: schema {header['schema']!s:.40}; this version of subbyte reads {allowed}")
+    return checked_header(header, f"{path}, line 1")
+
+
+def checked_header(header: Any, source: str) -> dict[str, Any]:
+    """A landscape's header whose fields have the right types and fit each other. Raises BrokenRecord."""
+    shape: HeaderShape = reading.checked(header, HeaderShape, source)
+    uuids = shape.device.get("uuids", [])
+    if not isinstance(uuids, list) or not all(isinstance(one, str) for one in uuids):
+        raise BrokenRecord(f"{source}: device.uuids: expected a list of text; fetch it again")
+    try:
+        described(shape.workload, shape.space, header["space"])
+    except InvalidInput as error:
+        raise BrokenRecord(f"{source}: {error!s:.300}; fetch it again") from None
     return dict(header)
 
 
@@ -137,30 +141,38 @@ def write_file(path: Path, header: Mapping[str, Any], results: Mapping[int, Resu
         if result.device.get("uuid") in gpus:
             fields["gpu"] = gpus.index(result.device["uuid"])
         lines.append(to_line(fields))
-    content = "".join(f"{line}\n" for line in lines).encode()
+    try:
+        content = "".join(f"{line}\n" for line in lines).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"landscape file {path}: {error.object[error.start]!r} is no whole character") from None
     content += (to_line({"sha256": hashlib.sha256(content).hexdigest()}) + "\n").encode()
     files.write_file(path, gzip.compress(content, compresslevel=9, mtime=0), "landscape file")
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[int, Result], dict[int, int]]:
     """Header, results and which configuration shares whose result. Raises InvalidInput, BrokenRecord."""
-    lines = read_lines(path)
-    first = next(lines, "")
+    lines = reading.packed_lines(path, "landscape file")
+    first = next(lines, b"")
     header = parse_header(first, path)
-    digest, summed = hashlib.sha256(first.encode()), header["schema"] == 1
+    digest, summed = hashlib.sha256(first), header["schema"] == 1
     results: dict[int, Result] = {}
     same: dict[int, int] = {}
+    decode, size, ended = reading.decoder(EntryShape).decode, header["space"]["size"], False
     gpus = header["device"].get("uuids", ())
     for number, line in enumerate(lines, start=2):
         try:
-            data = json.loads(line)
-            if "sha256" in data:
-                summed = data["sha256"] == digest.hexdigest()
+            entry = decode(line)
+            if ended:
+                raise InvalidInput("something follows the checksum")
+            if entry.sha256 is not UNSET:
+                summed, ended = entry.sha256 == digest.hexdigest(), True
                 continue
-            digest.update(line.encode())
-            _add(data, results, same, gpus)
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-            raise BrokenRecord(f"{path}, line {number}: {error}; the file is damaged, fetch it again") from None
+            digest.update(line)
+            _add(entry, results, same, gpus, size)
+        except (ValueError, RecursionError) as error:
+            raise BrokenRecord(
+                f"{path}, line {number}: {reading.why(error)}; the file is damaged, fetch it again"
+            ) from None
     _share(results, same, path)
     if len(results) != header.get("entries", len(results)):
         raise BrokenRecord(f"{path}: {len(results)} of {header['entries']} configurations; the file was cut short")
@@ -180,13 +192,15 @@ def _share(results: dict[int, Result], same: Mapping[int, int], path: Path) -> N
     results.update(ordered)
 
 
-def _add(data: dict[str, Any], results: dict[int, Result], same: dict[int, int], gpus: Sequence[str]) -> None:
-    index = data.pop("index")
-    if index in results or index in same or not isinstance(index, int):
-        raise InvalidInput("an index repeats, or is no integer")
-    if "same_as" in data:
-        same[index] = int(data["same_as"])
+def _add(entry: EntryShape, results: dict[int, Result], same: dict[int, int], gpus: Sequence[str], size: int) -> None:
+    index = entry.index
+    if index is UNSET or index >= size or index in results or index in same:
+        raise InvalidInput(f"an index is missing, repeats, or is not below {size}")
+    if entry.same_as is not UNSET:
+        same[index] = entry.same_as
         return
-    if "gpu" in data:
-        data["device"] = {"uuid": gpus[data.pop("gpu")]}
-    results[index] = result_from_dict({"ok": "kind" not in data, **data})
+    if entry.gpu is not UNSET:
+        if entry.gpu >= len(gpus):
+            raise InvalidInput(f"GPU {entry.gpu} is not one of the {len(gpus)} of the header")
+        entry.device = {"uuid": gpus[entry.gpu]}
+    results[index] = result_of(entry, entry.kind is UNSET)

@@ -10,7 +10,6 @@ resumed study put its strategy into exactly the state it had; null for a result 
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 import zlib
@@ -19,12 +18,16 @@ from dataclasses import dataclass
 from io import FileIO
 from typing import Any
 
+import msgspec
+
 from subbyte.errors import BrokenRecord, InvalidInput, NotWritten
 from subbyte.files import prove_writable
-from subbyte.measure.result import Result, result_from_dict
+from subbyte.measure.result import Result, result_of
+from subbyte.records import reading
+from subbyte.records.shapes import LogHeader, LogLine
 from subbyte.schedule import ConvConfig
 from subbyte.tune.checked import file_path
-from subbyte.tune.describe import config_from_dict, to_line
+from subbyte.tune.describe import config_from_dict, described, to_line
 
 try:
     import fcntl
@@ -75,11 +78,7 @@ class Contents:
 
 def read_contents(path: str | os.PathLike[str]) -> Contents:
     """Read and check a log. Raises InvalidInput (no such file), BrokenRecord (damage, with the line number)."""
-    try:
-        data = file_path(path, "record log").read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"record log {path}: {error.strerror or error}") from None
-    return parse_contents(data, str(path))
+    return parse_contents(reading.read_bytes(file_path(path, "record log"), "record log"), str(path))
 
 
 def parse_contents(data: bytes, path: str) -> Contents:
@@ -96,31 +95,31 @@ def parse_contents(data: bytes, path: str) -> Contents:
     checksum = 0
     for number, line in enumerate(lines, start=1):
         try:
-            fields, checksum = _open_line(line, checksum)
             if number == 1:
+                fields, checksum = _open_line(line, checksum, Any)
                 header = _check_header(fields)
             else:
-                entries.append(_to_entry(fields, header["space"]["kind"]))
-        except (ValueError, KeyError, TypeError) as error:
+                trial, checksum = _open_line(line, checksum, LogLine)
+                entries.append(_to_entry(trial, header["space"]))
+        except (ValueError, RecursionError) as error:
             kept = {1: "choose another file", 2: "keep its first line and resume"}
             raise BrokenRecord(
-                f"{path}, line {number}: {_describe(error)}; restore the file from a copy, "
+                f"{path}, line {number}: {_describe(error):.400}; restore the file from a copy, "
                 f"or {kept.get(number, f'keep its first {number - 1} lines and resume')}"
             ) from None
     return Contents(header, tuple(entries), whole, checksum, notice)
 
 
 def _describe(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-        return "not a whole JSON line"
-    return f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+    odd = isinstance(error, UnicodeDecodeError) or type(error) is msgspec.DecodeError
+    return "not a whole JSON line" if odd else reading.why(error)
 
 
-def _open_line(line: bytes, before: int) -> tuple[dict[str, Any], int]:
-    """Fields of a line and the checksum after it."""
+def _open_line(line: bytes, before: int, shape: Any) -> tuple[Any, int]:
+    """A line as a ``shape`` and the checksum after it."""
     body, mark, tail = line.rpartition(b',"crc":"')
-    fields = json.loads(line)
-    if not isinstance(fields, dict):
+    fields = reading.decoder(shape).decode(line)
+    if shape is Any and not isinstance(fields, dict):
         raise ValueError("not a JSON object")
     checksum = zlib.crc32(body, before)
     if not mark or tail != f'{checksum:08x}"}}'.encode():
@@ -139,18 +138,18 @@ def _check_header(fields: dict[str, Any]) -> dict[str, Any]:
     if fields.get("format") != FORMAT:
         raise ValueError(f"not the header of a {FORMAT} file")
     if fields.get("schema") != SCHEMA:
-        raise ValueError(f"schema {fields.get('schema')}; this version of subbyte reads schema {SCHEMA}")
-    for name in ("space", "workload", "seed", "strategy", "device", "created"):
-        fields[name]
+        raise ValueError(f"schema {fields.get('schema')!s:.40}; this version of subbyte reads schema {SCHEMA}")
+    shape: LogHeader = msgspec.convert(fields, LogHeader)
+    described(shape.workload, shape.space, fields["space"])
     return {key: value for key, value in fields.items() if key != "crc"}
 
 
-def _to_entry(fields: Mapping[str, Any], kind: str) -> Entry:
-    ask = fields["ask"]
+def _to_entry(line: LogLine, space: Mapping[str, Any]) -> Entry:
+    if line.index >= space["size"]:
+        raise ValueError(f"index {line.index} lies outside the space of {space['size']} configurations")
     return Entry(
-        int(fields["trial"]), int(fields["index"]), config_from_dict(fields["config"], kind),
-        result_from_dict(fields["result"]), (int(ask[0]), int(ask[1]), int(ask[2])) if ask else None,
-        fields["started"], fields["finished"],
+        line.trial, line.index, config_from_dict(line.config, space["kind"]), result_of(line.result, line.result.ok),
+        line.ask, line.started, line.finished,
     )  # fmt: skip
 
 
@@ -176,7 +175,7 @@ class LogWriter:
         self.path = file_path(path, "record log")
         self._file = self._open()
         try:
-            data = self.path.read_bytes()
+            data = reading.read_bytes(self.path, "record log")
             if data and not resume:
                 raise InvalidInput(
                     f"record log {path} exists: resume it (resume=True, --resume) or choose another file"

@@ -161,7 +161,7 @@ def _provenance(report: TuningReport, network: bool) -> list[dict[str, Any]]:
                 "driver": device.get("driver") or device.get("driver_version") or "",
                 "space": f"{header['space']['kind']}, {header['space']['arch']}",
                 "strategy": f"{strategy['name']}{options}", "seed": header["seed"], "begun": header["created"],
-                "versions": ", ".join(f"{name} {version}" for name, version in header["versions"].items()),
+                "versions": ", ".join(f"{name} {version}" for name, version in header.get("versions", {}).items()),
             }
         )  # fmt: skip
     return rows

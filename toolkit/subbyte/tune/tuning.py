@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
+from subbyte.files import slug
 from subbyte.interrupts import keeping
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner, parse_device
@@ -269,4 +270,4 @@ def log_path(log: str | os.PathLike[str] | None, workload: ConvWorkload, count: 
     if log is None:
         return None
     path = Path(log)
-    return path if count == 1 else path.with_name(f"{path.stem}.{workload.label}{path.suffix}")
+    return path if count == 1 else path.with_name(f"{path.stem}.{slug(workload.label)}{path.suffix}")

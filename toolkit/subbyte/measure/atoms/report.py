@@ -5,9 +5,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
+from subbyte.records.reading import checked
+from subbyte.records.shapes import Count, Name, Sample, Time, Tree
+
+
+class DeviceShape(msgspec.Struct, frozen=True):
+    """The GPU of a record."""
+
+    name: Name
+    arch: Name
+    sms: Count
+
+
+class AtomShape(msgspec.Struct, frozen=True):
+    """One matrix instruction of a record."""
+
+    atom: Name
+    title: Name
+    native: bool
+    tops: float
+    microseconds: Time
+    samples: tuple[Sample, ...]
+    clocks: dict[Name, Tree]
+
+
+class CeilingsShape(msgspec.Struct, frozen=True):
+    """What of a record of ceilings is printed."""
+
+    device: DeviceShape
+    date: Name
+    atoms: tuple[AtomShape, ...]
+    copy: dict[Name, Tree]
+    launch: dict[Name, Tree]
+    command: str = ""
+    schema: Count = 1
+
 
 def text_of(record: Mapping[str, Any]) -> str:
     """A table of the instructions with their TOPS, then copy and launch; lines a person reads."""
+    checked(record, CeilingsShape, "record of ceilings", "`subbyte bench atoms --out FILE` makes one")
     device = record["device"]
     lines = [f"{device['name']} ({device['arch']}, {device['sms']} multiprocessors), {record['date']}", ""]
     rows = [("instruction", "", "runs", "TOPS", "spread", "MHz")]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import zlib
 from pathlib import Path
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.files import write_file
+from subbyte.records.reading import loose_document, read_bytes, unpacked
+from subbyte.records.reading import to_text as to_text_of
 from subbyte.tune.checked import file_path
 from subbyte.tune.exchange.kernel_tuner import from_kernel_tuner, to_kernel_tuner
 from subbyte.tune.exchange.rows import UNKNOWN_DEVICE, a_landscape
@@ -41,7 +42,7 @@ def import_landscape(
         raise InvalidInput(f"format {format!r}: {did_you_mean(format, ('auto', *FORMATS))}")
     file = file_path(path, "file")
     source = file.name
-    text = _read(file)
+    text = to_text_of(unpacked(read_bytes(file, "file"), str(file)), source)
     found = _recognized(text, source) if format == "auto" else format
     name = kernel or source.removesuffix(".gz").rsplit(".", 1)[0]
     if like is not None and found != "csv":
@@ -73,18 +74,8 @@ def export_landscape(landscape: Landscape, path: str | os.PathLike[str], format:
     return target
 
 
-def _read(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-        return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
-    except (EOFError, zlib.error, UnicodeDecodeError, gzip.BadGzipFile) as error:
-        raise BrokenRecord(f"{path}: damaged or cut short ({error})") from None
-    except OSError as error:
-        raise InvalidInput(f"{path}: {error.strerror or error}") from None
-
-
 def _recognized(text: str, source: str) -> str:
-    start = text.lstrip()[:1]
+    start = text[:1000].lstrip()[:1]
     if text.startswith(f'{{"format":"{FORMAT}"'):
         raise InvalidInput(f"{source} is a landscape of subbyte already; use it as it is")
     if start != "{":
@@ -93,19 +84,23 @@ def _recognized(text: str, source: str) -> str:
             return "csv"
         raise InvalidInput(f"{source}: not one of the formats {', '.join(FORMATS)}; name it with `format` if it is")
     data = _json(text, source)
+    if not isinstance(data, dict):
+        raise BrokenRecord(f"{source}: not one of the formats {', '.join(FORMATS)}")
     if "cache" in data:
         return "kernel-tuner"
     if "results" in data:
         return "t4"
-    raise InvalidInput(f'{source}: neither a Kernel Tuner cache (key "cache") nor T4 (key "results"): {list(data)[:8]}')
+    raise InvalidInput(
+        f'{source}: neither a Kernel Tuner cache (key "cache") nor T4 (key "results"): {list(data)[:8]!s:.200}'
+    )
 
 
 def _json(text: str, source: str) -> Any:
     """The parsed text. The last two brackets of a cache may be missing: Kernel Tuner adds them when it ends."""
     try:
-        return json.loads(text)
+        return loose_document(text, source)
     except json.JSONDecodeError as error:
         try:
-            return json.loads(text.rstrip().rstrip(",") + "}}")
+            return loose_document(text.rstrip().rstrip(",") + "}}", source)
         except json.JSONDecodeError:
             raise BrokenRecord(f"{source}, line {error.lineno}, column {error.colno}: {error.msg}") from None

@@ -10,8 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed, Result
+from subbyte.records.reading import checked
+from subbyte.records.shapes import Leaf, Name, Text, Values
 from subbyte.tune.exchange.rows import (
     OWN,
     Row,
@@ -20,7 +24,10 @@ from subbyte.tune.exchange.rows import (
     extras,
     foreign_landscape,
     measured,
+    number,
     own_landscape,
+    samples_of,
+    seconds_of,
     with_extras,
 )
 from subbyte.tune.foreign import ForeignWorkload, index_of
@@ -50,44 +57,57 @@ def from_kernel_tuner(data: Any, source: str = "cache", statistic: str = "time")
 
     Raises BrokenRecord naming the entry that is damaged.
     """
-    try:
-        names, lists, cache = list(data["tune_params_keys"]), dict(data["tune_params"]), dict(data["cache"])
-        knobs = {name: list(lists[name]) for name in names}
-        kernel, device, problem = str(data["kernel_name"]), str(data["device_name"]), data["problem_size"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise BrokenRecord(f"{source}: not a Kernel Tuner cache ({error!r} is missing or odd)") from None
+    shape: CacheShape = checked(data, CacheShape, f"{source}: not a Kernel Tuner cache")
+    names = shape.tune_params_keys
+    lost = [name for name in names if name not in shape.tune_params]
+    if lost or len(set(names)) < len(names):
+        odd = f"tune_params lacks {lost[0]:.80}" if lost else "a name stands twice in tune_params_keys"
+        raise BrokenRecord(f"{source}: not a Kernel Tuner cache ({odd})")
     own = data.get(OWN)
     rows = [
-        _row(key, entry, names, statistic, f"{source}, entry {key}", own is not None) for key, entry in cache.items()
+        _row(key, entry, names, statistic, f"{source}, entry {key:.200}", own is not None)
+        for key, entry in shape.cache.items()
     ]
     if own is not None:
         return own_landscape(own, rows, source)
-    problem = problem if isinstance(problem, list) else [problem]
-    return foreign_landscape(rows, kernel, problem, device, source, knobs)
+    problem = shape.problem_size if isinstance(shape.problem_size, list) else [shape.problem_size]
+    knobs = {name: shape.tune_params[name] for name in names}
+    return foreign_landscape(rows, shape.kernel_name, problem, shape.device_name, source, knobs)
+
+
+class CacheShape(msgspec.Struct, frozen=True):
+    """A cache file, without what its entries hold."""
+
+    tune_params_keys: list[Name]
+    tune_params: dict[Name, Values]
+    cache: dict[Text, dict[str, Any]]
+    kernel_name: Name
+    device_name: Name
+    problem_size: Leaf | list[Leaf]
 
 
 def _row(key: str, entry: Any, names: Sequence[str], statistic: str, where: str, own: bool) -> Row:
     try:
         values = {name: entry[name] for name in names}
         time = entry["time"]
-    except (KeyError, TypeError) as error:
+    except KeyError as error:
         raise BrokenRecord(f"{where}: {error} is missing") from None
     if key != ",".join(map(str, values.values())):
-        raise BrokenRecord(f"{where}: its knobs are {values}")
+        raise BrokenRecord(f"{where}: its knobs are {values!s:.200}")
     failure = entry.get("__error__", time if isinstance(time, str) else "")
-    if failure and failure not in ERRORS:
-        raise BrokenRecord(f"{where}: unknown failure {failure!r}; known: {', '.join(ERRORS)}")
+    if failure and (not isinstance(failure, str) or failure not in ERRORS):
+        raise BrokenRecord(f"{where}: unknown failure {failure!r:.80}; known: {', '.join(ERRORS)}")
     try:
-        samples = [float(sample) * 1000.0 for sample in entry.get("times") or []]
+        samples = samples_of(entry.get("times"), 1000.0)
         if own:
             return Row(values, with_extras(entry[OWN], samples), f"entry {key}")
-        seconds = {name: float(entry[step]) / 1000.0 for step, name in _STEPS.items() if entry.get(step)}
+        seconds = seconds_of(entry, _STEPS, 1e-3)
+        time = time if failure else number(time, "time") * 1000.0
     except (KeyError, TypeError, ValueError) as problem:
         raise BrokenRecord(f"{where}: {problem}") from None
     if failure:
         kind = ERRORS[failure]
         return Row(values, Failed(kind, _REASONS[kind], seconds), f"entry {key}")
-    time = time * 1000.0 if isinstance(time, int | float) else time
     return Row(values, measured(time, samples, statistic, seconds, where), f"entry {key}")
 
 

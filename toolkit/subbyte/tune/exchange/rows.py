@@ -6,18 +6,17 @@ a landscape of a foreign kernel.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.measure.result import Failed, Measured, Result, result_from_dict
+from subbyte.measure.result import Failed, Measured, Result, is_time, result_from_dict
 from subbyte.tune.describe import describe_space, describe_workload
-from subbyte.tune.foreign import ForeignSpace, ForeignWorkload, Value, index_of
+from subbyte.tune.foreign import ForeignSpace, Value, check_value, foreign_workload, index_of
 from subbyte.tune.landscape import Landscape, default_name
-from subbyte.tune.landscape_file import entry_fields, make_header
+from subbyte.tune.landscape_file import checked_header, entry_fields, make_header
 
 OWN = "subbyte"
 """Key under which exported files carry what is ours alone: the landscape's header, and parts of each result."""
@@ -26,6 +25,7 @@ STATISTICS = ("time", "median")
 """What counts as the time of an imported row: the value the file calls it, or the median of its samples without the
 first, which in Kernel Tuner's files is a warm-up launch."""
 _SENTINEL = 1e20
+_HUGE = 1e300
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def foreign_landscape(
     """
     if not rows:
         raise BrokenRecord(f"{source}: holds no configuration")
-    lists = knobs if knobs is not None else _occurring(rows)
+    lists = knobs if knobs is not None else _occurring(rows, source)
     results: dict[int, Result] = {}
     for row in rows:
         try:
@@ -61,26 +61,35 @@ def foreign_landscape(
             results.setdefault(index_of(row.values, lists), row.result)
         except InvalidInput as error:
             raise BrokenRecord(f"{source}, {row.where}: {error}") from None
-    workload: Any = ForeignWorkload(kernel, tuple(problem_size))
-    space: Any = ForeignSpace(workload, slug(device), lists, results)
+    workload: Any = foreign_workload({"name": kernel, "problem_size": problem_size})
+    try:
+        space: Any = ForeignSpace(workload, slug(device), lists, results)
+    except (InvalidInput, TypeError) as error:
+        raise BrokenRecord(f"{source}: {error}") from None
     header = make_header(
         describe_workload(workload), describe_space(space), {"runner": "import", "name": device},
         {"imported_from": source, "rows": len(rows), "repeated": len(rows) - len(results)},
     )  # fmt: skip
+    checked_header(header, source)
     return Landscape(header, dict(sorted(results.items())), default_name(header))
 
 
 def own_landscape(header: Any, rows: Sequence[Row], source: str) -> Landscape:
     """The landscape whose ``header`` an exported file carries. Raises BrokenRecord when rows and header disagree."""
-    try:
-        knobs = header["space"]["knobs"]
-        results = {index_of(row.values, knobs): row.result for row in rows}
-        made = Landscape(header, dict(sorted(results.items())), default_name(header))
-        known = made.workload.label, made.device, made.config(0)
-    except (KeyError, TypeError, ValueError) as error:
-        raise BrokenRecord(f"{source}: the header it carries under {OWN!r} is damaged ({error!r})") from None
+    checked_header(header, f"{source}: the header it carries under {OWN!r} is damaged")
+    results: dict[int, Result] = {}
+    for row in rows:
+        try:
+            index = index_of(row.values, header["space"]["knobs"])
+            if index in results:
+                raise InvalidInput("its configuration stands there twice")
+        except (InvalidInput, KeyError) as error:
+            raise BrokenRecord(f"{source}, {row.where}: {error}") from None
+        results[index] = row.result
+    made = Landscape(header, dict(sorted(results.items())), default_name(header))
     if len(results) != header.get("entries", len(rows)):
-        raise BrokenRecord(f"{source}: {len(results)} of {header['entries']} configurations of {known[0]}; it was cut")
+        known = made.workload.label
+        raise BrokenRecord(f"{source}: {len(results)} of {header['entries']} configurations of {known}; it was cut")
     return made
 
 
@@ -108,6 +117,32 @@ def with_extras(data: Mapping[str, Any], samples: Sequence[float]) -> Result:
     return result_from_dict({"ok": True, **data, **({"samples": [round(x, 4) for x in samples]} if samples else {})})
 
 
+def number(value: Any, what: str) -> float:
+    """``value`` as a finite number >= 0. Raises InvalidInput, also for truth values and text."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _HUGE:
+        raise InvalidInput(f"{what} {value!r:.80} is no positive number")
+    return float(value)
+
+
+def samples_of(values: Any, scale: float) -> list[float]:
+    """Samples in microseconds. Raises InvalidInput for what is no list of positive numbers."""
+    if values is None:
+        return []
+    if not isinstance(values, list):
+        raise InvalidInput(f"samples {values!r:.80}: expected a list of times")
+    found = [number(value, "sample") * scale for value in values]
+    if not all(map(is_time, found)):
+        raise InvalidInput(f"sample {values[[*map(is_time, found)].index(False)]!r:.80} is no positive number")
+    return found
+
+
+def seconds_of(times: Mapping[str, Any], steps: Mapping[str, str], scale: float) -> dict[str, float]:
+    """Wall-clock seconds by our names of the ``steps``; ``scale`` is their unit in seconds. Raises InvalidInput."""
+    there = {name: step for step, name in steps.items() if times.get(step) is not None}
+    found = {name: number(times[step], step) * scale for name, step in there.items()}
+    return {name: seconds for name, seconds in found.items() if seconds}
+
+
 def measured(time: Any, samples: Sequence[float], statistic: str, seconds: Mapping[str, float], where: str) -> Result:
     """A result from a time and samples in microseconds. Raises BrokenRecord for a time that is none."""
     if statistic not in STATISTICS:
@@ -115,21 +150,30 @@ def measured(time: Any, samples: Sequence[float], statistic: str, seconds: Mappi
     if statistic == "median" and len(samples) > 1:
         kept = sorted(samples[1:])
         time = (kept[(len(kept) - 1) // 2] + kept[len(kept) // 2]) / 2
-    if not isinstance(time, int | float) or isinstance(time, bool) or not math.isfinite(time) or time <= 0:
-        raise BrokenRecord(f"{where}: time {time!r} is no positive number")
+    if not isinstance(time, int | float) or isinstance(time, bool) or not 0 < time < _HUGE:
+        raise BrokenRecord(f"{where}: time {time!r:.80} is no positive number")
     if time >= _SENTINEL:
         return Failed("crash", "failed in the tuner that wrote the file (time 1e20)", dict(seconds))
-    return Measured(float(time), tuple(samples), seconds=dict(seconds))
+    try:
+        return Measured(float(time), tuple(samples), seconds=dict(seconds))
+    except InvalidInput as error:
+        raise BrokenRecord(f"{where}: {error}") from None
 
 
 def slug(text: str) -> str:
     """A device's name as part of a file name: lower case, dashes for everything else."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or UNKNOWN_DEVICE
+    return re.sub(r"[^a-z0-9]+", "-", text.lower())[:80].strip("-") or UNKNOWN_DEVICE
 
 
-def _occurring(rows: Sequence[Row]) -> dict[str, list[Value]]:
+def _occurring(rows: Sequence[Row], source: str) -> dict[str, list[Value]]:
     """Values by knob: numbers ascending, anything else in the order of its first row."""
     lists: dict[str, dict[Value, None]] = {name: {} for name in rows[0].values}
+    for row in rows:
+        for name, value in row.values.items():
+            try:
+                check_value(name, value)
+            except InvalidInput as error:
+                raise BrokenRecord(f"{source}, {row.where}: {error}") from None
     for row in rows:
         for name, values in lists.items():
             if name in row.values:

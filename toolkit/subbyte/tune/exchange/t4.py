@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from subbyte.errors import BrokenRecord
+import msgspec
+
+from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed, Result
+from subbyte.records.reading import checked
+from subbyte.records.shapes import Name, Value
 from subbyte.tune.exchange.rows import (
     OWN,
     UNKNOWN_DEVICE,
@@ -20,7 +24,10 @@ from subbyte.tune.exchange.rows import (
     extras,
     foreign_landscape,
     measured,
+    number,
     own_landscape,
+    samples_of,
+    seconds_of,
     with_extras,
 )
 from subbyte.tune.landscape import Landscape
@@ -46,16 +53,13 @@ def from_t4(
     data: Any, kernel: str, device: str = UNKNOWN_DEVICE, source: str = "results", statistic: str = "time"
 ) -> Landscape:
     """The landscape of a parsed T4 file of ``kernel`` on ``device``. Raises BrokenRecord naming the damaged result."""
-    try:
-        results, metadata = list(data["results"]), dict(data.get("metadata") or {})
-        version = str(data.get("schema_version", SCHEMA_VERSION))
-    except (KeyError, TypeError, ValueError) as error:
-        raise BrokenRecord(f"{source}: not a T4 file ({error!r})") from None
+    shape: ResultsShape = checked(data, ResultsShape, f"{source}: not a T4 file")
+    results, metadata, version = shape.results, shape.metadata or {}, shape.schema_version
     if version.split(".", maxsplit=1)[0] != SCHEMA_VERSION.split(".", maxsplit=1)[0]:
-        raise BrokenRecord(f"{source}: T4 schema {version}; this version of subbyte reads {SCHEMA_VERSION}")
-    unit = str(metadata.get("timeunit", "milliseconds"))
-    if unit not in _UNITS:
-        raise BrokenRecord(f"{source}: time unit {unit!r}; known: {', '.join(_UNITS)}")
+        raise BrokenRecord(f"{source}: T4 schema {version:.40}; this version of subbyte reads {SCHEMA_VERSION}")
+    unit = metadata.get("timeunit", "milliseconds")
+    if not isinstance(unit, str) or unit not in _UNITS:
+        raise BrokenRecord(f"{source}: time unit {unit!r:.80}; known: {', '.join(_UNITS)}")
     own = metadata.get(OWN)
     rows = [_row(entry, unit, statistic, source, f"result {n}", own is not None) for n, entry in enumerate(results)]
     if own is not None:
@@ -63,29 +67,61 @@ def from_t4(
     return foreign_landscape(rows, kernel, [], device, source)
 
 
+class ResultsShape(msgspec.Struct, frozen=True):
+    """A T4 file, without what its results hold."""
+
+    results: list[dict[str, Any]]
+    metadata: dict[str, Any] | None = None
+    schema_version: Name = SCHEMA_VERSION
+
+
+class MeasurementShape(msgspec.Struct, frozen=True):
+    """One value of a result."""
+
+    name: Name
+    value: Any = None
+    unit: Name | None = None
+
+
+class ResultShape(msgspec.Struct, frozen=True):
+    """One result. ``subbyte`` is what files of ours add."""
+
+    configuration: dict[Name, Value]
+    times: dict[Name, Any]
+    invalidity: Name
+    measurements: list[MeasurementShape] | None = None
+    objectives: list[Name] | None = None
+    subbyte: Any = None
+
+
 def _row(entry: Any, unit: str, statistic: str, source: str, place: str, own: bool) -> Row:
     where = f"{source}, {place}"
+    shape: ResultShape = checked(entry, ResultShape, where)
+    values, invalidity = shape.configuration, shape.invalidity
     try:
-        values, times, invalidity = dict(entry["configuration"]), dict(entry["times"]), entry["invalidity"]
-        samples = [float(sample) * _UNITS[unit] for sample in times.get("runtimes") or []]
-        seconds = {name: float(times[step]) * _UNITS[unit] / 1e6 for step, name in _STEPS.items() if times.get(step)}
-        found = {item["name"]: item for item in entry.get("measurements") or []}
+        samples = samples_of(shape.times.get("runtimes"), _UNITS[unit])
+        seconds = seconds_of(shape.times, _STEPS, _UNITS[unit] / 1e6)
+        found = {item.name: item for item in shape.measurements or ()}
         if invalidity != "correct" and invalidity not in INVALIDITY:
-            raise BrokenRecord(f"{where}: unknown invalidity {invalidity!r}; known: correct, {', '.join(INVALIDITY)}")
+            raise BrokenRecord(
+                f"{where}: unknown invalidity {invalidity!r:.80}; known: correct, {', '.join(INVALIDITY)}"
+            )
         if own:
-            return Row(values, with_extras(entry[OWN], samples), place)
+            return Row(values, with_extras(shape.subbyte, samples), place)
         if invalidity != "correct":
             reason = f"{invalidity}, says the file it was imported from"
             return Row(values, Failed(INVALIDITY[invalidity], reason, seconds), place)
-        objective = (entry.get("objectives") or ["time"])[0]
+        objective = (shape.objectives or ["time"])[0]
+        if objective not in found:
+            raise InvalidInput(f"there is no measurement of {objective:.80}")
         item = found[objective]
-        scale = _UNITS[item.get("unit") or unit]
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, BrokenRecord):
-            raise
-        raise BrokenRecord(f"{where}: {error!r} is missing or odd") from None
-    value = item["value"]
-    time = value * scale if isinstance(value, int | float) else value
+        time = number(item.value, objective) * _UNITS[item.unit or unit]
+    except BrokenRecord:
+        raise
+    except KeyError as error:
+        raise BrokenRecord(f"{where}: unknown unit {error!s:.80}; known: {', '.join(_UNITS)}") from None
+    except (TypeError, ValueError) as error:
+        raise BrokenRecord(f"{where}: {error}") from None
     return Row(values, measured(time, samples, statistic, seconds, where), place)
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
-from subbyte.measure.result import FAILURE_KINDS, Failed, Measured, Result
+from subbyte.measure.result import FAILURE_KINDS, Failed, Measured, Result, is_time
 from subbyte.tune.exchange.rows import UNKNOWN_DEVICE, Row, a_landscape, foreign_landscape, own_landscape
 from subbyte.tune.foreign import Value
 from subbyte.tune.landscape import Landscape
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     import pandas
 
 TIME = "microseconds"
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
+_DIGITS = 300
 _OTHERS = ("index", TIME, "cold_microseconds", "verified", "failure", "reason")
 
 
@@ -42,12 +46,19 @@ def from_csv(
     text: str, kernel: str, device: str = UNKNOWN_DEVICE, source: str = "table", like: Landscape | None = None
 ) -> Landscape:
     """The landscape of a CSV table: see :func:`from_rows`. Text that means a number becomes one."""
-    lines = csv.DictReader(io.StringIO(text), restkey="")
+    lines = csv.reader(io.StringIO(text))
+    names: list[str] = []
     rows = []
-    for number, line in enumerate(lines, start=2):
-        if "" in line or None in line.values():
-            raise BrokenRecord(f"{source}, line {number}: its number of columns is not that of the first line")
-        rows.append({name.strip(): _parsed(value) for name, value in line.items()})
+    try:
+        for line in lines:
+            if not names:
+                names = _columns([name.strip() for name in line], source)
+            elif len(line) == len(names):
+                rows.append(dict(zip(names, map(_parsed, line), strict=True)))
+            elif line:
+                raise InvalidInput("its number of columns is not that of the first line")
+    except (csv.Error, InvalidInput) as error:
+        raise BrokenRecord(f"{source}, line {lines.line_num}: {error}") from None
     return from_rows(rows, kernel, device, source, like)
 
 
@@ -58,6 +69,7 @@ def from_frame(
     if not hasattr(frame, "reset_index"):
         raise InvalidInput(f"frame {frame!r}: expected a pandas.DataFrame with one row per configuration")
     table = frame.reset_index() if frame.index.name == "index" else frame
+    _columns([str(name) for name in table.columns], "table")
     rows = [{str(name): _plain(value) for name, value in row.items()} for row in table.to_dict("records")]
     return from_rows(rows, kernel, device, "table", like)
 
@@ -88,10 +100,20 @@ def from_rows(
         return foreign_landscape(made, kernel, [], device, source)
     held = like.header["space"]["knobs"]
     if set(knobs) != set(held):
-        raise InvalidInput(f"{source}: its knobs are {', '.join(knobs)}; those of {like.name} are {', '.join(held)}")
+        raise InvalidInput(
+            f"{source}: its knobs are {', '.join(knobs):.300}; those of {like.name} are {', '.join(held)}"
+        )
     header = {**like.header, "protocol": {**like.header["protocol"], "imported_from": source}}
     header.pop("entries", None)
     return own_landscape(header, made, source)
+
+
+def _columns(names: list[str], source: str) -> list[str]:
+    """The names of the columns. Raises BrokenRecord when one stands there twice."""
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise BrokenRecord(f"{source}: two columns are called {twice[0]!r:.80}; each has a name of its own")
+    return names
 
 
 def _row(row: Mapping[str, Any], knobs: Iterable[str], place: str, source: str) -> Row:
@@ -99,19 +121,23 @@ def _row(row: Mapping[str, Any], knobs: Iterable[str], place: str, source: str) 
         values = {name: row[name] for name in knobs}
         empty = [name for name, value in values.items() if value is None]
         if empty:
-            raise InvalidInput(f"knob {empty[0]} is empty")
+            raise InvalidInput(f"knob {empty[0]:.80} is empty")
         return Row(values, _result(row), place)
     except (KeyError, TypeError, ValueError) as error:
         raise BrokenRecord(f"{source}, {place}: {error}") from None
 
 
 def _result(row: Mapping[str, Any]) -> Result:
-    time = row[TIME]
+    time, verified = row[TIME], row.get("verified")
+    if verified is not None and not isinstance(verified, bool):
+        raise InvalidInput(f"verified={verified!r:.80}: expected true, false or nothing")
     if time is not None:
         if isinstance(time, bool) or not isinstance(time, int | float):
-            raise InvalidInput(f"{TIME}={time!r} is no number")
+            raise InvalidInput(f"{TIME}={time!r:.80} is no number")
         cold = row.get("cold_microseconds")
-        return Measured(float(time), cold_microseconds=cold, verified=bool(row.get("verified")))
+        if not is_time(time):
+            raise InvalidInput(f"{TIME}={time!r:.80}: a measured time is a positive number")
+        return Measured(float(time), cold_microseconds=cold, verified=bool(verified))
     kind = str(row.get("failure") or "crash")
     if kind not in FAILURE_KINDS:
         raise InvalidInput(f"failure {kind!r}: {did_you_mean(kind, FAILURE_KINDS)}")
@@ -125,12 +151,11 @@ def _parsed(text: str) -> Value | None:
         return None
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    if _WHOLE.fullmatch(text):
+        if len(text) > _DIGITS:
+            raise InvalidInput(f"{text[:20]}...: a number of {len(text)} digits; at most {_DIGITS} are read")
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text
 
 
 def _plain(value: Any) -> Any:
