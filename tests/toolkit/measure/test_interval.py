@@ -43,13 +43,14 @@ def test_ahead_only_when_one_is_excluded():
 
 
 def test_two_runs_that_differ_widen_the_interval_of_their_cell():
-    calm, apart = runs_of([[1.0] * 9, [1.001] * 9]), runs_of([[1.0] * 9, [1.06] * 9])
+    near, far = [[1.0] * 9, [1.001] * 9], [[1.0] * 9, [1.06] * 9]
+    calm, apart = runs_of(near), runs_of(far)
     among = pooled([calm] * 20)
     assert interval(calm, among).share < 0.002
     assert interval(apart, among).share > 0.05
-    assert (agree(calm), agree(apart)) == (True, False)
-    assert agree(runs_of([[1.0], [1.06], [1.062]]))
-    assert not agree(runs_of([[1.0]]))
+    assert (agree(near), agree(far)) == (True, False)
+    assert agree([[1.0], [1.06], [1.062]])
+    assert not agree([[1.0]])
 
 
 def test_ratios_are_taken_within_rounds():

@@ -130,9 +130,10 @@ def interval(runs: Runs, among: Pooled) -> Interval:
     return Interval(math.exp(middle), math.exp(middle - half), math.exp(middle + half), values)
 
 
-def agree(runs: Runs, tolerance: float = TOLERANCE) -> bool:
-    """Whether two of the runs differ by at most ``tolerance``, as a share."""
-    return any(abs(a - b) <= math.log1p(tolerance) for a, b in combinations(runs.logs, 2))
+def agree(samples: Sequence[Sequence[float]], tolerance: float = TOLERANCE) -> bool:
+    """Whether the medians of two of the runs differ by at most ``tolerance``, as a share."""
+    medians = [statistics.median(run) for run in samples]
+    return any(max(a, b) <= (1 + tolerance) * min(a, b) for a, b in combinations(medians, 2))
 
 
 def student(freedom: int) -> float:

@@ -24,7 +24,7 @@ from subbyte.measure.timing import TimedDevice, spin_up, times
 class RoundProtocol:
     """How long and how often to measure. Times in milliseconds of device work. Raises InvalidInput.
 
-    ``rounds`` of one sample each: replays of a graph of ``launches`` launches for at least ``sample_ms``, behind
+    ``rounds`` of one sample each: replays of a graph of ``launches`` layers for at least ``sample_ms``, behind
     ``warmup_ms`` of unmeasured ones. ``cold_launches`` is the same for launches with an emptied L2. ``timeout_s``
     bounds the wait for any one sample; ``spin_up_ms`` of work precede the first sample on a device in this process.
     """
@@ -98,7 +98,8 @@ class Replays:
         are microseconds of one."""
         how = self._how
         self._prepare(device, launch)
-        replay = self._graph(device, times(launch, how.launches))
+        launches = max(1, how.launches // each)
+        replay = self._graph(device, times(launch, launches))
         replay()
         once_us = max(device.elapsed_us(replay, how.timeout_s), 0.5)
         warm = max(1, math.ceil(1000 * how.warmup_ms / once_us))
@@ -108,7 +109,7 @@ class Replays:
         def sample() -> float:
             device.activate()
             device.elapsed_us(before, how.timeout_s)
-            return device.elapsed_us(work, how.timeout_s) / (count * how.launches * each)
+            return device.elapsed_us(work, how.timeout_s) / (count * launches * each)
 
         return sample
 
