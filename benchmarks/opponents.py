@@ -1,4 +1,4 @@
-"""Our kernels beside cuDNN (float16, bfloat16, float8, int8; every plan of its graph API) and CUTLASS, in one process.
+"""Our kernels beside cuDNN (float16, bfloat16, float8, int8; the plans its graph API offers) and CUTLASS, one process.
 
     python benchmarks/opponents.py search FOUND.jsonl WORKLOAD... [--lock FILE] [--cutlass libopponent.so]
     python benchmarks/opponents.py compare RECORD.json --pack FOLDER --found FOUND.jsonl [--cutlass libopponent.so]

@@ -176,7 +176,7 @@ def test_two_runs_hold_the_planted_ratio_and_their_raw_samples(measuring, capsys
     assert record["peak"] == {"atom": "s8.wgmma.m64n128k32", "tops": 1944.9}
 
 
-@pytest.mark.parametrize(("theirs", "verdict"), [(4.004, "even"), (3.8, "behind")])
+@pytest.mark.parametrize(("theirs", "verdict"), [(4.0, "even"), (3.8, "behind")])
 def test_nobody_is_ahead_within_the_interval(measuring, theirs, verdict):
     _, record, _ = measuring(*measuring.library, theirs=theirs)
     assert [one["verdict"] for one in record["results"]] == [verdict] * 3
