@@ -77,7 +77,9 @@ def measuring(monkeypatch, tmp_path):
                 written.append_line(found, {"spec": layer.spec, "side": side, "plan": plan, "plans": 6,
                                             "microseconds": us, "ranking": [[plan, us]]})  # fmt: skip
 
-    def call(*words, ours=4.0, theirs=4.2, off=(0.0, 0.0, 0.0), cubin=b"kernel", stop_at=(), torch="2", lost=0):
+    def call(
+        *words, ours=4.0, theirs=4.2, off=(0.0, 0.0, 0.0), cubin=b"kernel", stop_at=(), torch="2", lost=0, wrong=""
+    ):
         kernel_pack.replace(pack, [kernel_pack.Packed(one, "warp", ConvConfig(), "", cubin, LAUNCH) for one in LAYERS])
         measured, noise, crashes = [], np.random.default_rng(4), [lost]
 
@@ -99,6 +101,8 @@ def measuring(monkeypatch, tmp_path):
                 crashes[0] -= 1
                 raise CudaError("crash", "CUDA_ERROR_LAUNCH_FAILED")
             measured.append((run, label))
+            if label == wrong:
+                raise WrongResult("7 elements differ")
             return side(OURS, ours, run, label)
 
         def opponent_sides(stack, case, device, driver, name, plans, chained):
@@ -217,6 +221,15 @@ def test_a_lost_gpu_costs_a_process_and_nothing_else(measuring):
     status, _, measured = measuring(*measuring.library, lost=1)
     assert (status, len(measured)) == (0, 6)
     assert measuring(*measuring.library, cubin=b"other", lost=99)[0] == side_by_side.LOST
+
+
+def test_a_wrong_kernel_is_absent_and_its_layer_left(measuring, capsys):
+    status, record, _ = measuring(*measuring.library, wrong="layer1@8")
+    assert status == 1
+    assert "left: layer1@8" in capsys.readouterr().out
+    assert record["results"][1]["absent"][0]["reason"] == "WrongResult: 7 elements differ"
+    assert (record["results"][1]["ours"], record["results"][1]["verdict"]) == ({}, "open")
+    assert measuring(*measuring.library)[2] == [(1, "layer1@8"), (2, "layer1@8")]
 
 
 def test_a_record_of_other_opponents_is_refused(measuring, capsys):
