@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import MissingDependency, WrongResult
-from subbyte.measure.baselines import BaselineResult, TorchDevice, operands
+from subbyte.measure.baselines import BaselineResult, PlanCounts, TorchDevice, operands
 from subbyte.measure.case import Case
 from subbyte.measure.cudnn_graph import KEPT, SCALE, GraphForm, check_graph
 from subbyte.measure.timing import TimingProtocol, time_launch
@@ -76,7 +76,7 @@ def through_cutlass(
             if held is None:
                 raise RuntimeError("does not take this convolution")
             opened.append(held)
-            launch = _launcher(driver, held, torch)
+            launch = launcher(driver, held, torch)
             with device.turn:
                 y.fill_(77)
                 launch()
@@ -98,10 +98,14 @@ def through_cutlass(
             driver.close(held)
     plan = name + (f", channels padded to {x.shape[1]}" if x.shape[1] != wl.c else "")
     order = tuple((name, us) for us, name, _, _ in ranking[:KEPT])
-    return BaselineResult(SIDE, FORM.output, FORM.epilogue, plan, len(ranking), error, timing, order)
+    tried = len(ranking) + len(failures)
+    counts = PlanCounts(len(driver.names), len(set(driver.names)), tried, len(failures))
+    return BaselineResult(SIDE, FORM.output, FORM.epilogue, plan, len(ranking), error, timing, order, counts)
 
 
-def _launcher(driver: Driver, held: int, torch: Any) -> Callable[[], None]:
+def launcher(driver: Driver, held: int, torch: Any) -> Callable[[], None]:
+    """What enqueues an open instance on PyTorch's current stream."""
+
     def launch() -> None:
         driver.launch(held, torch.cuda.current_stream().cuda_stream)
 

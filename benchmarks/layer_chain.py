@@ -184,14 +184,16 @@ def one(
     }  # fmt: skip
 
 
-def operands(chain: list[Packed], arrays: Any = None) -> tuple[list[dict[str, Any]], list[np.ndarray]]:
+def operands(
+    chain: list[Packed], arrays: Any = None, first: Case | None = None
+) -> tuple[list[dict[str, Any]], list[np.ndarray]]:
     """The words that each layer reads besides its input (and the first one's input), and each layer's exact output.
 
-    ``arrays`` as for GpuCase.
+    ``arrays`` as for GpuCase; ``first``: the case of the first layer, where there is one already.
     """
     inputs, expected = [], []
     for number, packed in enumerate(chain):
-        case = GpuCase(packed.workload, seed=number, arrays=arrays)
+        case = first if first and not number else GpuCase(packed.workload, seed=number, arrays=arrays)
         if number:
             case.x = expected[-1]
         wanted = [a for a in packed.launch.arguments if a.role == "in" and not (number and a.name == "A")]

@@ -1,4 +1,4 @@
-"""Our kernels beside cuDNN (float16, bfloat16, float8, int8; every plan of its graph API) and CUTLASS, in one process.
+"""Our kernels beside cuDNN (float16, bfloat16, float8, int8; the plans its graph API offers) and CUTLASS, one process.
 
     python benchmarks/opponents.py search FOUND.jsonl WORKLOAD... [--lock FILE] [--cutlass libopponent.so]
     python benchmarks/opponents.py compare RECORD.json --pack FOLDER --found FOUND.jsonl [--cutlass libopponent.so]
@@ -29,8 +29,9 @@ from cutlass_opponent import SIDE as CUTLASS
 from cutlass_opponent import Driver, through_cutlass
 from gpu_case import GpuCase
 from overlapped import OWN_OUTPUT, reads_from, time_overlapped
-from written import append_line, begun, digest_of, digest_of_json, write_at_once
+from written import append_line, begun, digest_of, digest_of_json, refuse_others, write_at_once
 
+from subbyte.device.ceilings import warpgroup_peak
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.measure.baselines import BaselineResult, TorchDevice, through_torch, versions
 from subbyte.measure.case import Case, Evaluator
@@ -126,12 +127,12 @@ def search(args: argparse.Namespace) -> int:
         for side in missing:
             if time.monotonic() > args.end:
                 break
-            append_line(args.out, found_line(case, side, ways[side]))
+            append_line(args.out, found_line(case, side, ways[side], args.plan_seconds))
     return 0
 
 
-def found_line(case: Case, side: str, measure: Measure) -> dict[str, Any]:
-    """What a search found on one side, or why it found nothing."""
+def found_line(case: Case, side: str, measure: Measure, limit_s: float | None = None) -> dict[str, Any]:
+    """What a search found on one side within ``limit_s`` seconds of building and timing, or why it found nothing."""
     started = time.monotonic()
     line: dict[str, Any] = {"workload": case.workload.label, "spec": case.workload.spec, "side": side}
     try:
@@ -139,6 +140,7 @@ def found_line(case: Case, side: str, measure: Measure) -> dict[str, Any]:
         line |= {
             "microseconds": result.timing.microseconds, "plan": result.plan, "plans": result.plans,
             "epilogue": result.epilogue, "error": result.error, "ranking": [list(entry) for entry in result.ranking],
+            "counts": result.counts and result.counts.to_dict(), "limit_seconds": limit_s,
         }  # fmt: skip
     except Exception as error:  # one side fails, the others go on
         line["reason"] = f"{type(error).__name__}: {error}"[:300]
@@ -200,14 +202,13 @@ def compare(args: argparse.Namespace) -> int:
     torch_device = TorchDevice(device.info)
     driver = Driver(args.cutlass) if args.cutlass else None
     ways = sides(torch_device, driver, args.plan_seconds)
-    cutlass = f"{len(driver.names)} instances, {digest_of_json(driver.names)}" if driver else "none"
-    against = {"sides": list(ways), "cutlass": cutlass, "versions": versions()}
+    against = against_of(list(ways), driver)
     known = read_lines(args.found)
     plans = {workload.spec: planned(workload, list(ways), known, args) for workload in packed}
     before = begun(args.out, device.info.name, "cells")
     record: dict[str, Any] = {
         "format": "subbyte-opponents", "schema": 1, "command": command_line(), "gpu": device.info.to_dict(),
-        **against, "protocol": FULL.to_dict(), "our_epilogue": EPILOGUE,
+        **against, "protocol": FULL.to_dict(), "our_epilogue": EPILOGUE, "peak": warpgroup_peak(device.info.name),
         "runs": [*before.get("runs", []), {"date": now(), "command": command_line(), "gpu": device.info.to_dict()}],
         "cells": kept_cells(before, packed, against, plans, args.out), "missing": [],
     }  # fmt: skip
@@ -232,6 +233,12 @@ def compare(args: argparse.Namespace) -> int:
     return int(failed > 0 or bool(record["missing"]))
 
 
+def against_of(names: list[str], driver: Driver | None) -> dict[str, Any]:
+    """Who the opponents are: times beside others do not belong into one record."""
+    cutlass = f"{len(driver.names)} instances, {digest_of_json(driver.names)}" if driver else "none"
+    return {"sides": names, "cutlass": cutlass, "versions": versions()}
+
+
 def planned(workload: ConvWorkload, names: list[str], known: list[dict[str, Any]], args: argparse.Namespace) -> Plans:
     """The sides that a workload is compared with, and which of their plans."""
     return ranked(workload, names, known)[: None if workload.label in args.every_side else args.most]
@@ -250,12 +257,8 @@ def kept_cells(
     kept = [cell for cell in before.get("cells", [])
             if "ours" in cell and (cell["opponents"] or not cell["missing"])
             and cell.get("kernels") == now_there.get(cell["spec"], "")]  # fmt: skip
-    other = [name for name, value in against.items() if before.get(name) != value]
-    if kept and other:
-        raise InvalidInput(
-            f"{out} holds times beside other opponents (its {', '.join(other)} differ): name the --cutlass of its "
-            "earlier starts, in the same environment, or choose another file"
-        )
+    if kept:
+        refuse_others(before, against, out)
     again = [cell["workload"] for cell in kept if cell.get("asked") != digest_of_json(plans[cell["spec"]])]
     if again:
         print(f"measured again, beside other plans than before: {', '.join(again)}", flush=True)
@@ -295,6 +298,14 @@ def one_cell(
 
 def ranked(workload: ConvWorkload, names: list[str], known: list[dict[str, Any]]) -> Plans:
     """Sides with the plans to try, fastest first: as the search found them; those it found nothing on are left out."""
+    lines = best_lines(workload, names, known)
+    timed = sorted((line for line in lines.values() if "microseconds" in line), key=lambda line: line["microseconds"])
+    found = [(line["side"], tuple(name for name, _ in line["ranking"][:TRIED])) for line in timed]
+    return found + [(name, ()) for name in names if name not in lines]
+
+
+def best_lines(workload: ConvWorkload, names: list[str], known: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What searches found on a workload, by side: a time (``microseconds``), or why there is none (``reason``)."""
     lines: dict[str, dict[str, Any]] = {}
     for line in known:
         if line["spec"] == workload.spec and line["side"] in names:
@@ -302,9 +313,7 @@ def ranked(workload: ConvWorkload, names: list[str], known: list[dict[str, Any]]
             before = lines.setdefault(line["side"], line)
             if line.get("microseconds", float("inf")) < before.get("microseconds", float("inf")):
                 lines[line["side"]] = line
-    timed = sorted((line for line in lines.values() if "microseconds" in line), key=lambda line: line["microseconds"])
-    found = [(line["side"], tuple(name for name, _ in line["ranking"][:TRIED])) for line in timed]
-    return found + [(name, ()) for name in names if name not in lines]
+    return lines
 
 
 def ours(case: Case, kernels: list[kernel_pack.Packed], device: CudaDevice) -> Ours:
@@ -377,7 +386,7 @@ def opponent_line(result: BaselineResult) -> dict[str, Any]:
     """A side's entry of a cell."""
     return {
         "side": result.side, "epilogue": result.epilogue, "plan": result.plan, "plans": result.plans,
-        "error": result.error, **timing_line(result.timing),
+        "error": result.error, "counts": result.counts and result.counts.to_dict(), **timing_line(result.timing),
     }  # fmt: skip
 
 

@@ -18,8 +18,9 @@ from subbyte.device.ceilings import Ceilings, ceilings
 
 HERE = Path(__file__).resolve().parent
 MARKERS = "<!-- opponents:start -->", "<!-- opponents:end -->"
-PEAK_TOPS = 1930.0
-"""wgmma on int8 unpacked from packed int4 in registers (two measurements: 1,926 and 1,932)."""
+EARLIER_PEAK = 1930.0
+"""TOPS: what shares of the peak refer to in records that do not name theirs (wgmma on int8 unpacked from packed int4 in
+registers; two measurements: 1,926 and 1,932)."""
 STAGES = ("resnet50.stage2@", "resnet50.stage3@", "resnet50.stage4@", "resnet50.stage5@")
 SHORT = {
     "cuDNN float16, PyTorch": "fp16 PyTorch", "cuDNN bfloat16, PyTorch": "bf16 PyTorch",
@@ -45,11 +46,11 @@ def tables(folder: Path) -> str:
     if not files:
         return "Nothing has been recorded yet."
     record = json.loads(files[-1].read_text(encoding="utf-8"))
-    limits = ceilings(record["gpu"]["name"])
+    limits, peak = ceilings(record["gpu"]["name"]), peak_of(record)
     others = [cell for cell in record["cells"] if "ours" in cell and cell["opponents"] and not is_stage(cell)]
     parts = [
-        provenance(record, files[-1].name), stage_table(stages_of(record), limits), sides_table(files),
-        others_table(others, limits), missing(record),
+        provenance(record, files[-1].name), stage_table(stages_of(record), limits, peak), sides_table(files),
+        others_table(others, limits, peak), missing(record),
     ]  # fmt: skip
     return "\n\n".join(part for part in parts if part)
 
@@ -60,16 +61,16 @@ def summary(folder: Path) -> str:
     if not files:
         return ""
     record = json.loads(files[-1].read_text(encoding="utf-8"))
-    cells = stages_of(record)
+    cells, peak = stages_of(record), peak_of(record)
     rows = []
     for cell in cells:
         own, best = cell["ours"], best_of(cell)
         rows.append((
             cell["workload"], f"{own['microseconds']:.2f}", f"{own['tops']:,.0f}",
-            f"{100 * own['tops'] / PEAK_TOPS:.0f} %", f"{own['chain']['microseconds']:.2f}",
+            f"{100 * own['tops'] / peak:.0f} %", f"{own['chain']['microseconds']:.2f}",
             f"{best['microseconds']:.2f}", short(best["side"]), f"{best['microseconds'] / own['microseconds']:.2f}",
         ))  # fmt: skip
-    head = ("layer", "us", "TOPS", f"of {PEAK_TOPS:,.0f} TOPS", "us in a chain", "best opponent us", "which", "ratio")
+    head = ("layer", "us", "TOPS", f"of {peak:,.0f} TOPS", "us in a chain", "best opponent us", "which", "ratio")
     others = sum("ours" in cell for cell in record["cells"]) - len(cells)
     title = (
         f"The 3x3 stages of ResNet50 on one {record['gpu']['name']}, beside what a search of all plans of cuDNN (fp16, "
@@ -88,6 +89,11 @@ def stages_of(record: dict[str, Any]) -> list[dict[str, Any]]:
     return sorted((c for c in record["cells"] if "ours" in c and c["opponents"] and is_stage(c)), key=stage_order)
 
 
+def peak_of(record: dict[str, Any]) -> float:
+    """The TOPS that shares of the peak refer to: the record's own, see :data:`EARLIER_PEAK`."""
+    return float(record["peak"]["tops"]) if record.get("peak") else EARLIER_PEAK
+
+
 def is_stage(cell: dict[str, Any]) -> bool:
     """One of the four 3x3 stages of ResNet50."""
     return str(cell["workload"]).startswith(STAGES)
@@ -99,9 +105,9 @@ def stage_order(cell: dict[str, Any]) -> tuple[int, str]:
     return int(batch), name
 
 
-def floor(cell: dict[str, Any], limits: Ceilings) -> tuple[float, str]:
+def floor(cell: dict[str, Any], limits: Ceilings, peak: float) -> tuple[float, str]:
     """The larger of two floors in microseconds, and its name: moving the bytes, or a launch and multiplying."""
-    multiply = limits.launch_microseconds + cell["operations"] / 1e6 / PEAK_TOPS
+    multiply = limits.launch_microseconds + cell["operations"] / 1e6 / peak
     copy = cell.get("copy", {}).get("microseconds", 0.0)
     return (multiply, "arithmetic") if multiply >= copy else (copy, "bytes")
 
@@ -140,7 +146,7 @@ def provenance(record: dict[str, Any], name: str) -> str:
         "number and store a byte; the others store their sums as they are (no scale, no bias). *Alone*: each launch "
         "after the end of the one before. *Chain*: launches that overlap, the time of one; a true chain where a "
         "layer's output fits its input, elsewhere all read the same input. *Floor*: the larger of the measured copy "
-        f"kernel that moves as many bytes and of a launch plus the multiplications at {PEAK_TOPS:,.0f} TOPS."
+        f"kernel that moves as many bytes and of a launch plus the multiplications at {peak_of(record):,.0f} TOPS."
     )
 
 
@@ -156,15 +162,15 @@ def processes(record: dict[str, Any]) -> str:
     return "one process" if count == 1 else f"{count} processes, each layer in one of them"
 
 
-def stage_table(cells: list[dict[str, Any]], limits: Ceilings) -> str:
+def stage_table(cells: list[dict[str, Any]], limits: Ceilings, peak: float) -> str:
     """The twelve cells of the four 3x3 stages."""
     rows = []
     for cell in cells:
         own, best = cell["ours"], best_of(cell)
-        least, why = floor(cell, limits)
+        least, why = floor(cell, limits, peak)
         rows.append((
             cell["workload"], own["key"], f"{own['microseconds']:.2f}", cold(own), f"{own['tops']:,.0f}",
-            f"{100 * own['tops'] / PEAK_TOPS:.0f} %", f"{own['chain']['microseconds']:.2f}",
+            f"{100 * own['tops'] / peak:.0f} %", f"{own['chain']['microseconds']:.2f}",
             f"{best['microseconds']:.2f}", short(best["side"]), f"{best['microseconds'] / own['microseconds']:.2f}",
             f"{best['microseconds'] / own['chain']['microseconds']:.2f}", f"{least:.2f} {why}",
             f"{100 * least / own['microseconds']:.0f} %",
@@ -191,12 +197,12 @@ def sides_table(files: list[Path]) -> str:
     return markdown(title, head, rows) if rows else ""
 
 
-def others_table(cells: list[dict[str, Any]], limits: Ceilings) -> str:
+def others_table(cells: list[dict[str, Any]], limits: Ceilings, peak: float) -> str:
     """All other layers."""
     rows = []
     for cell in cells:
         own, best = cell["ours"], best_of(cell)
-        least, why = floor(cell, limits)
+        least, why = floor(cell, limits, peak)
         rows.append((
             cell["workload"], own["family"], f"{own['microseconds']:.2f}", f"{own['chain']['microseconds']:.2f}",
             f"{best['microseconds']:.2f}", short(best["side"]), f"{best['microseconds'] / own['microseconds']:.2f}",

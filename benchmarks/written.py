@@ -50,6 +50,29 @@ def begun(path: Path | None, device: str, part: str) -> dict[str, Any]:
     return record
 
 
+def refuse_others(before: dict[str, Any], against: dict[str, Any], path: Path) -> None:
+    """Raise InvalidInput when the record in ``path`` (``before``) was made beside other opponents than ``against``."""
+    other = [name for name, value in against.items() if before.get(name) != value]
+    if other:
+        raise InvalidInput(
+            f"{path} holds times beside other opponents (its {', '.join(other)} differ): name the --cutlass of its "
+            "earlier starts, in the same environment, or choose another file"
+        )
+
+
+def prove_writable(path: Path, option: str) -> None:
+    """Raise InvalidInput, before hours are spent, when a file cannot be written to ``path``."""
+    probe = path.with_name(f"{path.name}.probe")
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(21, "it is a folder")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(probe, b"")
+        probe.unlink()
+    except OSError as error:
+        raise InvalidInput(f"{option} {path}: cannot be written ({error.strerror}); choose another file") from None
+
+
 def digest_of_json(data: Any) -> str:
     """A short name of some plain data."""
     return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:20]

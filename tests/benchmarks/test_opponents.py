@@ -427,6 +427,7 @@ def test_times_of_two_kinds_of_gpus_do_not_go_into_one_record(comparing, pack, t
         ["opponents.py", "search", "found.jsonl", "resnet50.stage2@8"],
         ["opponents.py", "compare", "record.json", "--pack", "pack"],
         ["layer_chain.py", "--measure", "pack", "--out", "chains.json"],
+        ["side_by_side.py", "--pack", "pack", "--out", "side.json", "--cells", LAYERS[0].spec],
         ["measure_together.py", "results", "bundle"],
     ],
 )

@@ -1,4 +1,6 @@
 import json
+import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -207,13 +209,52 @@ def test_the_cudnn_graph_is_described_with_the_right_types(form):
     array = SimpleNamespace(shape=(1, 2, 3, 4), stride=lambda: (24, 1, 8, 2))
     workload = ConvWorkload(1, 9, 9, 2, 2, 3, 3, pad=1, stride=2)
     _, tensors = cudnn_graph._graph(frontend, "handle", workload, form, array, array, array)
-    (output,) = [tensor for tensor in tensors if isinstance(tensor, _Tensor) and tensor.is_output]
+    (output,) = [tensor for tensor in tensors.values() if isinstance(tensor, _Tensor) and tensor.is_output]
+    assert output is tensors["Y"]
     assert output.type == getattr(Frontend.data_type, cudnn_graph._NAMES[form.output])
     assert frontend.made["conv"]["compute_data_type"] == ("int32" if form.operand == "int8" else "float")
     assert frontend.made["conv"]["stride"] == [2, 2]
     assert frontend.made["modes"] == ["a", "b", "fallback"]
     assert ("mul" in frontend.made) == form.scaled
-    assert ("scale" in tensors) == form.scaled
+    assert ("S" in tensors) == form.scaled
+
+
+class Opened:
+    """A graph whose plans are made up: ``slow`` seconds to build one, some wrong, one name twice."""
+
+    form, padding = FORMS[0], ""
+
+    def __init__(self, names, wrong=(), slow=0.0):
+        self.names, self.wrong, self.slow = names, wrong, slow
+
+    def build(self, index):
+        time.sleep(self.slow)
+
+    def launcher(self, index):
+        return lambda: self.names[index]
+
+    def checked(self, launch, case):
+        if launch() in self.wrong:
+            raise WrongResult("off")
+        return 0.0
+
+
+@pytest.mark.parametrize(
+    ("opened", "limit", "only", "counts"),
+    [
+        (Opened(["a", "b", "a", "c"]), 9.0, (), (4, 3, 3, 0, 0)),
+        (Opened(["a", "b", "c"], wrong=("b",)), 9.0, (), (3, 3, 3, 1, 0)),
+        (Opened(["a", "b", "a", "c"], slow=0.02), 0.01, (), (4, 3, 1, 0, 2)),
+        (Opened(["a", "b", "a", "c"]), 9.0, ("c",), (4, 3, 1, 0, 0)),
+    ],
+)
+def test_a_search_says_how_many_plans_it_was_offered_tried_and_cut(opened, limit, only, counts, monkeypatch):
+    timing = SimpleNamespace(microseconds=3.0)
+    monkeypatch.setattr(cudnn_graph, "time_launch", lambda *_: timing)
+    device = SimpleNamespace(turn=nullcontext(), elapsed_us=lambda launch: 3.0)
+    found = cudnn_graph._fastest_plan(opened, None, device, TimingProtocol(), limit, only)
+    assert tuple(found.counts.to_dict().values()) == counts
+    assert found.plans == counts[2] - counts[3]
 
 
 def test_wrong_answers_of_cudnn_are_refused():

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from subbyte.errors import InvalidInput, did_you_mean
 
@@ -81,3 +82,11 @@ def peak_tops(device: str) -> float | None:
     """Measured 10^12 operations per second of ``mma.sync`` int8 on a GPU; None where nobody measured."""
     found = _all().get(device)
     return found.tops.get("s8.m16n8k32") if found else None
+
+
+def warpgroup_peak(device: str) -> dict[str, Any] | None:
+    """The measured peak of a GPU's warpgroup instruction on int8, as records keep it: ``atom`` and ``tops``; None where
+    nobody measured."""
+    found = _all().get(device)
+    atom = found.warpgroup_atom if found else ""
+    return {"atom": atom, "tops": found.tops[atom]} if found and atom else None

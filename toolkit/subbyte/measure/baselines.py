@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,28 @@ TOLERANCE = {"float16": 1e-3, "bfloat16": 8e-3, "float8_e4m3fn": 5e-2}
 
 
 @dataclass(frozen=True)
+class PlanCounts:
+    """What a search among the plans of a library did: ``offered`` plans, of ``distinct`` names; of these ``tried``
+    (built, run, compared), of which ``failed``; ``cut`` were not reached when time was over. The rest was not asked
+    for."""
+
+    offered: int
+    distinct: int
+    tried: int
+    failed: int
+    cut: int = 0
+
+    def to_dict(self) -> dict[str, int]:
+        """Plain data, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class BaselineResult:
     """One way to run the convolution in cuDNN. ``error`` is relative (0.0 = equal), ``plans`` says how many ran.
 
-    ``ranking`` are the fastest plans with their quick times in microseconds, where several were tried.
+    ``ranking`` are the fastest plans with their quick times in microseconds, where several were tried; ``counts`` what
+    the search knows of how many there were, None where the library chooses by itself.
     """
 
     side: str
@@ -38,6 +56,7 @@ class BaselineResult:
     error: float
     timing: Timing
     ranking: tuple[tuple[str, float], ...] = ()
+    counts: PlanCounts | None = None
 
 
 class TorchDevice:

@@ -6,7 +6,7 @@ weights and sets up its barriers, then waits for the other's output by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -60,7 +60,11 @@ class GpuChain:
 
     def time(self, protocol: TimingProtocol | None = None, overlap: bool = True) -> Timing:
         """Time of the whole chain by graph replay, L2 hot, one graph of ``protocol.launches`` chains."""
-        return time_launch(self.device, lambda: self._enqueue(overlap), protocol)
+        return time_launch(self.device, self.launcher(overlap), protocol)
+
+    def launcher(self, overlap: bool = True) -> Callable[[], None]:
+        """A function that enqueues the whole chain once."""
+        return lambda: self._enqueue(overlap)
 
     def close(self) -> None:
         """Free everything. May be called twice."""

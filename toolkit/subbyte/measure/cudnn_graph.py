@@ -6,12 +6,13 @@ Needs the package ``nvidia-cudnn-frontend`` and PyTorch, whose memory, streams a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from subbyte.errors import MissingDependency, WrongResult
-from subbyte.measure.baselines import BaselineResult, TorchDevice, operands, relative_error
+from subbyte.measure.baselines import BaselineResult, PlanCounts, TorchDevice, operands, relative_error
 from subbyte.measure.case import Case
 from subbyte.measure.timing import TimingProtocol, time_launch
 
@@ -89,55 +90,95 @@ def through_graph(
     ``only`` names the plans to try, where an earlier search is known. Raises MissingDependency without the frontend,
     WrongResult when no plan ran and was right, the frontend's exception when it supports no plan.
     """
+    with open_graph(case, device, form) as opened:
+        return _fastest_plan(opened, case, device, protocol, limit_s, only)
+
+
+@contextmanager
+def open_graph(case: Case, device: TorchDevice, form: GraphForm) -> Iterator[OpenGraph]:
+    """The graph of a form on a case, as long as the block lasts. Raises as :func:`through_graph`."""
     frontend = load_frontend()
     handle = frontend.create_handle()
     try:
-        return _fastest_plan(frontend, handle, case, device, form, protocol, limit_s, only)
+        yield OpenGraph(frontend, handle, case, device, form)
     finally:
         device.synchronize()
         frontend.destroy_handle(handle)
 
 
+class OpenGraph:
+    """A cuDNN graph on the operands of a case: which plans there are, and how each is launched.
+
+    ``x``, ``w``, ``y`` are PyTorch's tensors [N,C,H,W], [K,C,R,S], [N,K,P,Q], channels last; ``names`` the plans' names
+    by index, as the heuristics list them: some come twice.
+    """
+
+    def __init__(self, frontend: Any, handle: Any, case: Case, device: TorchDevice, form: GraphForm) -> None:
+        wl = case.workload
+        self.device, self.form, self.where = device, form, f"cuda:{device.info.ordinal}"
+        self._torch, self._frontend, self._handle = device.torch, frontend, handle
+        self.x, self.w = operands(case, getattr(self._torch, form.operand), self.where, form.multiple)
+        self.y = self._torch.empty(
+            (wl.n, wl.k, wl.p, wl.q), dtype=getattr(self._torch, form.output), device=self.where,
+            memory_format=self._torch.channels_last,
+        )  # fmt: skip
+        self._graph, self._keys = _graph(frontend, handle, wl, form, self.x, self.w, self.y)
+        self._scale = self._torch.full((1, 1, 1, 1), SCALE, dtype=self._torch.float32, device=self.where)
+        self.names = [_plan_name(self._graph, index) for index in range(self._graph.get_execution_plan_count())]
+        self.padding = f", channels padded to {self.x.shape[1]}" if self.x.shape[1] != wl.c else ""
+
+    def build(self, index: int) -> None:
+        """Build a plan. Raises the frontend's exception."""
+        self._graph.build_plan_at_index(index)
+
+    def launcher(self, index: int, given: tuple[Any, Any, Any] | None = None) -> Callable[[], None]:
+        """What launches a plan that was built, on other ``(x, w, y)`` of the same form where they are given."""
+        x, w, y = given or (self.x, self.w, self.y)
+        tensors = {self._keys["X"]: x, self._keys["W"]: w, self._keys["Y"]: y}
+        if "S" in self._keys:
+            tensors[self._keys["S"]] = self._scale
+        size = max(1, self._graph.get_workspace_size_plan_at_index(index))
+        workspace = self._torch.empty(size, dtype=self._torch.uint8, device=self.where)
+
+        def launch() -> None:
+            self._frontend.set_stream(handle=self._handle, stream=self._torch.cuda.current_stream().cuda_stream)
+            self._graph.execute_plan_at_index(tensors, workspace, index, handle=self._handle)
+
+        return launch
+
+    def checked(self, launch: Callable[[], None], case: Case, y: Any = None) -> float:
+        """Launch once on a poisoned output and compare it; the relative error. Raises WrongResult."""
+        y = self.y if y is None else y
+        y.fill_(77)
+        launch()
+        self.device.synchronize()
+        return check_graph(_nhwc(y), self.device.exact(case), self.form)
+
+
 def _fastest_plan(
-    frontend: Any,
-    handle: Any,
-    case: Case,
-    device: TorchDevice,
-    form: GraphForm,
-    protocol: TimingProtocol,
-    limit_s: float,
-    only: Collection[str],
+    opened: OpenGraph, case: Case, device: TorchDevice, protocol: TimingProtocol, limit_s: float, only: Collection[str]
 ) -> BaselineResult:
-    torch, where, wl = device.torch, f"cuda:{device.info.ordinal}", case.workload
-    x, w = operands(case, getattr(torch, form.operand), where, form.multiple)
-    y = torch.empty(
-        (wl.n, wl.k, wl.p, wl.q), dtype=getattr(torch, form.output), device=where, memory_format=torch.channels_last
-    )
-    graph, tensors = _graph(frontend, handle, wl, form, x, w, y)
-    if form.scaled:
-        tensors[tensors.pop("scale")] = torch.full((1, 1, 1, 1), SCALE, dtype=torch.float32, device=where)
+    form = opened.form
     failures: list[str] = []
     ranking: list[tuple[float, str, float, Callable[[], None]]] = []
     quick = replace(protocol, launches=5, min_total_ms=1.0, repeats=3, warmup_ms=0.5, cold=False)
-    seen: set[str] = set()
+    tried: set[str] = set()
+    right: set[str] = set()
     spent = 0.0
-    for index in range(graph.get_execution_plan_count()):
+    for index, name in enumerate(opened.names):
         if spent > limit_s and ranking:
             break
-        name = _plan_name(graph, index)
-        if name in seen or (only and name not in only):  # the lists of the heuristics overlap
+        if name in right or (only and name not in only):  # the lists of the heuristics overlap
             continue
+        tried.add(name)
         started = time.monotonic()
         try:
-            graph.build_plan_at_index(index)
-            launch = _launcher(frontend, graph, handle, tensors, index, torch, where)
+            opened.build(index)
+            launch = opened.launcher(index)
             spent += time.monotonic() - started
             with device.turn:  # waiting for it is not counted
                 started = time.monotonic()
-                y.fill_(77)
-                launch()
-                device.synchronize()
-                error = check_graph(_nhwc(y), device.exact(case), form)
+                error = opened.checked(launch, case)
                 once = device.elapsed_us(launch)  # with what the host needs to launch it
                 slow = ranking and once > 4 * min(ranking)[0] + SLOW_HOST
                 microseconds = once if slow else time_launch(device, launch, quick).microseconds
@@ -146,7 +187,7 @@ def _fastest_plan(
             failures.append(f"plan {index}: {str(problem)[:150]}")
             continue
         ranking.append((microseconds, name, error, launch))
-        seen.add(name)
+        right.add(name)
     if not ranking:
         raise WrongResult(f"{form.side}: no plan ran and was right; " + "; ".join(failures[:3]))
     ranking.sort(key=lambda entry: entry[0])
@@ -155,10 +196,13 @@ def _fastest_plan(
             ((entry, time_launch(device, entry[3], protocol)) for entry in ranking[:2]),
             key=lambda pair: pair[1].microseconds,
         )
-    plan = best[1] + (f", channels padded to {x.shape[1]}" if x.shape[1] != wl.c else "")
+    asked = {name for name in opened.names if not only or name in only}
+    counts = PlanCounts(
+        len(opened.names), len(set(opened.names)), len(tried), len(tried - right), len(asked - tried)
+    )  # fmt: skip
     return BaselineResult(
-        form.side, form.output, form.epilogue, plan, len(ranking), best[2], timing,
-        tuple((name, us) for us, name, _, _ in ranking[:KEPT]),
+        form.side, form.output, form.epilogue, best[1] + opened.padding, len(ranking), best[2], timing,
+        tuple((name, us) for us, name, _, _ in ranking[:KEPT]), counts,
     )  # fmt: skip
 
 
@@ -168,7 +212,8 @@ def _nhwc(y: Any) -> Any:
     return (values.float() if "float8" in str(values.dtype) else values).double()
 
 
-def _graph(frontend: Any, handle: Any, wl: Any, form: GraphForm, x: Any, w: Any, y: Any) -> tuple[Any, dict[Any, Any]]:
+def _graph(frontend: Any, handle: Any, wl: Any, form: GraphForm, x: Any, w: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+    """The graph with its plans listed, and its tensors by name: X, W, Y, and S where the output is scaled."""
     kind = {name: getattr(frontend.data_type, value) for name, value in _NAMES.items()}
     exact = form.operand == "int8"
     inner = kind["int32" if exact else "float32"]
@@ -178,42 +223,28 @@ def _graph(frontend: Any, handle: Any, wl: Any, form: GraphForm, x: Any, w: Any,
         intermediate_data_type=kind["float32"] if form.scaled else inner,
         compute_data_type=inner,
     )
-    tensors: dict[Any, Any] = {}
-    given = []
+    tensors: dict[str, Any] = {}
     for name, value in (("X", x), ("W", w)):
         dim, stride = list(value.shape), list(value.stride())
-        given.append(graph.tensor(name=name, dim=dim, stride=stride, data_type=kind[form.operand]))
-        tensors[given[-1]] = value
+        tensors[name] = graph.tensor(name=name, dim=dim, stride=stride, data_type=kind[form.operand])
     out = graph.conv_fprop(
-        given[0], given[1],
+        tensors["X"], tensors["W"],
         pre_padding=[wl.pad] * 2, post_padding=[wl.pad] * 2, stride=[wl.stride] * 2, dilation=[wl.dilation] * 2,
         compute_data_type=inner,
     )  # fmt: skip
     if form.scaled:
         out.set_data_type(kind["int32"])
         scale = graph.tensor(name="S", dim=[1, 1, 1, 1], stride=[1, 1, 1, 1], data_type=kind["float32"])
-        tensors["scale"] = scale
+        tensors["S"] = scale
         out = graph.mul(a=out, b=scale, compute_data_type=kind["float32"])
     out.set_output(True).set_data_type(kind[form.output]).set_dim(list(y.shape)).set_stride(list(y.stride()))
-    tensors[out] = y
+    tensors["Y"] = out
     graph.validate()
     graph.build_operation_graph()
     modes = frontend.heur_mode
     graph.create_execution_plans([modes.A, modes.B, modes.FALLBACK])
     graph.check_support()
     return graph, tensors
-
-
-def _launcher(
-    frontend: Any, graph: Any, handle: Any, tensors: dict[Any, Any], index: int, torch: Any, where: str
-) -> Callable[[], None]:
-    workspace = torch.empty(max(1, graph.get_workspace_size_plan_at_index(index)), dtype=torch.uint8, device=where)
-
-    def launch() -> None:
-        frontend.set_stream(handle=handle, stream=torch.cuda.current_stream().cuda_stream)
-        graph.execute_plan_at_index(tensors, workspace, index, handle=handle)
-
-    return launch
 
 
 def _plan_name(graph: Any, index: int) -> str:

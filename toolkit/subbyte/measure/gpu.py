@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -104,11 +104,15 @@ class GpuKernel:
         """
         if buffers is not None:
             self._place(buffers)
+        return time_launch(self.device, self.launcher(), protocol, telemetry)
+
+    def launcher(self) -> Callable[[], None]:
+        """A function that enqueues one launch on the buffers of the last run. Raises InvalidInput before any run."""
         missing = [argument.name for argument in self.launch.arguments if argument.name not in self._buffers]
         if missing:
             raise InvalidInput(f"nothing to time on: no buffer for {', '.join(missing)}; pass buffers= or run first")
         pointers = self._pointers()
-        return time_launch(self.device, lambda: self._enqueue(pointers), protocol, telemetry)
+        return lambda: self._enqueue(pointers)
 
     def close(self) -> None:
         """Free the kernel and its buffers. May be called twice."""

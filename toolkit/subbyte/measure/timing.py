@@ -155,7 +155,7 @@ def time_launch(
     device.activate()
     launch()  # outside the capture: the driver may load code lazily at the first launch
     device.synchronize(how.timeout_s)
-    _spin_up(device, how)
+    spin_up(device, how.spin_up_ms, how.timeout_s)
     before = nvml.snapshot()
     samples = _hot(device, launch, how)
     cold = _cold(device, launch, how) if how.cold else ()
@@ -190,8 +190,8 @@ def _hot(device: TimedDevice, launch: Callable[[], None], how: TimingProtocol) -
         once_us = max(device.elapsed_us(replay, how.timeout_s), 0.5)
         warm = math.ceil(1000 * how.warmup_ms / once_us)
         per_sample = max(1, math.ceil(1000 * how.min_total_ms / how.repeats / once_us))
-        device.elapsed_us(_times(replay, warm), how.timeout_s)
-        work = _times(replay, per_sample)
+        device.elapsed_us(times(replay, warm), how.timeout_s)
+        work = times(replay, per_sample)
         total = [device.elapsed_us(work, how.timeout_s) for _ in range(how.repeats)]
     return tuple(us / (per_sample * how.launches) for us in total)
 
@@ -218,7 +218,9 @@ def _cold(device: TimedDevice, launch: Callable[[], None], how: TimingProtocol) 
     return tuple(samples)
 
 
-def _times(work: Callable[[], None], count: int) -> Callable[[], None]:
+def times(work: Callable[[], None], count: int) -> Callable[[], None]:
+    """Does ``work`` so many times."""
+
     def repeated() -> None:
         for _ in range(count):
             work()
@@ -226,12 +228,12 @@ def _times(work: Callable[[], None], count: int) -> Callable[[], None]:
     return repeated
 
 
-def _spin_up(device: TimedDevice, how: TimingProtocol) -> None:
-    """Once per context: keep the GPU busy until its clocks have risen."""
+def spin_up(device: TimedDevice, milliseconds: float, timeout_s: float) -> None:
+    """Once per context: keep the GPU busy for so long that its clocks have risen."""
     if device.spun_up:
         return
     device.spun_up = True
     device.flush_buffer()
     spent = 0.0
-    while spent < how.spin_up_ms:
-        spent += max(device.elapsed_us(_times(device.flush_l2, 20), how.timeout_s) / 1000, 0.01)
+    while spent < milliseconds:
+        spent += max(device.elapsed_us(times(device.flush_l2, 20), timeout_s) / 1000, 0.01)
