@@ -16,7 +16,7 @@ import numpy as np
 
 from subbyte.analysis.comparison import MARGIN, Comparison, compare, in_words
 from subbyte.analysis.curves import Curve, Fractions, Standing, curve_of, fractions, standing_of
-from subbyte.analysis.runs import LandscapeFacts, Run, RunShape
+from subbyte.analysis.runs import LandscapeFacts, Run
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.files import write_file
 from subbyte.records.reading import checked, json_file
@@ -42,7 +42,7 @@ class RaceShape(msgspec.Struct, frozen=True):
     landscapes: tuple[LandscapeFacts, ...]
     participants: tuple[Name, ...]
     trials: Count
-    runs: tuple[RunShape, ...]
+    runs: tuple[dict[str, Any], ...]
     statistics_seed: Count
     created: Name
     seconds: Annotated[float, msgspec.Meta(ge=0)]
@@ -296,10 +296,11 @@ class Race(InfoRecord):
         if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("schema") != SCHEMA:
             raise BrokenRecord(f"{path}: not a file of format {FORMAT}, schema {SCHEMA}")
         shape: RaceShape = checked(data, RaceShape, str(path))
-        if sum(run.trials for run in shape.runs) > MOST_POINTS:
+        if shape.trials * len(shape.runs) > MOST_POINTS:
             raise BrokenRecord(f"{path}: more than {MOST_POINTS:,} trials in all, which no race has; fetch it again")
         made = cls(
-            shape.landscapes, shape.participants, shape.trials, tuple(map(Run.of_shape, shape.runs)),
+            shape.landscapes, shape.participants, shape.trials,
+            tuple(_run(run, shape.trials, source) for run in shape.runs),
             shape.statistics_seed, shape.created, shape.seconds, shape.skipped, shape.command, shape.versions,
         )  # fmt: skip
         names = {facts.name for facts in made.landscapes}
@@ -309,6 +310,14 @@ class Race(InfoRecord):
             if run.landscape not in names or len(run.best_microseconds) != made.trials:
                 raise BrokenRecord(f"{path}: run of {run.participant}, seed {run.seed}, does not fit the race")
         return made
+
+
+def _run(data: Mapping[str, Any], trials: int, source: Path) -> Run:
+    """A run of a file's race. Raises BrokenRecord; a curve is drawn out only when it is as long as the others."""
+    if data.get("trials") != trials:
+        who = f"run of {data.get('participant')!s:.80}, seed {data.get('seed')!s:.40}"
+        raise BrokenRecord(f"{source}: {who}, does not fit the race")
+    return Run.from_dict(data)
 
 
 def _fixed(*values: float | None) -> tuple[str, ...]:

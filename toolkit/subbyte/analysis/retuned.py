@@ -121,7 +121,6 @@ def retuned(finals: Mapping[str, Any], order: Sequence[str] = TECHNIQUES, seed: 
     try:
         if finals["format"] != FORMAT or finals["schema"] != 1:
             raise BrokenRecord(f"not the finals of tuned searches (format {finals['format']!r})")
-        checked(finals, FinalsShape, "the finals of tuned searches are damaged")
         label = f"resnet50.stage{finals['stage']}@8"
         best: dict[str, dict[str, Any]] = {}
         for entry in finals["entries"]:
@@ -150,7 +149,10 @@ def retuned(finals: Mapping[str, Any], order: Sequence[str] = TECHNIQUES, seed: 
 
 def read_retuned(path: str | os.PathLike[str], order: Sequence[str] = TECHNIQUES) -> Retuned:
     """The record in a finals file. Raises InvalidInput (no such file), BrokenRecord."""
-    return retuned(json_file(path, "finals"), order)
+    finals: Any = json_file(path, "finals")
+    if isinstance(finals, dict) and finals.get("format") == FORMAT:  # else the next line says what it is
+        checked(finals, FinalsShape, f"{path}: the finals of tuned searches are damaged")
+    return retuned(finals, order)
 
 
 def switches_of(name: str) -> Switches:

@@ -186,15 +186,12 @@ class Run:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Run:
         """The run whose ``to_dict()`` gave ``data``. Raises BrokenRecord."""
-        return cls.of_shape(checked(data, RunShape, "run"))
-
-    @classmethod
-    def of_shape(cls, shape: RunShape) -> Run:
-        """The run that a file's record holds. Raises BrokenRecord."""
+        source = f"run of {data.get('participant')!r:.80}, seed {data.get('seed')!r:.40}"
+        shape: RunShape = checked(data, RunShape, source)
         try:
             best = from_improvements(shape.improvements, shape.trials)
         except InvalidInput as error:
-            raise BrokenRecord(f"run of {shape.participant!r}, seed {shape.seed}: {error}") from None
+            raise BrokenRecord(f"{source}: {error}") from None
         fits = tuple(Fit(*fit) for fit in shape.fits)
         return cls(shape.landscape, shape.participant, shape.seed, best, shape.evaluated, shape.failed, shape.seconds,
                    tuple(Batch(*msgspec.structs.astuple(one)) for one in shape.batches), fits)  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from subbyte.analysis.contributions import Factor, factor_of
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.records.reading import checked, json_file
+from subbyte.records.reading import checked, is_a_file, json_file
 from subbyte.records.shapes import Name, Sample
 from subbyte.technique.record import InfoRecord, Table
 
@@ -90,7 +91,6 @@ def unpacking(data: Mapping[str, Any], seed: int = 0) -> UnpackingControl:
     try:
         if data["format"] != FORMAT or data["schema"] != 1:
             raise BrokenRecord(f"not a control of unpacking (format {data['format']!r})")
-        checked(data, ControlShape, "the control of unpacking is damaged")
         arms = [f"{sharing}-{stored}" for sharing in SHARINGS for stored in STORED]
         whole = [one["samples"] for one in data["schedules"] if all(arm in one["samples"] for arm in arms)]
         if len(whole) < 10:
@@ -128,4 +128,12 @@ def unpacking(data: Mapping[str, Any], seed: int = 0) -> UnpackingControl:
 
 def read_unpacking(path: str | os.PathLike[str]) -> UnpackingControl:
     """The record in a control's .json.gz file. Raises InvalidInput (no such file), BrokenRecord."""
-    return unpacking(json_file(path, "control"))
+    if not is_a_file(Path(path)):
+        raise InvalidInput(f"control {path}: no such file")
+    try:
+        data: Any = json_file(path, "control")
+    except BrokenRecord as error:
+        raise BrokenRecord(f"{path}: not gzip-compressed JSON ({error!s:.300})") from None
+    if isinstance(data, dict) and data.get("format") == FORMAT:  # else the next line says what it is
+        checked(data, ControlShape, f"{path}: the control of unpacking is damaged")
+    return unpacking(data)

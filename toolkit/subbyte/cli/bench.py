@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from subbyte.cli.arguments import add_workloads_argument, command_parser, emit_and_save, natural_number, seconds
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency
-from subbyte.files import prove_writable, reason_of, write_file
+from subbyte.files import prove_writable, write_file
 from subbyte.streams import say
 from subbyte.workload import workloads
 
@@ -88,22 +88,25 @@ def _device(number: int) -> CudaDevice:
 def _show(args: argparse.Namespace) -> int:
     """A record of an earlier run as it was printed then."""
     from subbyte.measure import atoms, sidebyside
-    from subbyte.records.reading import json_file
+    from subbyte.measure.atoms.report import CeilingsShape
+    from subbyte.records.reading import checked, json_file
 
     if args.bundle or args.workloads not in ([], ["atoms"]):
         raise InvalidInput("--from prints a whole record: leave WORKLOADs and --bundle away")
+    source, advice = f"{args.record}: no record of `subbyte bench`, or a damaged one", "`subbyte bench --out` makes one"
     try:
         record: Any = json_file(args.record, "record")
-        text = (atoms if record.get("kind") == "atoms" else sidebyside).text_of(record)
+    except BrokenRecord as error:
+        raise BrokenRecord(f"{source} ({error!s:.300}); {advice}") from None
+    except InvalidInput as error:
+        raise InvalidInput(f"cannot read {error!s:.300}; give a file of `subbyte bench --out`") from None
+    of_atoms = isinstance(record, dict) and record.get("kind") == "atoms"
+    checked(record, CeilingsShape if of_atoms else sidebyside.BenchShape, source, advice)
+    try:
+        text = (atoms if of_atoms else sidebyside).text_of(record)
         shown = {**record, "command": record["command"]}
-    except OSError as error:
-        raise InvalidInput(
-            f"cannot read {args.record}: {reason_of(error)}; give a file of `subbyte bench --out`"
-        ) from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-        raise BrokenRecord(
-            f"{args.record}: no record of `subbyte bench`, or a damaged one; `subbyte bench atoms --out FILE` makes one"
-        ) from None
+        raise BrokenRecord(f"{source}; {advice}") from None
     return _put(shown, args, text)
 
 

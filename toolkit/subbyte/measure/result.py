@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import msgspec
 from msgspec import UNSET
 
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.records.reading import why
+from subbyte.records.reading import decoder, why
 from subbyte.records.shapes import LONGEST, EntryShape, MeasuredLine, ResultShape
 
 FAILURE_KINDS = ("refused", "build", "launch", "timeout", "wrong", "crash", "memory")
@@ -120,10 +120,17 @@ def result_from_dict(data: Any) -> Result:
     if not isinstance(data, Mapping) or not isinstance(data.get("ok"), bool):
         raise InvalidInput('a result is an object with "ok": true or false')
     try:
-        shape: ResultShape = msgspec.convert(dict(data), ResultShape)
-    except (ValueError, RecursionError) as error:
+        shape: ResultShape = decoder(ResultShape).decode(json.dumps(dict(data), default=_scalar))
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"result {str(dict(data))[:120]}: {why(error)}") from None
     return result_of(shape, shape.ok)
+
+
+def _scalar(value: Any) -> Any:
+    """numpy's numbers as Python's. Raises TypeError for anything else."""
+    if not hasattr(value, "item"):
+        raise TypeError(f"{type(value).__name__} has no place in a result")
+    return value.item()
 
 
 def result_of(shape: ResultShape | EntryShape | MeasuredLine, ok: bool) -> Result:

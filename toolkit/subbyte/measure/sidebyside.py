@@ -19,7 +19,6 @@ from subbyte.measure.device import CudaDevice
 from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.result import Measured
 from subbyte.measure.timing import Timing, TimingProtocol, command_line
-from subbyte.records.reading import checked
 from subbyte.records.shapes import Count, Name, Sample, Text, Time, Tree
 from subbyte.schedule import ConvConfig, Launch, WarpgroupConfig
 from subbyte.workload import ConvWorkload
@@ -238,9 +237,10 @@ def _line(row: Row) -> str:
 
 def text_of(record: dict[str, Any]) -> str:
     """The record's rows as lines for a terminal."""
-    shape: BenchShape = checked(record, BenchShape, "record", "`subbyte bench --out FILE` makes one")
-    lines = [_line(row) for row in shape.rows]
-    lines += [f"{entry.workload:22} {entry.side:36} not measured: {entry.reason}" for entry in shape.missing]
+    lines = [_line(Row(**row)) for row in record["rows"]]
+    lines += [
+        f"{entry['workload']:22} {entry['side']:36} not measured: {entry['reason']}" for entry in record["missing"]
+    ]
     return "\n".join(lines)
 
 

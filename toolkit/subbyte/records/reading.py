@@ -161,7 +161,7 @@ def why(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is not UTF-8"
     if not isinstance(error, msgspec.ValidationError):
-        return "not whole JSON" if isinstance(error, msgspec.DecodeError | json.JSONDecodeError) else str(error)
+        return "not JSON, or not whole" if isinstance(error, msgspec.DecodeError | json.JSONDecodeError) else str(error)
     matched = _AT.match(str(error))
     said, key, place = matched.groups() if matched else (str(error), None, None)
     said = said.replace("`", "")

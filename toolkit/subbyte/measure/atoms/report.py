@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from subbyte.records.reading import checked
 from subbyte.records.shapes import Count, Name, Sample, Time, Tree
 
 
@@ -45,7 +44,6 @@ class CeilingsShape(msgspec.Struct, frozen=True):
 
 def text_of(record: Mapping[str, Any]) -> str:
     """A table of the instructions with their TOPS, then copy and launch; lines a person reads."""
-    checked(record, CeilingsShape, "record of ceilings", "`subbyte bench atoms --out FILE` makes one")
     device = record["device"]
     lines = [f"{device['name']} ({device['arch']}, {device['sms']} multiprocessors), {record['date']}", ""]
     rows = [("instruction", "", "runs", "TOPS", "spread", "MHz")]
