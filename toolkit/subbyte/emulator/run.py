@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.emulator.compiler import build_library, load_library
+from subbyte.emulator.compiler import load_library
 from subbyte.emulator.findings import FINDING_DTYPE, Finding, describe
 from subbyte.emulator.trace import TRACE_DTYPE
 from subbyte.emulator.translate import Translation, translate
@@ -162,7 +162,7 @@ def run_cuda(
     cluster = _cluster(translation, launch)
     chosen = _blocks(launch, cluster, blocks)
     checked = check or trace
-    library = load_library(build_library(translation, checked))
+    library = load_library(translation, checked)
     aligned = [_aligned(array) for array in arrays]
     regions, writers = _regions(translation, launch, aligned, check)
     request = _request(launch, regions, chosen, seed, check, trace, max_steps)
