@@ -126,8 +126,9 @@ def clear_cache() -> int:
     before, root = cache_bytes(), cache_root()
     for part in PARTS:
         shutil.rmtree(root / part, ignore_errors=True)
-    with contextlib.suppress(OSError):  # there is more in it, which is not ours
-        root.rmdir()
+    if _named() is not None:  # the stand-in is still used
+        with contextlib.suppress(OSError):  # there is more in it, which is not ours
+            root.rmdir()
     return before - cache_bytes()
 
 

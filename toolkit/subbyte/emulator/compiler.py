@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 import errno
 import hashlib
+import itertools
 import os
 import platform
 import re
 import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable
 from functools import lru_cache
@@ -27,6 +29,7 @@ _LONG = 50_000
 Optimized they take three times as long to compile, seconds, and run hardly faster."""
 _loaded: dict[str, ctypes.CDLL] = {}
 _LOADING = threading.RLock()
+_LOADS = itertools.count()
 
 
 @lru_cache(maxsize=8)
@@ -177,10 +180,15 @@ def _load(name: str, code: bytes) -> ctypes.CDLL:
     try:
         return _from_memory(name, code)
     except (AttributeError, OSError):  # no such files on this system, or none that can be run
-        copy = stand_in() / name
         try:
-            copy.write_bytes(code)
-            return _open(str(copy))
+            # a new file each time: one that is loaded already, by this process or its parent, must not change
+            handle, copy = tempfile.mkstemp(name, dir=stand_in())
+            try:
+                with open(handle, "wb") as file:
+                    file.write(code)
+                return _open(copy)
+            finally:
+                os.unlink(copy)
         except OSError as error:
             raise BuildFailed(f"the compiled kernel cannot be loaded: {error}; name a folder with TMPDIR") from None
 
@@ -191,7 +199,7 @@ def _from_memory(name: str, code: bytes) -> ctypes.CDLL:
         file.flush()
         # The system knows a library by the text of its path and would give the one loaded before under the same
         # number, so each path is written differently: ./ and / change nothing in it.
-        different = f"{len(_loaded):b}".replace("1", "./").replace("0", "/")
+        different = f"{next(_LOADS):b}".replace("1", "./").replace("0", "/")
         return _open(f"/proc/self/fd/{different}{file.fileno()}")
 
 
