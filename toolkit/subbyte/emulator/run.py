@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import html
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -19,6 +18,7 @@ from subbyte.emulator.findings import FINDING_DTYPE, Finding, describe
 from subbyte.emulator.trace import TRACE_DTYPE
 from subbyte.emulator.translate import Translation, translate
 from subbyte.errors import InvalidInput, WrongResult, did_you_mean
+from subbyte.html import element
 from subbyte.schedule.launch import Launch
 
 _WRITTEN_TWICE = np.uint32(0x80000000)
@@ -94,7 +94,7 @@ class EmulatorRun:
 
     def _repr_html_(self) -> str:
         """The report for a notebook."""
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return element("pre", str(self))
 
     def __str__(self) -> str:
         """A short report."""
