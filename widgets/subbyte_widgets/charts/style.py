@@ -142,7 +142,7 @@ def chart(
     return figure
 
 
-LABELS = ("name", "x", "y", "text", "customdata", "dimensions", "label", "ticktext")
+LABELS = ("name", "legendgroup", "x", "y", "text", "customdata", "dimensions", "label", "ticktext")
 """What of a trace plotly shows as text, and reads as a kind of HTML."""
 
 
