@@ -14,6 +14,7 @@ import pytest
 
 from subbyte import cache
 from subbyte.cli import doctor
+from subbyte.errors import MissingDependency
 from subbyte.held import STALE, YOUNG, hold_folder, locked, sweep
 
 NOBODY = 65_534
@@ -161,6 +162,14 @@ def test_without_a_home_directory_nothing_is_kept(monkeypatch: pytest.MonkeyPatc
     assert (check.state, check.found) == ("note", "this user has no home directory")
     assert cache.clear_cache() > 0
     assert cache.cache_folder("kernels").is_dir()
+
+
+def test_without_any_folder_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, "/dev/null")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    cache.stand_in.cache_clear()
+    with pytest.raises(MissingDependency, match=r"kept nowhere.*TMPDIR"):
+        cache.cache_folder("kernels")
 
 
 def test_what_killed_processes_left_is_swept(tmp_path: Path) -> None:

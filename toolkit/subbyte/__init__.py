@@ -6,7 +6,10 @@ Importing this package loads neither TVM nor a GPU library; each public name loa
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # the command line begins here: what is imported above stands between it and Ctrl-C
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 

@@ -11,7 +11,8 @@ import stat
 from functools import lru_cache
 from pathlib import Path
 
-from subbyte.files import replace_file
+from subbyte.errors import MissingDependency
+from subbyte.files import home_folder, reason_of, replace_file
 from subbyte.held import hold_folder, sweep
 
 VARIABLE = "SUBBYTE_CACHE"
@@ -46,8 +47,8 @@ def _named() -> Path | None:
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME")
     try:
-        return (Path(base) if base else Path.home() / ".cache") / "subbyte"
-    except RuntimeError:  # neither HOME nor an entry of this user in the system's list
+        return (Path(base) if base else home_folder() / ".cache") / "subbyte"
+    except MissingDependency:
         return None
 
 
@@ -99,8 +100,13 @@ def why_not_kept() -> str:
 
 @lru_cache(maxsize=1)
 def stand_in() -> Path:
-    """A folder of temporary files that lives as long as this process. Raises OSError where there can be none."""
-    folder, _ = hold_folder(None, _STAND_IN)  # the handle stays open until this process ends
+    """A folder of temporary files that lives as long as this process. Raises MissingDependency where there can be none."""
+    try:
+        folder, _ = hold_folder(None, _STAND_IN)  # the handle stays open until this process ends
+    except OSError as error:
+        raise MissingDependency(
+            f"what is built can be kept nowhere ({reason_of(error)}): name a folder with {VARIABLE} or TMPDIR"
+        ) from None
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     sweep(folder.parent, _STAND_IN)
     return folder

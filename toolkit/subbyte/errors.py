@@ -42,6 +42,12 @@ class MissingDependency(SubbyteError):
     exit_code = 3
 
 
+class NotWritten(SubbyteError):
+    """What was computed could not be written: the disk is full or gone, the standard output cannot be written."""
+
+    exit_code = 3
+
+
 class BuildFailed(SubbyteError):
     """A configuration that passed every constraint could not be lowered or compiled."""
 

@@ -1,24 +1,128 @@
-"""Files that are there as a whole or not at all."""
+"""Files that are there as a whole or not at all, and the proof that one can be written before hours of work."""
+
+from __future__ import annotations
 
 import contextlib
 import os
 import secrets
+import stat
+from collections.abc import Iterator
 from pathlib import Path
+
+from subbyte.errors import InvalidInput, MissingDependency, NotWritten
 
 
 def replace_file(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write a file in one step: whoever reads meanwhile, or is left behind by a writer that was killed, finds the
-    content before or all of the new one, also after a power cut. A ``private`` file is for this user alone.
-    Raises OSError, and leaves nothing of its own then."""
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(6)}.partial")
+    content before or all of the new one, also after the machine lost its power. A ``private`` file is for this user
+    alone, and takes the place of a link. Raises OSError, and leaves nothing of its own then."""
+    target = Path(os.path.realpath(path)) if path.is_symlink() and not private else path
+    partial = _beside(target)
     try:
         partial.write_bytes(content)
-        with partial.open("rb+") as written:
-            os.fsync(written.fileno())
+        _to_disk(partial)
         if private:
             partial.chmod(0o600)
-        partial.replace(path)
-    except OSError:
+        partial.replace(target)
+    except BaseException:  # Ctrl-C too
         with contextlib.suppress(OSError):
             partial.unlink()
         raise
+
+
+def prove_writable(path: str | os.PathLike[str], what: str = "", *, parents: bool = False) -> None:
+    """Make sure that a file can be written, before the work begins whose result it will hold.
+
+    The file itself is not touched: a byte is really written beside it and removed. With ``parents`` folders that are
+    missing are made. ``what`` says in messages what the file is (``race file``). Raises InvalidInput for a folder,
+    a device or anything else that is no ordinary file, a folder that is missing, no permission, and a full disk.
+    """
+    target = Path(path)
+    try:
+        problem = _problem(target, parents)
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
+        problem = reason_of(error)
+    if problem:
+        raise InvalidInput(f"cannot write {_named(what, target)}: {problem}; choose another file")
+
+
+def write_file(path: str | os.PathLike[str], content: bytes, what: str = "") -> None:
+    """Write a result in one step. Raises InvalidInput for what :func:`prove_writable` refuses, and NotWritten when the
+    disk filled up meanwhile."""
+    prove_writable(path, what)
+    with writing(path, what):
+        replace_file(Path(path), content)
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike[str], what: str = "") -> Iterator[None]:
+    """Whatever cannot be written inside becomes NotWritten, which names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise NotWritten(
+            f"cannot write {_named(what, path)}: {reason_of(error)}; make room there, or choose another place"
+        ) from None
+
+
+def reason_of(error: Exception) -> str:
+    """Why the operating system refused, in its words."""
+    return str(getattr(error, "strerror", None) or error or type(error).__name__)
+
+
+def home_folder() -> Path:
+    """The user's own folder. Raises MissingDependency for a user without one."""
+    try:
+        return Path.home()
+    except (RuntimeError, KeyError):
+        raise MissingDependency(
+            "this user has no home folder: set HOME, or SUBBYTE_CACHE to a folder for what is built"
+        ) from None
+
+
+def _problem(target: Path, parents: bool) -> str | None:
+    """Why a file cannot be written; None when it can."""
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        mode = None
+    if mode is not None and not stat.S_ISREG(mode):
+        return "it is a folder" if stat.S_ISDIR(mode) else "it is no ordinary file"
+    folder = Path(os.path.realpath(target)).parent
+    if parents:
+        folder.mkdir(parents=True, exist_ok=True)
+    if not folder.exists():
+        return f"the folder {_short(folder)} is missing"
+    if mode is not None:
+        os.close(os.open(target, os.O_WRONLY | os.O_APPEND))
+    probe = _beside(target)
+    try:
+        probe.write_bytes(b"\n")
+        _to_disk(probe)
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+    return None
+
+
+def _beside(target: Path) -> Path:
+    """A new name in the folder of a file; short, because the name of the file may be as long as the system allows."""
+    return target.with_name(f"{target.name[:40]}.{secrets.token_hex(6)}.partial")
+
+
+def _to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _named(what: str, path: str | os.PathLike[str]) -> str:
+    return f"{what} {_short(path)}".strip()
+
+
+def _short(path: str | os.PathLike[str], most: int = 200) -> str:
+    """A path for a message: the end of a very long one says most."""
+    text = os.fspath(path)
+    return text if len(text) <= most else f"...{text[-most:]} ({len(text)} characters)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 
 import pytest
@@ -42,6 +43,35 @@ def test_race_as_json(landscape, capsys):
     assert data["comparisons"][0]["interval"]["level"] == 0.95
     assert data["comparisons"][0]["margin"] == 0.01
     assert data["comparisons"][0]["outcome"] in ("better", "worse", "equivalent", "undecided")
+
+
+@pytest.mark.parametrize("name", ["none/race.json.gz", ".json.gz"])
+def test_a_race_that_cannot_be_kept_does_not_begin(landscape, tmp_path, capsys, monkeypatch, name):
+    (tmp_path / ".json.gz").mkdir()
+    monkeypatch.setattr("subbyte.analysis.racing.run_one", lambda *_: pytest.fail("it began"))
+    assert main(["race", str(landscape), *RACE, "-o", str(tmp_path / name)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "cannot write race file" in err
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_a_disk_that_filled_up_meanwhile_loses_no_statistics(landscape, tmp_path, capsys, monkeypatch, flags):
+    def full(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("subbyte.files.replace_file", full)
+    assert main(["race", str(landscape), *RACE, "-o", str(tmp_path / "race.json.gz"), *flags]) == 3
+    out, err = capsys.readouterr()
+    assert err.splitlines()[-1].startswith("subbyte: cannot write race file ")
+    assert not (tmp_path / "race.json.gz").exists()
+    if flags:
+        data = json.loads(out)
+        assert (data["error"]["kind"], data["error"]["exit_code"], data["file"]) == ("NotWritten", 3, None)
+        assert len(data["standings"]) == 2
+    else:
+        assert "random against genetic" in out
+        assert "every run" not in out
 
 
 def test_race_is_kept_and_printed_again(landscape, tmp_path, capsys):

@@ -262,7 +262,7 @@ def test_the_page_needs_nothing_from_anywhere(tmp_path, monkeypatch):
         assert foreign not in page, foreign
     assert not re.search(r"\bnan\b|None", page)
     assert report.save(tmp_path / "deep" / "report.html").read_text() == page
-    with pytest.raises(InvalidInput, match="cannot be written"):
+    with pytest.raises(InvalidInput, match="cannot write"):
         report.save(tmp_path)
     single = tune("n8h7w7c64k64r3s3p1", FakeRunner(failures={"launch": 1.0}), trials=3).to_html()
     assert "no configuration worked" in single

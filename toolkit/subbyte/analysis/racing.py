@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -20,10 +18,11 @@ from subbyte.analysis.result import Race
 from subbyte.analysis.runs import WINDOW, Fit, Judged, LandscapeFacts, Run
 from subbyte.analysis.traces import Traces, read_traces
 from subbyte.errors import BuildFailed, InvalidInput
+from subbyte.files import prove_writable
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.result import Failed, Measured
-from subbyte.measure.worker import end_with_parent
-from subbyte.tune.checked import callables, several, whole, wholes
+from subbyte.measure.worker import WorkerDied, WorkerPool, WorkerRaised
+from subbyte.tune.checked import callables, file_path, several, whole, wholes
 from subbyte.tune.describe import SpaceLike, now, versions
 from subbyte.tune.landscape import Landscape, find_landscape
 from subbyte.tune.recorded import space_of
@@ -55,21 +54,24 @@ def race(
     statistics_seed: int = 0,
     command: str = "",
     progress: Progress | None = None,
+    output: str | os.PathLike[str] | None = None,
 ) -> Race:
     """Run every strategy on every recorded landscape and compare them.
 
     ``workloads`` are landscapes, their files or names, or workloads and networks of which landscapes are shipped.
     ``seeds`` is their number or the seeds themselves; a strategy is asked for ``batch`` configurations at a time.
-    ``traces`` brings in what another tool did (see :mod:`subbyte.analysis.traces`). ``workers`` processes are started
-    with spawn, so a script needs ``if __name__ == "__main__":`` around this call; 1 stays in this process.
-    ``progress(done, total)`` is called after each run; ``command`` is kept with the result.
+    ``traces`` brings in what another tool did (see :mod:`subbyte.analysis.traces`). ``workers`` processes share the
+    runs; 1 stays in this process. ``progress(done, total)`` is called after each run; ``command`` is kept with the
+    result. ``output`` is where the race will be saved: whether that is possible is tried before it begins.
 
-    Raises InvalidInput for anything unknown, or numbers below one.
+    Raises InvalidInput for anything unknown, numbers below one, or an ``output`` that cannot be written.
     """
     texts = [strategies] if isinstance(strategies, str) else several(strategies, "strategies")
     callables([progress] if progress is not None else [], "progress")
     numbers = list(range(whole(seeds, "seeds", 1))) if isinstance(seeds, int) else list(wholes(seeds, "seeds"))
     _check(texts, trials, workers, batch)
+    if output is not None:
+        prove_writable(file_path(output, "race file"), "race file")
     landscapes, skipped = find_landscapes(workloads)
     facts = [LandscapeFacts.of(found) for found in landscapes]
     started = time.monotonic()
@@ -179,7 +181,7 @@ class Ground:
         self.speeds = [1.0 / r.microseconds if isinstance(r, Measured) else 0.0 for r in results]
 
 
-def run_one(ground: Ground, job: Job, stop: Sequence[Callable[[Any], bool]] = ()) -> Run:
+def run_one(ground: Ground, job: Job) -> Run:
     """One study on a landscape, reduced to a run."""
     started = time.monotonic()
     study = Study(ground.space, job.strategy, job.seed)
@@ -189,7 +191,7 @@ def run_one(ground: Ground, job: Job, stop: Sequence[Callable[[Any], bool]] = ()
         if len(study.trials) % WINDOW == 0:
             holdout.append(_on_holdout(study.strategy, ground))
 
-    record = study.run(ground.runner, job.trials, job.batch, [judge], stop)
+    record = study.run(ground.runner, job.trials, job.batch, [judge])
     if record.ended == "interrupted":
         raise KeyboardInterrupt
     seconds = round(time.monotonic() - started, 4)
@@ -221,8 +223,6 @@ def _fits(strategy: Any) -> list[Fit]:
 
 _grounds: dict[str, Ground] = {}
 """Of a worker process, by landscape: made once."""
-_stopping: list[Any] = []
-"""Of a worker process: the event that ends what it does."""
 
 
 def _run(jobs: Sequence[Job], landscapes: Sequence[Landscape], workers: int, progress: Progress | None) -> list[Run]:
@@ -235,32 +235,20 @@ def _run(jobs: Sequence[Job], landscapes: Sequence[Landscape], workers: int, pro
             if progress is not None:
                 progress(done, len(jobs))
         return runs
-    with _pool(min(workers, len(jobs)), landscapes) as pool:
-        futures = [pool.submit(_work, job) for job in jobs]
-        try:
-            for done, future in enumerate(as_completed(futures), start=1):
-                future.result()
-                if progress is not None:
-                    progress(done, len(jobs))
-        except BrokenProcessPool:
-            raise BuildFailed(
-                "a worker process of the race died (killed, or out of memory; or a script that calls race() outside "
-                '`if __name__ == "__main__":`); workers=1 runs without them'
-            ) from None
-        return [future.result() for future in futures]
-
-
-@contextmanager
-def _pool(workers: int, landscapes: Sequence[Landscape]) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end at once, whatever they are doing, when the block is left early."""
     modules = sorted({cls.__module__ for cls in map(STRATEGIES.get, _registered()) if cls is not None})
-    context = multiprocessing.get_context("spawn")
-    stopping = context.Event()
-    pool = ProcessPoolExecutor(workers, context, _start_worker, (list(landscapes), modules, stopping))
+    pool = WorkerPool(min(workers, len(jobs)), "race", prepare=partial(_prepare, list(landscapes), modules))
     try:
-        yield pool
+        futures = [pool.submit(_work, job) for job in jobs]
+        for done, future in enumerate(as_completed(futures), start=1):
+            future.result()
+            if progress is not None:
+                progress(done, len(jobs))
+        return [future.result() for future in futures]
+    except WorkerDied as error:
+        raise BuildFailed(f"the race was ended: {error}; workers=1 runs without processes") from None
+    except WorkerRaised as error:
+        raise BuildFailed(f"the race was ended: a run failed with {error}; workers=1 shows where") from None
     finally:
-        stopping.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
@@ -269,18 +257,15 @@ def _registered() -> list[str]:
     return [name for name, cls in STRATEGIES.items() if not cls.__module__.startswith("subbyte.")]
 
 
-def _start_worker(landscapes: Sequence[Landscape], modules: Sequence[str], stopping: Any) -> None:
-    """In the new process: leave Ctrl-C to the parent, load what every run needs."""
-    end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _prepare(landscapes: Sequence[Landscape], modules: Sequence[str]) -> None:
+    """In a new process: load what every run needs."""
     for module in modules:
         import_module(module)
-    _stopping.append(stopping)
     _grounds.update({found.name: Ground(found) for found in landscapes})
 
 
 def _work(job: Job) -> Run:
-    return run_one(_grounds[job.landscape], job, [lambda _: bool(_stopping[0].is_set())])
+    return run_one(_grounds[job.landscape], job)
 
 
 def lean(landscape: Landscape) -> Landscape:

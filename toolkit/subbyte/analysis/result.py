@@ -19,6 +19,7 @@ from subbyte.analysis.comparison import MARGIN, Comparison, compare, in_words
 from subbyte.analysis.curves import Curve, Fractions, Standing, curve_of, fractions, standing_of
 from subbyte.analysis.runs import LandscapeFacts, Run
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
+from subbyte.files import write_file
 from subbyte.technique.record import InfoRecord, Table, columns_text, plain
 from subbyte.tune.checked import file_path, several, whole
 from subbyte.tune.describe import now, to_line
@@ -231,7 +232,8 @@ class Race(InfoRecord):
     # ---- files -------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write every run, gzip-compressed JSON; the name must end in .json.gz. Raises InvalidInput."""
+        """Write every run, gzip-compressed JSON; the name must end in .json.gz. Raises InvalidInput,
+        NotWritten."""
         target = file_path(path, "race file")
         if not target.name.endswith(SUFFIX):
             raise InvalidInput(f"race file {target}: the name must end in {SUFFIX}")
@@ -242,7 +244,7 @@ class Race(InfoRecord):
             "seconds": self.seconds, "skipped": list(self.skipped),
             "landscapes": [asdict(facts) for facts in self.landscapes], "runs": [run.to_dict() for run in self.runs],
         }  # fmt: skip
-        target.write_bytes(gzip.compress((to_line(data) + "\n").encode(), mtime=0))
+        write_file(target, gzip.compress((to_line(data) + "\n").encode(), mtime=0), "race file")
         return target
 
     @classmethod

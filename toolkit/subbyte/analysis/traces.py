@@ -18,6 +18,7 @@ from typing import Any
 
 from subbyte.analysis.runs import WINDOW, Run
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.files import write_file
 from subbyte.tune.describe import to_line
 from subbyte.tune.landscape import Landscape
 
@@ -65,7 +66,7 @@ def write_traces(
         "runs": [{"seed": seed, "indices": list(indices)} for seed, indices in sorted(visits.items())],
     }  # fmt: skip
     content = (to_line(data) + "\n").encode()
-    target.write_bytes(gzip.compress(content, mtime=0) if target.suffix == ".gz" else content)
+    write_file(target, gzip.compress(content, mtime=0) if target.suffix == ".gz" else content, "trace file")
     return target
 
 

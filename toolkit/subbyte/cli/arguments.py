@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.numerals import natural
+from subbyte.streams import put, say
 
 if TYPE_CHECKING:
     from subbyte.workload import ConvWorkload
 
 SCHEMA = 1
 """Version of the objects that ``--json`` prints."""
+MOST_SEED = 2**32 - 1
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -35,6 +39,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise InvalidInput, which the command line prints as one message."""
         raise InvalidInput(f"{message}; see `{self.prog} --help`")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Help and version as every other output; argparse would keep quiet about what it cannot write."""
+        (say if file is sys.stderr else put)(message, end="")
 
 
 def command_parser(subparsers: Any, name: str, description: str, example: str) -> argparse.ArgumentParser:
@@ -168,25 +176,88 @@ def spread_settings(argv: Sequence[str]) -> list[str]:
 
 
 def emit(command: str, payload: Mapping[str, Any], args: argparse.Namespace, text: str) -> None:
-    """Print the result of a command on stdout: ``text``, or with ``--json`` one versioned object."""
+    """Print the result of a command on stdout: ``text``, or with ``--json`` one versioned object.
+
+    Raises NotWritten when stdout cannot be written.
+    """
     if args.json:
-        print(json.dumps({"schema": SCHEMA, "command": command, **payload}, allow_nan=False))
+        put(json.dumps({"schema": SCHEMA, "command": command, **payload}, allow_nan=False))
     elif text:
-        print(text)
+        put(text)
+
+
+def emit_and_save(
+    command: str,
+    payload: Mapping[str, Any],
+    args: argparse.Namespace,
+    text: str,
+    save: Callable[[], object],
+    saved: str = "",
+) -> int:
+    """Save a result, print it whether or not that worked, and return 0 or the exit code of what went wrong.
+
+    ``saved`` is printed behind the text when it worked. With ``--json`` the one object otherwise has ``error`` besides
+    the result, and its ``file`` is null.
+    """
+    try:
+        save()
+    except SubbyteError as error:
+        failed: dict[str, Any] = {"file": None} if "file" in payload else {}
+        failed |= {"error": _failure(type(error).__name__, str(error), error.exit_code)}
+        emit(command, {**payload, **failed}, args, text)
+        say(f"subbyte: {error}")
+        return error.exit_code
+    emit(command, payload, args, text + saved)
+    return 0
 
 
 def emit_error(command: str | None, kind: str, message: str, exit_code: int) -> None:
     """Print a failure on stdout as one versioned object; ``kind`` is the name of the error's class."""
-    error = {"kind": kind, "message": message, "exit_code": exit_code}
-    print(json.dumps({"schema": SCHEMA, "command": command, "error": error}), flush=True)
+    put(json.dumps({"schema": SCHEMA, "command": command, "error": _failure(kind, message, exit_code)}))
+
+
+def _failure(kind: str, message: str, exit_code: int) -> dict[str, Any]:
+    return {"kind": kind, "message": message, "exit_code": exit_code}
 
 
 def positive(text: str) -> int:
     """A positive integer; the error is the one argparse prints."""
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a positive integer")
+    number = natural(text)
+    if not number:
+        raise argparse.ArgumentTypeError(f"{shown(text)}: expected a positive integer")
     return number
+
+
+def natural_number(text: str) -> int:
+    """A whole number from 0; the error is the one argparse prints."""
+    number = natural(text)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{shown(text)}: expected a whole number, 0 or more")
+    return number
+
+
+def seed(text: str) -> int:
+    """A seed that every generator takes: 0 to 2^32 - 1; the error is the one argparse prints."""
+    number = natural(text)
+    if number is None or number > MOST_SEED:
+        raise argparse.ArgumentTypeError(f"{shown(text)}: expected a seed, a whole number from 0 to {MOST_SEED}")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A finite number of seconds above 0; the error is the one argparse prints."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{shown(text)}: expected seconds above 0")
+    return value
+
+
+def shown(text: str, most: int = 60) -> str:
+    """A text for a message: quoted, its beginning when it is long."""
+    return repr(text) if len(text) <= most else f"{text[:most]!r}... ({len(text)} characters)"
 
 
 def _argument(convert: Callable[[str], Any], text: str) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subbyte.cli.arguments import add_workloads_argument, command_parser, emit
+from subbyte.cli.arguments import add_workloads_argument, command_parser, emit_and_save, natural_number, seconds
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency
+from subbyte.files import prove_writable, reason_of, write_file
+from subbyte.streams import say
 from subbyte.workload import workloads
 
 if TYPE_CHECKING:
@@ -30,18 +30,18 @@ def add_parser(subparsers: Any) -> None:
     add_workloads_argument(parser, nargs="*")
     text = "measure the kernels of this bundle instead of building some; may be repeated, replaces WORKLOAD"
     parser.add_argument("--bundle", action="append", default=[], metavar="DIR", help=text)
-    parser.add_argument("--device", type=int, default=0, metavar="N", help="GPU number (default 0)")
+    parser.add_argument("--device", type=natural_number, default=0, metavar="N", help="GPU number (default 0)")
     parser.add_argument("--out", metavar="FILE", help="also write the record, with every sample, to this JSON file")
     parser.add_argument("--from", metavar="FILE", dest="record", type=Path, help="print this record, measure nothing")
-    parser.add_argument("--plan-seconds", type=float, default=40.0, metavar="S",
+    parser.add_argument("--plan-seconds", type=seconds, default=40.0, metavar="S",
                         help="time to spend on the plans of one cuDNN graph (default 40)")  # fmt: skip
     parser.add_argument("--no-graph-api", action="store_true", help="measure cuDNN through PyTorch alone")
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print; 0 when every side was measured, 1 when a kernel of ours was wrong or did not run."""
-    if args.out:
-        _open(Path(args.out))
+    if args.out is not None:
+        prove_writable(args.out, parents=True)
     if args.record is not None:
         return _show(args)
     if args.workloads == ["atoms"] and not args.bundle:
@@ -58,10 +58,10 @@ def run(args: argparse.Namespace) -> int:
     with hold(device.info):
         record = side_by_side(
             kernels, device, plan_seconds=args.plan_seconds, graph_api=not args.no_graph_api,
-            say=lambda text: print(text, file=sys.stderr, flush=True),
+            say=say,
         )  # fmt: skip
-    _put(record, args, text_of(record))
-    return int(any(entry["side"].startswith("subbyte") for entry in record["missing"]))
+    failed = _put(record, args, text_of(record))
+    return failed or int(any(entry["side"].startswith("subbyte") for entry in record["missing"]))
 
 
 def _atoms(args: argparse.Namespace) -> int:
@@ -71,9 +71,8 @@ def _atoms(args: argparse.Namespace) -> int:
 
     device = _device(args.device)
     with hold(device.info):
-        record = measure_atoms(device, say=lambda text: print(text, file=sys.stderr, flush=True))
-    _put(record, args, text_of(record))
-    return 0
+        record = measure_atoms(device, say=say)
+    return _put(record, args, text_of(record))
 
 
 def _device(number: int) -> CudaDevice:
@@ -84,19 +83,6 @@ def _device(number: int) -> CudaDevice:
         return device.CudaDevice(number)
     except MissingDependency as error:
         raise MissingDependency(f"{error}; `subbyte bench --from FILE` prints a recorded run") from None
-
-
-def _open(target: Path) -> None:
-    """Make sure that a file can be written, before minutes of measuring. Raises InvalidInput."""
-    problem: str | None = None
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if target.is_dir() or not os.access(target if target.exists() else target.parent, os.W_OK):
-            problem = "a folder" if target.is_dir() else "no permission"
-    except OSError as error:
-        problem = error.strerror
-    if problem:
-        raise InvalidInput(f"cannot write {target}: {problem}; choose another file with --out")
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -111,19 +97,21 @@ def _show(args: argparse.Namespace) -> int:
         shown = {**record, "command": record["command"]}
     except OSError as error:
         raise InvalidInput(
-            f"cannot read {args.record}: {error.strerror}; give a file of `subbyte bench --out`"
+            f"cannot read {args.record}: {reason_of(error)}; give a file of `subbyte bench --out`"
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         raise BrokenRecord(
             f"{args.record}: no record of `subbyte bench`, or a damaged one; `subbyte bench atoms --out FILE` makes one"
         ) from None
-    _put(shown, args, text)
-    return 0
+    return _put(shown, args, text)
 
 
-def _put(record: dict[str, Any], args: argparse.Namespace, text: str) -> None:
-    """Print a record, and write it where ``--out`` says."""
-    if args.out:
-        Path(args.out).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+def _put(record: dict[str, Any], args: argparse.Namespace, text: str) -> int:
+    """Print a record, and write it where ``--out`` says; the exit code."""
+
+    def save() -> None:
+        if args.out is not None:
+            write_file(args.out, (json.dumps(record, indent=1) + "\n").encode())
+
     shown = {key: value for key, value in record.items() if key not in ("schema", "command")}
-    emit("bench", {**shown, "command_line": record["command"]}, args, text)
+    return emit_and_save("bench", {**shown, "command_line": record["command"]}, args, text, save)

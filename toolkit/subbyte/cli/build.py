@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ from subbyte.cli.arguments import (
     emit,
 )
 from subbyte.errors import InvalidInput
+from subbyte.files import prove_writable, write_file
+from subbyte.streams import say
 
 if TYPE_CHECKING:
     from subbyte.kernel import Kernel
@@ -46,16 +47,21 @@ def run(args: argparse.Namespace) -> int:
     """Build, then print or write."""
     if args.emit == "cubin" and args.out is None and not args.json:
         raise InvalidInput("--emit cubin is not text; give a file with -o FILE")
+    if args.out is not None:
+        prove_writable(args.out)
+    if args.export is not None:
+        prove_writable(args.export / "kernel.cubin", parents=True)
     kernel = chosen_kernel(args, args.arch, args.output)
     files = [str(path) for path in kernel.export(args.export)] if args.export else []
     content = getattr(kernel, args.emit) if args.emit else None
     if args.out is not None:
-        _write(args.out, content if content is not None else kernel.cuda)
+        written = content if content is not None else kernel.cuda
+        write_file(args.out, written.encode() if isinstance(written, str) else written)
         files.append(str(args.out))
     text = content if isinstance(content, str) and args.out is None else summary(kernel)
     emit("build", {**description(kernel), **_emitted(args, content), "files": files}, args, text.rstrip())
     for file in files:
-        print(f"wrote {file}", file=sys.stderr)
+        say(f"wrote {file}")
     return 0
 
 
@@ -127,10 +133,3 @@ def _how(plan: Plan) -> str:
 
 def _emitted(args: argparse.Namespace, content: str | bytes | None) -> dict[str, Any]:
     return {"text": content} if isinstance(content, str) and args.out is None else {}
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    try:
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-    except OSError as error:
-        raise InvalidInput(f"cannot write {path}: {error.strerror}; choose another file with -o") from None

@@ -13,8 +13,12 @@ from subbyte.cli.arguments import (
     command_parser,
     configuration,
     emit,
+    natural_number,
+    seed,
+    shown,
 )
 from subbyte.errors import InvalidInput
+from subbyte.numerals import natural
 
 DEFAULT_WORKLOAD = "resnet50.stage2@8"
 _PAIR = re.compile(r"(\d{1,6})[x,](\d{1,6})")
@@ -83,10 +87,12 @@ def _add_packing(topics: Any) -> None:
         "subbyte explain packing --scheme quad",
     )
     parser.add_argument("--family", choices=FAMILIES, default="warp", help="warp (shuffles, default) or warpgroup")
-    parser.add_argument("--warp", type=_number, metavar="N", help="of a warpgroup, 0 (default) to 3")
+    parser.add_argument("--warp", type=natural_number, metavar="N", help="of a warpgroup, 0 (default) to 3")
     parser.add_argument("--scheme", help="quad (default) or width8")
-    parser.add_argument("--tiles", type=_number, metavar="N", help="8x8 tiles to pack (default: all the scheme takes)")
-    parser.add_argument("--seed", type=_number, metavar="N", help="seed of the values (default 0)")
+    parser.add_argument(
+        "--tiles", type=natural_number, metavar="N", help="8x8 tiles to pack (default: all the scheme takes)"
+    )
+    parser.add_argument("--seed", type=seed, metavar="N", help="seed of the values (default 0)")
 
 
 def _add_layout(topics: Any) -> None:
@@ -99,8 +105,10 @@ def _add_layout(topics: Any) -> None:
     add_workload_argument(parser, DEFAULT_WORKLOAD)
     parser.add_argument("--layout", help="nhwc, hwnc or nhwcnc (default: that of the configuration, nhwcnc)")
     parser.add_argument("--block", metavar="I,J", default="0,0", help="pixel tile and column block (default 0,0)")
-    parser.add_argument("--warp", type=_number, metavar="N", default=0, help="warp of the block (default 0)")
-    parser.add_argument("--iteration", type=_number, metavar="N", default=0, help="stage of the main loop (default 0)")
+    parser.add_argument("--warp", type=natural_number, metavar="N", default=0, help="warp of the block (default 0)")
+    parser.add_argument(
+        "--iteration", type=natural_number, metavar="N", default=0, help="stage of the main loop (default 0)"
+    )
     add_config_arguments(parser)
     add_arch_argument(parser)
 
@@ -129,7 +137,9 @@ def _add_taps(topics: Any) -> None:
         "subbyte explain taps resnet50.stage2@8 --row 0 --set duplicate_aware=none stagger=0",
     )
     add_workload_argument(parser, DEFAULT_WORKLOAD)
-    parser.add_argument("--row", type=_number, metavar="N", default=0, help="output row of the first block (default 0)")
+    parser.add_argument(
+        "--row", type=natural_number, metavar="N", default=0, help="output row of the first block (default 0)"
+    )
     add_config_arguments(parser, "warpgroup")
 
 
@@ -172,11 +182,14 @@ def _duplicates(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     record = duplicates(args.workload, _pair("--tile", args.tile, "output pixels such as 1x4"), at=at)
     if args.warp is not None:
         first, slash, count = args.warp.partition("/")
-        if not (slash and first.isdecimal() and count.isdecimal() and int(count)):
-            raise InvalidInput(f"--warp {args.warp}: expected a warp of several, such as 0/2 for the first of two")
-        if len(record.pixels) % int(count):
+        warp, warps = natural(first), natural(count)
+        if not slash or warp is None or not warps:
+            raise InvalidInput(
+                f"--warp {shown(args.warp)}: expected a warp of several, such as 0/2 for the first of two"
+            )
+        if len(record.pixels) % warps:
             raise InvalidInput(f"--warp {args.warp}: {count} warps cannot share {len(record.pixels)} pixels evenly")
-        record = record.warp(int(first), len(record.pixels) // int(count))
+        record = record.warp(warp, len(record.pixels) // warps)
     return record.to_dict(), "" if args.json else record.text()
 
 
@@ -250,11 +263,5 @@ _TOPICS = {
 def _pair(name: str, text: str, meaning: str) -> tuple[int, int]:
     found = _PAIR.fullmatch(text.lower().strip())
     if found is None:
-        raise InvalidInput(f"{name} {text}: expected {meaning}")
+        raise InvalidInput(f"{name} {shown(text)}: expected {meaning}")
     return int(found[1]), int(found[2])
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number, 0 or more")
-    return int(text)

@@ -16,12 +16,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from subbyte.cli.arguments import command_parser, emit
+from subbyte.cli.arguments import command_parser, emit, shown
 from subbyte.errors import InvalidInput, MissingDependency, did_you_mean
+from subbyte.numerals import natural
+from subbyte.streams import say
 
 FIRST = "00_start_here"
 """Stem of the notebook that opens when none is named."""
 
+MOST_PORT = 65_535
 SETTINGS = Path(__file__).parent / "jupyter"
 """A Jupyter configuration folder that switches the news and the update check off."""
 
@@ -33,15 +36,22 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help=f"name or number (default {FIRST})")
     parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
-    parser.add_argument("--port", type=int, help="port on this machine; default: the first free one from 8888")
+    parser.add_argument("--port", type=_port, help="port on this machine; default: the first free one from 8888")
     text = "an option for JupyterLab, such as --jupyter=--debug; several may be given"
     parser.add_argument("--jupyter", action="append", default=[], metavar="OPTION", help=text)
+
+
+def _port(text: str) -> int:
+    number = natural(text)
+    if number is None or number > MOST_PORT:
+        raise argparse.ArgumentTypeError(f"{shown(text)}: expected a port, a whole number from 0 to {MOST_PORT}")
+    return number
 
 
 def run(args: argparse.Namespace) -> int:
     """Replace this process by JupyterLab. Raises InvalidInput or MissingDependency."""
     folder = find_notebooks()
-    notebook = choose(args.notebook or FIRST, folder)
+    notebook = choose(FIRST if args.notebook is None else args.notebook, folder)
     if importlib.util.find_spec("jupyterlab") is None:
         raise MissingDependency(
             f"JupyterLab is not installed for {sys.executable}; "
@@ -49,10 +59,8 @@ def run(args: argparse.Namespace) -> int:
         )
     command = lab_command(notebook, args.port, args.no_browser, args.jupyter)
     trust(committed(folder))
-    print(f"opening {notebook.relative_to(folder.parent)}; stop the server with Ctrl-C twice", file=sys.stderr)
+    say(f"opening {notebook.relative_to(folder.parent)}; stop the server with Ctrl-C twice")
     emit("lab", {"notebook": str(notebook), "arguments": command}, args, "")
-    sys.stdout.flush()
-    sys.stderr.flush()
     os.execve(command[0], command, lab_environment(os.environ))
 
 
@@ -80,10 +88,10 @@ def choose(name: str, folder: Path) -> Path:
     wanted = Path(name).name.removesuffix(".ipynb").casefold()
     for stem, path in found.items():
         number, _, title = stem.casefold().partition("_")
-        same_number = wanted.isdigit() and number.isdigit() and int(wanted) == int(number)
+        same_number = natural(number) is not None and natural(wanted) == natural(number)
         if same_number or wanted in (stem.casefold(), title):
             return path
-    raise InvalidInput(f"unknown notebook {name!r}: {did_you_mean(wanted, found)}")
+    raise InvalidInput(f"unknown notebook {shown(name)}: {did_you_mean(wanted, found)}")
 
 
 def committed(folder: Path) -> list[Path]:

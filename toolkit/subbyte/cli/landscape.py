@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,16 @@ from subbyte.cli.arguments import (
     configuration,
     emit,
     emit_error,
+    natural_number,
+    positive,
+    seconds,
+    shown,
 )
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, WrongResult
+from subbyte.files import prove_writable
+from subbyte.numerals import natural
+from subbyte.processes import run_apart
+from subbyte.streams import is_terminal, say
 
 if TYPE_CHECKING:
     from subbyte.tune.landscape import Landscape
@@ -97,8 +104,8 @@ def _add_record(parts: Any) -> None:
     text = "GPU numbers with commas between; kernels are measured on all of them at the same time (default 0)"
     parser.add_argument("--device", metavar="N,...", default="0", help=text)
     text = "stop after so many seconds; the same command goes on later"
-    parser.add_argument("--limit", metavar="SECONDS", type=float, help=text)
-    parser.add_argument("--workers", metavar="N", type=int, default=2, help="building processes (default 2)")
+    parser.add_argument("--limit", metavar="SECONDS", type=seconds, help=text)
+    parser.add_argument("--workers", metavar="N", type=positive, default=2, help="building processes (default 2)")
     add_arch_argument(parser)
     parser.add_argument("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
                         help="a switch of the whole space, such as layout=nhwc; several may follow")  # fmt: skip
@@ -111,7 +118,7 @@ def _add_measure(parts: Any) -> None:
     )  # fmt: skip
     parser.add_argument("folder", metavar="DIR", help="bundle written by `record --build-only`")
     parser.add_argument("-o", "--output", metavar="FILE", help=f"results (default DIR/{RESULTS})")
-    parser.add_argument("--device", metavar="N", type=int, default=0, help="GPU number (default 0)")
+    parser.add_argument("--device", metavar="N", type=natural_number, default=0, help="GPU number (default 0)")
 
 
 def _add_assemble(parts: Any) -> None:
@@ -178,10 +185,15 @@ def _record(args: argparse.Namespace) -> int:
 
     if args.build_only is None and args.output is None:
         raise InvalidInput("name the landscape file (-o FILE.json.gz), or build only (--build-only DIR)")
+    if args.output is not None:
+        if not args.output.endswith(".json.gz"):
+            raise InvalidInput(f"--output {shown(args.output)}: the name must end in .json.gz")
+        prove_writable(args.output, "landscape file")
+    devices = _devices(args.device)
     chosen = configuration(args)
     names = [setting.partition("=")[0].strip().lower().replace("-", "_") for setting in args.settings]
     made = space(args.workload, args.arch, args.space, **{name: getattr(chosen, name) for name in names})
-    return _record_all(args, made) if args.build_only is None else _build_only(args, made)
+    return _record_all(args, made, devices) if args.build_only is None else _build_only(args, made)
 
 
 def _build_only(args: argparse.Namespace, made: Any) -> int:
@@ -193,13 +205,12 @@ def _build_only(args: argparse.Namespace, made: Any) -> int:
     return 0
 
 
-def _record_all(args: argparse.Namespace, made: Any) -> int:
+def _record_all(args: argparse.Namespace, made: Any, devices: list[int]) -> int:
     from subbyte.tune.recording import record_landscape
 
     folder = f"{args.output.removesuffix('.json.gz')}.bundle"
-    report = record_landscape(made, folder, args.workers, _devices(args.device), args.limit, _counter("built"))
-    print(f"{folder}: {report.measured} measured, {report.failed} failed, {report.shared} the same as others",
-          file=sys.stderr)  # fmt: skip
+    report = record_landscape(made, folder, args.workers, devices, args.limit, _counter("built"))
+    say(f"{folder}: {report.measured} measured, {report.failed} failed, {report.shared} the same as others")
     if report.remaining:
         raise SubbyteError(
             f"{report.remaining} of {report.valid} configurations are not measured yet; run the same command again, it "
@@ -210,9 +221,10 @@ def _record_all(args: argparse.Namespace, made: Any) -> int:
 
 def _devices(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() for part in parts):
-        raise InvalidInput(f"--device {text}: expected GPU numbers with commas between, such as 0,1")
-    return [int(part) for part in parts]
+    numbers = [number for part in parts if (number := natural(part)) is not None]
+    if len(numbers) != len(parts):
+        raise InvalidInput(f"--device {shown(text)}: expected GPU numbers with commas between, such as 0,1")
+    return numbers
 
 
 def _measure(args: argparse.Namespace) -> int:
@@ -221,8 +233,9 @@ def _measure(args: argparse.Namespace) -> int:
 
     read_manifest(args.folder)
     output = args.output or str(Path(args.folder) / RESULTS)
+    prove_writable(output, "results")
     command = [sys.executable, "-m", "subbyte.measure.bundle", args.folder, output, "--device", str(args.device)]
-    status = subprocess.run(command, stdout=subprocess.PIPE, check=False).returncode
+    status = run_apart(command)
     if status:
         return _measuring_failed(args, status)
     _, results = read_measurements(output)
@@ -265,10 +278,10 @@ def _counter(what: str) -> Any:
     """A progress function: one line that counts on a terminal, every hundredth line elsewhere."""
 
     def progress(done: int, total: int) -> None:
-        terminal = sys.stderr.isatty()
+        terminal = is_terminal()
         if terminal or done % 100 == 0 or done == total:
             end = "\n" if not terminal or done == total else ""
-            print(f"{chr(13) if terminal else ''}{what} {done}/{total}", end=end, file=sys.stderr, flush=True)
+            say(f"{chr(13) if terminal else ''}{what} {done}/{total}", end=end)
 
     return progress
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 
-from subbyte import __version__
+from subbyte import __version__, interrupts
 from subbyte.cli.arguments import Parser, emit_error, spread_settings
-from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
+from subbyte.errors import InvalidInput, MissingDependency, NotWritten, SubbyteError, did_you_mean
+from subbyte.files import reason_of
+from subbyte.streams import flush, say
 
 COMMANDS = {
     "doctor": "what this machine can do: GPU, driver, compilers, native or emulated instructions",
@@ -37,7 +39,8 @@ examples:
 exit codes: 0 done, 1 wrong result or falls short, 2 bad input, 3 the machine lacks something
 with --json a failure is one object on stdout too: {"schema", "command", "error": {"kind", "message", "exit_code"}}
 `subbyte COMMAND --help` shows the arguments of a command and an example."""
-_INTERRUPTED, _BROKEN_PIPE = 130, 141  # 128 + SIGINT, 128 + SIGPIPE, as shells report them
+_BROKEN_PIPE = 141  # 128 + SIGPIPE, as shells report it
+_LACKING = MissingDependency.exit_code
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,31 +53,42 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = _warn
-            code = _run(words)
-        sys.stdout.flush()
+            try:
+                code = _run(words)
+            except SystemExit as stop:  # argparse ends --help and --version this way
+                code = stop.code if isinstance(stop.code, int) else 0
+        flush()
         return code
-    except SystemExit as stop:  # argparse ends --help and --version this way
-        return stop.code if isinstance(stop.code, int) else 0
     except SubbyteError as error:
         return _failed(words, type(error).__name__, str(error), error.exit_code)
     except KeyboardInterrupt:
-        return _failed(words, "Interrupted", "interrupted", _INTERRUPTED)
+        return _failed(words, "Interrupted", interrupts.LINE, interrupts.EXIT_CODE)
     except BrokenPipeError:
-        # The reader left; whatever the interpreter flushes at its end must not complain about it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
+    except MemoryError:
+        return _failed(words, "MemoryError", "the memory is used up: ask for less at a time", _LACKING)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        said = f"{where}{reason_of(error)}: this machine does not let subbyte go on"
+        return _failed(words, "OSError", said, _LACKING)
+    except ImportError as error:
+        if (error.name or "subbyte").startswith("subbyte"):
+            raise
+        said = f"a package cannot be loaded: {' '.join(str(error).split())[:300]}; `subbyte doctor` shows what there is"
+        return _failed(words, "ImportError", said, _LACKING)
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as one message on stderr, without the line of code it came from."""
-    print(f"subbyte: {message}", file=sys.stderr)
+    say(f"subbyte: {message}")
 
 
 def _failed(argv: list[str], kind: str, message: str, exit_code: int) -> int:
     """Tell what went wrong, to people on stderr and with ``--json`` to programs on stdout."""
-    print(f"subbyte: {message}", file=sys.stderr)
+    say(f"subbyte: {message}")
     if "--json" in argv:
-        emit_error(_command(argv), kind, message, exit_code)
+        with suppress(NotWritten, BrokenPipeError):
+            emit_error(_command(argv), kind, message, exit_code)
     return exit_code
 
 
@@ -97,6 +111,7 @@ def _run(argv: list[str]) -> int:
         if unknown[0] in flags:  # it is known, but stands before the command it belongs to
             hint = f"write it behind the command, `{_prog(command, args)} {unknown[0]}`"
         raise InvalidInput(f"unknown argument {unknown[0]!r}: {hint}; see `{_prog(command, args)} --help`")
+    interrupts.raise_from_now()
     return int(import_module(f"subbyte.cli.{command}").run(args))
 
 

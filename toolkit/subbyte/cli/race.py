@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from typing import Any
 
-from subbyte.cli.arguments import command_parser, emit, positive
+from subbyte.cli.arguments import command_parser, emit_and_save, positive, seed
 from subbyte.errors import InvalidInput
+from subbyte.streams import is_terminal, say
 
 STRATEGIES = "random,genetic,autotvm,diverse"
 
@@ -32,7 +32,7 @@ def add_parser(subparsers: Any) -> None:
     add("--batch", metavar="N", type=positive, default=8, help="configurations asked for at a time (default 8)")
     add("--traces", metavar="FILE", action="append", default=[],
         help="also compare what another tool visited (a trace file); may be given several times")  # fmt: skip
-    add("--statistics-seed", metavar="N", type=int, default=0, help="seed of the resampling (default 0)")
+    add("--statistics-seed", metavar="N", type=seed, default=0, help="seed of the resampling (default 0)")
     add("-o", "--output", metavar="FILE", help="keep every run in FILE (.json.gz)")
     text = "compute the statistics anew from the runs kept in FILE...; nothing runs"
     add("--load", "--from", metavar="FILE", nargs="+", help=text)
@@ -54,12 +54,16 @@ def run(args: argparse.Namespace) -> int:
         strategies = [text.strip() for text in args.strategies.split(",") if text.strip()]
         found = race(
             args.workloads, strategies, args.trials, args.seeds, args.workers, batch=args.batch, traces=args.traces,
-            statistics_seed=args.statistics_seed, command=_command(args), progress=_progress,
+            statistics_seed=args.statistics_seed, command=_command(args), progress=_progress, output=args.output,
         )  # fmt: skip
-    file = str(found.save(args.output)) if args.output is not None else None
-    text = found.text() + (f"\n\nevery run: {file}" if file else "")
-    emit("race", {**found.to_dict(), "file": file}, args, text)
-    return 0
+    file = args.output
+
+    def save() -> None:
+        if file is not None:
+            found.save(file)
+
+    saved = f"\n\nevery run: {file}" if file else ""
+    return emit_and_save("race", {**found.to_dict(), "file": file}, args, found.text(), save, saved)
 
 
 def _command(args: argparse.Namespace) -> str:
@@ -72,7 +76,7 @@ def _command(args: argparse.Namespace) -> str:
 
 def _progress(done: int, total: int) -> None:
     """One line that counts on a terminal, every hundredth run elsewhere."""
-    terminal = sys.stderr.isatty()
+    terminal = is_terminal()
     if terminal or done % 100 == 0 or done == total:
         end = "\n" if not terminal or done == total else ""
-        print(f"{chr(13) if terminal else ''}runs {done}/{total}", end=end, file=sys.stderr, flush=True)
+        say(f"{chr(13) if terminal else ''}runs {done}/{total}", end=end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,12 @@ from subbyte.cli.arguments import (
     add_config_arguments,
     add_workload_argument,
     command_parser,
-    emit,
+    emit_and_save,
+    seed,
 )
 from subbyte.cli.build import chosen_kernel, description, summary
 from subbyte.errors import InvalidInput
+from subbyte.files import prove_writable, write_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +40,7 @@ def add_parser(subparsers: Any) -> None:
     add_arch_argument(parser, default=None)
     add_config_arguments(parser, "auto")
     parser.add_argument("--device", default="auto", help="auto (a GPU, else the CPU), cuda:0, or emulator")
-    parser.add_argument("--seed", type=int, default=0, help="of the random operands (default 0)")
+    parser.add_argument("--seed", type=seed, default=0, help="of the random operands (default 0)")
     parser.add_argument("--save", metavar="FILE.npz", type=Path, help="operands, parameters and output")
     parser.add_argument("--no-time", action="store_true", help="check only")
 
@@ -47,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
     from subbyte.kernel.execute import EMULATOR, device_arch, expected, random_operands, resolve_device, run_words
     from subbyte.measure.check import compare
 
-    if args.seed < 0:
-        raise InvalidInput(f"--seed {args.seed}: must be 0 or more")
+    if args.save is not None:
+        prove_writable(args.save)
     arch = args.arch or device_arch(args.device)
     device = resolve_device(args.device, arch)
     kernel = chosen_kernel(args, arch)
@@ -56,15 +59,18 @@ def run(args: argparse.Namespace) -> int:
     kernel = kernel.for_requantization(requant)
     y = kernel.unpack(run_words(kernel, kernel.pack(x, w, requant), device))
     report = compare(y, expected(kernel, x, w, requant))
-    if args.save is not None:
-        _save(args.save, x, w, requant, y)
     timed = report.ok and device != EMULATOR and not args.no_time
     timing = kernel.time(device=device, seed=args.seed) if timed else None
     payload = {**description(kernel), "device": device, "seed": args.seed, "check": report.to_dict(),
                "timing": timing.to_dict() if timing else None,
                "tops": timing.tops(kernel.workload.operations) if timing else None}  # fmt: skip
-    emit("run", payload, args, _text(kernel, device, str(report), timing))
-    return 0 if report.ok else 1
+
+    def save() -> None:
+        if args.save is not None:
+            _save(args.save, x, w, requant, y)
+
+    failed = emit_and_save("run", payload, args, _text(kernel, device, str(report), timing), save)
+    return failed or (0 if report.ok else 1)
 
 
 def _text(kernel: Kernel, device: str, report: str, timing: Any) -> str:
@@ -88,11 +94,9 @@ def _save(
     """x [N,H,W,C], w [K,R,S,C], bias, multiplier, shift [K], clip [2] and the kernel's own y [N,P,Q,K]."""
     if requant is None:
         raise InvalidInput("--save needs an int4 output")
-    try:
-        with open(path, "wb") as file:
-            np.savez_compressed(
-                file, x=x, w=w, bias=requant.bias, multiplier=requant.multiplier, shift=requant.shift,
-                clip=np.array(requant.clip, np.int32), y=y,
-            )  # fmt: skip
-    except OSError as error:
-        raise InvalidInput(f"cannot write {path}: {error.strerror}; choose another file with --save") from None
+    file = BytesIO()
+    np.savez_compressed(
+        file, x=x, w=w, bias=requant.bias, multiplier=requant.multiplier, shift=requant.shift,
+        clip=np.array(requant.clip, np.int32), y=y,
+    )  # fmt: skip
+    write_file(path, file.getvalue())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,10 +12,16 @@ from subbyte.cli.arguments import (
     add_workloads_argument,
     asked_settings,
     command_parser,
-    emit,
+    emit_and_save,
+    natural_number,
     positive,
+    seconds,
+    seed,
 )
 from subbyte.errors import InvalidInput
+from subbyte.files import prove_writable
+from subbyte.interrupts import EXIT_CODE, LINE
+from subbyte.streams import is_terminal, say
 from subbyte.tune.strategy import describe_strategies
 
 if TYPE_CHECKING:
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
     from subbyte.tune.study import Callback, Study
 
 DEFAULT_TRIALS = 100
-FALLS_SHORT, INTERRUPTED = 1, 130
+FALLS_SHORT = 1
 
 
 def add_parser(subparsers: Any) -> None:
@@ -48,7 +53,7 @@ def add_parser(subparsers: Any) -> None:
     add("--trials", metavar="N", type=_trials, default=DEFAULT_TRIALS,
         help="results per workload, for a network of all its layers together (spent where they pay); resumed ones "
              f"included; or `all` (default {DEFAULT_TRIALS})")  # fmt: skip
-    add("--seed", metavar="N", type=int, default=0, help="seed of the strategy (default 0)")
+    add("--seed", metavar="N", type=seed, default=0, help="seed of the strategy (default 0)")
     add(
         "--batch",
         metavar="N",
@@ -60,8 +65,8 @@ def add_parser(subparsers: Any) -> None:
     add("--resume", action="store_true", help="go on with an existing log")
     add("--report", metavar="FILE.html", help="write a page with every curve, configuration and failure")
     add("--device", metavar="N", default="0", help="GPU number, several (0,1: side by side) or any; default 0")
-    add("--timeout", metavar="S", type=_seconds, help="seconds a candidate may take on the GPU (default 20)")
-    add("--finalists", metavar="N", type=int,
+    add("--timeout", metavar="S", type=seconds, help="seconds a candidate may take on the GPU (default 20)")
+    add("--finalists", metavar="N", type=natural_number,
         help="measure the N fastest once more, side by side (default 5, 0 with made-up times)")  # fmt: skip
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
     add("--space", metavar="KIND", default="paper",
@@ -83,8 +88,10 @@ def run(args: argparse.Namespace) -> int:
     from subbyte.tune.network import is_network
 
     parse_device(args.device)
-    if args.space == WARPGROUP and sys.stderr.isatty():
-        print("subbyte: listing the warpgroup space, up to a minute for each layer", file=sys.stderr)
+    if args.report is not None:
+        prove_writable(args.report, "report", parents=True)
+    if args.space == WARPGROUP and is_terminal():
+        say("subbyte: listing the warpgroup space, up to a minute for each layer")
     network = len(args.workloads) == 1 and is_network(args.workloads[0]) and not args.landscape
     with _progress(args.trials, args.workloads[0] if network else "") as callback:
         report = tune(
@@ -94,13 +101,17 @@ def run(args: argparse.Namespace) -> int:
             finalists=args.finalists,
         )  # fmt: skip
     for line in _left_out(report.skipped):
-        print(f"subbyte: {line}", file=sys.stderr)
-    if args.report:
-        print(f"subbyte: wrote {report.save(args.report)}", file=sys.stderr)
-    emit("tune", report.to_dict(), args, _text(report))
+        say(f"subbyte: {line}")
+
+    def save() -> None:
+        if args.report is not None:
+            say(f"subbyte: wrote {report.save(args.report)}")
+
+    failed = emit_and_save("tune", report.to_dict(), args, _text(report), save)
     if report.interrupted:
-        return INTERRUPTED
-    return 0 if len(report.best) == len(report.records) else FALLS_SHORT
+        say(f"subbyte: {LINE}")
+        return EXIT_CODE
+    return failed or (0 if len(report.best) == len(report.records) else FALLS_SHORT)
 
 
 def _left_out(skipped: Mapping[str, str]) -> list[str]:
@@ -174,7 +185,7 @@ def _finals_lines(finals: dict[str, Any]) -> list[str]:
 @contextmanager
 def _progress(trials: int | None, network: str = "") -> Iterator[Callback | None]:
     """A callback that draws a bar per workload (one for a network) on stderr; None when stderr is no terminal."""
-    if not sys.stderr.isatty():
+    if not is_terminal():
         yield None
         return
     from rich.console import Console
@@ -200,16 +211,6 @@ def _progress(trials: int | None, network: str = "") -> Iterator[Callback | None
             )  # fmt: skip
 
         yield update
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds above 0")
-    return value
 
 
 def _trials(text: str) -> int | None:

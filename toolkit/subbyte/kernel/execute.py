@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from subbyte.data import Requantization, reference
 from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.numerals import natural
 
 if TYPE_CHECKING:
     from subbyte.emulator import EmulatorRun
@@ -36,10 +37,10 @@ def resolve_device(device: str, arch: str) -> str:
             fitting = []
         return f"cuda:{fitting[0].ordinal}" if fitting else EMULATOR
     kind, _, number = device.partition(":")
-    if kind != "cuda" or not (number or "0").isdigit():
+    ordinal = natural(number or "0")
+    if kind != "cuda" or ordinal is None:
         raise InvalidInput(f"device {device!r}: allowed: auto, cuda:0 (or another number), emulator")
     gpus = {gpu.ordinal: gpu for gpu in detect()}
-    ordinal = int(number or 0)
     if ordinal not in gpus:
         raise MissingDependency(f"there is no GPU {ordinal} here; found: {', '.join(map(str, gpus)) or 'none'}")
     if gpus[ordinal].arch != arch:

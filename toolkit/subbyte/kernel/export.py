@@ -17,6 +17,7 @@ import subbyte
 from subbyte.data.float_requant import LARGEST_PRODUCT
 from subbyte.data.warpgroup_weights import ORDERS
 from subbyte.errors import InvalidInput
+from subbyte.files import replace_file
 from subbyte.schedule.plan import BLOCK_WORDS, COPY_WORDS, Plan
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK
@@ -55,7 +56,7 @@ def export(kernel: Kernel, folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file, content in zip(files, contents.values(), strict=True):
-            file.write_bytes(content)
+            replace_file(file, content)
     except OSError as error:
         raise InvalidInput(
             f"cannot export to the folder {folder}: {error.strerror} ({error.filename}); give a folder that is new or "

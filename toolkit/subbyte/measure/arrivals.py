@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.numerals import natural
 
 _LOOK_AGAIN_S = 0.05
 
@@ -32,10 +33,11 @@ class Share:
     @classmethod
     def parse(cls, text: str, growing: Callable[[], bool]) -> Share:
         """From ``"2/8"``: the third of eight parts. Raises InvalidInput."""
-        number, slash, parts = text.partition("/")
-        if not (slash and number.isdigit() and parts.isdigit() and int(number) < int(parts)):
+        first, slash, second = text.partition("/")
+        number, parts = natural(first), natural(second)
+        if not slash or number is None or parts is None or number >= parts:
             raise InvalidInput(f"share {text!r}: expected NUMBER/PARTS with a number below the parts, such as 0/2")
-        return cls(int(number), int(parts), growing)
+        return cls(number, parts, growing)
 
     def holds(self, entry: Mapping[str, Any]) -> bool:
         """Whether this entry is of this part."""

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from subbyte.errors import InvalidInput
+from subbyte.numerals import natural
 
 if TYPE_CHECKING:
     from subbyte.measure.result import Result
@@ -66,9 +67,10 @@ def parse_device(device: Device) -> tuple[int, ...] | None:
         if device.strip().lower() == "any":
             return None
         parts = [part.strip().lower().removeprefix("cuda:") for part in device.split(",")]
-        if not all(part.isdecimal() for part in parts):
+        found = [number for part in parts if (number := natural(part)) is not None]
+        if len(found) != len(parts):
             raise InvalidInput(f"device {device!r}: must be a GPU number, cuda:N, several of them (0,1) or any")
-        return tuple(int(part) for part in parts)
+        return tuple(found)
     numbers = (device,) if isinstance(device, int) else tuple(device)
     if not numbers or not all(type(number) is int and number >= 0 for number in numbers):
         raise InvalidInput(f"device {device!r}: must be a GPU number, cuda:N, several of them (0,1) or any")

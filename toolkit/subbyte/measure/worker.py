@@ -24,7 +24,7 @@ from functools import partial
 from multiprocessing.connection import Connection, Pipe
 from typing import IO, Any, NoReturn
 
-from subbyte import errors
+from subbyte import errors, processes
 from subbyte.errors import InvalidInput, SubbyteError
 
 _LIFE_CHECK_S = 0.2
@@ -46,11 +46,13 @@ class WorkerRaised(SubbyteError):
 class Worker:
     """One child process, started at the first call and again after a death. ``name`` appears in messages.
 
+    ``prepare`` is called first in each new process and travels by pickle, such as ``partial(load, data)``.
     Not for several threads at once, except for :meth:`close`.
     """
 
-    def __init__(self, name: str = "worker") -> None:
+    def __init__(self, name: str = "worker", prepare: Callable[[], object] | None = None) -> None:
         self.name = name
+        self.prepare = prepare
         self.starts = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
@@ -68,12 +70,21 @@ class Worker:
         call starts a new one. Errors of this package arrive as they are, any other as WorkerRaised. InvalidInput for
         what cannot be pickled.
         """
+        request = _pickled(function, arguments)
+        if self._ready() and self.prepare is not None:
+            try:
+                self._ask(_pickled(self.prepare, ()), timeout)
+            except BaseException:  # a process that is not prepared is of no use
+                self.close()
+                raise
+        return self._ask(request, timeout)
+
+    def _ask(self, request: bytes, timeout: float | None) -> Any:
+        """Send a call and wait for its answer."""
+        pipe = self._pipe
         try:
-            request = pickle.dumps((function, arguments))
-        except Exception as error:  # pickle raises what the objects' own methods raise
-            raise InvalidInput(f"cannot be sent to a worker process: {error}; define functions in a module") from None
-        pipe = self._ready()
-        try:
+            if pipe is None:  # closed by another thread
+                raise EOFError
             pipe.send_bytes(request)
             if not pipe.poll(timeout):
                 raise WorkerTimeout(f"the {self.name} process did not answer within {timeout:g} s and was ended")
@@ -92,31 +103,30 @@ class Worker:
         process, pipe, said = self._process, self._pipe, self._said
         self._process = self._pipe = self._said = None
         if process is not None:
-            _kill(process)
+            processes.end(process)
         for thing in (pipe, said):
             if thing is not None:
                 thing.close()
 
-    def _ready(self) -> Connection:
+    def _ready(self) -> bool:
+        """Have a process; True when it is a new one."""
         if self._process is not None and self._process.poll() is not None:
             self.close()
-        if self._pipe is None:
-            self._start()
-        assert self._pipe is not None
-        return self._pipe
+        if self._pipe is not None:
+            return False
+        self._start()
+        return True
 
     def _start(self) -> None:
         ours, theirs = Pipe()
         said = None
         with contextlib.suppress(OSError):  # a full disk: do without the last words
             said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
         code = f"from subbyte.measure.worker import serve; serve({theirs.fileno()})"
         try:
-            self._process = subprocess.Popen(
+            self._process = processes.start(
                 [sys.executable, "-P", "-c", code], stdin=subprocess.DEVNULL, stdout=said or subprocess.DEVNULL,
-                stderr=subprocess.STDOUT, pass_fds=[theirs.fileno()], start_new_session=True,
-                env={**os.environ, "PYTHONPATH": paths},
+                stderr=subprocess.STDOUT, pass_fds=[theirs.fileno()],
             )  # fmt: skip
         except OSError as error:
             ours.close()
@@ -145,14 +155,21 @@ class WorkerPool(Executor):
     """An executor of ``workers`` processes. A process that dies fails its own future (WorkerDied) and is replaced.
 
     ``timeout`` seconds are granted to each task, from when a process takes it: waiting in the queue does not count.
+    ``prepare`` is called first in each new process.
     """
 
-    def __init__(self, workers: int, name: str = "worker", timeout: float | None = None) -> None:
+    def __init__(
+        self,
+        workers: int,
+        name: str = "worker",
+        timeout: float | None = None,
+        prepare: Callable[[], object] | None = None,
+    ) -> None:
         if workers < 1:
             raise InvalidInput(f"workers={workers}: must be at least 1")
         self.timeout = timeout
         self._queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
-        self._workers = [Worker(name) for _ in range(workers)]
+        self._workers = [Worker(name, prepare) for _ in range(workers)]
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()
         self._closed = self._killed = False
@@ -185,7 +202,12 @@ class WorkerPool(Executor):
         for _ in self._threads:
             self._queue.put(None)
         if wait:
-            for thread in self._threads:
+            for thread, worker in zip(self._threads, self._workers, strict=False):
+                if thread.ident is None:  # Ctrl-C came before it was started
+                    continue
+                while self._killed and thread.is_alive():  # it may have been about to start a process
+                    thread.join(_LIFE_CHECK_S)
+                    worker.close()
                 thread.join()
 
     def _serve(self, worker: Worker) -> None:
@@ -198,6 +220,13 @@ class WorkerPool(Executor):
             except BaseException as error:  # belongs to whoever asks for the result
                 future.set_exception(error)
         worker.close()
+
+
+def _pickled(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
+    try:
+        return pickle.dumps((function, arguments))
+    except Exception as error:  # pickle raises what the objects' own methods raise
+        raise InvalidInput(f"cannot be sent to a worker process: {error}; define functions in a module") from None
 
 
 def describe_exit(status: int | None) -> str:
@@ -249,10 +278,3 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_LIFE_CHECK_S)
     os._exit(0)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(subprocess.TimeoutExpired):  # a process inside the driver may take its time
-        process.wait(10)

@@ -22,7 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.files import replace_file
+from subbyte.files import prove_writable, replace_file, writing
 from subbyte.measure.result import Failed
 from subbyte.measure.worker import WorkerDied, WorkerPool
 from subbyte.schedule import ConvConfig
@@ -71,6 +71,7 @@ def build_bundle(
     whole(workers, "workers", 1)
     started = time.monotonic()
     root = new_folder(file_path(folder, "bundle") / "cubins", "bundle").parent
+    prove_writable(root / MANIFEST, "bundle")
     wanted = list(space.valid if indices is None else indices)
     entries = _open_manifest(root / MANIFEST, space)
     todo = [index for index in wanted if index not in entries]
@@ -79,6 +80,7 @@ def build_bundle(
     jobs = {index: (space.workload, space.config(index), arch, str(root), build) for index in todo}
     with (
         closing(_run_jobs(jobs, workers, until)) as outcomes,
+        writing(root / MANIFEST, "bundle"),
         open(root / MANIFEST, "a", encoding="utf-8") as manifest,
     ):
         for count, (index, outcome) in enumerate(outcomes, start=1):
@@ -95,7 +97,7 @@ def build_bundle(
 
 def open_bundle(space: SpaceLike, folder: str | os.PathLike[str]) -> None:
     """Make the bundle's folder and the header of its manifest, if need be. Raises as :func:`build_bundle`."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    prove_writable(new_folder(folder, "bundle") / MANIFEST, "bundle")
     _open_manifest(Path(folder) / MANIFEST, space)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from subbyte import files
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
-from subbyte.files import replace_file
 from subbyte.measure.result import Result, result_from_dict
 from subbyte.schedule import ConvConfig
 from subbyte.tune.checked import file_path
@@ -125,7 +125,7 @@ def entry_fields(index: int, result: Result) -> dict[str, Any]:
 def write_file(path: Path, header: Mapping[str, Any], results: Mapping[int, Result], same: Mapping[int, int]) -> None:
     """Write header, one line per configuration and the checksum of all of them. ``same`` is as in a Landscape.
 
-    Raises InvalidInput when the file cannot be written.
+    Raises InvalidInput when the file cannot be written, NotWritten when the disk is full.
     """
     gpus = header["device"].get("uuids", ())
     lines = [to_line({**header, "schema": SCHEMA, "entries": len(results)})]
@@ -139,10 +139,7 @@ def write_file(path: Path, header: Mapping[str, Any], results: Mapping[int, Resu
         lines.append(to_line(fields))
     content = "".join(f"{line}\n" for line in lines).encode()
     content += (to_line({"sha256": hashlib.sha256(content).hexdigest()}) + "\n").encode()
-    try:
-        replace_file(path, gzip.compress(content, compresslevel=9, mtime=0))
-    except OSError as error:
-        raise InvalidInput(f"landscape file {path} cannot be written: {error.strerror or error}") from None
+    files.write_file(path, gzip.compress(content, compresslevel=9, mtime=0), "landscape file")
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[int, Result], dict[int, int]]:

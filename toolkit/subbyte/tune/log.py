@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from io import FileIO
 from typing import Any
 
-from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
+from subbyte.errors import BrokenRecord, InvalidInput, NotWritten
+from subbyte.files import prove_writable
 from subbyte.measure.result import Result, result_from_dict
 from subbyte.schedule import ConvConfig
 from subbyte.tune.checked import file_path
@@ -36,10 +37,8 @@ _BEGINNING = b'{"format":"subbyte-log",'
 SCHEMA = 1
 
 
-class NotRecorded(SubbyteError, OSError):
+class NotRecorded(NotWritten, OSError):
     """A result could not be written: the disk is full or gone."""
-
-    exit_code = 3
 
 
 @dataclass(frozen=True)
@@ -155,6 +154,16 @@ def _to_entry(fields: Mapping[str, Any], kind: str) -> Entry:
     )  # fmt: skip
 
 
+def prove_log(path: str | os.PathLike[str] | None, resume: bool) -> None:
+    """Refuse what a :class:`LogWriter` would refuse without opening one: a file that cannot be written, or that exists
+    and is not to be resumed. Raises InvalidInput."""
+    if path is None:
+        return
+    prove_writable(path, "record log", parents=True)
+    if not resume and os.path.exists(path) and os.path.getsize(path):
+        raise InvalidInput(f"record log {path} exists: resume it (resume=True, --resume) or choose another file")
+
+
 class LogWriter:
     """The only writer of a log: holds an exclusive lock from opening to ``close``.
 
@@ -185,11 +194,11 @@ class LogWriter:
         self.empty = not self.contents.header
 
     def _open(self) -> FileIO:
+        prove_log(self.path, resume=True)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             file = FileIO(self.path, "ab")
         except OSError as error:
-            raise InvalidInput(f"record log {self.path}: cannot write ({error.strerror or error})") from None
+            raise InvalidInput(f"cannot write record log {self.path}: {error.strerror or error}") from None
         if fcntl is not None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

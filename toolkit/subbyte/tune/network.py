@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
+from subbyte.interrupts import keeping
 from subbyte.measure.runner import Runner, refuse_unlike
 from subbyte.schedule import ConvConfig
 from subbyte.tune.allocation import LayerState, next_layer, portion_of
@@ -98,7 +99,7 @@ def tune_network(
     pairs = network_layers(network) if isinstance(network, str) else _pairs(network)
     name = network.strip().lower() if isinstance(network, str) else f"{len(pairs)} layers"
     grants: list[tuple[str, int, float | None]] = []
-    with ExitStack() as stack:
+    with keeping(), ExitStack() as stack:
         sources = stack.enter_context(Sources(runner, arch, kind, fixed, None, device, timeout))
         layers, optima, skipped = _open_layers(stack, sources, pairs, strategy, seed, log, resume)
         portion = portion_of(trials, len(layers), batch)

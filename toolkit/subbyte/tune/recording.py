@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -20,8 +19,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from subbyte import processes
 from subbyte.errors import InvalidInput, MissingDependency
 from subbyte.measure.result import Result
+from subbyte.numerals import natural
 from subbyte.tune.bundle import Build, build_bundle, open_bundle, read_manifest
 from subbyte.tune.checked import file_path, number, whole, wholes
 from subbyte.tune.describe import SpaceLike
@@ -158,14 +159,13 @@ def _measuring(folder: Path, devices: Sequence[int], command: Command, until: fl
     """
     outs = [folder / f"results.{_run(folder)}.{device}.jsonl" for device in devices]
     known = sorted({*result_files(folder), *outs})
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
     running: list[subprocess.Popen[bytes]] = []
     try:
         for place, (device, out) in enumerate(zip(devices, outs, strict=True)):
             with open(f"{out}.log", "wb") as log:
-                running.append(subprocess.Popen(
+                running.append(processes.start(
                     command(folder, out, device, f"{place}/{len(devices)}", known), stdin=subprocess.PIPE, stdout=log,
-                    stderr=log, start_new_session=True, env=environment,
+                    stderr=log,
                 ))  # fmt: skip
         logs = [Path(f"{out}.log") for out in outs]
         yield lambda: _check(running, logs)
@@ -179,7 +179,7 @@ def _measuring(folder: Path, devices: Sequence[int], command: Command, until: fl
 def _run(folder: Path) -> int:
     """Number of this run: each run has files of its own, whose headers name its GPUs."""
     numbers = [path.name.split(".")[1] for path in result_files(folder)]
-    return 1 + max((int(number) for number in numbers if number.isdigit()), default=0)
+    return 1 + max((found for number in numbers if (found := natural(number)) is not None), default=0)
 
 
 def _check(running: Sequence[subprocess.Popen[bytes]], logs: Sequence[Path]) -> None:
@@ -203,10 +203,7 @@ def _finish(running: Sequence[subprocess.Popen[bytes]], until: float) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    processes.end(process)
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()

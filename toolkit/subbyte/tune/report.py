@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from subbyte.errors import InvalidInput
-from subbyte.files import replace_file
+from subbyte.files import prove_writable, write_file
 from subbyte.html import Markup, cell, element, page, table
 from subbyte.measure.result import Failed, Measured
 from subbyte.schedule.families import settings_text
@@ -72,11 +71,8 @@ def _head(words: str) -> Markup:
 def write_page(report: TuningReport, path: str | os.PathLike[str]) -> Path:
     """Write the page in one step. Raises InvalidInput when the file cannot be written."""
     target = Path(path)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(target, html_page(report).encode())
-    except OSError as error:
-        raise InvalidInput(f"report {target}: cannot be written ({error.strerror or error})") from None
+    prove_writable(target, "report", parents=True)
+    write_file(target, html_page(report).encode(), "report")
     return target
 
 

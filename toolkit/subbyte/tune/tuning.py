@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
+from subbyte.interrupts import keeping
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner, parse_device
 from subbyte.space import KINDS
@@ -18,6 +20,7 @@ from subbyte.tune.describe import SpaceLike
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.foreign import FOREIGN
 from subbyte.tune.landscape import Landscape, find_landscape, shipped
+from subbyte.tune.log import prove_log
 from subbyte.tune.outcome import TuningReport
 from subbyte.tune.record import StudyRecord
 from subbyte.tune.recorded import space_of
@@ -88,11 +91,13 @@ def tune(
     wanted = _foreign(asked, given) or parse_workloads(asked)
     if given is not None and list(wanted) != [given.workload] and runner in ("auto", "replay"):
         raise InvalidInput(f"landscape {given.name} is of {given.workload.label}; tune exactly that workload with it")
+    for workload in wanted if log is not None else ():
+        prove_log(log_path(log, workload, len(wanted)), resume)
     records: list[StudyRecord] = []
     optima: dict[str, float] = {}
     skipped: dict[str, str] = {}
     finals: dict[str, Finals] = {}
-    with Sources(runner, arch, kind, fixed, given, device, timeout) as sources:
+    with keeping(), Sources(runner, arch, kind, fixed, given, device, timeout) as sources:
         for workload in wanted:
             try:
                 source, space = sources.of(workload)
@@ -101,13 +106,22 @@ def tune(
                     raise
                 skipped[workload.label] = str(error)
                 continue
+            except KeyboardInterrupt:  # while the space was listed: what the workloads before brought is reported
+                if not records:
+                    raise
+                records[-1] = replace(records[-1], ended="interrupted")
+                break
             with Study(space, strategy, seed, log_path(log, workload, len(wanted)), resume) as study:
                 records.append(study.run(source, trials, batch, callbacks, stop))
             optima.update(sources.optimum(source, workload))
             if study.ended == "interrupted":
                 break
             count = default_finalists(source) if finalists is None else finalists
-            final = hold_finals(records[-1], source, count) if count > 1 else None
+            try:
+                final = hold_finals(records[-1], source, count) if count > 1 else None
+            except KeyboardInterrupt:
+                records[-1] = replace(records[-1], ended="interrupted")
+                break
             if final is not None:
                 finals[workload.label] = final
     if not records:

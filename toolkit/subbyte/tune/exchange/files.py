@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
+from subbyte.files import write_file
 from subbyte.tune.checked import file_path
 from subbyte.tune.exchange.kernel_tuner import from_kernel_tuner, to_kernel_tuner
 from subbyte.tune.exchange.rows import UNKNOWN_DEVICE, a_landscape
@@ -68,10 +69,7 @@ def export_landscape(landscape: Landscape, path: str | os.PathLike[str], format:
     """Write a file in one of FORMATS, compressed when its name ends in ``.gz``; its path. Raises InvalidInput."""
     target = file_path(path, "file")
     content = to_text(landscape, format).encode()
-    try:
-        target.write_bytes(gzip.compress(content, mtime=0) if target.suffix == ".gz" else content)
-    except OSError as error:
-        raise InvalidInput(f"{target}: cannot write ({error.strerror or error})") from None
+    write_file(target, gzip.compress(content, mtime=0) if target.suffix == ".gz" else content)
     return target
 
 
