@@ -100,7 +100,7 @@ def why_not_kept() -> str:
 
 @lru_cache(maxsize=1)
 def stand_in() -> Path:
-    """A folder of temporary files that lives as long as this process. Raises MissingDependency where there can be none."""
+    """A temporary folder that lives as long as this process. Raises MissingDependency where there can be none."""
     try:
         folder, _ = hold_folder(None, _STAND_IN)  # the handle stays open until this process ends
     except OSError as error:
