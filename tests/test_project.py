@@ -116,6 +116,31 @@ def test_pins_hold_no_address() -> None:
         assert ROOT / name not in project_files()
 
 
+def test_no_tag_is_written_by_hand() -> None:
+    files = [*LIBRARY, *VIEWS, *(ROOT / "tools").glob("site_*.py")]
+    found = [line for path in files for line in house_rules.tags_by_hand(relative(path), path.read_text())]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'f"<td>{name}</td>"', 'f"{a}</table>"', "f'<text x={x}'", 'f"a<br>{b}"', '"<p>{}</p>".format(a)',
+        '"<b>%s</b>" % a', 'f"""<svg\n{a}"""',
+    ],
+)  # fmt: skip
+def test_a_tag_by_hand_is_refused(source: str) -> None:
+    assert house_rules.tags_by_hand("toolkit/subbyte/a.py", source)
+    assert not house_rules.tags_by_hand("toolkit/subbyte/html.py", source)
+
+
+@pytest.mark.parametrize(
+    "source", ['f"<{kind}: {a}>"', 'f"#include <cstdint> {a}"', '"<td>"', 'f"{a} < b"', 'f"as<uint4>({a})"']
+)
+def test_text_that_is_no_tag_passes(source: str) -> None:
+    assert not house_rules.tags_by_hand("toolkit/subbyte/a.py", source)
+
+
 def test_every_public_name_is_documented() -> None:
     found = [line for path in [*LIBRARY, *VIEWS] for line in house_rules.undocumented(relative(path), path.read_text())]
     assert not found, "\n".join(found)

@@ -129,6 +129,39 @@ def foreign_places(path: str, text: str) -> list[str]:
     return found
 
 
+_TAGS = (
+    "a|b|body|br|button|caption|circle|code|defs|details|div|ellipse|extra|figcaption|figure|g|h[1-6]|head|html|i|iframe|"
+    "img|input|label|li|line|link|main|meta|nav|ol|option|p|path|pattern|polygon|polyline|pre|rect|script|section|select|"
+    "small|span|strong|style|sub|summary|sup|svg|table|tbody|td|text|th|thead|title|tr|tspan|ul|use"
+)
+TAG = re.compile(rf"</?(?:{_TAGS})(?=[\s>/]|$)")
+MAKES_HTML = ("toolkit/subbyte/html.py", "widgets/subbyte_widgets/svg.py")
+"""The modules that may write tags around values: they escape them."""
+
+
+def tags_by_hand(path: str, source: str) -> list[str]:
+    """Tags in f-strings, or in texts that are formatted, outside the modules that make HTML: what is put between them
+    is not escaped."""
+    if path in MAKES_HTML:
+        return []
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.JoinedStr):
+            parts = node.values
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            parts = [node.left]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+            parts = [node.func.value]
+        texts = [part for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+        found += [
+            f"{path}:{part.lineno}: {tag.group()}: made by hand; use subbyte.html, which escapes"
+            for part in texts
+            if (tag := TAG.search(str(part.value)))
+        ]
+    return found
+
+
 def undocumented(path: str, source: str) -> list[str]:
     """Public modules, classes, functions and methods without a docstring."""
     found = []

@@ -10,7 +10,6 @@ paper and for browsers without scripts.
 from __future__ import annotations
 
 import argparse
-import html
 import re
 import shutil
 import sys
@@ -24,6 +23,8 @@ from notebooks import FOLDER, FROM_A_GPU, find, has_gpu
 from notebooks import execute as run
 from pygments.formatters import HtmlFormatter
 from site_pages import PAGE
+
+from subbyte.html import Markup, element, join, text
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = Path(__file__).resolve().parent / "site_files"
@@ -56,7 +57,7 @@ def with_links(text: str, known: set[str]) -> str:
         page = Path(name).stem + ".html"
         if "://" in target or target.startswith("#"):
             return found[0]
-        return f'<a href="{page}">{words}</a>' if page in known else words
+        return element("a", Markup(words), href=page) if page in known else words
 
     return re.sub(r'<a href="([^"]*)">(.*?)</a>', lead, text, flags=re.DOTALL)
 
@@ -64,9 +65,9 @@ def with_links(text: str, known: set[str]) -> str:
 def output_html(output: dict[str, Any]) -> str:
     """One output of a cell: a view, a table, a picture or text."""
     if output["output_type"] == "stream":
-        return f"<pre>{ansi2html(output['text'])}</pre>"
+        return element("pre", Markup(ansi2html(output["text"])))
     if output["output_type"] == "error":
-        return f'<pre class="error">{ansi2html(chr(10).join(output["traceback"]))}</pre>'
+        return element("pre", Markup(ansi2html("\n".join(output["traceback"]))), class_="error")
     data = output.get("data", {})
     if PAGE in data:
         return view_html(data)
@@ -75,32 +76,34 @@ def output_html(output: dict[str, Any]) -> str:
     if "image/svg+xml" in data:
         return str(data["image/svg+xml"])
     if "image/png" in data:
-        return f'<img alt="" src="data:image/png;base64,{data["image/png"].strip()}">'
-    return f"<pre>{ansi2html(data.get('text/plain', ''))}</pre>"
+        return element("img", alt="", src=f"data:image/png;base64,{data['image/png'].strip()}")
+    return element("pre", Markup(ansi2html(data.get("text/plain", ""))))
 
 
 def view_html(data: dict[str, Any]) -> str:
     """A view: its live page in a frame, and its picture where frames do not run."""
     page = data[PAGE]
-    title = html.escape(page["title"])
     note = " Its sliders and menus need a kernel: run the notebook." if page["controls"] else ""
-    alone = f'<a href="views/{page["page"]}">Open it alone</a>.'
-    return (
-        f'<figure class="view"><iframe src="views/{page["page"]}" title="{title}" loading="lazy"></iframe>'
-        f'<div class="still">{data["text/html"]}</div>'
-        f"<figcaption>Alive: click into it and use the arrow keys.{note} {alone}</figcaption></figure>"
+    place = f"views/{page['page']}"
+    alone = element("a", "Open it alone", href=place)
+    return element(
+        "figure",
+        element("iframe", src=place, title=page["title"], loading="lazy"),
+        element("div", Markup(data["text/html"]), class_="still"),
+        element("figcaption", f"Alive: click into it and use the arrow keys.{note} ", alone, "."),
+        class_="view",
     )
 
 
 def cell_html(cell: dict[str, Any], known: set[str]) -> str:
     """One cell with its outputs."""
     if cell["cell_type"] == "markdown":
-        return f"<section>{with_links(markdown2html_mistune(cell['source']), known)}</section>"
+        return element("section", Markup(with_links(markdown2html_mistune(cell["source"]), known)))
     if cell["cell_type"] != "code" or not cell["source"].strip():
         return ""
     code = Highlight2HTML(pygments_lexer="ipython3")(cell["source"])
-    outputs = "".join(f'<div class="output">{output_html(output)}</div>' for output in cell["outputs"])
-    return f'<div class="code">{code}</div>{outputs}'
+    outputs = [element("div", Markup(output_html(output)), class_="output") for output in cell["outputs"]]
+    return join(element("div", Markup(code), class_="code"), *outputs)
 
 
 def heading(notebook: dict[str, Any]) -> tuple[str, str]:
@@ -130,18 +133,18 @@ def page_html(title: str, body: str, contents: list[tuple[str, str]], here: str)
     """A whole page: navigation, body, links to the page before and after."""
     names = [name for name, _ in contents]
     rows = [
-        f'<li><a href="{name}"{" aria-current=page" if name == here else ""}>{html.escape(words)}</a></li>'
+        element("li", element("a", words, href=name, aria_current="page" if name == here else None))
         for name, words in contents
     ]
-    around = ""
+    around = join()
     if here in names[1:]:
         place = names.index(here)
-        before = f'<a rel="prev" href="{names[place - 1]}">\u2190 {html.escape(contents[place - 1][1])}</a>'
-        after = "" if place + 1 == len(names) else (
-            f'<a rel="next" href="{names[place + 1]}">{html.escape(contents[place + 1][1])} \u2192</a>')  # fmt: skip
-        around = f'<nav class="around" aria-label="Pages">{before}{after}</nav>'
+        before = element("a", f"\u2190 {contents[place - 1][1]}", rel="prev", href=names[place - 1])
+        after = None if place + 1 == len(names) else (
+            element("a", f"{contents[place + 1][1]} \u2192", rel="next", href=names[place + 1]))  # fmt: skip
+        around = element("nav", before, after, class_="around", aria_label="Pages")
     return (FILES / "page.html").read_text(encoding="utf-8").format(
-        title=html.escape(title), contents="".join(rows), body=body, around=around
+        title=text(title), contents=join(*rows), body=body, around=around
     )  # fmt: skip
 
 
@@ -150,15 +153,14 @@ def index_html(notebooks: dict[str, nbformat.NotebookNode]) -> str:
     cards = []
     for name, notebook in notebooks.items():
         title, words = heading(notebook)
-        cards.append(
-            f'<li><a href="{name}.html"><span class="shot" aria-hidden="true">{still_picture(notebook)}</span>'
-            f"<b>{html.escape(title)}</b></a><p>{html.escape(words)}</p></li>"
-        )
+        shot = element("span", Markup(still_picture(notebook)), class_="shot", aria_hidden="true")
+        link = element("a", shot, element("b", title), href=f"{name}.html")
+        cards.append(element("li", link, element("p", words)))
     return (
         "<h1>subbyte</h1><p>Sub-byte convolutions on Tensor Cores, step by step. These are the toolkit's notebooks "
         "as they ran when the site was built. The views are alive: click into one and use the arrow keys. To change "
         "code, shapes and kernels, run the notebooks themselves with <code>make lab</code>.</p>"
-        f'<ol class="cards">{"".join(cards)}</ol>'
+        + element("ol", *cards, class_="cards")
     )
 
 
@@ -189,8 +191,8 @@ def build(sources: list[Path], target: Path) -> None:
     write("index.html", "subbyte", index_html(notebooks))
     for name, notebook in notebooks.items():
         write(f"{name}.html", heading(notebook)[0], "".join(cell_html(cell, known) for cell in notebook.cells))
-    for name, text in words.items():
-        write(name, text.partition("\n")[0].lstrip("# "), with_links(markdown2html_mistune(text), known))
+    for name, content in words.items():
+        write(name, content.partition("\n")[0].lstrip("# "), with_links(markdown2html_mistune(content), known))
     (target / "site.css").write_text(style(), encoding="utf-8")
     shutil.copy(FILES / "site.js", target)
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""Where subbyte keeps what it built: one folder, safe to delete at any time."""
+"""Where subbyte keeps what it built: one folder of one user, safe to delete at any time."""
 
 from __future__ import annotations
 
@@ -7,84 +7,166 @@ import contextlib
 import hashlib
 import os
 import shutil
-import tempfile
+import stat
 from functools import lru_cache
 from pathlib import Path
 
 from subbyte.errors import MissingDependency
-from subbyte.files import home_folder, replace_file
+from subbyte.files import home_folder, reason_of, replace_file
+from subbyte.held import hold_folder, sweep
 
 VARIABLE = "SUBBYTE_CACHE"
+PARTS = ("kernels", "emulator")
+"""The kinds of things that are kept, a folder each."""
+BUILDING = "build-"
+"""Folders in which something is being built; swept when their builder was killed."""
+_STAND_IN = "subbyte-stand-in-"
+_LEFT_BEHIND = ("*.partial", "tmp*", "*.cpp")
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_root() -> Path:
-    """The cache folder: ``$SUBBYTE_CACHE``, else ``$XDG_CACHE_HOME/subbyte``, else ``~/.cache/subbyte``."""
+    """This user's cache folder: ``$SUBBYTE_CACHE``, else ``$XDG_CACHE_HOME/subbyte``, else ``~/.cache/subbyte``.
+
+    Of a folder that is another user's, or that others may write, it is the subfolder ``user-<uid>``. Without a home
+    directory it is a folder that lives as long as this process.
+    """
+    named = _named()
+    if named is None:
+        return stand_in()
+    with contextlib.suppress(OSError):
+        if not _private(named.stat()):
+            return named / f"user-{os.getuid()}"
+    return named
+
+
+def _named() -> Path | None:
+    """The folder that the environment names, None without a home directory."""
     given = os.environ.get(VARIABLE)
     if given:
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else home_folder() / ".cache") / "subbyte"
+    try:
+        return (Path(base) if base else home_folder() / ".cache") / "subbyte"
+    except MissingDependency:
+        return None
+
+
+def _private(found: os.stat_result) -> bool:
+    """Whether a file or folder is this user's and nobody else may write it: only such code is run."""
+    return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & _OTHERS)
 
 
 def cache_folder(part: str) -> Path:
-    """The folder of one kind of thing (``kernels``, ``emulator``), made if need be.
+    """The folder of one kind of thing (``kernels``, ``emulator``), made if need be, with access for this user alone.
 
-    Where the cache cannot be written, a folder that lives as long as this process stands in for it.
+    Where the cache cannot be written or others could write it, a folder that lives as long as this process stands in
+    for it.
     """
+    root = cache_root()
+    folder = root / part
     try:
-        folder = cache_root() / part
+        root.parent.mkdir(parents=True, exist_ok=True)
+        for one in (root, folder):
+            one.mkdir(mode=0o700, exist_ok=True)
+        usable = _own_folder(root) and _private(folder.stat()) and os.access(folder, os.W_OK)
+    except OSError:
+        usable = False
+    if not usable:
+        folder = stand_in() / part
         folder.mkdir(parents=True, exist_ok=True)
-        writable = os.access(folder, os.W_OK)
-    except (OSError, MissingDependency):  # no home folder
-        writable = False
-    if not writable:
-        folder = _stand_in() / part
-        folder.mkdir(exist_ok=True)
+    _sweep_once(folder)
     return folder
 
 
+def _own_folder(root: Path) -> bool:
+    """Whether the cache's folder is private. Beside those of others it must be a folder and no link, which another user
+    may have laid there."""
+    return _private(root.stat() if root == _named() else root.lstat())
+
+
+def why_not_kept() -> str:
+    """Why nothing will be kept for the next process, empty when it will."""
+    root, named = cache_root(), _named()
+    if named is None:
+        return "this user has no home directory"
+    above = next((one for one in (root, *root.parents) if os.path.exists(one)), root)
+    if not above.is_dir():
+        return f"{above} is not a folder"
+    if not os.access(above, os.W_OK):
+        return f"{above} cannot be written"
+    return "" if above != root or _own_folder(root) else f"{root} belongs to somebody else, or others may write it"
+
+
 @lru_cache(maxsize=1)
-def _stand_in() -> Path:
-    folder = tempfile.mkdtemp(prefix="subbyte-")
+def stand_in() -> Path:
+    """A temporary folder that lives as long as this process. Raises MissingDependency where there can be none."""
+    try:
+        folder, _ = hold_folder(None, _STAND_IN)  # the handle stays open until this process ends
+    except OSError as error:
+        raise MissingDependency(
+            f"what is built can be kept nowhere ({reason_of(error)}): name a folder with {VARIABLE} or TMPDIR"
+        ) from None
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+    sweep(folder.parent, _STAND_IN)
+    return folder
+
+
+@lru_cache(maxsize=64)
+def _sweep_once(folder: Path) -> None:
+    sweep(folder, BUILDING, *_LEFT_BEHIND)
 
 
 def cache_bytes() -> int:
-    """Bytes the cache holds."""
-    files = cache_root().rglob("*") if cache_root().is_dir() else ()
+    """Bytes this user's cache holds."""
     total = 0
-    for file in files:
-        with contextlib.suppress(OSError):
-            total += file.stat().st_size if file.is_file() else 0
+    with contextlib.suppress(OSError):
+        for file in cache_root().rglob("*"):
+            with contextlib.suppress(OSError):
+                total += file.stat().st_size if file.is_file() else 0
     return total
 
 
 def clear_cache() -> int:
-    """Delete everything in the cache; returns the bytes that were freed."""
-    size = cache_bytes()
-    shutil.rmtree(cache_root(), ignore_errors=True)
-    return size
+    """Delete what this user's cache keeps, and nothing else in its folder; returns the bytes that were freed."""
+    before, root = cache_bytes(), cache_root()
+    for part in PARTS:
+        shutil.rmtree(root / part, ignore_errors=True)
+    if _named() is not None:  # the stand-in is still used
+        with contextlib.suppress(OSError):  # there is more in it, which is not ours
+            root.rmdir()
+    return before - cache_bytes()
 
 
 def read_cached(path: Path) -> bytes | None:
-    """A cached file's content, None when it is not there or was damaged since it was written."""
+    """A cached file's content, None when it is not there, was damaged since it was written, or was written by or for
+    somebody else.
+
+    The file is opened once: what is returned is what was checked.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
-        digest, _, data = path.read_bytes().partition(b"\n")
+        with open(os.open(path, flags), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or not _private(found):
+                return None
+            digest, _, data = file.read().partition(b"\n")
     except OSError:
         return None
-    return data if digest == _digest(data) else None
+    return data if digest == _digest(path, data) else None
 
 
-def _digest(data: bytes) -> bytes:
-    """First line of a cached file: what the rest must hash to."""
-    return hashlib.sha256(data).hexdigest().encode()
+def _digest(path: Path, data: bytes) -> bytes:
+    """First line of a cached file: what its name and the rest must hash to, so that no file stands for another."""
+    return hashlib.sha256(path.name.encode() + b"\0" + data).hexdigest().encode()
 
 
 def write_cached(path: Path, data: bytes) -> None:
-    """Write a cached file in one step, so that a parallel process sees all of it or nothing.
+    """Write a cached file in one step, so that a parallel process sees all of it or nothing, even after a power cut.
 
     A full or read-only disk costs the cache entry, not the build.
     """
     with contextlib.suppress(OSError):
-        replace_file(path, _digest(data) + b"\n" + data)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        replace_file(path, _digest(path, data) + b"\n" + data, private=True)

@@ -13,15 +13,17 @@ from pathlib import Path, PurePosixPath
 from subbyte.errors import InvalidInput, MissingDependency, NotWritten
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write a file in one step: whoever reads meanwhile, or is left behind by a writer that was killed, finds the
-    content before or all of the new one, also after the machine lost its power. Raises OSError, and leaves nothing of
-    its own then."""
-    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    content before or all of the new one, also after the machine lost its power. A ``private`` file is for this user
+    alone, and takes the place of a link. Raises OSError, and leaves nothing of its own then."""
+    target = Path(os.path.realpath(path)) if path.is_symlink() and not private else path
     partial = _beside(target)
     try:
         partial.write_bytes(content)
         _to_disk(partial)
+        if private:
+            partial.chmod(0o600)
         partial.replace(target)
     except BaseException:  # Ctrl-C too
         with contextlib.suppress(OSError):

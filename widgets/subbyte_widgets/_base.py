@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import json
 import re
 import zlib
@@ -18,6 +17,7 @@ import traitlets
 from IPython.display import DisplayHandle, display
 
 from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.html import picture, text
 from subbyte_widgets._cells import displayed, opened
 from subbyte_widgets._selection import Follower, Selection
 
@@ -122,8 +122,7 @@ class StaticPicture(Displayed):
         svg = _ONLY_LIVE.sub("", self.to_svg())
         encoded = base64.b64encode(svg.encode()).decode()
         # An image, not inline SVG: the styles of a saved picture must not reach the live one on the same page.
-        image = f'<img style="max-width:100%" alt="{html.escape(self.error or self.alternative)}" src="{_SVG_DATA}'
-        return {"text/html": f'{image}{encoded}">'}
+        return {"text/html": picture(f"{_SVG_DATA}{encoded}", self.error or self.alternative)}
 
 
 def picture_in(data: Mapping[str, Any]) -> str:
@@ -190,7 +189,7 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
         self.catch_up()
         state = self.get_state(["error", "alternative", *self._state_in_page])
         page = Template(_PAGE.read_text(encoding="utf-8")).substitute(
-            title=html.escape(self.alternative or type(self).__name__),
+            title=text(self.alternative or type(self).__name__),
             style=str(self._css),
             # "<" never occurs raw inside the scripts, so no text in the state can close them
             state=json.dumps(state).replace("<", "\\u003c"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from subbyte.emulator import require_clean, run, run_cuda
-from subbyte.emulator.compiler import build_library, find_compiler
+from subbyte.emulator.compiler import build_library, find_compiler, load_library
 from subbyte.emulator.translate import translate
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency
 from subbyte.schedule.launch import Argument, Launch
@@ -106,8 +107,8 @@ def test_missing_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_portable_fibers_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    portable = functools.partial(build_library, extra_flags=("-DEMULATOR_UCONTEXT",))
-    monkeypatch.setattr(run, "build_library", portable)
+    portable = functools.partial(load_library, extra_flags=("-DEMULATOR_UCONTEXT",))
+    monkeypatch.setattr(run, "load_library", portable)
     text, buffers = DOUBLE.replace("  Out_ptr", "  __syncthreads();\n  Out_ptr"), _buffers()
     require_clean(run_cuda(text, LAUNCH, buffers))
     np.testing.assert_array_equal(buffers["Out"], 2 * buffers["A"])
@@ -116,9 +117,9 @@ def test_portable_fibers_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_cache_is_shared_by_processes_and_left_tidy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUBBYTE_CACHE", str(tmp_path))
     code = (
-        "import sys; from subbyte.emulator.compiler import build_library; "
+        "import sys, hashlib; from subbyte.emulator.compiler import build_library; "
         "from subbyte.emulator.translate import translate; "
-        "print(build_library(translate(sys.stdin.read(), 'double_kernel'), True))"
+        "print(hashlib.sha256(build_library(translate(sys.stdin.read(), 'double_kernel'), True)).hexdigest())"
     )
     command = [sys.executable, "-c", code]
 
@@ -126,6 +127,6 @@ def test_cache_is_shared_by_processes_and_left_tidy(tmp_path: Path, monkeypatch:
         return subprocess.run(command, input=DOUBLE, capture_output=True, text=True, check=True).stdout.strip()
 
     with ThreadPoolExecutor(2) as pool:
-        paths = set(pool.map(build, range(2)))
-    assert paths == {str(build_library(translate(DOUBLE, "double_kernel"), True))}
+        digests = set(pool.map(build, range(2)))
+    assert digests == {hashlib.sha256(build_library(translate(DOUBLE, "double_kernel"), True)).hexdigest()}
     assert {path.suffix for path in (tmp_path / "emulator").iterdir()} <= {".so", ".o", ".lock"}

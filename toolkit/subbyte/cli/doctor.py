@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
-from subbyte.cache import cache_bytes, cache_root
+from subbyte.cache import VARIABLE, cache_bytes, cache_root, why_not_kept
 from subbyte.cli.arguments import command_parser, emit
 from subbyte.device import ARCHS
 from subbyte.errors import MissingDependency, SubbyteError
@@ -65,6 +65,7 @@ def examine() -> dict[str, Any]:
         _optional("nvidia-cuda-nvdisasm", "machine code (SASS) is shown", "pip install 'subbyte[cuda13]' (or cuda12)"),
         _optional("nvidia-ml-py", "clocks and power are recorded", "pip install nvidia-ml-py"),
         _optional("xgboost", "the cost-model strategies run", "pip install xgboost"),
+        *_kept(),
     ]
     missing = [check.name for check in checks if check.state == _MISSING]
     return {
@@ -178,6 +179,13 @@ def _landscapes() -> list[str]:
     from subbyte.tune.landscape import shipped
 
     return list(shipped())
+
+
+def _kept() -> list[Check]:
+    """A line when what is built cannot be kept."""
+    why = why_not_kept()
+    advice = f"every process builds its kernels anew; name a folder of your own with {VARIABLE}"
+    return [Check("kernel cache", _NOTE, why, advice)] if why else []
 
 
 def _cache() -> dict[str, Any]:

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import hashlib
+import itertools
 import os
 import platform
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import threading
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from subbyte.cache import cache_folder
+from subbyte.cache import BUILDING, VARIABLE, cache_folder, read_cached, stand_in, write_cached
 from subbyte.emulator.translate import Translation
 from subbyte.errors import BuildFailed, MissingDependency, Unsupported
+from subbyte.held import hold_folder, locked
 
 _SOURCES = Path(__file__).parent / "cpp"
 _FLAGS = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-w", "-fno-strict-aliasing", "-fwrapv", "-fno-exceptions")
 _LONG = 50_000
 """Characters from which a text is compiled as it stands: those of the warpgroup family, whose work is the runtime's.
 Optimized they take three times as long to compile, seconds, and run hardly faster."""
+_loaded: dict[str, ctypes.CDLL] = {}
+_LOADING = threading.RLock()
+_LOADS = itertools.count()
 
 
 @lru_cache(maxsize=8)
@@ -68,31 +74,52 @@ def _key(*parts: str) -> str:
     return hashlib.sha256("\0".join((*parts, *_FLAGS)).encode()).hexdigest()[:24]
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file, so that parallel processes compile the same kernel once."""
-    try:
-        import fcntl
-    except ImportError:  # the atomic rename alone keeps the cache correct
-        yield
-        return
-    with open(path.with_suffix(".lock"), "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def _cached(name: str, make: Callable[[Path], bytes]) -> bytes:
+    """The cached file ``name``; where it is missing or damaged, what ``make`` builds in a folder of its own."""
+    path = cache_folder("emulator") / name
+    code = read_cached(path)
+    if code is None:
+        with locked(path.with_suffix(".lock")):
+            code = read_cached(path)
+            if code is None:
+                code = _made(path.parent, make)
+                write_cached(path, code)
+    return code
 
 
-def _compile(compiler: str, arguments: list[str], target: Path) -> None:
-    handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=target.suffix)
-    os.close(handle)
-    try:
-        command = [compiler, *_FLAGS, f"-I{_SOURCES}", *arguments, "-o", temporary]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            _refuse(done.stderr)
-        os.replace(temporary, target)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
+def _made(cache: Path, make: Callable[[Path], bytes]) -> bytes:
+    """What ``make`` builds in a new folder of the cache, or of the temporary files where the cache takes no more."""
+    problem: OSError | None = None
+    for parent in (cache, None):
+        try:
+            folder, handle = hold_folder(parent, BUILDING)
+            try:
+                return make(folder)
+            finally:
+                os.close(handle)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError as error:
+            problem = error
+    raise BuildFailed(
+        f"nothing can be compiled, neither in {cache} nor in the temporary folder: {problem}. "
+        f"Free some space, or name another folder with {VARIABLE} or TMPDIR"
+    )
+
+
+def _compile(compiler: str, arguments: list[str], folder: Path) -> bytes:
+    """What the compiler makes of ``arguments``. Raises OSError where ``folder`` is full or was cleared meanwhile."""
+    target = folder / "code"
+    command = [compiler, *_FLAGS, f"-I{_SOURCES}", *arguments, "-o", str(target)]
+    # the compiler's own temporary files go where they are found again when it is killed
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, env=environment)
+    if done.returncode:
+        if "No space left on device" in done.stderr:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+        if not folder.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+        _refuse(done.stderr)
+    return target.read_bytes()
 
 
 def _refuse(errors: str) -> None:
@@ -105,50 +132,76 @@ def _refuse(errors: str) -> None:
     raise BuildFailed("the C++ compiler refused the translated kernel:\n" + "\n".join(lines or [errors[-500:]]))
 
 
-def _runtime_object(compiler: str, checked: bool, extra: tuple[str, ...]) -> Path:
+def _runtime_object(compiler: str, checked: bool, extra: tuple[str, ...]) -> bytes:
     """The runtime, compiled once per compiler and mode."""
     key = _key(_compiler_version(compiler), _runtime_hash(), str(checked), *extra)
-    target = cache_folder("emulator") / f"runtime_{key}.o"
-    if not target.exists():
-        with _locked(target):
-            if not target.exists():
-                source = str(_SOURCES / "runtime.cpp")
-                _compile(
-                    compiler,
-                    ["-O2", "-ftree-vectorize", f"-DEMULATOR_CHECKED={int(checked)}", *extra, "-c", source],
-                    target,
-                )
-    return target
+    flags = ["-O2", "-ftree-vectorize", f"-DEMULATOR_CHECKED={int(checked)}", *extra]
+    source = str(_SOURCES / "runtime.cpp")
+    return _cached(f"runtime_{key}.o", lambda folder: _compile(compiler, [*flags, "-c", source], folder))
 
 
-def build_library(translation: Translation, checked: bool, extra_flags: tuple[str, ...] = ()) -> Path:
+def _name(compiler: str, translation: Translation, checked: bool, extra_flags: tuple[str, ...]) -> str:
+    key = _key(_compiler_version(compiler), _runtime_hash(), str(checked), translation.cpp, *extra_flags)
+    return f"kernel_{key}.so"
+
+
+def build_library(translation: Translation, checked: bool, extra_flags: tuple[str, ...] = ()) -> bytes:
     """Shared library of a translated kernel, from the cache when it was built before.
 
     Raises:
         MissingDependency: no C++ compiler.
         Unsupported: the kernel uses a CUDA word that the emulator does not know.
-        BuildFailed: the compiler refused the text for another reason.
+        BuildFailed: the compiler refused the text for another reason, or there is no space.
     """
     compiler = find_compiler()
-    key = _key(_compiler_version(compiler), _runtime_hash(), str(checked), translation.cpp, *extra_flags)
-    target = cache_folder("emulator") / f"kernel_{key}.so"
-    if target.exists():
-        return target
-    runtime = _runtime_object(compiler, checked, extra_flags)
-    with _locked(target):
-        if not target.exists():
-            source = target.with_suffix(f".{os.getpid()}.cpp")
-            source.write_text(translation.cpp)
+
+    def make(folder: Path) -> bytes:
+        source, runtime = folder / "kernel.cpp", folder / "runtime.o"
+        source.write_text(translation.cpp)
+        runtime.write_bytes(_runtime_object(compiler, checked, extra_flags))
+        level = "-Og" if len(translation.cpp) < _LONG else "-O0"
+        flags = [level, f"-DEMULATOR_CHECKED={int(checked)}", *extra_flags]
+        return _compile(compiler, [*flags, "-shared", str(source), str(runtime)], folder)
+
+    return _cached(_name(compiler, translation, checked, extra_flags), make)
+
+
+def load_library(translation: Translation, checked: bool, extra_flags: tuple[str, ...] = ()) -> ctypes.CDLL:
+    """The library of :func:`build_library`, loaded once per process and private to it. Raises what that raises."""
+    name = _name(find_compiler(), translation, checked, extra_flags)
+    with _LOADING:
+        if name not in _loaded:
+            _loaded[name] = _load(name, build_library(translation, checked, extra_flags))
+        return _loaded[name]
+
+
+def _load(name: str, code: bytes) -> ctypes.CDLL:
+    """Load these very bytes: from a file that nobody else can reach, because one in the cache may change meanwhile."""
+    try:
+        return _from_memory(name, code)
+    except (AttributeError, OSError):  # no such files on this system, or none that can be run
+        try:
+            # a new file each time: one that is loaded already, by this process or its parent, must not change
+            handle, copy = tempfile.mkstemp(name, dir=stand_in())
             try:
-                level = "-Og" if len(translation.cpp) < _LONG else "-O0"
-                flags = [level, f"-DEMULATOR_CHECKED={int(checked)}", *extra_flags]
-                _compile(compiler, [*flags, "-shared", str(source), str(runtime)], target)
+                with open(handle, "wb") as file:
+                    file.write(code)
+                return _open(copy)
             finally:
-                source.unlink(missing_ok=True)
-    return target
+                os.unlink(copy)
+        except OSError as error:
+            raise BuildFailed(f"the compiled kernel cannot be loaded: {error}; name a folder with TMPDIR") from None
 
 
-@lru_cache(maxsize=256)
-def load_library(path: Path) -> ctypes.CDLL:
-    """The library, loaded once per process and private to it."""
-    return ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+def _from_memory(name: str, code: bytes) -> ctypes.CDLL:
+    with open(os.memfd_create(name, os.MFD_CLOEXEC), "wb") as file:
+        file.write(code)
+        file.flush()
+        # The system knows a library by the text of its path and would give the one loaded before under the same
+        # number, so each path is written differently: ./ and / change nothing in it.
+        different = f"{next(_LOADS):b}".replace("1", "./").replace("0", "/")
+        return _open(f"/proc/self/fd/{different}{file.fileno()}")
+
+
+def _open(path: str) -> ctypes.CDLL:
+    return ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_LOCAL)

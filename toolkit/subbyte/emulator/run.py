@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import html
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -14,11 +13,12 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.emulator.compiler import build_library, load_library
+from subbyte.emulator.compiler import load_library
 from subbyte.emulator.findings import FINDING_DTYPE, Finding, describe
 from subbyte.emulator.trace import TRACE_DTYPE
 from subbyte.emulator.translate import Translation, translate
 from subbyte.errors import InvalidInput, WrongResult, did_you_mean
+from subbyte.html import element
 from subbyte.schedule.launch import Launch
 
 _WRITTEN_TWICE = np.uint32(0x80000000)
@@ -94,7 +94,7 @@ class EmulatorRun:
 
     def _repr_html_(self) -> str:
         """The report for a notebook."""
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return element("pre", str(self))
 
     def __str__(self) -> str:
         """A short report."""
@@ -162,7 +162,7 @@ def run_cuda(
     cluster = _cluster(translation, launch)
     chosen = _blocks(launch, cluster, blocks)
     checked = check or trace
-    library = load_library(build_library(translation, checked))
+    library = load_library(translation, checked)
     aligned = [_aligned(array) for array in arrays]
     regions, writers = _regions(translation, launch, aligned, check)
     request = _request(launch, regions, chosen, seed, check, trace, max_steps)

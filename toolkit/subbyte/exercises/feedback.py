@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from subbyte.html import element
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Feedback:
     def _repr_html_(self) -> str:
         colour, mark = ("#009e73", "\u2713 Right.") if self.right else ("#d55e00", "\u2192 Not yet.")
         style = f"border-left: 4px solid {colour}; padding: 8px 14px; max-width: 820px"
-        return f'<div style="{style}"><b>{mark}</b> {html.escape(self.message)}</div>'
+        return element("div", element("b", mark), f" {self.message}", style=style)
 
 
 def call(function: Any, *arguments: Any, case: str, arrays: bool = False) -> tuple[Any, Feedback | None]:

@@ -31,6 +31,7 @@ C_NAMES = {"A": "x", "Wt": "w", "Prm": "parameters", "Out": "y"}
 """What the header calls each kernel argument."""
 BUFFERS = {"A": "ACTIVATION", "Wt": "WEIGHT", "Prm": "PARAMETER", "Out": "OUTPUT"}
 BYTES_PER_LINE = 24
+LONGEST_STEM = 120
 FRAGMENT_THREADS = 128
 AXES = ("tile", "rank", "row", "group", "step", "column")
 """Axes of the warpgroup family's weights: 64 filters, block of the cluster, kernel row, part of the input channels,
@@ -78,6 +79,8 @@ def stem_of(plan: AnyPlan) -> str:
         if plan.requant != "fixed":
             parts.append(plan.requant)
     stem = re.sub(r"[^0-9A-Za-z]+", "_", "_".join(parts)).strip("_").lower()
+    if len(stem) > LONGEST_STEM:  # a file's name has at most 255 characters
+        stem = f"{stem[: LONGEST_STEM - 9]}_{hashlib.sha256(stem.encode()).hexdigest()[:8]}"
     return f"conv_{stem}" if stem[0].isdigit() else stem
 
 
@@ -214,7 +217,7 @@ def _words(plan: AnyPlan) -> dict[str, str]:
     w, quantized = plan.workload, plan.output == "int4"
     sizes = {key: str(getattr(w, key)) for key in ("n", "h", "w", "c", "k", "r", "s", "p", "q")}
     sizes |= {key: str(getattr(w, key)) for key in ("pad", "stride", "dilation")}
-    label = " ".join(w.label.split()).replace("*/", "* /")  # it stands in a comment
+    label = _in_a_comment(w.label)
     shapes = {f"{C_NAMES[key]}_words": "".join(f"[{n}]" for n in shape) for key, shape in _shapes(plan).items()}
     usage = (
         " *   prepare_parameters(bias, multiplier, shift, words)\n"
@@ -243,6 +246,12 @@ def _words(plan: AnyPlan) -> dict[str, str]:
         "launch_parameters": read if quantized else "",
         "launch_argument": "CUdeviceptr parameters, " if quantized else "",
     }  # fmt: skip
+
+
+def _in_a_comment(words: str) -> str:
+    """Words that neither end a C comment nor begin another, on one line, without signs that cannot be seen."""
+    shown = "".join(sign if sign.isprintable() else "?" for sign in " ".join(words.split()))
+    return shown.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 
 
 def weight_axes(plan: WarpgroupPlan) -> list[tuple[str, int]]:

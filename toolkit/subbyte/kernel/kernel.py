@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from subbyte.data import Requantization
 from subbyte.errors import InvalidInput
+from subbyte.html import table
 from subbyte.kernel import build as steps
 from subbyte.kernel import disassemble, nvrtc, operands
 from subbyte.kernel.resources import Resources
@@ -197,8 +197,8 @@ class Kernel:
             "blocks per multiprocessor": r.blocks_per_sm,
         }  # fmt: skip
         if self.reason:
-            facts["chosen"] = html.escape(self.reason)
-        return "<table>" + "".join(f"<tr><th>{k}</th><td>{v}</td></tr>" for k, v in facts.items()) + "</table>"
+            facts["chosen"] = self.reason
+        return table(facts.items(), upright=True)
 
 
 def build(

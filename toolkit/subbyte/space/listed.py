@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from subbyte.errors import InvalidInput
+from subbyte.html import table
 
 Sorted = tuple[tuple[int, ...], dict[str, int]]
 """Valid indices, ascending, and the number of refused ones by kind of reason."""
@@ -55,9 +56,8 @@ class ListedTable(Listed):
     kind: str
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{name}</td><td>{listed(values)}</td></tr>" for name, values in self.knobs.items())
         caption = f"{self.kind} space of {self.workload} on {self.arch.name}: {len(self):,} configurations"
-        return f"<table><caption>{caption}</caption>{rows}</table>"
+        return table(((name, listed(values)) for name, values in self.knobs.items()), caption=caption)
 
 
 def listed(values: tuple[int, ...]) -> str:

@@ -6,7 +6,6 @@ a widget, a static picture and ``--json`` on the command line all show the same 
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from subbyte.charts import Charted
+from subbyte.html import Markup, element, join
+from subbyte.html import table as html_table
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
@@ -117,17 +118,12 @@ def grid_text(top: Sequence[str], left: Sequence[str], cells: Sequence[Sequence[
     return "\n".join(line.rstrip() for line in lines)
 
 
-def table_html(title: str, table: Table) -> str:
+def table_html(title: str, table: Table) -> Markup:
     """A table as a small HTML fragment without scripts or outside styles, cut after :data:`HTML_ROWS` rows."""
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in table.columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(_cell(cell))}</td>" for cell in row) + "</tr>"
-        for row in table.rows[:HTML_ROWS]
-    )
+    rows = ((_cell(cell) for cell in row) for row in table.rows[:HTML_ROWS])
     left_out = len(table.rows) - HTML_ROWS
-    more = f"<p>... and {left_out} more rows: see .to_frame()</p>" if left_out > 0 else ""
-    caption = f"<caption style='text-align:left'><b>{html.escape(title)}</b></caption>"
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    more = element("p", f"... and {left_out} more rows: see .to_frame()") if left_out > 0 else None
+    return join(html_table(rows, table.columns, element("div", element("b", title), style="text-align:left")), more)
 
 
 def _cell(value: Any) -> str:

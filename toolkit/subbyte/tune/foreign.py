@@ -12,11 +12,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from math import isfinite, prod
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.html import table
 
 FOREIGN = "foreign"
 """Kind of space of an imported table."""
@@ -147,12 +147,9 @@ class ForeignSpace:
         return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td><td>{escape(', '.join(map(str, values)))}</td></tr>"
-            for name, values in self.knobs.items()
-        )
+        rows = ((name, ", ".join(map(str, values))) for name, values in self.knobs.items())
         caption = f"imported space of {self.workload} on {self.arch}: {len(self.valid):,} of {len(self):,} recorded"
-        return f"<table><caption>{escape(caption)}</caption>{rows}</table>"
+        return table(rows, caption=caption)
 
 
 def check_value(name: object, value: Any) -> None:

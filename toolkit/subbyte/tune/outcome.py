@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from subbyte.html import join
 from subbyte.schedule import ConvConfig
 from subbyte.tune.finals import Finals
 from subbyte.tune.record import StudyRecord
-from subbyte.tune.table import frame, html_table
+from subbyte.tune.table import frame, html_table, left_out
 
 if TYPE_CHECKING:
     import pandas
@@ -90,9 +90,7 @@ class TuningReport:
     def _repr_html_(self) -> str:
         shown = ("workload", "trials", "ended", "best_microseconds", "best_tops", "fraction_of_optimum", "device")
         rows = [{name: row[name] for name in shown} for row in self.rows()]
-        table = html_table(rows, "Tuning")
-        left_out = (f"<p>{escape(k)}: not tuned, {escape(reason)}</p>" for k, reason in self.skipped.items())
-        return table + "".join(left_out)
+        return join(html_table(rows, "Tuning"), left_out(self.skipped))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,5 +143,4 @@ class NetworkReport(TuningReport):
         shown = ("workload", "count", "trials", "best_microseconds", "best_tops", "share", "fraction_of_optimum")
         rows = [{name: row[name] for name in shown} for row in self.rows()]
         total = f"{self.microseconds:.1f} us" if self.microseconds else "not every layer has a time"
-        left_out = (f"<p>{escape(k)}: not tuned, {escape(reason)}</p>" for k, reason in self.skipped.items())
-        return html_table(rows, f"{self.network}: {total}") + "".join(left_out)
+        return join(html_table(rows, f"{self.network}: {total}"), left_out(self.skipped))

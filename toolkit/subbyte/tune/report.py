@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from subbyte.files import prove_writable, write_file
+from subbyte.html import Markup, cell, element, page, table
 from subbyte.measure.result import Failed, Measured
 from subbyte.schedule.families import settings_text
 from subbyte.tune.finals import Finals
@@ -37,37 +37,35 @@ def html_page(report: TuningReport) -> str:
     """The page, self-contained."""
     network = isinstance(report, NetworkReport)
     title = f"Tuning of {report.network}" if isinstance(report, NetworkReport) else "Tuning"
-    parts = [f"<h1>{escape(title)}</h1>", _lead(report)]
-    parts.append(_table(_summary_rows(report)))
+    parts = [element("h1", title), _lead(report), _table(_summary_rows(report))]
     if isinstance(report, NetworkReport) and report.grants:
-        parts += ["<h2>Where the trials went</h2>", _allocation(report)]
-    parts.append("<h2>Best so far</h2>")
+        parts += [_head("Where the trials went"), _allocation(report)]
+    parts.append(_head("Best so far"))
     parts += [_curve(record) for record in report.records]
     finals = [row for label, final in report.finals.items() for row in _finals_rows(label, final)]
     if finals:
         again = any(final.remeasured for final in report.finals.values())
         how = "measured again, in rounds of a random order" if again else "judged by their recorded samples"
         parts += [
-            "<h2>Finals</h2>",
-            f"<p>The fastest of each study, {how}. Those marked as tied cannot be told apart.</p>",
+            _head("Finals"),
+            element("p", f"The fastest of each study, {how}. Those marked as tied cannot be told apart."),
             _table(finals),
         ]
-    parts += ["<h2>Best configurations</h2>", _table(_config_rows(report))]
+    parts += [_head("Best configurations"), _table(_config_rows(report))]
     failures, notes = list(_failures(report.records)), list(_notes(report.records))
     if failures:
-        parts += ["<h2>Failures</h2>", _table(failures)]
+        parts += [_head("Failures"), _table(failures)]
     if notes:
-        parts += ["<h2>Disturbed measurements</h2>", _table(notes)]
+        parts += [_head("Disturbed measurements"), _table(notes)]
     if report.skipped:
         rows = [{"workload": label, "not tuned, because": reason} for label, reason in report.skipped.items()]
-        parts += ["<h2>Left out</h2>", _table(rows)]
-    parts += ["<h2>How it was measured</h2>", _table(_provenance(report, network))]
-    body = "\n".join(parts)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>\n<body>\n{body}\n'
-        "</body></html>\n"
-    )
+        parts += [_head("Left out"), _table(rows)]
+    parts += [_head("How it was measured"), _table(_provenance(report, network))]
+    return page(title, _STYLE, *parts)
+
+
+def _head(words: str) -> Markup:
+    return element("h2", words)
 
 
 def write_page(report: TuningReport, path: str | os.PathLike[str]) -> Path:
@@ -78,12 +76,15 @@ def write_page(report: TuningReport, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _lead(report: TuningReport) -> str:
+def _lead(report: TuningReport) -> Markup:
     trials = sum(len(record.trials) for record in report.records)
-    text = f"{trials} trials on {len(report.records)} workload(s)"
+    words: list[str] = [f"{trials} trials on {len(report.records)} workload(s)"]
     if isinstance(report, NetworkReport) and report.microseconds:
-        text += f"; all tuned layers together, as often as they occur: <b>{report.microseconds:.1f} us</b>"
-    return f"<p>{text}{'. Interrupted.' if report.interrupted else '.'}</p>"
+        words += [
+            "; all tuned layers together, as often as they occur: ",
+            element("b", f"{report.microseconds:.1f} us"),
+        ]
+    return element("p", *words, ". Interrupted." if report.interrupted else ".")
 
 
 def _summary_rows(report: TuningReport) -> list[dict[str, Any]]:
@@ -167,26 +168,31 @@ def _provenance(report: TuningReport, network: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def _allocation(report: NetworkReport) -> str:
+def _allocation(report: NetworkReport) -> Markup:
     """Bars: trials each layer got."""
     got = {record.workload.label: len(record.trials) for record in report.records}
     most, step, left = max(got.values()) or 1, 18, 210
-    lines = []
+    lines: list[Markup] = []
     for row, (label, trials) in enumerate(got.items()):
         y, width = row * step, 300 * trials / most
-        text = f'<text x="{left - 6}" y="{y + 12}" text-anchor="end">{escape(label)}</text>'
-        bar = f'<rect class="bar" x="{left}" y="{y + 2}" width="{width:.1f}" height="{step - 5}"/>'
-        lines.append(f'{text}{bar}<text x="{left + width + 5:.1f}" y="{y + 12}">{trials}</text>')
-    height = step * len(got) + 4
-    return f'<svg role="img" width="560" height="{height}" viewBox="0 0 560 {height}">{"".join(lines)}</svg>'
+        lines += [
+            element("text", label, x=left - 6, y=y + 12, text_anchor="end"),
+            element("rect", class_="bar", x=left, y=y + 2, width=width, height=step - 5),
+            element("text", trials, x=left + width + 5, y=y + 12),
+        ]
+    return _svg(560, step * len(got) + 4, *lines)
 
 
-def _curve(record: StudyRecord) -> str:
+def _svg(width: int, height: int, *content: Markup) -> Markup:
+    return element("svg", *content, role="img", width=width, height=height, viewBox=f"0 0 {width} {height}")
+
+
+def _curve(record: StudyRecord) -> Markup:
     """Trials as dots, failures as strokes at the top, the best so far as a line; logarithmic microseconds."""
-    caption = f"<figcaption>{escape(record.workload.label)}</figcaption>"
+    caption = element("figcaption", record.workload.label)
     times = [time for time in record.curve.microseconds if time is not None]
     if not times:
-        return f"<figure>{caption}<p>no configuration worked</p></figure>"
+        return element("figure", caption, element("p", "no configuration worked"))
     from math import log
 
     low, high = log(min(times) * 0.97), log(max(times) * 1.03)
@@ -199,39 +205,33 @@ def _curve(record: StudyRecord) -> str:
     def y(time: float) -> float:
         return 8 + height * (1 - (log(time) - low) / (high - low))
 
-    marks: list[str] = []
+    marks: list[Markup] = []
     line: list[str] = []
     for place, (time, best) in enumerate(zip(record.curve.microseconds, record.curve.best_microseconds, strict=True)):
         if time is None:
-            marks.append(f'<path class="failed" d="M{x(place):.1f} 2v7"/>')
+            marks.append(element("path", class_="failed", d=f"M{x(place):.1f} 2v7"))
         else:
-            marks.append(f'<circle class="trial" cx="{x(place):.1f}" cy="{y(time):.1f}" r="2"/>')
+            marks.append(element("circle", class_="trial", cx=x(place), cy=y(time), r=2))
         if best is not None:
             step = f"H{x(place):.1f}V{y(best):.1f}" if line else f"M{x(place):.1f} {y(best):.1f}"
             line.append(step)
     line.append(f"H{_WIDTH - 8}")
-    ticks = "".join(
-        f'<path class="axis" d="M{_LEFT} {y(value):.1f}H{_WIDTH - 8}"/>'
-        f'<text x="{_LEFT - 5}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.3g}</text>'
-        for value in {min(times): 1, max(times): 1}
-    )
-    foot = f'<text x="{_WIDTH - 8}" y="{_HEIGHT - 8}" text-anchor="end">{count} trials; us per launch</text>'
-    return (
-        f'<figure>{caption}<svg role="img" width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}">'
-        f'{ticks}{"".join(marks)}<path class="best" d="{"".join(line)}"/>{foot}</svg></figure>'
-    )
+    for value in {min(times): 1, max(times): 1}:
+        marks.append(element("path", class_="axis", d=f"M{_LEFT} {y(value):.1f}H{_WIDTH - 8}"))
+        marks.append(element("text", f"{value:.3g}", x=_LEFT - 5, y=y(value) + 4, text_anchor="end"))
+    marks.append(element("path", class_="best", d="".join(line)))
+    foot = element("text", f"{count} trials; us per launch", x=_WIDTH - 8, y=_HEIGHT - 8, text_anchor="end")
+    return element("figure", caption, _svg(_WIDTH, _HEIGHT, *marks, foot))
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+def _table(rows: Sequence[Mapping[str, Any]]) -> Markup:
     names = list(dict.fromkeys(name for row in rows for name in row))
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join("<tr>" + "".join(_cell(row.get(name)) for name in names) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return table(([_cell(row.get(name)) for name in names] for row in rows), names)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any) -> object:
     if value is None:
-        return "<td></td>"
+        return ""
     if isinstance(value, float):
-        return f"<td>{value:.4g}</td>"
-    return f"<td>{value}</td>" if isinstance(value, int) else f'<td class="text">{escape(str(value))}</td>'
+        return f"{value:.4g}"
+    return value if isinstance(value, int) else cell(value, class_="text")

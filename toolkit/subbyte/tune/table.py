@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import MissingDependency
+from subbyte.html import Markup, element, join, table
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
@@ -25,20 +25,21 @@ def frame(rows: Sequence[Mapping[str, Any]], index: str | None = None) -> pandas
         import pandas as pd
     except ImportError:
         raise MissingDependency("tables need pandas: pip install pandas") from None
-    table = pd.DataFrame(list(rows))
-    return table.set_index(index) if index is not None and len(table) else table
+    found = pd.DataFrame(list(rows))
+    return found.set_index(index) if index is not None and len(found) else found
 
 
-def html_table(rows: Sequence[Mapping[str, Any]], caption: str = "") -> str:
+def html_table(rows: Sequence[Mapping[str, Any]], caption: str = "") -> Markup:
     """A plain table; a single row is shown upright, one field per line."""
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
     if len(rows) == 1:
-        body = "".join(f"<tr><th>{escape(str(k))}</th><td>{escape(_text(v))}</td></tr>" for k, v in rows[0].items())
-        return f"<table>{title}<tbody>{body}</tbody></table>"
+        return table(((name, _text(value)) for name, value in rows[0].items()), caption=caption, upright=True)
     names = list(rows[0]) if rows else []
-    head = "".join(f"<th>{escape(str(name))}</th>" for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{escape(_text(row[name]))}</td>" for name in names) + "</tr>" for row in rows)
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return table(([_text(row[name]) for name in names] for row in rows), names, caption)
+
+
+def left_out(skipped: Mapping[str, str]) -> Markup:
+    """A line for each workload that was not tuned, with the reason."""
+    return join(*(element("p", f"{label}: not tuned, {reason}") for label, reason in skipped.items()))
 
 
 def _text(value: Any) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from html import escape
 
 from subbyte.errors import InvalidInput
+from subbyte.html import table
 
 BATCH_GROUP = 8
 """Images that share one packed activation block (the ``n`` of NHWCnc, and the rows of one MMA tile)."""
@@ -119,8 +119,7 @@ class ConvWorkload:
             "operations": f"{self.operations:,}",
             "bytes (each datum once)": f"{self.bytes_moved:,}",
         }
-        cells = "".join(f"<tr><th>{title}</th><td>{value}</td></tr>" for title, value in rows.items())
-        return f"<table><caption>{escape(self.label)}</caption>{cells}</table>"
+        return table(rows.items(), caption=self.label, upright=True)
 
 
 _LEAST = {"n": 1, "h": 1, "w": 1, "c": 1, "k": 1, "r": 1, "s": 1, "pad": 0, "stride": 1, "dilation": 1}

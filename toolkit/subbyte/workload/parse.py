@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from html import escape
 
 from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.html import table
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.networks import DEFAULT_BATCH, LAYERS, NETWORKS
 
@@ -21,12 +21,8 @@ class WorkloadList(list[ConvWorkload]):
     """A list of workloads that a notebook shows as one table."""
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{title}</th>" for title in ("workload", "spec", "operations", "bytes"))
-        rows = (
-            f"<tr><td>{escape(w.label)}</td><td>{w.spec}</td><td>{w.operations:,}</td><td>{w.bytes_moved:,}</td></tr>"
-            for w in self
-        )
-        return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+        rows = ((w.label, w.spec, f"{w.operations:,}", f"{w.bytes_moved:,}") for w in self)
+        return table(rows, ("workload", "spec", "operations", "bytes"))
 
 
 def workload(given: str | ConvWorkload) -> ConvWorkload:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from subbyte.analysis.landscape_view import knob_effects, landscape_map, landscape_points
 from subbyte.analysis.spread import Spread, spread
 from subbyte.tune.landscape import Landscape
-from subbyte_widgets.charts.style import US, Chart, chart, colour, pick
+from subbyte_widgets.charts.style import US, Chart, chart, colour, label, pick
 
 BAND = 0.6
 """Part of the room of a knob value that its lines fill."""
@@ -88,7 +88,7 @@ def _map(record: Landscape, x: str = "", y: str = "", statistic: str = "best", t
     traces = [go.Heatmap(
         z=values, x=[str(v) for v in found.x_values], y=[str(v) for v in found.y_values], text=words, customdata=about,
         texttemplate="%{text}", colorscale="Cividis_r", colorbar={"title": {"text": US}}, xgap=2, ygap=2,
-        hovertemplate=f"{found.y} %{{y}}, {found.x} %{{x}}: %{{text}}; %{{customdata}}<extra></extra>",
+        hovertemplate=label(found.y) + " %{y}, " + label(found.x) + " %{x}: %{text}; %{customdata}<extra></extra>",
     )]  # fmt: skip
     where = f"{found.y} {found.y_values[best[1]]} and {found.x} {found.x_values[best[2]]}"
     title = f"The {statistic} time is lowest, {best[0]:.2f} {US}, at {where}"

@@ -6,12 +6,13 @@ traces (parallel coordinates) have no static picture; their table stands in for 
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
 from typing import Any
 
-from subbyte_widgets.svg import INK, OKABE_ITO, element, text
+from subbyte_widgets.svg import INK, OKABE_ITO, element, text, title
 
 WIDTH = 860.0
 LEFT_MOST, RIGHT, TOP = 64.0, 836.0, 62.0
@@ -81,10 +82,13 @@ def drawable(figure: Mapping[str, Any]) -> bool:
 
 def static_svg(figure: Mapping[str, Any], alternative: str) -> str:
     """The picture of a figure given as plain data (``data`` and ``layout``)."""
-    layout, traces = figure["layout"], figure["data"]
+    said = figure["layout"]["title"]
+    head, below = (
+        [html.unescape(line) for line in re.sub(r"</?b>", "", words or "").split("<br>")]
+        for words in (said["text"], said["subtitle"].get("text"))
+    )
+    layout, traces = _unescaped(figure["layout"]), _unescaped(figure["data"])
     ink = layout["font"]["color"]
-    head = re.sub(r"</?b>", "", layout["title"]["text"]).split("<br>")
-    below = (layout["title"]["subtitle"].get("text") or "").split("<br>")
     top = TOP + 20 * (len(head) - 1) + 17 * (len(below) - 1)
     bottom = float(layout["height"]) - 96
     xs, ys = _values(traces, "x"), _values(traces, "y")
@@ -108,10 +112,19 @@ def static_svg(figure: Mapping[str, Any], alternative: str) -> str:
     height = max(end, bottom + 60)
     hatches = [_hatch(number, trace) for number, trace in enumerate(traces) if _pattern(trace)]
     ground = layout.get("paper_bgcolor", "none")
-    body = [element("style", STYLE.replace("INK", ink)), element("defs", hatches), element("title", alternative),
+    body = [element("style", STYLE.replace("INK", ink)), element("defs", hatches), title(alternative),
             element("rect", width=WIDTH, height=height, fill=ground), *parts, *legend]  # fmt: skip
     return element("svg", body, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
                    width=WIDTH, height=height, role="img", aria_label=alternative)  # fmt: skip
+
+
+def _unescaped(value: Any) -> Any:
+    """A figure's data with the labels as they were before they were escaped for plotly."""
+    if isinstance(value, str):
+        return html.unescape(value)
+    if isinstance(value, Mapping):
+        return {key: _unescaped(item) for key, item in value.items()}
+    return [_unescaped(item) for item in value] if isinstance(value, list) else value
 
 
 def _values(traces: Sequence[Mapping[str, Any]], axis: str) -> list[Any]:
@@ -201,7 +214,7 @@ def _label(words: str, middle: float, low: float, high: float, wide: float, fill
     ink = dict(zip(OKABE_ITO, INK, strict=True)).get(fill, "#111111")
     size = CHARACTER * len(words)
     return [element("rect", x=middle - size / 2, y=high - 16, width=size, height=14, fill=fill),
-            text(middle, high - 5, words, "v").replace("<text", f'<text style="fill: {ink}"')]  # fmt: skip
+            text(middle, high - 5, words, "v", style=f"fill: {ink}")]  # fmt: skip
 
 
 def _error(trace: Mapping[str, Any], axis: str, i: int, across: float, value: float, along: Axis) -> list[str]:
@@ -234,8 +247,8 @@ def _points(trace: Mapping[str, Any], x: Axis, y: Axis) -> list[str]:
         for (a, b, i), place in zip(pairs, places, strict=True):
             parts += _error(trace, "x", i, place[1], a, x)
             shade, form = (_one(marker.get(name), i) for name in ("color", "symbol"))
-            parts.append(_mark(form or "circle", *place, marker.get("size", 7) / 2, shade))
-            parts[-1] = parts[-1].replace("<path", f'<path data-value="{b if isinstance(b, str) else f"{b:.6g}"}"')
+            value = b if isinstance(b, str) else f"{b:.6g}"
+            parts.append(_mark(form or "circle", *place, marker.get("size", 7) / 2, shade, data_value=value))
     return parts
 
 
@@ -243,11 +256,13 @@ def _one(value: Any, i: int) -> Any:
     return value[i] if isinstance(value, list) else value
 
 
-def _mark(form: str, x: float, y: float, r: float, shade: str) -> str:
+def _mark(form: str, x: float, y: float, r: float, shade: str, **more: str) -> str:
     numbers = {"x": x, "y": y, "l": x - r, "t": y - r, "r": r, "d": 2 * r}
     path = SHAPES[form].format(**{name: f"{value:.1f}" for name, value in numbers.items()})
     thin = form in ("cross", "x")
-    return element("path", d=path, fill="none" if thin else shade, stroke=shade, stroke_width=3 if thin else 0.5)
+    return element(
+        "path", d=path, fill="none" if thin else shade, stroke=shade, stroke_width=3 if thin else 0.5, **more
+    )
 
 
 def _cells(trace: Mapping[str, Any], x: Axis, y: Axis) -> list[str]:
@@ -259,14 +274,15 @@ def _cells(trace: Mapping[str, Any], x: Axis, y: Axis) -> list[str]:
             a, b = x.at(trace["x"][j], -0.48), x.at(trace["x"][j], 0.48)
             c, d = y.at(trace["y"][i], 0.48), y.at(trace["y"][i], -0.48)
             words = "refused" if value is None else trace["text"][i][j]
-            parts.append(text((a + b) / 2, (c + d) / 2 + 4, words, "m"))
-            if value is not None:
+            middle = ((a + b) / 2, (c + d) / 2 + 4)
+            if value is None:
+                parts.append(text(*middle, words, "m"))
+            else:
                 t = (log10(value) - low) / span
                 shade = [round(f + (s - f) * t) for f, s in zip((253, 231, 55), (0, 61, 120), strict=True)]
-                parts[-1] = parts[-1].replace("<text", f'<text style="fill: {"#111111" if t < 0.5 else "#ffffff"}"')
-                box = element("rect", x=a, y=c, width=b - a, height=d - c, data_value=f"{value:.6g}",
-                              fill=f"rgb({shade[0]},{shade[1]},{shade[2]})")  # fmt: skip
-                parts.insert(len(parts) - 1, box)
+                parts.append(element("rect", x=a, y=c, width=b - a, height=d - c, data_value=f"{value:.6g}",
+                                     fill=f"rgb({shade[0]},{shade[1]},{shade[2]})"))  # fmt: skip
+                parts.append(text(*middle, words, "m", style=f"fill: {'#111111' if t < 0.5 else '#ffffff'}"))
     return parts
 
 

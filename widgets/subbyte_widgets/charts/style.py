@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import textwrap
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -14,6 +13,8 @@ import plotly.graph_objects as go
 from IPython.display import display
 
 from subbyte.errors import InvalidInput, MissingDependency, did_you_mean
+from subbyte.html import Markup, element, join, picture
+from subbyte.html import text as escaped
 from subbyte_widgets.charts.static import drawable, static_svg
 from subbyte_widgets.svg import OKABE_ITO
 
@@ -30,6 +31,7 @@ CONFIG = {"showSendToCloud": False, "displaylogo": False}
 """Not "responsive": JupyterLab sizes charts, and a responsive one has no height left after a change of theme."""
 MIME = "application/vnd.plotly.v1+json"
 US = "\u00b5s"
+BREAK = "<br>"
 Value = TypeVar("Value")
 
 
@@ -54,11 +56,10 @@ class Chart(go.Figure):
 
     def _repr_mimebundle_(self, *_args: Any, **_kwargs: Any) -> dict[str, Any]:
         drawn = self.to_plotly_json_plain()
-        page = f"<p>{html.escape(self.alternative)}</p>{self._table}"
+        page = join(element("p", self.alternative), Markup(self._table))
         if drawable(drawn):
             encoded = base64.b64encode(static_svg(drawn, self.alternative).encode()).decode()
-            alt = html.escape(self.alternative)
-            page = f'<img style="max-width:100%" alt="{alt}" src="data:image/svg+xml;base64,{encoded}">'
+            page = picture(f"data:image/svg+xml;base64,{encoded}", self.alternative)
         return {MIME: {**drawn, "config": dict(CONFIG)}, "text/html": page, "text/plain": repr(self)}
 
     def to_svg(self) -> str:
@@ -118,25 +119,67 @@ def chart(
     ink, ground = pick("theme", theme, THEMES)
     table = record._repr_html_() if hasattr(record, "_repr_html_") else ""
     figure = Chart(traces, table=table, alternative=title)
+    for trace in figure.data:
+        trace.update(shown_as_written(trace.to_plotly_json()))
     axis = {"gridcolor": GRID, "linecolor": ink, "zerolinecolor": ink, "zeroline": False, "ticks": "outside",
             "tickcolor": ink, "automargin": True, "title": {"standoff": 8}}  # fmt: skip
-    wide, under = ("<br>".join(textwrap.wrap(*one)) for one in ((title, WIDTH), (below, WIDTH_BELOW)))
+    wide, under = (BREAK.join(map(label, textwrap.wrap(*one))) for one in ((title, WIDTH), (below, WIDTH_BELOW)))
     figure.update_layout(
-        title={"text": f"<b>{wide}</b>", "subtitle": {"text": under, "font": {"size": 13, "color": ink}},
+        title={"text": str(element("b", Markup(wide))), "subtitle": {"text": under, "font": {"size": 13, "color": ink}},
                "font": {"size": 16, "color": ink}, "x": 0.01, "xanchor": "left", "y": 1, "yanchor": "top",
                "yref": "container", "pad": {"t": 14}},
         font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 14, "color": ink},
         paper_bgcolor=ground, plot_bgcolor=ground, colorway=list(OKABE_ITO), height=height,
-        margin={"l": 70, "r": 24, "t": 78 + 20 * wide.count("<br>") + 17 * under.count("<br>"), "b": 64},
+        margin={"l": 70, "r": 24, "t": 78 + 20 * wide.count(BREAK) + 17 * under.count(BREAK), "b": 64},
         legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
         hoverlabel={"font": {"size": 13}}, bargap=0.25, template="none",
     )  # fmt: skip
     figure.update_xaxes(**axis)
     figure.update_yaxes(**axis)
-    figure.update_xaxes(**(x or {}))
-    figure.update_yaxes(**(y or {}))
+    figure.update_xaxes(**_axis(x))
+    figure.update_yaxes(**_axis(y))
     figure.update_layout(**layout)
     return figure
+
+
+LABELS = ("name", "legendgroup", "x", "y", "text", "customdata", "dimensions", "label", "ticktext")
+"""What of a trace plotly shows as text, and reads as a kind of HTML."""
+
+
+def shown_as_written(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """The labels of a trace that hold text, escaped: names come from files."""
+    return {key: _labels(value) for key, value in trace.items() if key in LABELS and _holds_text(value)}
+
+
+def _holds_text(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(_holds_text(item) for item in value.values())
+    if isinstance(value, list | tuple):
+        return any(map(_holds_text, value))
+    return isinstance(value, str) or getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U")
+
+
+def _labels(value: Any) -> Any:
+    if isinstance(value, str):
+        return label(value)
+    if isinstance(value, Mapping):
+        return {key: _labels(item) for key, item in value.items()}
+    if isinstance(value, list | tuple) or hasattr(value, "tolist"):
+        return [_labels(item) for item in (value.tolist() if hasattr(value, "tolist") else value)]
+    return value
+
+
+def label(words: str) -> str:
+    """Words as plotly shows them, not as the tags that it would read in them."""
+    return str(escaped(words, quotes=False))
+
+
+def _axis(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """An axis as the charts describe it, with its title escaped."""
+    axis = dict(given or {})
+    if "title" in axis:
+        axis["title"] = _labels(axis["title"])
+    return axis
 
 
 def pick(what: str, given: str, known: Mapping[str, Value]) -> Value:

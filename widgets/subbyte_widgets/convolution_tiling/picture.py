@@ -14,7 +14,7 @@ from typing import Any
 from subbyte.errors import InvalidInput
 from subbyte.technique.tiling import Band, Tiling, WarpTile
 from subbyte_widgets.convolution_tiling.layout import Geometry, Place, geometry
-from subbyte_widgets.svg import element, text
+from subbyte_widgets.svg import element, text, title
 
 WIDTH = 760.0
 SMALLEST = 2.0
@@ -379,8 +379,8 @@ def _steps(record: Tiling, places: Geometry, chosen: Selection | None) -> str:
     stage = record.steps[now].iteration if now >= 0 else -1
     for number, (step, (x, y)) in enumerate(zip(record.steps, places.steps, strict=True)):
         class_ = "st" + " stage" * (step.iteration == stage) + " now" * (number == now)
-        title = f"offset ({step.r}, {step.s}), channel block {', '.join(map(str, step.channel_blocks))}"
-        box = element("rect", element("title", title), x=x, y=y, width=place.sx - 1.5, height=place.sy - 2, rx=1.5,
+        words = f"offset ({step.r}, {step.s}), channel block {', '.join(map(str, step.channel_blocks))}"
+        box = element("rect", title(words), x=x, y=y, width=place.sx - 1.5, height=place.sy - 2, rx=1.5,
                       class_=class_, data_step=number)  # fmt: skip
         cells.append(box)
     return _panel("steps", places, "Steps along K: left and right arrow keys choose one", cells)

@@ -162,7 +162,7 @@ def _hatches(grid: Grid, copies: Iterable[tuple[int, int, int]], class_: str = "
 def _label(grid: Grid, place: tuple[int, int], words: object, class_: str) -> str:
     """``words`` in a cell; nothing where they would be too small to read."""
     x, y = grid.centre(*place)
-    return element("text", str(words), x=x, y=y + grid.font * 0.36, class_=class_) if grid.font else ""
+    return text(x, y + grid.font * 0.36, words, class_) if grid.font else ""
 
 
 def _cells(name: str, faces: list[str], labels: list[str], grid: Grid) -> str:

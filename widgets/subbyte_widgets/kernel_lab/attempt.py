@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from subbyte import html
+from subbyte.html import Markup, element
 from subbyte.measure.result import Measured
 from subbyte.schedule import ConvConfig
 from subbyte.tune.landscape import Landscape
@@ -47,20 +48,18 @@ def attempt_one(
     return Attempt(config, True, str(report), where, needs, kernel.time(device=place).microseconds)
 
 
-def table(attempts: Iterable[Attempt], landscape: Landscape | None) -> str:
+def table(attempts: Iterable[Attempt], landscape: Landscape | None) -> Markup:
     """Attempts as an HTML table, the latest one first, with the time ``landscape`` recorded for each."""
     heads = ["configuration", "check", "ran on", "needs", "measured"] + ["recorded"] * (landscape is not None)
     rows = []
     for attempt in attempts:
-        mark = "&#10003;" if attempt.ok else "&#10007;"
-        cells = [f"<code>{attempt.config.key}</code>", f"{mark} {html.escape(attempt.outcome)}", attempt.where,
-                 attempt.needs, _time(attempt.microseconds)]  # fmt: skip
+        mark = "\u2713" if attempt.ok else "\u2717"
+        cells = [element("code", attempt.config.key), f"{mark} {attempt.outcome}", attempt.where, attempt.needs,
+                 _time(attempt.microseconds)]  # fmt: skip
         if landscape is not None:
             cells.append(_recorded(landscape, attempt.config))
-        rows.append("<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>")
-    if not rows:
-        return "<p>Nothing built yet.</p>"
-    return f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>{''.join(reversed(rows))}</table>"
+        rows.append([html.cell(one, style="text-align:left") for one in cells])
+    return html.table(reversed(rows), heads) if rows else element("p", "Nothing built yet.")
 
 
 def _time(microseconds: float | None) -> str:

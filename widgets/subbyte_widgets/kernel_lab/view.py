@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import threading
 from typing import Any
 
 import ipywidgets
 
 from subbyte.errors import SubbyteError
+from subbyte.html import element, text
 from subbyte.kernel.default import default_config
 from subbyte.schedule import ConvConfig, warp_family_only
 from subbyte.space import space as space_of
@@ -83,7 +83,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
     def error(self, words: str) -> None:
         self._problem = words
         if words:  # what the controls show was selected before: it is not built by mistake
-            self.status.value, self.button.disabled = html.escape(words), True
+            self.status.value, self.button.disabled = text(words), True
 
     def _set_knobs(self) -> None:
         for name, values in {**self.space.knobs, **SWITCHES}.items():
@@ -120,7 +120,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
             return
         reason = self.space.why_not(self.config)
         self.button.disabled = reason is not None
-        self.status.value = f"Refused: {html.escape(reason)}" if reason else "Ready."
+        self.status.value = text(f"Refused: {reason}") if reason else "Ready."
 
     def _work(self, config: ConvConfig) -> None:
         try:
@@ -135,7 +135,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
         self._judge()
 
     def _say(self, words: str) -> None:
-        self.status.value = html.escape(words)
+        self.status.value = text(words)
 
     def to_html(self) -> str:
         """The attempts so far as a table, the latest one first."""
@@ -146,5 +146,5 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
 
     def static(self) -> dict[str, str]:
         """The attempts so far."""
-        title = f"<p>Kernel laboratory for {html.escape(self.workload.label)} (its controls need a running kernel)</p>"
+        title = element("p", f"Kernel laboratory for {self.workload.label} (its controls need a running kernel)")
         return {"text/html": title + self.to_html()}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import threading
 from typing import Any
 
 import ipywidgets
 
 from subbyte.errors import InvalidInput
+from subbyte.html import Markup, element
 from subbyte.kernel.edit import EditReport, try_edit
 from subbyte.kernel.kernel import Kernel, build
 from subbyte_widgets._base import Panel, refuse_unknown
@@ -84,19 +84,17 @@ class KernelEditor(Panel):
     def static(self) -> dict[str, str]:
         """The latest outcome and the reader's picture."""
         pictures = super().static()
-        said = outcome_html(self.reports[-1]) if self.reports else "<p>Kernel editor (needs a running kernel)</p>"
+        said = (
+            outcome_html(self.reports[-1]) if self.reports else element("p", "Kernel editor (needs a running kernel)")
+        )
         return {**pictures, "text/html": said + pictures["text/html"]}
 
 
-def outcome_html(report: EditReport) -> str:
+def outcome_html(report: EditReport) -> Markup:
     """An outcome as HTML: right or wrong in one line, the first wrong element, what the compiler said."""
-    mark, colour = ("&#10003; right", "#0072b2") if report.ok else ("&#10007; not right", "#d55e00")
+    mark, colour = ("\u2713 right", "#0072b2") if report.ok else ("\u2717 not right", "#d55e00")
     first, _, rest = report.outcome.partition("\n")
-    more = (
-        f"<pre style='margin:4px 0 0;white-space:pre-wrap;line-height:1.35'>{html.escape(rest)}</pre>" if rest else ""
-    )
-    return (
-        f"<div style='border-left:4px solid {colour};padding:6px 12px;line-height:1.45'><b>{mark}</b>: "
-        f"{html.escape(first)} <span style='opacity:0.7'>({html.escape(report.where)}, {report.seconds:.1f} s)</span>"
-        f"{more}</div>"
-    )
+    where = element("span", f"({report.where}, {report.seconds:.1f} s)", style="opacity:0.7")
+    more = element("pre", rest, style="margin:4px 0 0;white-space:pre-wrap;line-height:1.35") if rest else None
+    style = f"border-left:4px solid {colour};padding:6px 12px;line-height:1.45"
+    return element("div", element("b", mark), f": {first} ", where, more, style=style)

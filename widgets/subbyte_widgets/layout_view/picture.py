@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from subbyte.technique.access_map import AccessMap, MapRow, Piece
 from subbyte.technique.accesses import Access
-from subbyte_widgets.svg import element, text
+from subbyte_widgets.svg import element, text, title
 
 WIDTH, TOP = 760.0, 98.0
 LANE_X, LANE = 18.0, 23.0
@@ -79,8 +79,7 @@ def _lanes(access: Access, chosen: int) -> str:
         class_ = f"lane c{lane // 8}" + " idle" * (address is None) + " on" * (lane == chosen)
         box = element("rect", x=x + 1, y=y + 1, width=LANE - 2, height=LANE - 2, rx=3)
         label = text(x + LANE / 2, y + 16, lane, "m")
-        title = element("title", _about_lane(access, lane))
-        cells.append(element("g", [box, label, title], class_=class_, data_lane=lane))
+        cells.append(element("g", [box, label, title(_about_lane(access, lane))], class_=class_, data_lane=lane))
     return element(
         "g", cells, class_="panel lanes", tabindex=0, data_lm_suppress_shortcuts="true", role="application",
         aria_label="The 32 lanes of the warp: arrow keys choose one",

@@ -13,7 +13,7 @@ from typing import Any
 
 from subbyte.errors import InvalidInput
 from subbyte.technique.load_steps import Level, LoadStep, LoadSteps
-from subbyte_widgets.svg import INK, OKABE_ITO, element, text
+from subbyte_widgets.svg import INK, OKABE_ITO, element, text, title
 
 MOST_CELLS = 640
 WIDTH, TOP = 760.0, 64.0
@@ -205,7 +205,7 @@ def cell(grid: Grid, number: int, name: str, state: dict[str, tuple[int, str]], 
         element("rect", class_=f"face {face}", x=x + inset, y=y + inset, width=grid.width - 2 * inset,
                 height=grid.height - 2 * inset, rx=min(3.5, 0.15 * grid.height)),
         text(x + grid.width / 2, y + grid.height / 2 + 0.36 * size, words, ink, style=f"font-size:{size:.1f}px"),
-        element("title", hint),
+        title(hint),
     ]  # fmt: skip
     return element("g", inside, class_="cell on" if name in on else "cell", data_id=name)
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from subbyte.technique.packing import PackingProgram, PackingTrace, RegisterState, StoredWord
-from subbyte_widgets.svg import INK, OKABE_ITO, element, text
+from subbyte_widgets.svg import INK, OKABE_ITO, element, text, title
 
 WIDTH, LEFT, RIGHT = 760.0, 74.0, 742.0
 TOP, GAP = 66.0, 5.0
@@ -266,7 +266,7 @@ def _word(store: StoredWord, x: float, y: float, width: float, stored: bool, fol
         f"Lane {store.lane} stores word {store.word} (byte {4 * store.word}) of the block: {store.value:#010x}, "
         f"image {store.row}, tile {store.tile}"
     )
-    face = element("rect", element("title", hint), class_=f"face c{store.tile % LOW}", rx=1.5, **box)
+    face = element("rect", title(hint), class_=f"face c{store.tile % LOW}", rx=1.5, **box)
     class_ = "word" + " stored" * stored + " on" * (mine and stored)
     return element("g", face, class_=class_, data_word=store.word, data_first=64 * store.tile + 8 * store.row)
 

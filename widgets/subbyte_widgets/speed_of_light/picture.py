@@ -11,7 +11,7 @@ from math import ceil, floor, log10
 
 from subbyte.analysis.ablation import Factor
 from subbyte.analysis.speed import Roofline, RooflinePoint, SpeedLimits
-from subbyte_widgets.svg import element, text
+from subbyte_widgets.svg import element, text, title
 
 WIDTH = 760.0
 NAME_X, BAR_X, BAR_END = 248.0, 256.0, 650.0
@@ -71,8 +71,7 @@ def _ladder(record: SpeedLimits) -> tuple[list[str], float, int]:
         label = f"{value:.2f} {US}" + note
         hit = element("rect", class_="hit", x=8, y=y - 3, width=WIDTH - 16, height=ROW - 1, rx=3)
         shown = [hit, text(NAME_X, y + 13, name, "e"), *bars, text(x(value) + 7, y + 13, label, "v")]
-        title = element("title", words)
-        rows.append(element("g", [title, *shown], data_item=place, class_="row", data_value=f"{value:.6g}",
+        rows.append(element("g", [title(words), *shown], data_item=place, class_="row", data_value=f"{value:.6g}",
                             data_end=f"{end:.6g}"))  # fmt: skip
 
     for one in record.floors:
@@ -125,8 +124,8 @@ def _factor(name: str, factor: Factor, y: float, top: float, place: int, about: 
     x = [SIDE_X + (value - 1) * scale for value in (factor.speed_up, factor.low, factor.high)]
     left, width = min(SIDE_X, x[0]), max(abs(x[0] - SIDE_X), 0.8)
     parts = [
-        element("title", f"{factor.speed_up:.2f} times as fast {about.format(name)} "
-                         f"(95 % interval {factor.low:.2f} to {factor.high:.2f})."),
+        title(f"{factor.speed_up:.2f} times as fast {about.format(name)} (95 % interval {factor.low:.2f} to "
+              f"{factor.high:.2f})."),
         element("rect", class_="hit", x=SIDE_X - 132, y=y - 3, width=WIDTH - SIDE_X + 124, height=ROW - 1, rx=3),
         text(min(SIDE_X, x[1]) - 8, y + 13, name, "e"),
         element("rect", class_="bar ours", x=left, y=y, width=width, height=ROW - 7, rx=2),
@@ -191,7 +190,7 @@ def _point(point: RooflinePoint, axes: Axes) -> str:
         f"{point.workload}, {point.side}: {point.tops:.0f} TOPS at {point.intensity:.0f} operations per byte, "
         f"{point.microseconds:.2f} {US}. A click shows this layer."
     )
-    parts = [element("title", words), _shape(point.ours, axes.x(point.intensity), axes.y(point.tops))]
+    parts = [title(words), _shape(point.ours, axes.x(point.intensity), axes.y(point.tops))]
     class_ = "point ours" if point.ours else "point other"
     return element("g", parts, data_spec=point.spec, class_=class_, data_value=f"{point.tops:.6g}",
                    data_intensity=f"{point.intensity:.6g}", data_side=point.side)  # fmt: skip

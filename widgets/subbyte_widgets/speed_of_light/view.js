@@ -27,7 +27,7 @@ function render({ model, el }) {
       picker.replaceChildren(...names.map((name) => new Option(name)));
     }
     picker.value = model.get("layer");
-    const picture = layer.svg.replace("<!--roofline-->", model.get("roof"));
+    const picture = layer.svg.replace("<!--roofline-->", () => model.get("roof"));
     if (picture !== shown) {
       stage.innerHTML = picture;
       shown = picture;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 
 import ipywidgets
@@ -10,6 +9,7 @@ import ipywidgets
 from subbyte.device.arch import ARCHS, Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import SubbyteError
+from subbyte.html import element
 from subbyte.measure.result import Measured
 from subbyte.schedule import ConvConfig, WarpgroupConfig, WarpgroupPlan, plan
 from subbyte.space.constraints import why_not
@@ -71,7 +71,7 @@ class Controls(ipywidgets.VBox):
 
     def say(self, words: str) -> None:
         """Show one sentence in place of what is known."""
-        self.status.value = f"<div style='line-height:1.4;padding:2px 4px'>{html.escape(words)}</div>"
+        self.status.value = element("div", words, style="line-height:1.4;padding:2px 4px")
 
     def _turn_to(self, workload: str) -> None:
         # a configuration belongs to its workload: another one starts at its own best

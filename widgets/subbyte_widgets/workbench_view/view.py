@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import ipywidgets
 
 from subbyte.errors import SubbyteError
+from subbyte.html import Markup, element, join
 from subbyte.measure.runner import Runner
 from subbyte.tune.landscape import Landscape
 from subbyte.tune.study import Study
@@ -109,8 +109,8 @@ class Workbench(Displayed, ipywidgets.VBox):
 
     def static(self) -> dict[str, str]:
         """What is selected, and the pictures of the two open views."""
-        pictures = [view.static()["text/html"] for view in self.shown]
-        return {"text/html": f"<p>{html.escape(repr(self))}</p>" + "".join(f"<div>{one}</div>" for one in pictures)}
+        pictures = [element("div", Markup(view.static()["text/html"])) for view in self.shown]
+        return {"text/html": join(element("p", repr(self)), *pictures)}
 
     def close(self) -> None:
         """Remove the workbench and its views from every page."""

@@ -1,0 +1,176 @@
+"""One record of each kind, one view and one chart of each, with a hostile name wherever a name may stand."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+import subbyte
+from hostile.made_up import made_up
+from subbyte.analysis import Floor, SpeedLimits, Spread, StageRow, TableOne, UnpackingControl
+from subbyte.analysis.ablation import Factor
+from subbyte.analysis.landscape_view import LandscapePoints
+from subbyte.kernel.edit import EditedKernel
+from subbyte.kernel.kernel import Kernel, build
+from subbyte.measure.atoms.program import AtomKernel
+from subbyte.measure.fake import FakeRunner
+from subbyte.measure.result import Failed
+from subbyte.schedule import ConvConfig
+from subbyte.space import space
+from subbyte.space.listed import ListedTable
+from subbyte.technique.record import InfoRecord
+from subbyte.tune import Landscape, NetworkReport, Study, StudyRecord
+from subbyte.tune.finals import hold_finals
+from subbyte.tune.foreign import ForeignSpace, ForeignWorkload
+from subbyte.tune.outcome import TuningReport
+from subbyte.workload import ConvWorkload, workload
+from subbyte.workload.parse import WorkloadList
+
+LAYER = "n8h4w4c32k32r1s1p0"
+ABSTRACT = (InfoRecord, ListedTable)
+"""What only its subclasses show."""
+
+
+def named(name: str, spec: str = LAYER) -> ConvWorkload:
+    """A workload with this name, as a file could bring it."""
+    plain = workload(spec)
+    given = {field.name: getattr(plain, field.name) for field in dataclasses.fields(plain) if field.name != "name"}
+    made: ConvWorkload = made_up(ConvWorkload, name, given)
+    return made
+
+
+def everywhere(value: Any, name: str) -> Any:
+    """Plain data with ``name`` in place of every text."""
+    if isinstance(value, dict):
+        return {key: everywhere(item, name) for key, item in value.items()}
+    return name if isinstance(value, str) else value
+
+
+@lru_cache(maxsize=1)
+def _plain_record() -> StudyRecord:
+    runner = FakeRunner(failures={"timeout": 0.3})
+    return Study(space(workload("n8h7w7c32k32r3s3p1"), "sm_90a"), "random", seed=1).run(runner, trials=12)
+
+
+def study_record(name: str) -> StudyRecord:
+    """A study whose header and whose reasons of failures hold the name, but in the words that the library reads."""
+    plain = _plain_record()
+    kept = {key: plain.header[key] for key in ("space", "workload", "format", "schema") if key in plain.header}
+    trials = tuple(
+        replace(trial, result=replace(trial.result, reason=name)) if isinstance(trial.result, Failed) else trial
+        for trial in plain.trials
+    )
+    record = StudyRecord({**everywhere(dict(plain.header), name), **kept}, trials, notice=name, path=name)
+    record.__dict__["workload"] = named(name)
+    return record
+
+
+def landscape(name: str) -> Landscape:
+    """A small landscape of a device with the name."""
+    record = _plain_record()
+    found = Landscape.from_results(
+        space(record.workload, "sm_90a"),
+        {trial.index: trial.result for trial in record.trials},
+        record.header["device"],
+    )
+    kept = {key: found.header[key] for key in ("space", "workload", "format", "schema") if key in found.header}
+    made = Landscape({**everywhere(dict(found.header), name), **kept}, found.results, name)
+    made.__dict__["workload"] = named(name, record.workload.spec)
+    return made
+
+
+@lru_cache(maxsize=1)
+def plain_kernel() -> Kernel:
+    """A small kernel, built."""
+    return build(LAYER, ConvConfig(1, 1, 1, 1), "sm_80")
+
+
+def kernel(name: str, kind: type[Kernel] = Kernel) -> Kernel:
+    """A kernel of a workload with the name, chosen for a reason with the name."""
+    plan = replace(plain_kernel().plan, workload=named(name))
+    text = {} if kind is Kernel else {"text": plain_kernel().cuda}
+    return kind(plan, reason=name, **text)
+
+
+def tuning_report(name: str, kind: type[TuningReport] = TuningReport) -> TuningReport:
+    """A report of one study with finals and something left out."""
+    record = study_record(name)
+    finals = {name: hold_finals(_plain_record(), FakeRunner())}
+    given: dict[str, Any] = {"records": (record,), "skipped": {name: name}, "finals": finals, "optima": {}}
+    if kind is NetworkReport:
+        given |= {"network": name, "counts": {name: 2}, "grants": ((name, 3, 0.5),)}
+    return kind(**given)
+
+
+def _study(name: str) -> Study:
+    study = Study(space(named(name, "n8h7w7c32k32r3s3p1"), "sm_90a"), "random", seed=1)
+    study.run(FakeRunner(), trials=3)
+    return study
+
+
+def _points(name: str) -> LandscapePoints:
+    given = {"knobs": {name: (1, 2)}, "digits": ((0,), (1,)), "reasons": (name, "")}
+    return made_up(LandscapePoints, name, given)
+
+
+def _limits(name: str) -> SpeedLimits:
+    floors = tuple(Floor(one, 1.5, name) for one in ("launch", "bytes", "arithmetic"))
+    return made_up(SpeedLimits, name, {"floors": floors, "spec": LAYER})
+
+
+def _table_one(name: str) -> TableOne:
+    row = made_up(StageRow, name, {"paper": {"baseline": 3.0, "exhaustive": 2.0, "searched": 2.0}})
+    return made_up(TableOne, name, {"rows": (row, row)})
+
+
+def _unpacking(name: str) -> UnpackingControl:
+    factors = {step: made_up(Factor, name) for step in ("shared", name)}
+    return made_up(UnpackingControl, name, {"sharing": {"s4": factors, "s8": factors}})
+
+
+def _spread(name: str) -> Spread:
+    return made_up(Spread, name, {"good": dict.fromkeys((0.5, 0.9), 1)})
+
+
+SAMPLES: dict[type, Callable[[str], Any]] = {
+    AtomKernel: lambda name: kernel(name, AtomKernel),
+    ConvWorkload: named,
+    EditedKernel: lambda name: kernel(name, EditedKernel),
+    ForeignSpace: lambda name: ForeignSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, (0, 1)),
+    Kernel: kernel,
+    Landscape: landscape,
+    LandscapePoints: _points,
+    NetworkReport: lambda name: tuning_report(name, NetworkReport),
+    SpeedLimits: _limits,
+    Spread: _spread,
+    Study: _study,
+    StudyRecord: study_record,
+    TableOne: _table_one,
+    TuningReport: tuning_report,
+    UnpackingControl: _unpacking,
+    WorkloadList: lambda name: WorkloadList([named(name), named(name)]),
+}
+"""What cannot be made up from its annotations alone."""
+
+
+def sample(kind: type, name: str) -> Any:
+    """A record of a kind with the name. Raises TypeError for a kind without a sample that cannot be made up."""
+    return SAMPLES[kind](name) if kind in SAMPLES else made_up(kind, name)
+
+
+def kinds(package: ModuleType = subbyte) -> Iterator[type]:
+    """Every class of the library that a notebook shows as HTML."""
+    found = {}
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if module.name.rpartition(".")[2] != "__main__":
+            for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+                if kind.__module__.startswith(package.__name__) and hasattr(kind, "_repr_html_"):
+                    found[f"{kind.__module__}.{kind.__qualname__}"] = kind
+    yield from (found[name] for name in sorted(found) if found[name] not in ABSTRACT)
