@@ -14,6 +14,7 @@ from subbyte.tune.background import StudyHandle
 from subbyte.tune.record import StudyRecord, Trial
 from subbyte.tune.study import Study
 from subbyte_widgets._base import View
+from subbyte_widgets._beside import AnsweredBeside
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.live_curve.picture import EMPTY, curve_svg
@@ -26,7 +27,7 @@ SHORTEST_INTERVAL = 0.08  # seconds between two updates; longer curves are sent 
 TRIALS_PER_SECOND = 2500
 
 
-class LiveCurve(View):
+class LiveCurve(AnsweredBeside, View):
     """Draws a study while it runs, or a finished record: ``LiveCurve.start(study, runner, trials=64)``.
 
     The browser writes ``selected`` (the place of the visited trial, -1 for none) and ``stop_requested``; everything

@@ -14,6 +14,7 @@ from subbyte.measure.runner import Runner
 from subbyte.tune.record import StudyRecord
 from subbyte.tune.study import Study
 from subbyte_widgets._base import View, script
+from subbyte_widgets._beside import AnsweredBeside
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.svg import standalone
@@ -25,7 +26,7 @@ HERE = Path(__file__).parent
 Source = Study | StudyRecord
 
 
-class TuningMonitor(View):
+class TuningMonitor(AnsweredBeside, View):
     """Draws studies while they run, or finished ones: ``TuningMonitor.start(study, runner, trials=200)``.
 
     The browser writes ``shown`` (the study whose trials are drawn), ``selected`` (the place of the visited trial in it,
