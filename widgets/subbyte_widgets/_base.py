@@ -112,6 +112,7 @@ class StaticPicture(Displayed):
 
     alternative: str
     error: Any = ""
+    note: Any = ""
 
     def to_svg(self) -> str:
         """The present state as a stand-alone SVG picture."""
@@ -123,7 +124,8 @@ class StaticPicture(Displayed):
         encoded = base64.b64encode(svg.encode()).decode()
         # An image, not inline SVG: the styles of a saved picture must not reach the live one on the same page.
         image = f'<img style="max-width:100%" alt="{html.escape(self.error or self.alternative)}" src="{_SVG_DATA}'
-        return {"text/html": f'{image}{encoded}">'}
+        said = f"<p>{html.escape(self.note)}</p>" if self.note else ""
+        return {"text/html": f'{said}{image}{encoded}">'}
 
 
 def picture_in(data: Mapping[str, Any]) -> str:
@@ -148,6 +150,9 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
     error = traitlets.Unicode("", help="One sentence shown in place of the picture; empty when all is well").tag(
         sync=True
     )
+    note = traitlets.Unicode("", help="One sentence above the picture: what is shown, where that is not what was asked")
+    note.tag(sync=True)
+    roomy = traitlets.Bool(False, help="Whether the line of the note is kept free, so that nothing moves").tag(sync=True)
     alternative = traitlets.Unicode("", help="The picture in words, for screen readers and text pages").tag(sync=True)
     in_sight = traitlets.Bool(False, help="Whether a browser shows the view; the browser says so").tag(sync=True)
     waiting = traitlets.Bool(False, help="The kernel works on what the view shows next").tag(sync=True)
@@ -188,7 +193,7 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
     def to_html(self, path: str | Path | None = None) -> str:
         """A page with this view in it, alive without a kernel and without a network; also written to ``path``."""
         self.catch_up()
-        state = self.get_state(["error", "alternative", *self._state_in_page])
+        state = self.get_state(["error", "note", "alternative", *self._state_in_page])
         page = Template(_PAGE.read_text(encoding="utf-8")).substitute(
             title=html.escape(self.alternative or type(self).__name__),
             style=str(self._css),
@@ -211,6 +216,7 @@ class Panel(StaticPicture, Follower, ipywidgets.VBox):
 
     def __init__(self, children: Sequence[ipywidgets.Widget], selection: Selection | None = None, **box: Any) -> None:
         super().__init__(list(children), **box)
+        self.view.roomy = True
         self.view.observe(self._seen, "in_sight")
         self.selection = selection
 
@@ -227,6 +233,15 @@ class Panel(StaticPicture, Follower, ipywidgets.VBox):
     @error.setter
     def error(self, words: str) -> None:
         self.view.error = words
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        """What the view says above its picture."""
+        return self.view.note
+
+    @note.setter
+    def note(self, words: str) -> None:
+        self.view.note = words
 
     def _seen(self, change: Any) -> None:
         if change.new and self.selection is not None:
