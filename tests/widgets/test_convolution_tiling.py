@@ -107,9 +107,12 @@ def test_the_knobs_drive_the_toolkit_and_a_refusal_is_said() -> None:
     explorer.knobs["warp_row_tiles"].value = 4
     assert explorer.view.record == tiling(LAYER, ConvConfig(2, 2, 4, 4))
     explorer.knobs["blk_col_warps"].value = 4
-    assert "divisibility" in explorer.view.error
+    assert "divisibility" in explorer.note
+    assert explorer.note.endswith(f"Still shown: {ConvConfig(2, 2, 4, 4).key}.")
+    assert explorer.view.record == tiling(LAYER, ConvConfig(2, 2, 4, 4))
+    assert explorer.view.svg
     explorer.knobs["warp_col_tiles"].value = 2
-    assert not explorer.view.error
+    assert not explorer.note
     assert explorer.view.record == tiling(LAYER, ConvConfig(2, 4, 4, 2))
     with pytest.raises(InvalidInput, match="did you mean tile"):
         TilingExplorer(LAYER, CONFIG, tyle=3)

@@ -121,8 +121,13 @@ def test_the_controls_drive_the_toolkit() -> None:
 def test_an_impossible_convolution_is_said_in_the_view() -> None:
     explorer = DuplicateExplorer("n8h4w4c32k8r3s3p0", (1, 1))
     explorer.kernel.value = 7
-    assert "does not fit" in explorer.view.error
+    assert "kernel 7 was asked, 4 is shown: " in explorer.note
+    assert "does not fit" in explorer.note
+    assert explorer.kernel.value == 4
+    assert explorer.view.record == duplicates("n8h4w4c32k8r4s4p0", (1, 1))
+    assert explorer.note in explorer.static()["text/html"]
     explorer.kernel.value = 3
+    assert not explorer.note
     assert not explorer.view.error
     assert explorer.view.words
 

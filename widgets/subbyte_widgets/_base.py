@@ -150,9 +150,11 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
     error = traitlets.Unicode("", help="One sentence shown in place of the picture; empty when all is well").tag(
         sync=True
     )
-    note = traitlets.Unicode("", help="One sentence above the picture: what is shown, where that is not what was asked")
+    note = traitlets.Unicode("", help="One sentence above the picture: why it is not of what was asked")
     note.tag(sync=True)
-    roomy = traitlets.Bool(False, help="Whether the line of the note is kept free, so that nothing moves").tag(sync=True)
+    roomy = traitlets.Bool(False, help="Whether the line of the note is kept free, so that nothing moves").tag(
+        sync=True
+    )
     alternative = traitlets.Unicode("", help="The picture in words, for screen readers and text pages").tag(sync=True)
     in_sight = traitlets.Bool(False, help="Whether a browser shows the view; the browser says so").tag(sync=True)
     waiting = traitlets.Bool(False, help="The kernel works on what the view shows next").tag(sync=True)
@@ -235,7 +237,7 @@ class Panel(StaticPicture, Follower, ipywidgets.VBox):
         self.view.error = words
 
     @property
-    def note(self) -> str:  # type: ignore[override]
+    def note(self) -> str:
         """What the view says above its picture."""
         return self.view.note
 

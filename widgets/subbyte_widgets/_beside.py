@@ -1,9 +1,9 @@
 """Answering the browser while a cell runs: Stop must not wait for the cell that waits.
 
 ipykernel 7.4 hands what the browser says of a widget to the shell that spoke to the browser last. A study in a thread
-speaks for the running cell, so that Stop would queue behind the very ``wait()`` it is to end. JupyterLab, in turn, sends
-nothing more of a view before its message before was answered: one word said too early holds up all that follow. So all
-messages of a view that can stop something are answered in a shell of their own, beside the one that runs cells.
+speaks for the running cell, so that Stop would queue behind the very ``wait()`` it is to end. JupyterLab, in turn,
+sends nothing more of a view before its message before was answered: one word said too early holds up all that follow.
+So all messages of a view that can stop something are answered in a shell of their own, beside the one that runs cells.
 """
 
 from __future__ import annotations
@@ -16,8 +16,18 @@ _shells: dict[int, str] = {}
 """By kernel, the name of the shell that answers."""
 
 
-class AnsweredBeside(traitlets.HasTraits):
-    """Adds to a widget that its observers are called while a cell runs too, in a thread of their own."""
+class Stoppable(traitlets.HasTraits):
+    """Adds to a view of running studies that it is answered while a cell runs too, in a thread of its own, and that
+    closing it ends what it has started: nothing could stop that any more."""
+
+    running: Any
+    stop_requested: Any
+
+    def close(self) -> None:
+        """Remove the view from every page; what it has started ends after the measurement in flight."""
+        if self.running:
+            self.stop_requested = True
+        super().close()  # type: ignore[misc]
 
     @traitlets.observe("comm")
     def _answer_beside(self, change: Any) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from subbyte.errors import SubbyteError
 
 
-def clamped(change: Any, draw: Callable[[Any], None]) -> tuple[Any, str]:
-    """Draw with the value that a control was moved to, else with the nearest one on the way back to where it was.
+def clamped(change: Any, draw: Callable[[int], None]) -> tuple[int, str]:
+    """Draw with the number that a control was moved to, else with the nearest one on the way back to where it was.
 
     ``change`` is the control's; ``draw(value)`` raises SubbyteError for a value that it cannot draw. Returns the value
     that is drawn, and what to say: why it is another than what was asked, else nothing. Raises the refusal where
@@ -21,13 +21,12 @@ def clamped(change: Any, draw: Callable[[Any], None]) -> tuple[Any, str]:
         return asked, ""
     except SubbyteError as problem:
         reason = problem
-    whole = not isinstance(asked, bool)
-    way = range(asked + (1 if before > asked else -1), before, 1 if before > asked else -1) if whole else ()
-    for value in (*way, before):
+    step = 1 if before > asked else -1
+    for value in range(asked + step, before + step, step):
         try:
             draw(value)
         except SubbyteError:
             continue
-        name = change.owner.description
-        return value, f"{name} {asked} was asked, {value} is shown: {str(reason).rstrip('.')}." if whole else f"{reason}"
+        words = str(reason).rstrip(".")
+        return value, f"{change.owner.description} {asked} was asked, {value} is shown: {words}."
     raise reason

@@ -55,7 +55,7 @@ class Choice:
         if isinstance(best, ConvConfig):
             return best, ""
         found: ConvConfig = warp_family_only(config)
-        return found, f"Shown is the best known of the warp family: {found.key}, {reason}. Best of all: {best.key}, {how}."
+        return found, f"Shown is the best of the warp family: {found.key}, {reason}. Best of all: {best.key}, {how}."
 
 
 class _Text(traitlets.Unicode):

@@ -81,7 +81,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 
 def warpgroup_config(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> WarpgroupConfig:
     """The configuration of the warpgroup family to try first. Raises Unsupported with the reason when none fits."""
-    found: WarpgroupConfig = best_known(workload, arch, "warpgroup")[0]
+    found = best_known(workload, arch, "warpgroup")[0]
+    assert isinstance(found, WarpgroupConfig)
     return found
 
 

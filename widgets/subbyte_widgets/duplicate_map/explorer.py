@@ -21,8 +21,8 @@ class DuplicateExplorer(Panel):
     """A :class:`DuplicateMap` with controls: kernel, stride, dilation, the output tile, and whether it touches padding.
 
     ``workload``: a name, a spec or a ConvWorkload; the controls change its kernel, stride and dilation. A slider
-    that is moved to what cannot be goes to the nearest value that can, and the view says why. With a ``selection``, the controls go to its
-    convolution and block tile; what they change from there stays here.
+    that is moved to what cannot be goes to the nearest value that can, and the view says why. With a ``selection``, the
+    controls go to its convolution and block tile; what they change from there stays here.
     """
 
     def __init__(

@@ -51,8 +51,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
         self._base = landscape.config(landscape.best[0]) if landscape else default_config(self.workload, arch)
         self.knobs = {name: dropdown(name) for name in (*self.space.knobs, *SWITCHES)}
         self.button = ipywidgets.Button(description="Build and check", button_style="primary", icon="play")
-        self.status = ipywidgets.HTML()
-        self.table = ipywidgets.HTML()
+        self.status, self.table = ipywidgets.HTML(), ipywidgets.HTML()
         self._set_knobs()
         for knob in self.knobs.values():
             knob.observe(self._turned, "value")
