@@ -132,6 +132,18 @@ def test_an_impossible_convolution_is_said_in_the_view() -> None:
     assert explorer.view.words
 
 
+def test_every_slider_can_be_moved_to_its_ends() -> None:
+    explorer = DuplicateExplorer("resnet50.stage2@8", (1, 4))
+    sliders = (explorer.tile_height, explorer.tile_width, explorer.kernel, explorer.stride, explorer.dilation)
+    for end in ("max", "min"):
+        for slider in sliders:
+            slider.value = asked = getattr(slider, end)
+            assert not explorer.error
+            assert explorer.view.words
+            assert (explorer.note == "") == (slider.value == asked)
+    assert explorer.view.record == duplicates("n8h56w56c64k64r1s1p1", (1, 1))
+
+
 def test_the_bundle_holds_a_picture_that_stands_alone(record: Duplicates) -> None:
     for view in (DuplicateMap(record, selected=13), DuplicateExplorer(LAYER, (1, 4))):
         data, _ = view._repr_mimebundle_()
