@@ -22,8 +22,8 @@ METADATA = {
         "name": "python", "nbconvert_exporter": "python", "pygments_lexer": "ipython3", "version": "3.11.7",
     },
 }  # fmt: skip
-"""What JupyterLab writes there when the kernel has started: found as it is, the notebook opens as saved. The version is
-that of the Python the outputs come from; ``subbyte lab`` shows its own instead."""
+"""What JupyterLab writes there once the kernel has started: a notebook that has it already opens as saved. Of Python's
+versions the file can name one alone; ``subbyte lab`` shows the one that runs (subbyte/cli/lessons.py)."""
 FROM_A_GPU = ("08_on_your_gpu",)
 """Notebooks whose committed outputs come from a GPU, as they say; a machine without one leaves them as they are."""
 KEPT_BY_CELL = ("tags", "jp-MarkdownHeadingCollapsed")
