@@ -125,11 +125,11 @@ def test_the_questions_of_the_notebook_can_be_answered() -> None:
     explorer.knobs["warp_row_tiles"].value = 4
     assert explorer.view.record.blocks == 2 * before.blocks
     explorer.knobs["warp_row_tiles"].value = 16
-    assert "refused: registers" in explorer.note
+    assert "Refused: registers" in explorer.note
     explorer.knobs["warp_row_tiles"].value = 8
     assert explorer.view.record == before
     explorer.knobs["blk_col_warps"].value = 4
-    assert "refused: divisibility" in explorer.note
+    assert "Refused: divisibility" in explorer.note
     assert explorer.view.record == before
 
 

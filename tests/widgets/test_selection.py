@@ -424,6 +424,6 @@ def test_controls_write_the_selection() -> None:
     lab.knobs["warp_col_tiles"].value = 16
     assert lab.status.value.startswith("Refused")
     s.settle()
-    assert "refused" in explorer.note
+    assert "Refused" in explorer.note
     with pytest.raises(SubbyteError):
         tiling(LAYER, s.config)

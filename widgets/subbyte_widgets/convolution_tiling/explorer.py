@@ -60,7 +60,8 @@ class TilingExplorer(Panel):
             if kept is None or (kept.workload, kept.arch) != (self.workload, self.arch):
                 raise
             self.view.show(kept)
-            note = f"{problem}. Still shown: {kept.config.key}."
+            reason = str(problem).rpartition(" is refused: ")[2]  # of the layer and the configuration the knobs tell
+            note = f"Refused: {reason}. Still shown: {kept.config.key}."
         self.note = note
 
     def _set_knobs(self) -> None:
