@@ -16,9 +16,14 @@ import nbformat
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
-}
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {
+        "codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py", "mimetype": "text/x-python",
+        "name": "python", "nbconvert_exporter": "python", "pygments_lexer": "ipython3", "version": "3.11.7",
+    },
+}  # fmt: skip
+"""What JupyterLab writes there once the kernel has started: a notebook that has it already opens as saved. Of Python's
+versions the file can name one alone; ``subbyte lab`` shows the one that runs (subbyte/cli/lessons.py)."""
 FROM_A_GPU = ("08_on_your_gpu",)
 """Notebooks whose committed outputs come from a GPU, as they say; a machine without one leaves them as they are."""
 KEPT_BY_CELL = ("tags", "jp-MarkdownHeadingCollapsed")

@@ -135,11 +135,12 @@ def test_pointing_shows_and_a_click_chooses(tab: Any, record: Tiling) -> None:
 def test_a_knob_changes_the_tiling_and_a_refusal_is_said(tab: Any) -> None:
     knob = lambda name: tab.page.locator(".widget-dropdown", has_text=name).locator("select")  # noqa: E731
     knob("warp_col_tiles").select_option("16")
-    problem = tab.page.locator(".sb-tiling .problem")
-    problem.wait_for(state="visible")
-    assert "divisibility" in problem.text_content() or "registers" in problem.text_content()
+    note = tab.page.locator(".note", has_text="Refused: ")
+    note.wait_for(state="visible")
+    assert "divisibility" in note.text_content() or "registers" in note.text_content()
+    assert tab.page.locator(".sb-tiling-svg").is_visible(), "the picture stays"
     knob("warp_col_tiles").select_option("2")
-    problem.wait_for(state="hidden")
+    note.wait_for(state="hidden")
     tab.page.wait_for_function("document.querySelectorAll('.sb-tiling-svg .rt').length === 64")
     check(tab, tiling(LAYER, ConvConfig(2, 2, 8, 2)), 94, 1, 2, 14, 2)
 

@@ -246,18 +246,30 @@ def test_every_hatch_has_its_pattern(tab: Any) -> None:
     assert tab.page.evaluate(missing) == 0
 
 
-def test_a_problem_is_said_in_the_view(tab: Any, record: Duplicates) -> None:
+def test_at_the_end_of_a_slider_the_picture_stays_and_says_why(tab: Any, record: Duplicates) -> None:
+    top = "document.querySelector('.sb-map-svg').getBoundingClientRect().top + window.scrollY"
+    before = tab.page.evaluate(top)
     for name in ("kernel", "tile height", "tile width"):
         slide(tab, name, "End")
-    problem = tab.page.locator(".sb-map .problem")
-    problem.wait_for(state="visible")
-    assert "choose a smaller tile" in problem.text_content()
+    note = tab.page.locator(".note", has_text="tile width 16 was asked, ")
+    note.wait_for(state="visible")
+    assert "choose a smaller tile" in note.text_content()
+    width = int(note.text_content().split("asked, ")[1].split()[0])
+    tab.page.locator(".widget-slider", has_text="tile width").get_by_text(str(width), exact=True).wait_for()
+    height = int(tab.page.locator(".widget-slider", has_text="tile height").locator(".widget-readout").text_content())
+    entries = duplicates(WORKLOAD.replace("r3s3", "r7s7"), (height, width)).entries  # too many to write in each
+    tab.page.wait_for_function(
+        "(entries) => document.querySelectorAll('.sb-map-svg .lowered .cell').length === entries", arg=entries
+    )
+    assert not tab.page.locator(".sb-map .problem").is_visible()
+    assert tab.page.evaluate(top) - before < 25, "two lines of the note, where one was free"
+    tab.picture("map_end", ".jp-OutputArea")
     for name, steps in (("kernel", 2), ("tile height", 0), ("tile width", 3)):
         slide(tab, name, "Home")
         for _ in range(steps):
             slide(tab, name, "ArrowRight")
     wait_until(tab, record)
-    assert not problem.is_visible()
+    assert not note.is_visible()
 
 
 def test_light_and_dark(tab: Any, record: Duplicates) -> None:

@@ -13,6 +13,23 @@ from playwright.sync_api import expect
 ROWS = "() => [...document.querySelectorAll('.sb-map-svg .lowered .cell')].map((cell) => Number(cell.dataset.g))"
 
 
+# The kernel has said which language it speaks, and the notebook was told.
+KERNEL_NAMED = """async () => {
+  const panel = [...window.jupyterapp.shell.widgets("main")].find((w) => w.sessionContext);
+  const info = await panel.sessionContext.session.kernel.info;
+  await new Promise((done) => setTimeout(done, 300));
+  return info.language_info.version === panel.model.getMetadata("language_info").version;
+}"""
+DIRTY = "() => [...window.jupyterapp.shell.widgets('main')].find((w) => w.sessionContext).context.model.dirty"
+
+
+def made_with(notebook: str, version: str) -> str:
+    """The text of a notebook, as another Python than this one has left it."""
+    changed = re.sub(r'("version": )"[\d.]+"', rf'\1"{version}"', notebook)
+    assert changed != notebook
+    return changed
+
+
 def test_the_first_notebook_runs(open_tab: Callable[..., Any], lab: Any) -> None:
     from subbyte.technique.duplicates import duplicates
 
@@ -30,6 +47,7 @@ def test_the_first_notebook_runs(open_tab: Callable[..., Any], lab: Any) -> None
 
 def test_the_committed_notebook_shows_its_pictures_before_a_cell_runs(open_tab: Callable[..., Any], lab: Any) -> None:
     lab.bring("00_start_here", "read")
+    (lab.folder / "read.ipynb").write_text(made_with((lab.folder / "read.ipynb").read_text(), "3.9.1"))
     command = [sys.executable, "-m", "jupyter", "trust", str(lab.folder / "read.ipynb")]
     subprocess.run(command, env=lab.environment, check=True, capture_output=True)
     tab = open_tab(width=1100, height=6800)
@@ -39,3 +57,5 @@ def test_the_committed_notebook_shows_its_pictures_before_a_cell_runs(open_tab: 
     expect(drawn, "the duplicate map and the tuning curve").to_have_count(2)
     assert all(width > 500 for width in drawn.evaluate_all("(all) => all.map((image) => image.naturalWidth)"))
     tab.picture("committed", ".jp-Notebook")
+    tab.page.wait_for_function(KERNEL_NAMED)
+    assert tab.page.evaluate(DIRTY) is False, "unsaved, though nobody has changed it"

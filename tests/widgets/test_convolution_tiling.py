@@ -107,12 +107,30 @@ def test_the_knobs_drive_the_toolkit_and_a_refusal_is_said() -> None:
     explorer.knobs["warp_row_tiles"].value = 4
     assert explorer.view.record == tiling(LAYER, ConvConfig(2, 2, 4, 4))
     explorer.knobs["blk_col_warps"].value = 4
-    assert "divisibility" in explorer.view.error
+    assert "divisibility" in explorer.note
+    assert explorer.note.endswith(f"Still shown: {ConvConfig(2, 2, 4, 4).key}.")
+    assert explorer.view.record == tiling(LAYER, ConvConfig(2, 2, 4, 4))
+    assert explorer.view.svg
     explorer.knobs["warp_col_tiles"].value = 2
-    assert not explorer.view.error
+    assert not explorer.note
     assert explorer.view.record == tiling(LAYER, ConvConfig(2, 4, 4, 2))
     with pytest.raises(InvalidInput, match="did you mean tile"):
         TilingExplorer(LAYER, CONFIG, tyle=3)
+
+
+def test_the_questions_of_the_notebook_can_be_answered() -> None:
+    """Notebook 01, section 2: one value exists and two are refused, each for its own reason."""
+    explorer = TilingExplorer("resnet50.stage2@8", CONFIG.with_values({"warp_row_tiles": 8}))
+    before = explorer.view.record
+    explorer.knobs["warp_row_tiles"].value = 4
+    assert explorer.view.record.blocks == 2 * before.blocks
+    explorer.knobs["warp_row_tiles"].value = 16
+    assert "Refused: registers" in explorer.note
+    explorer.knobs["warp_row_tiles"].value = 8
+    assert explorer.view.record == before
+    explorer.knobs["blk_col_warps"].value = 4
+    assert "Refused: divisibility" in explorer.note
+    assert explorer.view.record == before
 
 
 def test_nothing_to_draw_is_said() -> None:

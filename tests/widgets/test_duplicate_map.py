@@ -121,10 +121,27 @@ def test_the_controls_drive_the_toolkit() -> None:
 def test_an_impossible_convolution_is_said_in_the_view() -> None:
     explorer = DuplicateExplorer("n8h4w4c32k8r3s3p0", (1, 1))
     explorer.kernel.value = 7
-    assert "does not fit" in explorer.view.error
+    assert "kernel 7 was asked, 4 is shown: " in explorer.note
+    assert "does not fit" in explorer.note
+    assert explorer.kernel.value == 4
+    assert explorer.view.record == duplicates("n8h4w4c32k8r4s4p0", (1, 1))
+    assert explorer.note in explorer.static()["text/html"]
     explorer.kernel.value = 3
+    assert not explorer.note
     assert not explorer.view.error
     assert explorer.view.words
+
+
+def test_every_slider_can_be_moved_to_its_ends() -> None:
+    explorer = DuplicateExplorer("resnet50.stage2@8", (1, 4))
+    sliders = (explorer.tile_height, explorer.tile_width, explorer.kernel, explorer.stride, explorer.dilation)
+    for end in ("max", "min"):
+        for slider in sliders:
+            slider.value = asked = getattr(slider, end)
+            assert not explorer.error
+            assert explorer.view.words
+            assert (explorer.note == "") == (slider.value == asked)
+    assert explorer.view.record == duplicates("n8h56w56c64k64r1s1p1", (1, 1))
 
 
 def test_the_bundle_holds_a_picture_that_stands_alone(record: Duplicates) -> None:

@@ -125,6 +125,16 @@ def test_what_is_sent_stays_small_and_stands_alone(tmp_path: Path) -> None:
     assert not re.findall(r'(?:src|href|from)\s*=?\s*"?https?:', page)
 
 
+def test_a_slider_stops_where_there_is_nothing_to_draw() -> None:
+    explorer = LayoutExplorer("resnet50.stage4.shortcut1x1@8", kind="activation load")
+    before = explorer.to_svg()
+    explorer.controls["warp"].value = 1  # one warp loads all of it
+    assert explorer.controls["warp"].value == 0
+    assert explorer.note == "warp 1 was asked, 0 is shown: no activation load happens there."
+    assert not explorer.error
+    assert explorer.to_svg() == before
+
+
 def test_controls_that_change_nothing_are_disabled() -> None:
     explorer = LayoutExplorer()
     for kind, names in MOVES.items():

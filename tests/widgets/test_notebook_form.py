@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
+from pathlib import Path
 from typing import Any
 
-from notebooks import WIDGET_VIEW, normal_form, with_svg
+import pytest
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelspec import get_kernel_dict
+from notebooks import FOLDER, METADATA, WIDGET_VIEW, normal_form, with_svg
 
 from subbyte_widgets import FragmentExplorer
 from subbyte_widgets._base import picture_in
@@ -45,6 +50,21 @@ def test_what_is_shown_is_kept_and_the_rest_is_gone() -> None:
     assert picture["data"] == {"image/svg+xml": "<svg/>", "text/plain": "<A>"}
     assert "transient" not in picture
     assert alone["data"] == {WIDGET_VIEW: {"model_id": "2"}}
+
+
+def test_jupyterlab_has_nothing_to_add_when_the_kernel_has_started() -> None:
+    language: dict[str, Any] = {**IPythonKernel.language_info}
+    assert language.pop("version")  # `subbyte lab` shows the one that runs: tests/toolkit/cli/test_lessons.py
+    assert {**METADATA["language_info"], "version": ""} == {**language, "version": ""}
+    kernel = get_kernel_dict()
+    assert METADATA["kernelspec"] == {"name": "python3", **{key: kernel[key] for key in ("display_name", "language")}}
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.ipynb")), ids=lambda path: path.stem)
+def test_every_notebook_opens_as_saved(path: Path) -> None:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    assert notebook["metadata"] == METADATA
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
 
 
 def test_the_normal_form_is_its_own() -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import html
+import threading
 
 import pytest
 
 import subbyte
 from subbyte.errors import InvalidInput
-from subbyte.schedule import ConvConfig
+from subbyte.kernel.choose import best_known
+from subbyte.measure.fake import FakeRunner
+from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.space import space
+from subbyte.workload import workload as parse
 from subbyte_widgets import Selection, Workbench, workbench
 from subbyte_widgets.workbench_view.controls import in_words
 
@@ -67,6 +72,72 @@ def test_a_search_is_started_and_its_trials_open(bench: Workbench) -> None:
     bench.tune("random", 5)
     assert monitor not in bench.upper.children
     bench.choosing["Tuning"].wait(30)
+
+
+def test_a_second_search_ends_the_first_and_none_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def searches() -> int:
+        return sum(thread.name == "subbyte-study" for thread in threading.enumerate())
+
+    before = searches()
+    small = space("n8h14w14c64k64r3s3p1", "sm_90a")
+    runner = FakeRunner(delay=0.03)
+    monkeypatch.setattr("subbyte.tune.tuning.Sources.of", lambda _self, _workload: (runner, small))
+    bench = workbench(NAME)
+    first = bench.tune("random", 2000)
+    second = bench.tune("random", 2000)
+    assert first is not None
+    assert second is not None
+    assert not first.running
+    assert "(stopped)" in first.status
+    assert searches() == before + 1
+    monkeypatch.setattr("subbyte_widgets.tuning_monitor.session.Session.ends", lambda _self: False)
+    assert bench.tune("random", 5) is None  # a measurement that takes long: the first one stays in sight
+    assert bench.choosing["Tuning"] is second
+    assert "press Tune again" in bench.controls.status.value
+    monkeypatch.undo()
+    bench.close()
+    assert searches() == before
+
+
+def test_the_monitor_says_that_it_shows_another_layer(bench: Workbench) -> None:
+    monitor = bench.tune("random", 5)
+    assert monitor is not None
+    monitor.wait(30)
+    assert not monitor.note
+    bench.controls.workload.value = "resnet50.stage4@8"
+    assert monitor.note == "Selected is resnet50.stage4@8; this search is of resnet50.stage2@8."
+    assert monitor.note in bench.static()["text/html"]
+    bench.controls.workload.value = NAME
+    assert not monitor.note
+
+
+def test_the_best_known_is_of_all_families_and_views_of_one_say_so(bench: Workbench) -> None:
+    bench.controls.best.click()
+    best, warp = (best_known(parse(NAME), family=which)[0] for which in ("auto", "warp"))
+    assert bench.selection.config == best
+    assert isinstance(best, WarpgroupConfig)
+    assert f"best known configuration {best.key}: " in bench.controls.status.value
+    assert "3.52 us" in bench.controls.status.value
+    said = f"Shown is the best of the warp family: {warp.key}, "
+    for name in ("Tiling", "Load", "Packing", "Layout"):
+        view = bench.following[name]
+        view.catch_up()
+        assert not view.error, name
+        assert view.note.startswith(said), name
+        assert best.key in view.note
+        assert view.note in html.unescape(view.static()["text/html"])
+    assert bench.following["Tiling"].view.record.config == warp
+    assert bench.choosing["Laboratory"].config == warp
+    assert said in bench.choosing["Laboratory"].status.value
+    assert bench.choosing["Space"].note.startswith("Marked is the best of this landscape. Best of all: ")
+    for name in ("Duplicates", "Taps"):  # both families
+        bench.following[name].catch_up()
+        assert not bench.following[name].note, name
+        assert not bench.following[name].error, name
+    bench.selection.configuration = best  # named: no other one is shown in its place
+    bench.following["Tiling"].catch_up()
+    assert "only kernels of the warp family" in bench.following["Tiling"].error
+    assert not bench.following["Tiling"].note
 
 
 def test_another_workload_starts_at_its_own_best_configuration(bench: Workbench) -> None:

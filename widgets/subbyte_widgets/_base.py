@@ -17,7 +17,7 @@ import traitlets
 from IPython.display import DisplayHandle, display
 
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.html import picture, text
+from subbyte.html import element, join, picture, text
 from subbyte_widgets._cells import displayed, opened
 from subbyte_widgets._selection import Follower, Selection
 
@@ -112,6 +112,7 @@ class StaticPicture(Displayed):
 
     alternative: str
     error: Any = ""
+    note: Any = ""
 
     def to_svg(self) -> str:
         """The present state as a stand-alone SVG picture."""
@@ -122,7 +123,8 @@ class StaticPicture(Displayed):
         svg = _ONLY_LIVE.sub("", self.to_svg())
         encoded = base64.b64encode(svg.encode()).decode()
         # An image, not inline SVG: the styles of a saved picture must not reach the live one on the same page.
-        return {"text/html": picture(f"{_SVG_DATA}{encoded}", self.error or self.alternative)}
+        said = element("p", text(self.note)) if self.note else None
+        return {"text/html": join(said, picture(f"{_SVG_DATA}{encoded}", self.error or self.alternative))}
 
 
 def picture_in(data: Mapping[str, Any]) -> str:
@@ -145,6 +147,11 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
     """
 
     error = traitlets.Unicode("", help="One sentence shown in place of the picture; empty when all is well").tag(
+        sync=True
+    )
+    note = traitlets.Unicode("", help="One sentence above the picture: why it is not of what was asked")
+    note.tag(sync=True)
+    roomy = traitlets.Bool(False, help="Whether the line of the note is kept free, so that nothing moves").tag(
         sync=True
     )
     alternative = traitlets.Unicode("", help="The picture in words, for screen readers and text pages").tag(sync=True)
@@ -187,7 +194,7 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
     def to_html(self, path: str | Path | None = None) -> str:
         """A page with this view in it, alive without a kernel and without a network; also written to ``path``."""
         self.catch_up()
-        state = self.get_state(["error", "alternative", *self._state_in_page])
+        state = self.get_state(["error", "note", "alternative", *self._state_in_page])
         page = Template(_PAGE.read_text(encoding="utf-8")).substitute(
             title=text(self.alternative or type(self).__name__),
             style=str(self._css),
@@ -210,6 +217,7 @@ class Panel(StaticPicture, Follower, ipywidgets.VBox):
 
     def __init__(self, children: Sequence[ipywidgets.Widget], selection: Selection | None = None, **box: Any) -> None:
         super().__init__(list(children), **box)
+        self.view.roomy = True
         self.view.observe(self._seen, "in_sight")
         self.selection = selection
 
@@ -226,6 +234,15 @@ class Panel(StaticPicture, Follower, ipywidgets.VBox):
     @error.setter
     def error(self, words: str) -> None:
         self.view.error = words
+
+    @property
+    def note(self) -> str:
+        """What the view says above its picture."""
+        return self.view.note
+
+    @note.setter
+    def note(self, words: str) -> None:
+        self.view.note = words
 
     def _seen(self, change: Any) -> None:
         if change.new and self.selection is not None:

@@ -12,8 +12,8 @@ import traitlets
 
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
-from subbyte.kernel.default import default_config
-from subbyte.schedule import ConvConfig, WarpgroupConfig, config_from_dict, config_from_key
+from subbyte.kernel.choose import best_known
+from subbyte.schedule import ConvConfig, WarpgroupConfig, config_from_dict, config_from_key, warp_family_only
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 
@@ -36,10 +36,26 @@ class Choice:
 
     @property
     def config(self) -> Any:
-        """The configuration, a ConvConfig or a WarpgroupConfig. Raises Unsupported when none is named and none can be
-        built."""
+        """The configuration, a ConvConfig or a WarpgroupConfig: of all families the one that ``subbyte.compile`` tries
+        first, when none is named. Raises Unsupported when there is none."""
         named = self.configuration
-        return config_from_key(named) if named else default_config(self.workload, self.arch)
+        return config_from_key(named) if named else best_known(self.workload, self.arch)[0]
+
+    @property
+    def warp_config(self) -> tuple[ConvConfig, str]:
+        """The configuration for a view that shows the warp family alone, and what that view says of it.
+
+        When none is named, that is the best known of this family; empty words where it is the best known of all.
+        Raises Unsupported for a named configuration of the other family, and when there is none.
+        """
+        if self.configuration:
+            named: ConvConfig = warp_family_only(self.config)
+            return named, ""
+        (best, how), (config, reason) = (best_known(self.workload, self.arch, which) for which in ("auto", "warp"))
+        if isinstance(best, ConvConfig):
+            return best, ""
+        found: ConvConfig = warp_family_only(config)
+        return found, f"Shown is the best of the warp family: {found.key}, {reason}. Best of all: {best.key}, {how}."
 
 
 class _Text(traitlets.Unicode):
@@ -211,6 +227,7 @@ class Follower(traitlets.HasTraits):
 
     selection = traitlets.Instance(Selection, allow_none=True, help="What the view follows")
     error: Any
+    note: Any = ""
     in_sight: Any = True
     follows_at_once = False
     """True for a view that also writes the selection and must never be behind: its ``follow`` is cheap, and called
@@ -247,6 +264,8 @@ class Follower(traitlets.HasTraits):
             except Exception as problem:  # no cell to raise in: the view says it
                 self.error = self._said = f"{type(problem).__name__}: {problem}"
             finally:
+                if self.error:  # then nothing is shown that a note could speak of
+                    self.note = ""
                 self._turning = outer
                 self._wait(False)
 

@@ -67,9 +67,29 @@ function broken(el, error) {
   throw error;
 }
 
+// A line above the picture says what is shown where that is not what was asked; next to controls its place is kept.
+function noted(model, el) {
+  const line = document.createElement("div");
+  line.className = "note";
+  line.setAttribute("role", "status");
+  line.style.cssText = "font: 13px/1.4 var(--jp-ui-font-family, sans-serif); color: var(--jp-ui-font-color1, inherit); padding: 2px 4px; box-sizing: border-box";
+  el.append(line);
+  const say = () => {
+    line.textContent = model.get("note") ?? "";
+    line.style.minHeight = model.get("roomy") ? "calc(1.4em + 4px)" : "";
+    line.hidden = !line.textContent && !model.get("roomy");
+  };
+  for (const name of ["note", "roomy"]) model.on(`change:${name}`, say);
+  say();
+  return () => {
+    for (const name of ["note", "roomy"]) model.off(`change:${name}`, say);
+  };
+}
+
 function sighted(render, packed) {
   const start = ({ model, el }) => {
     let end = null;
+    const unsaid = noted(model, el);
     try {
       end = render({ model, el });
     } catch (error) {
@@ -96,6 +116,7 @@ function sighted(render, packed) {
     return () => {
       eye.disconnect();
       model.off("change:waiting", wait);
+      unsaid();
       tell(false);
       end?.();
       el.replaceChildren(); // the page keeps `el` of a view that is gone: it need not keep the picture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from subbyte.errors import InvalidInput
 from subbyte.exercises.convolution_as_gemm import check_datum, check_tiling, check_waste
 from subbyte.schedule import ConvConfig
+from subbyte.space import space
 from subbyte.technique import tiling
 
 LAYER, CONFIG = "n16h28w28c128k128r3s3p1", ConvConfig(2, 2, 8, 2)
@@ -105,11 +108,27 @@ def test_a_wrong_datum_is_named() -> None:
         check_datum((0, 0, 0, 0), LAYER, 12544, 0)
 
 
+def test_few_configurations_waste_least_in_the_fewest_blocks() -> None:
+    found = space(RAGGED, "sm_80")
+    shapes = [one for one in map(found.config, found.valid) if (one.chunk, one.reorder_inner) == (1, 0)]
+    right = [one for one in shapes if check_waste(one, RAGGED)]
+    assert {one.key for one in right} == {ConvConfig(2, 4, 4, 16).key, ConvConfig(4, 4, 2, 16).key}
+    cell = (Path(__file__).parents[3] / "notebooks/01_convolution_as_gemm.ipynb").read_text(encoding="utf-8")
+    printed = re.search(r"check_waste\(.*such as ConvConfig\(([\d, ]+)\)", cell)
+    assert printed
+    assert not check_waste(ConvConfig(*map(int, printed[1].split(","))), RAGGED)
+
+
 def test_least_waste() -> None:
-    said = check_waste(ConvConfig(1, 1, 4, 4), RAGGED)
-    assert said
-    assert "87.5%" in said.message
+    for answer in (ConvConfig(2, 4, 4, 16), ConvConfig(4, 4, 2, 16)):
+        said = check_waste(answer, RAGGED)
+        assert said
+        assert "87.5%" in said.message
+        assert "in 7 blocks" in said.message
     for answer, words in (
+        (ConvConfig(1, 1, 4, 4), "needs 224 blocks, and 7 are enough"),
+        (ConvConfig(1, 1, 7, 4), "not in the space. warp_row_tiles=7"),
+        (ConvConfig(2, 4, 4, 16, tile_height=1), "not in the space"),
         (ConvConfig(1, 1, 1, 4), "computes it twice"),
         (ConvConfig(4, 1, 4, 4), "4 x 4 hang over the edge of the 7 x 7 map"),
         (ConvConfig(1, 1, 16, 16), "cannot be built"),

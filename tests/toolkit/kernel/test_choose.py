@@ -7,7 +7,7 @@ import subbyte
 from subbyte.data import Requantization, reference
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported
-from subbyte.kernel.choose import TRIES, recorded_best
+from subbyte.kernel.choose import TRIES, best_known, recorded_best
 from subbyte.kernel.warpgroup_default import warpgroup_candidates
 from subbyte.schedule import ConvConfig, Plan, WarpgroupConfig, WarpgroupPlan
 from subbyte.space.constraints import why_not
@@ -21,6 +21,7 @@ def test_on_hopper_the_warpgroup_family():
     kernel = subbyte.compile(workload)
     assert isinstance(kernel.config, WarpgroupConfig)
     assert "estimate" in kernel.reason
+    assert best_known(workload) == (kernel.config, kernel.reason)
     rng = np.random.default_rng(0)
     x = rng.integers(-8, 8, (3, 5, 5, 16), np.int8)
     w = rng.integers(-8, 8, (8, 3, 3, 16), np.int8)
@@ -34,6 +35,17 @@ def test_two_tiles_of_channels_are_proposed_by_estimate():
     assert {config.tiles_m for config in proposed} == {1, 2}
 
 
+def test_the_best_known_is_the_fastest_measured_of_all_families_and_nothing_is_built(monkeypatch):
+    monkeypatch.setattr("subbyte.kernel.choose.make_plan", pytest.fail)
+    monkeypatch.setattr("subbyte.kernel.choose.build", pytest.fail)
+    config, reason = best_known(workload_named("resnet50.stage2@8"))
+    assert isinstance(config, WarpgroupConfig)
+    assert "3.52 us" in reason
+    config, reason = best_known(workload_named("resnet50.stage2@8"), family="warp")
+    assert isinstance(config, ConvConfig)
+    assert "4.51 us" in reason
+
+
 def test_elsewhere_the_warp_family_with_the_reason():
     kernel = subbyte.compile("resnet50.stage4@8", arch="sm_80")
     assert isinstance(kernel.config, ConvConfig)
@@ -44,8 +56,12 @@ def test_elsewhere_the_warp_family_with_the_reason():
 
 def test_one_family_alone_where_it_is_asked_for():
     workload = "n8h5w5c32k32r3s3p1"
-    assert isinstance(subbyte.compile(workload, family="warp").config, ConvConfig)
-    assert isinstance(subbyte.compile(workload, family="warpgroup").config, WarpgroupConfig)
+    for family, kind in (("warp", ConvConfig), ("warpgroup", WarpgroupConfig)):
+        kernel = subbyte.compile(workload, family=family)
+        assert isinstance(kernel.config, kind)
+        assert best_known(workload_named(workload), family=family)[0] == kernel.config
+    with pytest.raises(InvalidInput, match="did you mean warpgroup"):
+        best_known(workload_named(workload), family="warpgruop")
     with pytest.raises(Unsupported, match="sm_80 in the warpgroup family: atom"):
         subbyte.compile(workload, arch="sm_80", family="warpgroup")
     with pytest.raises(InvalidInput, match="did you mean warpgroup"):

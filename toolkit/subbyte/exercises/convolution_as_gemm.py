@@ -157,20 +157,29 @@ def _datum(w: ConvWorkload, row: int, column: int) -> tuple[int, int, int, int]:
 
 
 def check_waste(answer: Any, workload: ConvWorkload | str, arch: str = "sm_80") -> Feedback:
-    """Check a configuration of the paper's space that wastes as few multiplications as any of it can."""
+    """Check a configuration of the paper's space that wastes as few multiplications as any of it can, and needs no more
+    blocks than any other of those."""
     if unanswered(answer):
         return Feedback(False, "Replace the ... by a ConvConfig.")
     if not isinstance(answer, ConvConfig):
         return Feedback(False, f"{short(answer)}: a ConvConfig is asked, such as ConvConfig(1, 2, 4, 4).")
     w = parse(workload)
+    found = space(w, arch)
+    try:
+        found.index(answer)
+    except InvalidInput as reason:
+        return Feedback(False, f"That one is not in the space. {reason}")
     try:
         mine = tiling(w, answer, arch=arch)
     except InvalidInput as reason:
         return Feedback(False, f"That one cannot be built. {reason}")
-    best = _least(w, arch)
+    best, fewest = _least(w, arch)
     share = f"{mine.useful:.1%} of the multiplications are needed"
+    if mine.useful >= best - 1e-9 and mine.blocks == fewest:
+        return Feedback(True, f"{share}, in {fewest} blocks; no configuration of this space wastes less with fewer.")
     if mine.useful >= best - 1e-9:
-        return Feedback(True, f"{share}; no configuration of this space wastes less.")
+        why = f"no configuration wastes less, but this one needs {mine.blocks} blocks, and {fewest} are enough."
+        return Feedback(False, f"{share}: {why} What else can grow?")
     if answer.warp_row_tiles % (mine.shape[0] // 8):
         why = f"an instruction takes {mine.shape[0] // 8} pixels; a warp with one pixel computes it twice."
     elif any(
@@ -183,6 +192,9 @@ def check_waste(answer: Any, workload: ConvWorkload | str, arch: str = "sm_80") 
 
 
 @cache
-def _least(w: ConvWorkload, arch: str) -> float:
+def _least(w: ConvWorkload, arch: str) -> tuple[float, int]:
+    """The greatest useful share in the space, and the fewest blocks that reach it."""
     found = space(w, arch)
-    return max(tiling(w, found.config(index), arch=arch).useful for index in found.valid)
+    cuts = [tiling(w, found.config(index), arch=arch) for index in found.valid]
+    best = max(cut.useful for cut in cuts)
+    return best, min(cut.blocks for cut in cuts if cut.useful >= best - 1e-9)

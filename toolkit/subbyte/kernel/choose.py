@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -13,7 +14,9 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported, did_you_mean
 from subbyte.kernel.build import make_plan
+from subbyte.kernel.default import default_config
 from subbyte.kernel.kernel import Kernel, build
+from subbyte.kernel.recommended import recommendation
 from subbyte.kernel.warpgroup_default import warpgroup_candidates
 from subbyte.schedule.config import ConvConfig
 from subbyte.schedule.families import FAMILIES
@@ -78,11 +81,37 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 
 def warpgroup_config(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> WarpgroupConfig:
     """The configuration of the warpgroup family to try first. Raises Unsupported with the reason when none fits."""
-    target = arch_named(arch) if isinstance(arch, str) else arch
-    found = _warpgroup(workload, target)
-    if not found:
-        raise _not_covered(workload, target, _why_not(workload, target))
-    return found[0][0]
+    found = best_known(workload, arch, "warpgroup")[0]
+    assert isinstance(found, WarpgroupConfig)
+    return found
+
+
+def best_known(
+    workload: ConvWorkload, arch: Arch | str = "sm_90a", family: str = "auto"
+) -> tuple[ConvConfig | WarpgroupConfig, str]:
+    """The configuration that :func:`compile` tries first, and why: nothing is built, so it answers at once.
+
+    Of all families (``auto``) or of one. Raises InvalidInput for an unknown family, Unsupported with the reason when no
+    configuration fits.
+    """
+    if family not in ASKED:
+        raise InvalidInput(f"family={family!r}: {did_you_mean(family, ASKED)}")
+    return _best_known(workload, arch_named(arch) if isinstance(arch, str) else arch, family)
+
+
+@cache
+def _best_known(workload: ConvWorkload, arch: Arch, family: str) -> tuple[ConvConfig | WarpgroupConfig, str]:
+    faster = _faster_warp(workload, arch) if family == "auto" else None
+    if faster is not None:
+        return faster
+    found = next(_warpgroup(workload, arch), None) if family != "warp" else None
+    if found is not None:
+        return found
+    if family == "warpgroup":
+        raise _not_covered(workload, arch, _why_not(workload, arch))
+    kept = recommendation(workload.spec, arch.name)
+    known = f"fastest measured configuration ({kept.microseconds:.2f} us on {kept.device})" if kept else "by estimate"
+    return default_config(workload, arch), f"warp family, {known}"
 
 
 def _not_covered(workload: ConvWorkload, arch: Arch, why: str) -> Unsupported:
@@ -113,18 +142,17 @@ def _faster_warp(workload: ConvWorkload, arch: Arch) -> tuple[ConvConfig, str] |
     return ConvConfig.from_dict(other["config"]), text
 
 
-def _warpgroup(workload: ConvWorkload, arch: Arch) -> list[tuple[WarpgroupConfig, str]]:
+def _warpgroup(workload: ConvWorkload, arch: Arch) -> Iterator[tuple[WarpgroupConfig, str]]:
     """Configurations of the warpgroup family in the order to try them, each with the reason it stands there."""
     if _why_not(workload, arch).startswith(("atom", "index")):
-        return []
-    found = []
+        return
     best = recorded_best().get(workload.spec)
     if best is not None:
         when = f"{best['microseconds']:.2f} us on {best['device']}, generator {best['generator'].split(',')[0]}"
         text = f"warpgroup family, fastest measured configuration ({when})"
-        found.append((WarpgroupConfig.from_dict(best["config"]), text))
-    estimated = warpgroup_candidates(workload, arch)[:TRIES]
-    return found + [(config, "warpgroup family, chosen by estimate: not measured yet") for config in estimated]
+        yield WarpgroupConfig.from_dict(best["config"]), text
+    for config in warpgroup_candidates(workload, arch)[:TRIES]:
+        yield config, "warpgroup family, chosen by estimate: not measured yet"
 
 
 def _why_not(workload: ConvWorkload, arch: Arch) -> str:

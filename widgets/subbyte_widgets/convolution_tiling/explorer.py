@@ -43,10 +43,26 @@ class TilingExplorer(Panel):
 
     def turn_to(self, choice: Choice) -> None:
         """Set the knobs to what is selected and draw its tiling."""
-        record = tiling(choice.workload, choice.config, arch=choice.arch)
-        self.workload, self.config, self.arch = choice.workload, record.config, choice.arch
+        config, note = choice.warp_config
+        self.workload, self.config, self.arch = choice.workload, config, choice.arch
         self._set_knobs()
-        self.view.show(record)
+        self._draw(note)
+
+    def _draw(self, note: str = "") -> None:
+        """Draw what the knobs say. What is refused is said, and the picture of the layer stays as it is.
+
+        Raises the refusal where there is no picture of this layer on this architecture.
+        """
+        try:
+            self.view.show(tiling(self.workload, self.config, arch=self.arch))
+        except SubbyteError as problem:
+            kept = self.view.record
+            if kept is None or (kept.workload, kept.arch) != (self.workload, self.arch):
+                raise
+            self.view.show(kept)
+            reason = str(problem).rpartition(" is refused: ")[2]  # of the layer and the configuration the knobs tell
+            note = f"Refused: {reason}. Still shown: {kept.config.key}."
+        self.note = note
 
     def _set_knobs(self) -> None:
         values = space(self.workload, self.arch).knobs
@@ -70,12 +86,7 @@ class TilingExplorer(Panel):
         if self.selection is not None:
             self.write_selection(configuration=self.config)
             return
-        try:
-            record = tiling(self.workload, self.config, arch=self.arch)
-        except SubbyteError as problem:
-            self.view.error = str(problem)
-            return
-        self.view.show(record)
+        self._draw()
 
 
 def _dropdown(name: str) -> ipywidgets.Dropdown:

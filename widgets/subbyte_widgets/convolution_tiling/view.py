@@ -80,7 +80,9 @@ class ConvolutionTiling(View):
 
     def turn_to(self, choice: Choice) -> None:
         """Draw the tiling of what is selected; the place inside it stays."""
-        self.show(tiling(choice.workload, choice.config, arch=choice.arch))
+        config, note = choice.warp_config
+        self.show(tiling(choice.workload, config, arch=choice.arch))
+        self.note = note
 
     def to_svg(self) -> str:
         """The picture with its selection, standing alone."""

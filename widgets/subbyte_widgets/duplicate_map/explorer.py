@@ -8,19 +8,21 @@ from typing import Any
 import ipywidgets
 
 from subbyte.errors import SubbyteError
-from subbyte.technique.duplicates import duplicates
+from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import Panel, refuse_unknown
+from subbyte_widgets._clamp import clamped
 from subbyte_widgets._selection import Choice
+from subbyte_widgets.duplicate_map.places import plan
 from subbyte_widgets.duplicate_map.view import DuplicateMap, tile_of
 
 
 class DuplicateExplorer(Panel):
     """A :class:`DuplicateMap` with controls: kernel, stride, dilation, the output tile, and whether it touches padding.
 
-    ``workload``: a name, a spec or a ConvWorkload; the controls change its kernel, stride and dilation. What the
-    convolution cannot be is said in the view, in the toolkit's own words. With a ``selection``, the controls go to its
-    convolution and block tile; what they change from there stays here.
+    ``workload``: a name, a spec or a ConvWorkload; the controls change its kernel, stride and dilation. A slider
+    that is moved to what cannot be goes to the nearest value that can, and the view says why. With a ``selection``, the
+    controls go to its convolution and block tile; what they change from there stays here.
     """
 
     def __init__(
@@ -63,19 +65,42 @@ class DuplicateExplorer(Panel):
             self._moved = False
         self._update()
 
-    def _update(self, _change: Any = None) -> None:
+    def _update(self, change: Any = None) -> None:
         if self._moved:
             return
-        size = {"r": self.kernel.value, "s": self.kernel.value} if self.kernel.value != self.workload.r else {}
+        if change is None:
+            self._draw()
+            self.note = ""
+            return
+        self._moved = True
         try:
-            workload = replace(self.workload, **size, stride=self.stride.value, dilation=self.dilation.value, name="")
-            place = (0, 0) if self.corner.value else None
-            record = duplicates(workload, (self.tile_height.value, self.tile_width.value), at=place)
+            change.owner.value, self.note = clamped(change, lambda value: self._try(change.owner, value))
+            self._draw()
+        except SubbyteError as problem:
+            self.view.error = str(problem)
+        finally:
+            self._moved = False
+
+    def _try(self, control: Any, value: Any) -> None:
+        """Raises the refusal of what is shown with another value of one control, if there is one."""
+        plan(self._record({control: value}))
+
+    def _draw(self) -> None:
+        try:
+            record = self._record({})
         except SubbyteError as problem:
             self.view.error = str(problem)
             return
         self.view.warps = self.warps.value
         self.view.show(record)
+
+    def _record(self, other: dict[Any, Any]) -> Duplicates:
+        """What the controls say, with the values of some of them replaced. Raises the toolkit's refusal."""
+        controls = (self.kernel, self.stride, self.dilation, self.tile_height, self.tile_width, self.corner)
+        kernel, stride, dilation, height, width, corner = (other.get(one, one.value) for one in controls)
+        size = {"r": kernel, "s": kernel} if kernel != self.workload.r else {}
+        workload = replace(self.workload, **size, stride=stride, dilation=dilation, name="")
+        return duplicates(workload, (height, width), at=(0, 0) if corner else None)
 
 
 def _slider(name: str, value: int, least: int, most: int) -> ipywidgets.IntSlider:

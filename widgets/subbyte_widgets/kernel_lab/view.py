@@ -10,7 +10,7 @@ import ipywidgets
 from subbyte.errors import SubbyteError
 from subbyte.html import element, text
 from subbyte.kernel.default import default_config
-from subbyte.schedule import ConvConfig, warp_family_only
+from subbyte.schedule import ConvConfig
 from subbyte.space import space as space_of
 from subbyte.tune.landscape import Landscape
 from subbyte.workload import ConvWorkload
@@ -51,8 +51,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
         self._base = landscape.config(landscape.best[0]) if landscape else default_config(self.workload, arch)
         self.knobs = {name: dropdown(name) for name in (*self.space.knobs, *SWITCHES)}
         self.button = ipywidgets.Button(description="Build and check", button_style="primary", icon="play")
-        self.status = ipywidgets.HTML()
-        self.table = ipywidgets.HTML()
+        self.status, self.table = ipywidgets.HTML(), ipywidgets.HTML()
         self._set_knobs()
         for knob in self.knobs.values():
             knob.observe(self._turned, "value")
@@ -67,7 +66,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
 
     def turn_to(self, choice: Choice) -> None:
         """Set the controls to what is selected; say whether it can be built."""
-        self._base = warp_family_only(choice.config)
+        self._base, self.note = choice.warp_config
         if (choice.workload, choice.arch) != (self.workload, self.arch):
             self.workload, self.arch = choice.workload, choice.arch
             self.space = space_of(self.workload, self.arch)
@@ -92,6 +91,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
 
     def _turned(self, _change: Any) -> None:
         if not self._turning:
+            self.note = ""
             self._judge()
             self.write_selection(configuration=self.config)
 
@@ -120,7 +120,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
             return
         reason = self.space.why_not(self.config)
         self.button.disabled = reason is not None
-        self.status.value = text(f"Refused: {reason}") if reason else "Ready."
+        self.status.value = text(f"Refused: {reason}" if reason else f"Ready. {self.note}".strip())
 
     def _work(self, config: ConvConfig) -> None:
         try:

@@ -25,9 +25,9 @@ from subbyte_widgets.kernel_reader.view import KernelReader
 class KernelExplorer(Panel):
     """A :class:`KernelReader` that compares a kernel with the one whose techniques the controls name.
 
-    ``workload``: a name, a spec or a ConvWorkload; ``config`` defaults to the best known. Kernels are built in the
-    background; ``wait()`` blocks until the view shows what the controls say. With a ``selection``, the kernel is the
-    selected one.
+    ``workload``: a name, a spec or a ConvWorkload; ``config`` defaults to the best known of the warp family. Kernels
+    are built in the background; ``wait()`` blocks until the view shows what the controls say. With a ``selection``, the
+    kernel is the selected one.
     """
 
     def __init__(

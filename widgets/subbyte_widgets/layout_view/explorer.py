@@ -6,11 +6,12 @@ from typing import Any
 
 import ipywidgets
 
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.schedule import ConvConfig
 from subbyte.technique import Tiling, tiling
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import Panel, refuse_unknown
+from subbyte_widgets._clamp import clamped
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.layout_view.picture import KINDS
 from subbyte_widgets.layout_view.view import LayoutView
@@ -59,13 +60,15 @@ class LayoutExplorer(Panel):
 
     def turn_to(self, choice: Choice) -> None:
         """Draw the selected kernel, at the same place where it has one."""
+        config, note = choice.warp_config
         self._moved = True
         try:
-            self._open(tiling(choice.workload, choice.config, arch=choice.arch))
+            self._open(tiling(choice.workload, config, arch=choice.arch))
         finally:
             self._moved = False
         self._allow()
         self._update()
+        self.note = note
 
     def _open(self, cut: Tiling) -> None:
         self.workload, self.config, self.arch = cut.workload, cut.config, cut.arch
@@ -80,9 +83,29 @@ class LayoutExplorer(Panel):
             control.disabled = not moves or control.max == 0
             control.tooltip = "" if moves else f"{KINDS.get(self.view.kind, self.view.kind)}: the same for every {name}"
 
-    def _update(self, _change: Any = None) -> None:
+    def _update(self, change: Any = None) -> None:
         if self._moved:
             return
-        block, warp, stage = (control.value for control in self.controls.values())
+        self._moved = True
+        try:
+            with self.view.hold_sync():
+                if change is None:
+                    self._draw({})
+                    self.note = ""
+                else:
+                    change.owner.value, self.note = clamped(change, lambda value: self._draw({change.owner: value}))
+        except SubbyteError as problem:
+            self.view.error = str(problem)
+        finally:
+            self._moved = False
+
+    def _draw(self, other: dict[Any, Any]) -> None:
+        """Draw what the controls say, with other values of some. Raises what stands against it."""
+        block, warp, stage = (other.get(control, control.value) for control in self.controls.values())
         where = {"arch": self.arch, "block": (block, 0), "warp": warp, "iteration": stage}
         self.view.show(self.workload, self.config, whole=False, **where)
+        kind = self.view.kind
+        if kind in KINDS and kind not in self.view.kinds:
+            raise InvalidInput(f"no {KINDS[kind]} happens there")
+        if self.view.error:
+            raise InvalidInput(self.view.error)

@@ -56,8 +56,9 @@ class LayoutView(View):
 
     def turn_to(self, choice: Choice) -> None:
         """Draw the accesses of the selected kernel's first block."""
-        self.show(choice.workload, choice.config, arch=choice.arch)
-        self.data_layout = choice.config.layout
+        config, self.note = choice.warp_config
+        self.show(choice.workload, config, arch=choice.arch)
+        self.data_layout = config.layout
 
     def show(
         self, workload: ConvWorkload | str, config: ConvConfig | None = None, whole: bool = True, **where: Any

@@ -14,19 +14,20 @@ from subbyte.tune.background import StudyHandle
 from subbyte.tune.record import StudyRecord, Trial
 from subbyte.tune.study import Study
 from subbyte_widgets._base import View
+from subbyte_widgets._beside import Stoppable
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.live_curve.picture import EMPTY, curve_svg
 from subbyte_widgets.live_curve.words import in_words
 from subbyte_widgets.svg import standalone
-from subbyte_widgets.tuning_monitor.words import trial_of
+from subbyte_widgets.tuning_monitor.words import other_layer, trial_of
 
 HERE = Path(__file__).parent
 SHORTEST_INTERVAL = 0.08  # seconds between two updates; longer curves are sent less often
 TRIALS_PER_SECOND = 2500
 
 
-class LiveCurve(View):
+class LiveCurve(Stoppable, View):
     """Draws a study while it runs, or a finished record: ``LiveCurve.start(study, runner, trials=64)``.
 
     The browser writes ``selected`` (the place of the visited trial, -1 for none) and ``stop_requested``; everything
@@ -134,6 +135,7 @@ class LiveCurve(View):
         """Visit the trial that tried the selected configuration."""
         if self._record is not None and self.selection is not None:
             self.selected = trial_of(self._record, choice, self.selection.trial)
+            self.note = other_layer(self._record, choice)
 
     @traitlets.observe("stop_requested")
     def _stop(self, change: Any) -> None:

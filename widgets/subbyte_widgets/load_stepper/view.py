@@ -10,7 +10,7 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
-from subbyte.schedule import ConvConfig, warp_family_only
+from subbyte.schedule import ConvConfig
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import refuse_outside, script
@@ -101,8 +101,7 @@ class LoadStepper(Stepper):
 
     def turn_to(self, choice: Choice) -> None:
         """Step through the selected kernel; where three ways are too much to send, through the one it has."""
-        config = choice.config
-        warp_family_only(config)
+        config, self.note = choice.warp_config
         ways = [replace(config, duplicate_aware=way) for way in self._ways]
         made = [load_steps(choice.workload, one, arch=choice.arch) for one in ways]
         own = [record for record in made if record.sharing == config.duplicate_aware]

@@ -70,13 +70,15 @@ class PackingStepper(Stepper):
         A tile is 8 images by 8 channels of one output pixel; the kernel packs four at a time, of several pixels where
         a warp has fewer column tiles.
         """
-        config = tiling(choice.workload, choice.config, arch=choice.arch).config
+        config, note = choice.warp_config
+        config = tiling(choice.workload, config, arch=choice.arch).config
         if not config.register_packing:
             raise InvalidInput(
                 f"{config.key} packs its outputs through shared memory, not in registers: there is nothing to step "
                 "through. Choose register_packing=true."
             )
         self.show(self.values[: config.warp_row_tiles * config.warp_col_tiles])
+        self.note = note
 
     @property
     def trace(self) -> PackingTrace | None:

@@ -79,7 +79,10 @@ class SpaceExplorer(View):
         if self.landscape is None or self.landscape.workload.spec != asked.spec or self.error:
             self.show(self._given if self._given and self._given.workload.spec == asked.spec else asked)
         if self.landscape is not None and not self.error:
-            self.selected = index_of(self.landscape, choice.config)
+            self.selected, self.note = index_of(self.landscape, choice.config), ""
+            if self.selected < 0 and not choice.configuration:
+                self.selected = self.landscape.best[0]
+                self.note = f"Marked is the best of this landscape. Best of all: {choice.config.key}, of another space."
 
     def show(self, landscape: Landscape | ConvWorkload | str | Path) -> None:
         """Draw another landscape; what cannot be drawn is said in the view."""

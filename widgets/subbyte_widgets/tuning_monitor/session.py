@@ -16,6 +16,7 @@ from subbyte.tune.study import Study
 
 SHORTEST_INTERVAL = 0.1  # seconds between two updates; longer studies are sent less often
 TRIALS_PER_SECOND = 2000
+PATIENCE = 5.0  # seconds that studies are given to end: a measurement in flight is finished
 
 
 class Updates:
@@ -81,6 +82,10 @@ class Session:
             self.control(False, True)
             self._over.wait()
         return tuple(handle.wait(0) for handle in self._handles)
+
+    def ends(self, timeout: float = PATIENCE) -> bool:
+        """Whether all that was started has ended, within ``timeout`` seconds."""
+        return not self._handles or self._over.wait(timeout)
 
     def _await_end(self) -> None:
         problem = ""

@@ -14,24 +14,24 @@ from subbyte.measure.runner import Runner
 from subbyte.tune.record import StudyRecord
 from subbyte.tune.study import Study
 from subbyte_widgets._base import View, script
+from subbyte_widgets._beside import Stoppable
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.svg import standalone
 from subbyte_widgets.tuning_monitor.picture import monitor_svg
 from subbyte_widgets.tuning_monitor.session import Session, Updates
-from subbyte_widgets.tuning_monitor.words import alternative, columns, status, trial_of, workload_of
+from subbyte_widgets.tuning_monitor.words import alternative, columns, other_layer, status, trial_of, workload_of
 
 HERE = Path(__file__).parent
 Source = Study | StudyRecord
 
 
-class TuningMonitor(View):
+class TuningMonitor(Stoppable, View):
     """Draws studies while they run, or finished ones: ``TuningMonitor.start(study, runner, trials=200)``.
 
     The browser writes ``shown`` (the study whose trials are drawn), ``selected`` (the place of the visited trial in it,
     -1 for none), ``paused`` and ``stop_requested``. Every change of the selection sets ``config``, the configuration of
-    that trial as a dict (empty for none): a ``selection`` is told of
-    it, so that the trial opens in all other views.
+    that trial as a dict (empty for none): a ``selection`` is told of it, so that the trial opens in all other views.
     """
 
     follows_at_once = True
@@ -92,6 +92,8 @@ class TuningMonitor(View):
                 self.title = f"Tuning {shown.workload}"
                 self.status = status(shown, self.total, self.paused, self.sources[self.shown].ended, self.running)
                 self.alternative = alternative(states, self.shown, self.status)
+                if self.selection is not None:
+                    self.note = other_layer(self.sources[self.shown], self.selection.now)
 
     def wait(self, timeout: float | None = None) -> tuple[StudyRecord, ...]:
         """Block until all studies ended and are shown, or ``timeout`` seconds passed; Ctrl-C stops them.
@@ -139,6 +141,7 @@ class TuningMonitor(View):
         chosen, self._choice, before = self.selection, choice, self._choice
         if chosen is None or not self.sources:
             return
+        self.note = other_layer(self.sources[self.shown], choice)
         if choice == before and chosen.trial != self.selected:  # only the trial was changed: its configuration follows
             self.selected = min(chosen.trial, len(self.sources[self.shown].trials) - 1)
             chosen.choose(configuration=self.config or None)

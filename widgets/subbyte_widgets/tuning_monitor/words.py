@@ -58,6 +58,12 @@ def workload_of(source: Study | StudyRecord) -> ConvWorkload:
     return source.workload if isinstance(source, StudyRecord) else source.space.workload
 
 
+def other_layer(source: Study | StudyRecord, choice: Choice) -> str:
+    """What to say where another workload is selected than the one this study tunes; nothing where it is the same."""
+    mine, selected = workload_of(source), choice.workload
+    return "" if mine.spec == selected.spec else f"Selected is {selected.label}; this search is of {mine.label}."
+
+
 def trial_of(source: Study | StudyRecord, choice: Choice, trial: int) -> int:
     """Place of the trial that a selection names: ``trial`` if that tried its configuration, else the first that did,
     else -1. A trial alone is enough for a selection without configuration."""

@@ -10,6 +10,7 @@ from subbyte.device.arch import ARCHS, Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import SubbyteError
 from subbyte.html import element
+from subbyte.kernel.choose import best_known
 from subbyte.measure.result import Measured
 from subbyte.schedule import ConvConfig, WarpgroupConfig, WarpgroupPlan, plan
 from subbyte.space.constraints import why_not
@@ -61,13 +62,13 @@ class Controls(ipywidgets.VBox):
         self.arch.observe(lambda change: self._choose(arch=change.new), "value")
         self.best.on_click(lambda _button: self._choose(configuration=""))
         self.tune.on_click(lambda _button: tune(self.strategy.value, self.trials.value))
-        selection.observe(self._follow, ["workload", "arch", "configuration", "error"])
+        selection.observe(self.follow, ["workload", "arch", "configuration", "error"])
         row = ipywidgets.Layout(flex_flow="row wrap")
         super().__init__([
             ipywidgets.HBox([self.workload, self.arch, self.best], layout=row),
             ipywidgets.HBox([self.strategy, self.trials, self.tune], layout=row), self.status,
         ])  # fmt: skip
-        self._follow()
+        self.follow()
 
     def say(self, words: str) -> None:
         """Show one sentence in place of what is known."""
@@ -84,7 +85,8 @@ class Controls(ipywidgets.VBox):
         except SubbyteError as problem:
             self.say(str(problem))
 
-    def _follow(self, _change: object = None) -> None:
+    def follow(self, _change: object = None) -> None:
+        """Show what is selected, and what is known of it."""
         self.workload.value, self.arch.value = self.selection.workload, self.selection.arch
         self.say(self.selection.error or in_words(self.selection, self._known()))
 
@@ -109,6 +111,9 @@ def in_words(selection: Selection, landscape: Landscape | None) -> str:
     same = landscape is not None and landscape.workload.spec == choice.workload.spec and landscape.arch == choice.arch
     result = landscape.results.get(landscape.by_config.get(config, -1)) if landscape and same else None
     if not isinstance(result, Measured):
+        how = "" if choice.configuration else best_known(choice.workload, choice.arch)[1]
+        if "measured configuration" in how:  # with its time, from another record than this landscape
+            return f"{named}: {how}."
         builder = "kernel reader builds" if isinstance(config, WarpgroupConfig) else "laboratory builds and checks"
         return f"{named}: no recorded time here; the {builder} it."
     share = result.microseconds / landscape.best[1].microseconds if landscape else 1.0

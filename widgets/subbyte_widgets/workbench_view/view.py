@@ -81,26 +81,40 @@ class Workbench(Displayed, ipywidgets.VBox):
         super().__init__([self.controls, self.upper, self.lower], layout=layout)
 
     def tune(self, strategy: str = "auto", trials: int = 100) -> TuningMonitor | None:
-        """Start a study of the selected workload in the background and show it in the monitor; None when it cannot be
-        started, and the line below the controls says why."""
+        """Start a study of the selected workload in the background and show it in the monitor, once the one before it
+        has ended; None when it cannot be started, and the line below the controls says why."""
         choice, given = self.selection.now, self._given
         same = given is not None and given.workload.spec == choice.workload.spec
         sources = Sources(self.runner, choice.arch, "paper", None, given if same else None, 0, None)
         try:
             runner, space = sources.of(choice.workload)
-            monitor = TuningMonitor.start(Study(space, strategy), runner, trials)
+            study = Study(space, strategy)
         except SubbyteError as problem:
             self.controls.say(str(problem))
             return None
-        if self._sources is not None:
-            self._sources.close()
-        self._sources = sources
-        before, self.choosing["Tuning"] = self.choosing["Tuning"], monitor
+        if not self._end_search():
+            sources.close()
+            return None
+        self._sources, before = sources, self.choosing["Tuning"]
+        self.choosing["Tuning"] = monitor = TuningMonitor.start(study, runner, trials)
         monitor.selection = self.selection
         self.upper.children = tuple(self.choosing.values())
         self.upper.selected_index = list(self.choosing).index("Tuning")
         before.close()
         return monitor
+
+    def _end_search(self) -> bool:
+        """End the search that runs here, if one does, and give it time to; whether none runs any more."""
+        if (before := self.choosing["Tuning"]).running:
+            self.controls.say("The search before this one is ending ...")
+            before.stop_requested = True
+            if not before.session.ends():
+                self.controls.say("The search before this one still measures; press Tune again once it has ended.")
+                return False
+            self.controls.follow()
+        if self._sources is not None:
+            self._sources.close()
+        return True
 
     @property
     def shown(self) -> tuple[Any, Any]:
@@ -114,8 +128,8 @@ class Workbench(Displayed, ipywidgets.VBox):
 
     def close(self) -> None:
         """Remove the workbench and its views from every page."""
-        if self._sources is not None:
-            self._sources.close()
+        if hasattr(self, "controls"):
+            self._end_search()
         for name in ("choosing", "following"):
             for view in getattr(self, name, {}).values():  # none when it was refused while it was made
                 view.close()
