@@ -18,6 +18,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 
 Values = npt.NDArray[np.float64]
@@ -75,6 +76,7 @@ class PairedBootstrap:
         return Interval(self.estimate + float(low), self.estimate + float(high), level)
 
 
+@checked
 def paired_interval(
     differences: Sequence[Values], level: float = 0.95, seed: int = 0, resamples: int = RESAMPLES
 ) -> Interval:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from subbyte.arguments import checked
 from subbyte.data.int4 import Int8Array, Words, check_int4
 from subbyte.data.layout import pad_axis
 from subbyte.errors import InvalidInput
@@ -15,6 +16,7 @@ ORDERS = {"rows": (0, 6, 4, 7, 8, 5), "groups": (0, 6, 7, 4, 8, 5), "taps": (0, 
 """Outer axes: tile, split, kernel row, group of channels, step, kernel column; see the axes at the end."""
 
 
+@checked
 def prepare_warpgroup_weights(
     w: Int8Array, split: int = 1, groups: int = 1, order: str = "rows", tiles: int | None = None
 ) -> Words:

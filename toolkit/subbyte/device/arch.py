@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 
 
@@ -45,6 +46,7 @@ ARCHS = {
 }
 
 
+@checked
 def arch(name: str) -> Arch:
     """The architecture called ``name``. Raises InvalidInput with the closest names."""
     found = ARCHS.get(str(name).lower())

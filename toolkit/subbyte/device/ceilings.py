@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 
 _FILE = Path(__file__).parent / "ceilings.json"
@@ -69,6 +70,7 @@ def known_devices() -> tuple[str, ...]:
     return tuple(_all())
 
 
+@checked
 def ceilings(device: str = DEFAULT_DEVICE) -> Ceilings:
     """The measured limits of a GPU by its name. Raises InvalidInput with the closest names."""
     found = _all().get(str(device))

@@ -7,6 +7,7 @@ from itertools import permutations
 from math import prod
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, unanswered
 from subbyte.exercises.feedback import Feedback, call, mistake, short
@@ -27,6 +28,7 @@ INTERVALS = (
 WORDS = ("better", "worse", "equivalent", "undecided")
 
 
+@checked
 def check_floors(answer: Any, workload: ConvWorkload | str, terabytes_per_second: float, tops: float) -> Feedback:
     """Check the floors in microseconds, by name (``moving``, ``multiplying``), to within 1 %.
 
@@ -84,6 +86,7 @@ def _near(value: Any, right: float) -> bool:
         return False
 
 
+@checked
 def check_fair_share(shares: Callable[[Mapping[str, float]], Mapping[str, float]]) -> Feedback:
     """Check ``shares(times)``: the fair share (Shapley) of each technique in the whole gain, as a factor.
 
@@ -136,6 +139,7 @@ def _about_shares(given: Mapping[str, Any], right: Mapping[str, float], times: M
     return "the product is right, but not how it is divided: go through all six orders."
 
 
+@checked
 def check_verdict(verdict: Callable[[float, float, float], str]) -> Feedback:
     """Check ``verdict(low, high, margin)``: what an interval of a difference allows to say.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from math import ceil, exp, log, prod
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, call, mistake
@@ -37,6 +38,7 @@ def random_chance(trials: int, good: int, total: int) -> float:
     return 1.0 - missed
 
 
+@checked
 def check_random_trials(answer: Any, good: int, total: int, chance: float = 0.95) -> Feedback:
     """Check how many random trials it takes, at least, to meet one of the ``good`` configurations with ``chance``.
 
@@ -76,6 +78,7 @@ def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+@checked
 def check_accept(accept: Callable[[float, float, float, float], bool]) -> Feedback:
     """Check ``accept(old, new, temperature, draw)``: whether a walker takes its mutant.
 
@@ -130,6 +133,7 @@ def _accepts(old: float, new: float, temperature: float, draw: float) -> bool:
     return draw < exp(max(min((new - old) / (temperature + 1e-5), 1.0), -700.0))
 
 
+@checked
 def check_keep(keep: Callable[[Sequence[Sequence[int]], int], Sequence[int]]) -> Feedback:
     """Check ``keep(mutants, count)``: the places of the ``count`` mutants that a greedy rule by rarity picks, in order.
 

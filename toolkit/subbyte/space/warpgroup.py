@@ -25,7 +25,7 @@ from subbyte.schedule.warpgroup_memory import PIXEL_BYTES
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space import warpgroup_bulk
 from subbyte.space.listed import ListedTable, Sorted, listed
-from subbyte.space.warpgroup_constraints import WIDTHS, why_not_warpgroup
+from subbyte.space.warpgroup_constraints import WIDTHS, hopeless_warpgroup, why_not_warpgroup
 from subbyte.workload import ConvWorkload, ceil_div
 
 WARPGROUP = "warpgroup"
@@ -94,6 +94,11 @@ class WarpgroupSpace(ListedTable):
         """Why a configuration cannot be built ("kind: details"), None when it can."""
         return why_not_warpgroup(self.plan(which))
 
+    @property
+    def hopeless(self) -> str | None:
+        """Why none of its configurations can be built, whatever it is; None when some may. Takes no time."""
+        return hopeless_warpgroup(self.workload, self.arch)
+
     @cached_property
     def listed(self) -> bool:
         """For searches: its valid configurations are found as quickly as those of a smaller space, and can be held."""
@@ -106,6 +111,8 @@ class WarpgroupSpace(ListedTable):
 
     @cached_property
     def _sorted_out(self) -> Sorted:
+        if self.hopeless is not None:
+            return (), {self.hopeless.split(":")[0]: len(self)}
         alone = [name for name in self.knobs if name in warpgroup_bulk.BULK_ONLY]
         for_all = list(self._places(alone))  # all of them have one answer of the other knobs
         valid, refused = [], Counter[str]()
@@ -229,7 +236,7 @@ def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
                                           "late_parameters": (0, 1), "weights_ahead": (0, 3, 6)}  # fmt: skip
             lists = fastest | lists
     if _large_rows(w):
-        halves = tuple(n for n in (1, 2, 4) if w.channel_blocks % (2 * n) == 0)
+        halves = tuple(n for n in (1, 2, 4) if w.channel_blocks % (2 * n) == 0) or (1,)  # none of an odd number
         lists |= {"channel_groups": halves, "ring": (3, 4, 5, 6, 7, 9, 13), "early_release": (0, 1),
                   "weight_ring": (0,)}  # fmt: skip
     if w.r > 1 and w.stride == 1 and w.macs >= LARGE_WORK:

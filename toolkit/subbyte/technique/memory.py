@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 
 SECTOR, LINE, BANKS, WORD = 32, 128, 32, 4
@@ -50,6 +51,7 @@ class BankUse:
     """Different words asked of each bank, over all parts of the access."""
 
 
+@checked
 def sectors(addresses: Addresses, sizes: int | Sequence[int]) -> SectorUse:
     """The sectors of global memory that lanes at ``addresses`` (bytes) with ``sizes`` (bytes each) touch.
 
@@ -72,6 +74,7 @@ def sectors(addresses: Addresses, sizes: int | Sequence[int]) -> SectorUse:
     )
 
 
+@checked
 def bank_conflicts(addresses: Addresses, sizes: int | Sequence[int]) -> BankUse:
     """The bank conflicts of a warp's shared-memory access, 32 byte addresses with ``sizes`` bytes each.
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.measure.result import Result
 from subbyte.tune.checked import integer, searchable
@@ -134,6 +135,7 @@ def describe_strategies() -> str:
     return "\n".join(lines)
 
 
+@checked
 def make_strategy(text: str, space: SpaceLike, seed: int) -> Strategy:
     """The strategy ``NAME[:key=value...]`` for ``space``. Raises InvalidInput."""
     searchable(space)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from subbyte.arguments import checked
 from subbyte.charts import Charted
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Failed, Measured, Result
@@ -40,6 +41,7 @@ class Study(Charted):
     ``resume``, a log of another study; BrokenRecord for a damaged one.
     """
 
+    @checked
     def __init__(
         self,
         space: SpaceLike,
@@ -119,6 +121,7 @@ class Study(Charted):
             self._again = [other for other in self._again if other.index != index]
             return done
 
+    @checked
     def queue(self, configs: Iterable[ConvConfig]) -> int:
         """Have configurations evaluated before whatever the strategy proposes; how many were accepted.
 

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from subbyte.arguments import checked
+from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner, parse_device
@@ -30,6 +32,7 @@ DEFAULT_ARCH = "sm_90a"
 DEFAULT_TRIALS = 100
 
 
+@checked
 def tune(
     workloads: str | ConvWorkload | Iterable[str | ConvWorkload],
     runner: str | Runner = "auto",
@@ -103,6 +106,8 @@ def tune(
                 continue
             with Study(space, strategy, seed, log_path(log, workload, len(wanted)), resume) as study:
                 records.append(study.run(source, trials, batch, callbacks, stop))
+            if study.ended == "exhausted" and not study.trials:
+                raise Unsupported(nothing_in(space))
             optima.update(sources.optimum(source, workload))
             if study.ended == "interrupted":
                 break
@@ -149,10 +154,22 @@ class Sources(ExitStack):
             source = self._shared = self.enter_context(_open(source, self._device, self._timeout))
         return source, _space(workload, source, self._arch, self._kind, self._fixed)
 
+    def not_covered(self, workload: ConvWorkload) -> str | None:
+        """Why no kernel of the kind of space asked for covers a workload; None when one does."""
+        return not_covered(workload, self._arch or DEFAULT_ARCH, self._kind)
+
     @staticmethod
     def optimum(runner: Runner, workload: ConvWorkload) -> dict[str, float]:
         """The landscape's best microseconds by spec, empty where it is unknown."""
         return {workload.spec: runner.landscape.best[1].microseconds} if isinstance(runner, ReplayRunner) else {}
+
+
+def nothing_in(space: SpaceLike) -> str:
+    """What to say of a space without a configuration that can be built."""
+    kinds = getattr(space, "refused", {})
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+    said = f"the {space.kind} space of {space.workload.label} holds nothing that can be built"
+    return f"{said} ({counts}); try another kind of space or other switches"
 
 
 def _names_network(text: str) -> bool:
@@ -245,9 +262,24 @@ def _space(
         arch, kind, fixed = recorded["arch"], recorded["kind"], recorded["fixed"]
     else:
         arch = arch or getattr(runner, "arch", None) or DEFAULT_ARCH
-    if kind in WARPGROUP_KINDS and arch != DEFAULT_ARCH:
-        raise Unsupported(f"the {kind} space of {workload} is empty: wgmma exists on {DEFAULT_ARCH}, not on {arch}")
+        found = space(workload, arch, kind, **(fixed or {}))
+        reason = not_covered(workload, arch, kind)
+        if reason is not None:
+            raise Unsupported(f"the {kind} space of {workload} holds nothing that can be built: {reason}")
+        return found
     return space(workload, arch or DEFAULT_ARCH, kind, **(fixed or {}))
+
+
+def not_covered(workload: ConvWorkload, arch: Arch | str, kind: str) -> str | None:
+    """Why no kernel of a kind of space covers the workload, and whether the other family does; None when one does."""
+    from subbyte.kernel.coverage import covered
+
+    family, other = ("warpgroup", "warp") if kind in WARPGROUP_KINDS else ("warp", "warpgroup")
+    reason = covered(workload, arch, family)
+    if reason is None or covered(workload, arch, other) is not None:
+        return reason
+    such = "paper" if other == "warp" else "warpgroup"
+    return f"{reason}; the {other} family covers it: kind={such!r} (--space {such})"
 
 
 def log_path(log: str | os.PathLike[str] | None, workload: ConvWorkload, count: int) -> Path | None:
