@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial, wraps
-from inspect import Parameter, signature
+from inspect import Parameter, signature, unwrap
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
@@ -70,7 +70,7 @@ def one_of(value: Any, name: str, allowed: Iterable[str]) -> str:
 
 def several(values: Any, what: str) -> list[Any]:
     """``values`` as a list. Raises InvalidInput for text, bytes, and what cannot be gone through."""
-    if not _is_several(values):
+    if not is_several(values):
         raise InvalidInput(f"{what} {shown(values)}: expected a list of them")
     return list(values)
 
@@ -85,7 +85,7 @@ def callables(values: Any, what: str) -> list[Any]:
 
 def wholes(values: Any, name: str) -> tuple[int, ...]:
     """``values`` as different integers, at least one. Raises InvalidInput."""
-    listed = tuple(values) if _is_several(values) else ()
+    listed = tuple(values) if is_several(values) else ()
     found = tuple(whole(value, name) for value in listed)
     if not found or len(set(found)) != len(found):
         raise InvalidInput(f"{name}={shown(values)}: expected one or more different numbers, such as (0, 1)")
@@ -124,7 +124,7 @@ def _checks(function: Callable[..., Any]) -> dict[str, Check]:
             Parameter.VAR_POSITIONAL,
         ):
             continue
-        check = _check(str(parameter.annotation), function.__globals__)
+        check = _check(str(parameter.annotation), unwrap(function).__globals__)
         if check is not None:
             found[name] = check
     return found
@@ -170,7 +170,7 @@ def _collection(name: str, items: Sequence[str], names: Mapping[str, Any]) -> Ch
     if name == "tuple" and "..." not in items and inner:
 
         def each(value: Any) -> bool:
-            return _is_listed(value) and len(value) == len(inner) and all(
+            return hasattr(value, "__getitem__") and _is_listed(value) and len(value) == len(inner) and all(
                 one is None or one[0](element) for one, element in zip(inner, value, strict=True)
             )  # fmt: skip
 
@@ -179,8 +179,10 @@ def _collection(name: str, items: Sequence[str], names: Mapping[str, Any]) -> Ch
     element = inner[0] if inner else None
 
     def all_of(value: Any) -> bool:
+        if name in ("Sequence", "list", "tuple") and not (_is_listed(value) and hasattr(value, "__getitem__")):
+            return False
         right = element is None or not _is_listed(value) or all(map(element[0], value))
-        return _is_several(value) and right
+        return is_several(value) and right
 
     return all_of, "a list" + (f", each {element[1]}" if element is not None else "")
 
@@ -215,13 +217,14 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")
 
 
-def _is_several(value: Any) -> bool:
+def is_several(value: Any) -> bool:
+    """Whether a value can be gone through, and is neither text nor a mapping."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
 def _is_listed(value: Any) -> bool:
     """It has a length and can be gone through more than once."""
-    return _is_several(value) and hasattr(value, "__len__")
+    return is_several(value) and hasattr(value, "__len__")
 
 
 def _a(name: str) -> str:
@@ -231,8 +234,8 @@ def _a(name: str) -> str:
 _SIMPLE: dict[str, Check] = {
     "None": (lambda value: value is None, "None"),
     "bool": (_is_flag, "True or False"),
-    "int": (is_whole, "an integer"),
-    "float": (is_number, "a number"),
+    "int": (lambda value: is_whole(value) and abs(value) < 1 << 63, "an integer"),
+    "float": (lambda value: is_number(value) and not (is_whole(value) and abs(value) >= 1 << 63), "a number"),
     "str": (lambda value: isinstance(value, str), "text"),
     "os.PathLike": (lambda value: isinstance(value, os.PathLike), "a path"),
     "Path": (lambda value: isinstance(value, os.PathLike), "a path"),

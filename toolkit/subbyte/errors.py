@@ -88,9 +88,10 @@ def shown(value: object, most: int = LONGEST_VALUE) -> str:
 def did_you_mean(given: object, allowed: Iterable[str], limit: int = 3) -> str:
     """A sentence part listing the closest allowed values, or all of them when none is close."""
     names = sorted(map(str, allowed))
+    wrong = given if isinstance(given, str) else shown(given)
     folded = {name.casefold(): name for name in names}
-    close = difflib.get_close_matches(str(given)[:LONGEST_VALUE].casefold(), folded, n=limit, cutoff=0.5)
+    close = difflib.get_close_matches(wrong[:LONGEST_VALUE].casefold(), folded, n=limit, cutoff=0.5)
     if close:
         return "did you mean " + " or ".join(folded[name] for name in close) + "?"
-    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"allowed: {shown}"
+    first = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"allowed: {first}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import subbyte
 from subbyte.analysis.ablation import Ablation, ablation
+from subbyte.arguments import checked
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.measure.sidebyside import Row
 from subbyte.technique.record import InfoRecord, Table
@@ -134,6 +135,7 @@ def side_by_sides() -> tuple[SideBySide, ...]:
     return tuple(found)
 
 
+@checked
 @cache
 def recorded_ablation(spec: str, device: str, family: str = "warp") -> Ablation | None:
     """What each technique brings to a workload on a GPU, from the kept landscapes of a family of kernels (``warp`` or

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.arguments import checked
+from subbyte.arguments import checked, several
 from subbyte.errors import InvalidInput, shown
 
 INT4_MIN, INT4_MAX = -8, 7
@@ -38,9 +38,10 @@ def without_mask(array: Any, name: str) -> Any:
 
 def check_array(array: Any, name: str, dtype: type, shape: Sequence[int | None] | None = None) -> NDArray[Any]:
     """``array`` itself when it has this dtype and shape (None = any size or shape), else InvalidInput naming both."""
-    sizes = "[...]" if shape is None else "[" + ", ".join("any" if n is None else str(n) for n in shape) + "]"
     if not isinstance(name, str):
         raise InvalidInput(f"name={shown(name)}: expected text, the array's name in messages")
+    shape = None if shape is None else tuple(several(shape, "shape"))
+    sizes = "[...]" if shape is None else "[" + ", ".join("any" if n is None else str(n) for n in shape) + "]"
     wanted = f"{np.dtype(dtype)} {sizes}"
     if not isinstance(without_mask(array, name), np.ndarray) or array.dtype != dtype:
         raise InvalidInput(f"{name} is {describe(array)}: expected a numpy array {wanted}; convert it with .astype")

@@ -45,6 +45,7 @@ class Ceilings:
         """The warpgroup atom that was measured; "" on a GPU without such instructions."""
         return next((atom for atom in self.tops if atom.startswith(_WARPGROUP)), "")
 
+    @checked
     def ceiling(self, atom: str) -> float:
         """10^12 operations per second of an atom. All warpgroup atoms share the ceiling of the one measured.
 

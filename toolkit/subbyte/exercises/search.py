@@ -46,6 +46,10 @@ def check_random_trials(answer: Any, good: int, total: int, chance: float = 0.95
     """
     if unanswered(answer):
         return Feedback(False, "Write a number of trials.")
+    if not (1 <= good <= total <= 10**6 and 0 < chance < 1):
+        raise InvalidInput(
+            f"good={good}, total={total}, chance={chance}: expected good from 1 to total, chance a share"
+        )
     right = next(trials for trials in range(total + 1) if random_chance(trials, good, total) >= chance)
     if same(answer, right):
         return Feedback(True, f"With {right} trials the chance is {random_chance(right, good, total):.1%}.")

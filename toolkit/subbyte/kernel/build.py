@@ -16,7 +16,7 @@ from subbyte.cache import cache_folder, read_cached, write_cached
 from subbyte.data.requant import check_clip
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported
+from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, shown
 from subbyte.kernel import nvrtc
 from subbyte.kernel.faults import fault, wrapped_indices
 from subbyte.kernel.recommended import recommended_text
@@ -25,6 +25,7 @@ from subbyte.schedule.config import ConvConfig
 from subbyte.schedule.plan import Plan
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.workload.conv import ConvWorkload
 
 AnyPlan = Plan | WarpgroupPlan
 OUTPUTS = ("int4", "int32")
@@ -48,6 +49,8 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: A
             f"config is {type(config).__name__}: expected a ConvConfig, such as ConvConfig(chunk=2), or a "
             "WarpgroupConfig"
         )
+    if not isinstance(workload, ConvWorkload):
+        raise InvalidInput(f"workload={shown(workload)}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
     target = arch if isinstance(arch, Arch) else arch_named(arch)
     ends = check_clip(clip)
     plan: AnyPlan

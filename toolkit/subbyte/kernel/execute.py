@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.data import Requantization, reference
-from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.errors import InvalidInput, MissingDependency, shown
 
 if TYPE_CHECKING:
     from subbyte.emulator import EmulatorRun
@@ -26,7 +26,7 @@ def resolve_device(device: str, arch: str) -> str:
     from subbyte.measure.driver import detect
 
     if not isinstance(device, str):
-        raise InvalidInput(f"device {device!r}: allowed: auto, cuda:0 (or another number), emulator")
+        raise InvalidInput(f"device {shown(device)}: allowed: auto, cuda:0 (or another number), emulator")
     if device == EMULATOR:
         return EMULATOR
     if device == "auto":
@@ -37,7 +37,7 @@ def resolve_device(device: str, arch: str) -> str:
         return f"cuda:{fitting[0].ordinal}" if fitting else EMULATOR
     kind, _, number = device.partition(":")
     if kind != "cuda" or not (number or "0").isdigit():
-        raise InvalidInput(f"device {device!r}: allowed: auto, cuda:0 (or another number), emulator")
+        raise InvalidInput(f"device {shown(device)}: allowed: auto, cuda:0 (or another number), emulator")
     gpus = {gpu.ordinal: gpu for gpu in detect()}
     ordinal = int(number or 0)
     if ordinal not in gpus:

@@ -19,6 +19,7 @@ from subbyte.data import (
     to_nhwc_words,
     to_nhwcnc,
 )
+from subbyte.data.int4 import check_array
 from subbyte.errors import InvalidInput, shown
 from subbyte.schedule.atoms import LOW_NIBBLES
 from subbyte.schedule.launch import Argument
@@ -87,6 +88,9 @@ def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any
     """The words of argument ``Out`` as int8 (int4 values) or int32 [N,P,Q,K], padding cropped."""
     w = workload
     packed = argument.form == "nhwcnc"
+    check_array(words, "words", np.dtype(argument.dtype).type)
+    if words.size != prod(argument.shape):
+        raise InvalidInput(f"words hold {words.size} elements, the kernel gives {prod(argument.shape)}")
     if argument.dtype == "int32":
         blocked = (w.batch_groups, w.p, w.q, w.filter_blocks, BATCH_GROUP, CHANNEL_BLOCK)
         flat = (w.batch_groups * BATCH_GROUP, w.p, w.q, w.filter_blocks * CHANNEL_BLOCK)

@@ -61,9 +61,7 @@ class ConvConfig:
             raise InvalidInput(f"knob reorder_inner={self.reorder_inner!r}: allowed: 0, 1")
         for name, allowed in (("duplicate_aware", DUPLICATE_AWARE), ("layout", LAYOUTS), ("atom", ATOMS)):
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in allowed:
-                raise InvalidInput(
-                    f"{name}={shown(getattr(self, name))}: {did_you_mean(str(getattr(self, name)), allowed)}"
-                )
+                raise InvalidInput(f"{name}={shown(getattr(self, name))}: {did_you_mean(getattr(self, name), allowed)}")
         if not isinstance(self.register_packing, bool):
             raise InvalidInput(f"register_packing={shown(self.register_packing)}: allowed: true, false")
 

@@ -145,7 +145,7 @@ class WarpgroupConfig:
         for name, allowed in SWITCH_VALUES.items():
             value = getattr(self, name)
             if type(value) is not type(allowed[0]) or value not in allowed:
-                raise InvalidInput(f"switch {name}={shown(value)}: {did_you_mean(str(value), [*map(str, allowed)])}")
+                raise InvalidInput(f"switch {name}={shown(value)}: {did_you_mean(value, [*map(str, allowed)])}")
         if right_types:
             _FINE.update(given.items())
 

@@ -12,7 +12,7 @@ from typing import Any
 from subbyte.arguments import checked
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.schedule.config import KNOBS, SWITCHES, ConvConfig
 from subbyte.schedule.plan import Plan
 from subbyte.space.constraints import hopeless_warp, why_not
@@ -116,7 +116,7 @@ def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str =
     Raises InvalidInput for an unknown workload, architecture, kind or switch.
     """
     if kind not in (*KINDS, *WARPGROUP_KINDS):
-        raise InvalidInput(f"unknown kind of space {kind!r}: {did_you_mean(str(kind), (*KINDS, *WARPGROUP_KINDS))}")
+        raise InvalidInput(f"unknown kind of space {shown(kind)}: {did_you_mean(kind, (*KINDS, *WARPGROUP_KINDS))}")
     held = held_fields(fixed, kind)
     target = arch_named(arch) if isinstance(arch, str) else arch
     found = workload_named(workload) if isinstance(workload, str) else workload
@@ -149,7 +149,7 @@ def space_hash(index_hash: str, valid: Sequence[int]) -> str:
 
 def _check_config(config: ConvConfig) -> None:
     if not isinstance(config, ConvConfig):
-        raise InvalidInput(f"configuration {config!r}: expected a ConvConfig, such as ConvConfig(chunk=2)")
+        raise InvalidInput(f"configuration {shown(config)}: expected a ConvConfig, such as ConvConfig(chunk=2)")
 
 
 __all__ = ["KINDS", "KNOBS", "Space", "space"]

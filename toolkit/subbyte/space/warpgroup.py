@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.device.arch import Arch
-from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.schedule.warpgroup import SWITCH_VALUES, WarpgroupConfig
 from subbyte.schedule.warpgroup_memory import PIXEL_BYTES
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
@@ -73,7 +73,7 @@ class WarpgroupSpace(ListedTable):
     def index(self, config: WarpgroupConfig) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
         if not isinstance(config, WarpgroupConfig):
-            raise InvalidInput(f"configuration {config!r}: expected a WarpgroupConfig")
+            raise InvalidInput(f"configuration {shown(config)}: expected a WarpgroupConfig")
         index, weight = 0, 1
         default = WarpgroupConfig(**self.fixed).to_dict()
         for name, value in config.to_dict().items():

@@ -16,7 +16,7 @@ __all__ = [
 
 def file_path(value: Any, what: str) -> Path:
     """``value`` as a path. Raises InvalidInput when it is neither text nor a path."""
-    if not isinstance(value, str | os.PathLike):
+    if not isinstance(value, str | os.PathLike) or "\0" in str(value):
         raise InvalidInput(f"{what} {shown(value)}: expected a path, as text or pathlib.Path")
     return Path(value)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from subbyte.arguments import checked
 from subbyte.charts import Charted
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, shown
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.runner import Runner, refuse_unlike, results_of
 from subbyte.schedule import ConvConfig
@@ -50,7 +50,7 @@ class Study(Charted):
         log: str | os.PathLike[str] | None = None,
         resume: bool = False,
     ) -> None:
-        integer(seed, "seed")
+        whole(integer(seed, "seed"), "seed")
         searchable(space)
         if resume and log is None:
             raise InvalidInput("resume needs the log to resume from: give log=FILE (--log FILE)")
@@ -99,10 +99,11 @@ class Study(Charted):
         """
         index = trial.index if isinstance(trial, Trial) else trial
         if type(index) is not int or not 0 <= index < len(self.space):
-            raise InvalidInput(f"tell({index!r}): the space has the indices 0 to {len(self.space) - 1}")
+            raise InvalidInput(f"tell({shown(index)}): the space has the indices 0 to {len(self.space) - 1}")
         if not isinstance(result, Measured | Failed):
             raise InvalidInput(
-                f"tell({index}, {result!r}): expected Measured(microseconds) or Failed(kind, reason) of subbyte.measure"
+                f"tell({index}, {shown(result)}): expected Measured(microseconds) or Failed(kind, reason) of "
+                "subbyte.measure"
             )
         with self._lock:
             if index in self._told_indices:
@@ -186,7 +187,7 @@ class Study(Charted):
             whole(trials, "trials", 1)
         if not hasattr(runner, "run"):
             such = "subbyte.measure.replay.ReplayRunner(landscape)"
-            raise InvalidInput(f"runner={runner!r}: expected a Runner, such as {such}")
+            raise InvalidInput(f"runner={shown(runner)}: expected a Runner, such as {such}")
         callbacks, stop = callables(callbacks, "callbacks"), callables(stop, "stop")
         self._begin(runner)
         self.ended = ""
