@@ -102,11 +102,14 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name, value in bind(*args, **kwargs).arguments.items():
+        bound = bind(*args, **kwargs)
+        for name, value in bound.arguments.items():
             check = _checks(function).get(name)
             if check is not None and not check[0](value):
                 raise InvalidInput(f"{name}={shown(value)}: expected {check[1]}")
-        return function(*args, **kwargs)
+            if check is not None and is_whole(value):
+                bound.arguments[name] = int(value)  # numpy's integers wrap around
+        return function(*bound.args, **bound.kwargs)
 
     return call
 

@@ -7,6 +7,7 @@ from itertools import permutations
 from math import prod
 from typing import Any
 
+from subbyte import arguments
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, unanswered
@@ -40,6 +41,8 @@ def check_floors(answer: Any, workload: ConvWorkload | str, terabytes_per_second
         if name not in PARTS:
             raise InvalidInput(f"unknown floor {name!r}: {did_you_mean(name, PARTS)}")
     w = parse(workload)
+    arguments.number(terabytes_per_second, "terabytes_per_second", positive=True)
+    arguments.number(tops, "tops", positive=True)
     right = {"moving": w.bytes_moved / terabytes_per_second / 1e6, "multiplying": w.operations / tops / 1e6}
     given = {name: answer.get(name) for name in PARTS}
     missing = [name for name, value in given.items() if unanswered(value)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.arguments import whole
 from subbyte.data import Requantization, reference
 from subbyte.errors import InvalidInput, MissingDependency, shown
 
@@ -97,7 +98,7 @@ def run_words(kernel: Kernel, buffers: dict[str, NDArray[Any]], device: str) -> 
 def random_operands(kernel: Kernel, seed: int) -> tuple[NDArray[np.int8], NDArray[np.int8], Requantization | None]:
     """Full-range int4 operands, and a requantization with which the output uses the whole range."""
     w = kernel.workload
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(whole(seed, "seed"))
     x = rng.integers(-8, 8, (w.n, w.h, w.w, w.c), np.int8)
     weights = rng.integers(-8, 8, (w.k, w.r, w.s, w.c), np.int8)
     return x, weights, Requantization.random(w, rng) if kernel.output == "int4" else None

@@ -81,7 +81,7 @@ class Study(Charted):
 
         Trials that were asked for but never told (an interrupted run) come first, by themselves.
         """
-        whole(n, "ask: n", 1)
+        n = whole(n, "ask: n", 1)
         with self._lock:
             if self._again:
                 again, self._again = self._again[:n], self._again[n:]
@@ -182,9 +182,8 @@ class Study(Charted):
         begins with what was open. Raises what a callback raises, and InvalidInput when the runner cannot serve this
         space or measures on another device than the log holds.
         """
-        whole(batch, "batch", 1)
-        if trials is not None:
-            whole(trials, "trials", 1)
+        batch = whole(batch, "batch", 1)
+        trials = whole(trials, "trials", 1) if trials is not None else None
         if not hasattr(runner, "run"):
             such = "subbyte.measure.replay.ReplayRunner(landscape)"
             raise InvalidInput(f"runner={shown(runner)}: expected a Runner, such as {such}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from subbyte.arguments import checked
 from subbyte.device.arch import Arch
-from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
+from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean, shown
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner, parse_device
 from subbyte.space import KINDS
@@ -72,6 +72,7 @@ def tune(
     log.
     """
     whole(batch, "batch", 1)
+    whole(seed, "seed")
     if trials is not None:
         whole(trials, "trials", 1)
     if finalists is not None:
@@ -89,7 +90,7 @@ def tune(
             callbacks=callbacks, stop=stop, device=device, timeout=timeout, finalists=finalists,
         )  # fmt: skip
     wanted = _foreign(asked, given) or parse_workloads(asked)
-    if given is not None and list(wanted) != [given.workload] and runner in ("auto", "replay"):
+    if given is not None and list(wanted) != [given.workload] and _replayed(runner):
         raise InvalidInput(f"landscape {given.name} is of {given.workload.label}; tune exactly that workload with it")
     records: list[StudyRecord] = []
     optima: dict[str, float] = {}
@@ -137,15 +138,15 @@ class Sources(ExitStack):
         timeout: float | None = None,
     ) -> None:
         super().__init__()
-        if isinstance(runner, str) and runner not in RUNNERS:
-            raise InvalidInput(f"unknown runner {runner!r}: {did_you_mean(runner, RUNNERS)}")
-        if given is not None and runner not in ("auto", "replay"):
+        if runner not in RUNNERS if isinstance(runner, str) else not hasattr(runner, "run"):
+            raise InvalidInput(f"unknown runner {shown(runner)}: {did_you_mean(runner, RUNNERS)}, or a Runner")
+        if given is not None and not _replayed(runner):
             raise InvalidInput("a landscape goes with the runner replay")
         self._runner, self._given = runner, given
         self._arch, self._kind, self._fixed = arch, kind, fixed
         self._device, self._timeout = device, timeout
         self._shared = runner if not isinstance(runner, str) else None
-        self.shared_only = runner == "cuda" or self._shared is not None
+        self.shared_only = (isinstance(runner, str) and runner == "cuda") or self._shared is not None
 
     def of(self, workload: ConvWorkload) -> tuple[Runner, SpaceLike]:
         """Runner and space of a workload. Raises Unsupported, MissingDependency with the reason."""
@@ -170,6 +171,11 @@ def nothing_in(space: SpaceLike) -> str:
     counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
     said = f"the {space.kind} space of {space.workload.label} holds nothing that can be built"
     return f"{said} ({counts}); try another kind of space or other switches"
+
+
+def _replayed(runner: str | Runner) -> bool:
+    """Whether a landscape goes with the runner."""
+    return isinstance(runner, str) and runner in ("auto", "replay")
 
 
 def _names_network(text: str) -> bool:
