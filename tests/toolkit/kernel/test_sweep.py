@@ -13,7 +13,8 @@ from subbyte.errors import InvalidInput
 from subbyte.kernel import Kernel
 from subbyte.schedule import plan
 from subbyte.space import Space, space
-from subbyte.workload import ConvWorkload, covered
+from subbyte.workload import ConvWorkload
+from subbyte.workload.coverage import warp_limit
 
 pytest.importorskip("tvm")
 
@@ -37,7 +38,7 @@ def _workload(rng: random.Random) -> ConvWorkload:
 def _drawn(rng: random.Random) -> tuple[Space, int]:
     """A space with random switches, and one of its valid indices."""
     workload = _workload(rng)
-    assert covered(workload) is None
+    assert warp_limit(workload) is None
     fixed = {
         "duplicate_aware": rng.choice(("none", "shared", "full", "full")),
         "register_packing": rng.choice((True, False)),

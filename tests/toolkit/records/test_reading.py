@@ -84,6 +84,6 @@ def test_fields_are_named_by_their_place(text, said):
 
 
 def test_plain_data_is_a_few_levels_deep():
-    assert reading.checked({"a": {"b": [1]}}, dict[str, Tree], "a")
+    assert reading.typed({"a": {"b": [1]}}, dict[str, Tree], "a")
     with pytest.raises(BrokenRecord):
-        reading.checked({"a": {"b": {"c": {"d": {}}}}}, dict[str, Tree], "a")
+        reading.typed({"a": {"b": {"c": {"d": {}}}}}, dict[str, Tree], "a")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from subbyte.workload import ConvWorkload, covered, workloads
+from subbyte.workload import ConvWorkload, workloads
+from subbyte.workload.coverage import warp_limit
 
 
 @pytest.mark.parametrize(
@@ -15,10 +16,10 @@ from subbyte.workload import ConvWorkload, covered, workloads
     ],
 )
 def test_reasons(wl, reason):
-    assert reason in (covered(wl) or "")
+    assert reason in (warp_limit(wl) or "")
 
 
 def test_all_layers_but_alexnets_first_are_covered():
     everything = workloads(["resnet18", "resnet50", "vgg16", "alexnet"])
-    assert [wl.name for wl in everything if covered(wl)] == ["alexnet.conv1@8"]
-    assert covered(ConvWorkload(3, 30, 30, 5, 7, 7, 7, 9, 2, 2)) is None
+    assert [wl.name for wl in everything if warp_limit(wl)] == ["alexnet.conv1@8"]
+    assert warp_limit(ConvWorkload(3, 30, 30, 5, 7, 7, 7, 9, 2, 2)) is None

@@ -23,6 +23,7 @@ from subbyte.analysis.contributions import (
     name_of,
     without,
 )
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Measured
 from subbyte.schedule import ConvConfig, WarpgroupConfig
@@ -85,6 +86,7 @@ def factor_table(record: object) -> Table:
     return Table(("figure", "step", "speed-up"), rows)
 
 
+@checked
 def ablation(landscapes: Iterable[Landscape], seed: int = 0, order: Sequence[str] = TECHNIQUES) -> Ablation:
     """The contributions of the techniques from one landscape, or several, for each combination of switches.
 

@@ -18,9 +18,11 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from subbyte.arguments import checked, several, whole
 from subbyte.errors import InvalidInput
 
 Values = npt.NDArray[np.float64]
+MOST_RESAMPLES = 1_000_000
 RESAMPLES = 4000
 
 
@@ -48,7 +50,8 @@ class PairedBootstrap:
     """
 
     def __init__(self, differences: Sequence[Values], seed: int = 0, resamples: int = RESAMPLES) -> None:
-        if not differences or any(len(values) < 2 for values in differences):
+        differences = [np.asarray(values) for values in several(differences, "differences")]
+        if not differences or any(v.dtype.kind not in "iuf" or v.ndim != 1 or v.size < 2 for v in differences):
             raise InvalidInput("an interval needs at least one landscape, and at least two seeds on each")
         rng = np.random.default_rng(seed)
         count = len(differences)
@@ -75,13 +78,18 @@ class PairedBootstrap:
         return Interval(self.estimate + float(low), self.estimate + float(high), level)
 
 
+@checked
 def paired_interval(
     differences: Sequence[Values], level: float = 0.95, seed: int = 0, resamples: int = RESAMPLES
 ) -> Interval:
     """The interval of the mean of ``differences`` (one array per landscape, one value per seed).
 
-    Raises InvalidInput for fewer than two seeds on a landscape.
+    Raises InvalidInput for fewer than two seeds on a landscape, and a level that is no share.
     """
+    whole(seed, "seed")
+    whole(resamples, "resamples", 1, MOST_RESAMPLES)
+    if not 0 < level < 1:
+        raise InvalidInput(f"level={level}: expected a share between 0 and 1, such as 0.95")
     return PairedBootstrap(differences, seed, resamples).interval(level)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.measure.result import Measured
 from subbyte.schedule import ConvConfig
@@ -159,6 +160,7 @@ def index_of(landscape: Landscape, config: ConvConfig) -> int:
     return index if landscape.config(index) == config else -1
 
 
+@checked
 def landscape_map(landscape: Landscape, x: str, y: str) -> LandscapeMap:
     """Best and median time over two knobs, whatever the others are. Raises InvalidInput for an unknown knob."""
     points = landscape_points(landscape)
@@ -179,6 +181,7 @@ def landscape_map(landscape: Landscape, x: str, y: str) -> LandscapeMap:
     return LandscapeMap(x, y, points.knobs[x], points.knobs[y], tuple(cells))
 
 
+@checked
 def knob_effects(landscape: Landscape) -> tuple[KnobEffect, ...]:
     """What each knob decides, the most decisive first. Raises InvalidInput when nothing was measured."""
     points = landscape_points(landscape)

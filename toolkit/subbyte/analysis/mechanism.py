@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from subbyte.errors import BrokenRecord
-from subbyte.records.reading import checked, json_file
+from subbyte.records.reading import json_file, typed
 from subbyte.technique.record import InfoRecord, Table
 
 FORMAT = "subbyte-mechanism"
@@ -73,7 +73,7 @@ def mechanism(data: Mapping[str, Any]) -> Mechanism:
             raise BrokenRecord(f"not counts of memory traffic (format {data['format']!r})")
     except (KeyError, TypeError) as error:
         raise BrokenRecord(f"the counts of memory traffic are damaged: {error!r} is missing or odd") from None
-    made: Mechanism = checked(data, Mechanism, "the counts of memory traffic are damaged")
+    made: Mechanism = typed(data, Mechanism, "the counts of memory traffic are damaged")
     return made
 
 

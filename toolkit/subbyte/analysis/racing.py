@@ -17,6 +17,7 @@ import numpy as np
 from subbyte.analysis.result import Race
 from subbyte.analysis.runs import WINDOW, Fit, Judged, LandscapeFacts, Run
 from subbyte.analysis.traces import Traces, read_traces
+from subbyte.arguments import checked
 from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.files import prove_writable
 from subbyte.measure.replay import ReplayRunner
@@ -42,6 +43,7 @@ Entrant = str | ConvWorkload | Landscape | os.PathLike[str]
 Progress = Callable[[int, int], None]
 
 
+@checked
 def race(
     workloads: Entrant | Iterable[Entrant],
     strategies: str | Sequence[str] = DEFAULT_STRATEGIES,

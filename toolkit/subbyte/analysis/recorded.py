@@ -13,9 +13,10 @@ import msgspec
 
 import subbyte
 from subbyte.analysis.ablation import Ablation, ablation
+from subbyte.arguments import checked
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.measure.sidebyside import Absence, Row
-from subbyte.records.reading import checked, json_file
+from subbyte.records.reading import json_file, typed
 from subbyte.records.shapes import Name
 from subbyte.technique.record import InfoRecord, Table
 from subbyte.tune.landscape import Landscape, read_header
@@ -78,7 +79,7 @@ class SideBySide(InfoRecord):
             except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
                 said = f"{error!r:.100} is missing or odd"
                 raise BrokenRecord(f"{source}: not a side-by-side record ({said})") from None
-        shape: RecordShape = checked(data, RecordShape, f"{source}: not a side-by-side record", _ADVICE)
+        shape: RecordShape = typed(data, RecordShape, f"{source}: not a side-by-side record", _ADVICE)
         missing = tuple(f"{one.workload}, {one.side}: {one.reason}" for one in shape.missing)
         return cls(name, shape.gpu.name, shape.date[:10], shape.rows, missing)
 
@@ -153,6 +154,7 @@ def side_by_sides() -> tuple[SideBySide, ...]:
     return tuple(found)
 
 
+@checked
 @cache
 def recorded_ablation(spec: str, device: str, family: str = "warp") -> Ablation | None:
     """What each technique brings to a workload on a GPU, from the kept landscapes of a family of kernels (``warp`` or

@@ -19,7 +19,7 @@ from subbyte.analysis.curves import Curve, Fractions, Standing, curve_of, fracti
 from subbyte.analysis.runs import LandscapeFacts, Run
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.files import write_file
-from subbyte.records.reading import checked, json_file
+from subbyte.records.reading import json_file, typed
 from subbyte.records.shapes import Count, Name
 from subbyte.technique.record import InfoRecord, Table, columns_text, plain
 from subbyte.tune.checked import file_path, several, whole
@@ -295,7 +295,7 @@ class Race(InfoRecord):
         data: Any = json_file(source, "race file")
         if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("schema") != SCHEMA:
             raise BrokenRecord(f"{path}: not a file of format {FORMAT}, schema {SCHEMA}")
-        shape: RaceShape = checked(data, RaceShape, str(path))
+        shape: RaceShape = typed(data, RaceShape, str(path))
         if shape.trials * len(shape.runs) > MOST_POINTS:
             raise BrokenRecord(f"{path}: more than {MOST_POINTS:,} trials in all, which no race has; fetch it again")
         made = cls(

@@ -25,7 +25,7 @@ from subbyte.analysis.contributions import (
     name_of,
 )
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.records.reading import checked, json_file
+from subbyte.records.reading import json_file, typed
 from subbyte.records.shapes import Count, Name, Sample, Time
 from subbyte.space import space
 from subbyte.technique.record import InfoRecord, Table
@@ -151,7 +151,7 @@ def read_retuned(path: str | os.PathLike[str], order: Sequence[str] = TECHNIQUES
     """The record in a finals file. Raises InvalidInput (no such file), BrokenRecord."""
     finals: Any = json_file(path, "finals")
     if isinstance(finals, dict) and finals.get("format") == FORMAT:  # else the next line says what it is
-        checked(finals, FinalsShape, f"{path}: the finals of tuned searches are damaged")
+        typed(finals, FinalsShape, f"{path}: the finals of tuned searches are damaged")
     return retuned(finals, order)
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Measured
-from subbyte.records.reading import checked
+from subbyte.records.reading import typed
 from subbyte.records.shapes import Count, Int, Name, Seconds, Time
 from subbyte.tune.landscape import Landscape
 from subbyte.tune.record import StudyRecord
@@ -187,7 +187,7 @@ class Run:
     def from_dict(cls, data: Mapping[str, Any]) -> Run:
         """The run whose ``to_dict()`` gave ``data``. Raises BrokenRecord."""
         source = f"run of {data.get('participant')!r:.80}, seed {data.get('seed')!r:.40}"
-        shape: RunShape = checked(data, RunShape, source)
+        shape: RunShape = typed(data, RunShape, source)
         try:
             best = from_improvements(shape.improvements, shape.trials)
         except InvalidInput as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 from subbyte.analysis.ablation import Ablation
 from subbyte.analysis.recorded import OURS, recorded_ablation, recorded_landscapes, side_by_sides
+from subbyte.arguments import checked
 from subbyte.device import arch as arch_named
 from subbyte.device.ceilings import DEFAULT_DEVICE, Ceilings, ceilings
 from subbyte.errors import InvalidInput
@@ -180,6 +181,7 @@ class Roofline(InfoRecord):
         return Table(columns, tuple(rows))
 
 
+@checked
 def speed_of_light(
     workload: ConvWorkload | str, device: str = DEFAULT_DEVICE, microseconds: float | None = None
 ) -> SpeedLimits:
@@ -205,6 +207,7 @@ def speed_of_light(
     )  # fmt: skip
 
 
+@checked
 def studied_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
     """The workloads on a GPU that have a recorded landscape, or an ablation of one of the two families."""
     found = {one.workload.spec for one in recorded_landscapes(device)}
@@ -214,6 +217,7 @@ def studied_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
     )  # fmt: skip
 
 
+@checked
 def recorded_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
     """Every workload with a recorded time on a GPU: the smaller batch first, then by name."""
     found = {one.workload.spec: one.workload for one in recorded_landscapes(device)}
@@ -223,6 +227,7 @@ def recorded_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]
     return tuple(sorted(found.values(), key=lambda w: (w.n, w.label)))
 
 
+@checked
 def roofline(device: str = DEFAULT_DEVICE) -> Roofline:
     """Everything recorded on a GPU under its roofs: ours at its best, every other side. Raises InvalidInput."""
     limits = ceilings(device)

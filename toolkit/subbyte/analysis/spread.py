@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Measured
 from subbyte.technique.record import InfoRecord, Table
@@ -55,6 +56,7 @@ class Spread(InfoRecord):
         return Table(("of the best speed", "us at most", "configurations", "share"), tuple(rows))
 
 
+@checked
 def spread(landscape: Landscape) -> Spread:
     """How the times of a landscape spread. Raises InvalidInput when nothing in it was measured."""
     times = sorted(result.microseconds for result in landscape.results.values() if isinstance(result, Measured))

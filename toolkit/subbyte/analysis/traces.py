@@ -19,7 +19,7 @@ import msgspec
 from subbyte.analysis.runs import WINDOW, Run
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.files import write_file
-from subbyte.records.reading import checked, json_file
+from subbyte.records.reading import json_file, typed
 from subbyte.records.shapes import Count, Name, Tree
 from subbyte.tune.describe import to_line
 from subbyte.tune.landscape import Landscape
@@ -102,7 +102,7 @@ def read_traces(path: str | os.PathLike[str]) -> Traces:
     data: Any = json_file(path, "trace file")
     if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("schema") != SCHEMA:
         raise BrokenRecord(f"{path}: no trace file, or damaged (not of format {FORMAT}, schema {SCHEMA})")
-    shape: TracesShape = checked(data, TracesShape, f"{path}: no trace file, or damaged")
+    shape: TracesShape = typed(data, TracesShape, f"{path}: no trace file, or damaged")
     visits = {run.seed: run.indices for run in shape.runs}
     if len(visits) != len(shape.runs):
         raise BrokenRecord(f"{path}: no trace file, or damaged (a seed occurs twice)")

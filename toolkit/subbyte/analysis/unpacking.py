@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from subbyte.analysis.contributions import Factor, factor_of
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.records.reading import checked, is_a_file, json_file
+from subbyte.records.reading import is_a_file, json_file, typed
 from subbyte.records.shapes import Name, Sample
 from subbyte.technique.record import InfoRecord, Table
 
@@ -135,5 +135,5 @@ def read_unpacking(path: str | os.PathLike[str]) -> UnpackingControl:
     except BrokenRecord as error:
         raise BrokenRecord(f"{path}: not gzip-compressed JSON ({error!s:.300})") from None
     if isinstance(data, dict) and data.get("format") == FORMAT:  # else the next line says what it is
-        checked(data, ControlShape, f"{path}: the control of unpacking is damaged")
+        typed(data, ControlShape, f"{path}: the control of unpacking is damaged")
     return unpacking(data)

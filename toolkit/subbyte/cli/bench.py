@@ -89,7 +89,7 @@ def _show(args: argparse.Namespace) -> int:
     """A record of an earlier run as it was printed then."""
     from subbyte.measure import atoms, sidebyside
     from subbyte.measure.atoms.report import CeilingsShape
-    from subbyte.records.reading import checked, json_file
+    from subbyte.records.reading import json_file, typed
 
     if args.bundle or args.workloads not in ([], ["atoms"]):
         raise InvalidInput("--from prints a whole record: leave WORKLOADs and --bundle away")
@@ -101,7 +101,7 @@ def _show(args: argparse.Namespace) -> int:
     except InvalidInput as error:
         raise InvalidInput(f"cannot read {error!s:.300}; give a file of `subbyte bench --out`") from None
     of_atoms = isinstance(record, dict) and record.get("kind") == "atoms"
-    checked(record, CeilingsShape if of_atoms else sidebyside.BenchShape, source, advice)
+    typed(record, CeilingsShape if of_atoms else sidebyside.BenchShape, source, advice)
     try:
         text = (atoms if of_atoms else sidebyside).text_of(record)
         shown = {**record, "command": record["command"]}

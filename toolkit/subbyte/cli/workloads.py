@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from subbyte.cli.arguments import add_workloads_argument, command_parser, emit
-from subbyte.workload import LAYERS, NETWORKS, ConvWorkload, covered, workloads
+from subbyte.workload import LAYERS, NETWORKS, ConvWorkload, workloads
 
 
 def add_parser(subparsers: Any) -> None:
@@ -26,11 +26,13 @@ def run(args: argparse.Namespace) -> int:
     asked = args.workloads or list(NETWORKS)
     found = {one.label: one for text in asked for one in workloads(text)}
     rows = [_row(workload) for workload in found.values()]
-    emit("workloads", {"workloads": rows}, args, _table(rows))
+    emit("workloads", {"workloads": rows}, args, _table(rows, [*map(_kernels, found.values())]))
     return 0
 
 
 def _row(workload: ConvWorkload) -> dict[str, Any]:
+    from subbyte.kernel.coverage import covered
+
     layer = LAYERS.get(workload.label.partition("@")[0])
     reason = covered(workload)
     return {
@@ -50,12 +52,22 @@ def _row(workload: ConvWorkload) -> dict[str, Any]:
     }
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
+def _kernels(workload: ConvWorkload) -> str:
+    """``yes``, which architectures a family covers alone, or why there is none."""
+    from subbyte.kernel.coverage import covered
+
+    warp = covered(workload, family="warp")
+    if warp is None:
+        return "yes"
+    return covered(workload) or f"on sm_90a alone (the warpgroup family; the warp family: {warp})"
+
+
+def _table(rows: list[dict[str, Any]], kernels: list[str]) -> str:
     head = ["workload", "spec", "layers", "operations", "bytes", "kernels"]
     cells = [head] + [
         [row["name"], row["spec"], str(row["count"]), f"{row['operations']:,}", f"{row['bytes']:,}",
-         row["reason"] or "yes"]
-        for row in rows
+         kernel]
+        for row, kernel in zip(rows, kernels, strict=True)
     ]  # fmt: skip
     widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
     right = (2, 3, 4)

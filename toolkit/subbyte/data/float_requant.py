@@ -22,13 +22,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.arguments import checked, whole
 from subbyte.data.int4 import INT4_MIN, Int32Array
-from subbyte.data.requant import Requantization
-from subbyte.errors import InvalidInput
+from subbyte.data.requant import MOST_SCALED, Requantization, check_padded
+from subbyte.errors import InvalidInput, shown
 
 EXPONENT = -32
 """Binade of the floats that the sums become: small enough for factors to be normal numbers, with about as many positive
 floats below it as above."""
+MOST_TERMS = 1 << 25
+"""Products of a sum, at most: beyond it an int32 could not hold it."""
 LARGEST_PRODUCT = 64
 """Magnitude of -8 * -8: a sum has at most this times its number of terms."""
 LEAST_PITCH = 2.0**-7
@@ -44,14 +47,18 @@ _PER_PATTERN = 2.0 ** (149 + EXPONENT - _MANTISSA)
 Int64Array = NDArray[np.int64]
 
 
+@checked
 def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: int) -> Int32Array | None:
     """The kernel's parameter buffer int32 [3][k_padded] of the floating-point form: what is added to the scaled sum,
     and the bits of factor and offset. None where some channel's values are not exact in it.
 
     Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Raises InvalidInput.
     """
-    if k_padded < requant.channels:
-        raise InvalidInput(f"k_padded={k_padded}: expected at least the {requant.channels} output channels")
+    if not isinstance(requant, Requantization):
+        raise InvalidInput(f"requant={shown(requant)}: expected a Requantization")
+    check_padded(k_padded, requant.channels)
+    whole(scale_log2, "scale_log2", 0, MOST_SCALED)
+    whole(terms, "terms", 1, MOST_TERMS)
     limit = LARGEST_PRODUCT * terms
     steps = _steps(requant, limit)
     words = _lines(requant, steps, limit, scale_log2)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.errors import InvalidInput
+from subbyte.arguments import checked, several
+from subbyte.errors import InvalidInput, shown
 
 INT4_MIN, INT4_MAX = -8, 7
 WORD_VALUES = 8
@@ -26,11 +27,23 @@ def describe(array: Any) -> str:
     return f"a {type(array).__name__}"
 
 
+def without_mask(array: Any, name: str) -> Any:
+    """``array`` itself. Raises InvalidInput for a masked array, whose mask kernels and references would ignore."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise InvalidInput(
+            f"{name} is a masked array: its mask would be ignored; fill it with .filled(0), or pass .data"
+        )
+    return array
+
+
 def check_array(array: Any, name: str, dtype: type, shape: Sequence[int | None] | None = None) -> NDArray[Any]:
     """``array`` itself when it has this dtype and shape (None = any size or shape), else InvalidInput naming both."""
+    if not isinstance(name, str):
+        raise InvalidInput(f"name={shown(name)}: expected text, the array's name in messages")
+    shape = None if shape is None else tuple(several(shape, "shape"))
     sizes = "[...]" if shape is None else "[" + ", ".join("any" if n is None else str(n) for n in shape) + "]"
     wanted = f"{np.dtype(dtype)} {sizes}"
-    if not isinstance(array, np.ndarray) or array.dtype != dtype:
+    if not isinstance(without_mask(array, name), np.ndarray) or array.dtype != dtype:
         raise InvalidInput(f"{name} is {describe(array)}: expected a numpy array {wanted}; convert it with .astype")
     if shape is None:
         return array
@@ -54,6 +67,7 @@ def check_int4(array: Any, name: str, shape: Sequence[int | None] | None = None)
     return checked
 
 
+@checked
 def pack_words(values: Int8Array) -> Words:
     """int4 values int8 [..., 8m] -> uint32 [..., m]; element i of a word lies at bits 4i.
 
@@ -67,6 +81,7 @@ def pack_words(values: Int8Array) -> Words:
     return pairs.view("<u4").astype(np.uint32, copy=False)
 
 
+@checked
 def unpack_words(words: Words) -> Int8Array:
     """uint32 [..., m] -> int4 values int8 [..., 8m]; the inverse of :func:`pack_words`.
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from subbyte.arguments import checked
 from subbyte.data.int4 import Int8Array, Words, check_array, check_int4, describe, pack_words, unpack_words
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
@@ -36,12 +37,14 @@ def pad_axis(array: Int8Array, axis: int, multiple: int) -> Int8Array:
     return np.pad(array, widths)
 
 
+@checked
 def to_nhwc_words(x: Int8Array) -> Words:
     """int4 values int8 [N,H,W,C] -> uint32 [NB*8][H][W][CB*4], zeros beyond N and C. Raises InvalidInput."""
     checked = check_int4(x, "x", (None, None, None, None))
     return pack_words(pad_axis(pad_axis(checked, 3, CHANNEL_BLOCK), 0, BATCH_GROUP))
 
 
+@checked
 def from_nhwc_words(words: Words, n: int, c: int) -> Int8Array:
     """uint32 [NB*8][H][W][CB*4] -> int8 [n,H,W,c], padding cropped. Raises InvalidInput when n or c do not fit."""
     checked = _check_words(words, "nhwc")
@@ -52,26 +55,31 @@ def from_nhwc_words(words: Words, n: int, c: int) -> Int8Array:
     return np.ascontiguousarray(unpack_words(checked)[:n, :, :, :c])
 
 
+@checked
 def to_hwnc_words(x: Int8Array) -> Words:
     """int4 values int8 [N,H,W,C] -> uint32 [H][W][NB*8][CB*4], zeros beyond N and C. Raises InvalidInput."""
     return relayout(to_nhwc_words(x), "nhwc", "hwnc")
 
 
+@checked
 def from_hwnc_words(words: Words, n: int, c: int) -> Int8Array:
     """uint32 [H][W][NB*8][CB*4] -> int8 [n,H,W,c], padding cropped. Raises InvalidInput."""
     return from_nhwc_words(relayout(words, "hwnc", "nhwc"), n, c)
 
 
+@checked
 def to_nhwcnc(x: Int8Array) -> Words:
     """int4 values int8 [N,H,W,C] -> uint32 [NB][H][W][CB][8][4], zeros beyond N and C. Raises InvalidInput."""
     return relayout(to_nhwc_words(x), "nhwc", "nhwcnc")
 
 
+@checked
 def from_nhwcnc(words: Words, n: int, c: int) -> Int8Array:
     """uint32 [NB][H][W][CB][8][4] -> int8 [n,H,W,c], padding cropped. Raises InvalidInput."""
     return from_nhwc_words(relayout(words, "nhwcnc", "nhwc"), n, c)
 
 
+@checked
 def relayout(words: Words, source: str, target: str) -> Words:
     """Packed words of one layout as packed words of another; padding is kept, values are not unpacked.
 

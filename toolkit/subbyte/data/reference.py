@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.arguments import checked
 from subbyte.data.int4 import Int8Array, Int32Array, check_int4
 from subbyte.errors import InvalidInput
 from subbyte.workload.conv import ConvWorkload
@@ -17,11 +18,13 @@ LARGEST_PRODUCT = 64
 _LOWERED_ELEMENTS = 1 << 22
 
 
+@checked
 def accumulator_bound(workload: ConvWorkload) -> int:
     """Largest magnitude an accumulator of ``workload`` can reach: 64*R*S*C."""
     return LARGEST_PRODUCT * workload.r * workload.s * workload.c
 
 
+@checked
 def reference(workload: ConvWorkload, x: Int8Array, w: Int8Array) -> Int32Array:
     """The exact convolution: int4 values x int8 [N,H,W,C], w int8 [K,R,S,C] -> y int32 [N,P,Q,K].
 

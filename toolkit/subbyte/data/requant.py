@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.data.int4 import INT4_MAX, INT4_MIN, Int8Array, Int32Array, check_array, describe
-from subbyte.errors import InvalidInput
-from subbyte.workload.conv import ConvWorkload
+from subbyte.arguments import flag, is_whole, number, several, whole
+from subbyte.data.int4 import INT4_MAX, INT4_MIN, Int8Array, Int32Array, check_array, describe, without_mask
+from subbyte.data.quantize import real_array
+from subbyte.errors import InvalidInput, shown
+from subbyte.workload.conv import LARGEST_SIZE, ConvWorkload
 
 MULTIPLIER_MAX = (1 << 31) - 1
 SHIFT_MIN, SHIFT_MAX = 1, 62
 FIXED_BITS = 32
+MOST_SCALED = 31
+"""Largest power of two that a matrix instruction may multiply sums by."""
 FIXED_SHIFT = 24
 """Largest shift of the fixed form behind an atom that scales by 2^8."""
 FIXED_TOLERANCE = 2.0**-9
@@ -48,7 +52,8 @@ class Requantization:
                 raise InvalidInput(f"{name} holds {array.min()} to {array.max()}: expected {least} to {most}")
         if not self.bias.size:
             raise InvalidInput("bias is empty: expected one value for each output channel")
-        object.__setattr__(self, "clip", _check_clip(self.clip))
+        object.__setattr__(self, "clip", check_clip(self.clip))
+        object.__setattr__(self, "scale_error", number(self.scale_error, "scale_error"))
         for name in ("bias", "multiplier", "shift"):
             frozen = getattr(self, name).copy()
             frozen.flags.writeable = False
@@ -78,8 +83,8 @@ class Requantization:
         and high word) holds bias and rounding. It equals :meth:`apply` for every int32 value of the scaled sum when
         shift <= 32 - scale_log2, row 0 fits 31 bits and the offset 62.
         """
-        if k_padded < self.channels:
-            raise InvalidInput(f"k_padded={k_padded}: expected at least the {self.channels} output channels")
+        check_padded(k_padded, self.channels)
+        whole(scale_log2, "scale_log2", 0, MOST_SCALED)
         shift, multiplier = self.shift.astype(np.int64), self.multiplier.astype(np.int64)
         spare = FIXED_BITS - scale_log2 - shift
         if spare.min() < 0 or np.any(multiplier >= np.int64(1) << (31 - np.minimum(spare, 31))):
@@ -96,8 +101,7 @@ class Requantization:
 
     def words(self, k_padded: int) -> Int32Array:
         """The kernel's parameter buffer int32 [3][k_padded]: bias, multiplier, shift (padding 0, 0, 1)."""
-        if k_padded < self.channels:
-            raise InvalidInput(f"k_padded={k_padded}: expected at least the {self.channels} output channels")
+        check_padded(k_padded, self.channels)
         buffer = np.zeros((3, k_padded), dtype=np.int32)
         buffer[2] = 1
         buffer[:, : self.channels] = self.bias, self.multiplier, self.shift
@@ -113,8 +117,8 @@ class Requantization:
         cls, k: int, multiplier: int, shift: int, bias: int | Int32Array = 0, relu: bool = False
     ) -> Requantization:
         """One multiplier and shift for all ``k`` output channels; bias an integer or int32 [k]. Raises InvalidInput."""
-        if k < 1:
-            raise InvalidInput(f"k={k}: expected at least one output channel")
+        channels(k)
+        flag(relu, "relu")
         return cls(
             _int32("bias", bias, k), _int32("multiplier", multiplier, k), _int32("shift", shift, k), _clip_for(relu)
         )
@@ -135,6 +139,7 @@ class Requantization:
         no scale is then off by more than 2^-9; otherwise multipliers have 31 bits. The largest relative error is in
         ``scale_error``. Raises InvalidInput.
         """
+        flag(relu, "relu")
         scales = _scales(scale, bias, k, workload)
         biases = _int32("bias", bias, scales.size)
         pairs = [(round(math.ldexp(float(value), FIXED_SHIFT)), FIXED_SHIFT) for value in scales]
@@ -154,6 +159,12 @@ class Requantization:
         ``wide`` takes 31-bit multipliers, which need the general form. A product of two such operands has mean 1/4
         and variance 462, so the accumulator's spread is known.
         """
+        given: tuple[tuple[Any, type], ...] = ((workload, ConvWorkload), (rng, np.random.Generator))
+        if wrong := [value for value, kind in given if not isinstance(value, kind)]:
+            said = "a ConvWorkload and a generator, such as numpy.random.default_rng(0)"
+            raise InvalidInput(f"{shown(wrong[0])}: expected {said}")
+        flag(relu, "relu")
+        flag(wide, "wide")
         depth = workload.r * workload.s * workload.c
         spread = math.sqrt(462.2 * depth)
         scale = rng.uniform(0.7, 1.4, workload.k) * 4.0 / spread
@@ -184,19 +195,47 @@ def _clip_for(relu: bool) -> tuple[int, int]:
     return (0, INT4_MAX) if relu else (INT4_MIN, INT4_MAX)
 
 
-def _check_clip(clip: Any) -> tuple[int, int]:
-    try:
-        low, high = (int(value) for value in clip)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"clip={clip!r}: expected two integers (lo, hi)") from None
+def check_clip(clip: Any) -> tuple[int, int]:
+    """``clip`` as two integers -8 <= lo <= hi <= 7. Raises InvalidInput for anything else, fractions included."""
+    ends = several(clip, "clip: (lo, hi) of") if not isinstance(clip, str | bytes) else []
+    whole_ends = len(ends) == 2 and all(map(is_whole, ends))
+    if not whole_ends:
+        raise InvalidInput(f"clip={shown(clip)}: expected two integers (lo, hi)")
+    low, high = map(int, ends)
     if not INT4_MIN <= low <= high <= INT4_MAX:
-        raise InvalidInput(f"clip={clip!r}: expected {INT4_MIN} <= lo <= hi <= {INT4_MAX}")
+        raise InvalidInput(f"clip={shown(clip)}: expected {INT4_MIN} <= lo <= hi <= {INT4_MAX}, two integers")
     return low, high
 
 
+def channels(k: Any) -> int:
+    """``k`` as a number of output channels. Raises InvalidInput."""
+    if not is_whole(k) or not 1 <= k <= LARGEST_SIZE:
+        raise InvalidInput(f"k={shown(k)}: expected at least one output channel, an integer up to {LARGEST_SIZE:,}")
+    return int(k)
+
+
+def check_padded(k_padded: Any, count: int) -> int:
+    """``k_padded`` as a number of channels with padding. Raises InvalidInput."""
+    if not is_whole(k_padded) or not count <= k_padded <= LARGEST_SIZE:
+        raise InvalidInput(f"k_padded={shown(k_padded)}: expected at least the {count} output channels, an integer")
+    return int(k_padded)
+
+
+def _integers(name: str, value: Any) -> NDArray[Any]:
+    try:
+        array = np.asarray(without_mask(value, name))
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"{name}={shown(value)}: expected an integer or int32 [K]") from None
+    if array.dtype.kind == "O" and array.ndim == 0 and is_whole(value):
+        raise InvalidInput(f"{name}={shown(value)}: expected int32 values")
+    if array.dtype.kind not in "iu" or array.ndim > 1:
+        raise InvalidInput(f"{name} is {describe(array)}: expected an integer or int32 [K]")
+    return array
+
+
 def _int32(name: str, value: Any, k: int) -> Int32Array:
-    array = np.asarray(value)
-    if array.dtype.kind not in "iu" or array.shape not in ((), (k,)):
+    array = _integers(name, value)
+    if array.shape not in ((), (k,)):
         raise InvalidInput(f"{name} is {describe(array)}: expected an integer or int32 [{k}]")
     if array.min() < _INT32_MIN or array.max() > _INT32_MAX:
         raise InvalidInput(f"{name} holds {array.min()} to {array.max()}: expected int32 values")
@@ -204,14 +243,14 @@ def _int32(name: str, value: Any, k: int) -> Int32Array:
 
 
 def _scales(scale: Any, bias: Any, k: int | None, workload: ConvWorkload | None) -> NDArray[np.float64]:
-    try:
-        scales = np.asarray(scale, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"scale={scale!r}: expected a number or real [K]") from None
+    scales = real_array(scale, "scale")
+    if workload is not None and not isinstance(workload, ConvWorkload):
+        raise InvalidInput(f"workload={shown(workload)}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
+    biases = _integers("bias", bias)
     sizes = {
         "scale": scales.size if scales.ndim else None,
-        "bias": np.size(bias) if np.ndim(bias) else None,
-        "k": k,
+        "bias": biases.size if biases.ndim else None,
+        "k": channels(k) if k is not None else None,
         "workload": workload.k if workload else None,
     }
     known = {name: size for name, size in sizes.items() if size is not None}

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from subbyte.arguments import checked, whole
 from subbyte.data.int4 import Int8Array, Words, check_int4
 from subbyte.data.layout import pad_axis
 from subbyte.errors import InvalidInput
 from subbyte.workload.conv import CHANNEL_BLOCK
 
+MOST_PARTS = 1 << 20
+"""Of the input channels: far beyond any layer's."""
 TILE_FILTERS = 64
 """Output channels of one wgmma."""
 ORDERS = {"rows": (0, 6, 4, 7, 8, 5), "groups": (0, 6, 7, 4, 8, 5), "taps": (0, 6, 7, 4, 5, 8)}
 """Outer axes: tile, split, kernel row, group of channels, step, kernel column; see the axes at the end."""
 
 
+@checked
 def prepare_warpgroup_weights(
     w: Int8Array, split: int = 1, groups: int = 1, order: str = "rows", tiles: int | None = None
 ) -> Words:
@@ -28,6 +32,8 @@ def prepare_warpgroup_weights(
     ``step`` in the low ones alone where the blocks of a part are odd in number. Zeros beyond K and C. Raises
     InvalidInput.
     """
+    whole(split, "split", 1, MOST_PARTS)
+    whole(groups, "groups", 1, MOST_PARTS)
     checked = check_int4(w, "w", (None, None, None, None))
     if order not in ORDERS:
         raise InvalidInput(f"order={order!r}: allowed: {', '.join(ORDERS)}")
@@ -35,7 +41,8 @@ def prepare_warpgroup_weights(
     blocks = padded.shape[3] // CHANNEL_BLOCK
     if blocks % (split * groups):
         raise InvalidInput(f"split={split}, groups={groups}: their product must divide {blocks} blocks of 32 channels")
-    wanted = tiles or padded.shape[0] // TILE_FILTERS
+    needed = padded.shape[0] // TILE_FILTERS
+    wanted = needed if tiles is None else whole(tiles, "tiles", needed, 8 * needed + 64)
     filled = np.zeros((wanted * TILE_FILTERS, *padded.shape[1:]), np.int8)
     filled[: padded.shape[0]] = padded
     _, height, width, _ = filled.shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from subbyte.arguments import checked
 from subbyte.data.int4 import Int8Array, Words, check_int4, pack_words
 from subbyte.data.layout import BLOCK_WORDS, pad_axis
 from subbyte.errors import InvalidInput
@@ -16,6 +17,7 @@ VECTORS = (1, 2, 4)
 """Allowed words per lane of one load (4, 8 or 16 bytes)."""
 
 
+@checked
 def prepare_weights(w: Int8Array, vec: int) -> Words:
     """int4 values int8 [K,R,S,C] -> uint32 [CB][R*S][KT/vec][32 lanes][vec], the order of the warp family.
 

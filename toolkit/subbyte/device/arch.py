@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.arguments import checked
+from subbyte.errors import InvalidInput, did_you_mean, shown
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,10 @@ ARCHS = {
 }
 
 
+@checked
 def arch(name: str) -> Arch:
     """The architecture called ``name``. Raises InvalidInput with the closest names."""
-    found = ARCHS.get(str(name).lower())
+    found = ARCHS.get(name.lower())
     if found is None:
-        raise InvalidInput(f"unknown architecture {name!r}: {did_you_mean(str(name), ARCHS)}")
+        raise InvalidInput(f"unknown architecture {shown(name)}: {did_you_mean(str(name), ARCHS)}")
     return found

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 
 _FILE = Path(__file__).parent / "ceilings.json"
@@ -45,6 +46,7 @@ class Ceilings:
         """The warpgroup atom that was measured; "" on a GPU without such instructions."""
         return next((atom for atom in self.tops if atom.startswith(_WARPGROUP)), "")
 
+    @checked
     def ceiling(self, atom: str) -> float:
         """10^12 operations per second of an atom. All warpgroup atoms share the ceiling of the one measured.
 
@@ -70,6 +72,7 @@ def known_devices() -> tuple[str, ...]:
     return tuple(_all())
 
 
+@checked
 def ceilings(device: str = DEFAULT_DEVICE) -> Ceilings:
     """The measured limits of a GPU by its name. Raises InvalidInput with the closest names."""
     found = _all().get(str(device))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, short
@@ -18,6 +19,7 @@ from subbyte.workload import workload as parse
 COUNTED = ("rows", "columns", "depth", "blocks", "steps", "instructions")
 
 
+@checked
 def check_tiling(answer: Any, workload: ConvWorkload | str, config: ConvConfig, arch: str = "sm_80") -> Feedback:
     """Check the sizes of a tiled product: ``rows``, ``columns`` and ``depth`` of it (M, N, K), ``blocks`` of the grid,
     ``steps`` of a warp along K, matrix ``instructions`` of one warp in one step. Raises InvalidInput for other names.
@@ -100,6 +102,7 @@ def _counts(w: ConvWorkload, config: ConvConfig, arch: str) -> tuple[dict[str, i
     return right, mistakes
 
 
+@checked
 def check_datum(answer: Any, workload: ConvWorkload | str, row: int, column: int) -> Feedback:
     """Check which input value stands at (row, column) of the lowered matrix: ``(image, y, x, channel)``.
 
@@ -156,6 +159,7 @@ def _datum(w: ConvWorkload, row: int, column: int) -> tuple[int, int, int, int]:
     return group * 8 + row % 8, y, x, block * 32 + column % 32
 
 
+@checked
 def check_waste(answer: Any, workload: ConvWorkload | str, arch: str = "sm_80") -> Feedback:
     """Check a configuration of the paper's space that wastes as few multiplications as any of it can, and needs no more
     blocks than any other of those."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, short
@@ -18,6 +19,7 @@ from subbyte.workload import workload as parse
 LAYOUTS = ("nhwc", "hwnc", "nhwcnc")
 
 
+@checked
 def check_sectors(answer: Any, workload: ConvWorkload | str) -> Feedback:
     """Check the sectors that 8 lanes move to fetch 8 images x 32 channels of one pixel, for each layout by name.
 
@@ -69,6 +71,7 @@ def _why(answer: Any, use: SectorUse) -> str:
     return recognise(answer, mistakes, hint)
 
 
+@checked
 def check_byte(answer: Any, workload: ConvWorkload | str, place: tuple[int, int, int, int]) -> Feedback:
     """Check the byte in NHWCnc that holds input element ``place`` = (n, h, w, c). Raises InvalidInput outside it."""
     w = parse(workload)
@@ -107,6 +110,7 @@ def check_byte(answer: Any, workload: ConvWorkload | str, place: tuple[int, int,
     return Feedback(False, recognise(answer, mistakes, hint))
 
 
+@checked
 def check_chunk(answer: Any, workload: ConvWorkload | str, config: ConvConfig) -> Feedback:
     """Check the smallest ``chunk`` with which the activation loads of ``config`` in NHWC waste nothing."""
     if unanswered(answer):

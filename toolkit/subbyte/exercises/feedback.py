@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from subbyte.errors import shown
 from subbyte.html import element
 
 
@@ -51,5 +52,8 @@ def mistake(given: Any, known: Mapping[str, Callable[[], Any]]) -> str:
 
 def short(value: Any) -> str:
     """A value as text of at most 60 characters."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # an integer of many digits, or a class of the reader's own
+        text = shown(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -6,6 +6,7 @@ from math import ceil
 from numbers import Real
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.duplicates import about_loads
@@ -17,6 +18,7 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
 
 
+@checked
 def check_pixels(answer: Any, workload: ConvWorkload | str, tile: tuple[int, int]) -> Feedback:
     """Check a number: how many different input pixels a tile of outputs, (rows, columns), reads."""
     if unanswered(answer):
@@ -31,6 +33,7 @@ def check_pixels(answer: Any, workload: ConvWorkload | str, tile: tuple[int, int
     return Feedback(False, about_loads(answer, record.workload, tile) or hint)
 
 
+@checked
 def check_block(
     answer: Any,
     workload: ConvWorkload | str,
@@ -66,6 +69,7 @@ def check_block(
     return Feedback(True, f"{shape} {config.key}")
 
 
+@checked
 def check_rate(answer: Any, workload: ConvWorkload | str, microseconds: float) -> Feedback:
     """Check tera-operations per second from the time of a layer, to within 1 %."""
     if unanswered(answer):
@@ -91,6 +95,7 @@ def check_rate(answer: Any, workload: ConvWorkload | str, microseconds: float) -
     return Feedback(False, next(iter(near), "2 x outputs x (what each output sums over), over the time."))
 
 
+@checked
 def check_waves(answer: Any, blocks: int, blocks_per_sm: int, multiprocessors: int) -> Feedback:
     """Check how many times a GPU has to be filled with blocks until all of them ran. Raises InvalidInput."""
     if min(blocks, blocks_per_sm, multiprocessors) < 1:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, call, short
@@ -24,6 +25,7 @@ WORDS = (0x00000000, 0x12345678, 0xFEDCBA98, 0x80808080, 0x0F0F0F0F, 0xFFFFFFFF,
 """Packed words that every answer is tried with."""
 
 
+@checked
 def check_tap_start(
     answer: Any, workload: ConvWorkload | str, config: WarpgroupConfig, output_row: int, r: int, s: int
 ) -> Feedback:
@@ -66,6 +68,7 @@ def _start_mistakes(record: TapAddresses, tap: Tap) -> list[tuple[Any, str]]:
     ]
 
 
+@checked
 def check_operands(function: Any) -> Feedback:
     """Check ``function(word)``: the two words of bytes, (low nibbles, high nibbles), each times 16."""
     for word in WORDS:
@@ -104,6 +107,7 @@ def _agrees(function: Any, wrong: Any) -> bool:
     return all(same(tuple(function(word)), wrong(word)) for word in WORDS)
 
 
+@checked
 def check_grid(answer: Any, workload: ConvWorkload | str, config: WarpgroupConfig) -> Feedback:
     """Check the number of blocks that a configuration of the warpgroup family launches for a workload."""
     w = parse(workload)
@@ -136,6 +140,7 @@ def _grid_mistakes(plan: WarpgroupPlan, w: ConvWorkload) -> list[tuple[Any, str]
     ]
 
 
+@checked
 def check_price(answer: Any, landscape: Landscape, knob: str, value: int) -> Feedback:
     """Check how many times the optimum's time the fastest recorded configuration with ``knob`` at ``value`` needs.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subbyte.arguments import checked
 from subbyte.data import quantize, scale_for
 from subbyte.exercises.answers import recognise, unanswered
 from subbyte.exercises.feedback import Feedback, call, mistake
@@ -28,6 +29,7 @@ SUMS = ((1000, -200, 3, 9, (-8, 7)), (-1000, 24, 3, 9, (-8, 7)), (383, 0, 3, 9, 
 """Sum, bias, multiplier, shift, clip. The fourth falls on a half, where ways to round differ."""
 
 
+@checked
 def check_quantize(answer: Callable[[Reals], tuple[Any, float]]) -> Feedback:
     """Check ``answer(weights)``: int4 values and the smallest scale with which nothing is clipped.
 
@@ -88,6 +90,7 @@ def _about_values(values: Reals, exact: Reals) -> str:
     return found or f"{exact[place]:.3f} times the scale becomes {np.rint(exact[place]):.0f}, not {values[place]:g}."
 
 
+@checked
 def check_requantize(answer: Callable[[int, int, int, int, tuple[int, int]], int]) -> Feedback:
     """Check ``answer(sum, bias, multiplier, shift, clip)``: the int4 output, in integers alone.
 
@@ -156,6 +159,7 @@ def _wrapped(value: int) -> int:
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
+@checked
 def check_padding(answer: Any, workload: ConvWorkload | str) -> Feedback:
     """Check the share of multiplications (0 to 1, to within 0.005) that a kernel of the layer spends on padding zeros.
 

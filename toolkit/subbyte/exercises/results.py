@@ -7,6 +7,8 @@ from itertools import permutations
 from math import prod
 from typing import Any
 
+from subbyte import arguments
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, unanswered
 from subbyte.exercises.feedback import Feedback, call, mistake, short
@@ -27,6 +29,7 @@ INTERVALS = (
 WORDS = ("better", "worse", "equivalent", "undecided")
 
 
+@checked
 def check_floors(answer: Any, workload: ConvWorkload | str, terabytes_per_second: float, tops: float) -> Feedback:
     """Check the floors in microseconds, by name (``moving``, ``multiplying``), to within 1 %.
 
@@ -38,6 +41,8 @@ def check_floors(answer: Any, workload: ConvWorkload | str, terabytes_per_second
         if name not in PARTS:
             raise InvalidInput(f"unknown floor {name!r}: {did_you_mean(name, PARTS)}")
     w = parse(workload)
+    arguments.number(terabytes_per_second, "terabytes_per_second", positive=True)
+    arguments.number(tops, "tops", positive=True)
     right = {"moving": w.bytes_moved / terabytes_per_second / 1e6, "multiplying": w.operations / tops / 1e6}
     given = {name: answer.get(name) for name in PARTS}
     missing = [name for name, value in given.items() if unanswered(value)]
@@ -84,6 +89,7 @@ def _near(value: Any, right: float) -> bool:
         return False
 
 
+@checked
 def check_fair_share(shares: Callable[[Mapping[str, float]], Mapping[str, float]]) -> Feedback:
     """Check ``shares(times)``: the fair share (Shapley) of each technique in the whole gain, as a factor.
 
@@ -136,6 +142,7 @@ def _about_shares(given: Mapping[str, Any], right: Mapping[str, float], times: M
     return "the product is right, but not how it is divided: go through all six orders."
 
 
+@checked
 def check_verdict(verdict: Callable[[float, float, float], str]) -> Feedback:
     """Check ``verdict(low, high, margin)``: what an interval of a difference allows to say.
 

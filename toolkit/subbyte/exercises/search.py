@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from math import ceil, exp, log, prod
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, call, mistake
@@ -37,6 +38,7 @@ def random_chance(trials: int, good: int, total: int) -> float:
     return 1.0 - missed
 
 
+@checked
 def check_random_trials(answer: Any, good: int, total: int, chance: float = 0.95) -> Feedback:
     """Check how many random trials it takes, at least, to meet one of the ``good`` configurations with ``chance``.
 
@@ -44,6 +46,10 @@ def check_random_trials(answer: Any, good: int, total: int, chance: float = 0.95
     """
     if unanswered(answer):
         return Feedback(False, "Write a number of trials.")
+    if not (1 <= good <= total <= 10**6 and 0 < chance < 1):
+        raise InvalidInput(
+            f"good={good}, total={total}, chance={chance}: expected good from 1 to total, chance a share"
+        )
     right = next(trials for trials in range(total + 1) if random_chance(trials, good, total) >= chance)
     if same(answer, right):
         return Feedback(True, f"With {right} trials the chance is {random_chance(right, good, total):.1%}.")
@@ -76,6 +82,7 @@ def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+@checked
 def check_accept(accept: Callable[[float, float, float, float], bool]) -> Feedback:
     """Check ``accept(old, new, temperature, draw)``: whether a walker takes its mutant.
 
@@ -130,6 +137,7 @@ def _accepts(old: float, new: float, temperature: float, draw: float) -> bool:
     return draw < exp(max(min((new - old) / (temperature + 1e-5), 1.0), -700.0))
 
 
+@checked
 def check_keep(keep: Callable[[Sequence[Sequence[int]], int], Sequence[int]]) -> Feedback:
     """Check ``keep(mutants, count)``: the places of the ``count`` mutants that a greedy rule by rarity picks, in order.
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from subbyte.arguments import one_of
 from subbyte.cache import cache_folder, read_cached, write_cached
+from subbyte.data.requant import check_clip
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, did_you_mean
+from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, shown
 from subbyte.kernel import nvrtc
 from subbyte.kernel.faults import fault, wrapped_indices
 from subbyte.kernel.recommended import recommended_text
@@ -24,6 +25,7 @@ from subbyte.schedule.config import ConvConfig
 from subbyte.schedule.plan import Plan
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.workload.conv import ConvWorkload
 
 AnyPlan = Plan | WarpgroupPlan
 OUTPUTS = ("int4", "int32")
@@ -40,19 +42,17 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: A
     from subbyte.space.constraints import why_not
     from subbyte.space.warpgroup_constraints import why_not_warpgroup
 
-    for name, value, allowed in (("output", output, OUTPUTS), ("requant", requant, REQUANT_FORMS)):
-        if value not in allowed:
-            raise InvalidInput(f"{name}={value!r}: {did_you_mean(str(value), allowed)}")
+    one_of(output, "output", OUTPUTS)
+    one_of(requant, "requant", REQUANT_FORMS)
     if not isinstance(config, (ConvConfig, WarpgroupConfig)):
         raise InvalidInput(
             f"config is {type(config).__name__}: expected a ConvConfig, such as ConvConfig(chunk=2), or a "
             "WarpgroupConfig"
         )
-    whole = isinstance(clip, Sequence) and len(clip) == 2 and all(isinstance(end, int) for end in clip)
-    if not whole or not -8 <= clip[0] <= clip[1] <= 7:
-        raise InvalidInput(f"clip={clip!r}: expected -8 <= lo <= hi <= 7, two integers")
+    if not isinstance(workload, ConvWorkload):
+        raise InvalidInput(f"workload={shown(workload)}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
     target = arch if isinstance(arch, Arch) else arch_named(arch)
-    ends = (int(clip[0]), int(clip[1]))
+    ends = check_clip(clip)
     plan: AnyPlan
     if isinstance(config, WarpgroupConfig):
         plan = WarpgroupPlan(workload, config, target, output, ends, requant)

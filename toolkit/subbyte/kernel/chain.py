@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.data import Requantization
+from subbyte.arguments import checked
+from subbyte.data import Requantization, check_int4
 from subbyte.errors import InvalidInput
 from subbyte.kernel.execute import EMULATOR, resolve_device, run_words
 from subbyte.kernel.kernel import Kernel
+from subbyte.kernel.operands import check_channels
 
 if TYPE_CHECKING:
     from subbyte.measure.chain import GpuChain
 
 
 class Chain:
-    """Kernels of int4 outputs whose words are the next kernel's input. Raises InvalidInput when they do not fit.
+    """Kernels of int4 outputs whose words are the next kernel's input.
 
-    ``weights`` and ``requants`` hold int8 [K,R,S,C] and a :class:`~subbyte.data.Requantization` for each layer.
+    ``weights`` and ``requants`` hold int8 [K,R,S,C] and a :class:`~subbyte.data.Requantization` for each layer. Raises
+    InvalidInput when two neighbours differ in sizes, layout or architecture, when one gives int32 sums, and for
+    weights and requantizations that are not those of their layer.
     """
 
+    @checked
     def __init__(
         self, kernels: Sequence[Kernel], weights: Sequence[NDArray[np.int8]], requants: Sequence[Requantization]
     ) -> None:
@@ -30,6 +36,11 @@ class Chain:
 
         if not len(kernels) == len(weights) == len(requants):
             raise InvalidInput(f"{len(kernels)} kernels, {len(weights)} weights, {len(requants)} requants: one each")
+        check_layers(kernels)
+        for number, (kernel, w, r) in enumerate(zip(kernels, weights, requants, strict=True)):
+            wl = kernel.workload
+            check_int4(w, f"weights[{number}]", (wl.k, wl.r, wl.s, wl.c))
+            check_channels(r, wl)
         self.kernels = [kernel.for_requantization(r) for kernel, r in zip(kernels, requants, strict=True)]
         check_chain([kernel.launch for kernel in self.kernels])
         self._weights, self._requants = list(weights), list(requants)
@@ -64,3 +75,25 @@ class Chain:
                 del buffers["A"]
             inputs.append(buffers)
         return inputs
+
+
+def check_layers(kernels: Sequence[Kernel]) -> None:
+    """Raise InvalidInput unless each kernel's int4 output, in true sizes, is the next one's input on the same GPU."""
+    if not kernels:
+        raise InvalidInput("a chain needs at least one layer")
+    for number, kernel in enumerate(kernels):
+        if kernel.output != "int4":
+            raise InvalidInput(
+                f"layer {number} ({kernel.workload.label}) gives {kernel.output} sums: each layer of a chain gives "
+                "int4 values; build it with output='int4'"
+            )
+    for number, (before, after) in enumerate(pairwise(kernels)):
+        gives, takes = before.workload, after.workload
+        out, into = (gives.n, gives.p, gives.q, gives.k), (takes.n, takes.h, takes.w, takes.c)
+        layouts = before.config.layout, after.config.layout
+        if out != into or layouts[0] != layouts[1] or before.arch != after.arch:
+            raise InvalidInput(
+                f"layer {number} gives int4 {list(out)} in {layouts[0]} on {before.arch}, layer {number + 1} takes "
+                f"int4 {list(into)} in {layouts[1]} on {after.arch}: batch, height, width, channels, layout and "
+                "architecture must be the same"
+            )

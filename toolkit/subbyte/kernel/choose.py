@@ -10,31 +10,27 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from subbyte.arguments import checked, one_of
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported, did_you_mean
 from subbyte.kernel.build import make_plan
+from subbyte.kernel.coverage import ASKED, candidates, covered
 from subbyte.kernel.default import default_config
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.kernel.recommended import recommendation
-from subbyte.kernel.warpgroup_default import warpgroup_candidates
 from subbyte.schedule.config import ConvConfig
-from subbyte.schedule.families import FAMILIES
-from subbyte.schedule.plan import BLOCK_WORDS
 from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
-from subbyte.space.warpgroup import warpgroup_values
-from subbyte.space.warpgroup_constraints import WORD_LIMIT, why_not_warpgroup
+from subbyte.space.warpgroup_constraints import hopeless_warpgroup
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
 RECORDS = Path(__file__).with_name("warpgroup_best.json")
-ASKED = ("auto", *FAMILIES)
-"""What ``family`` may be."""
 TRIES = 8
 """Estimated configurations that are built before the other family is taken."""
 
 
+@checked
 def compile(  # noqa: A001 - the name users expect; the builtin is not needed here
     workload: ConvWorkload | str,
     arch: Arch | str = "sm_90a",
@@ -68,9 +64,9 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
             kernel = Kernel(make_plan(found, config, target, output, clip, requant), reason=reason)
             if kernel.resources:  # built, and found without a fault
                 return kernel
-        except BuildFailed as error:
+        except (BuildFailed, Unsupported) as error:  # raw sums may not fit where int4 values do
             reasons.append(str(error))
-    why = reasons[0] if reasons else _why_not(found, target)
+    why = reasons[0] if reasons else covered(found, target, "warpgroup")
     if family == "warpgroup":
         raise _not_covered(found, target, why)
     try:
@@ -94,8 +90,7 @@ def best_known(
     Of all families (``auto``) or of one. Raises InvalidInput for an unknown family, Unsupported with the reason when no
     configuration fits.
     """
-    if family not in ASKED:
-        raise InvalidInput(f"family={family!r}: {did_you_mean(family, ASKED)}")
+    one_of(family, "family", ASKED)
     return _best_known(workload, arch_named(arch) if isinstance(arch, str) else arch, family)
 
 
@@ -108,13 +103,13 @@ def _best_known(workload: ConvWorkload, arch: Arch, family: str) -> tuple[ConvCo
     if found is not None:
         return found
     if family == "warpgroup":
-        raise _not_covered(workload, arch, _why_not(workload, arch))
+        raise _not_covered(workload, arch, covered(workload, arch, "warpgroup"))
     kept = recommendation(workload.spec, arch.name)
     known = f"fastest measured configuration ({kept.microseconds:.2f} us on {kept.device})" if kept else "by estimate"
     return default_config(workload, arch), f"warp family, {known}"
 
 
-def _not_covered(workload: ConvWorkload, arch: Arch, why: str) -> Unsupported:
+def _not_covered(workload: ConvWorkload, arch: Arch, why: str | None) -> Unsupported:
     return Unsupported(
         f'{workload.label} on {arch.name} in the warpgroup family: {why}; the warp family (family="warp", '
         "--family warp) may cover it"
@@ -144,26 +139,10 @@ def _faster_warp(workload: ConvWorkload, arch: Arch) -> tuple[ConvConfig, str] |
 
 def _warpgroup(workload: ConvWorkload, arch: Arch) -> Iterator[tuple[WarpgroupConfig, str]]:
     """Configurations of the warpgroup family in the order to try them, each with the reason it stands there."""
-    if _why_not(workload, arch).startswith(("atom", "index")):
-        return
     best = recorded_best().get(workload.spec)
-    if best is not None:
+    if best is not None and hopeless_warpgroup(workload, arch) is None:
         when = f"{best['microseconds']:.2f} us on {best['device']}, generator {best['generator'].split(',')[0]}"
         text = f"warpgroup family, fastest measured configuration ({when})"
         yield WarpgroupConfig.from_dict(best["config"]), text
-    for config in warpgroup_candidates(workload, arch)[:TRIES]:
+    for config in candidates(workload, arch)[:TRIES]:
         yield config, "warpgroup family, chosen by estimate: not measured yet"
-
-
-def _why_not(workload: ConvWorkload, arch: Arch) -> str:
-    """Why the warpgroup family gave nothing: the reason that the plainest configuration of its space is refused.
-
-    Tensors too large for every configuration come first: a plan of them would list the passes over all their rows."""
-    w = workload
-    inputs = w.batch_groups * w.h * w.w * w.channel_blocks * BLOCK_WORDS
-    words = max(inputs, w.batch_groups * w.p * w.q * w.filter_blocks * BLOCK_WORDS)
-    if words >= WORD_LIMIT and arch.name == "sm_90a":
-        return f"index: a tensor of {words} words exceeds 32-bit indices; split the batch"
-    narrowest = min(warpgroup_values(workload)["tile_width"])
-    reason = why_not_warpgroup(WarpgroupPlan(workload, WarpgroupConfig(tile_width=narrowest), arch))
-    return reason or "no configuration of the warpgroup family fits"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.data import Requantization
 from subbyte.errors import InvalidInput
 from subbyte.kernel.execute import device_arch
@@ -13,6 +14,7 @@ from subbyte.schedule import ConvConfig
 from subbyte.workload import ConvWorkload
 
 
+@checked
 def conv2d(
     x: Any,
     w: Any,
@@ -42,7 +44,7 @@ def conv2d(
         raise InvalidInput(f"w has {depth} input channels, x has {c}; w is [K,R,S,C] (groups are not supported)")
     workload = ConvWorkload(n, h, width, c, k, r, s, pad, stride, dilation)
     output = "int32" if requant is None else "int4"
-    kernel = _built(workload, config, arch or device_arch(device), output)
+    kernel = _built(workload, config, device_arch(device) if arch is None else arch, output)
     return kernel.run(x, w, requant, device)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import Unsupported
+from subbyte.kernel.coverage import covered
 from subbyte.kernel.recommended import recommendation
 from subbyte.schedule import ConvConfig, Plan
 from subbyte.space import space
 from subbyte.space.constraints import registers_needed
-from subbyte.workload import ConvWorkload, ceil_div, covered
+from subbyte.workload import ConvWorkload, ceil_div
 
 MULTIPROCESSORS = 132
 """Of the GPU the estimate aims at (H200); smaller ones take the same configurations in more waves."""
@@ -24,10 +25,10 @@ def default_config(workload: ConvWorkload, arch: Arch | str) -> ConvConfig:
 
 
 def _estimated(workload: ConvWorkload, arch: Arch) -> ConvConfig:
+    reason = covered(workload, arch, "warp")
+    if reason is not None:
+        raise Unsupported(f"{workload}: no kernel computes it on {arch.name}: {reason.removeprefix('not covered: ')}")
     candidates = space(workload, arch)
-    if not candidates.valid:
-        reason = covered(workload) or candidates.why_not(0)
-        raise Unsupported(f"{workload}: no kernel computes it on {arch.name}: {reason}")
     return min((candidates.config(i) for i in candidates.valid), key=lambda c: estimated_cycles(candidates.plan(c)))
 
 

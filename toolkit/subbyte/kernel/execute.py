@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.arguments import whole
 from subbyte.data import Requantization, reference
-from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.errors import InvalidInput, MissingDependency, shown
 from subbyte.numerals import natural
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def resolve_device(device: str, arch: str) -> str:
     from subbyte.measure.driver import detect
 
     if not isinstance(device, str):
-        raise InvalidInput(f"device {device!r}: allowed: auto, cuda:0 (or another number), emulator")
+        raise InvalidInput(f"device {shown(device)}: allowed: auto, cuda:0 (or another number), emulator")
     if device == EMULATOR:
         return EMULATOR
     if device == "auto":
@@ -39,7 +40,7 @@ def resolve_device(device: str, arch: str) -> str:
     kind, _, number = device.partition(":")
     ordinal = natural(number or "0")
     if kind != "cuda" or ordinal is None:
-        raise InvalidInput(f"device {device!r}: allowed: auto, cuda:0 (or another number), emulator")
+        raise InvalidInput(f"device {shown(device)}: allowed: auto, cuda:0 (or another number), emulator")
     gpus = {gpu.ordinal: gpu for gpu in detect()}
     if ordinal not in gpus:
         raise MissingDependency(f"there is no GPU {ordinal} here; found: {', '.join(map(str, gpus)) or 'none'}")
@@ -98,7 +99,7 @@ def run_words(kernel: Kernel, buffers: dict[str, NDArray[Any]], device: str) -> 
 def random_operands(kernel: Kernel, seed: int) -> tuple[NDArray[np.int8], NDArray[np.int8], Requantization | None]:
     """Full-range int4 operands, and a requantization with which the output uses the whole range."""
     w = kernel.workload
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(whole(seed, "seed"))
     x = rng.integers(-8, 8, (w.n, w.h, w.w, w.c), np.int8)
     weights = rng.integers(-8, 8, (w.k, w.r, w.s, w.c), np.int8)
     return x, weights, Requantization.random(w, rng) if kernel.output == "int4" else None

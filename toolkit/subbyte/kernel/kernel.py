@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.arguments import checked, one_of
 from subbyte.data import Requantization
 from subbyte.errors import InvalidInput
 from subbyte.html import table
@@ -104,9 +105,11 @@ class Kernel:
         """How often each machine instruction stands in the code."""
         return disassemble.instruction_counts(self.sass)
 
+    @checked
     def argument(self, name: str) -> Argument:
-        """The launch argument called ``name`` (A, Out, Prm, Wt)."""
-        return next(argument for argument in self.launch.arguments if argument.name == name)
+        """The launch argument called ``name`` (A, Out, Prm, Wt). Raises InvalidInput with those there are."""
+        named = {argument.name: argument for argument in self.launch.arguments}
+        return named[one_of(name, "name", named)]
 
     def for_requantization(self, requant: Requantization | None) -> Kernel:
         """This kernel, or its twin with the clip and the multiplication form that ``requant`` needs.
@@ -163,6 +166,7 @@ class Kernel:
 
         return run(self.for_requantization(requant), x, w, requant, device)
 
+    @checked
     def time(self, protocol: TimingProtocol | None = None, device: str = "auto", seed: int = 0) -> Timing:
         """Time by CUDA-graph replay on random operands, after comparing every element with the reference.
 
@@ -172,12 +176,14 @@ class Kernel:
 
         return time(self, protocol, device, seed)
 
+    @checked
     def trace(self, blocks: tuple[int, ...] = (0,), seed: int = 0) -> EmulatorRun:
         """Every load, store, shuffle and matrix instruction of some blocks, from the kernel's run on the CPU."""
         from subbyte.kernel.execute import trace
 
         return trace(self, blocks, seed)
 
+    @checked
     def export(self, folder: str | Path) -> list[Path]:
         """Write cubin, launch data and a C header that a C++ program can use. Returns the files."""
         from subbyte.kernel.export import export
@@ -201,6 +207,7 @@ class Kernel:
         return table(facts.items(), upright=True)
 
 
+@checked
 def build(
     workload: ConvWorkload | str,
     config: ConvConfig | WarpgroupConfig | None = None,
@@ -220,7 +227,7 @@ def build(
     from subbyte.kernel.default import default_config
 
     found = workload_named(workload)
-    chosen = config or default_config(found, arch)
+    chosen = default_config(found, arch) if config is None else config
     kernel = Kernel(steps.make_plan(found, chosen, arch, output, clip, requant))
     _ = kernel.cubin
     return kernel

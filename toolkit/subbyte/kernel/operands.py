@@ -19,7 +19,8 @@ from subbyte.data import (
     to_nhwc_words,
     to_nhwcnc,
 )
-from subbyte.errors import InvalidInput
+from subbyte.data.int4 import check_array
+from subbyte.errors import InvalidInput, shown
 from subbyte.schedule.atoms import LOW_NIBBLES
 from subbyte.schedule.launch import Argument
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
@@ -57,14 +58,21 @@ def weight_words(argument: Argument, workload: ConvWorkload, w: NDArray[np.int8]
 
 def parameter_words(argument: Argument, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32]:
     """The words of argument ``Prm``. Raises InvalidInput when the kernel's form cannot express ``requant``."""
-    if requant.channels != workload.k:
-        raise InvalidInput(f"requantization of {requant.channels} channels: the layer has {workload.k}")
+    check_channels(requant, workload)
     if argument.form == "general":
         return _sized(argument, requant.words(workload.filter_blocks * CHANNEL_BLOCK))
     words = fast_words(argument.form, workload, requant)
     if words is None:
         raise InvalidInput('this requantization is not exact in the kernel\'s fixed form; build with requant="general"')
     return _sized(argument, words)
+
+
+def check_channels(requant: Requantization, workload: ConvWorkload) -> None:
+    """Raise InvalidInput unless ``requant`` is a requantization of the workload's output channels."""
+    if not isinstance(requant, Requantization):
+        raise InvalidInput(f"requant is {shown(requant)}: expected a Requantization, such as Requantization.from_scale")
+    if requant.channels != workload.k:
+        raise InvalidInput(f"requantization of {requant.channels} channels: the layer has {workload.k}")
 
 
 def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32] | None:
@@ -80,6 +88,9 @@ def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any
     """The words of argument ``Out`` as int8 (int4 values) or int32 [N,P,Q,K], padding cropped."""
     w = workload
     packed = argument.form == "nhwcnc"
+    check_array(words, "words", np.dtype(argument.dtype).type)
+    if words.size != prod(argument.shape):
+        raise InvalidInput(f"words hold {words.size} elements, the kernel gives {prod(argument.shape)}")
     if argument.dtype == "int32":
         blocked = (w.batch_groups, w.p, w.q, w.filter_blocks, BATCH_GROUP, CHANNEL_BLOCK)
         flat = (w.batch_groups * BATCH_GROUP, w.p, w.q, w.filter_blocks * CHANNEL_BLOCK)

@@ -12,7 +12,7 @@ from subbyte.device.arch import Arch
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space.warpgroup import warpgroup_values
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.space.warpgroup_constraints import sizes, why_not_warpgroup
 from subbyte.workload import ConvWorkload, ceil_div
 
 MULTIPROCESSORS = 132
@@ -201,7 +201,7 @@ def _resident(plan: WarpgroupPlan) -> int:
 def _completed(plan: WarpgroupPlan) -> Iterator[WarpgroupConfig]:
     """The configuration with a ring as deep as fits, and as many weights ahead as registers allow."""
     config = plan.config
-    if plan.workload.channel_blocks % (config.split * config.channel_groups):
+    if plan.workload.channel_blocks % (config.split * config.channel_groups) or sizes(plan) is not None:
         return
     changes: dict[str, int] = {"load_ahead": 1 if plan.accumulators > 112 else 2}
     spare = plan.arch.shared_per_block - 12 * plan.parameter_channels - 4096

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.data.int4 import without_mask
 from subbyte.errors import InvalidInput
 
 _WORDS = ("<u4", "<i4", "|u4", "|i4")
@@ -63,7 +64,7 @@ def to_host(array: Any, name: str) -> tuple[NDArray[Any], Origin]:
 
     Raises InvalidInput for anything that is not an array.
     """
-    library = library_of(array)
+    library = library_of(without_mask(array, name))
     if library == "numpy":
         return array, Origin("numpy")
     if library == "torch":

@@ -19,7 +19,7 @@ import msgspec
 
 from subbyte.errors import InvalidInput
 from subbyte.numerals import natural
-from subbyte.records.reading import checked, document
+from subbyte.records.reading import document, typed
 from subbyte.records.shapes import Count, Name
 
 _LOOK_AGAIN_S = 0.05
@@ -77,7 +77,7 @@ class Arriving(msgspec.Struct, frozen=True):
 def _entry(line: bytes, folder: str | os.PathLike[str]) -> dict[str, Any]:
     source = f"{folder}: the manifest is damaged"
     entry: dict[str, Any] = document(line, dict[str, Any], source, "delete the folder and build it again")
-    checked(entry, Arriving, source, "delete the folder and build it again")
+    typed(entry, Arriving, source, "delete the folder and build it again")
     return entry
 
 

@@ -101,7 +101,10 @@ class GpuChain:
 
 
 def check_chain(launches: Sequence[Launch]) -> None:
-    """Raise InvalidInput unless each output is, word for word, the next one's input."""
+    """Raise InvalidInput unless each output is, word for word, the next one's input.
+
+    Launches know padded words alone: whether the true sizes fit too, :class:`subbyte.kernel.Chain` checks.
+    """
     if not launches:
         raise InvalidInput("a chain needs at least one layer")
     for number, (before, after) in enumerate(pairwise(launches)):

@@ -123,7 +123,7 @@ def loose_document(text: str, source: str) -> Any:
     return found
 
 
-def checked(value: Any, shape: Any, source: str, advice: str = "fetch it again") -> Any:
+def typed(value: Any, shape: Any, source: str, advice: str = "fetch it again") -> Any:
     """Plain data as a ``shape``. Raises BrokenRecord as :func:`document`."""
     try:
         return msgspec.convert(value, shape)

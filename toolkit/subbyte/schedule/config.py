@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.errors import InvalidInput, did_you_mean, shown
 
 DUPLICATE_AWARE = ("none", "shared", "full")
 LAYOUTS = ("nhwc", "nhwcnc")
@@ -56,15 +56,14 @@ class ConvConfig:
     def __post_init__(self) -> None:
         for name in INTEGER_FIELDS:
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < _LEAST.get(name, 1):
-                raise InvalidInput(f"knob {name}={value!r}: must be an integer >= {_LEAST.get(name, 1)}")
+            check_knob(name, value, _LEAST.get(name, 1))
         if self.reorder_inner not in (0, 1):
             raise InvalidInput(f"knob reorder_inner={self.reorder_inner!r}: allowed: 0, 1")
         for name, allowed in (("duplicate_aware", DUPLICATE_AWARE), ("layout", LAYOUTS), ("atom", ATOMS)):
-            if getattr(self, name) not in allowed:
-                raise InvalidInput(f"{name}={getattr(self, name)!r}: {did_you_mean(str(getattr(self, name)), allowed)}")
+            if not isinstance(getattr(self, name), str) or getattr(self, name) not in allowed:
+                raise InvalidInput(f"{name}={shown(getattr(self, name))}: {did_you_mean(getattr(self, name), allowed)}")
         if not isinstance(self.register_packing, bool):
-            raise InvalidInput(f"register_packing={self.register_packing!r}: allowed: true, false")
+            raise InvalidInput(f"register_packing={shown(self.register_packing)}: allowed: true, false")
 
     @property
     def pixels(self) -> int:
@@ -108,7 +107,7 @@ class ConvConfig:
         names = {short: name for name, short in _SHORT.items() if short}
 
         def meaning(part: str) -> tuple[str, Any] | None:
-            found = re.fullmatch(r"(dup\.(?=[a-z])|[a-z]+(?=\d))(\w+)", part)
+            found = re.fullmatch(r"(dup\.(?=[a-z])|[a-z]+(?=[0-9]))(\w+)", part)
             if part in LAYOUTS:
                 return "layout", part
             if part in ATOMS:
@@ -137,20 +136,29 @@ _SHORT = {
 }  # fmt: skip
 
 
+def check_knob(name: str, value: Any, least: int) -> None:
+    """Raises InvalidInput when the value of a knob is no integer from ``least`` to MOST."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+        most = f" and at most {MOST:,}" if isinstance(value, int) and value > MOST else ""
+        raise InvalidInput(f"knob {name}={shown(value)}: must be an integer >= {least}{most}")
+
+
 def values_of_key(
     key: Any, meaning: Callable[[str], tuple[str, Any] | None], example: str, family: str = ""
 ) -> dict[str, Any]:
     """By field the value that a part of a key gives it, as ``meaning`` says; ``example`` is a key, and keys may begin
     with ``family``. Raises InvalidInput for what is no text, for a part without a meaning and for two of one field."""
     if not isinstance(key, str):
-        raise InvalidInput(f"configuration {key!r}: expected the text of a key, such as {example}")
+        raise InvalidInput(f"configuration {shown(key)}: expected the text of a key, such as {example}")
     values: dict[str, Any] = {}
     for part in key.lower().strip().removeprefix(family).split("-"):
         meant = meaning(part)
         if meant is None:
-            raise InvalidInput(f"configuration {key!r}: {part!r} is no part of one; expected a key such as {example}")
+            raise InvalidInput(
+                f"configuration {shown(key)}: {shown(part)} is no part of one; expected a key such as {example}"
+            )
         if meant[0] in values:
-            raise InvalidInput(f"configuration {key!r}: {part!r} gives {meant[0]} a second time")
+            raise InvalidInput(f"configuration {shown(key)}: {shown(part)} gives {meant[0]} a second time")
         values[meant[0]] = meant[1]
     return values
 
@@ -159,20 +167,29 @@ def named_once(values: Any, known: Collection[str] | None = None) -> dict[str, A
     """Values by the names of fields, whose case is of no account. Raises InvalidInput for what holds no values, for a
     name that is not ``known`` (None: any may be) and for one that stands twice."""
     if not isinstance(values, Mapping):
-        raise InvalidInput(f"configuration {values!r}: expected names with values, such as {{'unroll': 2}}")
+        raise InvalidInput(f"configuration {shown(values)}: expected names with values, such as {{'unroll': 2}}")
     found: dict[str, Any] = {}
     for given, value in values.items():
         name = str(given).lower().replace("-", "_")
         if known is not None and name not in known:
-            raise InvalidInput(f"unknown knob {given!r}: {did_you_mean(name, known)}")
+            raise InvalidInput(f"unknown knob {shown(given)}: {did_you_mean(name, known)}")
         if name in found:
-            raise InvalidInput(f"knob {given!r}: {name} stands there twice")
+            raise InvalidInput(f"knob {shown(given)}: {shown(name)} stands there twice")
         found[name] = value
     return found
 
 
+MOST = 1 << 20
+"""Of any knob: far beyond what can be built."""
 TRUTH = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": False, "off": False, "no": False}
 """Truth values as the command line and log files give them."""
+
+
+def whole_number(name: str, text: str) -> int:
+    """The value of a knob from the text of a command line or log file. Raises InvalidInput when it is no integer."""
+    if not re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", text):
+        raise InvalidInput(f"knob {name}={shown(text)}: must be an integer")
+    return int(text)
 
 
 def _parse(name: str, value: Any) -> Any:
@@ -183,8 +200,5 @@ def _parse(name: str, value: Any) -> Any:
             raise InvalidInput(f"register_packing={value!r}: allowed: true, false")
         return TRUTH[value.lower()]
     if name in INTEGER_FIELDS:
-        try:
-            return int(value)
-        except ValueError:
-            raise InvalidInput(f"knob {name}={value!r}: must be an integer") from None
+        return whole_number(name, value)
     return value.lower()

@@ -14,7 +14,8 @@ from functools import cached_property
 from math import gcd, prod
 from typing import Any
 
-from subbyte.device.arch import ARCHS, Arch
+from subbyte.device.arch import Arch
+from subbyte.device.arch import arch as arch_named
 from subbyte.schedule.atoms import Atom, atom
 from subbyte.schedule.config import ConvConfig
 from subbyte.schedule.launch import Argument, Launch
@@ -371,7 +372,7 @@ class Plan:
 
 def plan(workload: ConvWorkload, config: ConvConfig, arch: Arch | str = "sm_90a", **options: Any) -> Plan:
     """The plan for a workload; it exists also for configurations that :mod:`subbyte.space` refuses."""
-    return Plan(workload, config, ARCHS[arch] if isinstance(arch, str) else arch, **options)
+    return Plan(workload, config, arch_named(arch) if isinstance(arch, str) else arch, **options)
 
 
 def choose_tile(workload: ConvWorkload, pixels: int) -> tuple[int, int]:

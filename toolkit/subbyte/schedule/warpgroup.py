@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from subbyte.errors import InvalidInput, Unsupported, did_you_mean
-from subbyte.schedule.config import LAYOUTS, TRUTH, named_once, values_of_key
+from subbyte.errors import InvalidInput, Unsupported, did_you_mean, shown
+from subbyte.schedule.config import LAYOUTS, TRUTH, check_knob, named_once, values_of_key, whole_number
 
 
 @dataclass(frozen=True)
@@ -138,15 +138,14 @@ class WarpgroupConfig:
             return  # searches make millions of configurations, of the same values
         for name in WARPGROUP_KNOBS:
             value, least = getattr(self, name), 0 if name in _FROM_ZERO else 1
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InvalidInput(f"knob {name}={value!r}: must be an integer >= {least}")
+            check_knob(name, value, least)
             most = 2 if name in ("stagger", "early_start") else 1
             if name in FLAGS and value > most:
                 raise InvalidInput(f"knob {name}={value!r}: allowed: {', '.join(map(str, range(most + 1)))}")
         for name, allowed in SWITCH_VALUES.items():
             value = getattr(self, name)
-            if value not in allowed or type(value) is not type(allowed[0]):
-                raise InvalidInput(f"switch {name}={value!r}: {did_you_mean(str(value), [*map(str, allowed)])}")
+            if type(value) is not type(allowed[0]) or value not in allowed:
+                raise InvalidInput(f"switch {name}={shown(value)}: {did_you_mean(value, [*map(str, allowed)])}")
         if right_types:
             _FINE.update(given.items())
 
@@ -189,7 +188,7 @@ class WarpgroupConfig:
         off = {word: name for name, word in _OFF.items()}
 
         def meaning(part: str) -> tuple[str, Any] | None:
-            found = re.fullmatch(r"([a-z]+)(\d+)", part)
+            found = re.fullmatch(r"([a-z]+)([0-9]+)", part)
             if part in off:
                 return off[part], SWITCH_VALUES[off[part]][1]
             return (names[found[1]], found[2]) if found and found[1] in names else None
@@ -258,7 +257,4 @@ def _parse(name: str, text: str) -> Any:
         return TRUTH[text.lower()]
     if name in SWITCH_VALUES:
         return text.lower()
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidInput(f"knob {name}={text!r}: must be an integer") from None
+    return whole_number(name, text)

@@ -11,9 +11,12 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from subbyte.device.arch import Arch
 from subbyte.schedule.atoms import UNPACKED_REDUCTION_LIMIT
+from subbyte.schedule.config import ConvConfig
 from subbyte.schedule.plan import Plan
-from subbyte.workload.coverage import covered
+from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.coverage import largest_tensor, too_large, warp_limit
 
 REGISTER_OVERHEAD = 40
 """Registers for addresses, loop state and temporaries, beside accumulators and fragments."""
@@ -25,12 +28,10 @@ UNROLLED_LIMIT = 1600
 GRID_LIMIT = 65_535
 """Blocks along the second grid dimension."""
 SPILLS = Path(__file__).with_name("spills.json")
-WORD_LIMIT = 1 << 31
-"""Word indices of the kernel are 32-bit."""
 
 
 def _coverage(plan: Plan) -> str | None:
-    reason = covered(plan.workload)
+    reason = warp_limit(plan.workload)
     return f"not covered: {reason}" if reason else None
 
 
@@ -51,10 +52,7 @@ def _accumulator(plan: Plan) -> str | None:
 
 
 def _index(plan: Plan) -> str | None:
-    words = max(argument.nbytes // 4 for argument in plan.launch.arguments)
-    if words >= WORD_LIMIT:
-        return f"index: a tensor of {words} words exceeds 32-bit indices; split the batch"
-    return None
+    return too_large(max(argument.nbytes // 4 for argument in plan.launch.arguments))
 
 
 def _columns(plan: Plan) -> str | None:
@@ -174,6 +172,15 @@ def why_not(plan: Plan) -> str | None:
         if reason is not None:
             return reason
     return None
+
+
+def hopeless_warp(workload: ConvWorkload, arch: Arch) -> str | None:
+    """Why no configuration of the family can be built, whatever it is; None when some may. Takes no time."""
+    reason = too_large(largest_tensor(workload))
+    if reason is not None:
+        return reason
+    plan = Plan(workload, ConvConfig(), arch)
+    return _coverage(plan) or _accumulator(plan)
 
 
 def registers_needed(plan: Plan) -> int:

@@ -7,7 +7,8 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from subbyte.errors import InvalidInput
+from subbyte.arguments import is_whole
+from subbyte.errors import InvalidInput, shown
 from subbyte.html import table
 
 Sorted = tuple[tuple[int, ...], dict[str, int]]
@@ -24,8 +25,8 @@ class Listed:
 
     def values_at(self, index: int) -> dict[str, Any]:
         """The knobs' values at an index. Raises InvalidInput when it is no integer or out of range."""
-        if isinstance(index, bool) or not hasattr(index, "__index__") or not 0 <= index < len(self):
-            raise InvalidInput(f"configuration index {index!r}: allowed: integers from 0 to {len(self) - 1}")
+        if not is_whole(index) or not 0 <= index < len(self):
+            raise InvalidInput(f"configuration index {shown(index)}: allowed: integers from 0 to {len(self) - 1}")
         index = int(index)
         values: dict[str, Any] = {}
         for name, choices in self.knobs.items():

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.schedule.config import KNOBS, SWITCHES, ConvConfig
 from subbyte.schedule.plan import Plan
-from subbyte.space.constraints import why_not
+from subbyte.space.constraints import hopeless_warp, why_not
 from subbyte.space.listed import ListedTable, Sorted, listed
 from subbyte.space.sorting import SAME, plainest, sort_out
 from subbyte.space.values import KINDS, value_lists
@@ -78,6 +79,11 @@ class Space(ListedTable):
             reason = f"{SAME}: builds the same program as {plain.key}"
         return reason
 
+    @property
+    def hopeless(self) -> str | None:
+        """Why none of its configurations can be built, whatever it is; None when some may. Takes no time."""
+        return hopeless_warp(self.workload, self.arch)
+
     @cached_property
     def _sorted_out(self) -> Sorted:
         valid, refused = sort_out(self.workload, self.arch, self.knobs, self.fixed)
@@ -101,6 +107,7 @@ class Space(ListedTable):
         return space_hash(self.index_hash, self.valid)
 
 
+@checked
 def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str = "paper", **fixed: Any) -> Any:
     """The space of a workload: ``paper`` or ``extended`` (a :class:`Space` of the warp family), ``warpgroup`` or its
     part ``warpgroup-small`` (a :class:`~subbyte.space.warpgroup.WarpgroupSpace`, the same interface). ``fixed`` sets
@@ -109,7 +116,7 @@ def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str =
     Raises InvalidInput for an unknown workload, architecture, kind or switch.
     """
     if kind not in (*KINDS, *WARPGROUP_KINDS):
-        raise InvalidInput(f"unknown kind of space {kind!r}: {did_you_mean(str(kind), (*KINDS, *WARPGROUP_KINDS))}")
+        raise InvalidInput(f"unknown kind of space {shown(kind)}: {did_you_mean(kind, (*KINDS, *WARPGROUP_KINDS))}")
     held = held_fields(fixed, kind)
     target = arch_named(arch) if isinstance(arch, str) else arch
     found = workload_named(workload) if isinstance(workload, str) else workload
@@ -142,7 +149,7 @@ def space_hash(index_hash: str, valid: Sequence[int]) -> str:
 
 def _check_config(config: ConvConfig) -> None:
     if not isinstance(config, ConvConfig):
-        raise InvalidInput(f"configuration {config!r}: expected a ConvConfig, such as ConvConfig(chunk=2)")
+        raise InvalidInput(f"configuration {shown(config)}: expected a ConvConfig, such as ConvConfig(chunk=2)")
 
 
 __all__ = ["KINDS", "KNOBS", "Space", "space"]

@@ -11,6 +11,7 @@ and more than half of the pairs looked at are the same machine code.
 
 from __future__ import annotations
 
+from subbyte.arguments import checked
 from subbyte.workload import ConvWorkload
 
 Values = tuple[int, ...]
@@ -45,6 +46,7 @@ _DEEP: dict[str, Values] = {
 }
 
 
+@checked
 def value_lists(kind: str, workload: ConvWorkload) -> dict[str, Values]:
     """The values of every knob of a kind of space (one of ``KINDS``), in the order of a configuration's index."""
     if kind == "paper":

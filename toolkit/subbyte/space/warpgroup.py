@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.device.arch import Arch
-from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.schedule.warpgroup import SWITCH_VALUES, WarpgroupConfig
 from subbyte.schedule.warpgroup_memory import PIXEL_BYTES
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space import warpgroup_bulk
 from subbyte.space.listed import ListedTable, Sorted, listed
-from subbyte.space.warpgroup_constraints import WIDTHS, why_not_warpgroup
+from subbyte.space.warpgroup_constraints import WIDTHS, hopeless_warpgroup, why_not_warpgroup
 from subbyte.workload import ConvWorkload, ceil_div
 
 WARPGROUP = "warpgroup"
@@ -73,7 +73,7 @@ class WarpgroupSpace(ListedTable):
     def index(self, config: WarpgroupConfig) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
         if not isinstance(config, WarpgroupConfig):
-            raise InvalidInput(f"configuration {config!r}: expected a WarpgroupConfig")
+            raise InvalidInput(f"configuration {shown(config)}: expected a WarpgroupConfig")
         index, weight = 0, 1
         default = WarpgroupConfig(**self.fixed).to_dict()
         for name, value in config.to_dict().items():
@@ -94,6 +94,11 @@ class WarpgroupSpace(ListedTable):
         """Why a configuration cannot be built ("kind: details"), None when it can."""
         return why_not_warpgroup(self.plan(which))
 
+    @property
+    def hopeless(self) -> str | None:
+        """Why none of its configurations can be built, whatever it is; None when some may. Takes no time."""
+        return hopeless_warpgroup(self.workload, self.arch)
+
     @cached_property
     def listed(self) -> bool:
         """For searches: its valid configurations are found as quickly as those of a smaller space, and can be held."""
@@ -106,6 +111,8 @@ class WarpgroupSpace(ListedTable):
 
     @cached_property
     def _sorted_out(self) -> Sorted:
+        if self.hopeless is not None:
+            return (), {self.hopeless.split(":")[0]: len(self)}
         alone = [name for name in self.knobs if name in warpgroup_bulk.BULK_ONLY]
         for_all = list(self._places(alone))  # all of them have one answer of the other knobs
         valid, refused = [], Counter[str]()
@@ -229,7 +236,7 @@ def warpgroup_values(workload: ConvWorkload) -> dict[str, Values]:
                                           "late_parameters": (0, 1), "weights_ahead": (0, 3, 6)}  # fmt: skip
             lists = fastest | lists
     if _large_rows(w):
-        halves = tuple(n for n in (1, 2, 4) if w.channel_blocks % (2 * n) == 0)
+        halves = tuple(n for n in (1, 2, 4) if w.channel_blocks % (2 * n) == 0) or (1,)  # none of an odd number
         lists |= {"channel_groups": halves, "ring": (3, 4, 5, 6, 7, 9, 13), "early_release": (0, 1),
                   "weight_ring": (0,)}  # fmt: skip
     if w.r > 1 and w.stride == 1 and w.macs >= LARGE_WORK:

@@ -11,7 +11,8 @@ from subbyte.schedule.atoms import UNPACKED_REDUCTION_LIMIT
 from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.space import warpgroup_bulk as bulk
-from subbyte.workload import ConvWorkload
+from subbyte.workload import ConvWorkload, ceil_div
+from subbyte.workload.coverage import largest_tensor, too_large
 
 WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
 """Pixels of an instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
@@ -30,8 +31,8 @@ LANES = 32
 """Slots of the ring that a warp gives back at once: a lane each."""
 CODE_LIMIT = 900
 """wgmma instructions of one kernel: beyond it the instruction cache is outgrown several times."""
-WORD_LIMIT = 1 << 31
-"""Word indices of the kernel are 32-bit."""
+MOST_ROWS = 1 << 14
+"""Output rows of an image as a kernel sees them: a plan lists the passes over all of them."""
 GRID_LIMIT = 65535
 """Blocks of a launch along y (CUDA)."""
 
@@ -42,8 +43,33 @@ def _arch(plan: WarpgroupPlan) -> str | None:
     return None
 
 
+def sizes(plan: WarpgroupPlan) -> str | None:
+    """Why a plan is of sizes beyond reason; None when it is not. Asked before whatever goes through all rows."""
+    return too_large(largest_tensor(plan.workload)) or _rows_listed(plan.output_size[0])
+
+
+def _rows_listed(rows: int) -> str | None:
+    if rows > MOST_ROWS:
+        return f"rows: {rows} output rows exceed the {MOST_ROWS} that this family plans; split the image"
+    return None
+
+
+def hopeless_warpgroup(workload: ConvWorkload, arch: Arch) -> str | None:
+    """Why no configuration of the family can be built, whatever it is; None when some may. Takes no time."""
+    w = workload
+    flat = ceil_div(w.p * w.q, 2 * max(WIDTHS)) if w.r == w.s == 1 and w.pad == 0 else w.p
+    rows = flat if w.stride == 1 else min(flat, w.p)
+    reason = _arch(WarpgroupPlan(w, WarpgroupConfig(), arch)) or too_large(largest_tensor(w)) or sum_limit(w)
+    return reason or _rows_listed(rows)
+
+
 def _accumulator(plan: WarpgroupPlan) -> str | None:
-    depth = plan.workload.r * plan.workload.s * plan.workload.c
+    return sum_limit(plan.workload)
+
+
+def sum_limit(workload: ConvWorkload) -> str | None:
+    """Why sums of the workload do not fit an accumulator of the family; None when they do."""
+    depth = workload.r * workload.s * workload.c
     if depth >= UNPACKED_REDUCTION_LIMIT:
         return f"accumulator: R*S*C = {depth} reaches {UNPACKED_REDUCTION_LIMIT}, where 32 bits could overflow"
     return None
@@ -336,17 +362,17 @@ def _code(plan: WarpgroupPlan) -> str | None:
 
 
 def _index(plan: WarpgroupPlan) -> str | None:
-    words = max(argument.nbytes // 4 for argument in plan.launch.arguments)
-    if words >= WORD_LIMIT:
-        return f"index: a tensor of {words} words exceeds 32-bit indices; split the batch"
+    reason = too_large(max(argument.nbytes // 4 for argument in plan.launch.arguments))
+    if reason is not None:
+        return reason
     if plan.grid[1] > GRID_LIMIT:
         return f"index: {plan.grid[1]} blocks along y exceed {GRID_LIMIT}; split the batch"
     return None
 
 
 WARPGROUP_RULES: tuple[Callable[[WarpgroupPlan], str | None], ...] = (
-    bulk.early, _arch, _joined, _producers, _start, _pass_parts, _at_once, _accumulator, _padding, _width, _images,
-    _half_rows, _rows, _warpgroups, _channels, _split, bulk.bulk, _ring, _shared, _registers, _code, _index,
+    bulk.early, _arch, sizes, _joined, _producers, _start, _pass_parts, _at_once, _accumulator, _padding, _width,
+    _images, _half_rows, _rows, _warpgroups, _channels, _split, bulk.bulk, _ring, _shared, _registers, _code, _index,
     bulk.bulk_only,
 )  # fmt: skip
 

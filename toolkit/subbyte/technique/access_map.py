@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+from subbyte.arguments import checked
 from subbyte.technique.accesses import Access
 from subbyte.technique.memory import BANKS, LINE, SECTOR, WORD
 from subbyte.technique.record import InfoRecord, Table
@@ -55,6 +56,7 @@ class AccessMap(InfoRecord):
         )
 
 
+@checked
 def access_map(access: Access) -> AccessMap:
     """The map of one access.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from subbyte.arguments import checked
 from subbyte.technique.memory import LINE, SECTOR, BankUse, SectorUse
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.workload import ConvWorkload
@@ -154,6 +155,7 @@ def _lines(count: int) -> str:
     return "1 line" if count == 1 else f"{count} lines"
 
 
+@checked
 def accesses(
     workload: ConvWorkload | str,
     config: ConvConfig | None = None,

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 from subbyte.technique.record import InfoRecord, Table, columns_text, grid_text
 from subbyte.workload import ConvWorkload
@@ -161,6 +162,7 @@ class Duplicates(InfoRecord):
         return f"input pixels of the tile: genuine index * number of uses\n{grid}"
 
 
+@checked
 def duplicates(
     workload: ConvWorkload | str, tile: Sequence[int] = (1, 4), *, at: Sequence[int] | None = None
 ) -> Duplicates:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.technique.record import InfoRecord, Table, columns_text, grid_text
 from subbyte.technique.shared_operand import PIECE_BYTES, SWIZZLES, SharedOperand
@@ -205,6 +206,7 @@ COLUMNS = (8, 16, 24, *range(32, 257, 16))
 """Columns n that a warpgroup instruction can have (PTX ISA, table "Matrix Shape" of wgmma)."""
 
 
+@checked
 def fragments(instruction: str) -> Fragments:
     """The fragments of an instruction such as ``m16n8k32.s8`` or ``wgmma.m64n128k32.s8``.
 

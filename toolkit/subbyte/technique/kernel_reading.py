@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.technique.record import InfoRecord, Table, columns_text
 
@@ -115,6 +116,7 @@ class KernelReading(InfoRecord):
         return f"{self.title()}\n\n{columns_text(self.table())}"
 
 
+@checked
 def kernel_reading(kernel: Kernel, other: Kernel | None = None) -> KernelReading:
     """Read a kernel's TIRx, CUDA, PTX and SASS; with ``other``, say what differs.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subbyte.arguments import checked
 from subbyte.emulator.trace import Rows, of_kind, warp_groups
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.schedule.config import ConvConfig
@@ -135,6 +136,7 @@ class LoadSteps(InfoRecord):
         return "\n\n".join([self.title(), columns_text(self.level_table()), columns_text(self.table())])
 
 
+@checked
 def load_steps(
     source: Kernel | ConvWorkload | str,
     config: ConvConfig | None = None,

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from subbyte.errors import InvalidInput
+from subbyte.arguments import checked, is_whole, several, whole
+from subbyte.errors import InvalidInput, shown
 
 SECTOR, LINE, BANKS, WORD = 32, 128, 32, 4
 SIZES = (4, 8, 16)
@@ -50,6 +52,7 @@ class BankUse:
     """Different words asked of each bank, over all parts of the access."""
 
 
+@checked
 def sectors(addresses: Addresses, sizes: int | Sequence[int]) -> SectorUse:
     """The sectors of global memory that lanes at ``addresses`` (bytes) with ``sizes`` (bytes each) touch.
 
@@ -72,11 +75,13 @@ def sectors(addresses: Addresses, sizes: int | Sequence[int]) -> SectorUse:
     )
 
 
+@checked
 def bank_conflicts(addresses: Addresses, sizes: int | Sequence[int]) -> BankUse:
     """The bank conflicts of a warp's shared-memory access, 32 byte addresses with ``sizes`` bytes each.
 
     Raises InvalidInput like :func:`sectors`, and when there are not 32 lanes or the lanes' sizes differ.
     """
+    addresses, sizes = _listed(addresses, sizes)
     if len(addresses) != 32:
         raise InvalidInput(f"{len(addresses)} addresses: a warp has 32 lanes (None for an idle one)")
     size = sizes if isinstance(sizes, int) else sizes[0]
@@ -101,8 +106,17 @@ def bank_conflicts(addresses: Addresses, sizes: int | Sequence[int]) -> BankUse:
     return BankUse(degree, wavefronts, ideal, tuple(total))
 
 
+def _listed(addresses: Any, sizes: Any) -> tuple[list[Any], Any]:
+    """Both as lists of integers (None for a lane without an address). Raises InvalidInput."""
+    found = several(addresses, "addresses")
+    if not all(address is None or is_whole(address) for address in found):
+        raise InvalidInput(f"addresses {shown(addresses)}: expected bytes from 0 on, None for an idle lane")
+    return found, sizes if is_whole(sizes) else [whole(size, "size") for size in several(sizes, "sizes")]
+
+
 def _lanes(addresses: Addresses, sizes: int | Sequence[int]) -> list[tuple[int, int]]:
     """(address, size) of the lanes that take part, checked."""
+    addresses, sizes = _listed(addresses, sizes)
     each = [sizes] * len(addresses) if isinstance(sizes, int) else list(sizes)
     if len(each) != len(addresses):
         raise InvalidInput(f"{len(each)} sizes for {len(addresses)} addresses: give one size or one for each lane")

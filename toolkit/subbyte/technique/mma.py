@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, WrongResult
 from subbyte.technique.fragments import LANES, Fragments, Map, fragments
 from subbyte.technique.shared_operand import PIECE_BYTES
@@ -92,6 +93,7 @@ def gather(map_: Map, words: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     return matrix
 
 
+@checked
 def check_fragments(record: Fragments, seed: int = 0) -> None:
     """Raise WrongResult unless every map is a bijection and a random product through the instruction is right."""
     for operand in "abc":

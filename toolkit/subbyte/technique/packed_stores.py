@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 from subbyte.technique.fragments import fragments
 from subbyte.technique.record import InfoRecord, Table
@@ -92,6 +93,7 @@ class PackedStores(InfoRecord):
         return words.reshape(PIXELS, IMAGES, 8).view(np.uint32)
 
 
+@checked
 def packed_stores(warp: int = 0) -> PackedStores:
     """The packed stores of one of the four warps of a warpgroup. Raises InvalidInput for another warp."""
     if warp not in range(4):

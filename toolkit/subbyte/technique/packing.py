@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.technique.machine import LANES, Registers
 from subbyte.technique.packing_schemes import SCHEMES, Instruction
@@ -195,6 +196,7 @@ class PackingProgram(InfoRecord):
 _TEXT_REGISTERS = 4
 
 
+@checked
 def packing_program(scheme: str = "quad") -> PackingProgram:
     """The packing program called ``scheme``: ``quad`` or ``width8``. Raises InvalidInput for another name."""
     name = str(scheme).lower()

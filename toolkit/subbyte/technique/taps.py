@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 from subbyte.technique.record import InfoRecord, Table
 from subbyte.workload import ConvWorkload
@@ -85,6 +86,7 @@ class TapAddresses(InfoRecord):
         return Table(names, tuple(rows))
 
 
+@checked
 def tap_addresses(
     workload: ConvWorkload | str, config: WarpgroupConfig | None = None, output_row: int = 0
 ) -> TapAddresses:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 from subbyte.technique.record import InfoRecord, Table, columns_text, grid_text
 from subbyte.workload import ConvWorkload
@@ -214,6 +215,7 @@ class Tiling(InfoRecord):
         )
 
 
+@checked
 def tiling(workload: ConvWorkload | str, config: ConvConfig | None = None, *, arch: str = "sm_90a") -> Tiling:
     """The tiles of ``workload`` under ``config`` (default: ``ConvConfig()``) on ``arch``.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from subbyte.arguments import checked
 from subbyte.errors import Unsupported
 from subbyte.technique.record import InfoRecord, Table
 from subbyte.workload import ConvWorkload
@@ -92,6 +93,7 @@ class WarpgroupTiling(InfoRecord):
         return "\n".join([super().text(), "", *lines])
 
 
+@checked
 def warpgroup_tiling(
     workload: ConvWorkload | str, config: WarpgroupConfig | None = None, arch: Arch | str = "sm_90a"
 ) -> WarpgroupTiling:

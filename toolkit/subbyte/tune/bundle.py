@@ -26,7 +26,7 @@ from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.files import inside, prove_writable, replace_file, writing
 from subbyte.measure.result import Failed, result_of
 from subbyte.measure.worker import WorkerDied, WorkerPool
-from subbyte.records.reading import checked, document, is_a_file, read_bytes
+from subbyte.records.reading import document, is_a_file, read_bytes, typed
 from subbyte.records.shapes import ManifestHeader, ManifestLine
 from subbyte.schedule import ConvConfig
 from subbyte.tune.checked import file_path, new_folder, whole
@@ -145,7 +145,7 @@ def _header(line: bytes, path: Path) -> dict[str, Any]:
     header: Any = document(line, Any, source, _AGAIN)
     if not isinstance(header, dict) or header.get("format") != FORMAT or header.get("schema") != SCHEMA:
         raise BrokenRecord(f"{source}: not a header of format {FORMAT}, schema {SCHEMA}; {_AGAIN}")
-    shape: ManifestHeader = checked(header, ManifestHeader, source, _AGAIN)
+    shape: ManifestHeader = typed(header, ManifestHeader, source, _AGAIN)
     try:
         described(shape.workload, shape.space, header["space"])
     except InvalidInput as error:
@@ -156,7 +156,7 @@ def _header(line: bytes, path: Path) -> dict[str, Any]:
 def manifest_entry(line: bytes, source: str, size: int) -> dict[str, Any]:
     """The fields of a manifest's line in a space of ``size``. Raises BrokenRecord."""
     entry: dict[str, Any] = document(line, dict[str, Any], source, _AGAIN)
-    shape: ManifestLine = checked(entry, ManifestLine, source, _AGAIN)
+    shape: ManifestLine = typed(entry, ManifestLine, source, _AGAIN)
     try:
         if shape.index >= size:
             raise InvalidInput(f"index {shape.index} lies outside the space of {size} configurations")

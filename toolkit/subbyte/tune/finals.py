@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.errors import SubbyteError
 from subbyte.measure.noise import Standing, rank_interleaved
 from subbyte.measure.runner import Runner
@@ -70,6 +71,7 @@ class Finals:
         return html_table(self.rows(), "Finals")
 
 
+@checked
 def hold_finals(record: StudyRecord, runner: Runner, finalists: int = FINALISTS, rounds: int = ROUNDS) -> Finals | None:
     """Measure the ``finalists`` fastest trials of a study again in interleaved ``rounds``; None when it has no two, or
     the runner cannot. A finalist that fails now is no reason to lose the study: the notice says so."""

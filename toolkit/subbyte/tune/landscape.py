@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from subbyte.arguments import checked
 from subbyte.charts import Charted
 from subbyte.errors import InvalidInput
 from subbyte.measure.result import Failed, Measured, Result
@@ -270,6 +271,7 @@ class Landscape(Charted):
         return self.info()._repr_html_()
 
 
+@checked
 def find_landscape(
     workload: ConvWorkload, arch: str | None = None, kind: str | None = None, fixed: Mapping[str, Any] | None = None
 ) -> str | None:
@@ -293,6 +295,7 @@ def find_landscape(
     return next((found[one] for one in kinds if one in found), None)
 
 
+@checked
 def landscape(which: str | os.PathLike[str] | ConvWorkload) -> Landscape:
     """A landscape by file, by shipped name, or by workload (an object or its name). Raises InvalidInput."""
     if isinstance(which, ConvWorkload):

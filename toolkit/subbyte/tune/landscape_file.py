@@ -107,7 +107,7 @@ def parse_header(line: bytes, path: Path) -> dict[str, Any]:
 
 def checked_header(header: Any, source: str) -> dict[str, Any]:
     """A landscape's header whose fields have the right types and fit each other. Raises BrokenRecord."""
-    shape: HeaderShape = reading.checked(header, HeaderShape, source)
+    shape: HeaderShape = reading.typed(header, HeaderShape, source)
     uuids = shape.device.get("uuids", [])
     if not isinstance(uuids, list) or not all(isinstance(one, str) for one in uuids):
         raise BrokenRecord(f"{source}: device.uuids: expected a list of text; fetch it again")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.interrupts import keeping
 from subbyte.measure.runner import Runner, refuse_unlike
@@ -25,7 +26,7 @@ from subbyte.tune.outcome import NetworkReport
 from subbyte.tune.record import best_of
 from subbyte.tune.study import Callback, Stop, Study
 from subbyte.tune.tuning import DEFAULT_TRIALS, Sources, log_path
-from subbyte.workload import NETWORKS, ConvWorkload, covered
+from subbyte.workload import NETWORKS, ConvWorkload
 from subbyte.workload import workloads as parse_workloads
 
 WARM_STARTS = 3
@@ -54,6 +55,7 @@ def is_network(given: object) -> bool:
     return isinstance(given, str) and given.strip().lower().partition("@")[0] in NETWORKS
 
 
+@checked
 def network_layers(network: str) -> list[tuple[ConvWorkload, int]]:
     """Distinct layers of a network with how often each occurs. Raises InvalidInput for what is no network."""
     if not is_network(network):
@@ -65,6 +67,7 @@ def network_layers(network: str) -> list[tuple[ConvWorkload, int]]:
     return list(counts.items())
 
 
+@checked
 def tune_network(
     network: str | Sequence[tuple[ConvWorkload, int]],
     runner: str | Runner = "auto",
@@ -138,7 +141,7 @@ def _open_layers(
     optima: dict[str, float] = {}
     skipped: dict[str, str] = {}
     for workload, count in pairs:
-        reason = covered(workload)
+        reason = sources.not_covered(workload)
         if reason is not None:
             skipped[workload.label] = reason
             continue

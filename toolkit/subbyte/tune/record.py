@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from subbyte.arguments import checked
 from subbyte.charts import Charted
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed, Measured, Result
@@ -71,6 +72,7 @@ class BestCurve:
         return frame(rows)
 
 
+@checked
 def best_curve(trials: tuple[Trial, ...]) -> BestCurve:
     """The best-so-far curve of ``trials``. Raises InvalidInput for what is none."""
     if not all(isinstance(trial, Trial) for trial in several(trials, "trials")):

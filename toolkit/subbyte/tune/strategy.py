@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
-from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.arguments import checked
+from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.measure.result import Result
-from subbyte.tune.checked import integer, searchable
+from subbyte.tune.checked import integer, searchable, whole
 from subbyte.tune.describe import SpaceLike
 
 
@@ -94,7 +95,7 @@ def register(cls: _Made) -> _Made:
     """Class decorator: make a strategy available by its ``name``. Raises InvalidInput for anything else."""
     made: Any = cls
     if not isinstance(made, type) or not all(hasattr(made, name) for name in ("name", "OPTIONS", "ask", "tell")):
-        raise InvalidInput(f"strategy {cls!r}: expected a class with name, OPTIONS, ask and tell")
+        raise InvalidInput(f"strategy {shown(cls)}: expected a class with name, OPTIONS, ask and tell")
     STRATEGIES[cls.name] = cls  # type: ignore[attr-defined]
     return cls
 
@@ -102,25 +103,25 @@ def register(cls: _Made) -> _Made:
 def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
     """Name and full options of ``NAME[:key=value...]``. Raises InvalidInput with the closest names."""
     if not isinstance(text, str):
-        raise InvalidInput(f"strategy {text!r}: expected text such as autotvm:loss=reg")
+        raise InvalidInput(f"strategy {shown(text)}: expected text such as autotvm:loss=reg")
     name, *parts = text.strip().split(":")
     name = name.lower()
     if name not in STRATEGIES:
-        raise InvalidInput(f"unknown strategy {name!r}: {did_you_mean(name, STRATEGIES)}")
+        raise InvalidInput(f"unknown strategy {shown(name)}: {did_you_mean(name, STRATEGIES)}")
     known: Mapping[str, Option] = STRATEGIES[name].OPTIONS
     options = {key: option.default for key, option in known.items()}
     for part in parts:
         key, equals, value = part.partition("=")
         key = key.strip().lower().replace("-", "_")
         if not equals:
-            raise InvalidInput(f"strategy {text!r}: write options as {name}:key=value, not {part!r}")
+            raise InvalidInput(f"strategy {shown(text)}: write options as {name}:key=value, not {shown(part)}")
         if key not in known:
             offer = did_you_mean(key, known) if known else f"{name} has no options"
-            raise InvalidInput(f"unknown option {key!r} of strategy {name}: {offer}")
+            raise InvalidInput(f"unknown option {shown(key)} of strategy {name}: {offer}")
         try:
             options[key] = known[key].parse(value.strip())
         except ValueError as error:
-            raise InvalidInput(f"option {key}={value!r} of strategy {name}: {error}") from None
+            raise InvalidInput(f"option {key}={shown(value)} of strategy {name}: {error}") from None
     return name, options
 
 
@@ -134,10 +135,11 @@ def describe_strategies() -> str:
     return "\n".join(lines)
 
 
+@checked
 def make_strategy(text: str, space: SpaceLike, seed: int) -> Strategy:
     """The strategy ``NAME[:key=value...]`` for ``space``. Raises InvalidInput."""
     searchable(space)
-    integer(seed, "seed")
+    whole(integer(seed, "seed"), "seed")
     name, options = parse_strategy(text)
     made: Strategy = STRATEGIES[name](space, seed, **options)
     return made

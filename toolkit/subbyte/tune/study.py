@@ -10,8 +10,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from subbyte.arguments import checked
 from subbyte.charts import Charted
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, shown
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.runner import Runner, refuse_unlike, results_of
 from subbyte.schedule import ConvConfig
@@ -40,6 +41,7 @@ class Study(Charted):
     ``resume``, a log of another study; BrokenRecord for a damaged one.
     """
 
+    @checked
     def __init__(
         self,
         space: SpaceLike,
@@ -48,7 +50,7 @@ class Study(Charted):
         log: str | os.PathLike[str] | None = None,
         resume: bool = False,
     ) -> None:
-        integer(seed, "seed")
+        whole(integer(seed, "seed"), "seed")
         searchable(space)
         if resume and log is None:
             raise InvalidInput("resume needs the log to resume from: give log=FILE (--log FILE)")
@@ -79,7 +81,7 @@ class Study(Charted):
 
         Trials that were asked for but never told (an interrupted run) come first, by themselves.
         """
-        whole(n, "ask: n", 1)
+        n = whole(n, "ask: n", 1)
         with self._lock:
             if self._again:
                 again, self._again = self._again[:n], self._again[n:]
@@ -97,10 +99,11 @@ class Study(Charted):
         """
         index = trial.index if isinstance(trial, Trial) else trial
         if type(index) is not int or not 0 <= index < len(self.space):
-            raise InvalidInput(f"tell({index!r}): the space has the indices 0 to {len(self.space) - 1}")
+            raise InvalidInput(f"tell({shown(index)}): the space has the indices 0 to {len(self.space) - 1}")
         if not isinstance(result, Measured | Failed):
             raise InvalidInput(
-                f"tell({index}, {result!r}): expected Measured(microseconds) or Failed(kind, reason) of subbyte.measure"
+                f"tell({index}, {shown(result)}): expected Measured(microseconds) or Failed(kind, reason) of "
+                "subbyte.measure"
             )
         with self._lock:
             if index in self._told_indices:
@@ -119,6 +122,7 @@ class Study(Charted):
             self._again = [other for other in self._again if other.index != index]
             return done
 
+    @checked
     def queue(self, configs: Iterable[ConvConfig]) -> int:
         """Have configurations evaluated before whatever the strategy proposes; how many were accepted.
 
@@ -178,12 +182,11 @@ class Study(Charted):
         begins with what was open. Raises what a callback raises, and InvalidInput when the runner cannot serve this
         space or measures on another device than the log holds.
         """
-        whole(batch, "batch", 1)
-        if trials is not None:
-            whole(trials, "trials", 1)
+        batch = whole(batch, "batch", 1)
+        trials = whole(trials, "trials", 1) if trials is not None else None
         if not hasattr(runner, "run"):
             such = "subbyte.measure.replay.ReplayRunner(landscape)"
-            raise InvalidInput(f"runner={runner!r}: expected a Runner, such as {such}")
+            raise InvalidInput(f"runner={shown(runner)}: expected a Runner, such as {such}")
         callbacks, stop = callables(callbacks, "callbacks"), callables(stop, "stop")
         self._begin(runner)
         self.ended = ""

@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean
+from subbyte.arguments import checked
+from subbyte.device.arch import Arch
+from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean, shown
 from subbyte.files import slug
 from subbyte.interrupts import keeping
 from subbyte.measure.replay import ReplayRunner
@@ -34,6 +36,7 @@ DEFAULT_ARCH = "sm_90a"
 DEFAULT_TRIALS = 100
 
 
+@checked
 def tune(
     workloads: str | ConvWorkload | Iterable[str | ConvWorkload],
     runner: str | Runner = "auto",
@@ -73,6 +76,7 @@ def tune(
     log.
     """
     whole(batch, "batch", 1)
+    whole(seed, "seed")
     if trials is not None:
         whole(trials, "trials", 1)
     if finalists is not None:
@@ -90,7 +94,7 @@ def tune(
             callbacks=callbacks, stop=stop, device=device, timeout=timeout, finalists=finalists,
         )  # fmt: skip
     wanted = _foreign(asked, given) or parse_workloads(asked)
-    if given is not None and list(wanted) != [given.workload] and runner in ("auto", "replay"):
+    if given is not None and list(wanted) != [given.workload] and _replayed(runner):
         raise InvalidInput(f"landscape {given.name} is of {given.workload.label}; tune exactly that workload with it")
     for workload in wanted if log is not None else ():
         prove_log(log_path(log, workload, len(wanted)), resume)
@@ -114,6 +118,8 @@ def tune(
                 break
             with Study(space, strategy, seed, log_path(log, workload, len(wanted)), resume) as study:
                 records.append(study.run(source, trials, batch, callbacks, stop))
+            if study.ended == "exhausted" and not study.trials:
+                raise Unsupported(nothing_in(space))
             optima.update(sources.optimum(source, workload))
             if study.ended == "interrupted":
                 break
@@ -147,15 +153,15 @@ class Sources(ExitStack):
         timeout: float | None = None,
     ) -> None:
         super().__init__()
-        if isinstance(runner, str) and runner not in RUNNERS:
-            raise InvalidInput(f"unknown runner {runner!r}: {did_you_mean(runner, RUNNERS)}")
-        if given is not None and runner not in ("auto", "replay"):
+        if runner not in RUNNERS if isinstance(runner, str) else not hasattr(runner, "run"):
+            raise InvalidInput(f"unknown runner {shown(runner)}: {did_you_mean(runner, RUNNERS)}, or a Runner")
+        if given is not None and not _replayed(runner):
             raise InvalidInput("a landscape goes with the runner replay")
         self._runner, self._given = runner, given
         self._arch, self._kind, self._fixed = arch, kind, fixed
         self._device, self._timeout = device, timeout
         self._shared = runner if not isinstance(runner, str) else None
-        self.shared_only = runner == "cuda" or self._shared is not None
+        self.shared_only = (isinstance(runner, str) and runner == "cuda") or self._shared is not None
 
     def of(self, workload: ConvWorkload) -> tuple[Runner, SpaceLike]:
         """Runner and space of a workload. Raises Unsupported, MissingDependency with the reason."""
@@ -164,10 +170,27 @@ class Sources(ExitStack):
             source = self._shared = self.enter_context(_open(source, self._device, self._timeout))
         return source, _space(workload, source, self._arch, self._kind, self._fixed)
 
+    def not_covered(self, workload: ConvWorkload) -> str | None:
+        """Why no kernel of the kind of space asked for covers a workload; None when one does."""
+        return not_covered(workload, self._arch or DEFAULT_ARCH, self._kind)
+
     @staticmethod
     def optimum(runner: Runner, workload: ConvWorkload) -> dict[str, float]:
         """The landscape's best microseconds by spec, empty where it is unknown."""
         return {workload.spec: runner.landscape.best[1].microseconds} if isinstance(runner, ReplayRunner) else {}
+
+
+def nothing_in(space: SpaceLike) -> str:
+    """What to say of a space without a configuration that can be built."""
+    kinds = getattr(space, "refused", {})
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+    said = f"the {space.kind} space of {space.workload.label} holds nothing that can be built"
+    return f"{said} ({counts}); try another kind of space or other switches"
+
+
+def _replayed(runner: str | Runner) -> bool:
+    """Whether a landscape goes with the runner."""
+    return isinstance(runner, str) and runner in ("auto", "replay")
 
 
 def _names_network(text: str) -> bool:
@@ -260,9 +283,24 @@ def _space(
         arch, kind, fixed = recorded["arch"], recorded["kind"], recorded["fixed"]
     else:
         arch = arch or getattr(runner, "arch", None) or DEFAULT_ARCH
-    if kind in WARPGROUP_KINDS and arch != DEFAULT_ARCH:
-        raise Unsupported(f"the {kind} space of {workload} is empty: wgmma exists on {DEFAULT_ARCH}, not on {arch}")
+        found = space(workload, arch, kind, **(fixed or {}))
+        reason = not_covered(workload, arch, kind)
+        if reason is not None:
+            raise Unsupported(f"the {kind} space of {workload} holds nothing that can be built: {reason}")
+        return found
     return space(workload, arch or DEFAULT_ARCH, kind, **(fixed or {}))
+
+
+def not_covered(workload: ConvWorkload, arch: Arch | str, kind: str) -> str | None:
+    """Why no kernel of a kind of space covers the workload, and whether the other family does; None when one does."""
+    from subbyte.kernel.coverage import covered
+
+    family, other = ("warpgroup", "warp") if kind in WARPGROUP_KINDS else ("warp", "warpgroup")
+    reason = covered(workload, arch, family)
+    if reason is None or covered(workload, arch, other) is not None:
+        return reason
+    such = "paper" if other == "warp" else "warpgroup"
+    return f"{reason}; the {other} family covers it: kind={such!r} (--space {such})"
 
 
 def log_path(log: str | os.PathLike[str] | None, workload: ConvWorkload, count: int) -> Path | None:

@@ -6,7 +6,6 @@ by its own name before, which puts the module in the place of the function.
 
 from subbyte.callable_package import make_callable
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
-from subbyte.workload.coverage import covered
 from subbyte.workload.networks import DEFAULT_BATCH, LAYERS, NETWORKS, Layer
 from subbyte.workload.parse import WorkloadList, workload, workloads
 
@@ -20,7 +19,6 @@ __all__ = [
     "Layer",
     "WorkloadList",
     "ceil_div",
-    "covered",
     "workload",
     "workloads",
 ]

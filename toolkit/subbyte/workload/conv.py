@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, shown
 from subbyte.html import table
 
 BATCH_GROUP = 8
@@ -12,6 +12,9 @@ BATCH_GROUP = 8
 
 CHANNEL_BLOCK = 32
 """Channels in one packed activation block (the ``c`` of NHWCnc): 32 int4 values, four 32-bit words."""
+
+LARGEST_SIZE = 999_999_999
+"""Of any size of a workload: what nine digits of a spec hold."""
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -42,8 +45,11 @@ class ConvWorkload:
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InvalidInput(f"workload {name}={value!r}: must be an integer >= {least}")
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST_SIZE:
+                most = f" and at most {LARGEST_SIZE:,}" if isinstance(value, int) and value > least else ""
+                raise InvalidInput(f"workload {name}={shown(value)}: must be an integer >= {least}{most}")
+        if not isinstance(self.name, str):
+            raise InvalidInput(f"workload name={shown(self.name)}: expected text")
         if self.p < 1 or self.q < 1:
             raise InvalidInput(
                 f"workload {self.spec}: the {self.r}x{self.s} kernel with dilation {self.dilation} does not fit "

@@ -1,16 +1,38 @@
-"""Which convolutions the kernels of the toolkit compute, whatever the configuration."""
+"""Limits that a convolution's sizes alone decide: of every kernel, and of the warp family.
+
+What the kernels cover in the end is one question, :func:`subbyte.kernel.covered`.
+"""
 
 from __future__ import annotations
 
-from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
 
 LARGEST_KERNEL = 7
 STRIDES = (1, 2)
 DILATIONS = (1, 2)
+WORD_LIMIT = 1 << 31
+"""Word indices of the kernels are 32-bit."""
+WORD_VALUES = 8
+"""int4 values in one word."""
 
 
-def covered(workload: ConvWorkload) -> str | None:
-    """Why no kernel covers the workload: kernel size, stride or dilation; None when kernels do.
+def too_large(words: int) -> str | None:
+    """Why no kernel takes a tensor of so many 32-bit words; None when kernels do."""
+    return f"index: a tensor of {words} words exceeds 32-bit indices; split the batch" if words >= WORD_LIMIT else None
+
+
+def largest_tensor(workload: ConvWorkload) -> int:
+    """32-bit words of the largest of x, w and y (int4), padded as every kernel has them at least."""
+    w = workload
+    images, inputs, outputs = w.batch_groups * BATCH_GROUP, w.channel_blocks, w.filter_blocks
+    block = CHANNEL_BLOCK // WORD_VALUES
+    return block * max(
+        images * w.h * w.w * inputs, images * w.p * w.q * outputs, outputs * CHANNEL_BLOCK * w.r * w.s * inputs
+    )
+
+
+def warp_limit(workload: ConvWorkload) -> str | None:
+    """Why no kernel of the warp family covers the workload: kernel size, stride or dilation; None when some do.
 
     Channels and images never matter here: they are padded to 32 and 8 with zeros.
     """

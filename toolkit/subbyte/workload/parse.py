@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.html import table
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.networks import DEFAULT_BATCH, LAYERS, NETWORKS
 
 SPEC_EXAMPLE = "n8h56w56c64k64r3s3p1"
-_NUMBER = r"(\d{1,9})"
+_NUMBER = r"([0-9]{1,9})"
 _SPEC = re.compile(
     "".join(f"{letter}{_NUMBER}" for letter in "nhwckrs") + "".join(f"(?:{letter}{_NUMBER})?" for letter in "pud")
 )
@@ -43,7 +43,7 @@ def workload(given: str | ConvWorkload) -> ConvWorkload:
         )
     if name in LAYERS:
         return LAYERS[name].workload(batch or DEFAULT_BATCH)
-    if re.match(r"n\d", name):
+    if re.match(r"n[0-9]", name):
         return _from_spec(name, batch)
     raise _unknown(given, name)
 
@@ -55,7 +55,7 @@ def workloads(given: str | ConvWorkload | Iterable[str | ConvWorkload]) -> Workl
     once, under the name it had first. Raises InvalidInput with the closest names.
     """
     if not isinstance(given, Iterable | ConvWorkload):
-        raise InvalidInput(f"workloads {given!r}: expected a name such as resnet50@8, a ConvWorkload or several")
+        raise InvalidInput(f"workloads {shown(given)}: expected a name such as resnet50@8, a ConvWorkload or several")
     items = [given] if isinstance(given, str | ConvWorkload) else list(given)
     found: dict[ConvWorkload, ConvWorkload] = {}
     for item in items:
@@ -78,7 +78,9 @@ def _split(given: object) -> tuple[str, int | None]:
         raise InvalidInput(f"workload is a {type(given).__name__}: expected text such as 'resnet50.stage2@8'")
     name, at, batch = given.strip().lower().partition("@")
     if at and not (re.fullmatch(r"[0-9]{1,9}", batch) and int(batch) > 0):
-        raise InvalidInput(f"workload {given!r}: the batch after @ must be a positive integer, as in {name}@8")
+        raise InvalidInput(
+            f"workload {shown(given)}: the batch after @ must be a positive integer, as in {shown(name)[1:-1]}@8"
+        )
     return name, int(batch) if at else None
 
 
@@ -86,7 +88,7 @@ def _from_spec(text: str, batch: int | None) -> ConvWorkload:
     match = _SPEC.fullmatch(text)
     if match is None:
         raise InvalidInput(
-            f"workload spec {text!r}: expected the order n h w c k r s [p padding] [u stride] [d dilation], each "
+            f"workload spec {shown(text)}: expected the order n h w c k r s [p padding] [u stride] [d dilation], each "
             f"followed by its number, such as {SPEC_EXAMPLE}"
         )
     if batch is not None:
@@ -102,6 +104,6 @@ def _unknown(given: str, name: str) -> InvalidInput:
     network = name.partition(".")[0]
     allowed = [layer.name for layer in NETWORKS[network]] if network in NETWORKS else [*NETWORKS, *LAYERS]
     return InvalidInput(
-        f"unknown workload {given!r}: {did_you_mean(name, allowed)} (a spec looks like {SPEC_EXAMPLE}; "
+        f"unknown workload {shown(given)}: {did_you_mean(name, allowed)} (a spec looks like {SPEC_EXAMPLE}; "
         "`subbyte workloads` lists every name)"
     )

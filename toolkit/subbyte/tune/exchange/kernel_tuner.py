@@ -14,7 +14,7 @@ import msgspec
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed, Result
-from subbyte.records.reading import checked
+from subbyte.records.reading import typed
 from subbyte.records.shapes import Leaf, Name, Text, Values
 from subbyte.tune.exchange.rows import (
     OWN,
@@ -57,7 +57,7 @@ def from_kernel_tuner(data: Any, source: str = "cache", statistic: str = "time")
 
     Raises BrokenRecord naming the entry that is damaged.
     """
-    shape: CacheShape = checked(data, CacheShape, f"{source}: not a Kernel Tuner cache")
+    shape: CacheShape = typed(data, CacheShape, f"{source}: not a Kernel Tuner cache")
     names = shape.tune_params_keys
     lost = [name for name in names if name not in shape.tune_params]
     if lost or len(set(names)) < len(names):

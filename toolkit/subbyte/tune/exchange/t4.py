@@ -13,7 +13,7 @@ import msgspec
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.result import Failed, Result
-from subbyte.records.reading import checked
+from subbyte.records.reading import typed
 from subbyte.records.shapes import Name, Value
 from subbyte.tune.exchange.rows import (
     OWN,
@@ -53,7 +53,7 @@ def from_t4(
     data: Any, kernel: str, device: str = UNKNOWN_DEVICE, source: str = "results", statistic: str = "time"
 ) -> Landscape:
     """The landscape of a parsed T4 file of ``kernel`` on ``device``. Raises BrokenRecord naming the damaged result."""
-    shape: ResultsShape = checked(data, ResultsShape, f"{source}: not a T4 file")
+    shape: ResultsShape = typed(data, ResultsShape, f"{source}: not a T4 file")
     results, metadata, version = shape.results, shape.metadata or {}, shape.schema_version
     if version.split(".", maxsplit=1)[0] != SCHEMA_VERSION.split(".", maxsplit=1)[0]:
         raise BrokenRecord(f"{source}: T4 schema {version:.40}; this version of subbyte reads {SCHEMA_VERSION}")
@@ -96,7 +96,7 @@ class ResultShape(msgspec.Struct, frozen=True):
 
 def _row(entry: Any, unit: str, statistic: str, source: str, place: str, own: bool) -> Row:
     where = f"{source}, {place}"
-    shape: ResultShape = checked(entry, ResultShape, where)
+    shape: ResultShape = typed(entry, ResultShape, where)
     values, invalidity = shape.configuration, shape.invalidity
     try:
         samples = samples_of(shape.times.get("runtimes"), _UNITS[unit])

@@ -1,0 +1,127 @@
+"""``workloads``, ``build``, ``compile`` and ``tune`` give one answer about what kernels cover, and at once."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+
+import subbyte
+from subbyte.cli.workloads import _row
+from subbyte.device.arch import ARCHS
+from subbyte.errors import InvalidInput, Unsupported
+from subbyte.kernel import choose
+from subbyte.kernel.build import make_plan
+from subbyte.kernel.choose import recorded_best
+from subbyte.kernel.coverage import covered
+from subbyte.kernel.default import default_config
+from subbyte.measure.fake import FakeRunner
+from subbyte.space import space
+from subbyte.tune import Study, build_bundle, tune
+from subbyte.tune.tuning import Sources
+from subbyte.workload import ConvWorkload, workload
+
+BEYOND = (
+    "n8h100000w100000c64k64r3s3p1",
+    "n1000000h56w56c64k64r3s3p1",
+    "n8h1w1c32k32r3s3p99999",
+    "n8h8w8c200000k32r1s1",
+)
+"""Tensors beyond 32-bit indices, sums beyond 32 bits."""
+
+
+def drawn(count: int) -> list[ConvWorkload]:
+    """Layers of all sizes, a few of them with what the warp family lacks."""
+    rng = random.Random(9)
+    found: list[ConvWorkload] = []
+    while len(found) < count:
+        odd = rng.random() < 0.12
+        r, s = (rng.randint(1, 11), rng.randint(1, 11)) if odd else (rng.choice((1, 3, 7)), rng.choice((1, 3, 5)))
+        n, h, w = (rng.choice((1, 8, 17, 28)) if rng.random() < 0.9 else 10**6 for _ in range(3))
+        c, k = (rng.choice((1, 3, 32, 64, 96, 2048, 300_000)) for _ in range(2))
+        try:
+            found.append(
+                ConvWorkload(n, h, w, c, k, r, s, rng.randint(0, 3), rng.choice((1, 2, 3)), rng.choice((1, 1, 2, 3)))
+            )
+        except InvalidInput:
+            continue
+    return found
+
+
+def answers(call: Callable[..., object], *given: object) -> bool:
+    try:
+        call(*given)
+    except Unsupported:
+        return False
+    return True
+
+
+def built(layer: ConvWorkload, arch: str) -> object:
+    """What ``build`` does before it generates a kernel."""
+    return make_plan(layer, default_config(layer, arch), arch, "int4", (-8, 7), "fixed")
+
+
+def tuned(layer: ConvWorkload, arch: str) -> object:
+    """What ``tune`` does before its first trial."""
+    with Sources(FakeRunner(), arch, "paper", None, None) as sources:
+        return sources.of(layer)
+
+
+def test_everybody_gives_the_same_answer():
+    lacking = 0
+    for number, layer in enumerate(drawn(240)):
+        arch = "sm_90a" if number % 2 else "sm_80"
+        warp = covered(layer, arch, "warp") is None
+        assert [answers(built, layer, arch), answers(tuned, layer, arch), bool(space(layer, arch).valid)] == 3 * [warp]
+        lacking += not warp
+        either = covered(layer) is None
+        assert _row(layer)["covered"] == either
+        if covered(layer, family="warp") is not None:
+            assert bool(choose._warpgroup(layer, ARCHS["sm_90a"])) == either
+    assert 40 < lacking < 200
+
+
+def test_what_the_warp_family_lacks_is_covered_by_the_other():
+    for spec in ("n8h14w14c64k64r8s8p4", "n8h14w14c64k64r3s3p1u3", "n8h28w28c64k64r3s3p3d3", "alexnet.conv1"):
+        assert covered(spec) is None
+        assert covered(spec, "sm_80") is not None
+        assert _row(workload(spec))["covered"]
+        with pytest.raises(Unsupported, match=r"the warpgroup family covers it: kind='warpgroup'"):
+            tune(spec, "fake", trials=1)
+        assert tune(spec, "fake", "random", 2, kind="warpgroup").records[0].trials
+
+
+def test_every_recorded_layer_is_covered():
+    assert [spec for spec in recorded_best() if covered(spec, family="warpgroup") is not None] == []
+
+
+def test_an_odd_number_of_channel_blocks_in_wide_rows_has_value_lists():
+    assert all(space("n8h56w112c96k64r3s3p1", kind="warpgroup").knobs.values())
+    assert covered("n8h56w112c96k64r3s3p1", family="warpgroup") is None
+
+
+@pytest.mark.parametrize("spec", BEYOND)
+def test_sizes_beyond_reason_are_refused_everywhere_at_once(spec, tmp_path):
+    calls = [
+        lambda: subbyte.build(spec),
+        lambda: subbyte.compile(spec),
+        *(lambda kind=kind: tune(spec, "fake", kind=kind) for kind in ("paper", "extended", "warpgroup")),
+        *(lambda kind=kind: Study(space(spec, kind=kind)) for kind in ("paper", "warpgroup")),
+        lambda: build_bundle(space(spec, kind="warpgroup"), tmp_path / "bundle"),
+    ]
+    for call in calls:
+        begun = time.monotonic()
+        with pytest.raises(Unsupported, match=r"exceeds 32-bit indices|32 bits could overflow"):
+            call()
+        assert time.monotonic() - begun < 1.0
+    assert space(spec, kind="warpgroup").valid == ()
+
+
+def test_more_rows_than_the_warpgroup_family_plans_are_the_other_familys():
+    begun = time.monotonic()
+    reason = covered("n1h20000w4c32k32r3s3p1", family="warpgroup")
+    assert reason == "rows: 20000 output rows exceed the 16384 that this family plans; split the image"
+    assert covered("n1h60000000w1c32k32r1s1") is None
+    assert time.monotonic() - begun < 1.0
