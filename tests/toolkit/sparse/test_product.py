@@ -132,9 +132,9 @@ def test_a_trace_is_quick_enough_to_step_through() -> None:
     a, b = sparse.encode(full, "columns"), sparse.encode(np.ascontiguousarray(full.T), "rows")
     seconds = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         sparse.spgemm(a, b, trace=True)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     assert min(seconds) < 0.05, seconds
 
 

@@ -89,6 +89,15 @@ def count(a: TwoLevelBitmap, b: TwoLevelBitmap, trace: tuple[Step, ...] | None =
     )  # fmt: skip
 
 
+def check_work(sizes: tuple[int, int, int], work: float) -> None:
+    """Raise InvalidInput when a product M x N x K has more products of non-zeros than are computed one by one."""
+    if work > LARGEST_WORK:
+        raise InvalidInput(
+            f"{' x '.join(map(str, sizes))} has {work:,.0f} products of non-zeros: at most {LARGEST_WORK:,}, such as a "
+            "dense 1024 x 1024 x 4096; sparse.simulate counts larger ones without computing them"
+        )
+
+
 def _check_size(a: TwoLevelBitmap, b: TwoLevelBitmap, trace: bool) -> None:
     steps = a.tiles * b.tiles * a.depth
     if trace and steps > LARGEST_TRACE:
@@ -96,12 +105,7 @@ def _check_size(a: TwoLevelBitmap, b: TwoLevelBitmap, trace: bool) -> None:
             f"a trace of {a.length} x {b.length} x {a.depth} has {steps:,} outer products: at most {LARGEST_TRACE:,}, "
             f"such as 256 x 256 x 512; take a part, or leave the trace away"
         )
-    work = int(a.counts.sum(0, dtype=np.int64) @ b.counts.sum(0, dtype=np.int64))
-    if work > LARGEST_WORK:
-        raise InvalidInput(
-            f"{a.length} x {b.length} x {a.depth} has {work:,} products of non-zeros: at most {LARGEST_WORK:,}, such "
-            "as a dense 1024 x 1024 x 4096; sparse.simulate counts larger ones without computing them"
-        )
+    check_work((a.length, b.length, a.depth), int(a.counts.sum(0, dtype=np.int64) @ b.counts.sum(0, dtype=np.int64)))
     if a.kind != "fp16":
         largest = [int(np.abs(one.values.astype(np.int32)).max(initial=0)) for one in (a, b)]
         if a.depth * largest[0] * largest[1] >= 1 << 31:
