@@ -215,6 +215,11 @@ def test_a_large_surface_takes_seconds() -> None:
         ({"activations": "blobs:0.3"}, "blocks:0.45"),
         ({"activations": "runs:2"}, "from 0"),
         ({"machine": "dsct"}, "dstc"),
+        ({"machine": None}, "unknown machine"),
+        ({"weights": "１"}, "weights"),
+        ({"weights": "0_5"}, "from 0"),
+        ({"seed": -1}, "0 or more"),
+        ({"seed": 0.5}, "0 or more"),
         ({"mode": "duel"}, "dual"),
         ({"im2col": "sparse"}, "implicit"),
         ({"weights_side": "left"}, "auto"),
@@ -253,7 +258,13 @@ def test_wrong_machines_and_grids_are_one_sentence() -> None:
     ):  # fmt: skip
         with pytest.raises(InvalidInput, match=words):
             DSTC.but(**parameters)  # type: ignore[arg-type]
-    for grid, words in (((), "1 to 64"), ((0.0, 1), "above 0"), ((2.0,), "from 0"), ("0.5", "several")):
+    for grid, words in (
+        ((), "1 to 64"),
+        ((0.0, 1), "above 0"),
+        ((2.0,), "from 0"),
+        ("0.5", "several"),
+        (np.ones((2, 2)), "one row"),
+    ):
         with pytest.raises(InvalidInput, match=words):
             sparse.surface("gemm64", activations=grid)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="2:4"):

@@ -111,7 +111,7 @@ class TwoLevelBitmap(InfoRecord):
 
     def vector(self, tile: int, k: int) -> CondensedVector:
         """The condensed vector of one k of one tile. Raises InvalidInput for a place outside the matrix."""
-        if not (0 <= tile < self.tiles and 0 <= k < self.depth):
+        if tile not in range(self.tiles) or k not in range(self.depth):
             raise InvalidInput(f"tile {tile}, k {k}: tiles are 0 to {self.tiles - 1}, k is 0 to {self.depth - 1}")
         positions = positions_of(self.words[tile, k])
         first = int(self.starts[tile, k])

@@ -135,6 +135,7 @@ def network(
     default = DEFAULTS.get(label, DEFAULTS["convolutional"])
     given: dict[str, Any] = {}
     if profile is not None:
+        profile = str(profile)
         if Path(profile).suffix == ".npz":
             given = _for_layers(load_arrays(profile), layers, profile)
         else:

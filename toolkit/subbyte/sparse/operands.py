@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from subbyte.errors import InvalidInput
 from subbyte.sparse.bitmap import POSITIONS, packed_words
 from subbyte.sparse.cost import LEVELS, Counts8, histogram
-from subbyte.sparse.patterns import ACTIVATION_GROUPS, Source, grouped_mask, source, weight_mask
+from subbyte.sparse.patterns import ACTIVATION_GROUPS, Source, grouped_mask, seed_of, source, weight_mask
 from subbyte.sparse.photographs import relu_mask
 from subbyte.sparse.shapes import MatrixProduct, Shape, sizes
 from subbyte.workload import ConvWorkload
@@ -70,6 +70,7 @@ def activations_of(shape: Shape, given: Any, seed: int = 0) -> Operand:
     An array has the tensor's shape: [N, H, W, C], or [M, K] of a matrix product. Raises InvalidInput for a wrong source
     or shape and for a layer that is too large.
     """
+    seed = seed_of(seed)
     m, _, k = sizes(shape)
     view = _as_convolution(shape)
     elements = view.n * view.h * view.w * view.c
@@ -97,6 +98,7 @@ def activations_of(shape: Shape, given: Any, seed: int = 0) -> Operand:
 
 def weights_of(shape: Shape, given: Any, seed: int = 0) -> Operand:
     """The weights of a layer, from a source or from an array [K, R, S, C] ([K, N] of a matrix product)."""
+    seed = seed_of(seed)
     _, n, k = sizes(shape)
     offsets, channels = (shape.r * shape.s, shape.c) if isinstance(shape, ConvWorkload) else (1, k)
     _check_size(shape, -(-n // POSITIONS) * k, n * k)

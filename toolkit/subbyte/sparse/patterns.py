@@ -31,6 +31,7 @@ WEIGHT_GROUPS: dict[str, tuple[int, ...]] = {
 }  # fmt: skip
 """Kind -> elements of [R*S, C, K] that are zero together; ``dead``: input channels, ``filters``: output channels."""
 _DRAWS = 1 << 16
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 _N_OF_M = re.compile(r"(\d{1,3}):(\d{1,3})")
 _MAGNITUDE = re.compile(r"magnitude(\d{1,2}(?:\.\d+)?)")
 
@@ -55,16 +56,20 @@ DENSE = Source("dense", 1.0, "dense")
 def density_of(value: object, name: str = "density") -> float:
     """A density as number. Raises InvalidInput outside 0 to 1."""
     number = None
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+    if (isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)) or (
+        isinstance(value, str) and _NUMBER.fullmatch(value.strip())
+    ):
         number = float(value)
-    elif isinstance(value, str):
-        try:
-            number = float(value)
-        except ValueError:
-            number = None
     if number is None or not 0 <= number <= 1:
         raise InvalidInput(f"{name} {value!r}: expected a number from 0 (all zeros) to 1 (no zeros)")
     return number
+
+
+def seed_of(value: object) -> int:
+    """A seed. Raises InvalidInput unless it is a whole number of at least 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise InvalidInput(f"seed {value!r}: expected a whole number, 0 or more")
+    return int(value)
 
 
 def source(given: object, role: str) -> Source:
@@ -137,7 +142,7 @@ def random_matrix(shape: Sequence[int], density: float, kind: str = "int4", seed
         raise InvalidInput(f"kind {kind!r}: {did_you_mean(kind, BITS)}")
     if not shape or any(type(size) is not int or size < 1 for size in shape):
         raise InvalidInput(f"shape {tuple(shape)!r}: expected whole numbers of at least 1")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed_of(seed))
     mask = rng.random(shape) < wanted
     if kind == "fp16":
         return np.where(mask, 1 + rng.random(shape), 0).astype(np.float16) * rng.choice((-1, 1), shape).astype(

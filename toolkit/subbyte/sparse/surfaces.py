@@ -191,10 +191,12 @@ def _counts(operand: Operand, tiles: slice) -> NDArray[np.uint8]:
     return np.full((operand.depth, len(range(*tiles.indices(operand.tiles)))), POSITIONS, np.uint8)
 
 
-def _axis(given: Sequence[float] | None, name: str) -> tuple[float, ...]:
+def _axis(given: Any, name: str) -> tuple[float, ...]:
     values = [round(0.05 * step, 2) for step in range(1, 21)] if given is None else given
     if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, np.ndarray)):
         raise InvalidInput(f"{name} {values!r}: expected several densities, such as (0.1, 0.5, 1)")
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise InvalidInput(f"{name}: expected densities in one row, such as (0.1, 0.5, 1)")
     if not 1 <= len(values) <= LARGEST_GRID:
         raise InvalidInput(f"{name}: {len(values)} densities, expected 1 to {LARGEST_GRID}")
     found = tuple(density_of(value, name) for value in values)

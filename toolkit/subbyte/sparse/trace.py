@@ -146,7 +146,7 @@ class Counts(InfoRecord):
         """
         if self.trace is None:
             raise InvalidInput("these counts hold no trace: ask for one with spgemm(..., trace=True)")
-        if not 0 <= step <= len(self.trace):
+        if step not in range(len(self.trace) + 1):
             raise InvalidInput(f"step {step}: the trace has 0 to {len(self.trace)} steps")
         dtype = np.float32 if self.kind == "fp16" else np.int32
         m, n, _ = self.shape
