@@ -17,6 +17,7 @@ LAYERS = {
     "workload": {"errors"},
     "device": {"errors"},
     "data": {"errors", "workload"},
+    "sparse": {"errors", "workload", "device", "data"},
     "schedule": {"errors", "workload", "device"},
     "space": {"errors", "workload", "device", "schedule"},
     "emulator": {"errors", "schedule"},

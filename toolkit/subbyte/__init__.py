@@ -39,12 +39,16 @@ _HOME = {
     "speed_of_light": "subbyte.analysis",
     "roofline": "subbyte.analysis",
 }
-__all__ = sorted(_HOME)
+_PACKAGES = ("sparse",)
+"""Packages whose many names are reached through the package: ``subbyte.sparse.encode``."""
+__all__ = sorted([*_HOME, *_PACKAGES])
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
+    if name in _PACKAGES:
+        return import_module(f"subbyte.{name}")
     raise AttributeError(f"module 'subbyte' has no attribute {name!r}")
 
 

@@ -1,0 +1,60 @@
+"""Dual-side sparsity as proposed by Wang et al. 2021 (arXiv 2105.09564): the exact function and the cycle model.
+
+The unit skips zeros of both operands. No GPU has it: what stands here is what it computes, bit by bit, and how many of
+its own cycles it would take, never microseconds. On the GPUs that exist unstructured sparsity mostly loses.
+"""
+
+from subbyte.sparse.bitmap import CondensedVector, TwoLevelBitmap, encode
+from subbyte.sparse.convolution import SparseConvolution, convolve
+from subbyte.sparse.evaluate import Cycles, Traffic
+from subbyte.sparse.figures import Experiment, Figures, figures
+from subbyte.sparse.machines import MACHINES, Machine, machine
+from subbyte.sparse.networks import NetworkCycles, network
+from subbyte.sparse.patterns import check_nm, prune, random_matrix
+from subbyte.sparse.product import SparseProduct, count, spgemm
+from subbyte.sparse.profiles import Profile, Profiles, profile
+from subbyte.sparse.rows import im2col
+from subbyte.sparse.shapes import NETWORK_NAMES, MatrixProduct, network_layers
+from subbyte.sparse.simulation import BASELINES, Simulation, Speedups, simulate
+from subbyte.sparse.surfaces import Surface, surface
+from subbyte.sparse.trace import REASONS, Counts, Step
+
+__all__ = [
+    "BASELINES",
+    "MACHINES",
+    "NETWORK_NAMES",
+    "REASONS",
+    "CondensedVector",
+    "Counts",
+    "Cycles",
+    "Experiment",
+    "Figures",
+    "Machine",
+    "MatrixProduct",
+    "NetworkCycles",
+    "Profile",
+    "Profiles",
+    "Simulation",
+    "SparseConvolution",
+    "SparseProduct",
+    "Speedups",
+    "Step",
+    "Surface",
+    "Traffic",
+    "TwoLevelBitmap",
+    "check_nm",
+    "convolve",
+    "count",
+    "encode",
+    "figures",
+    "im2col",
+    "machine",
+    "network",
+    "network_layers",
+    "profile",
+    "prune",
+    "random_matrix",
+    "simulate",
+    "spgemm",
+    "surface",
+]

@@ -1,0 +1,143 @@
+"""How sparse given data are: densities and runs, beside independent zeros of the same density."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.errors import InvalidInput
+from subbyte.info_record import InfoRecord, Table, columns_text
+from subbyte.sparse.bitmap import POSITIONS
+from subbyte.sparse.cost import binomial
+from subbyte.sparse.photographs import DEPTHS, PICTURES
+from subbyte.sparse.photographs import profile as photograph
+
+LARGEST_FILE = 1 << 30
+"""Bytes of the arrays of a profile, unpacked."""
+_UNREADABLE = (
+    OSError, ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One array of masks or values."""
+
+    name: str
+    shape: tuple[int, ...]
+    density: float
+    empty_runs: float
+    """Share of runs of 32 neighbours without any non-zero."""
+    empty_runs_iid: float
+    """The same of independent zeros."""
+    levels: float
+    """Mean of ceil(a / 8) / 4 over these runs: the share of OHMMA that the side of A issues."""
+    levels_iid: float
+
+
+@dataclass(frozen=True)
+class Profiles(InfoRecord):
+    """Densities and runs of several arrays."""
+
+    source: str
+    """What the arrays are: real, with random filters, or the user's."""
+    arrays: tuple[Profile, ...]
+
+    def title(self) -> str:
+        """One line: where the data come from."""
+        return f"{len(self.arrays)} arrays: {self.source}"
+
+    def table(self) -> Table:
+        """One row for each array."""
+        heads = ("array", "density", "empty runs of 32", "i.i.d.", "OHMMA issued (A)", "i.i.d.")
+        rows = tuple(
+            (one.name, one.density, one.empty_runs, one.empty_runs_iid, one.levels, one.levels_iid)
+            for one in self.arrays
+        )
+        return Table(heads, rows)
+
+    def text(self) -> str:
+        """The table with three digits."""
+        table = self.table()
+        rows = tuple((row[0], *(f"{value:.3f}" for value in row[1:])) for row in table.rows)
+        return f"{self.title()}\n\n{columns_text(Table(table.columns, rows))}"
+
+
+def profile(given: str) -> Profiles:
+    """Profiles of ``photos`` (ReLU maps of scikit-learn's photographs) or of the arrays of an ``.npz``.
+
+    Arrays are masks or values; runs of 32 go along the last axis but one (the pixels of a row of [N, H, W, C]), of a
+    vector along itself. Raises InvalidInput for another name, a file that cannot be read or holds other things, and
+    MissingDependency where scikit-learn or Pillow is missing.
+    """
+    text = str(given).strip()
+    if text.lower() in ("photos", "relu-photos"):
+        found = tuple(
+            _one(f"{picture.partition('.')[0]} layer {depth}", photograph(depth, number))
+            for number, picture in enumerate(PICTURES)
+            for depth in DEPTHS
+        )
+        return Profiles("photographs of scikit-learn through random 3x3 filters and ReLU (real pixels)", found)
+    if Path(text).suffix != ".npz":
+        raise InvalidInput(f"profile {given!r}: expected photos, or a FILE.npz with arrays of masks or values")
+    return Profiles(f"the user's {Path(text).name}", tuple(_one(*item) for item in load_arrays(text).items()))
+
+
+def load_array(file: str) -> NDArray[Any]:
+    """The array of an ``.npy``, numbers or bool. Raises InvalidInput with what is wrong with the file."""
+    try:
+        found = np.load(file, allow_pickle=False)
+    except FileNotFoundError:
+        raise InvalidInput(f"{file}: no such file; write one with numpy.save(FILE, mask)") from None
+    except _UNREADABLE as error:
+        raise InvalidInput(
+            f"{file}: cannot be read as .npy ({type(error).__name__}); write it with numpy.save"
+        ) from None
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "biuf" or not found.size:
+        raise InvalidInput(f"{file}: expected one array of numbers or bool, written with numpy.save")
+    return found
+
+
+def load_arrays(file: str) -> dict[str, NDArray[Any]]:
+    """The arrays of an ``.npz``, numbers or bool. Raises InvalidInput with what is wrong with the file."""
+    try:
+        with zipfile.ZipFile(file) as packed:
+            size = sum(item.file_size for item in packed.infolist())
+        if size > LARGEST_FILE:
+            raise InvalidInput(f"{file}: {size:,} bytes unpacked, at most {LARGEST_FILE:,} are read; split the file")
+        with np.load(file, allow_pickle=False) as stored:
+            arrays: dict[str, Any] = {name: stored[name] for name in stored.files}
+    except FileNotFoundError:
+        raise InvalidInput(f"{file}: no such file; write one with numpy.savez(FILE, name=mask)") from None
+    except _UNREADABLE as error:
+        raise InvalidInput(
+            f"{file}: cannot be read as .npz ({type(error).__name__}); write it with numpy.savez"
+        ) from None
+    if not arrays:
+        raise InvalidInput(f"{file}: holds no array")
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or not array.size:
+            raise InvalidInput(f"{file}: array {name!r} must hold numbers or bool, at least one")
+    return arrays
+
+
+def _one(name: str, values: NDArray[Any]) -> Profile:
+    mask = np.atleast_1d(values) != 0
+    density = float(mask.mean())
+    along = np.moveaxis(mask, -2, -1) if mask.ndim > 1 else mask
+    length = along.shape[-1]
+    if length >= POSITIONS:
+        along = along[..., : length // POSITIONS * POSITIONS]
+    size = min(length, POSITIONS)
+    runs = along.reshape(-1, size).sum(-1)
+    chance = binomial(density, size)
+    return Profile(
+        name, tuple(values.shape), density, float((runs == 0).mean()), float(chance[0]),
+        float((-(-runs // 8)).mean() / 4), float(chance @ -(-np.arange(size + 1) // 8) / 4),
+    )  # fmt: skip
