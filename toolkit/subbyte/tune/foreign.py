@@ -172,7 +172,7 @@ def index_of(values: Mapping[str, Any], knobs: Mapping[str, Sequence[Any]]) -> i
     index, weight = 0, 1
     for name, choices in knobs.items():
         value = values[name]
-        place = next((i for i, choice in enumerate(choices) if choice == value), None)
+        place = choices.index(value) if value in choices else None
         if place is None or isinstance(choices[place], bool) != isinstance(value, bool):
             raise InvalidInput(
                 f"{name!s:.80}={value!s:.80}: not in the space; allowed: {', '.join(map(str, choices))!s:.300}"
