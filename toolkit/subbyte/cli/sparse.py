@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from typing import Any
 
 from subbyte.cli.arguments import asked_settings, command_parser, emit
 from subbyte.errors import InvalidInput, WrongResult
+
+# One thread: these products are small, and on a busy machine threads wait for one another for many times longer.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _MODEL = "A model in the unit's own cycles: no GPU has it."
 _LAYER = "a layer (resnet50.stage2@8, bert.ffn1@8), a spec or gemm4096, gemm1024x512x256 (M x N x K)"

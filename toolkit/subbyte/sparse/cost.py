@@ -70,7 +70,8 @@ def tile_cycles(left: Counts8, right: Counts8, machine: Machine, swapped: bool =
     """
     columns = column_factors(right, machine, swapped)
     out = np.empty((left.shape[1], right.shape[1]))
-    step = max(1, _CHUNK // columns.shape[1])
+    # Few large products: each may wait for threads of the matrix library.
+    step = max(1, 2 * _CHUNK // columns.shape[1])
     for first in range(0, left.shape[1], step):
         out[first : first + step] = row_factors(left[:, first : first + step], machine, swapped) @ columns.T
     return np.round(out, 6)

@@ -81,6 +81,7 @@ class Product:
         self.m, self.n, self.lowers = m, n, lowers
         self.tiles = activations.tiles * weights.tiles
         self._waves = lru_cache(maxsize=8)(self._wave_cycles)
+        self._pairs = lru_cache(maxsize=4)(self._joint)
 
     def operands(self, mode: str) -> tuple[Operand, Operand]:
         """Activations and weights as a mode sees them: the side it does not skip is dense."""
@@ -105,7 +106,7 @@ class Product:
     def _on_side(self, machine: Machine, mode: str, im2col: str, side: str) -> Evaluation:
         x, w = self.operands(mode)
         tables = cost_tables(machine)
-        pairs = joint(w.histogram, x.histogram) if side == "a" else joint(x.histogram, w.histogram)
+        pairs = self._pairs(mode).T if side == "a" else self._pairs(mode)
         issue, merge, compute = (
             float((pairs * table).sum()) / machine.units for table in (tables.issue, tables.merge, tables.cost)
         )
@@ -148,6 +149,10 @@ class Product:
         memory = traffic.product / machine.bytes_per_cycle
         compute = per_k * x.depth * self.tiles / machine.units
         return compute, lowering + paced(waves, memory, self.tiles, machine.units)
+
+    def _joint(self, mode: str) -> NDArray[np.float64]:
+        x, w = self.operands(mode)
+        return joint(x.histogram, w.histogram)
 
     def _wave_cycles(self, machine: Machine, mode: str, swapped: bool) -> NDArray[np.float64]:
         """Cycles of the slowest tile of each wave; tiles in the order (32 pixels, 32 filters)."""

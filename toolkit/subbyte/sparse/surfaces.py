@@ -13,7 +13,7 @@ from subbyte.errors import InvalidInput
 from subbyte.info_record import InfoRecord, Table, grid_text
 from subbyte.sparse import machines
 from subbyte.sparse.bitmap import POSITIONS
-from subbyte.sparse.cost import column_factors, joint, row_factors
+from subbyte.sparse.cost import LEVELS, column_factors, joint, row_factors
 from subbyte.sparse.evaluate import Product, checked, paced, wave_maxima
 from subbyte.sparse.machines import Machine, cost_tables
 from subbyte.sparse.operands import Operand, activations_of, weights_of
@@ -127,8 +127,8 @@ class _Grid:
         self.tiles = xs[0].tiles * ws[0].tiles
         self.waves = -(-self.tiles // unit.units)
         table = cost_tables(unit).cost
-        left, right = ([one.histogram.astype(float) for one in side_] for side_ in (xs, ws))
-        pairs = np.array([[joint(x, w) for w in right] for x in left])
+        left, right = (np.concatenate([one.histogram for one in both], axis=1) for both in (xs, ws))
+        pairs = joint(left, right).reshape(len(xs), LEVELS, len(ws), LEVELS).swapaxes(1, 2)
         tables = {"b": table, "a": table.T}
         self.compute = {name: (pairs * tables[name]).sum((2, 3)) for name in ("b", "a")}
         self.kept: dict[tuple[int, int, bool], NDArray[np.float64]] = {}
