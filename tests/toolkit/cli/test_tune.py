@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
 import subbyte
-from subbyte.cli import tune as command
 from subbyte.cli.main import main
 from subbyte.cli.tune import _left_out
 from subbyte.measure.fake import FakeRunner
@@ -136,7 +136,7 @@ def test_ctrl_c_prints_the_best_so_far(monkeypatch, capsys):
 
 
 def test_the_bar_is_drawn_on_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr(command.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert main([*FAKE, "--json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["workloads"][0]["trials"] == 12
@@ -153,7 +153,7 @@ def test_a_network_is_tuned_with_one_budget_and_a_page(tmp_path, capsys, monkeyp
     assert (data["network"], data["budget"]) == ("alexnet@8", 24)
     assert str(page) in err
     assert "<svg" in page.read_text()
-    monkeypatch.setattr(command.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert main(arguments) == 0
     out, err = capsys.readouterr()
     assert "alexnet@8  " in out

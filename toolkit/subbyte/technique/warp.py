@@ -48,7 +48,7 @@ class Warp:
         warp_family_only(config)
         if not isinstance(config, ConvConfig):
             raise InvalidInput(f"config {config!r}: expected a ConvConfig, such as ConvConfig(chunk=2)")
-        wanted = str(layout or config.layout).lower()
+        wanted = str(config.layout if layout is None else layout).lower()
         if wanted not in ALL_LAYOUTS:
             raise InvalidInput(f"unknown layout {layout!r}: {did_you_mean(wanted, ALL_LAYOUTS)}")
         if wanted in LAYOUTS:
