@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["explain", "duplicates"], ["explain", "duplicates", STAGE, "--tile", "2x4", "--at", "0,0"],
         ["explain", "duplicates", STAGE, "--tile", "1x8", "--warp", "1/2"],
         ["explain", "packing"], ["explain", "packing", "--scheme", "width8", "--tiles", "2", "--seed", "3"],
-        ["explain", "packing", "--family", "warpgroup"], ["explain", "packing", "--family", "warpgroup", "--warp", "2"],
+        ["explain", "packing", "--family", "warpgroup"],
         ["explain", "layout"], ["explain", "layout", STAGE, "--layout", "nhwc", "--set", "warp_row_tiles=8"],
         ["explain", "layout", STAGE, "--layout", "hwnc", "--arch", "sm_80"],
         ["explain", "fragments"], ["explain", "fragments", "--instruction", "m16n8k64.s4"],
@@ -54,7 +54,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["race", "resnet50.stage3@8.warpgroup-small.sm_90a", "--strategies", "random,exhaustive", "--trials", "16",
          "--seeds", "2", "--workers", "1"],
         ["landscape", "info", STAGE], ["landscape", "info", "resnet50.stage4@8.warpgroup-small.sm_90a"],
-        ["landscape", "info", "resnet50.stage2@8.extended.sm_90a"], ["landscape", "list"], ["landscape", "info"],
+        ["landscape", "info", "resnet50.stage2@8.extended.sm_90a"], ["landscape", "list"],
         ["landscape", "export", STAGE, "-o", "{scratch}/stage2.csv"],
         ["landscape", "export", "resnet50.stage3@8.warpgroup-small.sm_90a", "--format", "kernel-tuner"],
         ["landscape", "export", STAGE, "--format", "t4", "-o", "{scratch}/stage2.t4.json"],
@@ -93,7 +93,7 @@ REFUSED = [
     ["landscape", "record", STAGE], ["build", SPEC, "--emit", "cubin"], ["tune", STAGE, "--resume"],
 ]  # fmt: skip
 """Of these also the kind of error is compared."""
-QUICK_SECONDS, QUICK_TOTAL = 0.4, 4.0
+QUICK_SECONDS, QUICK_TOTAL = 0.45, 5.0
 MOST_VALUES = 60
 """Values of one object up to which each is kept; of more a digest is."""
 _CHANGES = re.compile(r"seconds|created|version|\bfile|date|path|command|reason|notice|\btext$")
@@ -105,16 +105,18 @@ def record(scratch: Path) -> None:
     library.has_no_gpu()
     held, quick = [], 0.0
     for how, argv in everything():
-        begun = time.monotonic()
+        begun = _processor_seconds()
         found = outcome(argv, how, scratch)
-        again = outcome(argv, how, scratch)
-        spent = (time.monotonic() - begun) / 2
-        if found != again:
-            raise RuntimeError(f"{argv}: another outcome the second time")
+        spent = _processor_seconds() - begun
         is_quick = spent < QUICK_SECONDS and quick + spent < QUICK_TOTAL
         quick += spent if is_quick else 0
         held.append({"argv": argv, "how": how, "quick": is_quick, "found": found})
     write("commands", held)
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those that it waited for: other people's work on the machine does not count."""
+    return sum(os.times()[:4])
 
 
 def everything() -> Iterator[tuple[str, list[str]]]:

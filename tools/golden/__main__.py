@@ -42,7 +42,7 @@ def run_check(args: argparse.Namespace) -> int:
     golden, begun = kernels.read(), time.monotonic()
     entries = golden.entries if args.sample is None else kernels.sample(golden, args.sample)
     counts, lines = kernels.report(
-        counted(kernels.states(golden, entries, args.machine_code, args.workers), len(entries))
+        counted(kernels.states(entries, golden.retired, args.machine_code, args.workers), len(entries))
     )
     print("\n".join(lines), end="\n" * bool(lines))
     print(f"{len(entries)} kernels in {time.monotonic() - begun:.0f} s: {summary(counts)}")
@@ -62,12 +62,12 @@ def run_record(args: argparse.Namespace) -> int:
         )
     made_with = {"commit": listing.commit(), **library.versions()}
     retired = tuple(sorted({*before.retired, *args.retire}))
-    golden, begun = kernels.Golden(made_with, retired, entries), time.monotonic()
+    begun = time.monotonic()
     kept = list(kernels.read(part).entries) if args.resume and part.exists() else []
     done = {one.place for one in kept}
     left = [one for one in entries if one.place not in done]
     words: Counter[str] = Counter()
-    for word, message, entry in counted(kernels.states(golden, left, args.machine_code, args.workers), len(left)):
+    for word, message, entry in counted(kernels.states(left, retired, args.machine_code, args.workers), len(left)):
         words[word] += 1
         if word in (kernels.REFUSED, kernels.BACK):
             print(f"left out, {word}: {entry.label}: {message}", flush=True)

@@ -60,9 +60,11 @@ def planting_tests() -> list[str]:
                 for target in node.targets
                 if isinstance(target, ast.Name)
             }
-            for node in tree.body:
-                if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and FAULT.search(node.name):
-                    found.append(f"{folder}: {node.name} x{_cases(node, lists)}")
+            found += [
+                f"{folder}: {node.name} x{_cases(node, lists)}"
+                for node in tree.body
+                if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and FAULT.search(node.name)
+            ]
     return sorted(found)
 
 

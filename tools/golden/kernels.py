@@ -1,9 +1,9 @@
 """Digests of kernels' CUDA texts and machine code, by workload, configuration key, architecture and output.
 
-The list is plain text, so that it outlives every name in the library. ``retired`` holds the parts of keys (``sw``) whose
-knobs are no more: those kernels must be refused. Machine code is compared by its instructions, constants and registers,
-whatever its sections are called, and only where the text is another one. It is held of every kernel that is shipped or
-recommended and of every design variant, and of each tenth of the rest (:func:`holds_code`).
+The list is plain text, so that it outlives every name in the library. ``retired`` holds the parts of keys (``sw``)
+whose knobs are no more: those kernels must be refused. Machine code is compared by its instructions, constants and
+registers, whatever its sections are called, and only where the text is another one. It is held of every kernel that is
+shipped or recommended and of every design variant, and of each tenth of the rest (:func:`holds_code`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -71,10 +72,11 @@ class Golden:
     retired: tuple[str, ...]
     entries: tuple[Entry, ...]
 
-    def is_retired(self, key: str) -> bool:
-        """Whether a key names a knob that is no more."""
-        found = (re.fullmatch(r"([a-z]+)\d+", part) for part in key.removeprefix("wg-").split("-"))
-        return key.startswith("wg-") and any(part is not None and part[1] in self.retired for part in found)
+
+def is_retired(key: str, retired: Sequence[str]) -> bool:
+    """Whether a key names a knob that is no more."""
+    found = (re.fullmatch(r"([a-z]+)\d+", part) for part in key.removeprefix("wg-").split("-"))
+    return key.startswith("wg-") and any(part is not None and part[1] in retired for part in found)
 
 
 def read(path: Path = FILE) -> Golden:
@@ -154,16 +156,16 @@ def compute(entry: Entry, code: bool = False) -> Entry:
     return replace(entry, text=found)
 
 
-def state(golden: Golden, entry: Entry, code: bool = False) -> tuple[str, str, Entry]:
+def state(entry: Entry, retired: Sequence[str] = (), code: bool = False) -> tuple[str, str, Entry]:
     """What became of a kernel: one of the words above, a message and the entry as it is now."""
     from subbyte.errors import SubbyteError
 
-    retired = golden.is_retired(entry.key)
+    gone = is_retired(entry.key, retired)
     try:
         now = compute(entry, code)
     except SubbyteError as error:
-        return (RETIRED if retired else REFUSED), str(error), entry
-    if retired:
+        return (RETIRED if gone else REFUSED), str(error), entry
+    if gone:
         return BACK, "", entry
     if now.text == entry.text:
         return SAME, "", now
@@ -176,30 +178,21 @@ def state(golden: Golden, entry: Entry, code: bool = False) -> tuple[str, str, E
     return word, f"{entry.text} -> {now.text}", now
 
 
-_JOB: tuple[Golden, bool] | None = None
-
-
-def _work(entry: Entry) -> tuple[str, str, Entry]:
-    assert _JOB is not None
-    return state(_JOB[0], entry, _JOB[1])
-
-
 def states(
-    golden: Golden, entries: Sequence[Entry], code: bool = False, workers: int = 2
+    entries: Sequence[Entry], retired: Sequence[str] = (), code: bool = False, workers: int = 2
 ) -> Iterator[tuple[str, str, Entry]]:
     """:func:`state` of each entry, in order, on some processes, and without what any cache holds."""
-    global _JOB
-    _JOB = golden, code
+    work = partial(state, retired=tuple(retired), code=code)
     with tempfile.TemporaryDirectory(prefix="subbyte-golden-") as folder:
         before = os.environ.get("SUBBYTE_CACHE")
         os.environ["SUBBYTE_CACHE"] = folder
         library.load()
         try:
             if workers == 1:
-                yield from map(_work, entries)
+                yield from map(work, entries)
                 return
             with ProcessPoolExecutor(workers, get_context("fork")) as pool:
-                yield from pool.map(_work, entries, chunksize=4)
+                yield from pool.map(work, entries, chunksize=4)
         finally:
             os.environ.pop("SUBBYTE_CACHE")
             if before is not None:

@@ -21,7 +21,7 @@ Found = tuple[str, str, str, str, dict[str, Any]]
 def everything() -> list[Entry]:
     """Every kernel once, with all names it goes by."""
     names: dict[str, tuple[list[str], Entry]] = {}
-    for part in (shipped(), recommended(), tuned(), gpu_tests()):
+    for part in (shipped(), recommended(), gpu_tests(), tuned()):
         for name, spec, key, arch, options in part:
             place = json.dumps([spec, key, arch, options])
             known, _ = names.setdefault(place, ([], Entry((), spec, key, arch, options)))
@@ -98,7 +98,7 @@ def _configurations(name: str, data: Any, spec: str = "") -> Iterator[Found]:
 
 def gpu_tests() -> Iterator[Found]:
     """What tests/gpu builds, and the form of each design variant that racecheck runs."""
-    from build_kernels import SHAPES, warp_kernels, wanted_kernels  # type: ignore[import-not-found]
+    from build_kernels import SHAPES, wanted_kernels, warp_kernels  # type: ignore[import-not-found]
     from warpgroup_cases import VARIANTS
 
     from subbyte.errors import SubbyteError

@@ -165,11 +165,11 @@ def quick(samples: list[Sample]) -> list[Sample]:
 def differences(samples: list[Sample], recorded_version: int) -> list[str]:
     """A sentence for each space that has changed; raising the version and recording anew makes that right."""
     if version() != recorded_version:
-        return [f"recorded with version {recorded_version} of the spaces, this is {version()}: "
-                "run `python tools/golden spaces --record`"]  # fmt: skip
+        versions = f"recorded with version {recorded_version} of the spaces, this is {version()}"
+        return [f"{versions}: run `python tools/golden spaces --record`"]
+    remedy = "raise SPACE_VERSION and run `python tools/golden spaces --record`, or undo the change"
+    changed = ((one, now) for one in samples if (now := found_now(one)) != one)
     return [
-        f"{one.label}: other valid indices ({one.valid} were valid of those looked at, now {now.valid}): "
-        "raise SPACE_VERSION and run `python tools/golden spaces --record`, or undo the change"
-        for one in samples
-        if (now := found_now(one)) != one
+        f"{one.label}: other valid indices ({one.valid} of those looked at, now {now.valid}): {remedy}"
+        for one, now in changed
     ]
