@@ -80,8 +80,13 @@ def log_with_failures(path: str, spec: str, kind: str, count: int) -> None:
         study.run(runner, count)
 
 
-def has_no_gpu() -> None:
-    """Make every command behave as on a machine without a GPU."""
+def gpu_question() -> tuple[Any, str]:
+    """The module and the name of the function by which tuning asks whether there is a GPU."""
     from subbyte.tune import tuning
 
-    tuning.has_gpu = lambda: False
+    return tuning, "has_gpu"
+
+
+def has_no_gpu() -> None:
+    """Make every command behave as on a machine without a GPU."""
+    setattr(*gpu_question(), lambda: False)

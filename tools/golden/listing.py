@@ -11,8 +11,8 @@ from typing import Any
 from golden import ROOT, library
 from golden.kernels import Entry
 
-TUNING = ("tuning-h200-2026-11-22.json.gz", "tuning-final-h200-2026-11-20.json.gz")
-SIDE_BY_SIDE = ("side-by-side-h200-2026-11-22.json", "side-by-side-h200-2026-11-20.json")
+TUNING = ("tuning-h200-2026-11-22.json.gz",)
+SIDE_BY_SIDE = ("side-by-side-h200-2026-11-22.json",)
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a")
 Found = tuple[str, str, str, str, dict[str, Any]]
 """Name, workload's spec, configuration's key, architecture, options of the output."""
@@ -65,7 +65,7 @@ def recommended() -> Iterator[Found]:
 
 
 def tuned() -> Iterator[Found]:
-    """The finals of the last tuning records, and what was measured beside other libraries."""
+    """The finals of the last tuning record, and what was measured beside other libraries."""
     results = ROOT / "benchmarks/results"
     for name in TUNING:
         data = json.loads(gzip.decompress((results / "warpgroup" / name).read_bytes()))
@@ -110,6 +110,7 @@ def gpu_tests() -> Iterator[Found]:
 
         rng = np.random.default_rng(0)
         wanted += [(arch, named) for spec in SHAPES[:4] for named in warp_kernels(workload(spec), arch, rng)]
+    wanted.sort(key=lambda one: one[1][0] not in VARIANTS)
     for arch, (name, found, config, options) in wanted:
         key = config.key if config is not None else _chosen(found)
         plain = {k: list(v) if isinstance(v, tuple) else v for k, v in options.items()}
