@@ -159,7 +159,7 @@ def _seeds(made: Any) -> tuple[int, ...]:
 
 def quick(samples: list[Sample]) -> list[Sample]:
     """The part that a test run looks at."""
-    return [one for kind, every in QUICK.items() for one in [s for s in samples if s.kind == kind][::every]]
+    return [one for kind, every in QUICK.items() for one in [s for s in samples if s.kind == kind][1::every]]
 
 
 def differences(samples: list[Sample], recorded_version: int) -> list[str]:
