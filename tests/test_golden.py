@@ -36,11 +36,12 @@ def chosen() -> list[kernels.Entry]:
     for name in PATHS:
         found += [one for one in GOLDEN.entries if name in one.names and "form" not in one.options][:1]
     warp = [one for one in GOLDEN.entries if "gpu warp family" in one.names or "recommended" in one.names]
-    parts: list[tuple[str, str, dict[str, Any]]] = [("", "sm_90a", options) for options in SWITCHES]
+    parts: list[tuple[str, str, dict[str, Any] | None]] = [("", "sm_90a", options) for options in SWITCHES]
     parts += [("", arch, {}) for arch in ("sm_75", "sm_80")]
-    parts += [(part, "sm_90a", {}) for part in ("dup.none", "dup.shared", "rp0", "nhwc", "st3")]
+    parts += [(part, "sm_90a", None) for part in ("dup.none", "dup.shared", "rp0", "nhwc", "st3")]
     for part, arch, options in parts:
-        found += [one for one in warp if part in one.key and (one.arch, one.options) == (arch, options)][:1]
+        fitting = [one for one in warp if part in one.key and one.arch == arch]
+        found += [one for one in fitting if options in (one.options, None)][:1]
     return found
 
 
