@@ -123,13 +123,14 @@ def test_another_valid_index_needs_another_version(monkeypatch) -> None:
 
 def test_every_planted_fault_is_still_there() -> None:
     assert not faults.not_found()
-    found = faults.differences()
-    assert not found, "\n".join([*found, "on purpose: python tools/golden faults --record"])
+    gone, _ = faults.differences()
+    assert not gone, "\n".join([*gone, "on purpose: python tools/golden faults --record"])
 
 
 def test_a_fault_that_is_gone_is_named(tmp_path, monkeypatch) -> None:
     (tmp_path / "faults.txt").write_text(faults.listing() + "kernel: one more: race [000000000000]\n")
-    assert faults.differences(tmp_path / "faults.txt") == ["no longer there: kernel: one more: race [000000000000]"]
+    gone, new = faults.differences(tmp_path / "faults.txt")
+    assert (gone, new) == (["no longer there: kernel: one more: race [000000000000]"], [])
     held = faults.mutations()
     held["emulator"][0]["old"] = "text that is nowhere"
     monkeypatch.setattr(faults, "mutations", lambda: held)

@@ -87,7 +87,9 @@ def run_faults(args: argparse.Namespace) -> int:
     if args.record:
         faults.FILE.write_text(faults.listing(), encoding="utf-8")
     else:
-        problems += faults.differences()
+        gone, new = faults.differences()
+        problems += gone
+        print("".join(f"new: {line}\n" for line in new), end="")
     print("\n".join([*problems, *faults.listing().split("\n\n")[0].splitlines()]))
     return int(bool(problems))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +96,11 @@ def not_found() -> list[str]:
     return problems
 
 
-def differences(path: Path = FILE) -> list[str]:
-    """Lines that are in the recorded list and not in today's, or the other way round."""
-    before, now = path.read_text(encoding="utf-8").splitlines(), listing().splitlines()
-    gone = [f"no longer there: {line}" for line in before if line and line not in now]
-    return gone + [f"new: {line}" for line in now if line and line not in before]
+def differences(path: Path = FILE) -> tuple[list[str], list[str]]:
+    """Lines of the recorded list that are not in today's, and those that are new. Nothing may be gone."""
+    before, now = (_entries(text) for text in (path.read_text(encoding="utf-8"), listing()))
+    return [f"no longer there: {line}" for line in (before - now).elements()], sorted((now - before).elements())
+
+
+def _entries(text: str) -> Counter[str]:
+    return Counter(line for line in text.partition("\n\n")[2].splitlines() if line)
