@@ -1,0 +1,137 @@
+"""Which kernels are held: all that were recorded, recommended or shipped, and what the GPU tests build."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from golden import ROOT, library
+from golden.kernels import Entry
+
+TUNING = ("tuning-h200-2026-11-22.json.gz",)
+SIDE_BY_SIDE = ("side-by-side-h200-2026-11-22.json",)
+ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a")
+Found = tuple[str, str, str, str, dict[str, Any]]
+"""Name, workload's spec, configuration's key, architecture, options of the output."""
+
+
+def everything() -> list[Entry]:
+    """Every kernel once, with all names it goes by."""
+    names: dict[str, tuple[list[str], Entry]] = {}
+    for part in (shipped(), recommended(), gpu_tests(), tuned()):
+        for name, spec, key, arch, options in part:
+            place = json.dumps([spec, key, arch, options])
+            known, _ = names.setdefault(place, ([], Entry((), spec, key, arch, options)))
+            if name not in known:
+                known.append(name)
+    return [Entry(tuple(known), e.spec, e.key, e.arch, e.options) for known, e in names.values()]
+
+
+def shipped() -> Iterator[Found]:
+    """The fastest configuration of each layer, of both families; compile takes one of the two."""
+    best = json.loads((ROOT / "toolkit/subbyte/kernel/warpgroup_best.json").read_text())
+    for spec, entry in best.items():
+        for name, one in (("best", entry), ("best warp", entry.get("warp"))):
+            if one is not None:
+                key = library.key_of(one["config"])
+                assert key is not None
+                yield name, spec, key, "sm_90a", {}
+
+
+def recommended() -> Iterator[Found]:
+    """The recommended configurations of the warp family, those of the paper's layers without a record, each with its
+    switches and outputs, on all architectures."""
+    from subbyte.errors import SubbyteError
+    from subbyte.kernel.default import default_config
+    from subbyte.workload import workload
+
+    folder = ROOT / "toolkit/subbyte/kernel/recommended"
+    for file in sorted(folder.glob("*.json")):
+        data = json.loads(file.read_text())
+        found = workload(data["workload"]) if "." in data["workload"] else workload(file.name.partition("-")[0])
+        for arch in ARCHS:
+            base = library.key_of(data["config"])
+            assert base is not None
+            for key in (base, default_config(found, arch).key):
+                for options in ({}, {"output": "int32"}, {"requant": "general"}, {"clip": [0, 7]}):
+                    try:
+                        library.kernel(found.spec, key, arch, options)
+                    except SubbyteError:
+                        continue
+                    yield ("recommended" if key == base else "default"), found.spec, key, arch, options
+
+
+def tuned() -> Iterator[Found]:
+    """The finals of the last tuning record, and what was measured beside other libraries."""
+    results = ROOT / "benchmarks/results"
+    for name in TUNING:
+        data = json.loads(gzip.decompress((results / "warpgroup" / name).read_bytes()))
+        yield from _configurations(name.removesuffix(".json.gz"), data["finals"])
+        yield from _configurations(name.removesuffix(".json.gz"), [
+            {"spec": spec, "texts": texts} for spec, texts in data.get("texts", {}).items()
+        ])  # fmt: skip
+    for name in SIDE_BY_SIDE:
+        yield from _configurations("side by side", json.loads((results / "opponents" / name).read_text()))
+
+
+def _configurations(name: str, data: Any, spec: str = "") -> Iterator[Found]:
+    """Every configuration in a record, under the spec that stands next above it."""
+    if isinstance(data, list):
+        for one in data:
+            yield from _configurations(name, one, spec)
+        return
+    if not isinstance(data, dict):
+        return
+    workload = data.get("workload")
+    spec = data.get("spec", workload.get("spec", spec) if isinstance(workload, dict) else spec)
+    config = data.get("config")
+    if spec and isinstance(config, dict):
+        key = library.key_of(config)
+        if key is not None:
+            yield name, spec, key, "sm_90a", {}
+    for one in data.values():
+        yield from _configurations(name, one, spec)
+
+
+def gpu_tests() -> Iterator[Found]:
+    """What tests/gpu builds, and the form of each design variant that racecheck runs."""
+    from build_kernels import SHAPES, wanted_kernels, warp_kernels  # type: ignore[import-not-found]
+    from warpgroup_cases import VARIANTS
+
+    from subbyte.errors import SubbyteError
+    from subbyte.workload import workload
+
+    wanted = [("sm_90a", named) for named in wanted_kernels("sm_90a", False, True)]
+    for arch in ("sm_75", "sm_80"):
+        import numpy as np
+
+        rng = np.random.default_rng(0)
+        wanted += [(arch, named) for spec in SHAPES[:4] for named in warp_kernels(workload(spec), arch, rng)]
+    wanted.sort(key=lambda one: one[1][0] not in VARIANTS)
+    for arch, (name, found, config, options) in wanted:
+        key = config.key if config is not None else _chosen(found)
+        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in options.items()}
+        forms: list[dict[str, Any]] = [{}] + [{"form": "every lane arrives"}] * (name in VARIANTS)
+        for form in forms:
+            try:
+                library.kernel(found.spec, key, arch, {**plain, **form})
+            except SubbyteError:
+                continue
+            yield (name if name in VARIANTS else f"gpu {name}"), found.spec, key, arch, {**plain, **form}
+
+
+def _chosen(found: Any) -> str:
+    from subbyte.kernel.choose import warpgroup_config
+
+    return str(warpgroup_config(found).key)
+
+
+def commit() -> str:
+    """The commit of the checkout, from git's own files; empty without them."""
+    import subprocess
+
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=Path(ROOT), capture_output=True, text=True)
+    return done.stdout.strip()
