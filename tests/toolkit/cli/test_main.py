@@ -159,3 +159,11 @@ def test_a_reader_that_leaves_early_causes_no_noise():
     os.close(write)
     assert done.stderr == b""
     assert done.returncode == 141
+
+
+@pytest.mark.parametrize("topic", ["tiling", "duplicates", "packing", "layout", "fragments", "taps", "speed"])
+def test_the_example_of_a_topic_works(topic, capsys):
+    assert main(["explain", topic, "--help"]) == 0
+    example = capsys.readouterr().out.rsplit("example:", 1)[1].split()
+    assert example[:3] == ["subbyte", "explain", topic]
+    assert main(example[1:]) == 0

@@ -134,7 +134,7 @@ def _add_taps(topics: Any) -> None:
         topics,
         "taps",
         "Where each tap begins in shared memory in a kernel of the warpgroup family, and its descriptor.",
-        "subbyte explain taps resnet50.stage2@8 --row 0 --set duplicate_aware=none stagger=0",
+        "subbyte explain taps resnet50.stage2@8 --row 0",
     )
     add_workload_argument(parser, DEFAULT_WORKLOAD)
     parser.add_argument(

@@ -17,7 +17,7 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
 if TYPE_CHECKING:
-    from subbyte.schedule import ConvConfig
+    from subbyte.schedule import ConvConfig, WarpgroupConfig
 
 _TEXT_LINES = 16
 
@@ -158,7 +158,7 @@ def _lines(count: int) -> str:
 @checked
 def accesses(
     workload: ConvWorkload | str,
-    config: ConvConfig | None = None,
+    config: ConvConfig | WarpgroupConfig | None = None,
     layout: str | None = None,
     *,
     arch: str = "sm_90a",
@@ -173,13 +173,14 @@ def accesses(
     configuration the default one is used. Raises InvalidInput for names or numbers out of range, and for a
     configuration that the constraints refuse, with their reason.
     """
+    from subbyte.schedule import warp_family_only
     from subbyte.technique.warp import Warp
 
     if config is None:
         from subbyte.kernel.default import default_config
 
         config = default_config(workload_named(workload), arch)
-    who = Warp.of(workload, config, layout, arch, block, warp, iteration)
+    who = Warp.of(workload, warp_family_only(config), layout, arch, block, warp, iteration)
     return Accesses(
         workload=who.plan.workload,
         config=who.plan.config,

@@ -18,6 +18,7 @@ from subbyte.emulator.trace import Rows, of_kind, warp_groups
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.schedule.config import ConvConfig
 from subbyte.schedule.plan import BLOCK_WORDS, Plan
+from subbyte.schedule.warpgroup import WarpgroupConfig
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.technique.warp import Warp
 from subbyte.workload import ConvWorkload
@@ -139,7 +140,7 @@ class LoadSteps(InfoRecord):
 @checked
 def load_steps(
     source: Kernel | ConvWorkload | str,
-    config: ConvConfig | None = None,
+    config: ConvConfig | WarpgroupConfig | None = None,
     *,
     arch: str = "sm_80",
     block: int | None = None,
@@ -169,14 +170,14 @@ def load_steps(
     return _condense(place, kernel.trace(blocks=(block,)))
 
 
-def _kernel(source: Kernel | ConvWorkload | str, config: ConvConfig | None, arch: str) -> Kernel:
+def _kernel(source: Kernel | ConvWorkload | str, config: ConvConfig | WarpgroupConfig | None, arch: str) -> Kernel:
     from subbyte.kernel import Kernel
     from subbyte.schedule import plan, warp_family_only
     from subbyte.workload import workload
 
-    warp_family_only(source.config if isinstance(source, Kernel) else config)
+    shown = warp_family_only(source.config if isinstance(source, Kernel) else config)
     if not isinstance(source, Kernel):
-        return Kernel(plan(workload(source), config or ConvConfig(), arch))
+        return Kernel(plan(workload(source), shown or ConvConfig(), arch))
     if config is not None:
         raise InvalidInput("config given beside a kernel, which has its own")
     return source

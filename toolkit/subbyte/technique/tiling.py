@@ -20,7 +20,7 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK
 
 if TYPE_CHECKING:
-    from subbyte.schedule import ConvConfig, Plan
+    from subbyte.schedule import ConvConfig, Plan, WarpgroupConfig
 
 Run = tuple[int, int]
 """First and number of consecutive rows, columns or positions."""
@@ -216,7 +216,9 @@ class Tiling(InfoRecord):
 
 
 @checked
-def tiling(workload: ConvWorkload | str, config: ConvConfig | None = None, *, arch: str = "sm_90a") -> Tiling:
+def tiling(
+    workload: ConvWorkload | str, config: ConvConfig | WarpgroupConfig | None = None, *, arch: str = "sm_90a"
+) -> Tiling:
     """The tiles of ``workload`` under ``config`` (default: ``ConvConfig()``) on ``arch``.
 
     Raises InvalidInput for unknown names, and for a configuration that the constraints refuse, with their reason.
