@@ -26,7 +26,7 @@ from subbyte.files import replace_file
 from subbyte.measure.result import Failed
 from subbyte.measure.worker import WorkerDied, WorkerPool
 from subbyte.schedule import ConvConfig
-from subbyte.tune.checked import file_path, new_folder, whole
+from subbyte.tune.checked import file_path, new_folder, searchable, whole
 from subbyte.tune.describe import SpaceLike, arch_name, describe_space, describe_workload, now, to_line, versions
 from subbyte.workload import ConvWorkload
 
@@ -68,6 +68,7 @@ def build_bundle(
     stops, as if interrupted, and the report counts what there is. Raises InvalidInput when the folder holds a
     bundle of another space, BrokenRecord when its manifest is damaged.
     """
+    searchable(space)
     whole(workers, "workers", 1)
     started = time.monotonic()
     root = new_folder(file_path(folder, "bundle") / "cubins", "bundle").parent
@@ -95,6 +96,7 @@ def build_bundle(
 
 def open_bundle(space: SpaceLike, folder: str | os.PathLike[str]) -> None:
     """Make the bundle's folder and the header of its manifest, if need be. Raises as :func:`build_bundle`."""
+    searchable(space)
     Path(folder).mkdir(parents=True, exist_ok=True)
     _open_manifest(Path(folder) / MANIFEST, space)
 
