@@ -38,8 +38,8 @@ def integer(value: Any, name: str) -> int:
 def number(value: Any, name: str, positive: bool = False) -> float:
     """``value`` as a float. Raises InvalidInput when it is no number, negative, or 0 where it must be positive."""
     try:
-        found = float(value) if not isinstance(value, str | bool) else math.nan
-    except (TypeError, ValueError, OverflowError):
+        found = float(value) if is_number(value) else math.nan
+    except OverflowError:
         found = math.nan
     if not (found > 0 or (found == 0 and not positive)):
         raise InvalidInput(f"{name}={shown(value)}: must be a number {'> 0' if positive else '>= 0'}")

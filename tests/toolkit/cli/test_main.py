@@ -163,7 +163,7 @@ def test_a_reader_that_leaves_early_causes_no_noise():
 
 @pytest.mark.parametrize("topic", ["tiling", "duplicates", "packing", "layout", "fragments", "taps", "speed"])
 def test_the_example_of_a_topic_works(topic, capsys):
-    assert main(["explain", topic, "--help"]) == 0
+    assert cli.main(["explain", topic, "--help"]) == 0
     example = capsys.readouterr().out.rsplit("example:", 1)[1].split()
     assert example[:3] == ["subbyte", "explain", topic]
-    assert main(example[1:]) == 0
+    assert cli.main(example[1:]) == 0

@@ -46,8 +46,9 @@ def positive(value: Any) -> float | None:
 
 def real_array(array: Any, name: str) -> NDArray[np.float64]:
     """Numbers as float64. Raises InvalidInput for text, truth values, masked arrays and whatever is not numeric."""
+    without_mask(array, name)
     try:
-        found = np.asarray(without_mask(array, name))
+        found = np.asarray(array)
         if found.dtype.kind == "O" and all(type(value) is int for value in found.flat):  # beyond 64 bits
             found = found.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:

@@ -222,8 +222,9 @@ def check_padded(k_padded: Any, count: int) -> int:
 
 
 def _integers(name: str, value: Any) -> NDArray[Any]:
+    without_mask(value, name)
     try:
-        array = np.asarray(without_mask(value, name))
+        array = np.asarray(value)
     except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"{name}={shown(value)}: expected an integer or int32 [K]") from None
     if array.dtype.kind == "O" and array.ndim == 0 and is_whole(value):

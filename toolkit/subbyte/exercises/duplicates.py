@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from subbyte.arguments import checked
 from subbyte.exercises.feedback import Feedback, call, mistake, short
 from subbyte.technique.duplicates import duplicates
 from subbyte.workload import ConvWorkload
@@ -24,7 +23,6 @@ CASES = (
 TILE_PIXELS = 16
 
 
-@checked
 def check_genuine_map(genuine: Callable[[ConvWorkload, tuple[int, int]], Sequence[int]]) -> Feedback:
     """Check ``genuine(workload, tile)``: for each entry of the lowered tile, in order, its genuine index.
 
@@ -106,7 +104,6 @@ def _numbered(right: list[int]) -> list[int]:
     return [number[g] for g in right]
 
 
-@checked
 def check_loads(loads: Callable[[ConvWorkload, tuple[int, int]], int]) -> Feedback:
     """Check ``loads(workload, tile)``: how many input pixels a tile of outputs reads when each is loaded once."""
     for spec, tile in CASES:
@@ -139,7 +136,6 @@ def about_loads(answer: Any, w: ConvWorkload, tile: tuple[int, int]) -> str:
     return mistake(answer, known)
 
 
-@checked
 def check_tile(tile: Sequence[int], workload: ConvWorkload | str = CASES[0][0]) -> Feedback:
     """Check the choice of a tile of 16 output pixels, (rows, columns), that loads the fewest input pixels."""
     try:

@@ -29,7 +29,6 @@ SUMS = ((1000, -200, 3, 9, (-8, 7)), (-1000, 24, 3, 9, (-8, 7)), (383, 0, 3, 9, 
 """Sum, bias, multiplier, shift, clip. The fourth falls on a half, where ways to round differ."""
 
 
-@checked
 def check_quantize(answer: Callable[[Reals], tuple[Any, float]]) -> Feedback:
     """Check ``answer(weights)``: int4 values and the smallest scale with which nothing is clipped.
 
@@ -90,7 +89,6 @@ def _about_values(values: Reals, exact: Reals) -> str:
     return found or f"{exact[place]:.3f} times the scale becomes {np.rint(exact[place]):.0f}, not {values[place]:g}."
 
 
-@checked
 def check_requantize(answer: Callable[[int, int, int, int, tuple[int, int]], int]) -> Feedback:
     """Check ``answer(sum, bias, multiplier, shift, clip)``: the int4 output, in integers alone.
 

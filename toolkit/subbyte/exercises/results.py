@@ -89,7 +89,6 @@ def _near(value: Any, right: float) -> bool:
         return False
 
 
-@checked
 def check_fair_share(shares: Callable[[Mapping[str, float]], Mapping[str, float]]) -> Feedback:
     """Check ``shares(times)``: the fair share (Shapley) of each technique in the whole gain, as a factor.
 
@@ -142,7 +141,6 @@ def _about_shares(given: Mapping[str, Any], right: Mapping[str, float], times: M
     return "the product is right, but not how it is divided: go through all six orders."
 
 
-@checked
 def check_verdict(verdict: Callable[[float, float, float], str]) -> Feedback:
     """Check ``verdict(low, high, margin)``: what an interval of a difference allows to say.
 

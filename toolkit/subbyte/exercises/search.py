@@ -82,7 +82,6 @@ def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-@checked
 def check_accept(accept: Callable[[float, float, float, float], bool]) -> Feedback:
     """Check ``accept(old, new, temperature, draw)``: whether a walker takes its mutant.
 
@@ -137,7 +136,6 @@ def _accepts(old: float, new: float, temperature: float, draw: float) -> bool:
     return draw < exp(max(min((new - old) / (temperature + 1e-5), 1.0), -700.0))
 
 
-@checked
 def check_keep(keep: Callable[[Sequence[Sequence[int]], int], Sequence[int]]) -> Feedback:
     """Check ``keep(mutants, count)``: the places of the ``count`` mutants that a greedy rule by rarity picks, in order.
 

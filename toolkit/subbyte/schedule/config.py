@@ -174,13 +174,13 @@ def named_once(values: Any, known: Collection[str] | None = None) -> dict[str, A
         if known is not None and name not in known:
             raise InvalidInput(f"unknown knob {shown(given)}: {did_you_mean(name, known)}")
         if name in found:
-            raise InvalidInput(f"knob {shown(given)}: {shown(name)} stands there twice")
+            raise InvalidInput(f"knob {shown(given)}: {shown(name)[1:-1]} stands there twice")
         found[name] = value
     return found
 
 
-MOST = 1 << 20
-"""Of any knob: far beyond what can be built."""
+MOST = 1 << 12
+"""Of any knob: beyond what can be built."""
 TRUTH = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": False, "off": False, "no": False}
 """Truth values as the command line and log files give them."""
 

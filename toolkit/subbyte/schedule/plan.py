@@ -376,8 +376,7 @@ def plan(workload: ConvWorkload, config: ConvConfig, arch: Arch | str = "sm_90a"
 
 
 def choose_tile(workload: ConvWorkload, pixels: int) -> tuple[int, int]:
-    """The rectangle of ``pixels`` output pixels that wastes fewest at the edges, then stages fewest input pixels,
-    then is widest."""
+    """The rectangle of ``pixels`` outputs that wastes fewest at edges, then stages fewest inputs, then is widest."""
 
     def cost(height: int) -> tuple[int, int, int]:
         width = pixels // height

@@ -30,6 +30,10 @@ GRID_LIMIT = 65_535
 SPILLS = Path(__file__).with_name("spills.json")
 
 
+def _sizes(plan: Plan) -> str | None:
+    return too_large(largest_tensor(plan.workload))
+
+
 def _coverage(plan: Plan) -> str | None:
     reason = warp_limit(plan.workload)
     return f"not covered: {reason}" if reason else None
@@ -160,7 +164,7 @@ def _unrolled(plan: Plan) -> str | None:
 
 
 RULES: tuple[Callable[[Plan], str | None], ...] = (
-    _coverage, _atom, _accumulator, _columns, _grid, _chunk, _tile, _index, _stages, _threads, _shared,
+    _sizes, _coverage, _atom, _accumulator, _columns, _grid, _chunk, _tile, _index, _stages, _threads, _shared,
     _registers, _unrolled,
 )  # fmt: skip
 
@@ -176,11 +180,8 @@ def why_not(plan: Plan) -> str | None:
 
 def hopeless_warp(workload: ConvWorkload, arch: Arch) -> str | None:
     """Why no configuration of the family can be built, whatever it is; None when some may. Takes no time."""
-    reason = too_large(largest_tensor(workload))
-    if reason is not None:
-        return reason
     plan = Plan(workload, ConvConfig(), arch)
-    return _coverage(plan) or _accumulator(plan)
+    return _sizes(plan) or _coverage(plan) or _accumulator(plan)
 
 
 def registers_needed(plan: Plan) -> int:

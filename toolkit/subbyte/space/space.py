@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from subbyte.arguments import checked
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, did_you_mean, shown
@@ -107,7 +106,6 @@ class Space(ListedTable):
         return space_hash(self.index_hash, self.valid)
 
 
-@checked
 def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str = "paper", **fixed: Any) -> Any:
     """The space of a workload: ``paper`` or ``extended`` (a :class:`Space` of the warp family), ``warpgroup`` or its
     part ``warpgroup-small`` (a :class:`~subbyte.space.warpgroup.WarpgroupSpace`, the same interface). ``fixed`` sets

@@ -29,7 +29,7 @@ from subbyte.measure.worker import WorkerDied, WorkerPool
 from subbyte.records.reading import document, is_a_file, read_bytes, typed
 from subbyte.records.shapes import ManifestHeader, ManifestLine
 from subbyte.schedule import ConvConfig
-from subbyte.tune.checked import file_path, new_folder, whole
+from subbyte.tune.checked import file_path, new_folder, searchable, whole
 from subbyte.tune.describe import (
     SpaceLike,
     arch_name,
@@ -81,6 +81,7 @@ def build_bundle(
     stops, as if interrupted, and the report counts what there is. Raises InvalidInput when the folder holds a
     bundle of another space, BrokenRecord when its manifest is damaged.
     """
+    searchable(space)
     whole(workers, "workers", 1)
     started = time.monotonic()
     root = new_folder(file_path(folder, "bundle") / "cubins", "bundle").parent
@@ -111,6 +112,8 @@ def build_bundle(
 def open_bundle(space: SpaceLike, folder: str | os.PathLike[str]) -> None:
     """Make the bundle's folder and the header of its manifest, if need be. Raises as :func:`build_bundle`."""
     prove_writable(new_folder(folder, "bundle") / MANIFEST, "bundle")
+    searchable(space)
+    Path(folder).mkdir(parents=True, exist_ok=True)
     _open_manifest(Path(folder) / MANIFEST, space)
 
 

@@ -24,7 +24,7 @@ from subbyte.errors import InvalidInput, MissingDependency
 from subbyte.measure.result import Result
 from subbyte.numerals import natural
 from subbyte.tune.bundle import Build, build_bundle, open_bundle, read_manifest
-from subbyte.tune.checked import file_path, number, searchable, whole, wholes
+from subbyte.tune.checked import file_path, number, whole, wholes
 from subbyte.tune.describe import SpaceLike
 from subbyte.tune.landscape import Landscape
 
@@ -73,7 +73,6 @@ def record_landscape(
     """
     started, root, devices = time.monotonic(), file_path(folder, "bundle"), wholes(devices, "devices")
     whole(workers, "workers", 1)
-    searchable(space)
     open_bundle(space, root)
     known = measured(root)
     todo = [index for index in space.valid if index not in known]

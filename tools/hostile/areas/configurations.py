@@ -131,7 +131,7 @@ def _means_something(kind: Any, name: str, wrong: Any, direct: bool) -> bool:
     usual = kind().to_dict()[name]
     if isinstance(usual, bool):
         return wrong is True
-    return isinstance(wrong, int) and not isinstance(wrong, bool) and 0 < wrong < 2**20
+    return isinstance(wrong, int) and not isinstance(wrong, bool) and 0 < wrong <= 2**12
 
 
 def _damaged(rng: random.Random, key: str) -> str:
