@@ -20,14 +20,14 @@ import subbyte
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.files import replace_file
-from subbyte.kernel.warpgroup_default import estimated_cycles, warpgroup_candidates
+from subbyte.families.wgmma.estimate import estimated_cycles, warpgroup_candidates
 from subbyte.measure.cuda_runner import MakeGpuBody
 from subbyte.measure.gpu_worker import Body, GpuBody
-from subbyte.measure.result import Failed, Measured, Result
+from subbyte.records.result import Failed, Measured, Result
 from subbyte.measure.worker import WorkerPool
-from subbyte.schedule import WarpgroupConfig
-from subbyte.schedule.warpgroup import WARPGROUP_KNOBS
-from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_space
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.config import WARPGROUP_KNOBS
+from subbyte.families.wgmma.space import WarpgroupSpace, warpgroup_space
 from subbyte.workload import ConvWorkload
 
 KEPT_WORKLOADS = 40

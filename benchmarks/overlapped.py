@@ -14,9 +14,9 @@ import numpy as np
 
 from subbyte.errors import WrongResult
 from subbyte.measure.case import Case
-from subbyte.measure.device import CudaDevice, DeviceBuffer
-from subbyte.measure.timing import Timing, TimingProtocol, time_launch
-from subbyte.schedule.launch import Argument, Launch
+from subbyte.gpu.device import CudaDevice, DeviceBuffer
+from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
+from subbyte.device.launch import Argument, Launch
 
 OWN_OUTPUT, SAME_INPUT = "own output", "same input"
 

@@ -58,13 +58,14 @@ from subbyte.kernel.choose import recorded_best
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.noise import rank_interleaved
-from subbyte.measure.result import Measured
-from subbyte.measure.timing import TimingProtocol, command_line
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.space import space
-from subbyte.space.warpgroup_small import SMALL
+from subbyte.records.result import Measured
+from subbyte.gpu.timing import TimingProtocol, command_line
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families import space
+from subbyte.families.wgmma.small_space import SMALL
 from subbyte.tune import Study, read_log
-from subbyte.tune.landscape import Landscape, find_landscape
+from subbyte.records.landscape import Landscape, find_landscape
 from subbyte.workload import ConvWorkload
 
 AT_ONCE = 6

@@ -29,10 +29,11 @@ from subbyte.errors import MissingDependency
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.noise import rank_interleaved
-from subbyte.measure.result import Measured
-from subbyte.measure.timing import TimingProtocol, command_line
-from subbyte.space import Space, space
-from subbyte.tune import Study, landscape, read_log
+from subbyte.records.result import Measured
+from subbyte.gpu.timing import TimingProtocol, command_line
+from subbyte.families import Space, space
+from subbyte.tune import Study, read_log
+from subbyte.records import landscape
 
 STAGES = (2, 3, 4, 5)
 SWITCHES: dict[str, dict[str, Any]] = {

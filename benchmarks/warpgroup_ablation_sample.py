@@ -36,15 +36,15 @@ from subbyte.errors import BrokenRecord, BuildFailed, InvalidInput, SubbyteError
 from subbyte.files import replace_file
 from subbyte.kernel import build
 from subbyte.kernel.choose import recorded_best
-from subbyte.kernel.warpgroup_default import estimated_cycles
-from subbyte.measure.measurements import to_landscape
-from subbyte.measure.result import Measured
-from subbyte.schedule import WarpgroupConfig
-from subbyte.schedule.warpgroup import SWITCH_VALUES, WARPGROUP_KNOBS
-from subbyte.space.warpgroup import WARPGROUP, WarpgroupSpace, warpgroup_values
+from subbyte.families.wgmma.estimate import estimated_cycles
+from subbyte.records.measurements import to_landscape
+from subbyte.records.result import Measured
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.config import SWITCH_VALUES, WARPGROUP_KNOBS
+from subbyte.families.wgmma.space import WARPGROUP, WarpgroupSpace, warpgroup_values
 from subbyte.tune.bundle import build_bundle
-from subbyte.tune.checked import new_folder
-from subbyte.tune.landscape_file import read_file
+from subbyte.records.checked import new_folder
+from subbyte.records.landscape_file import read_file
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from subbyte.kernel import build
 from subbyte.kernel.recommended import Recommendation, save
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.workload import workload
 
 

@@ -4,7 +4,7 @@
     python tools/warpgroup_table.py --join PART.csv.gz ... [--file TABLE]
     python tools/warpgroup_table.py --check [--file TABLE]
 
-Whatever is built is checked on the spot (``subbyte.kernel.faults``), so that nobody is handed a kernel without wgmma,
+Whatever is built is checked on the spot (``subbyte.families.wgmma.faults``), so that nobody is handed a kernel without wgmma,
 with local memory, serialized wgmma or a comparison the compiler got wrong. The table says how often that happens:
 *chosen* are the recorded configurations, and for every other layer of ResNet-18, ResNet-50 and VGG-16 those that
 ``subbyte.compile`` may take without a record; *sampled* are random valid configurations of the spaces of all these
@@ -33,10 +33,10 @@ from typing import Any
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed, InvalidInput, SubbyteError
 from subbyte.kernel.choose import TRIES, recorded_best
-from subbyte.kernel.warpgroup_default import warpgroup_candidates
-from subbyte.schedule import WarpgroupConfig
-from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_space
-from subbyte.space.warpgroup_bulk import BULK_ONLY
+from subbyte.families.wgmma.estimate import warpgroup_candidates
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.space import WarpgroupSpace, warpgroup_space
+from subbyte.families.wgmma.bulk_rules import BULK_ONLY
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS
 
@@ -129,7 +129,7 @@ def _drawn(space: WarpgroupSpace, held: dict[str, tuple[int, ...]], rng: random.
 def build_row(job: Job) -> Row:
     """Build one kernel, and say what came of it."""
     from subbyte.kernel.build import machine_code, make_plan
-    from subbyte.kernel.faults import counts
+    from subbyte.families.wgmma.faults import counts
     from subbyte.kernel.lower import cuda, tir
 
     what, spec, values = job

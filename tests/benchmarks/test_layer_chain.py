@@ -12,8 +12,9 @@ import pytest
 
 import subbyte
 from subbyte.emulator import run_cuda
-from subbyte.measure.chain import check_chain
-from subbyte.schedule import Argument, ConvConfig, Launch
+from subbyte.gpu.chain import check_chain
+from subbyte.device.launch import Argument, Launch
+from subbyte.families.mma.config import ConvConfig
 from subbyte.workload import workload
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))

@@ -40,10 +40,11 @@ from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.kernel import build
 from subbyte.kernel.choose import compile as compile_kernel
 from subbyte.kernel.nvrtc import compile_cubin
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.space import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families import space
 from subbyte.tune.bundle import build_bundle
-from subbyte.tune.checked import new_folder
+from subbyte.records.checked import new_folder
 from subbyte.workload import ConvWorkload, workload
 
 SHAPES = (

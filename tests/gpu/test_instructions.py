@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from subbyte.kernel.nvrtc import compile_cubin
-from subbyte.measure.gpu import GpuKernel
+from subbyte.gpu.launched import GpuKernel
 
 sys.path.append(str(Path(__file__).parents[1] / "toolkit" / "emulator"))
 from wgmma_cases import CASES

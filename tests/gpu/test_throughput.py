@@ -12,10 +12,10 @@ import prebuilt
 import pytest
 
 from subbyte.measure.cuda_runner import CudaRunner
-from subbyte.measure.driver import detect
+from subbyte.gpu.driver import detect
 from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.worker import WorkerPool
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(200)]
 

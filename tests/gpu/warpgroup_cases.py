@@ -11,13 +11,13 @@ from tvm.script import tirx as T
 from subbyte.device.arch import arch
 from subbyte.kernel import lower
 from subbyte.kernel.choose import recorded_best
-from subbyte.kernel.tirx.emit import every, when
-from subbyte.kernel.tirx.warpgroup import instructions
-from subbyte.kernel.tirx.warpgroup.block import Block
-from subbyte.kernel.tirx.warpgroup.consume import Pass
-from subbyte.schedule import WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.tirx.emit import every, when
+from subbyte.families.wgmma.emit import instructions
+from subbyte.families.wgmma.emit.block import Block
+from subbyte.families.wgmma.emit.consume import Pass
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.rules import why_not_warpgroup
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS
 

@@ -9,7 +9,7 @@ import pytest
 
 from subbyte.errors import InvalidInput
 from subbyte.measure.fake import FakeRunner
-from subbyte.space import space
+from subbyte.families import space
 from subbyte.tune.study import Study
 from subbyte_widgets import LiveCurve
 from subbyte_widgets._base import picture_in

@@ -19,7 +19,7 @@ def kernel(spec: str, key: str, arch: str, options: dict[str, Any]) -> Any:
     """The kernel of a configuration's key, planned and not yet built. Raises a SubbyteError where it is refused."""
     from subbyte.kernel.build import make_plan
     from subbyte.kernel.kernel import Kernel
-    from subbyte.schedule.families import config_from_key
+    from subbyte.families.registry import config_from_key
     from subbyte.workload import workload
 
     clip = tuple(options.get("clip", (-8, 7)))
@@ -50,7 +50,7 @@ def machine_code(text: str, arch: str) -> bytes:
 def key_of(values: dict[str, Any]) -> str | None:
     """The key of a recorded configuration, None where it has a knob that was removed."""
     from subbyte.errors import Unsupported
-    from subbyte.schedule.families import config_from_dict
+    from subbyte.families.registry import config_from_dict
 
     try:
         return config_from_dict(values).key

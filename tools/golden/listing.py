@@ -45,7 +45,7 @@ def recommended() -> Iterator[Found]:
     """The recommended configurations of the warp family, those of the paper's layers without a record, each with its
     switches and outputs, on all architectures."""
     from subbyte.errors import SubbyteError
-    from subbyte.kernel.default import default_config
+    from subbyte.families.mma.estimate import default_config
     from subbyte.workload import workload
 
     folder = ROOT / "toolkit/subbyte/kernel/recommended"

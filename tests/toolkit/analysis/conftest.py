@@ -7,7 +7,7 @@ import pytest
 
 import subbyte
 from subbyte.measure.fake import FakeRunner
-from subbyte.space import space
+from subbyte.families import space
 from subbyte.tune import Landscape
 
 

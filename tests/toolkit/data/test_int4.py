@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from subbyte.data import check_int4, pack_words, unpack_words
+from subbyte.numerics import check_int4, pack_words, unpack_words
 from subbyte.errors import InvalidInput
 
 rows = st.integers(0, 3).flatmap(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subbyte.data import quantize, scale_for
+from subbyte.numerics import quantize, scale_for
 from subbyte.errors import InvalidInput
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subbyte.data import Requantization, accumulator_bound, reference
+from subbyte.numerics import Requantization, accumulator_bound, reference
 from subbyte.errors import InvalidInput
 from subbyte.workload import workload
 

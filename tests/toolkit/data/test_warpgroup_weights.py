@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from subbyte.data import prepare_warpgroup_weights
+from subbyte.numerics import prepare_warpgroup_weights
 from subbyte.errors import InvalidInput
 
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from subbyte.data import prepare_weights
+from subbyte.numerics import prepare_weights
 from subbyte.errors import InvalidInput
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from subbyte.emulator import require_clean, run_cuda
-from subbyte.schedule.launch import Argument, Launch
+from subbyte.device.launch import Argument, Launch
 
 tvm = pytest.importorskip("tvm")
 from tvm.script import tirx as T  # noqa: E402

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from subbyte.data import Requantization
+from subbyte.numerics import Requantization
 from subbyte.emulator import EmulatorRun, require_clean, run_cuda
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected, random_operands

@@ -9,7 +9,7 @@ import pytest
 
 import subbyte
 from subbyte.kernel import recommended
-from subbyte.kernel.default import default_config, estimated_cycles
+from subbyte.families.mma.estimate import default_config, estimated_cycles
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.kernel.recommended import FOLDER, recommendation
 

@@ -7,9 +7,9 @@ import pytest
 from subbyte.errors import InvalidInput
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
-from subbyte.measure.result import Failed
+from subbyte.records.result import Failed
 from subbyte.measure.runner import Runner
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.tune import Landscape
 from subbyte.workload import ConvWorkload
 

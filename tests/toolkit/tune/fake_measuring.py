@@ -13,8 +13,8 @@ import time
 from types import SimpleNamespace
 
 from subbyte.measure import bundle
-from subbyte.measure.result import Measured
-from subbyte.schedule.launch import Argument, Launch
+from subbyte.records.result import Measured
+from subbyte.device.launch import Argument, Launch
 
 
 def build(workload, config, arch):

@@ -25,12 +25,13 @@ from subbyte.analysis.contributions import (
 )
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.schedule.warpgroup import REMOVED
-from subbyte.space.warpgroup_small import WARPGROUP_KINDS
+from subbyte.records.result import Measured
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.config import REMOVED
+from subbyte.families.wgmma.small_space import WARPGROUP_KINDS
 from subbyte.technique.record import InfoRecord, Table
-from subbyte.tune.landscape import Landscape
+from subbyte.records.landscape import Landscape
 
 __all__ = ["TECHNIQUES", "Ablation", "Factor", "ablation"]
 

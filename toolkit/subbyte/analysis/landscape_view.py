@@ -12,11 +12,11 @@ from typing import Any
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig
-from subbyte.space import space as space_of
+from subbyte.records.result import Measured
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families import space as space_of
 from subbyte.technique.record import InfoRecord, Table
-from subbyte.tune.landscape import Landscape
+from subbyte.records.landscape import Landscape
 
 ALL_REFUSED = 20_000
 """Size of a space up to which the refused configurations are listed beside the measured ones."""

@@ -27,7 +27,7 @@ from subbyte.analysis.contributions import (
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.records.reading import json_file, typed
 from subbyte.records.shapes import Count, Name, Sample, Time
-from subbyte.space import space
+from subbyte.families import space
 from subbyte.technique.record import InfoRecord, Table
 
 FORMAT = "subbyte-tuned-finals"

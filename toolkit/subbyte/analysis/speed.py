@@ -16,7 +16,7 @@ from subbyte.arguments import checked
 from subbyte.device import arch as arch_named
 from subbyte.device.ceilings import DEFAULT_DEVICE, Ceilings, ceilings
 from subbyte.errors import InvalidInput
-from subbyte.schedule.families import FAMILIES
+from subbyte.families.registry import FAMILIES
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse

@@ -85,7 +85,7 @@ def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm
 def add_config_arguments(parser: argparse.ArgumentParser, family: str = "warp") -> None:
     """``--set knob=value``, once or several times, and ``--family`` with its default: read them with
     :func:`configuration`. The default ``auto`` may be asked for as well."""
-    from subbyte.schedule.families import FAMILIES
+    from subbyte.families.registry import FAMILIES
 
     text = "a knob or switch of the configuration, such as chunk=2 or layout=nhwc; several may follow"
     parser.add_argument("--set", metavar="KNOB=VALUE", dest="settings", action="append", default=[], help=text)
@@ -121,8 +121,8 @@ def asked_family(args: argparse.Namespace) -> str:
     named: str = args.family
     if named != "auto":
         return named
-    from subbyte.schedule.config import named_once
-    from subbyte.schedule.families import FAMILIES
+    from subbyte.families.mma.config import named_once
+    from subbyte.families.registry import FAMILIES
 
     settings = asked_settings(args)
     named_once(settings, {name for family in FAMILIES.values() for name in family().to_dict()})
@@ -145,7 +145,7 @@ def configuration(args: argparse.Namespace, base: Any = None) -> Any:
     family = asked_family(args) if has_family else "warp"
     if not values and (base or family == "warp"):
         return base
-    from subbyte.schedule.families import FAMILIES
+    from subbyte.families.registry import FAMILIES
 
     for knob in values if has_family else ():
         owner = _owner(knob)
@@ -156,7 +156,7 @@ def configuration(args: argparse.Namespace, base: Any = None) -> Any:
 
 def _owner(knob: str) -> str | None:
     """The family that alone has a knob of this name."""
-    from subbyte.schedule.families import FAMILIES
+    from subbyte.families.registry import FAMILIES
 
     name = knob.lower().replace("-", "_")
     owners = [family for family, kind in FAMILIES.items() if name in kind().to_dict()]

@@ -21,7 +21,7 @@ from subbyte.streams import say
 
 if TYPE_CHECKING:
     from subbyte.kernel import Kernel
-    from subbyte.schedule import Plan
+    from subbyte.families.mma.plan import Plan
 
 FORMS = ("tir", "cuda", "ptx", "sass", "cubin")
 
@@ -70,7 +70,7 @@ def chosen_kernel(args: argparse.Namespace, arch: str, output: str = "int4") -> 
     from subbyte.kernel import build
     from subbyte.kernel.choose import compile as compile_kernel
     from subbyte.kernel.choose import warpgroup_config
-    from subbyte.kernel.default import default_config
+    from subbyte.families.mma.estimate import default_config
 
     if not args.settings:
         return compile_kernel(args.workload, arch, family=args.family, output=output)
@@ -96,7 +96,7 @@ def description(kernel: Kernel) -> dict[str, Any]:
 
 def summary(kernel: Kernel) -> str:
     """A few lines about a built kernel."""
-    from subbyte.schedule import WarpgroupPlan
+    from subbyte.families.wgmma.plan import WarpgroupPlan
 
     resources, launch, plan = kernel.resources, kernel.launch, kernel.plan
     label, spec = kernel.workload.label, kernel.workload.spec

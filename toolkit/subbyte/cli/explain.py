@@ -78,7 +78,7 @@ def _add_duplicates(topics: Any) -> None:
 
 
 def _add_packing(topics: Any) -> None:
-    from subbyte.schedule.families import FAMILIES
+    from subbyte.families.registry import FAMILIES
 
     parser = command_parser(
         topics,

@@ -25,7 +25,7 @@ from subbyte.streams import is_terminal, say
 from subbyte.tune.strategy import describe_strategies
 
 if TYPE_CHECKING:
-    from subbyte.measure.result import Result
+    from subbyte.records.result import Result
     from subbyte.tune.outcome import TuningReport
     from subbyte.tune.record import Trial
     from subbyte.tune.study import Callback, Study
@@ -83,7 +83,7 @@ def _indented(text: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Tune, print the report; 1 when a workload has no working configuration, 130 after Ctrl-C."""
     from subbyte.measure.runner import parse_device
-    from subbyte.space.warpgroup import WARPGROUP
+    from subbyte.families.wgmma.space import WARPGROUP
     from subbyte.tune import tune
     from subbyte.tune.network import is_network
 
@@ -136,9 +136,10 @@ def _text(report: TuningReport) -> str:
 
 def _switches(args: argparse.Namespace) -> dict[str, Any]:
     """``--set`` names switches here; the knobs are what is searched."""
-    from subbyte.schedule import ConvConfig, WarpgroupConfig
-    from subbyte.space.space import held_fields
-    from subbyte.space.warpgroup_small import WARPGROUP_KINDS
+    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.wgmma.config import WarpgroupConfig
+    from subbyte.families.mma.space import held_fields
+    from subbyte.families.wgmma.small_space import WARPGROUP_KINDS
 
     kind = WarpgroupConfig if args.space in WARPGROUP_KINDS else ConvConfig
     asked = {knob.lower().replace("-", "_"): value for knob, value in asked_settings(args).items()}
@@ -164,7 +165,7 @@ def _summary(row: dict[str, Any]) -> str:
     best = f"  best    {row['best_microseconds']:.2f} us{speed} (trial {row['best_trial']})"
     if row["fraction_of_optimum"] is not None:
         best += f", {100 * row['fraction_of_optimum']:.1f}% of the optimum ({row['optimum_microseconds']:.2f} us)"
-    from subbyte.schedule.families import settings_text
+    from subbyte.families.registry import settings_text
 
     lines = [head, best, f"  config  {settings_text(row['best_config'])}"]
     if row["finals"]:

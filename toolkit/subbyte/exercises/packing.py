@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.data import pack_words
+from subbyte.numerics import pack_words
 from subbyte.errors import InvalidInput
 from subbyte.exercises.feedback import Feedback, call, mistake
 

@@ -13,18 +13,18 @@ from typing import Any
 
 from subbyte.arguments import one_of
 from subbyte.cache import cache_folder, read_cached, write_cached
-from subbyte.data.requant import check_clip
+from subbyte.numerics.requant import check_clip
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, shown
 from subbyte.kernel import nvrtc
-from subbyte.kernel.faults import fault, wrapped_indices
+from subbyte.families.wgmma.faults import fault, wrapped_indices
 from subbyte.kernel.recommended import recommended_text
 from subbyte.kernel.resources import Resources, read_resources
-from subbyte.schedule.config import ConvConfig
-from subbyte.schedule.plan import Plan
-from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import Plan
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.workload.conv import ConvWorkload
 
 AnyPlan = Plan | WarpgroupPlan
@@ -39,8 +39,8 @@ REQUANT_FORMS = ("fixed", "general")
 
 def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: Any, requant: str) -> AnyPlan:
     """The plan of a request, checked. Raises InvalidInput, and Unsupported with the reason when it cannot be built."""
-    from subbyte.space.constraints import why_not
-    from subbyte.space.warpgroup_constraints import why_not_warpgroup
+    from subbyte.families.mma.rules import why_not
+    from subbyte.families.wgmma.rules import why_not_warpgroup
 
     one_of(output, "output", OUTPUTS)
     one_of(requant, "requant", REQUANT_FORMS)

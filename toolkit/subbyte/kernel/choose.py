@@ -16,12 +16,12 @@ from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported, did_you_mean
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.coverage import ASKED, candidates, covered
-from subbyte.kernel.default import default_config
+from subbyte.families.mma.estimate import default_config
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.kernel.recommended import recommendation
-from subbyte.schedule.config import ConvConfig
-from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.space.warpgroup_constraints import hopeless_warpgroup
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.rules import hopeless_warpgroup
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 

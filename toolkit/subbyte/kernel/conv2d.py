@@ -6,11 +6,11 @@ from functools import lru_cache
 from typing import Any
 
 from subbyte.arguments import checked
-from subbyte.data import Requantization
+from subbyte.numerics import Requantization
 from subbyte.errors import InvalidInput
 from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel, build
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.workload import ConvWorkload
 
 

@@ -7,16 +7,16 @@ from functools import lru_cache
 from subbyte.arguments import checked, one_of
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.kernel.warpgroup_default import warpgroup_candidates
-from subbyte.schedule.config import ConvConfig
-from subbyte.schedule.families import FAMILIES
-from subbyte.schedule.plan import Plan
-from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
-from subbyte.space import space
-from subbyte.space.constraints import hopeless_warp, why_not
-from subbyte.space.warpgroup import warpgroup_values
-from subbyte.space.warpgroup_constraints import hopeless_warpgroup, why_not_warpgroup
+from subbyte.families.wgmma.estimate import warpgroup_candidates
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.registry import FAMILIES
+from subbyte.families.mma.plan import Plan
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families import space
+from subbyte.families.mma.rules import hopeless_warp, why_not
+from subbyte.families.wgmma.space import warpgroup_values
+from subbyte.families.wgmma.rules import hopeless_warpgroup, why_not_warpgroup
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 

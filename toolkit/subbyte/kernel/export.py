@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import subbyte
-from subbyte.data.float_requant import LARGEST_PRODUCT
-from subbyte.data.warpgroup_weights import ORDERS
+from subbyte.numerics.float_requant import LARGEST_PRODUCT
+from subbyte.families.wgmma.weights import ORDERS
 from subbyte.errors import InvalidInput
 from subbyte.files import replace_file
-from subbyte.schedule.plan import BLOCK_WORDS, COPY_WORDS, Plan
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.families.mma.plan import BLOCK_WORDS, COPY_WORDS, Plan
+from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK
 
 if TYPE_CHECKING:

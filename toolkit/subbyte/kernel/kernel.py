@@ -12,21 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.arguments import checked, one_of
-from subbyte.data import Requantization
+from subbyte.numerics import Requantization
 from subbyte.errors import InvalidInput
 from subbyte.html import table
 from subbyte.kernel import build as steps
 from subbyte.kernel import disassemble, nvrtc, operands
 from subbyte.kernel.resources import Resources
-from subbyte.schedule.launch import Argument, Launch
+from subbyte.device.launch import Argument, Launch
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
 if TYPE_CHECKING:
     from subbyte.device.arch import Arch
     from subbyte.emulator import EmulatorRun
-    from subbyte.measure.timing import Timing, TimingProtocol
-    from subbyte.schedule import ConvConfig, WarpgroupConfig
+    from subbyte.gpu.timing import Timing, TimingProtocol
+    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.wgmma.config import WarpgroupConfig
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ def build(
     (one multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown workload or
     architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
     """
-    from subbyte.kernel.default import default_config
+    from subbyte.families.mma.estimate import default_config
 
     found = workload_named(workload)
     chosen = default_config(found, arch) if config is None else config

@@ -8,21 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.data import (
-    Requantization,
-    check_int4,
-    float_words,
-    from_nhwc_words,
-    from_nhwcnc,
-    prepare_warpgroup_weights,
-    prepare_weights,
-    to_nhwc_words,
-    to_nhwcnc,
-)
-from subbyte.data.int4 import check_array
+from subbyte.numerics import Requantization, check_int4, float_words, from_nhwc_words, from_nhwcnc, prepare_warpgroup_weights, prepare_weights, to_nhwc_words, to_nhwcnc
+from subbyte.numerics.int4 import check_array
 from subbyte.errors import InvalidInput, shown
-from subbyte.schedule.atoms import LOW_NIBBLES
-from subbyte.schedule.launch import Argument
+from subbyte.device.atoms import LOW_NIBBLES
+from subbyte.device.launch import Argument
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
 
 FLOAT = "float"

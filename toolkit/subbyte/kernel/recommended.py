@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from subbyte.schedule import ConvConfig, Plan
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import Plan
 from subbyte.workload import ConvWorkload
 
 FOLDER = Path(__file__).parent / "recommended"

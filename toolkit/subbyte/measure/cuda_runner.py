@@ -18,12 +18,12 @@ from typing import Any
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
 from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.gpu_worker import Body, Build, Built, GpuBody, ask, begin, build_candidate, usable_cpus
-from subbyte.measure.lock import GpuLock, claim
-from subbyte.measure.result import Failed, Result
+from subbyte.gpu.lock import GpuLock, claim
+from subbyte.records.result import Failed, Result
 from subbyte.measure.runner import Device, RunnerBase, parse_device
-from subbyte.measure.timing import TimingProtocol
+from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.worker import Worker, WorkerDied, WorkerPool, WorkerTimeout
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.workload import ConvWorkload
 
 DEFAULT_TIMEOUT_S = 20.0

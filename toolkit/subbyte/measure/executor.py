@@ -22,10 +22,10 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, Unsupported
-from subbyte.measure.result import Failed, Result
+from subbyte.records.result import Failed, Result
 from subbyte.measure.runner import Runner, RunnerBase, refuse_unlike
 from subbyte.measure.worker import WorkerDied, WorkerTimeout
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.workload import ConvWorkload
 
 

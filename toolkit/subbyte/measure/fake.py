@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.measure.result import FAILURE_KINDS, Failed, Measured, Result
+from subbyte.records.result import FAILURE_KINDS, Failed, Measured, Result
 from subbyte.measure.runner import RunnerBase
-from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.workload import ConvWorkload
 
 Failures = Mapping[str, float] | Callable[[ConvConfig], Failed | None]

@@ -15,15 +15,15 @@ from typing import Any, Protocol
 
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, SubbyteError
 from subbyte.measure.case import Case, Evaluator
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.driver import GpuInfo, detect
-from subbyte.measure.lock import GpuBusy, GpuLock, refuse_claimed
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.driver import GpuInfo, detect
+from subbyte.gpu.lock import GpuBusy, GpuLock, refuse_claimed
 from subbyte.measure.noise import CLOCK_FELL, Watch
-from subbyte.measure.result import Failed, Result
-from subbyte.measure.telemetry import Telemetry
-from subbyte.measure.timing import TimingProtocol
-from subbyte.schedule import ConvConfig
-from subbyte.schedule.launch import Launch
+from subbyte.records.result import Failed, Result
+from subbyte.gpu.telemetry import Telemetry
+from subbyte.gpu.timing import TimingProtocol
+from subbyte.families.mma.config import ConvConfig
+from subbyte.device.launch import Launch
 from subbyte.workload import ConvWorkload
 
 Build = Callable[[ConvWorkload, ConvConfig, str], Any]

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Measured, Result
+from subbyte.records.result import Measured, Result
 from subbyte.measure.runner import RunnerBase
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
-    from subbyte.tune.describe import SpaceLike
-    from subbyte.tune.landscape import Landscape
+    from subbyte.records.describe import SpaceLike
+    from subbyte.records.landscape import Landscape
 
 
 class ReplayRunner(RunnerBase):
@@ -26,7 +26,7 @@ class ReplayRunner(RunnerBase):
     """
 
     def __init__(self, landscape: Landscape | str | os.PathLike[str]) -> None:
-        from subbyte.tune.landscape import Landscape
+        from subbyte.records.landscape import Landscape
 
         self.landscape = landscape if isinstance(landscape, Landscape) else Landscape.load(landscape)
         self.device: Mapping[str, Any] = {
@@ -36,7 +36,7 @@ class ReplayRunner(RunnerBase):
 
     def check(self, space: SpaceLike) -> None:
         """Raise InvalidInput unless the landscape was recorded for this space, or this is what it holds of its own."""
-        from subbyte.tune.recorded import space_of
+        from subbyte.records.recorded_space import space_of
 
         self._check_workload(space.workload)
         if space.hash not in (self.landscape.space_hash, space_of(self.landscape).hash):

@@ -11,8 +11,8 @@ from subbyte.errors import InvalidInput
 from subbyte.numerals import natural
 
 if TYPE_CHECKING:
-    from subbyte.measure.result import Result
-    from subbyte.schedule import ConvConfig
+    from subbyte.records.result import Result
+    from subbyte.families.mma.config import ConvConfig
     from subbyte.workload import ConvWorkload
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from subbyte.arguments import checked
 from subbyte.emulator.trace import Rows, of_kind, warp_groups
 from subbyte.errors import InvalidInput, Unsupported
-from subbyte.schedule.config import ConvConfig
-from subbyte.schedule.plan import BLOCK_WORDS, Plan
-from subbyte.schedule.warpgroup import WarpgroupConfig
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import BLOCK_WORDS, Plan
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.technique.warp import Warp
 from subbyte.workload import ConvWorkload
@@ -172,7 +172,8 @@ def load_steps(
 
 def _kernel(source: Kernel | ConvWorkload | str, config: ConvConfig | WarpgroupConfig | None, arch: str) -> Kernel:
     from subbyte.kernel import Kernel
-    from subbyte.schedule import plan, warp_family_only
+    from subbyte.families.mma.plan import plan
+    from subbyte.families.registry import warp_family_only
     from subbyte.workload import workload
 
     shown = warp_family_only(source.config if isinstance(source, Kernel) else config)

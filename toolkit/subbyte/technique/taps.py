@@ -20,7 +20,8 @@ PIXEL_BYTES = 256
 """Shared memory of one pixel: 8 images of 32 signed bytes."""
 
 if TYPE_CHECKING:
-    from subbyte.schedule import WarpgroupConfig, WarpgroupPlan
+    from subbyte.families.wgmma.config import WarpgroupConfig
+    from subbyte.families.wgmma.plan import WarpgroupPlan
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,8 @@ def tap_addresses(
     """
     from subbyte.device import arch
     from subbyte.kernel.choose import warpgroup_config
-    from subbyte.schedule import WarpgroupPlan
-    from subbyte.space.warpgroup_constraints import why_not_warpgroup
+    from subbyte.families.wgmma.plan import WarpgroupPlan
+    from subbyte.families.wgmma.rules import why_not_warpgroup
     from subbyte.workload import workload as parse
 
     found = parse(workload)

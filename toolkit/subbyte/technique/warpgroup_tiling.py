@@ -17,7 +17,8 @@ from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
 
 if TYPE_CHECKING:
     from subbyte.device.arch import Arch
-    from subbyte.schedule import WarpgroupConfig, WarpgroupPlan
+    from subbyte.families.wgmma.config import WarpgroupConfig
+    from subbyte.families.wgmma.plan import WarpgroupPlan
 
 INSTRUCTION_CHANNELS = 64
 
@@ -104,8 +105,8 @@ def warpgroup_tiling(
     """
     from subbyte.device import arch as arch_named
     from subbyte.kernel.choose import warpgroup_config
-    from subbyte.schedule import WarpgroupPlan
-    from subbyte.space.warpgroup_constraints import why_not_warpgroup
+    from subbyte.families.wgmma.plan import WarpgroupPlan
+    from subbyte.families.wgmma.rules import why_not_warpgroup
     from subbyte.workload import workload as parse
 
     found, target = parse(workload), arch_named(arch) if isinstance(arch, str) else arch

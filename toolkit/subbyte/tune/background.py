@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from subbyte.tune.record import StudyRecord, Trial
 
 if TYPE_CHECKING:
-    from subbyte.measure.result import Result
+    from subbyte.records.result import Result
     from subbyte.measure.runner import Runner
     from subbyte.tune.outcome import TuningReport
     from subbyte.tune.study import Callback, Stop, Study

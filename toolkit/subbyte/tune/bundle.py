@@ -24,22 +24,13 @@ from msgspec import UNSET
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.files import inside, prove_writable, replace_file, writing
-from subbyte.measure.result import Failed, result_of
+from subbyte.records.result import Failed, result_of
 from subbyte.measure.worker import WorkerDied, WorkerPool
 from subbyte.records.reading import document, is_a_file, read_bytes, typed
 from subbyte.records.shapes import ManifestHeader, ManifestLine
-from subbyte.schedule import ConvConfig
-from subbyte.tune.checked import file_path, new_folder, searchable, whole
-from subbyte.tune.describe import (
-    SpaceLike,
-    arch_name,
-    describe_space,
-    describe_workload,
-    described,
-    now,
-    to_line,
-    versions,
-)
+from subbyte.families.mma.config import ConvConfig
+from subbyte.records.checked import file_path, new_folder, searchable, whole
+from subbyte.records.describe import SpaceLike, arch_name, describe_space, describe_workload, described, now, to_line, versions
 from subbyte.workload import ConvWorkload
 
 FORMAT = "subbyte-bundle"

@@ -9,9 +9,9 @@ from subbyte.arguments import checked
 from subbyte.errors import SubbyteError
 from subbyte.measure.noise import Standing, rank_interleaved
 from subbyte.measure.runner import Runner
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.tune.record import StudyRecord, Trial
-from subbyte.tune.table import html_table
+from subbyte.records.table import html_table
 
 FINALISTS = 5
 ROUNDS = 9

@@ -18,9 +18,9 @@ from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.interrupts import keeping
 from subbyte.measure.runner import Runner, refuse_unlike
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.tune.allocation import LayerState, next_layer, portion_of
-from subbyte.tune.checked import several, whole
+from subbyte.records.checked import several, whole
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.outcome import NetworkReport
 from subbyte.tune.record import best_of

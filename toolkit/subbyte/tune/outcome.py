@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subbyte.html import join
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.tune.finals import Finals
 from subbyte.tune.record import StudyRecord
-from subbyte.tune.table import frame, html_table, left_out
+from subbyte.records.table import frame, html_table, left_out
 
 if TYPE_CHECKING:
     import pandas

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from subbyte.arguments import checked
 from subbyte.charts import Charted
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.measure.result import Failed, Measured, Result
-from subbyte.schedule import ConvConfig
-from subbyte.tune.checked import several
-from subbyte.tune.describe import workload_from_dict
-from subbyte.tune.log import Entry, read_contents
-from subbyte.tune.table import frame, html_table, in_tops
+from subbyte.records.result import Failed, Measured, Result
+from subbyte.families.mma.config import ConvConfig
+from subbyte.records.checked import several
+from subbyte.records.describe import workload_from_dict
+from subbyte.records.log import Entry, read_contents
+from subbyte.records.table import frame, html_table, in_tops
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:

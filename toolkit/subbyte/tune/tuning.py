@@ -16,17 +16,17 @@ from subbyte.files import slug
 from subbyte.interrupts import keeping
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner, parse_device
-from subbyte.space import KINDS
-from subbyte.space.warpgroup_small import WARPGROUP_KINDS
-from subbyte.tune.checked import callables, file_path, several, whole
-from subbyte.tune.describe import SpaceLike
+from subbyte.families.mma.values import KINDS
+from subbyte.families.wgmma.small_space import WARPGROUP_KINDS
+from subbyte.records.checked import callables, file_path, several, whole
+from subbyte.records.describe import SpaceLike
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
-from subbyte.tune.foreign import FOREIGN
-from subbyte.tune.landscape import Landscape, find_landscape, shipped
-from subbyte.tune.log import prove_log
+from subbyte.records.foreign import FOREIGN
+from subbyte.records.landscape import Landscape, find_landscape, shipped
+from subbyte.records.log import prove_log
 from subbyte.tune.outcome import TuningReport
 from subbyte.tune.record import StudyRecord
-from subbyte.tune.recorded import space_of
+from subbyte.records.recorded_space import space_of
 from subbyte.tune.study import Callback, Stop, Study
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workloads as parse_workloads
@@ -201,7 +201,7 @@ def _names_network(text: str) -> bool:
 
 def has_gpu() -> bool:
     """True when the driver shows a GPU."""
-    from subbyte.measure.driver import detect
+    from subbyte.gpu.driver import detect
 
     try:
         return bool(detect())
@@ -266,8 +266,8 @@ def _open(name: str, device: int | str | Sequence[int] = 0, timeout: float | Non
 def _space(
     workload: ConvWorkload, runner: Runner, arch: str | None, kind: str, fixed: Mapping[str, Any] | None
 ) -> SpaceLike:
-    from subbyte.space import space
-    from subbyte.space.space import held_fields
+    from subbyte.families import space
+    from subbyte.families.mma.space import held_fields
 
     if isinstance(runner, ReplayRunner):
         if runner.landscape.kind in (FOREIGN, *WARPGROUP_KINDS):  # of the latter a part of the space is recorded

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from subbyte import html
 from subbyte.html import Markup, element
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig
-from subbyte.tune.landscape import Landscape
+from subbyte.records.result import Measured
+from subbyte.families.mma.config import ConvConfig
+from subbyte.records.landscape import Landscape
 from subbyte.workload import ConvWorkload
 
 
@@ -31,7 +31,7 @@ def attempt_one(
     """Build ``config``, run it on random operands, compare every element; time it where there is a GPU."""
     from subbyte.kernel.execute import EMULATOR, expected, random_operands, resolve_device
     from subbyte.kernel.kernel import build
-    from subbyte.measure.check import compare
+    from subbyte.gpu.check import compare
 
     say("Building ...")
     kernel = build(workload, config, arch)

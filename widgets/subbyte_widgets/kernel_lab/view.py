@@ -9,10 +9,10 @@ import ipywidgets
 
 from subbyte.errors import SubbyteError
 from subbyte.html import element, text
-from subbyte.kernel.default import default_config
-from subbyte.schedule import ConvConfig
-from subbyte.space import space as space_of
-from subbyte.tune.landscape import Landscape
+from subbyte.families.mma.estimate import default_config
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families import space as space_of
+from subbyte.records.landscape import Landscape
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 from subbyte_widgets._base import Displayed
