@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _atoms(args: argparse.Namespace) -> int:
     """The ceilings of this GPU."""
-    from subbyte.measure.atoms import measure_atoms, text_of
     from subbyte.gpu.lock import hold
+    from subbyte.measure.atoms import measure_atoms, text_of
 
     device = _device(args.device)
     with hold(device.info):

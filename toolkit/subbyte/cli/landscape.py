@@ -14,6 +14,7 @@ from subbyte.cli.arguments import (
     configuration,
     emit,
     emit_error,
+    kind_list,
     natural_number,
     positive,
     seconds,
@@ -28,7 +29,6 @@ from subbyte.streams import is_terminal, say
 if TYPE_CHECKING:
     from subbyte.records.landscape import Landscape
 
-SPACES = "paper, extended, warpgroup or its part warpgroup-small; default paper"
 RESULTS = "results.jsonl"
 """Where ``measure`` writes inside the bundle's folder when no other file is named."""
 
@@ -100,7 +100,7 @@ def _add_record(parts: Any) -> None:
     add_workload_argument(parser)
     parser.add_argument("--build-only", metavar="DIR", help="only build into DIR; measure it on another machine")
     parser.add_argument("-o", "--output", metavar="FILE", help="landscape file, ending in .json.gz")
-    parser.add_argument("--space", metavar="KIND", default="paper", help=SPACES)
+    parser.add_argument("--space", metavar="KIND", default="paper", help=f"{kind_list()}; default paper")
     text = "GPU numbers with commas between; kernels are measured on all of them at the same time (default 0)"
     parser.add_argument("--device", metavar="N,...", default="0", help=text)
     text = "stop after so many seconds; the same command goes on later"

@@ -10,8 +10,8 @@ from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, short
-from subbyte.families.mma.config import ConvConfig
 from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique import tiling
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.numerics.int4 import without_mask
 from subbyte.errors import InvalidInput
+from subbyte.numerics.int4 import without_mask
 
 _WORDS = ("<u4", "<i4", "|u4", "|i4")
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
 from subbyte.gpu.device import CudaDevice, DeviceBuffer, open_device
 from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
-from subbyte.device.launch import Argument, Launch
 
 
 class GpuChain:

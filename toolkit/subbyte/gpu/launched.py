@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, WrongResult, did_you_mean
 from subbyte.gpu.arrays import device_pointer
 from subbyte.gpu.device import CudaDevice, CudaFunction, DeviceBuffer, FunctionAttributes, open_device
 from subbyte.gpu.driver import CudaError
 from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
-from subbyte.device.launch import Argument, Launch
 
 POISON = (0xCD, 0x32)
 """Bytes an output is filled with before the first and the second run: what the two runs disagree on was not written

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.arguments import checked
-from subbyte.numerics import Requantization, check_int4
 from subbyte.errors import InvalidInput
 from subbyte.kernel.execute import EMULATOR, resolve_device, run_words
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import check_channels
+from subbyte.numerics import Requantization, check_int4
 
 if TYPE_CHECKING:
     from subbyte.gpu.chain import GpuChain

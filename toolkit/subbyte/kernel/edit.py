@@ -13,10 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from subbyte.numerics import Requantization
 from subbyte.errors import InvalidInput, SubbyteError, Unsupported, WrongResult
 from subbyte.kernel.execute import EMULATOR, expected, random_operands, resolve_device
 from subbyte.kernel.kernel import Kernel
+from subbyte.numerics import Requantization
 
 MOST_SECONDS = 20.0
 """Time an edited kernel may take on the CPU."""

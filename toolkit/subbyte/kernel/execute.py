@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.arguments import whole
-from subbyte.numerics import Requantization, reference
 from subbyte.errors import InvalidInput, MissingDependency, shown
 from subbyte.numerals import natural
+from subbyte.numerics import Requantization, reference
 
 if TYPE_CHECKING:
     from subbyte.emulator import EmulatorRun
-    from subbyte.kernel.kernel import Kernel
     from subbyte.gpu.timing import Timing, TimingProtocol
+    from subbyte.kernel.kernel import Kernel
 
 EMULATOR = "emulator"
 

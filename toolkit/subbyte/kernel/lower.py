@@ -12,11 +12,11 @@ import tvm_ffi
 from tvm.backend.cuda import transforms as cuda_transforms
 from tvm.tirx import compilation_pipeline, transform
 
+from subbyte.device.launch import Launch
 from subbyte.errors import BuildFailed
 from subbyte.families.mma.emit.conv import conv_kernel
-from subbyte.families.wgmma.emit import warpgroup_kernel
-from subbyte.device.launch import Launch
 from subbyte.families.mma.plan import Plan
+from subbyte.families.wgmma.emit import warpgroup_kernel
 from subbyte.families.wgmma.plan import WarpgroupPlan
 
 PIPELINE = "subbyte"

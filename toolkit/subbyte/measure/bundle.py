@@ -22,14 +22,14 @@ from typing import IO, Any
 
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.files import inside
-from subbyte.measure.arrivals import Share, input_is_open
-from subbyte.measure.case import Case, Evaluator, launch_from_dict
 from subbyte.gpu.device import CudaDevice, open_device
 from subbyte.gpu.lock import hold
-from subbyte.records.measurements import FORMAT, Results, read_measurements, read_results, to_landscape
-from subbyte.records.result import Failed, Result, result_from_dict
 from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import TimingProtocol, command_line
+from subbyte.measure.arrivals import Share, input_is_open
+from subbyte.measure.case import Case, Evaluator, launch_from_dict
+from subbyte.records.measurements import FORMAT, Results, read_measurements, read_results, to_landscape
+from subbyte.records.result import Failed, Result, result_from_dict
 
 __all__ = ["BundleMeasurement", "main", "measure_bundle", "read_measurements", "read_results", "to_landscape"]
 DEVICE_LOST = 75
@@ -79,8 +79,8 @@ def measure_bundle(
     architecture or workload), BrokenRecord (a damaged file), MissingDependency (no GPU, or another process measures on
     it).
     """
-    from subbyte.tune.bundle import read_manifest
     from subbyte.records.describe import workload_from_dict
+    from subbyte.tune.bundle import read_manifest
 
     started = time.monotonic()
     manifest, entries = read_manifest(folder)

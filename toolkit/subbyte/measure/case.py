@@ -18,18 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.numerics import Requantization, reference, to_nhwc_words, to_nhwcnc
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, SubbyteError, WrongResult
-from subbyte.kernel import operands
 from subbyte.gpu.check import CheckReport, compare
 from subbyte.gpu.device import CudaDevice, DeviceBuffer
 from subbyte.gpu.driver import CudaError
 from subbyte.gpu.launched import GpuKernel
-from subbyte.measure.noise import Watch
-from subbyte.records.result import Failed, Measured, Result
 from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import TimingProtocol
-from subbyte.device.launch import Argument, Launch
+from subbyte.kernel import operands
+from subbyte.measure.noise import Watch
+from subbyte.numerics import Requantization, reference, to_nhwc_words, to_nhwcnc
+from subbyte.records.result import Failed, Measured, Result
 from subbyte.workload import ConvWorkload
 
 

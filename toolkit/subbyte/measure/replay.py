@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import InvalidInput
-from subbyte.records.result import Measured, Result
 from subbyte.measure.runner import RunnerBase
-from subbyte.families.mma.config import ConvConfig
+from subbyte.records.result import Measured, Result
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ class ReplayRunner(RunnerBase):
                 f"{space.hash[:12]}); record it again with `subbyte landscape record`"
             )
 
-    def run(self, workload: ConvWorkload, configs: Sequence[ConvConfig]) -> list[Result]:
+    def run(self, workload: ConvWorkload, configs: Sequence[Configuration]) -> list[Result]:
         """The recorded results, in order."""
         self._check_workload(workload)
         return [self._look_up(config) for config in configs]
 
-    def rematch(self, workload: ConvWorkload, configs: Sequence[ConvConfig], rounds: int) -> list[list[float]]:
+    def rematch(self, workload: ConvWorkload, configs: Sequence[Configuration], rounds: int) -> list[list[float]]:
         """The recorded samples in place of rounds: at most ``rounds``, as many as each of the configurations has."""
         found = [result for result in self.run(workload, configs) if isinstance(result, Measured)]
         samples = [list(result.samples or (result.microseconds,)) for result in found]
@@ -65,7 +65,7 @@ class ReplayRunner(RunnerBase):
                 "choose another landscape (`subbyte landscape list`)"
             )
 
-    def _look_up(self, config: ConvConfig) -> Result:
+    def _look_up(self, config: Configuration) -> Result:
         index = self.landscape.by_config.get(config)
         if index is None:
             raise InvalidInput(f"landscape {self.landscape.name} holds no result of configuration {config.key}")

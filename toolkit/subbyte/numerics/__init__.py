@@ -1,13 +1,21 @@
 """Operands as numpy arrays: int4 packing, memory layouts, prepared weights, requantization, the exact reference."""
 
+from subbyte.families.mma.weights import prepare_weights
+from subbyte.families.wgmma.weights import prepare_warpgroup_weights
 from subbyte.numerics.float_requant import float_words
 from subbyte.numerics.int4 import check_int4, pack_words, unpack_words
-from subbyte.numerics.layout import from_hwnc_words, from_nhwc_words, from_nhwcnc, relayout, to_hwnc_words, to_nhwc_words, to_nhwcnc
+from subbyte.numerics.layout import (
+    from_hwnc_words,
+    from_nhwc_words,
+    from_nhwcnc,
+    relayout,
+    to_hwnc_words,
+    to_nhwc_words,
+    to_nhwcnc,
+)
 from subbyte.numerics.quantize import quantize, scale_for
 from subbyte.numerics.reference import accumulator_bound, reference
 from subbyte.numerics.requant import Requantization
-from subbyte.families.wgmma.weights import prepare_warpgroup_weights
-from subbyte.families.mma.weights import prepare_weights
 
 __all__ = [
     "Requantization",

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.arguments import checked, whole
+from subbyte.errors import InvalidInput, shown
 from subbyte.numerics.int4 import INT4_MIN, Int32Array
 from subbyte.numerics.requant import MOST_SCALED, Requantization, check_padded
-from subbyte.errors import InvalidInput, shown
 
 EXPONENT = -32
 """Binade of the floats that the sums become: small enough for factors to be normal numbers, with about as many positive

@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from subbyte.arguments import checked
-from subbyte.numerics.int4 import Int8Array, Words, check_array, check_int4, describe, pack_words, unpack_words
 from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.numerics.int4 import Int8Array, Words, check_array, check_int4, describe, pack_words, unpack_words
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
 
 BLOCK_WORDS = CHANNEL_BLOCK // 8

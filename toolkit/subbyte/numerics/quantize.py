@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subbyte.arguments import checked, is_number
-from subbyte.numerics.int4 import INT4_MAX, INT4_MIN, Int8Array, describe, without_mask
 from subbyte.errors import InvalidInput, shown
+from subbyte.numerics.int4 import INT4_MAX, INT4_MIN, Int8Array, describe, without_mask
 
 
 @checked

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.arguments import checked
-from subbyte.numerics.int4 import Int8Array, Int32Array, check_int4
 from subbyte.errors import InvalidInput
+from subbyte.numerics.int4 import Int8Array, Int32Array, check_int4
 from subbyte.workload.conv import ConvWorkload
 
 LARGEST_PRODUCT = 64

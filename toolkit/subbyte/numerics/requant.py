@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.arguments import flag, is_whole, number, several, whole
+from subbyte.errors import InvalidInput, shown
 from subbyte.numerics.int4 import INT4_MAX, INT4_MIN, Int8Array, Int32Array, check_array, describe, without_mask
 from subbyte.numerics.quantize import real_array
-from subbyte.errors import InvalidInput, shown
 from subbyte.workload.conv import LARGEST_SIZE, ConvWorkload
 
 MULTIPLIER_MAX = (1 << 31) - 1

@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import UNSET
 
 from subbyte.errors import InvalidInput
-from subbyte.records.shapes import SpaceShape
-from subbyte.families.mma.config import ConvConfig
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.mma.space import Space
-from subbyte.families.wgmma.space import WarpgroupSpace
-from subbyte.families.wgmma.small_space import WARPGROUP_KINDS
+from subbyte.families.registry import families, family_of_kind
 from subbyte.records.checked import whole
 from subbyte.records.foreign import FOREIGN, LARGEST, ForeignConfig, foreign_workload
+from subbyte.records.shapes import SpaceShape
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class SpaceLike(Protocol):
-    """What tuning needs to know of a space (:class:`subbyte.space.Space` is one)."""
+    """What tuning needs to know of a space (:class:`subbyte.families.Space` is one)."""
 
     @property
     def workload(self) -> ConvWorkload:
@@ -69,15 +66,15 @@ class SpaceLike(Protocol):
         ...
 
     def __len__(self) -> int: ...
-    def config(self, index: int) -> ConvConfig:
+    def config(self, index: int) -> Configuration:
         """The configuration at ``index`` (the first knob varies fastest)."""
         ...
 
-    def index(self, config: ConvConfig) -> int:
+    def index(self, config: Configuration) -> int:
         """The index of ``config``; InvalidInput when it lies outside the space."""
         ...
 
-    def why_not(self, which: int | ConvConfig, /) -> str | None:
+    def why_not(self, which: int | Configuration, /) -> str | None:
         """The reason a constraint refuses it, or None."""
         ...
 
@@ -114,7 +111,7 @@ def describe_space(space: SpaceLike) -> dict[str, Any]:
         "kind": space.kind,
         "arch": arch_name(space),
         "hash": space.hash,
-        **({"index_hash": space.index_hash} if isinstance(space, Space | WarpgroupSpace) else {}),
+        **({"index_hash": space.index_hash} if hasattr(space, "index_hash") else {}),
         "size": len(space),
         "knobs": {name: list(values) for name, values in space.knobs.items()},
         "fixed": dict(space.fixed),
@@ -155,7 +152,7 @@ def described(workload: Mapping[str, Any], shape: SpaceShape, space: Mapping[str
     return found
 
 
-def config_at(description: Mapping[str, Any], index: int) -> ConvConfig:
+def config_at(description: Mapping[str, Any], index: int) -> Configuration:
     """The configuration at ``index`` of a described space (mixed radix, the first knob varies fastest)."""
     knobs: Mapping[str, Sequence[Any]] = description["knobs"]
     if whole(index, "configuration index") >= prod(len(values) for values in knobs.values()):
@@ -168,13 +165,15 @@ def config_at(description: Mapping[str, Any], index: int) -> ConvConfig:
     return config_from_dict(chosen, description["kind"])
 
 
-def config_from_dict(data: Mapping[str, Any], kind: str) -> ConvConfig:
-    """The configuration with these fields: a ForeignConfig in a foreign space, a WarpgroupConfig in that of the
-    warpgroup family. Raises InvalidInput."""
-    family = dict.fromkeys(WARPGROUP_KINDS, WarpgroupConfig)
-    made: Any = {FOREIGN: ForeignConfig, **family}.get(kind, ConvConfig)
-    config: ConvConfig = made.from_dict(data)
-    return config
+def config_from_dict(data: Mapping[str, Any], kind: str) -> Configuration:
+    """The configuration with these fields, of the family that spaces of this kind belong to; a ForeignConfig in a foreign
+    space. Raises InvalidInput."""
+    if kind == FOREIGN:
+        foreign: Any = ForeignConfig.from_dict(data)
+        taken_for: Configuration = foreign
+        return taken_for
+    family = family_of_kind(kind) or next(iter(families().values()))
+    return family.configurations[0].from_dict(data)
 
 
 def versions(more: Iterable[str] = ()) -> dict[str, str]:

@@ -20,14 +20,24 @@ from typing import TYPE_CHECKING, Any
 from subbyte.arguments import checked
 from subbyte.charts import Charted
 from subbyte.errors import InvalidInput
-from subbyte.records.result import Failed, Measured, Result
 from subbyte.families.mma.config import ConvConfig
-from subbyte.families.wgmma.space import WARPGROUP
-from subbyte.families.wgmma.small_space import SMALL
+from subbyte.families.registry import family_of_kind
 from subbyte.records.checked import file_path, number
 from subbyte.records.describe import SpaceLike, config_at, describe_space, describe_workload, workload_from_dict
-from subbyte.records.landscape_file import FORMAT, SUFFIX, default_name, locate, make_header, offer, read_file, read_header, shipped, write_file
+from subbyte.records.landscape_file import (
+    FORMAT,
+    SUFFIX,
+    default_name,
+    locate,
+    make_header,
+    offer,
+    read_file,
+    read_header,
+    shipped,
+    write_file,
+)
 from subbyte.records.landscape_space import fit, space_today
+from subbyte.records.result import Failed, Measured, Result
 from subbyte.records.table import frame, html_table, in_tops
 from subbyte.workload import ConvWorkload
 
@@ -260,8 +270,8 @@ def find_landscape(
 ) -> str | None:
     """Name of the shipped landscape of ``workload`` (same sizes, whatever it is called), or None.
 
-    ``fixed`` are switches the landscape must have been recorded with; those not named must be at their defaults. For
-    the kind ``warpgroup`` one of its part ``warpgroup-small`` is found where the whole was not recorded.
+    ``fixed`` are switches the landscape must have been recorded with; those not named must be at their defaults. Where
+    the whole space of a kind was not recorded, a landscape of its part is found.
     """
     wanted = ConvConfig().with_values({} if fixed is None else fixed).to_dict()
     if not isinstance(workload, ConvWorkload):
@@ -274,7 +284,8 @@ def find_landscape(
         same = same and all(wanted.get(key) == value for key, value in space["fixed"].items())
         if same and arch in (None, space["arch"]):
             found.setdefault(space["kind"], name)
-    kinds = list(found) if kind is None else [kind, *([SMALL] if kind == WARPGROUP else [])]
+    family = None if kind is None else family_of_kind(kind)
+    kinds = list(found) if kind is None else [kind, *([family.parts[kind]] if family and kind in family.parts else [])]
     return next((found[one] for one in kinds if one in found), None)
 
 

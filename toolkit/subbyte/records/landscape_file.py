@@ -13,13 +13,13 @@ from msgspec import UNSET
 
 from subbyte import files
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
-from subbyte.files import slug
-from subbyte.records.result import Result, result_of
-from subbyte.records import reading
-from subbyte.records.shapes import EntryShape, HeaderShape
 from subbyte.families.mma.config import ConvConfig
+from subbyte.files import slug
+from subbyte.records import reading
 from subbyte.records.checked import file_path
 from subbyte.records.describe import described, now, to_line, versions
+from subbyte.records.result import Result, result_of
+from subbyte.records.shapes import EntryShape, HeaderShape
 
 FORMAT = "subbyte-landscape"
 SCHEMA = 2

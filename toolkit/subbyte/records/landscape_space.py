@@ -1,6 +1,6 @@
 """A landscape and the space as it is today: constraints change, and a record made under others must not mislead.
 
-The rule: an index means what the file's header says, always. A file whose space was made by :mod:`subbyte.space` (its
+The rule: an index means what the file's header says, always. A file whose space was made by a family of ours (its
 header says so by ``index_hash``, an old one by its ``hash``) is compared with today's constraints when it is read:
 entries of configurations that are refused now are dropped and named, configurations that are valid now and have no
 entry are counted as missing, and the landscape takes the hash of today's space. A knob that is no more is left out of
@@ -10,49 +10,34 @@ the header where every kernel was without it: one value has no part in an index.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput
+from subbyte.families.registry import family_of_kind
 from subbyte.records.describe import workload_from_dict
 
 if TYPE_CHECKING:
+    from subbyte.families.base import Space
     from subbyte.records.result import Result
-    from subbyte.families.mma.space import Space
-    from subbyte.families.wgmma.space import WarpgroupSpace
 
 
-def space_today(header: Mapping[str, Any]) -> Space | WarpgroupSpace | None:
-    """The space of a landscape's header under today's constraints; None when it was not made by ``subbyte.space``."""
-    from subbyte.device.arch import arch
-    from subbyte.families.mma.space import Space
-    from subbyte.families.wgmma.space import WarpgroupSpace
-    from subbyte.families.wgmma.small_space import WARPGROUP_KINDS
-
+def space_today(header: Mapping[str, Any]) -> Space | None:
+    """The space of a landscape's header under today's constraints; None when no family of ours made it."""
     described = header["space"]
     try:
         knobs = {name: tuple(values) for name, values in described["knobs"].items()}
-        fixed, kind = dict(described["fixed"]), described["kind"]
+        fixed, family = dict(described["fixed"]), family_of_kind(described["kind"])
         workload, target = workload_from_dict(header["workload"]), arch(described["arch"])
-        space: Space | WarpgroupSpace = (
-            WarpgroupSpace(workload, target, knobs, kind, fixed)
-            if kind in WARPGROUP_KINDS
-            else Space(workload, target, kind, knobs, fixed)
-        )
+        if family is None:
+            return None
+        space = family.recorded_space(workload, target, described["kind"], knobs, fixed)
         known = space.index_hash in (described.get("index_hash"), described["hash"])
         if not known and space.hash != described["hash"]:
             return None
-        return replace(space, knobs=_still_there(knobs)) if isinstance(space, WarpgroupSpace) else space
+        return family.recorded_space(workload, target, described["kind"], family.still_there(knobs), fixed)
     except (InvalidInput, KeyError, TypeError, AttributeError):  # a foreign kernel, another architecture
         return None
-
-
-def _still_there(knobs: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
-    """Value lists without removed knobs. Raises Unsupported where some kernels had one."""
-    from subbyte.families.wgmma.config import without_removed
-
-    held = without_removed({name: values[0] if len(values) == 1 else values for name, values in knobs.items()})
-    return {name: knobs[name] for name in held}
 
 
 def fit(
@@ -75,11 +60,10 @@ def fit(
     )
 
 
-def _unchanged(header: Mapping[str, Any], results: Mapping[int, Result], space: Space | WarpgroupSpace) -> bool:
-    """Whether what was recorded is as valid as it was. Listing a warpgroup space takes half a second: of one only what
-    is recorded is looked at, and what else has become valid is found when asked for (:attr:`Landscape.missing`)."""
-    from subbyte.families.wgmma.space import WarpgroupSpace
-
-    if isinstance(space, WarpgroupSpace):
+def _unchanged(header: Mapping[str, Any], results: Mapping[int, Result], space: Space) -> bool:
+    """Whether what was recorded is as valid as it was. Where listing a space takes long only what is recorded is looked
+    at, and what else has become valid is found when asked for (:attr:`Landscape.missing`)."""
+    family = family_of_kind(header["space"]["kind"])
+    if family is not None and family.slow_to_list:
         return all(space.why_not(index) is None for index in results)
     return bool(header["space"]["hash"] == space.hash)

@@ -22,12 +22,12 @@ import msgspec
 
 from subbyte.errors import BrokenRecord, InvalidInput, NotWritten
 from subbyte.files import prove_writable
-from subbyte.records.result import Result, result_of
 from subbyte.records import reading
-from subbyte.records.shapes import LogHeader, LogLine
-from subbyte.families.mma.config import ConvConfig
 from subbyte.records.checked import file_path
 from subbyte.records.describe import config_from_dict, described, to_line
+from subbyte.records.result import Result, result_of
+from subbyte.records.shapes import LogHeader, LogLine
+from subbyte.spaces.configuration import Configuration
 
 try:
     import fcntl
@@ -50,7 +50,7 @@ class Entry:
 
     trial: int
     index: int
-    config: ConvConfig
+    config: Configuration
     result: Result
     ask: tuple[int, int, int] | None = None
     started: str = ""

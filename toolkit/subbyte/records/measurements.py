@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.records.result import Result, result_of
 from subbyte.records import reading
+from subbyte.records.result import Result, result_of
 from subbyte.records.shapes import MeasuredLine
 
 if TYPE_CHECKING:

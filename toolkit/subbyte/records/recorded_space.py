@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from subbyte.families.mma.config import ConvConfig
+from subbyte.device.arch import arch as arch_named
+from subbyte.families.base import Plan
+from subbyte.families.registry import family_of
 from subbyte.records.describe import SpaceLike, config_at
 from subbyte.records.foreign import FOREIGN, ForeignSpace, index_of
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
-    from subbyte.families.mma.plan import Plan
-    from subbyte.families.wgmma.config import WarpgroupConfig
-    from subbyte.families.wgmma.plan import WarpgroupPlan
     from subbyte.records.landscape import Landscape
 
 
@@ -42,11 +42,11 @@ class RecordedSpace:
     def __len__(self) -> int:
         return int(self._header["size"])
 
-    def config(self, index: int) -> ConvConfig:
+    def config(self, index: int) -> Configuration:
         """The configuration at ``index``."""
         return config_at(self._header, index)
 
-    def index(self, config: ConvConfig) -> int:
+    def index(self, config: Configuration) -> int:
         """The index of a configuration. Raises InvalidInput."""
         return index_of({name: getattr(config, name) for name in self.knobs}, self.knobs)
 
@@ -54,23 +54,15 @@ class RecordedSpace:
     def _recorded(self) -> frozenset[int]:
         return frozenset(self.valid)
 
-    def why_not(self, which: int | ConvConfig) -> str | None:
+    def why_not(self, which: int | Configuration) -> str | None:
         """``unrecorded: ...`` for what the landscape does not hold, None for what it does."""
         index = which if isinstance(which, int) else self.index(which)
         return None if index in self._recorded else "unrecorded: the landscape does not hold this configuration"
 
-    def plan(self, which: int | ConvConfig | WarpgroupConfig) -> Plan | WarpgroupPlan:
+    def plan(self, which: int | Configuration) -> Plan:
         """The plan of a configuration."""
-        from subbyte.device.arch import arch as arch_named
-        from subbyte.families.mma.plan import Plan
-        from subbyte.families.wgmma.config import WarpgroupConfig
-        from subbyte.families.wgmma.plan import WarpgroupPlan
-
         config = self.config(which) if isinstance(which, int) else which
-        target = arch_named(self.arch)
-        if isinstance(config, WarpgroupConfig):
-            return WarpgroupPlan(self.workload, config, target)
-        return Plan(self.workload, config, target)
+        return family_of(config).plan(self.workload, config, arch_named(self.arch))
 
 
 def space_of(landscape: Landscape) -> SpaceLike:

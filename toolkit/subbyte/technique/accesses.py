@@ -178,7 +178,7 @@ def accesses(
     from subbyte.technique.warp import Warp
 
     if config is None:
-        from subbyte.families.mma.estimate import default_config
+        from subbyte.kernel.default import default_config
 
         config = default_config(workload_named(workload), arch)
     who = Warp.of(workload, warp_family_only(config), layout, arch, block, warp, iteration)

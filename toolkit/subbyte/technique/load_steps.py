@@ -174,6 +174,7 @@ def _kernel(source: Kernel | ConvWorkload | str, config: ConvConfig | WarpgroupC
     from subbyte.kernel import Kernel
     from subbyte.families.mma.plan import plan
     from subbyte.families.registry import warp_family_only
+    from subbyte.kernel import Kernel
     from subbyte.workload import workload
 
     shown = warp_family_only(source.config if isinstance(source, Kernel) else config)

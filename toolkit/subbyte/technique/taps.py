@@ -96,13 +96,13 @@ def tap_addresses(
     Raises InvalidInput for a configuration that cannot be built, or a row that its first block does not compute.
     """
     from subbyte.device import arch
-    from subbyte.kernel.choose import warpgroup_config
     from subbyte.families.wgmma.plan import WarpgroupPlan
     from subbyte.families.wgmma.rules import why_not_warpgroup
+    from subbyte.kernel.choose import best_known
     from subbyte.workload import workload as parse
 
     found = parse(workload)
-    plan = WarpgroupPlan(found, config or warpgroup_config(found), arch("sm_90a"))
+    plan = WarpgroupPlan(found, config or best_known(found, family="warpgroup")[0], arch("sm_90a"))
     if reason := why_not_warpgroup(plan):
         raise InvalidInput(f"{found.label} with {plan.config.key} is refused: {reason}")
     rows = plan.segment_start(1)

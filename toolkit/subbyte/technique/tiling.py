@@ -228,8 +228,8 @@ def tiling(
     from subbyte.device import arch as arch_of
     from subbyte.families.mma.config import ConvConfig
     from subbyte.families.mma.plan import plan
-    from subbyte.families.registry import warp_family_only
     from subbyte.families.mma.rules import why_not
+    from subbyte.families.registry import warp_family_only
     from subbyte.workload import workload as parse
 
     found, target = parse(workload), arch_of(arch)

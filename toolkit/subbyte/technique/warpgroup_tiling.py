@@ -104,13 +104,13 @@ def warpgroup_tiling(
     cannot be built.
     """
     from subbyte.device import arch as arch_named
-    from subbyte.kernel.choose import warpgroup_config
     from subbyte.families.wgmma.plan import WarpgroupPlan
     from subbyte.families.wgmma.rules import why_not_warpgroup
+    from subbyte.kernel.choose import best_known
     from subbyte.workload import workload as parse
 
     found, target = parse(workload), arch_named(arch) if isinstance(arch, str) else arch
-    plan = WarpgroupPlan(found, config or warpgroup_config(found, target), target)
+    plan = WarpgroupPlan(found, config or best_known(found, target, "warpgroup")[0], target)
     if reason := why_not_warpgroup(plan):
         raise Unsupported(f"{found.label} with {plan.config.key} on {target.name} cannot be built: {reason}")
     rows = max(plan.segment_end(segment) - plan.segment_start(segment) for segment in range(plan.config.segments))

@@ -24,20 +24,29 @@ from msgspec import UNSET
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.files import inside, prove_writable, replace_file, writing
-from subbyte.records.result import Failed, result_of
 from subbyte.measure.worker import WorkerDied, WorkerPool
-from subbyte.records.reading import document, is_a_file, read_bytes, typed
-from subbyte.records.shapes import ManifestHeader, ManifestLine
-from subbyte.families.mma.config import ConvConfig
 from subbyte.records.checked import file_path, new_folder, searchable, whole
-from subbyte.records.describe import SpaceLike, arch_name, describe_space, describe_workload, described, now, to_line, versions
+from subbyte.records.describe import (
+    SpaceLike,
+    arch_name,
+    describe_space,
+    describe_workload,
+    described,
+    now,
+    to_line,
+    versions,
+)
+from subbyte.records.reading import document, is_a_file, read_bytes, typed
+from subbyte.records.result import Failed, result_of
+from subbyte.records.shapes import ManifestHeader, ManifestLine
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 FORMAT = "subbyte-bundle"
 SCHEMA = 1
 _AGAIN = "delete the folder and build it again"
 MANIFEST = "manifest.jsonl"
-Build = Callable[[ConvWorkload, ConvConfig, str], Any]
+Build = Callable[[ConvWorkload, Configuration, str], Any]
 """Like :func:`subbyte.build`: gives an object with ``cubin`` (bytes), ``launch`` and ``resources``."""
 
 
@@ -72,7 +81,6 @@ def build_bundle(
     stops, as if interrupted, and the report counts what there is. Raises InvalidInput when the folder holds a
     bundle of another space, BrokenRecord when its manifest is damaged.
     """
-    searchable(space)
     whole(workers, "workers", 1)
     started = time.monotonic()
     root = new_folder(file_path(folder, "bundle") / "cubins", "bundle").parent
@@ -103,8 +111,6 @@ def build_bundle(
 def open_bundle(space: SpaceLike, folder: str | os.PathLike[str]) -> None:
     """Make the bundle's folder and the header of its manifest, if need be. Raises as :func:`build_bundle`."""
     prove_writable(new_folder(folder, "bundle") / MANIFEST, "bundle")
-    searchable(space)
-    Path(folder).mkdir(parents=True, exist_ok=True)
     _open_manifest(Path(folder) / MANIFEST, space)
 
 
@@ -183,7 +189,7 @@ def _open_manifest(path: Path, space: SpaceLike) -> dict[int, dict[str, Any]]:
 
 
 def _build_one(
-    workload: ConvWorkload, config: ConvConfig, arch: str, folder: str, build: Build | None
+    workload: ConvWorkload, config: Configuration, arch: str, folder: str, build: Build | None
 ) -> dict[str, Any]:
     """Runs in the worker: build, store the cubin, return the manifest fields."""
     from subbyte.kernel.program import program_digest

@@ -21,12 +21,12 @@ from typing import Any
 
 from subbyte import processes
 from subbyte.errors import InvalidInput, MissingDependency
-from subbyte.records.result import Result
 from subbyte.numerals import natural
-from subbyte.tune.bundle import Build, build_bundle, open_bundle, read_manifest
-from subbyte.records.checked import file_path, number, whole, wholes
+from subbyte.records.checked import file_path, number, searchable, whole, wholes
 from subbyte.records.describe import SpaceLike
 from subbyte.records.landscape import Landscape
+from subbyte.records.result import Result
+from subbyte.tune.bundle import Build, build_bundle, open_bundle, read_manifest
 
 RESULTS = "results.jsonl"
 """The results file of a bundle measured by one process."""
@@ -73,6 +73,7 @@ def record_landscape(
     """
     started, root, devices = time.monotonic(), file_path(folder, "bundle"), wholes(devices, "devices")
     whole(workers, "workers", 1)
+    searchable(space)
     open_bundle(space, root)
     known = measured(root)
     todo = [index for index in space.valid if index not in known]

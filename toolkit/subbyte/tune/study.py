@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 from subbyte.arguments import checked
 from subbyte.charts import Charted
 from subbyte.errors import InvalidInput, shown
-from subbyte.records.result import Failed, Measured, Result
 from subbyte.measure.runner import Runner, refuse_unlike, results_of
-from subbyte.families.mma.config import ConvConfig
 from subbyte.records.checked import callables, integer, searchable, several, whole
 from subbyte.records.describe import SpaceLike, describe_space, describe_workload, now, versions
 from subbyte.records.log import FORMAT, SCHEMA, Entry, LogWriter
+from subbyte.records.result import Failed, Measured, Result
+from subbyte.spaces.configuration import Configuration
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
 from subbyte.tune.resuming import take_over
 from subbyte.tune.strategy import Strategy, made_strategy
@@ -123,7 +123,7 @@ class Study(Charted):
             return done
 
     @checked
-    def queue(self, configs: Iterable[ConvConfig]) -> int:
+    def queue(self, configs: Iterable[Configuration]) -> int:
         """Have configurations evaluated before whatever the strategy proposes; how many were accepted.
 
         Left out are those that lie outside the space, that a constraint refuses, or that were asked or told before.

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
+from subbyte.families.mma import rules as rules
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.plan import COPY_WORDS, Plan
-from subbyte.families.mma import rules as rules
 from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP
 

@@ -1,36 +1,25 @@
-"""Which configuration to take when the user names none."""
+"""Which configurations to try when none was measured: those of the paper's space, by estimate."""
 
 from __future__ import annotations
 
 from subbyte.device.arch import Arch
-from subbyte.device.arch import arch as arch_named
-from subbyte.errors import Unsupported
-from subbyte.kernel.coverage import covered
-from subbyte.kernel.recommended import recommendation
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.plan import Plan
-from subbyte.families import space
 from subbyte.families.mma.rules import registers_needed
+from subbyte.families.mma.space import Space, held_fields
+from subbyte.families.mma.values import value_lists
 from subbyte.workload import ConvWorkload, ceil_div
 
 MULTIPROCESSORS = 132
 """Of the GPU the estimate aims at (H200); smaller ones take the same configurations in more waves."""
 
 
-def default_config(workload: ConvWorkload, arch: Arch | str) -> ConvConfig:
-    """The recommended configuration of this workload and architecture, else the one of the paper's space that
-    :func:`estimated_cycles` ranks first. Raises Unsupported when no configuration can be built."""
-    target = arch if isinstance(arch, Arch) else arch_named(arch)
-    found = recommendation(workload.spec, target.name)
-    return found.config if found is not None else _estimated(workload, target)
-
-
-def _estimated(workload: ConvWorkload, arch: Arch) -> ConvConfig:
-    reason = covered(workload, arch, "warp")
-    if reason is not None:
-        raise Unsupported(f"{workload}: no kernel computes it on {arch.name}: {reason.removeprefix('not covered: ')}")
-    candidates = space(workload, arch)
-    return min((candidates.config(i) for i in candidates.valid), key=lambda c: estimated_cycles(candidates.plan(c)))
+def estimated_first(workload: ConvWorkload, arch: Arch) -> list[ConvConfig]:
+    """All configurations of the paper's space that can be built, the one with the fewest :func:`estimated_cycles`
+    first."""
+    space = Space(workload, arch, "paper", value_lists("paper", workload), held_fields({}))
+    ranked = sorted((estimated_cycles(space.plan(index)), index) for index in space.valid)
+    return [space.config(index) for _, index in ranked]
 
 
 def estimated_cycles(plan: Plan) -> float:

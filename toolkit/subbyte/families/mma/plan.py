@@ -11,48 +11,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd, prod
+from math import prod
 from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.device.atoms import Atom, atom
-from subbyte.families.mma.config import ConvConfig
 from subbyte.device.launch import Argument, Launch
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.shared.axis import Axis, Index
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 
 BLOCK_WORDS = 32
 """32-bit words of one 8 x 32 block of int4 values."""
 COPY_WORDS = 4
 """Words moved by one 16-byte copy."""
-Index = Any
-"""An ``int``, or a TIRx expression."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """How the output pixels and taps of one axis map to staged input positions.
-
-    Position = ``pixel * pixel_step + tap * tap_step`` in units of ``unit`` input pixels. Dividing by the greatest
-    common divisor leaves no gap, so a staged tile holds only positions that are used (Choi et al. 2022, 3.1.2).
-    """
-
-    pixel_step: int
-    tap_step: int
-    count: int
-    unit: int
-
-    @classmethod
-    def of(cls, pixels: int, taps: int, stride: int, dilation: int) -> Axis:
-        """The axis for ``pixels`` consecutive outputs and ``taps`` kernel positions."""
-        unit = gcd(stride if pixels > 1 else 0, dilation if taps > 1 else 0) or 1
-        pixel_step = stride // unit if pixels > 1 else 0
-        tap_step = dilation // unit if taps > 1 else 0
-        return cls(pixel_step, tap_step, (pixels - 1) * pixel_step + (taps - 1) * tap_step + 1, unit)
-
-    def position(self, pixel: Index, tap: Index) -> Index:
-        """Staged position of an output pixel's tap."""
-        return pixel * self.pixel_step + tap * self.tap_step
 
 
 @dataclass(frozen=True)
@@ -95,6 +68,11 @@ class Plan:
     def pixel_tiles(self) -> tuple[int, int]:
         """Block tiles along the output's height and width."""
         return ceil_div(self.workload.p, self.tile[0]), ceil_div(self.workload.q, self.tile[1])
+
+    @property
+    def columns(self) -> int:
+        """Output channels of a block."""
+        return self.config.columns
 
     @property
     def column_tiles(self) -> int:

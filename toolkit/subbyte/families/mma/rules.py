@@ -178,7 +178,7 @@ def why_not(plan: Plan) -> str | None:
     return None
 
 
-def hopeless_warp(workload: ConvWorkload, arch: Arch) -> str | None:
+def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
     """Why no configuration of the family can be built, whatever it is; None when some may. Takes no time."""
     plan = Plan(workload, ConvConfig(), arch)
     return _sizes(plan) or _coverage(plan) or _accumulator(plan)

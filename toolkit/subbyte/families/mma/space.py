@@ -10,18 +10,13 @@ from functools import cached_property
 from typing import Any
 
 from subbyte.device.arch import Arch
-from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, did_you_mean, shown
-from subbyte.families.mma.config import KNOBS, SWITCHES, ConvConfig
-from subbyte.families.mma.plan import Plan
-from subbyte.families.mma.rules import hopeless_warp, why_not
-from subbyte.spaces.listed import ListedTable, Sorted, listed
+from subbyte.families.mma.config import SWITCHES, ConvConfig
 from subbyte.families.mma.enumeration import SAME, plainest, sort_out
-from subbyte.families.mma.values import KINDS, value_lists
-from subbyte.families.wgmma.space import WARPGROUP, held_switches, warpgroup_space
-from subbyte.families.wgmma.small_space import SMALL, WARPGROUP_KINDS, small_space
+from subbyte.families.mma.plan import Plan
+from subbyte.families.mma.rules import hopeless, why_not
+from subbyte.spaces.listed import ListedTable, Sorted, listed
 from subbyte.workload import ConvWorkload
-from subbyte.workload import workload as workload_named
 
 HELD = (*SWITCHES, "atom")
 """Fields of a configuration that a space holds fixed."""
@@ -81,7 +76,7 @@ class Space(ListedTable):
     @property
     def hopeless(self) -> str | None:
         """Why none of its configurations can be built, whatever it is; None when some may. Takes no time."""
-        return hopeless_warp(self.workload, self.arch)
+        return hopeless(self.workload, self.arch)
 
     @cached_property
     def _sorted_out(self) -> Sorted:
@@ -106,33 +101,8 @@ class Space(ListedTable):
         return space_hash(self.index_hash, self.valid)
 
 
-def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str = "paper", **fixed: Any) -> Any:
-    """The space of a workload: ``paper`` or ``extended`` (a :class:`Space` of the warp family), ``warpgroup`` or its
-    part ``warpgroup-small`` (a :class:`~subbyte.families.wgmma.space.WarpgroupSpace`, the same interface). ``fixed`` sets
-    switches (``layout="nhwc"``), or the atom of the warp family; default: all techniques on.
-
-    Raises InvalidInput for an unknown workload, architecture, kind or switch.
-    """
-    if kind not in (*KINDS, *WARPGROUP_KINDS):
-        raise InvalidInput(f"unknown kind of space {shown(kind)}: {did_you_mean(kind, (*KINDS, *WARPGROUP_KINDS))}")
-    held = held_fields(fixed, kind)
-    target = arch_named(arch) if isinstance(arch, str) else arch
-    found = workload_named(workload) if isinstance(workload, str) else workload
-    if not isinstance(target, Arch):
-        raise InvalidInput(f"architecture {arch!r}: expected a name such as 'sm_90a', or an Arch")
-    if not isinstance(found, ConvWorkload):
-        raise InvalidInput(f"workload {workload!r}: expected a name such as 'resnet50.stage2@8', or a ConvWorkload")
-    if kind == WARPGROUP:
-        return warpgroup_space(found, target, held)
-    if kind == SMALL:
-        return small_space(found, target, held)
-    return Space(found, target, kind, value_lists(kind, found), held)
-
-
-def held_fields(fixed: Mapping[str, Any], kind: str = "paper") -> dict[str, Any]:
-    """All fields that a space of a kind holds fixed, with those of ``fixed`` set. Raises InvalidInput for a knob."""
-    if kind in WARPGROUP_KINDS:
-        return held_switches(fixed)
+def held_fields(fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """All fields that a space holds fixed, with those of ``fixed`` set. Raises InvalidInput for a knob."""
     for name in fixed:
         if name not in HELD:
             raise InvalidInput(f"{name!r} cannot be fixed in a space: {did_you_mean(name, HELD)}")
@@ -148,6 +118,3 @@ def space_hash(index_hash: str, valid: Sequence[int]) -> str:
 def _check_config(config: ConvConfig) -> None:
     if not isinstance(config, ConvConfig):
         raise InvalidInput(f"configuration {shown(config)}: expected a ConvConfig, such as ConvConfig(chunk=2)")
-
-
-__all__ = ["KINDS", "KNOBS", "Space", "space"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from subbyte.arguments import checked
+from subbyte.errors import InvalidInput
 from subbyte.numerics.int4 import Int8Array, Words, check_int4, pack_words
 from subbyte.numerics.layout import BLOCK_WORDS, pad_axis
-from subbyte.errors import InvalidInput
 from subbyte.workload.conv import CHANNEL_BLOCK
 
 TILE_FILTERS = 8

@@ -11,8 +11,8 @@ from typing import Any
 from subbyte.device.arch import Arch
 from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.space import warpgroup_values
 from subbyte.families.wgmma.rules import sizes, why_not_warpgroup
+from subbyte.families.wgmma.space import warpgroup_values
 from subbyte.workload import ConvWorkload, ceil_div
 
 MULTIPROCESSORS = 132

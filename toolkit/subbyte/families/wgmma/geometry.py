@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Any
 
 from subbyte.device.arch import Arch
+from subbyte.families.shared.axis import Axis, Index
 from subbyte.families.wgmma import halves as halves
-from subbyte.families.mma.plan import Axis
 from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.workload.conv import ConvWorkload, ceil_div
 
@@ -24,8 +24,6 @@ MMA_FILTERS = 64
 WRITTEN_OUT = (64, 20)
 """wgmma instructions up to which each kernel row is written out: with one consumer warpgroup, and with more, whose
 threads have fewer registers."""
-Index = Any
-"""An ``int``, or a TIRx expression."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +168,11 @@ class WarpgroupGeometry:
     def filters(self) -> int:
         """Output channels a block computes in one pass."""
         return MMA_FILTERS * self.config.groups_m * self.config.tiles_m
+
+    @property
+    def columns(self) -> int:
+        """The same, as every kind of plan calls it."""
+        return self.filters
 
     @property
     def filter_tiles(self) -> int:

@@ -11,21 +11,20 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import accumulate, product
 from math import prod
 from operator import mul
-from pathlib import Path
 from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean, shown
+from subbyte.families.wgmma import bulk_rules as warpgroup_bulk
 from subbyte.families.wgmma.config import SWITCH_VALUES, WarpgroupConfig
 from subbyte.families.wgmma.memory import PIXEL_BYTES
 from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma import bulk_rules as warpgroup_bulk
-from subbyte.spaces.listed import ListedTable, Sorted, listed
 from subbyte.families.wgmma.rules import WIDTHS, hopeless_warpgroup, why_not_warpgroup
+from subbyte.spaces.listed import ListedTable, Sorted, listed
 from subbyte.workload import ConvWorkload, ceil_div
 
 WARPGROUP = "warpgroup"
@@ -40,12 +39,8 @@ LARGE_WORK = 3 * 10**9
 """Multiplications of a layer from which on the time of its blocks' multiplications is what counts."""
 MANY_BLOCKS = 16
 """Blocks of 32 channels of which wide rows do not fit into the ring whole."""
-RULES = (
-    "space/warpgroup_constraints", "space/warpgroup_bulk", "schedule/warpgroup", "schedule/warpgroup_plan",
-    "schedule/warpgroup_memory", "schedule/warpgroup_geometry", "schedule/warpgroup_halves", "schedule/plan",
-    "schedule/launch", "schedule/atoms", "device/arch", "workload/conv",
-)  # fmt: skip
-"""Modules of the package that decide whether a configuration is valid."""
+SPACE_VERSION = 1
+"""Goes up when other configurations become valid: a test compares sample layers."""
 LIST_LIMIT = 1_000_000
 """Products up to which searches hold all valid configurations."""
 LISTED = 600_000
@@ -148,25 +143,18 @@ class WarpgroupSpace(ListedTable):
     @cached_property
     def hash(self) -> str:
         """Hexadecimal digest of what an index means and of the constraints: of the valid indices, or where they are too
-        many to be found one by one, of the rules themselves."""
+        many to be found one by one, of the version of the rules."""
         return self._digest([list(self.valid)]) if self._sorted_one_by_one <= LISTED else self.rules_hash
 
     @property
     def rules_hash(self) -> str:
         """The same of the rules, however few the valid indices are: known without sorting them out."""
-        return self._digest([_rules()])
+        return self._digest([SPACE_VERSION])
 
     def _digest(self, more: list[Any]) -> str:
         knobs = {name: list(values) for name, values in self.knobs.items()}
         data = [self.workload.spec, self.arch.name, self.kind, knobs, dict(self.fixed), *more]
         return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
-
-
-@cache
-def _rules() -> str:
-    """Digest of the text of the constraints and of what they read of a plan."""
-    package = Path(__file__).parents[1]
-    return hashlib.sha256(b"".join((package / f"{name}.py").read_bytes() for name in RULES)).hexdigest()
 
 
 def warpgroup_space(workload: ConvWorkload, arch: Arch, fixed: Mapping[str, Any] | None = None) -> WarpgroupSpace:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from subbyte.arguments import checked, whole
+from subbyte.errors import InvalidInput
 from subbyte.numerics.int4 import Int8Array, Words, check_int4
 from subbyte.numerics.layout import pad_axis
-from subbyte.errors import InvalidInput
 from subbyte.workload.conv import CHANNEL_BLOCK
 
 MOST_PARTS = 1 << 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.measure.atoms.texts import (
     COLUMNS,
     INPUT_WORDS,
@@ -14,7 +15,6 @@ from subbyte.measure.atoms.texts import (
     warp_text,
     warpgroup_text,
 )
-from subbyte.device.launch import Argument, Launch
 
 _AMPERE = ("sm_80", "sm_86", "sm_89")
 _ALL = ("sm_75", *_AMPERE, "sm_90a")

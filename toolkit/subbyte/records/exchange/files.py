@@ -10,14 +10,14 @@ from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.files import write_file
-from subbyte.records.reading import loose_document, read_bytes, unpacked
-from subbyte.records.reading import to_text as to_text_of
 from subbyte.records.checked import file_path
 from subbyte.records.exchange.kernel_tuner import from_kernel_tuner, to_kernel_tuner
 from subbyte.records.exchange.rows import UNKNOWN_DEVICE, a_landscape
 from subbyte.records.exchange.t4 import from_t4, to_t4
 from subbyte.records.exchange.tables import from_csv, to_csv
 from subbyte.records.landscape import FORMAT, Landscape
+from subbyte.records.reading import loose_document, read_bytes, unpacked
+from subbyte.records.reading import to_text as to_text_of
 
 FORMATS = ("kernel-tuner", "t4", "csv")
 

@@ -13,12 +13,25 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.records.result import Failed, Result
-from subbyte.records.reading import typed
-from subbyte.records.shapes import Leaf, Name, Text, Values
-from subbyte.records.exchange.rows import OWN, Row, a_landscape, exported_header, extras, foreign_landscape, measured, number, own_landscape, samples_of, seconds_of, with_extras
+from subbyte.records.exchange.rows import (
+    OWN,
+    Row,
+    a_landscape,
+    exported_header,
+    extras,
+    foreign_landscape,
+    measured,
+    number,
+    own_landscape,
+    samples_of,
+    seconds_of,
+    with_extras,
+)
 from subbyte.records.foreign import ForeignWorkload, index_of
 from subbyte.records.landscape import Landscape
+from subbyte.records.reading import typed
+from subbyte.records.result import Failed, Result
+from subbyte.records.shapes import Leaf, Name, Text, Values
 
 if TYPE_CHECKING:
     from subbyte.workload import ConvWorkload

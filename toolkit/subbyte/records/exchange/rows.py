@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.records.result import Failed, Measured, Result, is_time, result_from_dict
 from subbyte.records.describe import describe_space, describe_workload
 from subbyte.records.foreign import ForeignSpace, Value, check_value, foreign_workload, index_of
 from subbyte.records.landscape import Landscape, default_name
 from subbyte.records.landscape_file import checked_header, entry_fields, make_header
+from subbyte.records.result import Failed, Measured, Result, is_time, result_from_dict
 
 OWN = "subbyte"
 """Key under which exported files carry what is ours alone: the landscape's header, and parts of each result."""

@@ -12,11 +12,25 @@ from typing import Any
 import msgspec
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.records.result import Failed, Result
-from subbyte.records.reading import typed
-from subbyte.records.shapes import Name, Value
-from subbyte.records.exchange.rows import OWN, UNKNOWN_DEVICE, Row, a_landscape, exported_header, extras, foreign_landscape, measured, number, own_landscape, samples_of, seconds_of, with_extras
+from subbyte.records.exchange.rows import (
+    OWN,
+    UNKNOWN_DEVICE,
+    Row,
+    a_landscape,
+    exported_header,
+    extras,
+    foreign_landscape,
+    measured,
+    number,
+    own_landscape,
+    samples_of,
+    seconds_of,
+    with_extras,
+)
 from subbyte.records.landscape import Landscape
+from subbyte.records.reading import typed
+from subbyte.records.result import Failed, Result
+from subbyte.records.shapes import Name, Value
 
 SCHEMA_VERSION = "1.0.0"
 INVALIDITY = {

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
-from subbyte.records.result import FAILURE_KINDS, Failed, Measured, Result, is_time
 from subbyte.records.exchange.rows import UNKNOWN_DEVICE, Row, a_landscape, foreign_landscape, own_landscape
 from subbyte.records.foreign import Value
 from subbyte.records.landscape import Landscape
+from subbyte.records.result import FAILURE_KINDS, Failed, Measured, Result, is_time
 
 if TYPE_CHECKING:
     import pandas

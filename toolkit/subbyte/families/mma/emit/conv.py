@@ -8,12 +8,12 @@ from tvm.script import tirx as T
 from tvm.script.ir_builder import IRBuilder
 
 from subbyte.families.mma.emit.block import Block
-from subbyte.tirx.emit import bind, loop, registers, when
 from subbyte.families.mma.emit.epilogue import epilogue
-from subbyte.tirx.function import kernel_function
 from subbyte.families.mma.emit.multiply import multiply_stage
 from subbyte.families.mma.emit.stage import commit, load_parameters, load_stage, wait
 from subbyte.families.mma.plan import Plan
+from subbyte.tirx.emit import bind, loop, registers, when
+from subbyte.tirx.function import kernel_function
 
 
 def conv_kernel(plan: Plan) -> Any:

@@ -15,6 +15,7 @@ from tvm.script import tirx as T
 
 from subbyte.families.mma.emit.block import Block
 from subbyte.tirx.emit import bind, loop, registers, when
+from subbyte.tirx.requantize import requantize
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 
@@ -64,26 +65,6 @@ def _requantized(block: Block, value: Any, channel: Any) -> Any:
     64-bit offset that holds bias and rounding, and keeps the upper word (see Requantization.fixed_words).
     """
     return requantize(block.plan, value, [_parameter(block, row, channel) for row in range(3)])
-
-
-def requantize(plan: Any, value: Any, parameters: list[Any]) -> Any:
-    """The requantized int32 of a scaled sum, given the channel's three int32 parameters (or, in the fixed form, the
-    factor and the 64-bit offset of two)."""
-    rows = [T.cast(parameter, "int64") for parameter in parameters]
-    if plan.requant == "fixed":
-        offset = rows[1] if len(rows) == 2 else (rows[2] << T.int64(32)) | (rows[1] & T.int64(0xFFFFFFFF))
-        result = T.cast((T.cast(value, "int64") * rows[0] + offset) >> T.int64(32), "int32")
-    else:
-        bias, multiplier, shift = rows
-        total = T.cast(value >> T.int32(plan.atom.scale_log2), "int64") + bias
-        rounded = (total * multiplier + (T.int64(1) << (shift - T.int64(1)))) >> shift
-        result = T.cast(T.max(T.min(rounded, T.int64(127)), T.int64(-128)), "int32")
-    low, high = plan.clip
-    if low > -8:
-        result = T.max(result, T.int32(low))
-    if high < 7:
-        result = T.min(result, T.int32(high))
-    return result
 
 
 def _parameter(block: Block, row: int, channel: Any) -> Any:

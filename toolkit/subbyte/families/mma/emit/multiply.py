@@ -11,10 +11,10 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.families.mma.emit.block import Block
-from subbyte.tirx.emit import bind, loop, registers
 from subbyte.device.atoms import LOW_NIBBLES
+from subbyte.families.mma.emit.block import Block
 from subbyte.families.mma.plan import BLOCK_WORDS
+from subbyte.tirx.emit import bind, loop, registers
 
 
 def multiply_stage(block: Block, buffer: Any) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.mma.emit.block import Block
-from subbyte.tirx.emit import bind, loop, when
 from subbyte.families.mma.plan import COPY_WORDS
+from subbyte.tirx.emit import bind, loop, when
 from subbyte.workload.conv import ceil_div
 
 

@@ -18,8 +18,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx.emit import bind, registers, when
-from subbyte.families.mma.emit.multiply import LOW_NIBBLES
+from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit import produce as producer
 from subbyte.families.wgmma.emit.block import Block
@@ -27,6 +26,7 @@ from subbyte.families.wgmma.emit.epilogue import epilogue
 from subbyte.families.wgmma.emit.zeros import zero_columns
 from subbyte.families.wgmma.memory import FRAGMENT_WORDS, OPERAND_BYTES, PIXEL_BYTES
 from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.tirx.emit import bind, registers, when
 
 CORE_BYTES = 128
 """A core matrix: 8 rows of 16 bytes."""

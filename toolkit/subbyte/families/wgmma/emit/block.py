@@ -9,10 +9,10 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx.emit import bind, loop, registers, when
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.memory import FRAGMENT_BYTES
 from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.tirx.emit import bind, loop, registers, when
 
 
 @dataclass

@@ -11,14 +11,23 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx.emit import bind, loop, registers, when
-from subbyte.families.mma.emit.multiply import LOW_NIBBLES
+from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
-from subbyte.families.wgmma.emit.control import Counter, Sums, first_that_fits, give_back, least, most, pass_by, turns_of
+from subbyte.families.wgmma.emit.control import (
+    Counter,
+    Sums,
+    first_that_fits,
+    give_back,
+    least,
+    most,
+    pass_by,
+    turns_of,
+)
 from subbyte.families.wgmma.emit.epilogue import epilogue
 from subbyte.families.wgmma.emit.fetch import Fetch
 from subbyte.families.wgmma.emit.own_rows import OwnRows
+from subbyte.tirx.emit import bind, loop, registers, when
 
 Rows = tuple[int, int, bool]
 """Fragment rows from and to, and whether the last one is half a row."""

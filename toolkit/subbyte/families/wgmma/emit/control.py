@@ -8,9 +8,9 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx.emit import loop, registers, when
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
+from subbyte.tirx.emit import loop, registers, when
 
 
 class Counter:

@@ -7,8 +7,6 @@ from typing import Any
 from tvm.script import tirx as T
 from tvm.script.ir_builder import IRBuilder
 
-from subbyte.tirx.emit import bind, registers, when
-from subbyte.tirx.function import kernel_function
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit import produce as producer
 from subbyte.families.wgmma.emit.at_once import at_once
@@ -18,6 +16,8 @@ from subbyte.families.wgmma.emit.fetch import Fetch
 from subbyte.families.wgmma.emit.single import single
 from subbyte.families.wgmma.emit.zeros import zero_padding
 from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.tirx.emit import bind, registers, when
+from subbyte.tirx.function import kernel_function
 
 SET_UP = 3
 """Named barriers of a lean start that say that the others are set up: one for each consumer, and one for the producer

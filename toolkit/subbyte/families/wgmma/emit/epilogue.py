@@ -18,13 +18,13 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx.emit import bind, every, loop, registers, when
-from subbyte.families.mma.emit.epilogue import requantize
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.exchange import exchange
 from subbyte.families.wgmma.emit.pack_shared import store_through_shared
 from subbyte.families.wgmma.memory import GROUP_BYTES, GROUP_PIXELS
+from subbyte.tirx.emit import bind, every, loop, registers, when
+from subbyte.tirx.requantize import requantize
 from subbyte.workload.conv import ceil_div
 
 SIGNS = 0x88888888

@@ -11,9 +11,9 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx.emit import bind, loop, registers, when
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
+from subbyte.tirx.emit import bind, loop, registers, when
 
 
 def exchange(block: Block, sums: Any) -> tuple[Any, Any]:

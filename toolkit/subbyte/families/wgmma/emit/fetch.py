@@ -12,10 +12,10 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx.emit import bind, registers, when
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.memory import FRAGMENT_BYTES, FRAGMENT_WORDS
+from subbyte.tirx.emit import bind, registers, when
 
 
 @dataclass

@@ -7,10 +7,10 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx.emit import bind, every, loop, when
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.control import Counter
 from subbyte.families.wgmma.emit.stagger import Stagger
+from subbyte.tirx.emit import bind, every, loop, when
 
 
 @dataclass

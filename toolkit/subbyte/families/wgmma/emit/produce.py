@@ -14,12 +14,12 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx.emit import bind, every, loop, registers, when
-from subbyte.families.mma.emit.multiply import LOW_NIBBLES
+from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.memory import PIXEL_BYTES
 from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.tirx.emit import bind, every, loop, registers, when
 
 PIECE = 16
 """Bytes of one shared-memory store."""

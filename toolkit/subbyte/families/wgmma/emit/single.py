@@ -12,8 +12,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx.emit import bind, every, registers, when
-from subbyte.families.mma.emit.multiply import LOW_NIBBLES
+from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit import produce as producer
 from subbyte.families.wgmma.emit.block import Block
@@ -22,6 +21,7 @@ from subbyte.families.wgmma.emit.control import turns_of
 from subbyte.families.wgmma.emit.epilogue import channel_of_thread, epilogue
 from subbyte.families.wgmma.emit.zeros import zero_padding
 from subbyte.families.wgmma.memory import PIXEL_BYTES
+from subbyte.tirx.emit import bind, every, registers, when
 
 WINDOW = 0x3FFFF
 """The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""

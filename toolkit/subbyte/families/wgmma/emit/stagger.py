@@ -7,9 +7,9 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx.emit import every, when
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
+from subbyte.tirx.emit import every, when
 
 TURNS, LATE = 1, 2
 """Values of ``stagger``."""

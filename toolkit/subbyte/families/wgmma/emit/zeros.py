@@ -8,10 +8,10 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx.emit import bind, registers, when
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.produce import PIECE, Columns
+from subbyte.tirx.emit import bind, registers, when
 
 
 def zero_padding(block: Block, where: Columns) -> None:
