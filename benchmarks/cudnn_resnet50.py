@@ -18,8 +18,8 @@ from pathlib import Path
 
 from subbyte.errors import SubbyteError
 from subbyte.gpu.device import CudaDevice
-from subbyte.measure.sidebyside import from_bundles, side_by_side, text_of
 from subbyte.gpu.timing import TimingProtocol
+from subbyte.measure.sidebyside import from_bundles, side_by_side, text_of
 
 
 def main() -> int:

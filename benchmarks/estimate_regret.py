@@ -24,12 +24,12 @@ from typing import Any
 
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput, Unsupported
-from subbyte.kernel.choose import TRIES
-from subbyte.families.wgmma.estimate import Constants, estimated_cycles
 from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.estimate import Constants, estimated_cycles
 from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.tune import read_log
+from subbyte.kernel.choose import TRIES
 from subbyte.records.describe import config_at, workload_from_dict
+from subbyte.tune import read_log
 from subbyte.workload import ConvWorkload
 
 CLOCK_MHZ = 1755.0

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
-from subbyte.kernel.build import cuda_text, make_plan
-from subbyte.records.result import Failed, Measured, Result
 from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.tune import Study, read_log
+from subbyte.kernel.build import cuda_text, make_plan
 from subbyte.records.describe import config_at
+from subbyte.records.result import Failed, Measured, Result
+from subbyte.tune import Study, read_log
 from subbyte.workload import ConvWorkload, workload
 
 ARCH = "sm_90a"

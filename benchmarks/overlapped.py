@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import WrongResult
-from subbyte.measure.case import Case
 from subbyte.gpu.device import CudaDevice, DeviceBuffer
 from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
-from subbyte.device.launch import Argument, Launch
+from subbyte.measure.case import Case
 
 OWN_OUTPUT, SAME_INPUT = "own output", "same input"
 

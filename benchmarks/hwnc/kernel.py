@@ -11,8 +11,8 @@ from typing import Any
 from cuda.bindings import nvrtc
 
 from hwnc.space import OPERANDS, Operand
-from subbyte.errors import BuildFailed, MissingDependency
 from subbyte.device.launch import Argument, Launch
+from subbyte.errors import BuildFailed, MissingDependency
 from subbyte.records.foreign import ForeignConfig
 from subbyte.workload import ConvWorkload
 

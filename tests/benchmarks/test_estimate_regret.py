@@ -15,11 +15,11 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import estimate_regret
 
 from subbyte.device.arch import arch
-from subbyte.kernel.choose import TRIES
-from subbyte.families.wgmma.estimate import Constants, estimated_cycles, warpgroup_candidates
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.families import space
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.estimate import Constants, estimated_cycles, warpgroup_candidates
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.kernel.choose import TRIES
 from subbyte.records.describe import describe_space, describe_workload
 from subbyte.workload import workloads
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import subbyte
-from subbyte.emulator import run_cuda
-from subbyte.gpu.chain import check_chain
 from subbyte.device.launch import Argument, Launch
+from subbyte.emulator import run_cuda
 from subbyte.families.mma.config import ConvConfig
+from subbyte.gpu.chain import check_chain
 from subbyte.workload import workload
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))

@@ -68,8 +68,8 @@ def test_stop_ends_a_running_study(tab: Any) -> None:
 
 
 def test_a_page_without_a_kernel_shows_the_record(open_page: Callable[..., Any]) -> None:
-    from subbyte.measure.fake import FakeRunner
     from subbyte.families import space
+    from subbyte.measure.fake import FakeRunner
     from subbyte.tune.study import Study
     from subbyte_widgets import LiveCurve
 

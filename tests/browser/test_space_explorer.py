@@ -9,9 +9,9 @@ import pytest
 
 import subbyte
 from subbyte.analysis.landscape_view import landscape_map
-from subbyte.records.result import Measured
 from subbyte.families import space
 from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
 
 NAME = "resnet50.stage2@8"
 CELLS = (

@@ -129,8 +129,8 @@ def test_a_thousand_trials_of_a_replay_are_painted_soon(tab: Any, capsys: pytest
 
 
 def test_a_page_without_a_kernel_shows_the_record(open_page: Callable[..., Any]) -> None:
-    from subbyte.measure.fake import FakeRunner
     from subbyte.families import space
+    from subbyte.measure.fake import FakeRunner
     from subbyte.tune.study import Study
     from subbyte_widgets import TuningMonitor
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from subbyte.numerics import Requantization, reference, to_nhwc_words
+from subbyte.device.launch import Launch
 from subbyte.errors import InvalidInput
-from subbyte.kernel.operands import activation_words, output_values, parameter_words, weight_words
 from subbyte.gpu.chain import GpuChain
 from subbyte.gpu.device import CudaDevice, DeviceBuffer, open_device
 from subbyte.gpu.launched import GpuKernel
-from subbyte.device.launch import Launch
+from subbyte.kernel.operands import activation_words, output_values, parameter_words, weight_words
+from subbyte.numerics import Requantization, reference, to_nhwc_words
 from subbyte.workload import ConvWorkload
 
 TIMEOUT_S = 5.0

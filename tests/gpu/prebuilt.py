@@ -14,8 +14,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from subbyte.errors import BuildFailed
-from subbyte.measure.case import launch_from_dict
 from subbyte.families.mma.config import ConvConfig
+from subbyte.measure.case import launch_from_dict
 from subbyte.records.describe import workload_from_dict
 from subbyte.workload import ConvWorkload
 

@@ -38,14 +38,14 @@ from typing import Any
 
 import numpy as np
 
-from subbyte.numerics import Requantization
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, SubbyteError
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.files import replace_file
-from subbyte.measure.case import Case, launch_from_dict
 from subbyte.gpu.device import open_device
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.timing import command_line
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.measure.case import Case, launch_from_dict
+from subbyte.numerics import Requantization
 from subbyte.records.describe import now
 from subbyte.workload import ConvWorkload
 

@@ -9,13 +9,13 @@ import sys
 import pytest
 
 from subbyte.cli.doctor import examine
-from subbyte.numerics import Requantization
-from subbyte.measure.bundle import measure_bundle, read_measurements
-from subbyte.measure.case import Case, Evaluator
 from subbyte.gpu.driver import CudaError, detect
 from subbyte.gpu.launched import GpuKernel
-from subbyte.records.result import Measured
 from subbyte.gpu.timing import TimingProtocol
+from subbyte.measure.bundle import measure_bundle, read_measurements
+from subbyte.measure.case import Case, Evaluator
+from subbyte.numerics import Requantization
+from subbyte.records.result import Measured
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(180)]
 

@@ -9,15 +9,15 @@ import numpy as np
 from tvm.script import tirx as T
 
 from subbyte.device.arch import arch
-from subbyte.kernel import lower
-from subbyte.kernel.choose import recorded_best
-from subbyte.tirx.emit import every, when
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.families.wgmma.emit import instructions
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.consume import Pass
-from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.kernel.build import generated_text
+from subbyte.kernel.choose import recorded_best
+from subbyte.tirx.emit import every, when
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS
 
@@ -421,7 +421,7 @@ def text_with_every_lane_arriving(plan: WarpgroupPlan) -> str:
         Block.arrive = lambda self, address: instructions.barrier_arrive(address)  # type: ignore[method-assign]
         Pass._give_back_group = _all_lanes_give_back  # type: ignore[method-assign]
         instructions.barrier_init = lambda address, warps: init(address, warps if warps % 4 else 32 * warps)
-        return lower.cuda(plan, lower.tir(plan))
+        return generated_text(plan)
     finally:
         Block.arrive, Pass._give_back_group = one_lane, one_each  # type: ignore[method-assign]
         instructions.barrier_init = init

@@ -70,9 +70,9 @@ def command(argv: Sequence[str]) -> tuple[int, str, str]:
 
 def log_with_failures(path: str, spec: str, kind: str, count: int) -> None:
     """A log whose made-up results fail in every known way."""
+    from subbyte.families import space
     from subbyte.measure.fake import FakeRunner
     from subbyte.records.result import FAILURE_KINDS
-    from subbyte.families import space
     from subbyte.tune import Study
 
     runner = FakeRunner(3, failures=dict.fromkeys(FAILURE_KINDS, 0.8 / len(FAILURE_KINDS)))

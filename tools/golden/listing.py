@@ -45,7 +45,7 @@ def recommended() -> Iterator[Found]:
     """The recommended configurations of the warp family, those of the paper's layers without a record, each with its
     switches and outputs, on all architectures."""
     from subbyte.errors import SubbyteError
-    from subbyte.families.mma.estimate import default_config
+    from subbyte.kernel.default import default_config
     from subbyte.workload import workload
 
     folder = ROOT / "toolkit/subbyte/kernel/recommended"
@@ -124,9 +124,9 @@ def gpu_tests() -> Iterator[Found]:
 
 
 def _chosen(found: Any) -> str:
-    from subbyte.kernel.choose import warpgroup_config
+    from subbyte.kernel.choose import best_known
 
-    return str(warpgroup_config(found).key)
+    return str(best_known(found, family="warpgroup")[0].key)
 
 
 def commit() -> str:

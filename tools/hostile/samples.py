@@ -17,18 +17,18 @@ from hostile.made_up import made_up
 from subbyte.analysis import Floor, SpeedLimits, Spread, StageRow, TableOne, UnpackingControl
 from subbyte.analysis.ablation import Factor
 from subbyte.analysis.landscape_view import LandscapePoints
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
 from subbyte.kernel.edit import EditedKernel
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.measure.atoms.program import AtomKernel
 from subbyte.measure.fake import FakeRunner
+from subbyte.records.foreign import ForeignSpace, ForeignWorkload
 from subbyte.records.result import Failed
-from subbyte.families.mma.config import ConvConfig
-from subbyte.families import space
 from subbyte.spaces.listed import ListedTable
 from subbyte.technique.record import InfoRecord
 from subbyte.tune import Landscape, NetworkReport, Study, StudyRecord
 from subbyte.tune.finals import hold_finals
-from subbyte.records.foreign import ForeignSpace, ForeignWorkload
 from subbyte.tune.outcome import TuningReport
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.parse import WorkloadList

@@ -14,8 +14,8 @@ import pytest
 import subbyte
 from subbyte.analysis import race, read_traces, write_traces
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.tune import Landscape
 from subbyte.records.exchange import from_rows
+from subbyte.tune import Landscape
 
 ROOT = Path(__file__).resolve().parents[3]
 

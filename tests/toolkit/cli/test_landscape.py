@@ -9,13 +9,13 @@ import pytest
 
 import subbyte
 from subbyte.cli.main import main
-from subbyte.measure.fake import FakeRunner
-from subbyte.records.result import Failed
 from subbyte.device.launch import Launch
-from subbyte.tune import Landscape, build_bundle, recording
-from subbyte.tune import bundle as bundle_module
+from subbyte.measure.fake import FakeRunner
 from subbyte.records.describe import to_line
 from subbyte.records.landscape import make_header
+from subbyte.records.result import Failed
+from subbyte.tune import Landscape, build_bundle, recording
+from subbyte.tune import bundle as bundle_module
 
 WORKLOAD = "n8h7w7c64k64r3s3p1"
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from subbyte.errors import InvalidInput
 from subbyte.numerics import Requantization, float_words
 from subbyte.numerics.float_requant import LARGEST_PRODUCT
-from subbyte.errors import InvalidInput
 from subbyte.workload import ConvWorkload
 
 SCALE_LOG2 = 8

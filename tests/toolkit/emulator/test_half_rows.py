@@ -9,9 +9,9 @@ import pytest
 from generated import Generated, plan_of
 
 import subbyte
-from subbyte.families.wgmma.estimate import estimated_cycles
+from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma import halves as halves
+from subbyte.families.wgmma.estimate import estimated_cycles
 from subbyte.families.wgmma.rules import why_not_warpgroup
 
 pytest.importorskip("tvm")

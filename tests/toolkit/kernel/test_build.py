@@ -13,12 +13,12 @@ import pytest
 from subbyte import cache
 from subbyte.device.arch import ARCHS
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, SubbyteError, Unsupported
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import plan
 from subbyte.kernel import Kernel, build, nvrtc
 from subbyte.kernel.disassemble import instruction_counts
 from subbyte.kernel.resources import read_resources
-from subbyte.families.mma.config import ConvConfig
-from subbyte.families.mma.plan import plan
-from subbyte.families import space
 from subbyte.workload import ConvWorkload
 
 pytest.importorskip("tvm")

@@ -5,11 +5,11 @@ import warpgroup_table as tool
 
 from subbyte.device import ARCHS
 from subbyte.errors import InvalidInput
-from subbyte.kernel.choose import recorded_best
 from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.space import warpgroup_values
 from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.wgmma.space import warpgroup_values
+from subbyte.kernel.choose import recorded_best
 from subbyte.workload import workload
 
 SPEC = "n8h6w6c64k64r3s3p1"

@@ -15,12 +15,12 @@ import faulty
 import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
-from subbyte.measure.cuda_runner import CudaRunner
-from subbyte.gpu.lock import GpuBusy, GpuLock, claim, refuse_claimed
-from subbyte.records.result import Failed, Measured
-from subbyte.measure.runner import Runner, parse_device
-from subbyte.gpu.timing import TimingProtocol
 from subbyte.families.mma.config import ConvConfig
+from subbyte.gpu.lock import GpuBusy, GpuLock, claim, refuse_claimed
+from subbyte.gpu.timing import TimingProtocol
+from subbyte.measure.cuda_runner import CudaRunner
+from subbyte.measure.runner import Runner, parse_device
+from subbyte.records.result import Failed, Measured
 from subbyte.tune import read_log, tune
 from subbyte.workload import ConvWorkload
 

@@ -10,11 +10,11 @@ import faulty
 import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
+from subbyte.families.mma.config import ConvConfig
 from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.runner import Runner, refuse_unlike
 from subbyte.measure.worker import WorkerPool
-from subbyte.families.mma.config import ConvConfig
 from subbyte.tune import Study, tune
 from subbyte.workload import ConvWorkload
 

@@ -7,8 +7,8 @@ import pytest
 
 from subbyte.errors import InvalidInput
 from subbyte.gpu.device import CudaDevice
-from subbyte.measure.rounds import Entry, Replays, RoundProtocol, interleave
 from subbyte.gpu.telemetry import Snapshot
+from subbyte.measure.rounds import Entry, Replays, RoundProtocol, interleave
 
 QUICK = RoundProtocol(rounds=3, launches=4, warmup_ms=0.01, sample_ms=0.05, cold_launches=2, spin_up_ms=0.1)
 

@@ -8,17 +8,17 @@ import pytest
 
 import subbyte
 from subbyte.cli.main import main
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, MissingDependency, WrongResult
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.timing import TimingProtocol, time_launch
 from subbyte.measure import baselines, cudnn_graph, sidebyside
 from subbyte.measure.baselines import BaselineResult
 from subbyte.measure.case import Case
 from subbyte.measure.cudnn_graph import FORMS, check_graph
-from subbyte.gpu.device import CudaDevice
 from subbyte.measure.sidebyside import Candidate, from_bundles, ours, side_by_side, text_of
-from subbyte.gpu.timing import TimingProtocol, time_launch
-from subbyte.device.launch import Argument, Launch
-from subbyte.families.mma.config import ConvConfig
-from subbyte.families import space
 from subbyte.records.describe import describe_space, describe_workload
 from subbyte.workload import ConvWorkload
 

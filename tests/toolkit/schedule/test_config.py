@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from subbyte.device.arch import ARCHS
+from subbyte.device.atoms import atom
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import KNOBS, SWITCHES, ConvConfig
-from subbyte.device.launch import Argument, Launch
+from subbyte.families.registry import config_from_dict, config_from_key
 from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.registry import config_from_key
-from subbyte.device.atoms import atom
-from subbyte.families.registry import config_from_dict
 
 
 def test_sizes() -> None:

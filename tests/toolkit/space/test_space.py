@@ -14,13 +14,12 @@ import pytest
 
 from subbyte.device.arch import ARCHS
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
-from subbyte.families.mma.plan import Plan, plan
-from subbyte.families.mma.values import KINDS, value_lists
 from subbyte.families import Space, space
-from subbyte.families.mma.rules import why_not
-from subbyte.families.mma.rules import HOISTED_ADDRESSES, RULES, registers_allowed, registers_needed
+from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.enumeration import READS, SAME
+from subbyte.families.mma.plan import Plan, plan
+from subbyte.families.mma.rules import HOISTED_ADDRESSES, RULES, registers_allowed, registers_needed, why_not
+from subbyte.families.mma.values import KINDS, value_lists
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as named
 
@@ -167,10 +166,10 @@ def _neighbours(candidates: Space, config: ConvConfig) -> list[ConvConfig]:
 
 def _text(candidates: Space, config: ConvConfig) -> str:
     pytest.importorskip("tvm")
-    from subbyte.kernel import lower
+    from subbyte.kernel.build import generated_text
 
     planned = candidates.plan(config)
-    return lower.cuda(planned, lower.tir(planned))
+    return generated_text(planned)
 
 
 def test_of_values_that_mean_the_same_the_first_is_kept() -> None:

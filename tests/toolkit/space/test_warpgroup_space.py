@@ -9,16 +9,16 @@ from house_rules import imported
 
 import subbyte
 from subbyte.errors import InvalidInput
-from subbyte.families.wgmma.estimate import estimated_cycles
-from subbyte.measure.fake import FakeRunner
 from subbyte.families.mma.config import ConvConfig
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.families.wgmma import space as warpgroup_module
-from subbyte.families.wgmma.space import RULES, WarpgroupSpace
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.estimate import estimated_cycles
+from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.families.wgmma.rules import why_not_warpgroup
-from subbyte.tune.bundle import build_bundle
+from subbyte.families.wgmma.space import RULES, WarpgroupSpace
+from subbyte.measure.fake import FakeRunner
 from subbyte.records.describe import config_at, describe_space
+from subbyte.tune.bundle import build_bundle
 from subbyte.tune.search.features import Features
 from subbyte.workload import ConvWorkload
 

@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from subbyte.numerics import prepare_weights, relayout
 from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.weights import prepare_weights
+from subbyte.numerics import relayout
 from subbyte.technique import Access, accesses, bank_conflicts, sectors
 from subbyte.workload import ConvWorkload
 

@@ -12,9 +12,9 @@ import sys
 import time
 from types import SimpleNamespace
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.measure import bundle
 from subbyte.records.result import Measured
-from subbyte.device.launch import Argument, Launch
 
 
 def build(workload, config, arch):

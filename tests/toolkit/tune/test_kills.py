@@ -17,12 +17,12 @@ import warnings
 from pathlib import Path
 
 import pytest
-
 import subbyte.space as space_module
+
 from subbyte.errors import SubbyteError
 from subbyte.measure.fake import FakeRunner
-from subbyte.tune import Study, read_log, tune_network
 from subbyte.records.log import NotRecorded
+from subbyte.tune import Study, read_log, tune_network
 from subbyte.workload import ConvWorkload
 
 PLAYED, REAL = 88, 12

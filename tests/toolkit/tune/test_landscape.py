@@ -11,10 +11,10 @@ import pytest
 import subbyte
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.fake import FakeRunner
-from subbyte.records.result import Failed, Measured
-from subbyte.tune import Landscape, find_landscape, shipped
 from subbyte.records import landscape
 from subbyte.records.describe import config_at, describe_space
+from subbyte.records.result import Failed, Measured
+from subbyte.tune import Landscape, find_landscape, shipped
 
 DEVICE = {"runner": "cuda", "name": "GPU", "driver": "580.1", "uuid": "GPU-1"}
 

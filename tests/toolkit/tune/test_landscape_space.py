@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.families import space
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
-from subbyte.records.result import Failed, Measured
-from subbyte.families import space
-from subbyte.tune import Landscape
 from subbyte.records.landscape_space import space_today
+from subbyte.records.result import Failed, Measured
+from subbyte.tune import Landscape
 
 SPEC = "n8h7w7c64k64r3s3p1"
 DEVICE = {"runner": "cuda", "name": "GPU", "uuid": "GPU-1"}

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.families.mma.config import ConvConfig
 from subbyte.measure.fake import FakeRunner
 from subbyte.records.result import Measured
-from subbyte.families.mma.config import ConvConfig
 from subbyte.tune import Study, read_log
 from subbyte.workload import ConvWorkload
 

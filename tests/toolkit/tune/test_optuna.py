@@ -10,9 +10,9 @@ import subbyte
 from subbyte.errors import InvalidInput, MissingDependency
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
+from subbyte.records.recorded_space import space_of
 from subbyte.records.result import Failed, Measured
 from subbyte.tune import Study, make_strategy
-from subbyte.records.recorded_space import space_of
 from subbyte.tune.strategy import STRATEGIES
 
 

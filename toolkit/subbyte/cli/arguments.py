@@ -115,8 +115,8 @@ def asked_settings(args: argparse.Namespace) -> dict[str, str]:
 
 
 def asked_family(args: argparse.Namespace) -> str:
-    """``--family``, where it is auto the one that alone has the knobs of ``--set``; the usual one when several have them
-    all.
+    """``--family``, where it is auto the one that alone has the knobs of ``--set``; the usual one when
+    several have them all.
 
     Raises InvalidInput when ``--set`` names knobs of several families, or one that none has.
     """

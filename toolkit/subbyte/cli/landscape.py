@@ -235,7 +235,7 @@ def _devices(text: str) -> list[int]:
 
 def _measure(args: argparse.Namespace) -> int:
     from subbyte.measure.bundle import read_measurements
-    from subbyte.tune.bundle import read_manifest
+    from subbyte.records.manifest import read_manifest
 
     read_manifest(args.folder)
     output = args.output or str(Path(args.folder) / RESULTS)

@@ -1,7 +1,7 @@
 """What a kind of kernel gives, so that no other folder has to know which kinds there are.
 
-A family is one folder below :mod:`subbyte.families` and one line in :mod:`subbyte.families.registry`. Planning, building,
-searching, exporting and explaining all go through the object described here.
+A family is one folder below :mod:`subbyte.families` and one line in :mod:`subbyte.families.registry`. Planning,
+building, searching, exporting and explaining all go through the object described here.
 """
 
 from __future__ import annotations
@@ -74,6 +74,11 @@ class Plan(Protocol):
         ...
 
     @property
+    def layout(self) -> str:
+        """Of activations and outputs in memory."""
+        ...
+
+    @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block in bytes."""
         ...
@@ -140,6 +145,14 @@ class Space(Protocol):
     def __len__(self) -> int: ...
     def config(self, index: int) -> Configuration:
         """The configuration at ``index``."""
+        ...
+
+    def index(self, config: Any) -> int:
+        """The index of a configuration. Raises InvalidInput for one outside the space."""
+        ...
+
+    def plan(self, which: Any, /) -> Any:
+        """The plan of a configuration, given itself or by its index."""
         ...
 
     def why_not(self, which: Any, /) -> str | None:

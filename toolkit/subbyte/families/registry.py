@@ -19,8 +19,8 @@ _LINES: dict[str, str] = {
 
 
 def register(name: str, place: str) -> None:
-    """Make a family known: ``place`` is ``module:OBJECT``, imported when first asked for. Raises InvalidInput for a name
-    that is taken by another."""
+    """Make a family known: ``place`` is ``module:OBJECT``, imported when first asked for. Raises InvalidInput for a
+    name that is taken by another."""
     if _LINES.get(name, place) != place:
         raise InvalidInput(f"family {name!r} is {_LINES[name]} already; choose another name")
     _LINES[name] = place
@@ -130,9 +130,9 @@ def warp_family_only(config: Any) -> Any:
     )
     if other is not None:
         raise Unsupported(
-            f"only kernels of the {usual.name} family (mma.sync) are shown here; {config.key} is of the {other.name} family "
-            "(wgmma): see its taps, stores, fragments and text (`subbyte explain taps`, `explain packing --family "
-            "warpgroup`, notebook 09_hopper)"
+            f"only kernels of the {usual.name} family (mma.sync) are shown here; {config.key} is of the {other.name} "
+            "family (wgmma): see its taps, stores, fragments and text (`subbyte explain taps`, `explain packing "
+            "--family warpgroup`, notebook 09_hopper)"
         )
     return config
 

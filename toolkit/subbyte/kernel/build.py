@@ -49,7 +49,7 @@ def cuda_text(plan: Plan) -> str:
     if cached is not None:
         return cached.decode()
     try:
-        from subbyte.tirx import lower
+        import tvm  # noqa: F401
     except ImportError as error:
         kept = recommended_text(plan)
         if kept is None:
@@ -58,15 +58,22 @@ def cuda_text(plan: Plan) -> str:
                 "Install it with: pip install apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1"
             ) from error
         return kept
+    text = generated_text(plan)
+    write_cached(path, text.encode())
+    return text
+
+
+def generated_text(plan: Plan) -> str:
+    """The CUDA C++ text of a plan, generated anew through TVM. Raises BuildFailed with the reason."""
+    from subbyte.tirx import lower
+
     try:
         function = family_of(plan.config).emit(plan)
     except Exception as error:  # TVM's parser wraps what a kernel's generator raises, and hides it from the reader
         reason = (str(error) or type(error).__name__).splitlines()[0]
         said = f"{plan.workload} with {plan.config.key}: the kernel's text cannot be formed ({reason})"
         raise BuildFailed(f"{said}; other values of its knobs may do") from error
-    text = lower.cuda(function, plan.arch.name, plan.launch, f"{plan.config.key} for {plan.workload}")
-    write_cached(path, text.encode())
-    return text
+    return lower.cuda(function, plan.arch.name, plan.launch, f"{plan.config.key} for {plan.workload}")
 
 
 def tir_text(plan: Plan) -> str:

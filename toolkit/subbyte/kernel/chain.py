@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Chain:
     """Kernels of int4 outputs whose words are the next kernel's input.
 
-    ``weights`` and ``requants`` hold int8 [K,R,S,C] and a :class:`~subbyte.numerics.Requantization` for each layer. Raises
+    ``weights`` and ``requants`` hold int8 [K,R,S,C] and a :class:`~subbyte.numerics.Requantization` for each layer.
+    Raises
     InvalidInput when two neighbours differ in sizes, layout or architecture, when one gives int32 sums, and for
     weights and requantizations that are not those of their layer.
     """
@@ -90,7 +91,7 @@ def check_layers(kernels: Sequence[Kernel]) -> None:
     for number, (before, after) in enumerate(pairwise(kernels)):
         gives, takes = before.workload, after.workload
         out, into = (gives.n, gives.p, gives.q, gives.k), (takes.n, takes.h, takes.w, takes.c)
-        layouts = before.config.layout, after.config.layout
+        layouts = before.plan.layout, after.plan.layout
         if out != into or layouts[0] != layouts[1] or before.arch != after.arch:
             raise InvalidInput(
                 f"layer {number} gives int4 {list(out)} in {layouts[0]} on {before.arch}, layer {number + 1} takes "

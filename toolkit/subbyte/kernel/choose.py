@@ -50,12 +50,12 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     clip: tuple[int, int] = (-8, 7),
     requant: str = "fixed",
 ) -> Kernel:
-    """The kernel to use for ``workload``: the fastest recorded one, else the one that is estimated fastest of the newest
+    """The kernel to use for ``workload``: the fastest recorded one, else the one estimated fastest of the newest
     instruction that covers the convolution. ``Kernel.reason`` says why.
 
-    ``family`` (``warp`` or ``warpgroup``) asks for one family alone; the other options are those of :func:`subbyte.build`. No
-    GPU is needed. Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when
-    no family that was asked for covers it.
+    ``family`` (``warp`` or ``warpgroup``) asks for one family alone; the other options are those of
+    :func:`subbyte.build`. No GPU is needed. Raises InvalidInput for an unknown workload, architecture or option,
+    Unsupported with the reason when no family that was asked for covers it.
     """
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch

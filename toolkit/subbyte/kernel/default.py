@@ -15,8 +15,8 @@ USUAL = "warp"
 
 
 def default_config(workload: ConvWorkload, arch: Arch | str) -> Configuration:
-    """The recommended configuration of this workload and architecture, else the one of the usual family that is estimated
-    fastest. Raises Unsupported when no configuration can be built."""
+    """The recommended configuration of this workload and architecture, else the one of the usual family that is
+    estimated fastest. Raises Unsupported when no configuration can be built."""
     target = arch if isinstance(arch, Arch) else arch_named(arch)
     found = recommendation(workload.spec, target.name)
     if found is not None:

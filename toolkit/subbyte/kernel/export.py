@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import subbyte
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.plan import COPY_WORDS, Plan
+from subbyte.families.base import Plan
 from subbyte.families.registry import family_of
 from subbyte.files import replace_file
 from subbyte.numerics.float_requant import LARGEST_PRODUCT
@@ -28,6 +28,8 @@ FORMAT, SCHEMA = "subbyte-kernel", 1
 C_NAMES = {"A": "x", "Wt": "w", "Prm": "parameters", "Out": "y"}
 """What the header calls each kernel argument."""
 BUFFERS = {"A": "ACTIVATION", "Wt": "WEIGHT", "Prm": "PARAMETER", "Out": "OUTPUT"}
+COPY_WORDS = 4
+"""Words of one image's pixel and 32 channels."""
 BYTES_PER_LINE = 24
 LONGEST_STEM = 120
 OVERLAP_USAGE = """
@@ -65,8 +67,8 @@ def stem_of(plan: Plan) -> str:
     It stays the same when only the schedule changes, so that a better kernel takes the place of the old one.
     """
     parts = [plan.workload.label, plan.arch.name, plan.output]
-    if plan.config.layout != "nhwcnc":
-        parts.append(plan.config.layout)
+    if plan.layout != "nhwcnc":
+        parts.append(plan.layout)
     if plan.output == "int4":
         if plan.clip != (-8, 7):
             parts.append("clip" + "to".join(str(value).replace("-", "m") for value in plan.clip))
@@ -105,7 +107,7 @@ def description(kernel: Kernel) -> dict[str, Any]:
 def header(plan: Plan, cubin: bytes) -> str:
     """The text of the C header for a plan and its machine code."""
     parts = family_of(plan.config).export(plan)
-    names = ["top", f"index_{plan.config.layout}", "operands", parts.weights_section]
+    names = ["top", f"index_{plan.layout}", "operands", parts.weights_section]
     if plan.output == "int4":
         names.append(f"parameters_{plan.parameter_form.rstrip('0123456789')}")
     names += [f"output_{plan.output}", "driver", *(["overlapping"] if plan.launch.overlap else []), "end"]
@@ -123,7 +125,7 @@ def _sections() -> dict[str, str]:
 
 def _shapes(plan: Plan) -> dict[str, tuple[int, ...]]:
     """Shape of each argument's words (or int32 sums), by the argument's name."""
-    w, packed = plan.workload, plan.config.layout == "nhwcnc"
+    w, packed = plan.workload, plan.layout == "nhwcnc"
     images = w.batch_groups * BATCH_GROUP
 
     def tensor(height: int, width: int, blocks: int, words: int) -> tuple[int, ...]:

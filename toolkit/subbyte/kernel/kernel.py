@@ -220,10 +220,10 @@ def build(
 ) -> Kernel:
     """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
 
-    ``config`` is a configuration of any family, such as a ConvConfig; it defaults to the best one of the warp family known
-    for the workload and architecture (:func:`subbyte.compile` chooses among all families). ``requant`` is ``fixed``
-    (one multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown workload or
-    architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
+    ``config`` is a configuration of any family, such as a ConvConfig; it defaults to the best one of the warp family
+    known for the workload and architecture (:func:`subbyte.compile` chooses among all families). ``requant`` is
+    ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown
+    workload or architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
     """
     from subbyte.kernel.default import default_config
 

@@ -80,7 +80,7 @@ def measure_bundle(
     it).
     """
     from subbyte.records.describe import workload_from_dict
-    from subbyte.tune.bundle import read_manifest
+    from subbyte.records.manifest import read_manifest
 
     started = time.monotonic()
     manifest, entries = read_manifest(folder)
@@ -249,7 +249,7 @@ def _supervise(args: argparse.Namespace, arguments: list[str]) -> int:
 
 
 def _child(args: argparse.Namespace) -> int:
-    from subbyte.tune.bundle import read_manifest
+    from subbyte.records.manifest import read_manifest
 
     protocol = TimingProtocol(cold=not args.no_cold, min_total_ms=args.min_total_ms, timeout_s=args.timeout_s)
     indices = sorted(read_manifest(args.folder)[1])[: args.limit] if args.limit else None

@@ -86,7 +86,7 @@ class Candidate:
 def from_bundles(folders: Sequence[str | os.PathLike[str]]) -> dict[ConvWorkload, list[Candidate]]:
     """Every kernel of the bundles, by workload. Raises InvalidInput, BrokenRecord."""
     from subbyte.records.describe import config_from_dict, workload_from_dict
-    from subbyte.tune.bundle import read_manifest
+    from subbyte.records.manifest import read_manifest
 
     found: dict[ConvWorkload, list[Candidate]] = {}
     for folder in folders:

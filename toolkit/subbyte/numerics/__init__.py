@@ -1,7 +1,5 @@
-"""Operands as numpy arrays: int4 packing, memory layouts, prepared weights, requantization, the exact reference."""
+"""Operands as numpy arrays: int4 packing, memory layouts, requantization, the exact reference."""
 
-from subbyte.families.mma.weights import prepare_weights
-from subbyte.families.wgmma.weights import prepare_warpgroup_weights
 from subbyte.numerics.float_requant import float_words
 from subbyte.numerics.int4 import check_int4, pack_words, unpack_words
 from subbyte.numerics.layout import (
@@ -26,8 +24,6 @@ __all__ = [
     "from_nhwc_words",
     "from_nhwcnc",
     "pack_words",
-    "prepare_warpgroup_weights",
-    "prepare_weights",
     "quantize",
     "reference",
     "relayout",

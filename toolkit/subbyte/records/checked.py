@@ -38,7 +38,8 @@ def searchable(space: Any) -> None:
     nothing of it."""
     if not all(hasattr(space, name) for name in ("knobs", "why_not", "__len__")):
         raise InvalidInput(
-            f"space {shown(space)}: expected subbyte.space(WORKLOAD), or subbyte.records.recorded_space.space_of(LANDSCAPE)"
+            f"space {shown(space)}: expected subbyte.space(WORKLOAD), or the space_of(LANDSCAPE) of "
+            "subbyte.records.recorded_space"
         )
     reason = getattr(space, "hopeless", None)
     if reason is not None:

@@ -166,8 +166,8 @@ def config_at(description: Mapping[str, Any], index: int) -> Configuration:
 
 
 def config_from_dict(data: Mapping[str, Any], kind: str) -> Configuration:
-    """The configuration with these fields, of the family that spaces of this kind belong to; a ForeignConfig in a foreign
-    space. Raises InvalidInput."""
+    """The configuration with these fields, of the family that spaces of this kind belong to; a ForeignConfig in a
+    foreign space. Raises InvalidInput."""
     if kind == FOREIGN:
         foreign: Any = ForeignConfig.from_dict(data)
         taken_for: Configuration = foreign

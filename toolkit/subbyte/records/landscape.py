@@ -39,6 +39,7 @@ from subbyte.records.landscape_file import (
 from subbyte.records.landscape_space import fit, space_today
 from subbyte.records.result import Failed, Measured, Result
 from subbyte.records.table import frame, html_table, in_tops
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
@@ -150,12 +151,12 @@ class Landscape(Charted):
     def __len__(self) -> int:
         return len(self.results)
 
-    def config(self, index: int) -> ConvConfig:
+    def config(self, index: int) -> Configuration:
         """The configuration at ``index``."""
         return config_at(self.header["space"], index)
 
     @cached_property
-    def by_config(self) -> dict[ConvConfig, int]:
+    def by_config(self) -> dict[Configuration, int]:
         """Index of every recorded configuration."""
         return {self.config(index): index for index in self.results}
 

@@ -114,11 +114,11 @@ class Knob:
         return f"``{self.name}`` ({self.values.text}; default {str(self.default).lower()}): {self.meaning}"
 
 
-def knob(key: str, default: Any, values: Values, meaning: str, *, always: bool = False) -> Any:
+def knob(key: str, values: Values, meaning: str, *, default: Any, always: bool = False) -> Any:
     """A field of a configuration: one row."""
     return field(default=default, metadata={ROW: Knob(key, values, meaning, always)})
 
 
-def switch(key: str, values: Values, meaning: str) -> Any:
-    """A field that turns a technique on and off, or chooses one; its default is the first value."""
-    return field(default=values.listed[0], metadata={ROW: Knob(key, values, meaning, switch=True)})
+def switch(key: str, values: Values, meaning: str, *, default: Any) -> Any:
+    """A field that turns a technique on and off, or chooses one."""
+    return field(default=default, metadata={ROW: Knob(key, values, meaning, switch=True)})

@@ -175,13 +175,11 @@ def accesses(
     configuration that the constraints refuse, with their reason.
     """
     from subbyte.families.registry import warp_family_only
+    from subbyte.kernel.default import default_config
     from subbyte.technique.warp import Warp
 
-    if config is None:
-        from subbyte.kernel.default import default_config
-
-        config = default_config(workload_named(workload), arch)
-    who = Warp.of(workload, warp_family_only(config), layout, arch, block, warp, iteration)
+    chosen = warp_family_only(default_config(workload_named(workload), arch) if config is None else config)
+    who = Warp.of(workload, chosen, layout, arch, block, warp, iteration)
     return Accesses(
         workload=who.plan.workload,
         config=who.plan.config,

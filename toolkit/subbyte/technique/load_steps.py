@@ -9,7 +9,7 @@ well, but left out, as in the algorithm. A *datum* is one input pixel of 8 image
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -155,7 +155,7 @@ def load_steps(
     MissingDependency without a C++ compiler.
     """
     kernel = _kernel(source, config, arch)
-    plan = kernel.plan
+    plan = cast(Plan, kernel.plan)
     if block is None:
         block = plan.pixel_tiles[1] if plan.pixel_tiles[0] > 1 else 0
     place = Warp.of(plan.workload, plan.config, None, plan.arch.name, (block, 0), warp, 0)
@@ -171,7 +171,6 @@ def load_steps(
 
 
 def _kernel(source: Kernel | ConvWorkload | str, config: ConvConfig | WarpgroupConfig | None, arch: str) -> Kernel:
-    from subbyte.kernel import Kernel
     from subbyte.families.mma.plan import plan
     from subbyte.families.registry import warp_family_only
     from subbyte.kernel import Kernel

@@ -9,7 +9,7 @@ its own, with columns of the lowered matrix.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
@@ -102,7 +102,9 @@ def tap_addresses(
     from subbyte.workload import workload as parse
 
     found = parse(workload)
-    plan = WarpgroupPlan(found, config or best_known(found, family="warpgroup")[0], arch("sm_90a"))
+    plan = WarpgroupPlan(
+        found, cast("WarpgroupConfig", config or best_known(found, family="warpgroup")[0]), arch("sm_90a")
+    )
     if reason := why_not_warpgroup(plan):
         raise InvalidInput(f"{found.label} with {plan.config.key} is refused: {reason}")
     rows = plan.segment_start(1)

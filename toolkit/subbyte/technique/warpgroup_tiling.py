@@ -7,7 +7,7 @@ the generated kernel is written with.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from subbyte.arguments import checked
 from subbyte.errors import Unsupported
@@ -110,7 +110,7 @@ def warpgroup_tiling(
     from subbyte.workload import workload as parse
 
     found, target = parse(workload), arch_named(arch) if isinstance(arch, str) else arch
-    plan = WarpgroupPlan(found, config or best_known(found, target, "warpgroup")[0], target)
+    plan = WarpgroupPlan(found, cast("WarpgroupConfig", config or best_known(found, target, "warpgroup")[0]), target)
     if reason := why_not_warpgroup(plan):
         raise Unsupported(f"{found.label} with {plan.config.key} on {target.name} cannot be built: {reason}")
     rows = max(plan.segment_end(segment) - plan.segment_start(segment) for segment in range(plan.config.segments))

@@ -25,8 +25,9 @@ from subbyte.numerals import natural
 from subbyte.records.checked import file_path, number, searchable, whole, wholes
 from subbyte.records.describe import SpaceLike
 from subbyte.records.landscape import Landscape
+from subbyte.records.manifest import open_bundle, read_manifest
 from subbyte.records.result import Result
-from subbyte.tune.bundle import Build, build_bundle, open_bundle, read_manifest
+from subbyte.tune.bundle import Build, build_bundle
 
 RESULTS = "results.jsonl"
 """The results file of a bundle measured by one process."""

@@ -14,13 +14,12 @@ from hostile.areas.hostile_names import corpus
 from hostile.harness import Case
 from subbyte.device.arch import arch
 from subbyte.errors import MissingDependency, SubbyteError
-from subbyte.kernel.export import header, stem_of
 from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import Plan, plan
 from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.mma.plan import plan
-from subbyte.families.mma.plan import Plan
 from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.kernel.export import header, stem_of
 
 AnyPlan = Plan | WarpgroupPlan
 STUB = Path(__file__).resolve().parents[3] / "tests" / "toolkit" / "kernel" / "stub_driver"

@@ -79,10 +79,10 @@ def _chained(layers: list[Layer]) -> Any:
     import numpy as np
 
     from subbyte import Chain
-    from subbyte.numerics import Requantization
+    from subbyte.families.mma.config import ConvConfig
     from subbyte.kernel.build import make_plan
     from subbyte.kernel.kernel import Kernel
-    from subbyte.families.mma.config import ConvConfig
+    from subbyte.numerics import Requantization
 
     random_numbers = np.random.default_rng(1)
     kernels = [

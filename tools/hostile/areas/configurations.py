@@ -51,8 +51,8 @@ PARTS = (
 def cases(rng: random.Random) -> Iterator[Case]:
     """About 13,500 cases."""
     from subbyte.families.mma.config import ConvConfig
-    from subbyte.families.wgmma.config import WarpgroupConfig
     from subbyte.families.registry import config_from_dict, config_from_key
+    from subbyte.families.wgmma.config import WarpgroupConfig
 
     for entry in corpus("configurations"):
         made: Callable[..., object] = config_from_key if "key" in entry else config_from_dict

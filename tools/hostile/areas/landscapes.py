@@ -86,10 +86,10 @@ def _sealed(lines: list[str]) -> bytes:
 
 def _lines() -> list[dict[str, Any]]:
     """Header and entries of a small landscape: measured, failed, shared."""
-    from subbyte.records.result import Failed, Measured
     from subbyte.families import space
     from subbyte.records.landscape import Landscape
     from subbyte.records.landscape_file import entry_fields
+    from subbyte.records.result import Failed, Measured
 
     made = space("n8h6w6c32k32r3s3p1", "sm_80")
     clocks = {"before": {"sm_mhz": 1410, "throttle": []}}

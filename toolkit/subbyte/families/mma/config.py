@@ -18,32 +18,47 @@ class ConvConfig(Configuration):
     The knobs of the extended space follow them, then the switches and the matrix instruction.
     """
 
-    blk_row_warps: int = knob("brw", 1, whole(), "warps of a block along pixels", always=True)
-    blk_col_warps: int = knob("bcw", 2, whole(), "warps of a block along output channels", always=True)
-    warp_row_tiles: int = knob("wrt", 4, whole(), "pixels (8 images each) of one warp", always=True)
-    warp_col_tiles: int = knob("wct", 4, whole(), "8-channel tiles of one warp", always=True)
-    chunk: int = knob("ch", 1, whole(), "blocks of 32 input channels staged together", always=True)
+    blk_row_warps: int = knob("brw", whole(), "warps of a block along pixels", default=1, always=True)
+    blk_col_warps: int = knob("bcw", whole(), "warps of a block along output channels", default=2, always=True)
+    warp_row_tiles: int = knob("wrt", whole(), "pixels (8 images each) of one warp", default=4, always=True)
+    warp_col_tiles: int = knob("wct", whole(), "8-channel tiles of one warp", default=4, always=True)
+    chunk: int = knob("ch", whole(), "blocks of 32 input channels staged together", default=1, always=True)
     reorder_inner: int = knob(
-        "ri", 0, flag(), "0 = channel chunk outermost, all kernel rows staged; 1 = kernel row outermost, one staged",
+        "ri",
+        flag(),
+        "0 = channel chunk outermost, all kernel rows staged; 1 = kernel row outermost, one staged",
+        default=0,
         always=True,
-    )  # fmt: skip
-    tile_height: int = knob("th", 0, whole(0), "pixel rows of the block tile; 0 = chosen")
-    stages: int = knob("st", 2, whole(), "shared buffers in flight")
+    )
+    tile_height: int = knob("th", whole(0), "pixel rows of the block tile; 0 = chosen", default=0)
+    stages: int = knob("st", whole(), "shared buffers in flight", default=2)
     split_channels: int = knob(
-        "sp", 1, whole(), "groups of warps that share the input channels of one tile and add up in shared memory"
+        "sp",
+        whole(),
+        "groups of warps that share the input channels of one tile and add up in shared memory",
+        default=1,
     )
     min_blocks: int = knob(
-        "mb", 0, whole(0),
+        "mb",
+        whole(0),
         "blocks per multiprocessor the compiler keeps registers free for, which caps them; 0 = no cap",
-    )  # fmt: skip
-    unroll: int = knob("un", 1, whole(), "32-channel blocks unrolled in the main loop")
+        default=0,
+    )
+    unroll: int = knob("un", whole(), "32-channel blocks unrolled in the main loop", default=1)
     duplicate_aware: str = switch(
-        "dup.", choice(*DUPLICATE_AWARE[::-1]),
-        "each datum once in shared memory and in registers (full), in shared memory alone (shared), or the lowered tile",
-    )  # fmt: skip
-    register_packing: bool = switch("rp", choice(True, False), "pack int4 words in registers, not in shared memory")
-    layout: str = switch("", choice(*LAYOUTS[::-1]), "of activations and outputs in memory")
-    atom: str = knob("", "auto", choice(*ATOMS), "the matrix instruction; auto = the default of the architecture")
+        "dup.",
+        choice(*DUPLICATE_AWARE[::-1]),
+        "each datum once in shared memory and in registers (full), in shared memory alone (shared), or the "
+        "lowered tile",
+        default="full",
+    )
+    register_packing: bool = switch(
+        "rp", choice(True, False), "pack int4 words in registers, not in shared memory", default=True
+    )
+    layout: str = switch("", choice(*LAYOUTS[::-1]), "of activations and outputs in memory", default="nhwcnc")
+    atom: str = knob(
+        "", choice(*ATOMS), "the matrix instruction; auto = the default of the architecture", default="auto"
+    )
 
     @property
     def pixels(self) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
-from subbyte.families.mma import rules as rules
+from subbyte.families.mma import rules
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.plan import COPY_WORDS, Plan
 from subbyte.workload import ConvWorkload

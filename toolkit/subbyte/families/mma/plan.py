@@ -70,6 +70,11 @@ class Plan:
         return ceil_div(self.workload.p, self.tile[0]), ceil_div(self.workload.q, self.tile[1])
 
     @property
+    def layout(self) -> str:
+        """Of activations and outputs in memory."""
+        return self.config.layout
+
+    @property
     def columns(self) -> int:
         """Output channels of a block."""
         return self.config.columns

@@ -28,126 +28,187 @@ class WarpgroupConfig(Configuration):
 
     prefix: ClassVar[str] = "wg-"
 
-    tile_width: int = knob("tw", 28, whole(), "output pixels of a fragment row", always=True)
-    tile_rows: int = knob("tr", 1, whole(), "fragment rows of a pass; they share weights", always=True)
-    groups_m: int = knob("gm", 1, whole(), "consumer warpgroups along the output channels, 64 each", always=True)
-    groups_x: int = knob("gx", 1, whole(), "consumer warpgroups along the output row")
-    groups_y: int = knob("gy", 1, whole(), "consumer warpgroups on alternating passes")
-    segments: int = knob("sg", 1, whole(), "parts of the output rows of an image, one block each", always=True)
+    tile_width: int = knob("tw", whole(), "output pixels of a fragment row", default=28, always=True)
+    tile_rows: int = knob("tr", whole(), "fragment rows of a pass; they share weights", default=1, always=True)
+    groups_m: int = knob(
+        "gm", whole(), "consumer warpgroups along the output channels, 64 each", default=1, always=True
+    )
+    groups_x: int = knob("gx", whole(), "consumer warpgroups along the output row", default=1)
+    groups_y: int = knob("gy", whole(), "consumer warpgroups on alternating passes", default=1)
+    segments: int = knob("sg", whole(), "parts of the output rows of an image, one block each", default=1, always=True)
     filter_passes: int = knob(
-        "fp", 1, whole(), "tiles of output channels that a block computes one after the other from the same input"
+        "fp",
+        whole(),
+        "tiles of output channels that a block computes one after the other from the same input",
+        default=1,
     )
     split: int = knob(
-        "sp", 1, whole(), "blocks of a cluster that share the input channels and add up in distributed shared memory"
+        "sp",
+        whole(),
+        "blocks of a cluster that share the input channels and add up in distributed shared memory",
+        default=1,
     )
-    channel_groups: int = knob("cg", 1, whole(), "parts in which the input channels of a row enter the ring")
-    ring: int = knob("ri", 4, whole(), "such parts in flight", always=True)
+    channel_groups: int = knob("cg", whole(), "parts in which the input channels of a row enter the ring", default=1)
+    ring: int = knob("ri", whole(), "such parts in flight", default=4, always=True)
     keep_rows: int = knob(
-        "kr", 1, flag(),
+        "kr",
+        flag(),
         "1 = a row stays in the ring until no later pass needs it; 0 = every pass loads its own rows, and groups_y "
         "warpgroups divide the rows of the same pass",
-    )  # fmt: skip
+        default=1,
+    )
     load_ahead: int = knob(
         "la",
-        2,
         whole(),
         "parts that the producer has on their way from memory, in registers, while it stores one: 1, 2",
+        default=2,
     )
     unroll: int = knob(
-        "un", 1, whole(), "pairs of 32-channel blocks in one loop body: how far weights are fetched ahead in registers"
+        "un",
+        whole(),
+        "pairs of 32-channel blocks in one loop body: how far weights are fetched ahead in registers",
+        default=1,
     )
     weight_ring: int = knob(
-        "wr", 0, whole(0), "weight fragments fetched ahead into shared memory instead; 0 = into registers"
+        "wr", whole(0), "weight fragments fetched ahead into shared memory instead; 0 = into registers", default=0
     )
-    in_flight: int = knob("if", 1, whole(), "instruction groups that may be unfinished while an operand is prepared")
+    in_flight: int = knob(
+        "if", whole(), "instruction groups that may be unfinished while an operand is prepared", default=1
+    )
     stagger: int = knob(
-        "sta", 1, whole(0, 2),
+        "sta",
+        whole(0, 2),
         "what lets one of two warpgroups' epilogue meet the other's multiplications: 1 = each begins a pass when the "
         "other is two thirds through its own; 2 = only the first pass of the second one begins late, by about an "
         "epilogue",
-    )  # fmt: skip
-    swizzle: int = knob("sw", 0, flag(), "1 = fragments lie in shared memory in 32-byte swizzled order; 0 = plain")
-    blocks: int = knob("bl", 1, whole(), "blocks per multiprocessor that registers and shared memory are divided for")
-    overlap: int = knob("ov", 1, flag(), "1 = a launch may begin before the one before it has ended")
+        default=1,
+    )
+    swizzle: int = knob(
+        "sw", flag(), "1 = fragments lie in shared memory in 32-byte swizzled order; 0 = plain", default=0
+    )
+    blocks: int = knob(
+        "bl", whole(), "blocks per multiprocessor that registers and shared memory are divided for", default=1
+    )
+    overlap: int = knob("ov", flag(), "1 = a launch may begin before the one before it has ended", default=1)
     at_once: int = knob(
-        "ao", 0, whole(0),
+        "ao",
+        whole(0),
         "n > 0 = a block makes a single pass and loads all its rows and weights at once, with n warpgroups that only "
         "load; weights are then unpacked into shared memory too",
-    )  # fmt: skip
+        default=0,
+    )
     early_release: int = knob(
-        "er", 0, flag(),
+        "er",
+        flag(),
         "1 = a kept row's slot is filled anew as soon as no later kernel row or pass reads it, so that a ring shorter "
         "than a pass's rows will do; 0 = behind the pass",
-    )  # fmt: skip
+        default=0,
+    )
     flatten: int = knob(
-        "fl", 0, flag(),
-        "1 = a 1x1 kernel with a stride and without padding takes the pixels of its output as one long row, as one with "
+        "fl",
+        flag(),
+        "1 = a 1x1 kernel with a stride and without padding takes the pixels of its output as one long row, as one "
+        "with "
         "stride 1 always does; 0 = its output rows stay what they are",
-    )  # fmt: skip
-    tiles_m: int = knob("tm", 1, whole(), "tiles of 64 output channels multiplied with the same pixels in a pass: 1, 2")
-    producers: int = knob("pr", 1, whole(), "warpgroups that bring input rows into the ring, in turns: 1, 2")
+        default=0,
+    )
+    tiles_m: int = knob(
+        "tm", whole(), "tiles of 64 output channels multiplied with the same pixels in a pass: 1, 2", default=1
+    )
+    producers: int = knob("pr", whole(), "warpgroups that bring input rows into the ring, in turns: 1, 2", default=1)
     joined: int = knob(
-        "jo", 0, flag(),
+        "jo",
+        flag(),
         "1 = where rows do not matter (1x1, stride 1 or flatten, nhwcnc) the pixels of all groups of images follow one "
         "another, and tiles lie across their borders; 0 = each group has its own tiles",
-    )  # fmt: skip
+        default=0,
+    )
     image_groups: int = knob(
-        "ig", 1, whole(),
+        "ig",
+        whole(),
         "groups of 8 images of which one instruction takes the same pixels: 2 makes 7 pixels an instruction width",
-    )  # fmt: skip
+        default=1,
+    )
     half_rows: int = knob(
-        "hr", 0, flag(),
-        "1 = the rows of an image are cut in the middle of a row where segments ask for it: a block of whole rows and a "
+        "hr",
+        flag(),
+        "1 = the rows of an image are cut in the middle of a row where segments ask for it: a block of whole rows and "
+        "a "
         "half has a narrower instruction for the half",
-    )  # fmt: skip
+        default=0,
+    )
     pass_parts: int = knob(
-        "pp", 0, flag(),
+        "pp",
+        flag(),
         "1 = where rows are not kept, a part is all rows of the image that a pass reads; 0 = it is one of them",
-    )  # fmt: skip
+        default=0,
+    )
     producer_late: int = knob(
-        "pl", 0, flag(), "1 = the producer asks for its own first parts when those of the consumers have come"
+        "pl", flag(), "1 = the producer asks for its own first parts when those of the consumers have come", default=0
     )
     lean_start: int = knob(
-        "ls", 0, flag(),
+        "ls",
+        flag(),
         "1 = nobody waits for the whole block at the start: consumers ask for their rows first, then for weights while "
         "the rows are on their way; 0 = weights first, and all warpgroups meet behind their first loads",
-    )  # fmt: skip
-    producer_registers: int = knob("preg", 0, whole(0), "registers of a producer thread; 0 = its loads and a few more")
+        default=0,
+    )
+    producer_registers: int = knob(
+        "preg", whole(0), "registers of a producer thread; 0 = its loads and a few more", default=0
+    )
     bulk_weights: int = knob(
-        "bw", 0, whole(0),
+        "bw",
+        whole(0),
         "n > 0 = a block makes a single pass, and its weights come into shared memory by bulk copies; n neighbouring "
         "blocks form a cluster, and each copies a share to all of them",
-    )  # fmt: skip
+        default=0,
+    )
     weights_ahead: int = knob(
-        "wa", 0, whole(0),
+        "wa",
+        whole(0),
         "with bulk_weights, n > 0 = a fragment's weights are read from shared memory when the n-th before it is "
         "unpacked; 0 = all of a loop body at its beginning",
-    )  # fmt: skip
+        default=0,
+    )
     late_parameters: int = knob(
-        "lp", 0, flag(),
-        "with bulk_weights, 1 = a consumer asks for its requantization parameters behind its first row's arrival at the "
+        "lp",
+        flag(),
+        "with bulk_weights, 1 = a consumer asks for its requantization parameters behind its first row's arrival at "
+        "the "
         "row's barrier; 0 = right behind that row's loads",
-    )  # fmt: skip
+        default=0,
+    )
     early_parameters: int = knob(
-        "ep", 0, flag(),
-        "with bulk_weights, 1 = a consumer asks for them before it waits for the launch before, and its sums begin with "
+        "ep",
+        flag(),
+        "with bulk_weights, 1 = a consumer asks for them before it waits for the launch before, and its sums begin "
+        "with "
         "what is added to them",
-    )  # fmt: skip
+        default=0,
+    )
     early_start: int = knob(
-        "es", 0, whole(0, 2),
+        "es",
+        whole(0, 2),
         "with bulk_weights, 1 = consumers read the first weights and meet at one barrier behind their rows; 2 = the "
-        "same, and the only consumer and the producer bring half of the first row each; 0 = rows are counted one by one",
-    )  # fmt: skip
+        "same, and the only consumer and the producer bring half of the first row each; 0 = rows are counted "
+        "one by one",
+        default=0,
+    )
     duplicate_aware: str = switch(
-        "dup.", choice(*SWITCH_VALUES["duplicate_aware"]),
+        "dup.",
+        choice(*SWITCH_VALUES["duplicate_aware"]),
         "full = an input pixel enters shared memory once and a tap is an address; none = the pixels of every tap are "
         "loaded and stored anew",
-    )  # fmt: skip
+        default="full",
+    )
     register_packing: bool = switch(
-        "rp", choice(*SWITCH_VALUES["register_packing"]),
-        "true = int4 values are packed in the registers that hold their sums; false = behind a way through shared memory",
-    )  # fmt: skip
-    layout: str = switch("", choice(*SWITCH_VALUES["layout"]), "of activations and outputs in memory")
+        "rp",
+        choice(*SWITCH_VALUES["register_packing"]),
+        "true = int4 values are packed in the registers that hold their sums; false = behind a way through "
+        "shared memory",
+        default=True,
+    )
+    layout: str = switch("", choice(*SWITCH_VALUES["layout"]), "of activations and outputs in memory", default="nhwcnc")
 
     @property
     def consumers(self) -> int:

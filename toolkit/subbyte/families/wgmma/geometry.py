@@ -15,7 +15,7 @@ from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.families.shared.axis import Axis, Index
-from subbyte.families.wgmma import halves as halves
+from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.workload.conv import ConvWorkload, ceil_div
 
@@ -168,6 +168,11 @@ class WarpgroupGeometry:
     def filters(self) -> int:
         """Output channels a block computes in one pass."""
         return MMA_FILTERS * self.config.groups_m * self.config.tiles_m
+
+    @property
+    def layout(self) -> str:
+        """Of activations and outputs in memory."""
+        return self.config.layout
 
     @property
     def columns(self) -> int:

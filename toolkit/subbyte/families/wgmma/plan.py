@@ -12,7 +12,7 @@ from functools import cached_property
 
 from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
-from subbyte.families.wgmma import halves as halves
+from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.memory import FRAGMENT_WORDS, PIXEL_BYTES, WarpgroupMemory
 from subbyte.workload.conv import BATCH_GROUP, ceil_div

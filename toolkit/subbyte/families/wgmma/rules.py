@@ -8,7 +8,7 @@ from functools import cache
 from subbyte.device.arch import Arch
 from subbyte.device.atoms import UNPACKED_REDUCTION_LIMIT
 from subbyte.families.wgmma import bulk_rules as bulk
-from subbyte.families.wgmma import halves as halves
+from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.workload import ConvWorkload, ceil_div
