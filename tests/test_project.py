@@ -49,8 +49,11 @@ def test_imports_follow_the_flow_of_data() -> None:
     [
         ("toolkit/subbyte/tune/study.py", "def f():\n    import plotly.graph_objects\n"),
         ("toolkit/subbyte/numerics/int4.py", "from subbyte.kernel.build import build\n"),
-        ("toolkit/subbyte/tune/study.py", "from subbyte import kernel\n"),
-        ("toolkit/subbyte/tune/bundle.py", "from subbyte.kernel import build"),
+        ("toolkit/subbyte/kernel/build.py", "from subbyte import tune\n"),
+        ("toolkit/subbyte/records/log.py", "def f():\n    from subbyte.kernel import build\n"),
+        ("toolkit/subbyte/families/mma/plan.py", "from subbyte.families.wgmma.plan import WarpgroupPlan\n"),
+        ("toolkit/subbyte/sparse/machines.py", "from subbyte.technique import record\n"),
+        ("toolkit/subbyte/measure/runner.py", "from subbyte.tune import study"),
         ("toolkit/subbyte/errors.py", "import subbyte.workload\n"),
         ("toolkit/subbyte/gpu/launched.py", "from subbyte.cli import main\n"),
     ],
