@@ -43,7 +43,7 @@ MANY_BLOCKS = 16
 RULES = (
     "space/warpgroup_constraints", "space/warpgroup_bulk", "schedule/warpgroup", "schedule/warpgroup_plan",
     "schedule/warpgroup_memory", "schedule/warpgroup_geometry", "schedule/warpgroup_halves", "schedule/plan",
-    "schedule/launch", "schedule/atoms", "device/arch", "workload/conv",
+    "schedule/launch", "schedule/atoms", "device/arch", "workload/conv", "workload/coverage", "arguments", "html",
 )  # fmt: skip
 """Modules of the package that decide whether a configuration is valid."""
 LIST_LIMIT = 1_000_000

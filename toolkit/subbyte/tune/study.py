@@ -15,7 +15,6 @@ from subbyte.charts import Charted
 from subbyte.errors import InvalidInput, shown
 from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.runner import Runner, refuse_unlike, results_of
-from subbyte.schedule import ConvConfig
 from subbyte.tune.checked import callables, integer, searchable, several, whole
 from subbyte.tune.describe import SpaceLike, describe_space, describe_workload, now, versions
 from subbyte.tune.log import FORMAT, SCHEMA, Entry, LogWriter
@@ -123,7 +122,7 @@ class Study(Charted):
             return done
 
     @checked
-    def queue(self, configs: Iterable[ConvConfig]) -> int:
+    def queue(self, configs: Iterable[Any]) -> int:
         """Have configurations evaluated before whatever the strategy proposes; how many were accepted.
 
         Left out are those that lie outside the space, that a constraint refuses, or that were asked or told before.
