@@ -8,8 +8,10 @@ a part.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
+_LONG_WORD = re.compile(r"\S{300,}")
 LONGEST_VALUE = 160
 """Characters of a value in a message."""
 
@@ -17,14 +19,15 @@ LONGEST_VALUE = 160
 class SubbyteError(Exception):
     """Base of every error raised on purpose. ``exit_code`` is what the command line returns.
 
-    A message of more than ``longest`` characters is cut in its middle.
+    A word of more than 300 characters, and a message of more than ``longest``, are cut in their middle.
     """
 
     exit_code = 1
     longest = 1_200
 
     def __init__(self, message: str = "", *more: object) -> None:
-        super().__init__(shortened(str(message), self.longest), *more)
+        words = _LONG_WORD.sub(lambda word: shortened(word[0], LONGEST_VALUE), str(message))
+        super().__init__(shortened(words, self.longest), *more)
 
 
 class WrongResult(SubbyteError):

@@ -21,7 +21,7 @@ AREAS = tuple(sorted(file.stem for file in Path(__file__).with_name("areas").glo
 ANSWERED, REFUSED = "answered", "refused"
 TRACEBACK, ACCEPTED, WRONG, UNCLEAR, SLOW = "traceback", "accepted", "wrong", "unclear", "slow"
 BAD = (TRACEBACK, ACCEPTED, WRONG, UNCLEAR, SLOW)
-LONGEST_MESSAGE = 1_500
+LONGEST_MESSAGE = 1_000
 """Characters: a refusal names its input and does not repeat all of it."""
 
 

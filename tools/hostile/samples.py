@@ -12,8 +12,11 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 import subbyte
 from hostile.made_up import made_up
+from subbyte import sparse
 from subbyte.analysis import Floor, SpeedLimits, Spread, StageRow, TableOne, UnpackingControl
 from subbyte.analysis.ablation import Factor
 from subbyte.analysis.landscape_view import LandscapePoints
@@ -26,6 +29,9 @@ from subbyte.measure.fake import FakeRunner
 from subbyte.records.foreign import ForeignSpace, ForeignWorkload
 from subbyte.records.result import Failed
 from subbyte.spaces.listed import ListedTable
+from subbyte.sparse.bitmap import TwoLevelBitmap
+from subbyte.sparse.networks import NetworkCycles
+from subbyte.sparse.trace import Counts
 from subbyte.technique.record import InfoRecord
 from subbyte.tune import Landscape, NetworkReport, Study, StudyRecord
 from subbyte.tune.finals import hold_finals
@@ -139,14 +145,31 @@ def _spread(name: str) -> Spread:
     return made_up(Spread, name, {"good": dict.fromkeys((0.5, 0.9), 1)})
 
 
+def _bitmap(name: str) -> TwoLevelBitmap:
+    return sparse.encode(np.eye(8, dtype=np.int8), "columns")
+
+
+def _counts(name: str) -> Counts:
+    b = sparse.encode(np.eye(8, dtype=np.int8), "rows")
+    found: Counts = sparse.spgemm(_bitmap(name), b)[1]
+    return found
+
+
+def _network_cycles(name: str) -> NetworkCycles:
+    found = sparse.network("alexnet@1")
+    return replace(found, network=name, note=name, layers=tuple(replace(one, name=name) for one in found.layers))
+
+
 SAMPLES: dict[type, Callable[[str], Any]] = {
     AtomKernel: lambda name: kernel(name, AtomKernel),
     ConvWorkload: named,
+    Counts: _counts,
     EditedKernel: lambda name: kernel(name, EditedKernel),
     ForeignSpace: lambda name: ForeignSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, (0, 1)),
     Kernel: kernel,
     Landscape: landscape,
     LandscapePoints: _points,
+    NetworkCycles: _network_cycles,
     NetworkReport: lambda name: tuning_report(name, NetworkReport),
     SpeedLimits: _limits,
     Spread: _spread,
@@ -154,6 +177,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     StudyRecord: study_record,
     TableOne: _table_one,
     TuningReport: tuning_report,
+    TwoLevelBitmap: _bitmap,
     UnpackingControl: _unpacking,
     WorkloadList: lambda name: WorkloadList([named(name), named(name)]),
 }

@@ -55,7 +55,7 @@ def test_a_mismatch_exits_1(capsys, monkeypatch):
     [
         ([LAYER, "--device", "cuda:0"], 3, "GPU"),
         ([LAYER, "--device", "tpu"], 2, "allowed: auto, cuda:0"),
-        ([LAYER, "--seed", "-1"], 2, "must be 0 or more"),
+        ([LAYER, "--seed", "-1"], 2, "a whole number from 0"),
         ([LAYER, "--set", "chunk=7"], 2, "chunk may be 1, 2"),
         ([LAYER, "--device", "emulator", "--save", "/no/such/folder/x.npz"], 2, "cannot write"),
     ],

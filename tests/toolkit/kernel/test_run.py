@@ -281,10 +281,10 @@ def test_built_kernel_is_plain_data() -> None:
     ("call", "message"),
     [
         (lambda: build(WORKLOAD, {"chunk": 1}), "expected a ConvConfig"),
-        (lambda: build(WORKLOAD, arch=80), "unknown architecture 80"),
-        (lambda: build(WORKLOAD, arch=None), "unknown architecture None"),
-        (lambda: build(WORKLOAD, clip=(0,)), "two integers"),
-        (lambda: build(WORKLOAD, clip=(0.5, 6.7)), "two integers"),
+        (lambda: build(WORKLOAD, arch=80), "arch=80: expected an Arch"),
+        (lambda: build(WORKLOAD, arch=None), "arch=None: expected an Arch"),
+        (lambda: build(WORKLOAD, clip=(0,)), "clip=.*expected 2 values, each an integer"),
+        (lambda: build(WORKLOAD, clip=(0.5, 6.7)), "clip=.*expected 2 values, each an integer"),
         (lambda: build(WORKLOAD).run(None, None, 0.01), "expected a Requantization"),
     ],
 )

@@ -381,6 +381,7 @@ def test_rule_refuses_one_and_accepts_its_neighbour(case: Case) -> None:
 def test_every_rule_has_a_case() -> None:
     """Each rule, alone, refuses one of the cases above; and every kind of reason is shown."""
     plans = [plan(*request) for _, request, _ in CASES]
+    plans.append(plan(W(24_000, 56, 56, 32, 32, 1, 1), C(1, 1), "sm_80", output="int32"))  # its sums
     for rule in RULES:
         assert any(_first(planned) is rule for planned in plans), rule.__name__
     assert {str(why_not(planned)).partition(":")[0] for planned in plans} == REASONS

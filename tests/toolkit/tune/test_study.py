@@ -188,7 +188,7 @@ def test_odd_budgets_are_refused(toy, arguments):
 
 
 def test_odd_seeds_and_resume_without_a_log_are_refused(toy):
-    with pytest.raises(InvalidInput, match="must be an integer"):
+    with pytest.raises(InvalidInput, match="expected an integer"):
         Study(toy, seed="1")
     with pytest.raises(InvalidInput, match="log=FILE"):
         Study(toy, resume=True)

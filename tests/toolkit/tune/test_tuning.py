@@ -116,7 +116,7 @@ def test_odd_requests_are_refused(recorded):
 @pytest.mark.parametrize("what", ["n8h7w7c64k64r3s3p1", "resnet50@8"])
 def test_odd_numbers_are_named(what, arguments):
     (name,) = arguments
-    with pytest.raises(InvalidInput, match=f"{name}=.*must be an integer"):
+    with pytest.raises(InvalidInput, match=f"{name}=.*(must be|expected) an integer"):
         tune(what, "fake", **arguments)
 
 

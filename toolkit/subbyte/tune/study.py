@@ -18,7 +18,6 @@ from subbyte.records.checked import callables, integer, searchable, several, who
 from subbyte.records.describe import SpaceLike, describe_space, describe_workload, now, versions
 from subbyte.records.log import FORMAT, SCHEMA, Entry, LogWriter
 from subbyte.records.result import Failed, Measured, Result
-from subbyte.spaces.configuration import Configuration
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
 from subbyte.tune.resuming import take_over
 from subbyte.tune.strategy import Strategy, made_strategy
@@ -123,7 +122,7 @@ class Study(Charted):
             return done
 
     @checked
-    def queue(self, configs: Iterable[Configuration]) -> int:
+    def queue(self, configs: Iterable[Any]) -> int:
         """Have configurations evaluated before whatever the strategy proposes; how many were accepted.
 
         Left out are those that lie outside the space, that a constraint refuses, or that were asked or told before.

@@ -1,6 +1,6 @@
 """Limits that a convolution's sizes alone decide: of every kernel, and of the warp family.
 
-What the kernels cover in the end is one question, :func:`subbyte.kernel.covered`.
+What the kernels cover in the end is one question, :func:`subbyte.kernel.coverage.covered`.
 """
 
 from __future__ import annotations
