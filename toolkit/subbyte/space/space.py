@@ -113,15 +113,18 @@ def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str =
 
     Raises InvalidInput for an unknown workload, architecture, kind or switch.
     """
-    if kind not in (*KINDS, *WARPGROUP_KINDS):
+    given: object = kind
+    if not isinstance(given, str) or given not in (*KINDS, *WARPGROUP_KINDS):
         raise InvalidInput(f"unknown kind of space {shown(kind)}: {did_you_mean(kind, (*KINDS, *WARPGROUP_KINDS))}")
     held = held_fields(fixed, kind)
     target = arch_named(arch) if isinstance(arch, str) else arch
     found = workload_named(workload) if isinstance(workload, str) else workload
     if not isinstance(target, Arch):
-        raise InvalidInput(f"architecture {arch!r}: expected a name such as 'sm_90a', or an Arch")
+        raise InvalidInput(f"architecture {shown(arch)}: expected a name such as 'sm_90a', or an Arch")
     if not isinstance(found, ConvWorkload):
-        raise InvalidInput(f"workload {workload!r}: expected a name such as 'resnet50.stage2@8', or a ConvWorkload")
+        raise InvalidInput(
+            f"workload {shown(workload)}: expected a name such as 'resnet50.stage2@8', or a ConvWorkload"
+        )
     if kind == WARPGROUP:
         return warpgroup_space(found, target, held)
     if kind == SMALL:
