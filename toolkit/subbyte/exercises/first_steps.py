@@ -6,7 +6,7 @@ from math import ceil
 from numbers import Real
 from typing import Any
 
-from subbyte.arguments import checked
+from subbyte.arguments import checked, number
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.duplicates import about_loads
@@ -75,6 +75,7 @@ def check_rate(answer: Any, workload: ConvWorkload | str, microseconds: float) -
     if unanswered(answer):
         return Feedback(False, "Replace the ... by tera-operations per second.")
     w = parse(workload)
+    number(microseconds, "microseconds", positive=True)
     right = w.operations / microseconds / 1e6
     try:
         ratio = 0.0 if isinstance(answer, (bool, str)) else float(answer) / right

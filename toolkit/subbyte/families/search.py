@@ -6,7 +6,7 @@ from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, shown
 from subbyte.families.base import Space
 from subbyte.families.registry import kind_named
 from subbyte.workload import ConvWorkload
@@ -24,7 +24,9 @@ def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str =
     target = arch_named(arch) if isinstance(arch, str) else arch
     found = workload_named(workload) if isinstance(workload, str) else workload
     if not isinstance(target, Arch):
-        raise InvalidInput(f"architecture {arch!r}: expected a name such as 'sm_90a', or an Arch")
+        raise InvalidInput(f"architecture {shown(arch)}: expected a name such as 'sm_90a', or an Arch")
     if not isinstance(found, ConvWorkload):
-        raise InvalidInput(f"workload {workload!r}: expected a name such as 'resnet50.stage2@8', or a ConvWorkload")
+        raise InvalidInput(
+            f"workload {shown(workload)}: expected a name such as 'resnet50.stage2@8', or a ConvWorkload"
+        )
     return family.space(found, target, today, held)

@@ -3,6 +3,7 @@
 from subbyte.kernel.chain import Chain
 from subbyte.kernel.choose import compile  # noqa: A004 - the name users expect
 from subbyte.kernel.conv2d import conv2d
+from subbyte.kernel.coverage import covered
 from subbyte.kernel.kernel import Kernel, build
 
-__all__ = ["Chain", "Kernel", "build", "compile", "conv2d"]
+__all__ = ["Chain", "Kernel", "build", "compile", "conv2d", "covered"]

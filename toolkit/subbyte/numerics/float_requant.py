@@ -57,8 +57,7 @@ def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: 
     if not isinstance(requant, Requantization):
         raise InvalidInput(f"requant={shown(requant)}: expected a Requantization")
     check_padded(k_padded, requant.channels)
-    whole(scale_log2, "scale_log2", 0, MOST_SCALED)
-    whole(terms, "terms", 1, MOST_TERMS)
+    scale_log2, terms = whole(scale_log2, "scale_log2", 0, MOST_SCALED), whole(terms, "terms", 1, MOST_TERMS)
     limit = LARGEST_PRODUCT * terms
     steps = _steps(requant, limit)
     words = _lines(requant, steps, limit, scale_log2)

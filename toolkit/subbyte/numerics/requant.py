@@ -84,7 +84,7 @@ class Requantization:
         shift <= 32 - scale_log2, row 0 fits 31 bits and the offset 62.
         """
         check_padded(k_padded, self.channels)
-        whole(scale_log2, "scale_log2", 0, MOST_SCALED)
+        scale_log2 = whole(scale_log2, "scale_log2", 0, MOST_SCALED)
         shift, multiplier = self.shift.astype(np.int64), self.multiplier.astype(np.int64)
         spare = FIXED_BITS - scale_log2 - shift
         if spare.min() < 0 or np.any(multiplier >= np.int64(1) << (31 - np.minimum(spare, 31))):

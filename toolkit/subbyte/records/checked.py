@@ -9,16 +9,28 @@ from typing import Any
 from subbyte.arguments import callables, integer, number, several, whole, wholes
 from subbyte.errors import InvalidInput, Unsupported, shown
 
+LONGEST_NAME = 255
+"""Bytes of a file's name."""
 __all__ = [
     "callables", "file_path", "integer", "new_folder", "number", "searchable", "several", "whole", "wholes",
 ]  # fmt: skip
 
 
 def file_path(value: Any, what: str) -> Path:
-    """``value`` as a path. Raises InvalidInput when it is neither text nor a path."""
-    if not isinstance(value, str | os.PathLike) or "\0" in str(value):
+    """``value`` as a path. Raises InvalidInput when it is neither text nor a path, or no file can have this name."""
+    if not isinstance(value, str | os.PathLike) or not _nameable(os.fspath(value)):
         raise InvalidInput(f"{what} {shown(value)}: expected a path, as text or pathlib.Path")
     return Path(value)
+
+
+def _nameable(path: Any) -> bool:
+    """Some file may be called so: no zero byte, no name longer than file systems take."""
+    if not isinstance(path, str) or "\0" in path:
+        return False
+    try:
+        return all(len(os.fsencode(part)) <= LONGEST_NAME for part in path.split(os.sep))
+    except UnicodeEncodeError:
+        return False
 
 
 def new_folder(value: Any, what: str) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subbyte.arguments import checked
+from subbyte.arguments import checked, whole
 from subbyte.errors import InvalidInput, WrongResult
 from subbyte.technique.fragments import LANES, Fragments, Map, fragments
 from subbyte.technique.shared_operand import PIECE_BYTES
@@ -98,7 +98,7 @@ def check_fragments(record: Fragments, seed: int = 0) -> None:
     """Raise WrongResult unless every map is a bijection and a random product through the instruction is right."""
     for operand in "abc":
         _check_bijection(record, operand)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(whole(seed, "seed"))
     low, high = (0, 2) if record.bits == 1 else (-(1 << (record.bits - 1)), 1 << (record.bits - 1))
     a = rng.integers(low, high, (record.m, record.k))
     b = rng.integers(low, high, (record.k, record.n))

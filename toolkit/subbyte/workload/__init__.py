@@ -4,6 +4,10 @@ The package can be called: ``subbyte.workload("resnet50.stage2@8")`` works wheth
 by its own name before, which puts the module in the place of the function.
 """
 
+import warnings
+from importlib import import_module
+from typing import Any
+
 from subbyte.callable_package import make_callable
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
 from subbyte.workload.networks import DEFAULT_BATCH, LAYERS, NETWORKS, Layer
@@ -22,5 +26,13 @@ __all__ = [
     "workload",
     "workloads",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "covered":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn("subbyte.workload.covered is now subbyte.kernel.covered", DeprecationWarning, stacklevel=2)
+    return import_module("subbyte.kernel.coverage").covered
+
 
 make_callable(__name__, workload)
