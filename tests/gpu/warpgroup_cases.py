@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from tvm.script import tirx as T
@@ -416,15 +417,21 @@ def text_with_every_lane_arriving(plan: WarpgroupPlan) -> str:
 
     A control for racecheck, which takes the accesses of the lanes that do not arrive themselves for unordered.
     """
-    one_lane, one_each, init = Block.arrive, Pass._give_back_group, instructions.barrier_init
-    try:
-        Block.arrive = lambda self, address: instructions.barrier_arrive(address)  # type: ignore[method-assign]
-        Pass._give_back_group = _all_lanes_give_back  # type: ignore[method-assign]
-        instructions.barrier_init = lambda address, warps: init(address, warps if warps % 4 else 32 * warps)
+    init = instructions.barrier_init
+
+    def arrive(self: Block, address: Any) -> Any:
+        return instructions.barrier_arrive(address)
+
+    def begin(address: Any, warps: int) -> Any:
+        return init(address, warps if warps % 4 else 32 * warps)
+
+    # patch.object also leaves behind no attribute of Pass where it was inherited, as an assignment would.
+    with (
+        patch.object(Block, "arrive", arrive),
+        patch.object(Pass, "_give_back_group", _all_lanes_give_back),
+        patch.object(instructions, "barrier_init", begin),
+    ):
         return generated_text(plan)
-    finally:
-        Block.arrive, Pass._give_back_group = one_lane, one_each  # type: ignore[method-assign]
-        instructions.barrier_init = init
 
 
 def _all_lanes_give_back(self: Pass, before: bool, where: list[Any]) -> None:
