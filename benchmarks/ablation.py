@@ -13,7 +13,7 @@ from pathlib import Path
 
 from subbyte.analysis.ablation import ablation
 from subbyte.errors import InvalidInput, SubbyteError
-from subbyte.tune.landscape import Landscape
+from subbyte.records.landscape import Landscape
 
 FOLDER = Path(__file__).resolve().parent / "results" / "ablation"
 

@@ -17,9 +17,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from subbyte.measure.result import Measured
-from subbyte.space import Space, space
-from subbyte.tune import Landscape, landscape
+from subbyte.families import Space, space
+from subbyte.records import landscape
+from subbyte.records.result import Measured
+from subbyte.tune import Landscape
 from subbyte.tune.bundle import build_bundle
 
 RECORDED = Path(__file__).resolve().parent / "results" / "ablation"

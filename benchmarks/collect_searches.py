@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from subbyte.measure.result import Measured
+from subbyte.records.result import Measured
 from subbyte.tune import read_log
 
 FORMAT = "subbyte-searches"

@@ -25,10 +25,10 @@ from collect_searches import one_search
 from network_records import FORMAT, texts_in
 from tune_network import PROTOCOL
 
-from subbyte.measure.result import Measured, Result
-from subbyte.space.warpgroup_small import SMALL
+from subbyte.families.wgmma.small_space import SMALL
+from subbyte.records.landscape import Landscape, make_header
+from subbyte.records.result import Measured, Result
 from subbyte.tune import read_log
-from subbyte.tune.landscape import Landscape, make_header
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "toolkit" / "subbyte"

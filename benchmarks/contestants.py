@@ -24,16 +24,16 @@ from layer_chain import differing, operands
 from overlapped import OWN_OUTPUT, reads_from
 
 from subbyte.errors import InvalidInput, WrongResult
+from subbyte.gpu.chain import GpuChain
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.launched import GpuKernel
+from subbyte.gpu.timing import TimedDevice
 from subbyte.measure.baselines import TorchDevice
 from subbyte.measure.baselines import operands as tensors_of
 from subbyte.measure.case import Case
-from subbyte.measure.chain import GpuChain
 from subbyte.measure.cudnn_graph import FORMS, SCALE, GraphForm, OpenGraph, check_graph, open_graph
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.rounds import Entry, Replays
 from subbyte.measure.sidebyside import EPILOGUE
-from subbyte.measure.timing import TimedDevice
 
 CHAIN = 4
 OURS = "subbyte"

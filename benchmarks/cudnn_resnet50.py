@@ -6,7 +6,7 @@ A BUNDLE is a folder of kernels built beforehand, so neither TVM nor a compiler 
 cuDNN runs through PyTorch (float16, bfloat16) and, where nvidia-cudnn-frontend is installed, through its graph API
 with every plan its heuristics offer (float16, bfloat16, int8 to int32, int8 to int8). Every side computes from the same
 int4 values and is compared with the exact reference; every side is timed by CUDA-graph replay under one protocol
-(subbyte/measure/timing.py). The record keeps every sample, clocks, power, the plan and the epilogue of each row.
+(subbyte/gpu/timing.py). The record keeps every sample, clocks, power, the plan and the epilogue of each row.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import sys
 from pathlib import Path
 
 from subbyte.errors import SubbyteError
-from subbyte.measure.device import CudaDevice
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.sidebyside import from_bundles, side_by_side, text_of
-from subbyte.measure.timing import TimingProtocol
 
 
 def main() -> int:

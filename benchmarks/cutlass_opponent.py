@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import MissingDependency, WrongResult
+from subbyte.gpu.timing import TimingProtocol, time_launch
 from subbyte.measure.baselines import BaselineResult, PlanCounts, TorchDevice, operands
 from subbyte.measure.case import Case
 from subbyte.measure.cudnn_graph import KEPT, SCALE, GraphForm, check_graph
-from subbyte.measure.timing import TimingProtocol, time_launch
 from subbyte.workload import ConvWorkload
 
 FORM = GraphForm("int8", "int8", scaled=True)

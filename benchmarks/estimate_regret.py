@@ -3,7 +3,7 @@
     python benchmarks/estimate_regret.py results/warpgroup/tuning-....json.gz [MORE ...] [--fit] [--folds 9]
 
 Takes records of ``collect_tuning.py`` and folders with logs of ``tune_network.py``. Of each layer the measured
-configurations are put in the order of :func:`subbyte.kernel.warpgroup_default.estimated_cycles`; the regret is how much
+configurations are put in the order of :func:`subbyte.families.wgmma.estimate.estimated_cycles`; the regret is how much
 longer the first one (or the best of the first eight, which ``subbyte.compile`` tries as long as they cannot be built)
 takes than the best of all. ``--fit`` prints fitted constants, and the regret on layers that were left out of the fit.
 """
@@ -24,12 +24,12 @@ from typing import Any
 
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput, Unsupported
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.estimate import Constants, estimated_cycles
+from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.kernel.choose import TRIES
-from subbyte.kernel.warpgroup_default import Constants, estimated_cycles
-from subbyte.schedule import WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.records.describe import config_at, workload_from_dict
 from subbyte.tune import read_log
-from subbyte.tune.describe import config_at, workload_from_dict
 from subbyte.workload import ConvWorkload
 
 CLOCK_MHZ = 1755.0

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.data.reference import accumulator_bound
 from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.gpu.driver import detect
 from subbyte.measure.case import Case
-from subbyte.measure.driver import detect
+from subbyte.numerics.reference import accumulator_bound
 from subbyte.workload import ConvWorkload
 
 ELEMENTS_AT_ONCE = 1 << 27

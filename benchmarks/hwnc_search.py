@@ -25,9 +25,9 @@ from hwnc.kernel import build_s4, build_s8
 from hwnc.space import HwncSpace
 
 from subbyte.errors import MissingDependency
+from subbyte.gpu.timing import TimingProtocol, command_line
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.noise import rank_interleaved
-from subbyte.measure.timing import TimingProtocol, command_line
 from subbyte.tune import Study, read_log
 from subbyte.workload import workload
 

@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import subbyte
+from subbyte.device.launch import Launch
 from subbyte.errors import SubbyteError
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.files import replace_file
 from subbyte.kernel.kernel import Kernel
 from subbyte.measure.case import launch_from_dict
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.schedule.launch import Launch
-from subbyte.tune.describe import describe_workload, workload_from_dict
-from subbyte.tune.landscape import Landscape, find_landscape
+from subbyte.records.describe import describe_workload, workload_from_dict
+from subbyte.records.landscape import Landscape, find_landscape
+from subbyte.records.result import Measured
 from subbyte.workload import ConvWorkload, workloads
 
 WARP, WARPGROUP = "warp", "warpgroup"

@@ -26,9 +26,10 @@ import numpy as np
 
 from subbyte.analysis import write_traces
 from subbyte.errors import MissingDependency, SubbyteError
-from subbyte.tune import Landscape, landscape
-from subbyte.tune.exchange import export_landscape, restriction, to_kernel_tuner
-from subbyte.tune.foreign import index_of
+from subbyte.records import landscape
+from subbyte.records.exchange import export_landscape, restriction, to_kernel_tuner
+from subbyte.records.foreign import index_of
+from subbyte.tune import Landscape
 
 
 def main(arguments: list[str] | None = None) -> int:

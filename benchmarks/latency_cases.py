@@ -89,8 +89,8 @@ CASES = [
     ),
     Case(
         "space explorer", "10,000 configurations",
-        "import random\nfrom subbyte.measure.result import Measured\nfrom subbyte.space import space\n"
-        "from subbyte.tune.landscape import Landscape\nfrom subbyte_widgets import SpaceExplorer\n"
+        "import random\nfrom subbyte.records.result import Measured\nfrom subbyte import space\n"
+        "from subbyte.records.landscape import Landscape\nfrom subbyte_widgets import SpaceExplorer\n"
         "known = space('n8h14w14c256k256r3s3p1', 'sm_90a', kind='extended')\ndraw = random.Random(0)\n"
         "chosen = draw.sample(range(len(known)), 10_000)\n"
         "times = {i: Measured(5 + 40 * draw.random() ** 2) for i in chosen}\n"
@@ -101,7 +101,7 @@ CASES = [
     ),
     Case(
         "tuning monitor", "4 studies of 500 trials",
-        "from subbyte.measure.replay import ReplayRunner\nfrom subbyte.space import space\n"
+        "from subbyte.measure.replay import ReplayRunner\nfrom subbyte import space\n"
         "from subbyte.tune.study import Study\nfrom subbyte_widgets import TuningMonitor\n"
         "where = space('resnet50.stage5@8', 'sm_90a')\nstudies = [Study(where, 'random', seed=s) for s in range(4)]\n"
         "for study in studies:\n    study.run(ReplayRunner('resnet50.stage5@8'), trials=500)",
@@ -110,7 +110,7 @@ CASES = [
     ),
     Case(
         "live curve", "1,000 trials",
-        "from subbyte.measure.replay import ReplayRunner\nfrom subbyte.space import space\n"
+        "from subbyte.measure.replay import ReplayRunner\nfrom subbyte import space\n"
         "from subbyte.tune.study import Study\nfrom subbyte_widgets import LiveCurve\n"
         "where = space('resnet50.stage5@8', 'sm_90a')\n"
         "one = Study(where, 'random', seed=1).run(ReplayRunner('resnet50.stage5@8'), trials=1000)",

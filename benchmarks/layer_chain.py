@@ -27,16 +27,16 @@ from kernel_pack import Packed, add, family_of, read
 from written import begun, digest_of, write_at_once
 
 import subbyte
-from subbyte.data import from_nhwcnc
 from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.gpu.chain import GpuChain
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.launched import GpuKernel
+from subbyte.gpu.lock import hold
+from subbyte.gpu.timing import Timing, TimingProtocol, command_line
 from subbyte.measure.case import Case
-from subbyte.measure.chain import GpuChain
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.gpu import GpuKernel
-from subbyte.measure.lock import hold
-from subbyte.measure.timing import Timing, TimingProtocol, command_line
-from subbyte.tune.checked import new_folder
-from subbyte.tune.describe import now
+from subbyte.numerics import from_nhwcnc
+from subbyte.records.checked import new_folder
+from subbyte.records.describe import now
 from subbyte.workload import ConvWorkload, workload
 
 STAGES = ("stage2", "stage3", "stage4", "stage5")

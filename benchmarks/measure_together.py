@@ -17,11 +17,11 @@ from collections import defaultdict
 from pathlib import Path
 
 from subbyte.errors import SubbyteError
+from subbyte.gpu.device import open_device
 from subbyte.measure.bundle import measure_bundle
 from subbyte.measure.case import Case, Evaluator
-from subbyte.measure.device import open_device
-from subbyte.tune.bundle import read_manifest
-from subbyte.tune.describe import workload_from_dict
+from subbyte.records.describe import workload_from_dict
+from subbyte.records.manifest import read_manifest
 from subbyte.workload import ConvWorkload
 
 

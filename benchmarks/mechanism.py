@@ -22,11 +22,11 @@ import numpy as np
 
 from subbyte.analysis.mechanism import FORMAT
 from subbyte.emulator.trace import of_kind, warp_groups, without_repeated_loads
+from subbyte.families import space
+from subbyte.families.mma.plan import Plan
 from subbyte.kernel import Kernel
-from subbyte.measure.result import Measured
-from subbyte.schedule.plan import Plan
-from subbyte.space import space
-from subbyte.tune.landscape import Landscape
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
 
 ABLATION = Path(__file__).resolve().parent / "results" / "ablation"
 TRACED = (

@@ -10,8 +10,8 @@ from pathlib import Path
 from network_schedule import Task, needs_of
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.space.warpgroup import WARPGROUP
-from subbyte.space.warpgroup_small import SMALL
+from subbyte.families.wgmma.small_space import SMALL
+from subbyte.families.wgmma.space import WARPGROUP
 
 KINDS = (WARPGROUP, SMALL, "paper")
 """Kinds of spaces that are searched."""

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.kernel.build import cuda_text, make_plan
-from subbyte.measure.result import Failed, Measured, Result
-from subbyte.schedule import WarpgroupConfig
+from subbyte.records.describe import config_at
+from subbyte.records.result import Failed, Measured, Result
 from subbyte.tune import Study, read_log
-from subbyte.tune.describe import config_at
 from subbyte.workload import ConvWorkload, workload
 
 ARCH = "sm_90a"

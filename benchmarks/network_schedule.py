@@ -15,10 +15,11 @@ from network_records import ARCH, searches_in
 
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.space.warpgroup import WARPGROUP, warpgroup_space
-from subbyte.space.warpgroup_small import SMALL
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.small_space import SMALL
+from subbyte.families.wgmma.space import WARPGROUP, warpgroup_space
+from subbyte.records.result import Measured
 from subbyte.tune import Study
 from subbyte.workload import ConvWorkload, workloads
 

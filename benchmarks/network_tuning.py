@@ -19,15 +19,14 @@ from gpu_case import GpuCase
 import subbyte
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed, InvalidInput
+from subbyte.families.wgmma.config import WARPGROUP_KNOBS, WarpgroupConfig
+from subbyte.families.wgmma.estimate import estimated_cycles, warpgroup_candidates
+from subbyte.families.wgmma.space import WarpgroupSpace, warpgroup_space
 from subbyte.files import replace_file
-from subbyte.kernel.warpgroup_default import estimated_cycles, warpgroup_candidates
 from subbyte.measure.cuda_runner import MakeGpuBody
 from subbyte.measure.gpu_worker import Body, GpuBody
-from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.worker import WorkerPool
-from subbyte.schedule import WarpgroupConfig
-from subbyte.schedule.warpgroup import WARPGROUP_KNOBS
-from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_space
+from subbyte.records.result import Failed, Measured, Result
 from subbyte.workload import ConvWorkload
 
 KEPT_WORKLOADS = 40
@@ -209,7 +208,7 @@ class ForkedBuilders(Executor):
     """
 
     def __init__(self, count: int) -> None:
-        import subbyte.kernel.lower  # noqa: F401 - loads TVM, before anything is forked
+        import subbyte.tirx.lower  # noqa: F401 - loads TVM, before anything is forked
 
         self._count = count
         self._pool: Executor = ProcessPoolExecutor(count, get_context("fork"), os.nice, (NICENESS,))

@@ -33,16 +33,16 @@ from written import append_line, begun, digest_of, digest_of_json, refuse_others
 
 from subbyte.device.ceilings import warpgroup_peak
 from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.driver import detect
+from subbyte.gpu.launched import GpuKernel
+from subbyte.gpu.timing import Timing, TimingProtocol, command_line, time_launch
 from subbyte.measure.baselines import BaselineResult, TorchDevice, through_torch, versions
 from subbyte.measure.case import Case, Evaluator
 from subbyte.measure.cudnn_graph import FORMS, through_graph
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.driver import detect
-from subbyte.measure.gpu import GpuKernel
-from subbyte.measure.result import Failed, Measured
 from subbyte.measure.sidebyside import EPILOGUE
-from subbyte.measure.timing import Timing, TimingProtocol, command_line, time_launch
-from subbyte.tune.describe import now
+from subbyte.records.describe import now
+from subbyte.records.result import Failed, Measured
 from subbyte.workload import ConvWorkload, workloads
 
 QUICK = TimingProtocol(launches=10, warmup_ms=1.0, min_total_ms=4.0, repeats=3, cold=False)

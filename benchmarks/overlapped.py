@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import WrongResult
+from subbyte.gpu.device import CudaDevice, DeviceBuffer
+from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
 from subbyte.measure.case import Case
-from subbyte.measure.device import CudaDevice, DeviceBuffer
-from subbyte.measure.timing import Timing, TimingProtocol, time_launch
-from subbyte.schedule.launch import Argument, Launch
 
 OWN_OUTPUT, SAME_INPUT = "own output", "same input"
 

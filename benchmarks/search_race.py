@@ -25,9 +25,9 @@ from kernel_tuner_opponent import search as kernel_tuner_search
 from subbyte.analysis import LandscapeFacts, Race, Run
 from subbyte.analysis.racing import RACED_WITH, Ground, Job, lean, quiet_threads, run_one
 from subbyte.errors import SubbyteError
+from subbyte.records.describe import now, versions
+from subbyte.records.landscape import shipped
 from subbyte.tune import Landscape
-from subbyte.tune.describe import now, versions
-from subbyte.tune.landscape import shipped
 from subbyte.tune.strategy import make_strategy
 
 GENETIC, TPE = "kernel_tuner:genetic_algorithm", "optuna:tpe"

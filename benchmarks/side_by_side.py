@@ -42,14 +42,14 @@ from written import begun, digest_of, digest_of_json, prove_writable, refuse_oth
 
 from subbyte.device.ceilings import warpgroup_peak
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.lock import hold
+from subbyte.gpu.telemetry import Telemetry
+from subbyte.gpu.timing import command_line
 from subbyte.measure.baselines import TorchDevice
-from subbyte.measure.device import CudaDevice
 from subbyte.measure.interval import TOLERANCE
-from subbyte.measure.lock import hold
 from subbyte.measure.rounds import Entry, Replays, RoundProtocol, interleave
-from subbyte.measure.telemetry import Telemetry
-from subbyte.measure.timing import command_line
-from subbyte.tune.describe import now
+from subbyte.records.describe import now
 from subbyte.workload import ConvWorkload, workloads
 
 FOUND = Path(__file__).resolve().parent / "results" / "opponents"

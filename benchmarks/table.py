@@ -33,7 +33,7 @@ from subbyte.analysis import (
 from subbyte.analysis.contributions import ALL_OFF, ALL_ON, name_of
 from subbyte.device.ceilings import peak_tops
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Measured
+from subbyte.records.result import Measured
 from subbyte.tune import Landscape, shipped
 
 ROOT = Path(__file__).resolve().parent.parent

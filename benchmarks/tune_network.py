@@ -53,18 +53,19 @@ from network_tuning import ForkedBuilders, Guarded, MakeNetworkBody, build_clean
 from written import write_at_once
 
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.small_space import SMALL
+from subbyte.gpu.timing import TimingProtocol, command_line
 from subbyte.kernel.build import _generator
 from subbyte.kernel.choose import recorded_best
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.noise import rank_interleaved
-from subbyte.measure.result import Measured
-from subbyte.measure.timing import TimingProtocol, command_line
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.space import space
-from subbyte.space.warpgroup_small import SMALL
+from subbyte.records.landscape import Landscape, find_landscape
+from subbyte.records.result import Measured
 from subbyte.tune import Study, read_log
-from subbyte.tune.landscape import Landscape, find_landscape
 from subbyte.workload import ConvWorkload
 
 AT_ONCE = 6
@@ -86,7 +87,7 @@ def main() -> int:
         check_some(args, wanted_tasks(args, {}))
         if args.runner == "cuda":
             need_gpus(args.gpus)
-        import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it
+        import subbyte.tirx.lower  # noqa: F401 - loads TVM once; the processes are forked with it
 
         with ProcessPoolExecutor(os.cpu_count(), get_context("fork")) as pool:
             prepare(args, pool)

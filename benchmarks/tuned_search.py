@@ -26,13 +26,14 @@ from typing import Any
 from gpu_case import need_gpus
 
 from subbyte.errors import MissingDependency
+from subbyte.families import Space, space
+from subbyte.gpu.timing import TimingProtocol, command_line
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.noise import rank_interleaved
-from subbyte.measure.result import Measured
-from subbyte.measure.timing import TimingProtocol, command_line
-from subbyte.space import Space, space
-from subbyte.tune import Study, landscape, read_log
+from subbyte.records import landscape
+from subbyte.records.result import Measured
+from subbyte.tune import Study, read_log
 
 STAGES = (2, 3, 4, 5)
 SWITCHES: dict[str, dict[str, Any]] = {

@@ -25,13 +25,14 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.analysis.unpacking import FORMAT
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.rules import why_not
 from subbyte.kernel import Kernel
 from subbyte.measure.bundle import read_measurements
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig
-from subbyte.space import space, why_not
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
 from subbyte.tune.bundle import build_bundle
-from subbyte.tune.landscape import Landscape
 from subbyte.workload import ConvWorkload
 
 STAGES = (2, 3, 4, 5)

@@ -33,18 +33,17 @@ from subbyte.analysis.ablation import meant
 from subbyte.analysis.contributions import EIGHT
 from subbyte.device.arch import arch
 from subbyte.errors import BrokenRecord, BuildFailed, InvalidInput, SubbyteError
+from subbyte.families.wgmma.config import SWITCH_VALUES, WARPGROUP_KNOBS, WarpgroupConfig
+from subbyte.families.wgmma.estimate import estimated_cycles
+from subbyte.families.wgmma.space import WARPGROUP, WarpgroupSpace, warpgroup_values
 from subbyte.files import replace_file
 from subbyte.kernel import build
 from subbyte.kernel.choose import recorded_best
-from subbyte.kernel.warpgroup_default import estimated_cycles
-from subbyte.measure.measurements import to_landscape
-from subbyte.measure.result import Measured
-from subbyte.schedule import WarpgroupConfig
-from subbyte.schedule.warpgroup import SWITCH_VALUES, WARPGROUP_KNOBS
-from subbyte.space.warpgroup import WARPGROUP, WarpgroupSpace, warpgroup_values
+from subbyte.records.checked import new_folder
+from subbyte.records.landscape_file import read_file
+from subbyte.records.measurements import to_landscape
+from subbyte.records.result import Measured
 from subbyte.tune.bundle import build_bundle
-from subbyte.tune.checked import new_folder
-from subbyte.tune.landscape_file import read_file
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
@@ -150,7 +149,7 @@ def measured_with_all(name: str, folder: Path = RECORDED) -> set[int]:
 
 def choose(layers: list[tuple[int, int]], count: int, until: float, workers: int, path: Path = CHOSEN) -> int:
     """Choose, and write the file after every schedule that was looked at; 1 when time ran out before the end."""
-    import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it
+    import subbyte.tirx.lower  # noqa: F401 - loads TVM once; the processes are forked with it
 
     found = read_chosen(path) if path.exists() else {}
     wanted: dict[str, tuple[dict[str, WarpgroupSpace], Iterator[int]]] = {}

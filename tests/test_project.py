@@ -48,11 +48,14 @@ def test_imports_follow_the_flow_of_data() -> None:
     ("path", "source"),
     [
         ("toolkit/subbyte/tune/study.py", "def f():\n    import plotly.graph_objects\n"),
-        ("toolkit/subbyte/data/int4.py", "from subbyte.kernel.build import build\n"),
-        ("toolkit/subbyte/tune/study.py", "from subbyte import kernel\n"),
-        ("toolkit/subbyte/tune/bundle.py", "from subbyte.kernel import build"),
+        ("toolkit/subbyte/numerics/int4.py", "from subbyte.kernel.build import build\n"),
+        ("toolkit/subbyte/kernel/build.py", "from subbyte import tune\n"),
+        ("toolkit/subbyte/records/log.py", "def f():\n    from subbyte.kernel import build\n"),
+        ("toolkit/subbyte/families/mma/plan.py", "from subbyte.families.wgmma.plan import WarpgroupPlan\n"),
+        ("toolkit/subbyte/sparse/machines.py", "from subbyte.technique import record\n"),
+        ("toolkit/subbyte/measure/runner.py", "from subbyte.tune import study"),
         ("toolkit/subbyte/errors.py", "import subbyte.workload\n"),
-        ("toolkit/subbyte/measure/gpu.py", "from subbyte.cli import main\n"),
+        ("toolkit/subbyte/gpu/launched.py", "from subbyte.cli import main\n"),
     ],
 )
 def test_an_import_against_the_flow_is_refused(path: str, source: str) -> None:
@@ -82,7 +85,7 @@ def test_files_stay_short_enough_to_read_in_one_go() -> None:
 @pytest.mark.parametrize(
     ("path", "lines"),
     [
-        ("toolkit/subbyte/schedule/plan.py", 401),
+        ("toolkit/subbyte/families/mma/plan.py", 401),
         ("widgets/subbyte_widgets/live_curve/view.py", 151),
         ("widgets/subbyte_widgets/live_curve/view.js", 251),
     ],

@@ -11,30 +11,17 @@ from typing import Any
 
 UI = ("ipywidgets", "anywidget", "plotly", "subbyte_widgets")
 
-LAYERS = {
-    "errors": set(),
-    "records": {"errors"},
-    "workload": {"errors"},
-    "device": {"errors"},
-    "data": {"errors", "workload"},
-    "sparse": {"errors", "workload", "device", "data"},
-    "schedule": {"errors", "workload", "device"},
-    "space": {"errors", "workload", "device", "schedule"},
-    "emulator": {"errors", "schedule"},
-    "kernel": {"errors", "workload", "device", "data", "schedule", "space", "emulator"},
-    "measure": {"errors", "records", "workload", "device", "data", "schedule", "space", "emulator", "kernel"},
-    "technique": {"errors", "workload", "device", "data", "schedule", "space", "emulator"},
-    "tune": {"errors", "records", "workload", "device", "schedule", "space", "measure"},
-    "analysis": {"errors", "records", "workload", "device", "schedule", "space", "measure", "technique", "tune"},
-    "exercises": {"errors", "workload", "data", "schedule", "space", "technique"},
-}
-"""What each package of the library may import, itself and :mod:`subbyte` apart; ``cli`` may import all of them, and
-``__main__`` belongs to it."""
-
-LATE = {"tune": {"kernel"}, "measure": {"tune"}, "kernel": {"measure", "tune"}, "technique": {"kernel"}}
-"""What it may import besides, but only inside a function: searching recorded results needs no compiler, a runner reads
-records where their format is defined, a kernel is timed where it is asked to and takes the best recorded
-configuration when none is named, and a record of what a kernel does generates it when asked to."""
+ROOMS = (
+    "workload", "numerics", "device", "gpu", "emulator", "tirx", "spaces", "families", "records", "kernel", "technique",
+    "measure", "tune", "sparse", "analysis", "exercises", "cli",
+)  # fmt: skip
+"""The folders of the library in the order in which data flows: each imports only from those before it, late imports
+included. Modules beside the folders (errors, files, arguments ...) may be imported by all; ``__main__`` is of
+``cli``."""
+COMMON = {"shared", "base", "registry"}
+"""What families have in common."""
+ALONE = {"sparse": {"workload", "numerics", "device"}, "info_record": {"workload"}, "__init__": set(ROOMS)}
+"""Folders that keep to fewer rooms than the order allows; modules beside the folders import none but for these."""
 
 LENGTHS = {"toolkit/**/*.py": 400, "widgets/**/*.py": 400, "widgets/**/view.py": 150, "widgets/**/view.js": 250}
 CELL_LINES = 15
@@ -67,23 +54,33 @@ def imported(source: str, *, top_level_only: bool = False) -> Iterator[tuple[int
 def wrong_imports(path: str, source: str) -> list[str]:
     """Imports of a library file (``path`` from the repository root) that go against the flow of data."""
     parts = Path(path).with_suffix("").parts
-    package = parts[2] if len(parts) > 2 else ""
-    allowed = LAYERS.get(package)
-    at_load = set(imported(source, top_level_only=True))
+    room = "cli" if parts[2:] == ("__main__",) else parts[2] if len(parts) > 2 else ""
+    above = set(ROOMS[: ROOMS.index(room)]) if room in ROOMS else set()
+    allowed = ALONE.get(room, above)
     found = []
     for line, name in imported(source):
         root, _, rest = name.partition(".")
         target = rest.partition(".")[0]
         if root in UI:
             found.append(f"{path}:{line}: the library imports {root}, a view")
-        elif root == "subbyte" and target == "cli" and package not in ("cli", "__main__"):
-            found.append(f"{path}:{line}: {package} imports the command line")
-        elif root == "subbyte" and allowed is not None and target in LAYERS and target not in {package, *allowed}:
-            if target in LATE.get(package, ()) and (line, name) not in at_load:
-                continue
+        elif root != "subbyte":
+            continue
+        elif target == "cli" and room != "cli":
+            found.append(f"{path}:{line}: {room} imports the command line")
+        elif target in ROOMS and target not in {room, *allowed}:
             choice = ", ".join(sorted(allowed)) or "nothing"
-            found.append(f"{path}:{line}: {package} imports {target}; it may import {choice}")
+            found.append(f"{path}:{line}: {room} imports {target}; it may import {choice}")
+        elif room == "families" and len(parts) > 4 and _other_family(parts[3], name):
+            found.append(f"{path}:{line}: the family {parts[3]} imports another; what they share is in families/shared")
     return found
+
+
+def _other_family(own: str, name: str) -> bool:
+    """Whether a module of one family imports another family."""
+    parts = name.split(".")
+    return (
+        parts[:2] == ["subbyte", "families"] and len(parts) > 3 and parts[2] not in {own, "shared", "base", "registry"}
+    )
 
 
 def import_cycle(sources: Mapping[str, str]) -> list[str]:

@@ -37,7 +37,7 @@ def record(path: Path, into: Path) -> dict[str, Any]:
 
     Raises MissingDependency without a GPU, CellExecutionError for a cell that fails.
     """
-    from subbyte.measure.driver import detect
+    from subbyte.gpu.driver import detect
 
     gpu = detect()[0]
     notebook = nbformat.read(path, as_version=4)

@@ -91,7 +91,7 @@ def execute(notebook: nbformat.NotebookNode, folder: Path = FOLDER) -> None:
 def has_gpu() -> bool:
     """Whether the notebooks would use this machine's GPU."""
     from subbyte.errors import MissingDependency
-    from subbyte.measure.driver import detect
+    from subbyte.gpu.driver import detect
 
     try:
         return bool(detect())

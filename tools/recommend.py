@@ -12,9 +12,9 @@ import json
 import sys
 from pathlib import Path
 
+from subbyte.families.mma.config import ConvConfig
 from subbyte.kernel import build
 from subbyte.kernel.recommended import Recommendation, save
-from subbyte.schedule import ConvConfig
 from subbyte.workload import workload
 
 

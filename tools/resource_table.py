@@ -28,9 +28,9 @@ from typing import Any
 
 from subbyte.device.arch import ARCHS
 from subbyte.errors import BuildFailed, InvalidInput, SubbyteError
-from subbyte.schedule import ConvConfig
-from subbyte.space import Space, space
-from subbyte.space.constraints import SPILLS, seen_to_spill
+from subbyte.families import Space, space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.rules import SPILLS, seen_to_spill
 
 TABLE = Path(__file__).resolve().parent.parent / "benchmarks" / "resources.csv.gz"
 WORKLOADS = ("resnet50.stage2@8", "resnet50.stage3@8", "resnet50.stage4@8", "resnet50.stage5@8")
@@ -82,11 +82,11 @@ def _generates(one: Space) -> tuple[Any, ...]:
 
 
 def _text(job: tuple[str, str, str, int]) -> str:
-    from subbyte.kernel import lower
+    from subbyte.kernel.build import generated_text
 
     spec, kind, arch, index = job
     planned = space(spec, arch, kind).plan(index)
-    return lower.cuda(planned, lower.tir(planned))
+    return generated_text(planned)
 
 
 def generator() -> str:

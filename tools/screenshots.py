@@ -130,7 +130,7 @@ SHOTS = (
     Shot(
         "screenshot_workbench",
         "## One selection for all views\nA trial clicked in the monitor opens in all the others.",
-        "from subbyte.measure.replay import ReplayRunner\nfrom subbyte.space import space\n"
+        "from subbyte.measure.replay import ReplayRunner\nfrom subbyte import space\n"
         "from subbyte.tune.study import Study\nfrom subbyte_widgets import workbench\n\n"
         "name = 'resnet50.stage2@8'\nstudy = Study(space(name, 'sm_90a'), 'diverse', seed=0)\n"
         "study.run(ReplayRunner(name), trials=120)\nworkbench(name, study)",

@@ -4,11 +4,11 @@
     python tools/warpgroup_table.py --join PART.csv.gz ... [--file TABLE]
     python tools/warpgroup_table.py --check [--file TABLE]
 
-Whatever is built is checked on the spot (``subbyte.kernel.faults``), so that nobody is handed a kernel without wgmma,
-with local memory, serialized wgmma or a comparison the compiler got wrong. The table says how often that happens:
-*chosen* are the recorded configurations, and for every other layer of ResNet-18, ResNet-50 and VGG-16 those that
-``subbyte.compile`` may take without a record; *sampled* are random valid configurations of the spaces of all these
-layers, drawn so that every value of every knob comes about as often as any other. A row says how many wgmma
+Whatever is built is checked on the spot (``subbyte.families.wgmma.faults``), so that nobody is handed a kernel
+without wgmma, with local memory, serialized wgmma or a comparison the compiler got wrong. The table says how often
+that happens: *chosen* are the recorded configurations, and for every other layer of ResNet-18, ResNet-50 and VGG-16
+those that ``subbyte.compile`` may take without a record; *sampled* are random valid configurations of the spaces of
+all these layers, drawn so that every value of every knob comes about as often as any other. A row says how many wgmma
 instructions the machine code holds, how much local memory it touches, or why ``subbyte.build`` refuses it.
 ``--check`` compares the table with what is chosen today; it needs neither TVM nor a GPU.
 """
@@ -32,11 +32,11 @@ from typing import Any
 
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed, InvalidInput, SubbyteError
+from subbyte.families.wgmma.bulk_rules import BULK_ONLY
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.estimate import warpgroup_candidates
+from subbyte.families.wgmma.space import WarpgroupSpace, warpgroup_space
 from subbyte.kernel.choose import TRIES, recorded_best
-from subbyte.kernel.warpgroup_default import warpgroup_candidates
-from subbyte.schedule import WarpgroupConfig
-from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_space
-from subbyte.space.warpgroup_bulk import BULK_ONLY
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS
 
@@ -128,16 +128,15 @@ def _drawn(space: WarpgroupSpace, held: dict[str, tuple[int, ...]], rng: random.
 
 def build_row(job: Job) -> Row:
     """Build one kernel, and say what came of it."""
-    from subbyte.kernel.build import machine_code, make_plan
-    from subbyte.kernel.faults import counts
-    from subbyte.kernel.lower import cuda, tir
+    from subbyte.families.wgmma.faults import counts
+    from subbyte.kernel.build import generated_text, machine_code, make_plan
 
     what, spec, values = job
     config = WarpgroupConfig.from_dict(values)
     row: Row = {"what": what, "workload": spec, "key": config.key, "refused": ""}
     plan = make_plan(workload(spec), config, "sm_90a", "int4", (-8, 7), "fixed")
     try:
-        cubin, resources = machine_code(plan, cuda(plan, tir(plan)))
+        cubin, resources = machine_code(plan, generated_text(plan))
     except BuildFailed as error:
         reason = str(error).partition(f"{config.key}: ")[2] or str(error)
         return row | {
@@ -156,7 +155,7 @@ def build_row(job: Job) -> Row:
 
 def build_all(target: Path, what: Iterable[str], workers: int, known: Path | None) -> int:
     """Build what is offered and not in the table ``known``; how many rows were written."""
-    import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it
+    import subbyte.tirx.lower  # noqa: F401 - loads TVM once; the processes are forked with it
     from subbyte.kernel import nvrtc
     from subbyte.kernel.build import _generator
 

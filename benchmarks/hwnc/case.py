@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwnc.space import OPERANDS, Operand
-from subbyte.data.int4 import pack_words
+from subbyte.device.launch import Argument
+from subbyte.gpu.check import CheckReport, compare
+from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.case import Case
-from subbyte.measure.check import CheckReport, compare
 from subbyte.measure.gpu_worker import Body, GpuBody
-from subbyte.measure.timing import TimingProtocol
-from subbyte.schedule.launch import Argument
+from subbyte.numerics.int4 import pack_words
 from subbyte.workload import ConvWorkload
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from cuda.bindings import nvrtc
 
 from hwnc.space import OPERANDS, Operand
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import BuildFailed, MissingDependency
-from subbyte.schedule.launch import Argument, Launch
-from subbyte.tune.foreign import ForeignConfig
+from subbyte.records.foreign import ForeignConfig
 from subbyte.workload import ConvWorkload
 
 ENTRY = "main_kernel"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from subbyte.space.listed import Listed, Sorted
-from subbyte.tune.foreign import FOREIGN, ForeignConfig, index_of
+from subbyte.records.foreign import FOREIGN, ForeignConfig, index_of
+from subbyte.spaces.listed import Listed, Sorted
 from subbyte.workload import ConvWorkload
 
 KNOBS: dict[str, tuple[int, ...]] = {

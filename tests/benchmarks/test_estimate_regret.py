@@ -15,12 +15,12 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import estimate_regret
 
 from subbyte.device.arch import arch
+from subbyte.families import space
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.estimate import Constants, estimated_cycles, warpgroup_candidates
+from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.kernel.choose import TRIES
-from subbyte.kernel.warpgroup_default import Constants, estimated_cycles, warpgroup_candidates
-from subbyte.schedule import WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
-from subbyte.space import space
-from subbyte.tune.describe import describe_space, describe_workload
+from subbyte.records.describe import describe_space, describe_workload
 from subbyte.workload import workloads
 
 OTHER = replace(Constants(), fragment=300.0, load=300.0, setup=1500.0)

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import subbyte
+from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import run_cuda
-from subbyte.measure.chain import check_chain
-from subbyte.schedule import Argument, ConvConfig, Launch
+from subbyte.families.mma.config import ConvConfig
+from subbyte.gpu.chain import check_chain
 from subbyte.workload import workload
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))

@@ -12,13 +12,13 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 import measure_together
 
+from subbyte.device.launch import Argument, Launch
+from subbyte.families import space
+from subbyte.gpu.device import CudaDevice
 from subbyte.measure.case import Case, Evaluator
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.measurements import read_results
-from subbyte.measure.result import Measured
-from subbyte.schedule import Argument, Launch
-from subbyte.space import space
-from subbyte.tune.bundle import open_bundle
+from subbyte.records.manifest import open_bundle
+from subbyte.records.measurements import read_results
+from subbyte.records.result import Measured
 from subbyte.workload import ConvWorkload
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,9 @@ pytest.importorskip("tvm")
 import mechanism
 
 from subbyte.emulator.trace import without_repeated_loads
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import plan
 from subbyte.kernel import Kernel
-from subbyte.schedule import ConvConfig, plan
 from subbyte.workload import ConvWorkload
 
 

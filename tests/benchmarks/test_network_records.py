@@ -23,11 +23,11 @@ import tune_network
 from network_runs import arguments, known_in, search_of, texts_of
 
 from subbyte.device.arch import arch
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WARPGROUP_KNOBS, WarpgroupConfig
+from subbyte.families.wgmma.space import WarpgroupSpace, warpgroup_space
 from subbyte.measure.fake import FakeRunner
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.schedule.warpgroup import WARPGROUP_KNOBS
-from subbyte.space.warpgroup import WarpgroupSpace, warpgroup_space
+from subbyte.records.result import Measured
 from subbyte.tune import Study, read_log
 from subbyte.workload import ConvWorkload, workload
 

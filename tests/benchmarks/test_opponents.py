@@ -23,14 +23,16 @@ import written
 from cutlass_opponent import Driver, sizes_of
 from gpu_case import GpuCase
 
-from subbyte.data import to_nhwcnc
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, WrongResult
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.baselines import BaselineResult
 from subbyte.measure.case import Case
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.timing import TimingProtocol
-from subbyte.schedule import Argument, ConvConfig, Launch, WarpgroupConfig
-from subbyte.space import space
+from subbyte.numerics import to_nhwcnc
 from subbyte.tune.bundle import build_bundle
 from subbyte.workload import ConvWorkload, workload
 

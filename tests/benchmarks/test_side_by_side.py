@@ -24,14 +24,15 @@ import written
 from contestants import OURS, Side
 from gpu_case import GpuCase
 
-from subbyte.data import to_nhwcnc
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, WrongResult
+from subbyte.families.mma.config import ConvConfig
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.driver import CudaError
+from subbyte.gpu.telemetry import Snapshot
 from subbyte.measure.case import Case
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.driver import CudaError
 from subbyte.measure.rounds import RoundProtocol
-from subbyte.measure.telemetry import Snapshot
-from subbyte.schedule import Argument, ConvConfig, Launch
+from subbyte.numerics import to_nhwcnc
 from subbyte.workload import ConvWorkload
 
 WORDS = Argument("A", "uint32", (8 * 3 * 3 * 4,), "in", "nhwcnc")

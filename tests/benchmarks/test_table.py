@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import subbyte
-from subbyte.measure.result import Measured
+from subbyte.records.result import Measured
 from subbyte.tune import Landscape
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ RECORD = {
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A README and its records; no landscapes, which take seconds to read."""
-    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", tmp_path / "landscapes")
+    monkeypatch.setattr("subbyte.records.landscape_file.SHIPPED", tmp_path / "landscapes")
     results = tmp_path / "results"
     results.mkdir()
     (results / "h200.json").write_text(json.dumps(RECORD))

@@ -25,17 +25,19 @@ import tune_network
 from network_runs import arguments, search_of
 
 from subbyte.device.arch import arch
+from subbyte.device.launch import Launch
 from subbyte.errors import BuildFailed
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.small_space import SMALL as SMALL_SPACE
+from subbyte.families.wgmma.space import warpgroup_space
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
-from subbyte.measure.result import Failed
-from subbyte.schedule import ConvConfig, Launch, WarpgroupConfig
-from subbyte.space import space
-from subbyte.space.warpgroup import warpgroup_space
-from subbyte.space.warpgroup_small import SMALL as SMALL_SPACE
+from subbyte.records.describe import config_at
+from subbyte.records.recorded_space import space_of
+from subbyte.records.result import Failed
 from subbyte.tune import Landscape, Study, read_log
-from subbyte.tune.describe import config_at
-from subbyte.tune.recorded import space_of
 from subbyte.workload import ConvWorkload, workloads
 
 SMALL = ConvWorkload(8, 7, 7, 64, 64, 1, 1, name="small@8")

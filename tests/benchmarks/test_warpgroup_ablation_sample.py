@@ -11,10 +11,10 @@ import pytest
 from subbyte.analysis import recorded_ablation
 from subbyte.analysis.ablation import ablation, meant
 from subbyte.errors import BrokenRecord, BuildFailed, InvalidInput
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.kernel.choose import recorded_best
-from subbyte.measure.result import Measured
-from subbyte.schedule import WarpgroupConfig
-from subbyte.tune.landscape import Landscape
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
 from subbyte.workload import workload
 
 PLACE = Path(__file__).parents[2] / "benchmarks" / "warpgroup_ablation_sample.py"

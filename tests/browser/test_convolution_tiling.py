@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique import Tiling, tiling
 from subbyte_widgets.convolution_tiling.layout import geometry
 from subbyte_widgets.convolution_tiling.picture import Selection, loupe_labels, loupe_marks, markers

@@ -29,7 +29,7 @@ VIEWS = {
 }
 START = """import os, psutil, subbyte
 from subbyte.measure.replay import ReplayRunner
-from subbyte.space import space
+from subbyte import space
 from subbyte.technique.load_steps import load_steps
 from subbyte.technique.tiling import tiling
 from subbyte.tune.study import Study

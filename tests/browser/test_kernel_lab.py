@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from subbyte.families import space
 from subbyte.kernel.default import default_config
 from subbyte.kernel.kernel import build
-from subbyte.space import space
 from subbyte.workload import workload
 
 NAME = "n8h7w7c32k32r3s3p1"

@@ -10,7 +10,7 @@ import pytest
 
 START = """import re
 from subbyte.measure.fake import FakeRunner
-from subbyte.space import space
+from subbyte import space
 from subbyte.tune.study import Study
 from subbyte_widgets import LiveCurve
 study = Study(space("n8h14w14c64k64r3s3p1", "sm_90a"), "random", seed=3)
@@ -68,8 +68,8 @@ def test_stop_ends_a_running_study(tab: Any) -> None:
 
 
 def test_a_page_without_a_kernel_shows_the_record(open_page: Callable[..., Any]) -> None:
+    from subbyte.families import space
     from subbyte.measure.fake import FakeRunner
-    from subbyte.space import space
     from subbyte.tune.study import Study
     from subbyte_widgets import LiveCurve
 

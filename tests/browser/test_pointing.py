@@ -15,7 +15,7 @@ import pytest
 import subbyte
 from subbyte.analysis.landscape_view import landscape_points
 from subbyte.analysis.monitoring import study_state
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique import access_map, accesses, duplicates, fragments
 from subbyte.technique.kernel_reading import kernel_reading
 from subbyte.technique.tiling import tiling

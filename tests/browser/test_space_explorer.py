@@ -9,9 +9,9 @@ import pytest
 
 import subbyte
 from subbyte.analysis.landscape_view import landscape_map
-from subbyte.measure.result import Measured
-from subbyte.space import space
-from subbyte.tune.landscape import Landscape
+from subbyte.families import space
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
 
 NAME = "resnet50.stage2@8"
 CELLS = (
@@ -22,9 +22,9 @@ view.observe(lambda change: setattr(follower, "value", f"follows {change.new.key
 follower""",
 )
 MANY = """import random
-from subbyte.measure.result import Measured
-from subbyte.space import space
-from subbyte.tune.landscape import Landscape
+from subbyte.records.result import Measured
+from subbyte import space
+from subbyte.records.landscape import Landscape
 from subbyte_widgets import SpaceExplorer
 known = space("n8h14w14c256k256r3s3p1", "sm_90a", kind="extended")
 draw = random.Random(0)

@@ -14,7 +14,7 @@ from real_browser import slowness
 START = """import re
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
-from subbyte.space import space
+from subbyte import space
 from subbyte.tune.study import Study
 from subbyte_widgets import TuningMonitor
 found = space("n8h14w14c64k64r3s3p1", "sm_90a")
@@ -129,8 +129,8 @@ def test_a_thousand_trials_of_a_replay_are_painted_soon(tab: Any, capsys: pytest
 
 
 def test_a_page_without_a_kernel_shows_the_record(open_page: Callable[..., Any]) -> None:
+    from subbyte.families import space
     from subbyte.measure.fake import FakeRunner
-    from subbyte.space import space
     from subbyte.tune.study import Study
     from subbyte_widgets import TuningMonitor
 

@@ -61,7 +61,7 @@ def test_a_search_is_watched_and_its_trials_open_below(tab: Any, keeps_keys_to_i
 
 def key_config(key: str) -> Any:
     """The configuration of a key."""
-    from subbyte.schedule import ConvConfig
+    from subbyte.families.mma.config import ConvConfig
 
     return ConvConfig.from_key(key)
 

@@ -37,13 +37,14 @@ from warpgroup_cases import (
 )
 
 from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.kernel import build
 from subbyte.kernel.choose import compile as compile_kernel
 from subbyte.kernel.nvrtc import compile_cubin
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.space import space
+from subbyte.records.checked import new_folder
 from subbyte.tune.bundle import build_bundle
-from subbyte.tune.checked import new_folder
 from subbyte.workload import ConvWorkload, workload
 
 SHAPES = (
@@ -88,7 +89,7 @@ def main() -> int:
     except InvalidInput as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    import subbyte.kernel.lower  # noqa: F401 - loads TVM once; the processes are forked with it
+    import subbyte.tirx.lower  # noqa: F401 - loads TVM once; the processes are forked with it
 
     with ProcessPoolExecutor(args.workers, get_context("fork")) as pool:
         wanted = list(variants()) if args.variants else wanted_kernels(args.arch, args.quick, args.family == "both")

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from subbyte.data import Requantization, reference, to_nhwc_words
+from subbyte.device.launch import Launch
 from subbyte.errors import InvalidInput
+from subbyte.gpu.chain import GpuChain
+from subbyte.gpu.device import CudaDevice, DeviceBuffer, open_device
+from subbyte.gpu.launched import GpuKernel
 from subbyte.kernel.operands import activation_words, output_values, parameter_words, weight_words
-from subbyte.measure.chain import GpuChain
-from subbyte.measure.device import CudaDevice, DeviceBuffer, open_device
-from subbyte.measure.gpu import GpuKernel
-from subbyte.schedule import Launch
+from subbyte.numerics import Requantization, reference, to_nhwc_words
 from subbyte.workload import ConvWorkload
 
 TIMEOUT_S = 5.0
@@ -226,7 +226,7 @@ def against_the_cpu(wl: ConvWorkload, seed: int) -> int:
     x = rng.integers(-8, 8, (wl.n, wl.h, wl.w, wl.c), np.int8)
     w = rng.integers(-8, 8, (wl.k, wl.r, wl.s, wl.c), np.int8)
     requant = Requantization.random(wl, rng, wide=bool(seed % 2), relu=seed % 3 == 1)
-    from subbyte.data import from_nhwcnc, to_nhwcnc
+    from subbyte.numerics import from_nhwcnc, to_nhwcnc
 
     words, shape = device.upload(to_nhwcnc(x)), (wl.batch_groups, wl.p, wl.q, wl.filter_blocks, 8, 4)
     out = device.alloc(4 * prod(shape))

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import MissingDependency, SubbyteError
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.driver import detect
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.driver import detect
 from subbyte.measure.worker import Worker
 from subbyte.workload import ConvWorkload
 

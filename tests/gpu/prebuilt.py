@@ -14,9 +14,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from subbyte.errors import BuildFailed
+from subbyte.families.mma.config import ConvConfig
 from subbyte.measure.case import launch_from_dict
-from subbyte.schedule import ConvConfig
-from subbyte.tune.describe import workload_from_dict
+from subbyte.records.describe import workload_from_dict
 from subbyte.workload import ConvWorkload
 
 FAULTS = ("good", "spin", "stray", "silent", "zeros", "memory", "no_image", "compiler_dies", "other")

@@ -38,15 +38,15 @@ from typing import Any
 
 import numpy as np
 
-from subbyte.data import Requantization
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, SubbyteError
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.files import replace_file
+from subbyte.gpu.device import open_device
+from subbyte.gpu.launched import GpuKernel
+from subbyte.gpu.timing import command_line
 from subbyte.measure.case import Case, launch_from_dict
-from subbyte.measure.device import open_device
-from subbyte.measure.gpu import GpuKernel
-from subbyte.measure.timing import command_line
-from subbyte.schedule import WarpgroupConfig
-from subbyte.tune.describe import now
+from subbyte.numerics import Requantization
+from subbyte.records.describe import now
 from subbyte.workload import ConvWorkload
 
 TOOLS = ("memcheck", "synccheck", "racecheck", "initcheck")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from subbyte.data import Requantization
 from subbyte.errors import InvalidInput
-from subbyte.measure.arrays import library_of, to_host
+from subbyte.gpu.arrays import library_of, to_host
+from subbyte.gpu.launched import GpuKernel
 from subbyte.measure.case import Case
-from subbyte.measure.gpu import GpuKernel
+from subbyte.numerics import Requantization
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(120)]
 

@@ -43,10 +43,11 @@ WARPGROUP: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 def write(folder: Path, arch: str) -> None:
     """For each kernel a folder with its exported files, random operands and the output they must give."""
-    from subbyte.data import Requantization
+    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.wgmma.config import WarpgroupConfig
     from subbyte.kernel import build
     from subbyte.kernel.execute import expected, random_operands
-    from subbyte.schedule import ConvConfig, WarpgroupConfig
+    from subbyte.numerics import Requantization
 
     for name, (spec, knobs, options) in (KERNELS | (WARPGROUP if arch == "sm_90a" else {})).items():
         base: Any = WarpgroupConfig(stagger=0) if name in WARPGROUP else ConvConfig(1, 1, 2, 4)

@@ -14,14 +14,14 @@ import prebuilt
 import pytest
 
 from subbyte.errors import MissingDependency
+from subbyte.families.mma.config import ConvConfig
+from subbyte.gpu.driver import detect
+from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
 from subbyte.measure.cuda_runner import CudaRunner
-from subbyte.measure.driver import detect
 from subbyte.measure.executor import ExecutorRunner
-from subbyte.measure.result import Failed, Measured
-from subbyte.measure.timing import TimingProtocol
 from subbyte.measure.worker import WorkerPool
-from subbyte.schedule import ConvConfig
+from subbyte.records.result import Failed, Measured
 from subbyte.tune import tune_network
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(240)]

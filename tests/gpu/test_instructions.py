@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from subbyte.gpu.launched import GpuKernel
 from subbyte.kernel.nvrtc import compile_cubin
-from subbyte.measure.gpu import GpuKernel
 
 sys.path.append(str(Path(__file__).parents[1] / "toolkit" / "emulator"))
 from wgmma_cases import CASES

@@ -7,10 +7,10 @@ import checks
 import numpy as np
 import pytest
 
-from subbyte.data import Requantization
 from subbyte.errors import SubbyteError
+from subbyte.gpu.launched import GpuKernel
 from subbyte.measure.case import Case
-from subbyte.measure.gpu import GpuKernel
+from subbyte.numerics import Requantization
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(120)]
 

@@ -9,13 +9,13 @@ import sys
 import pytest
 
 from subbyte.cli.doctor import examine
-from subbyte.data import Requantization
+from subbyte.gpu.driver import CudaError, detect
+from subbyte.gpu.launched import GpuKernel
+from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.bundle import measure_bundle, read_measurements
 from subbyte.measure.case import Case, Evaluator
-from subbyte.measure.driver import CudaError, detect
-from subbyte.measure.gpu import GpuKernel
-from subbyte.measure.result import Measured
-from subbyte.measure.timing import TimingProtocol
+from subbyte.numerics import Requantization
+from subbyte.records.result import Measured
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(180)]
 
@@ -83,10 +83,10 @@ def test_faulty_requests_are_refused_and_leave_the_device_usable(first, case, de
 FAULT = """
 import sys, os
 from subbyte.errors import WrongResult
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.driver import CudaError
-from subbyte.measure.gpu import GpuKernel
-from subbyte.schedule import Argument, Launch
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.driver import CudaError
+from subbyte.gpu.launched import GpuKernel
+from subbyte.device.launch import Argument, Launch
 device = CudaDevice(0)
 launch = Launch("conv_kernel", (1, 1, 1), (32, 1, 1), 0, (Argument("Out", "uint32", (64,), "out"),))
 try:

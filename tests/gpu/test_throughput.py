@@ -11,11 +11,11 @@ from pathlib import Path
 import prebuilt
 import pytest
 
+from subbyte.families.mma.config import ConvConfig
+from subbyte.gpu.driver import detect
 from subbyte.measure.cuda_runner import CudaRunner
-from subbyte.measure.driver import detect
 from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.worker import WorkerPool
-from subbyte.schedule import ConvConfig
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(200)]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.records.result import Measured
 from subbyte.tune import read_log, tune
 
 pytest.importorskip("tvm", reason="tuning builds its candidates with TVM")

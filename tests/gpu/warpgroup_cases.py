@@ -10,15 +10,15 @@ import numpy as np
 from tvm.script import tirx as T
 
 from subbyte.device.arch import arch
-from subbyte.kernel import lower
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.emit import instructions
+from subbyte.families.wgmma.emit.block import Block
+from subbyte.families.wgmma.emit.consume import Pass
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.kernel.build import generated_text
 from subbyte.kernel.choose import recorded_best
-from subbyte.kernel.tirx.emit import every, when
-from subbyte.kernel.tirx.warpgroup import instructions
-from subbyte.kernel.tirx.warpgroup.block import Block
-from subbyte.kernel.tirx.warpgroup.consume import Pass
-from subbyte.schedule import WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.tirx.emit import every, when
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS
 
@@ -431,7 +431,7 @@ def text_with_every_lane_arriving(plan: WarpgroupPlan) -> str:
         patch.object(Pass, "_give_back_group", _all_lanes_give_back),
         patch.object(instructions, "barrier_init", begin),
     ):
-        return lower.cuda(plan, lower.tir(plan))
+        return generated_text(plan)
 
 
 def _all_lanes_give_back(self: Pass, before: bool, where: list[Any]) -> None:

@@ -11,8 +11,8 @@ import pytest
 from hostile.areas.python_arguments import VALUES
 
 from subbyte.arguments import checked, flag, number, one_of, text, whole
-from subbyte.data import Requantization, check_int4, quantize
 from subbyte.errors import BuildFailed, InvalidInput, SubbyteError, did_you_mean, shown
+from subbyte.numerics import Requantization, check_int4, quantize
 from subbyte.workload import ConvWorkload
 
 

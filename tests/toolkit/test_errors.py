@@ -10,8 +10,8 @@ from subbyte import tune
 from subbyte.analysis import Race
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.measure.replay import ReplayRunner
-from subbyte.measure.result import Measured
-from subbyte.tune import exchange
+from subbyte.records import exchange
+from subbyte.records.result import Measured
 
 LAYER = "n8h4w6c32k32r3s3p1"
 RECORDED = "resnet50.stage2@8"

@@ -34,7 +34,7 @@ from subbyte.analysis.monitoring import study_state
 from subbyte.analysis.spread import spread
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency
 from subbyte.measure.replay import ReplayRunner
-from subbyte.measure.result import Failed, Measured
+from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape
 from subbyte_widgets import plot
 from subbyte_widgets.charts import HOME

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique import Tiling, tiling
 from subbyte_widgets import ConvolutionTiling, TilingExplorer
 from subbyte_widgets._base import picture_in

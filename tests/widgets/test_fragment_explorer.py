@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from subbyte.data.warpgroup_weights import prepare_warpgroup_weights
 from subbyte.errors import InvalidInput
+from subbyte.families.wgmma.weights import prepare_warpgroup_weights
 from subbyte.technique.fragments import INSTRUCTIONS, LANES, WARPGROUP_INSTRUCTIONS, fragments
 from subbyte_widgets import FragmentExplorer
 from subbyte_widgets._base import picture_in

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from subbyte.measure.result import Failed, Measured
-from subbyte.space import space
-from subbyte.tune.landscape import Landscape
+from subbyte.families import space
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Failed, Measured
 from subbyte_widgets import KernelLab
 from subbyte_widgets.kernel_lab import attempt
 

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from subbyte.errors import InvalidInput
+from subbyte.families import space
 from subbyte.measure.fake import FakeRunner
-from subbyte.space import space
 from subbyte.tune.study import Study
 from subbyte_widgets import LiveCurve
 from subbyte_widgets._base import picture_in

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte_widgets import LoadStepper
 from subbyte_widgets._base import picture_in

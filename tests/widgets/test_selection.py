@@ -13,8 +13,9 @@ import traitlets
 import subbyte
 import subbyte_widgets
 from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.kernel.choose import best_known
-from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.technique.tiling import tiling
 from subbyte.workload import workload
 from subbyte_widgets import (

@@ -14,9 +14,9 @@ import traitlets
 import subbyte
 from subbyte.analysis.landscape_view import knob_effects, landscape_map
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Measured
-from subbyte.space import space
-from subbyte.tune.landscape import Landscape
+from subbyte.families import space
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
 from subbyte_widgets import SpaceExplorer
 from subbyte_widgets._base import picture_in, unpacked
 

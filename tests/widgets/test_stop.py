@@ -11,7 +11,7 @@ from jupyter_client.manager import start_new_kernel
 
 START = """
 from subbyte.measure.fake import FakeRunner
-from subbyte.space import space
+from subbyte import space
 from subbyte.tune.study import Study
 from subbyte_widgets import LiveCurve, TuningMonitor
 found = space("n8h14w14c64k64r3s3p1", "sm_90a")

@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.technique import packed_stores
 from subbyte_widgets import Selection, StorePath
 from subbyte_widgets.store_path.picture import (

@@ -10,8 +10,9 @@ import pytest
 import subbyte
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.kernel.execute import random_operands
-from subbyte.schedule import ConvConfig, WarpgroupConfig
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
 from subbyte_widgets import Selection, TapWindows
 from subbyte_widgets.tap_windows.picture import windows_svg

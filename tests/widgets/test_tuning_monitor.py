@@ -11,9 +11,9 @@ import traitlets
 
 from subbyte.analysis.monitoring import study_state
 from subbyte.errors import InvalidInput
+from subbyte.families import space
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
-from subbyte.space import space
 from subbyte.tune.study import Study
 from subbyte_widgets import LiveCurve, TuningMonitor
 from subbyte_widgets._base import picture_in

@@ -7,10 +7,10 @@ import random
 import pytest
 
 import subbyte
-from subbyte.measure.result import Measured
-from subbyte.schedule import WarpgroupConfig
-from subbyte.space import space
-from subbyte.tune.landscape import Landscape
+from subbyte.families import space
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
 from subbyte.tune.record import StudyRecord
 from subbyte_widgets import LiveCurve, SpaceExplorer, TuningMonitor, workbench
 

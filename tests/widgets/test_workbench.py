@@ -9,10 +9,11 @@ import pytest
 
 import subbyte
 from subbyte.errors import InvalidInput
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.kernel.choose import best_known
 from subbyte.measure.fake import FakeRunner
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.space import space
 from subbyte.workload import workload as parse
 from subbyte_widgets import Selection, Workbench, workbench
 from subbyte_widgets.workbench_view.controls import in_words

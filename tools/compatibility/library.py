@@ -10,21 +10,21 @@ from typing import Any
 
 def config_of_key(key: str) -> Any:
     """The configuration a key names."""
-    from subbyte.schedule.families import config_from_key
+    from subbyte.families.registry import config_from_key
 
     return config_from_key(key)
 
 
 def config_of_fields(fields: dict[str, Any]) -> Any:
     """The configuration with recorded fields."""
-    from subbyte.schedule.families import config_from_dict
+    from subbyte.families.registry import config_from_dict
 
     return config_from_dict(fields)
 
 
 def landscape_key(header: dict[str, Any], index: int) -> str:
     """The key of a landscape's index, by its header alone."""
-    from subbyte.tune.describe import config_at
+    from subbyte.records.describe import config_at
 
     return str(config_at(header["space"], index).key)
 
@@ -36,14 +36,14 @@ def space_key(spec: str, arch: str, kind: str, fixed: dict[str, Any], index: int
 
 def made_space(spec: str, arch: str, kind: str, fixed: dict[str, Any]) -> Any:
     """A space by its kind."""
-    from subbyte.space import space
+    from subbyte.families import space
 
     return space(spec, arch, kind, **fixed)
 
 
 def landscapes() -> dict[str, dict[str, Any]]:
     """Headers of the shipped landscapes by name."""
-    from subbyte.tune.landscape_file import read_header, shipped
+    from subbyte.records.landscape_file import read_header, shipped
 
     return {name: read_header(path) for name, path in sorted(shipped().items())}
 
@@ -70,9 +70,9 @@ def command(argv: Sequence[str]) -> tuple[int, str, str]:
 
 def log_with_failures(path: str, spec: str, kind: str, count: int) -> None:
     """A log whose made-up results fail in every known way."""
+    from subbyte.families import space
     from subbyte.measure.fake import FakeRunner
-    from subbyte.measure.result import FAILURE_KINDS
-    from subbyte.space import space
+    from subbyte.records.result import FAILURE_KINDS
     from subbyte.tune import Study
 
     runner = FakeRunner(3, failures=dict.fromkeys(FAILURE_KINDS, 0.8 / len(FAILURE_KINDS)))

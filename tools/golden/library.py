@@ -12,14 +12,14 @@ sys.path.append(str(ROOT / "tests" / "gpu"))  # warpgroup_cases.py and build_ker
 
 def load() -> None:
     """Load TVM once, before processes are forked."""
-    import subbyte.kernel.lower  # noqa: F401
+    import subbyte.tirx.lower  # noqa: F401
 
 
 def kernel(spec: str, key: str, arch: str, options: dict[str, Any]) -> Any:
     """The kernel of a configuration's key, planned and not yet built. Raises a SubbyteError where it is refused."""
+    from subbyte.families.registry import config_from_key
     from subbyte.kernel.build import make_plan
     from subbyte.kernel.kernel import Kernel
-    from subbyte.schedule.families import config_from_key
     from subbyte.workload import workload
 
     clip = tuple(options.get("clip", (-8, 7)))
@@ -50,7 +50,7 @@ def machine_code(text: str, arch: str) -> bytes:
 def key_of(values: dict[str, Any]) -> str | None:
     """The key of a recorded configuration, None where it has a knob that was removed."""
     from subbyte.errors import Unsupported
-    from subbyte.schedule.families import config_from_dict
+    from subbyte.families.registry import config_from_dict
 
     try:
         return config_from_dict(values).key

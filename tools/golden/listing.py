@@ -124,9 +124,9 @@ def gpu_tests() -> Iterator[Found]:
 
 
 def _chosen(found: Any) -> str:
-    from subbyte.kernel.choose import warpgroup_config
+    from subbyte.kernel.choose import best_known
 
-    return str(warpgroup_config(found).key)
+    return str(best_known(found, family="warpgroup")[0].key)
 
 
 def commit() -> str:

@@ -92,7 +92,7 @@ def layers(count: int = 50) -> list[str]:
 
 def found_now(one: Sample) -> Sample:
     """The same sample of the library's space as it is."""
-    from subbyte.space import space
+    from subbyte.families import space
 
     made = space(one.spec, one.arch, one.kind)
     if one.seeds is None:
@@ -119,7 +119,7 @@ def _sampled(made: Any, seeds: tuple[int, ...], label: str) -> list[int]:
 def drawn() -> Iterator[Sample]:
     """The samples of all layers, with the digests of the library as it is."""
     from subbyte.errors import InvalidInput
-    from subbyte.space import space
+    from subbyte.families import space
 
     for number, spec in enumerate(layers()):
         for kind in QUICK:
@@ -139,7 +139,7 @@ def _seeds(made: Any) -> tuple[int, ...]:
     rng = random.Random(made.workload.spec)
     found: list[int] = []
     if made.kind == "warpgroup":
-        from subbyte.kernel.warpgroup_default import warpgroup_candidates
+        from subbyte.families.wgmma.estimate import warpgroup_candidates
 
         for config in warpgroup_candidates(made.workload, made.arch):
             try:

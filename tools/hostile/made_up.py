@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from subbyte.device.arch import Arch
-from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 
 
 def made_up(kind: Any, name: str, given: dict[str, Any] | None = None) -> Any:

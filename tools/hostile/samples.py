@@ -20,21 +20,21 @@ from subbyte import sparse
 from subbyte.analysis import Floor, SpeedLimits, Spread, StageRow, TableOne, UnpackingControl
 from subbyte.analysis.ablation import Factor
 from subbyte.analysis.landscape_view import LandscapePoints
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
 from subbyte.kernel.edit import EditedKernel
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.measure.atoms.program import AtomKernel
 from subbyte.measure.fake import FakeRunner
-from subbyte.measure.result import Failed
-from subbyte.schedule import ConvConfig
-from subbyte.space import space
-from subbyte.space.listed import ListedTable
+from subbyte.records.foreign import ForeignSpace, ForeignWorkload
+from subbyte.records.result import Failed
+from subbyte.spaces.listed import ListedTable
 from subbyte.sparse.bitmap import TwoLevelBitmap
 from subbyte.sparse.networks import NetworkCycles
 from subbyte.sparse.trace import Counts
 from subbyte.technique.record import InfoRecord
 from subbyte.tune import Landscape, NetworkReport, Study, StudyRecord
 from subbyte.tune.finals import hold_finals
-from subbyte.tune.foreign import ForeignSpace, ForeignWorkload
 from subbyte.tune.outcome import TuningReport
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.parse import WorkloadList

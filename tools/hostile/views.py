@@ -12,8 +12,8 @@ import subbyte_widgets as widgets
 from hostile import samples
 from hostile.made_up import made_up
 from subbyte.analysis import Roofline, SpeedLimits
+from subbyte.families.mma.config import ConvConfig
 from subbyte.kernel.edit import EditReport
-from subbyte.schedule import ConvConfig
 from subbyte.technique.accesses import Accesses
 from subbyte.technique.duplicates import duplicates
 from subbyte.technique.load_steps import LoadSteps, load_steps

@@ -12,8 +12,10 @@ import traitlets
 
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.registry import config_from_dict, config_from_key, warp_family_only
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.kernel.choose import best_known
-from subbyte.schedule import ConvConfig, WarpgroupConfig, config_from_dict, config_from_key, warp_family_only
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 

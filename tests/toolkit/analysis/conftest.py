@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import subbyte
+from subbyte.families import space
 from subbyte.measure.fake import FakeRunner
-from subbyte.space import space
 from subbyte.tune import Landscape
 
 

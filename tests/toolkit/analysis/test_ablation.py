@@ -7,10 +7,10 @@ import pytest
 
 from subbyte.analysis.ablation import TECHNIQUES, ablation
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Failed, Measured
-from subbyte.schedule import ConvConfig
-from subbyte.space import space
-from subbyte.tune.landscape import Landscape
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Failed, Measured
 
 GAINS = {"duplicate_aware": 1.5, "register_packing": 1.1, "layout": 1.3}
 DEVICE = {"runner": "fake", "name": "Test GPU"}

@@ -10,9 +10,9 @@ import pytest
 import subbyte
 from subbyte.analysis.landscape_view import knob_effects, landscape_map, landscape_points
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Failed, Measured
-from subbyte.space import space
-from subbyte.tune.landscape import Landscape
+from subbyte.families import space
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Failed, Measured
 
 NAME = "resnet50.stage2@8"
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from subbyte.analysis.monitoring import _predictions, failure_reason, study_state
+from subbyte.families import space
 from subbyte.measure.fake import FakeRunner
-from subbyte.measure.result import Measured
-from subbyte.space import space
+from subbyte.records.result import Measured
 from subbyte.tune.search.kept import EVERY, Selection, SelectionLog
 from subbyte.tune.search.quality import Proposal
 from subbyte.tune.study import Study

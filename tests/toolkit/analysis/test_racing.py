@@ -14,15 +14,15 @@ import pytest
 import subbyte
 from subbyte.analysis import race, read_traces, write_traces
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.records.exchange import from_rows
 from subbyte.tune import Landscape
-from subbyte.tune.exchange import from_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
 def shipped(recorded, tmp_path, monkeypatch):
-    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", tmp_path)
+    monkeypatch.setattr("subbyte.records.landscape_file.SHIPPED", tmp_path)
     recorded.save(tmp_path / f"{recorded.name}.json.gz")
     return recorded
 

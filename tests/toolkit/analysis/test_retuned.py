@@ -6,7 +6,7 @@ import pytest
 
 from subbyte.analysis.retuned import read_retuned, retuned
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.space import space
+from subbyte.families import space
 
 
 def test_known_contributions_come_out_of_the_best_of_each_combination(finals, tmp_path):

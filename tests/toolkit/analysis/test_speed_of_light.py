@@ -14,7 +14,7 @@ from subbyte.analysis.recorded import SideBySide, recorded_ablation, side_by_sid
 from subbyte.analysis.speed import recorded_workloads, roofline, speed_of_light, studied_workloads
 from subbyte.device.ceilings import ceilings
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.measure.result import Measured
+from subbyte.records.result import Measured
 
 STAGES = [f"resnet50.stage{stage}@8" for stage in (2, 3, 4, 5)]
 H200 = "NVIDIA H200"

@@ -6,8 +6,8 @@ import pytest
 
 from subbyte.analysis import spread
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Failed, Measured
-from subbyte.space import space
+from subbyte.families import space
+from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape
 
 

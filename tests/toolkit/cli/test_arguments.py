@@ -6,7 +6,7 @@ import pytest
 
 from subbyte.cli import arguments
 from subbyte.errors import InvalidInput
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.workload import ConvWorkload, workload
 
 

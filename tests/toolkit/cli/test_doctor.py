@@ -7,7 +7,7 @@ import pytest
 from subbyte.cli import doctor
 from subbyte.cli.main import main
 from subbyte.errors import MissingDependency
-from subbyte.measure.driver import GpuInfo
+from subbyte.gpu.driver import GpuInfo
 
 H200 = GpuInfo(0, "NVIDIA H200", "sm_90a", 132, 1 << 37, 60 << 20, 232448, "13.0", "580.1", "0000:01:00.0")
 

@@ -9,13 +9,13 @@ import pytest
 
 import subbyte
 from subbyte.cli.main import main
+from subbyte.device.launch import Launch
 from subbyte.measure.fake import FakeRunner
-from subbyte.measure.result import Failed
-from subbyte.schedule.launch import Launch
+from subbyte.records.describe import to_line
+from subbyte.records.landscape import make_header
+from subbyte.records.result import Failed
 from subbyte.tune import Landscape, build_bundle, recording
 from subbyte.tune import bundle as bundle_module
-from subbyte.tune.describe import to_line
-from subbyte.tune.landscape import make_header
 
 WORKLOAD = "n8h7w7c64k64r3s3p1"
 
@@ -28,7 +28,7 @@ def space():
 @pytest.fixture
 def shipped(space, tmp_path, monkeypatch):
     """The package comes with one landscape."""
-    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", tmp_path)
+    monkeypatch.setattr("subbyte.records.landscape_file.SHIPPED", tmp_path)
     results = FakeRunner(failures={"timeout": 0.2}).run(space.workload, [space.config(index) for index in space.valid])
     recorded = Landscape.from_results(space, dict(zip(space.valid, results, strict=True)), {"name": "some GPU"})
     recorded.save(tmp_path / f"{recorded.name}.json.gz")
@@ -83,7 +83,7 @@ def test_list_and_info(shipped, capsys):
 
 
 def test_no_landscape_says_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", tmp_path)
+    monkeypatch.setattr("subbyte.records.landscape_file.SHIPPED", tmp_path)
     assert main(["landscape", "list"]) == 0
     assert "no landscape" in capsys.readouterr().out
     assert main(["landscape", "info", "none"]) == 2

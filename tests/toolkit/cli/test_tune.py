@@ -20,7 +20,7 @@ FAKE = ["tune", WORKLOAD, "--runner", "fake", "--trials", "12"]
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch, tmp_path):
     monkeypatch.setattr("subbyte.tune.tuning.has_gpu", lambda: False)
-    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", tmp_path)
+    monkeypatch.setattr("subbyte.records.landscape_file.SHIPPED", tmp_path)
 
 
 def test_summary_and_json(capsys):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from subbyte.data import Requantization, float_words
-from subbyte.data.float_requant import LARGEST_PRODUCT
 from subbyte.errors import InvalidInput
+from subbyte.numerics import Requantization, float_words
+from subbyte.numerics.float_requant import LARGEST_PRODUCT
 from subbyte.workload import ConvWorkload
 
 SCALE_LOG2 = 8
@@ -84,7 +84,7 @@ def test_refuses_sums_beyond_the_positive_floats():
 
 def test_one_wrong_channel_is_found():
     """A line that is off by one sum must not count as proven."""
-    from subbyte.data import float_requant
+    from subbyte.numerics import float_requant
 
     requant, limit = Requantization.per_tensor(1, 37, 12, 5), LARGEST_PRODUCT * 576
     steps = float_requant._steps(requant, limit)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from subbyte.data import check_int4, pack_words, unpack_words
 from subbyte.errors import InvalidInput
+from subbyte.numerics import check_int4, pack_words, unpack_words
 
 rows = st.integers(0, 3).flatmap(
     lambda words: hnp.arrays(np.int8, st.tuples(st.integers(0, 3), st.just(8 * words)), elements=st.integers(-8, 7))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subbyte import data
+from subbyte import numerics as data
 from subbyte.errors import InvalidInput
 
 LAYOUTS = {

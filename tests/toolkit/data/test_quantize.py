@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subbyte.data import quantize, scale_for
 from subbyte.errors import InvalidInput
+from subbyte.numerics import quantize, scale_for
 
 
 def test_ties_go_to_even_and_the_ends_are_clipped():

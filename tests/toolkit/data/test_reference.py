@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from subbyte.data import accumulator_bound, reference
 from subbyte.errors import InvalidInput
+from subbyte.numerics import accumulator_bound, reference
 from subbyte.workload import ConvWorkload
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subbyte.data import Requantization, accumulator_bound, reference
 from subbyte.errors import InvalidInput
+from subbyte.numerics import Requantization, accumulator_bound, reference
 from subbyte.workload import workload
 
 LOW, HIGH = -(2**31), 2**31 - 1

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from subbyte.data import prepare_warpgroup_weights
 from subbyte.errors import InvalidInput
+from subbyte.families.wgmma.weights import prepare_warpgroup_weights
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from subbyte.data import prepare_weights
 from subbyte.errors import InvalidInput
+from subbyte.families.mma.weights import prepare_weights
 
 
 @pytest.mark.parametrize("vec", [1, 2, 4])

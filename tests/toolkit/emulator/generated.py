@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from subbyte.device import ARCHS
 from subbyte.emulator import EmulatorRun, require_clean, run_cuda
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.rules import why_not_warpgroup
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected, random_operands
-from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.workload import ConvWorkload, workload
 
 POISON = 0xA5A5A5A5

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from generated import Generated
 
-from subbyte.schedule.warpgroup import WarpgroupConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 
 pytest.importorskip("tvm")
 

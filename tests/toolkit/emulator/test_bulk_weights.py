@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from generated import Generated, plan_of
 
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.families.wgmma.rules import why_not_warpgroup
 
 pytest.importorskip("tvm")
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import EmulatorRun, require_clean, run_cuda
 from subbyte.emulator.trace import MBARRIER_MODES, counts, global_bytes_read, of_kind
 from subbyte.errors import InvalidInput, Unsupported, WrongResult
-from subbyte.schedule.launch import Argument, Launch
 
 CLUSTER = """\
   asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");

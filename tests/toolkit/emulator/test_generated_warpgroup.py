@@ -7,7 +7,7 @@ import re
 import pytest
 from generated import Generated
 
-from subbyte.schedule.warpgroup import WarpgroupConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 
 pytest.importorskip("tvm")
 

@@ -9,10 +9,10 @@ import pytest
 from generated import Generated, plan_of
 
 import subbyte
-from subbyte.kernel.warpgroup_default import estimated_cycles
-from subbyte.schedule import WarpgroupConfig
-from subbyte.schedule import warpgroup_halves as halves
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.families.wgmma import halves
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.estimate import estimated_cycles
+from subbyte.families.wgmma.rules import why_not_warpgroup
 
 pytest.importorskip("tvm")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import EmulatorRun, require_clean, run_cuda
 from subbyte.errors import InvalidInput, WrongResult
-from subbyte.schedule.launch import Argument, Launch
 
 CLEAN = (Path(__file__).parent / "pipeline.cu").read_text()
 MUTATIONS = tomllib.loads((Path(__file__).parents[2] / "wrong" / "emulator_mutations.toml").read_text())["mutation"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from generated import Generated, plan_of
 
-from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.rules import why_not_warpgroup
 
 pytest.importorskip("tvm")
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import require_clean, run_cuda
 from subbyte.errors import Unsupported
-from subbyte.schedule.launch import Argument, Launch
 
 LANES = np.arange(32)
 GROUP, IN_GROUP = LANES // 4, LANES % 4

@@ -6,8 +6,8 @@ import pytest
 from generated import Generated, plan_of
 
 import subbyte
-from subbyte.schedule import WarpgroupConfig
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.rules import why_not_warpgroup
 
 pytest.importorskip("tvm")
 

@@ -11,11 +11,11 @@ from generated import Generated, plan_of
 
 from subbyte.emulator import run_cuda
 from subbyte.emulator.trace import global_bytes_read, of_kind
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.emit import own_rows, produce
+from subbyte.families.wgmma.rules import why_not_warpgroup
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected
-from subbyte.kernel.tirx.warpgroup import own_rows, produce
-from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
 
 pytest.importorskip("tvm")
 

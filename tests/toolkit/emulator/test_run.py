@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import require_clean, run, run_cuda
 from subbyte.emulator.compiler import build_library, find_compiler, load_library
 from subbyte.emulator.translate import translate
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency
-from subbyte.schedule.launch import Argument, Launch
 
 DOUBLE = """
 extern "C" __global__ void __launch_bounds__(48) double_kernel(uint* __restrict__ A_ptr, uint* __restrict__ Out_ptr) {

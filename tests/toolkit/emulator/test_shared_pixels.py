@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from generated import Generated, plan_of
 
-from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.rules import why_not_warpgroup
 
 pytest.importorskip("tvm")
 

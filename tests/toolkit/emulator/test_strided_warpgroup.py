@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from generated import Generated, plan_of
 
-from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.rules import why_not_warpgroup
 
 pytest.importorskip("tvm")
 
@@ -61,7 +61,7 @@ def test_a_shorter_ring_than_that_is_refused() -> None:
 
 
 def test_a_part_given_back_while_it_is_multiplied_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    from subbyte.kernel.tirx.warpgroup import consume
+    from subbyte.families.wgmma.emit import consume
 
     correct = consume.Pass._release_passed
     monkeypatch.setattr(consume.Pass, "_release_passed", lambda self, tap, group: correct(self, tap + 1, group))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import require_clean, run_cuda
-from subbyte.schedule.launch import Argument, Launch
 
 tvm = pytest.importorskip("tvm")
 from tvm.script import tirx as T  # noqa: E402

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import EmulatorRun, run_cuda
 from subbyte.emulator import run as run_module
 from subbyte.emulator import trace as tr
 from subbyte.errors import InvalidInput
-from subbyte.schedule.launch import Argument, Launch
 
 TEXT = (Path(__file__).parent / "pipeline.cu").read_text()
 ARGUMENTS = (Argument("A", "uint32", (2048,), "in"), Argument("Out", "uint32", (128,), "out"))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import EmulatorRun, require_clean, run_cuda
 from subbyte.errors import WrongResult
-from subbyte.schedule.launch import Argument, Launch
 
 CLEAN = (Path(__file__).parent / "warpgroup.cu").read_text()
 WRONG = Path(__file__).parents[2] / "wrong" / "warpgroup_mutations.toml"

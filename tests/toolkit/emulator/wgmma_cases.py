@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from subbyte.schedule.launch import Argument, Launch
+from subbyte.device.launch import Argument, Launch
 
 SWIZZLES = {0: 0, 32: 3, 64: 2, 128: 1}
 """Bytes of the swizzle: value of the descriptor's two highest bits."""

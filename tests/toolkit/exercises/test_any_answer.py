@@ -11,7 +11,7 @@ import pytest
 import subbyte
 from subbyte import ConvConfig, exercises
 from subbyte.exercises.feedback import Feedback
-from subbyte.schedule import WarpgroupConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 
 LAYER = "n8h56w56c64k64r3s3p1"
 MORE: dict[str, tuple[Any, ...]] = {

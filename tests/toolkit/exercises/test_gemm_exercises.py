@@ -10,8 +10,8 @@ import pytest
 
 from subbyte.errors import InvalidInput
 from subbyte.exercises.convolution_as_gemm import check_datum, check_tiling, check_waste
-from subbyte.schedule import ConvConfig
-from subbyte.space import space
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique import tiling
 
 LAYER, CONFIG = "n16h28w28c128k128r3s3p1", ConvConfig(2, 2, 8, 2)

@@ -11,11 +11,11 @@ import subbyte
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
 from subbyte.exercises.hopper import check_grid, check_operands, check_price, check_tap_start
-from subbyte.measure.result import Measured
-from subbyte.schedule import WarpgroupConfig
-from subbyte.space import space
+from subbyte.families import space
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
 from subbyte.technique.taps import tap_addresses
-from subbyte.tune.landscape import Landscape
 
 LAYER = "n8h14w14c64k128r3s3p1"
 CONFIG = WarpgroupConfig(tile_width=14, segments=2, ring=4, stagger=0)

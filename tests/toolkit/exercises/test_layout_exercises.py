@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subbyte.data import to_nhwcnc
 from subbyte.errors import InvalidInput
 from subbyte.exercises.data_layout import check_byte, check_chunk, check_sectors
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
+from subbyte.numerics import to_nhwcnc
 
 NARROW, WIDE = "n8h56w56c32k64r3s3p1", "n8h56w56c64k64r3s3p1"
 

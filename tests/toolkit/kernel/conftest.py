@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from subbyte.data import Requantization
 from subbyte.emulator import EmulatorRun, require_clean, run_cuda
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected, random_operands
+from subbyte.numerics import Requantization
 
 POISON = 0x5A5A5A5A
 """What output memory holds before a run: a kernel that leaves a word alone is found out."""

@@ -13,11 +13,12 @@ import pytest
 from subbyte import cache
 from subbyte.device.arch import ARCHS
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, SubbyteError, Unsupported
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import plan
 from subbyte.kernel import Kernel, build, nvrtc
 from subbyte.kernel.disassemble import instruction_counts
 from subbyte.kernel.resources import read_resources
-from subbyte.schedule import ConvConfig, plan
-from subbyte.space import space
 from subbyte.workload import ConvWorkload
 
 pytest.importorskip("tvm")
@@ -164,7 +165,7 @@ def test_resources_against_the_occupancy_of_known_cases() -> None:
 CHILD = """
 import json, sys, time
 from subbyte.kernel import build
-from subbyte.schedule import ConvConfig
+from subbyte.families import ConvConfig
 from subbyte.workload import ConvWorkload
 started = time.perf_counter()
 kernel = build(ConvWorkload(8, 7, 7, 32, 32, 3, 3, 1), ConvConfig(1, 1, 2, 4), "sm_80")

@@ -5,11 +5,11 @@ import pytest
 
 import subbyte
 from subbyte import Chain
-from subbyte.data import Requantization, reference
 from subbyte.errors import InvalidInput
+from subbyte.families.mma.config import ConvConfig
 from subbyte.kernel import Kernel
 from subbyte.kernel.build import make_plan
-from subbyte.schedule import ConvConfig
+from subbyte.numerics import Requantization, reference
 from subbyte.workload import ConvWorkload
 
 LAYERS = (

@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 
 import subbyte
-from subbyte.data import Requantization, reference
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import Plan
+from subbyte.families.mma.rules import why_not
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.estimate import warpgroup_candidates
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.rules import why_not_warpgroup
 from subbyte.kernel.choose import TRIES, best_known, recorded_best
-from subbyte.kernel.warpgroup_default import warpgroup_candidates
-from subbyte.schedule import ConvConfig, Plan, WarpgroupConfig, WarpgroupPlan
-from subbyte.space.constraints import why_not
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.numerics import Requantization, reference
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 

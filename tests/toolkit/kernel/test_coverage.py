@@ -12,13 +12,13 @@ import subbyte
 from subbyte.cli.workloads import _row
 from subbyte.device.arch import ARCHS
 from subbyte.errors import InvalidInput, Unsupported
+from subbyte.families import space
 from subbyte.kernel import choose
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import recorded_best
 from subbyte.kernel.coverage import covered
 from subbyte.kernel.default import default_config
 from subbyte.measure.fake import FakeRunner
-from subbyte.space import space
 from subbyte.tune import Study, build_bundle, tune
 from subbyte.tune.tuning import Sources
 from subbyte.workload import ConvWorkload, workload
@@ -70,7 +70,9 @@ def tuned(layer: ConvWorkload, arch: str, kind: str = "paper") -> object:
 
 
 def test_everybody_gives_the_same_answer(monkeypatch):
-    monkeypatch.setattr("subbyte.kernel.default.estimated_cycles", lambda plan: 0.0)  # which is best is of no account
+    monkeypatch.setattr(
+        "subbyte.families.mma.estimate.estimated_cycles", lambda plan: 0.0
+    )  # which is best is of no account
     lacking = 0
     for number, layer in enumerate(drawn(200)):
         arch = "sm_80" if number % 6 else "sm_90a"

@@ -8,9 +8,9 @@ import re
 import pytest
 
 import subbyte
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.kernel.disassemble import sass
 from subbyte.kernel.nvrtc import compile_cubin
-from subbyte.schedule import WarpgroupConfig
 
 BEST = {
     "stage 2": ("resnet50.stage2@8", "wg-tw14-tr1-gm1-gx2-sg56-ri3-la1-if2-sta0-bw2"),

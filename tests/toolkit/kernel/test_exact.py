@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subbyte.data import Requantization, reference, relayout
 from subbyte.device.arch import ARCHS
+from subbyte.device.atoms import ATOMS
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import plan
+from subbyte.families.mma.rules import why_not
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import random_operands
-from subbyte.schedule import ATOMS, ConvConfig, plan
-from subbyte.space import why_not
+from subbyte.numerics import Requantization, reference, relayout
 from subbyte.workload import ConvWorkload
 
 pytest.importorskip("tvm")

@@ -17,17 +17,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from subbyte.data import Requantization, to_nhwcnc
 from subbyte.device.arch import arch
 from subbyte.emulator import run_cuda
 from subbyte.errors import InvalidInput
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import Plan, plan
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.kernel.export import header, stem_of
 from subbyte.kernel.operands import fast_words
-from subbyte.schedule import ConvConfig, WarpgroupConfig, plan
-from subbyte.schedule.plan import Plan
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.numerics import Requantization, to_nhwcnc
 from subbyte.workload import workload
 
 HERE = Path(__file__).resolve().parent

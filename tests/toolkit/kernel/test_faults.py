@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subbyte.data import Requantization
 from subbyte.emulator import require_clean
 from subbyte.errors import WrongResult
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import plan
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected, random_operands
-from subbyte.schedule import ConvConfig, plan
+from subbyte.numerics import Requantization
 from subbyte.workload import ConvWorkload
 
 pytest.importorskip("tvm")

@@ -7,10 +7,11 @@ import pytest
 
 import subbyte
 from subbyte.errors import BuildFailed
-from subbyte.kernel import faults, nvrtc
+from subbyte.families.wgmma import faults
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.kernel import nvrtc
 from subbyte.kernel.build import machine_code
 from subbyte.kernel.disassemble import sass
-from subbyte.schedule import WarpgroupConfig
 from subbyte.workload import ConvWorkload
 
 MERGED = re.compile(r"V\w*MNMX\S* R\d+, U?P\d, ")

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import subbyte
+from subbyte.families.mma.estimate import estimated_cycles
 from subbyte.kernel import recommended
-from subbyte.kernel.default import default_config, estimated_cycles
+from subbyte.kernel.default import default_config
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.kernel.recommended import FOLDER, recommendation
 

@@ -14,7 +14,7 @@ import pytest
 import resource_table as tool
 
 from subbyte.errors import InvalidInput
-from subbyte.space import Space, space
+from subbyte.families import Space, space
 
 WORKLOAD = "n8h7w7c32k32r1s1p0"
 

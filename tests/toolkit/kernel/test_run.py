@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from subbyte import conv2d
-from subbyte.data import Requantization, reference
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, Unsupported
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import plan
+from subbyte.gpu import driver
 from subbyte.kernel import Kernel, build
 from subbyte.kernel.execute import device_arch, expected, random_operands, resolve_device
-from subbyte.measure import driver
-from subbyte.schedule import ConvConfig, plan
+from subbyte.numerics import Requantization, reference
 from subbyte.workload import ConvWorkload
 
 pytest.importorskip("tvm")

@@ -10,9 +10,9 @@ import pytest
 
 from subbyte.device.arch import ARCHS
 from subbyte.errors import InvalidInput
+from subbyte.families import Space, space
+from subbyte.families.mma.plan import plan
 from subbyte.kernel import Kernel
-from subbyte.schedule import plan
-from subbyte.space import Space, space
 from subbyte.workload import ConvWorkload
 from subbyte.workload.coverage import warp_limit
 

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from subbyte.emulator.trace import counts, global_bytes_read, of_kind, unique_global_bytes, warp_groups
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import Plan, plan
 from subbyte.kernel import Kernel
-from subbyte.schedule import ConvConfig, Plan, plan
 from subbyte.workload import ConvWorkload
 
 pytest.importorskip("tvm")

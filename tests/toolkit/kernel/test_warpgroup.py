@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import subbyte
-from subbyte.data import Requantization, reference
 from subbyte.errors import BuildFailed, Unsupported
-from subbyte.kernel import faults
-from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma import faults
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.numerics import Requantization, reference
 from subbyte.workload import ConvWorkload
 
 W = WarpgroupConfig

@@ -5,11 +5,11 @@ import warpgroup_table as tool
 
 from subbyte.device import ARCHS
 from subbyte.errors import InvalidInput
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.wgmma.space import warpgroup_values
 from subbyte.kernel.choose import recorded_best
-from subbyte.schedule import WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
-from subbyte.space.warpgroup import warpgroup_values
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
 from subbyte.workload import workload
 
 SPEC = "n8h6w6c64k64r3s3p1"

@@ -16,16 +16,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from subbyte.data import to_nhwcnc
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import BuildFailed, MissingDependency, Unsupported
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.lock import GpuLock
+from subbyte.gpu.telemetry import Telemetry
 from subbyte.measure.case import Case
-from subbyte.measure.device import CudaDevice
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.gpu_worker import GpuBody
-from subbyte.measure.lock import GpuLock
 from subbyte.measure.noise import Watch
-from subbyte.measure.telemetry import Telemetry
-from subbyte.schedule.launch import Argument, Launch
+from subbyte.numerics import to_nhwcnc
 
 
 def double(value):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.measure.arrays import Origin, device_pointer, library_of, to_host
+from subbyte.gpu.arrays import Origin, device_pointer, library_of, to_host
 
 
 class Tensor:

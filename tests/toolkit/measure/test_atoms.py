@@ -17,9 +17,9 @@ from subbyte.device import ARCHS
 from subbyte.emulator import require_clean, run_cuda
 from subbyte.emulator.trace import KINDS
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
+from subbyte.gpu.device import CudaDevice
 from subbyte.measure.atoms import Case, atom_kernel, cases, measure_atoms, text_of
 from subbyte.measure.atoms.texts import EMPTY_TEXT, INPUT_WORDS, STEPS, THREADS, TILE
-from subbyte.measure.device import CudaDevice
 from subbyte.technique import fragments, kernel_reading
 
 module = importlib.import_module("subbyte.measure.atoms.measure")
@@ -159,7 +159,7 @@ def test_command_without_a_gpu_says_so(capsys: pytest.CaptureFixture[str], monke
     def missing() -> None:
         raise MissingDependency("no NVIDIA GPU is visible to the driver")
 
-    monkeypatch.setattr("subbyte.measure.device.load_api", missing)
+    monkeypatch.setattr("subbyte.gpu.device.load_api", missing)
     assert main(["bench", "atoms"]) == 3
     said = capsys.readouterr().err
     assert "no NVIDIA GPU" in said
@@ -189,7 +189,7 @@ def test_command_prints_and_writes(
     device: CudaDevice, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measure: Callable[..., dict[str, Any]] = measure_atoms
-    monkeypatch.setattr("subbyte.measure.device.CudaDevice", lambda _: device)
+    monkeypatch.setattr("subbyte.gpu.device.CudaDevice", lambda _: device)
     monkeypatch.setattr("subbyte.measure.atoms.measure_atoms", lambda used, say: measure(used, _build, say))
     target = tmp_path / "new" / "atoms.json"
     assert main(["bench", "atoms", "--json", "--out", str(target)]) == 0

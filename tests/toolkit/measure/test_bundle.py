@@ -5,19 +5,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from subbyte.data import from_nhwc_words, from_nhwcnc, prepare_weights, reference, to_nhwc_words, to_nhwcnc
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.weights import prepare_weights
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure import bundle as module
 from subbyte.measure.bundle import main, measure_bundle, read_measurements, to_landscape
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.result import Failed, Measured
-from subbyte.measure.timing import TimingProtocol
-from subbyte.schedule import ConvConfig
-from subbyte.schedule.launch import Argument, Launch
-from subbyte.space import space
-from subbyte.tune.describe import describe_space, describe_workload
-from subbyte.tune.landscape import make_header
+from subbyte.numerics import from_nhwc_words, from_nhwcnc, reference, to_nhwc_words, to_nhwcnc
+from subbyte.records.describe import describe_space, describe_workload
+from subbyte.records.landscape import make_header
+from subbyte.records.result import Failed, Measured
 from subbyte.workload import ConvWorkload
 
 QUICK = TimingProtocol(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from subbyte.errors import InvalidInput, WrongResult
-from subbyte.measure.check import compare, require_equal
+from subbyte.gpu.check import compare, require_equal
 
 
 @pytest.fixture

@@ -15,12 +15,12 @@ import faulty
 import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
+from subbyte.families.mma.config import ConvConfig
+from subbyte.gpu.lock import GpuBusy, GpuLock, claim, refuse_claimed
+from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.cuda_runner import CudaRunner
-from subbyte.measure.lock import GpuBusy, GpuLock, claim, refuse_claimed
-from subbyte.measure.result import Failed, Measured
 from subbyte.measure.runner import Runner, parse_device
-from subbyte.measure.timing import TimingProtocol
-from subbyte.schedule import ConvConfig
+from subbyte.records.result import Failed, Measured
 from subbyte.tune import read_log, tune
 from subbyte.workload import ConvWorkload
 
@@ -105,8 +105,8 @@ import sys
 from functools import partial
 import faulty
 from subbyte.measure.cuda_runner import CudaRunner
-from subbyte.measure.timing import TimingProtocol
-from subbyte.schedule import ConvConfig
+from subbyte.gpu.timing import TimingProtocol
+from subbyte.families import ConvConfig
 from subbyte.tune import read_log, tune
 from subbyte.workload import ConvWorkload
 runner = CudaRunner(0, TimingProtocol(), build=faulty.build, workers=2, timeout=60,
@@ -217,7 +217,7 @@ def test_a_lock_is_free_when_its_holder_is_gone(tmp_path):
 
 
 def test_a_claimed_gpu_is_not_taken_while_its_measuring_process_is_replaced(tmp_path, monkeypatch):
-    monkeypatch.setattr("subbyte.measure.lock._CLAIM_PATIENCE_S", 0)
+    monkeypatch.setattr("subbyte.gpu.lock._CLAIM_PATIENCE_S", 0)
     claimed = claim("GPU-1", tmp_path)
     with pytest.raises(GpuBusy, match=f"process {os.getpid()}"):  # another runner's process looks for a GPU
         refuse_claimed("GPU-1", tmp_path)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency
-from subbyte.measure import device as module
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.driver import CudaError, DeviceHang, describe, detect, load_api
+from subbyte.gpu import device as module
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.driver import CudaError, DeviceHang, describe, detect, load_api
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import faulty
 import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
+from subbyte.families.mma.config import ConvConfig
 from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.runner import Runner, refuse_unlike
 from subbyte.measure.worker import WorkerPool
-from subbyte.schedule import ConvConfig
 from subbyte.tune import Study, tune
 from subbyte.workload import ConvWorkload
 
@@ -95,7 +95,7 @@ def test_unlike_gpus_are_not_ranked_against_each_other(tmp_path):
     runner = ExecutorRunner(Unlike(), FakeRunner, at_once=1)
     with pytest.raises(InvalidInput, match=r"measured with name 'H200', not 'A100'.*do not compare"):
         runner.run(WORKLOAD, CONFIGS)
-    from subbyte.space import space
+    from subbyte.families import space
 
     with Study(space(WORKLOAD), log=tmp_path / "a.jsonl") as study:
         with pytest.raises(InvalidInput, match="do not compare"):

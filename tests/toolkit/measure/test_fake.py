@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from subbyte.errors import InvalidInput
+from subbyte.families.mma.config import ConvConfig
 from subbyte.measure.fake import FakeRunner
-from subbyte.measure.result import Failed, Measured
 from subbyte.measure.runner import Runner
-from subbyte.schedule import ConvConfig
+from subbyte.records.result import Failed, Measured
 from subbyte.workload import ConvWorkload
 
 WORKLOAD = ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1)

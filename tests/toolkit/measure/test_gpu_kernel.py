@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, WrongResult
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.driver import CudaError
-from subbyte.measure.gpu import GpuKernel
-from subbyte.measure.timing import TimingProtocol
-from subbyte.schedule.launch import Argument, Launch
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.driver import CudaError
+from subbyte.gpu.launched import GpuKernel
+from subbyte.gpu.timing import TimingProtocol
 
 LAUNCH = Launch(
     "conv_kernel", (2, 1, 1), (64, 1, 1), 1024,

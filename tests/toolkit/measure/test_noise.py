@@ -7,9 +7,9 @@ import random
 import pytest
 
 from subbyte.errors import InvalidInput
+from subbyte.gpu.telemetry import Snapshot
+from subbyte.gpu.timing import Timing, TimingProtocol
 from subbyte.measure.noise import Watch, clock_notes, find_outliers, judge, rank_interleaved
-from subbyte.measure.telemetry import Snapshot
-from subbyte.measure.timing import Timing, TimingProtocol
 
 STEADY = (4.00, 4.01, 4.00, 3.99, 4.00, 4.01, 4.00)
 NOISY = (4.0, 4.6, 3.9, 4.5, 4.1, 4.7, 3.8)

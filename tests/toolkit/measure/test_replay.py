@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from subbyte.errors import InvalidInput
+from subbyte.families.mma.config import ConvConfig
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
-from subbyte.measure.result import Failed
 from subbyte.measure.runner import Runner
-from subbyte.schedule import ConvConfig
+from subbyte.records.result import Failed
 from subbyte.tune import Landscape
 from subbyte.workload import ConvWorkload
 

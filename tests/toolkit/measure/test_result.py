@@ -8,7 +8,7 @@ import math
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import FAILURE_KINDS, Failed, Measured, result_from_dict
+from subbyte.records.result import FAILURE_KINDS, Failed, Measured, result_from_dict
 
 FULL = Measured(12.5, (12.4, 12.5, 12.7), 15.0, True, {"name": "GPU"}, {"sm_mhz": 1980}, {"build": 0.5})
 

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.measure.device import CudaDevice
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.telemetry import Snapshot
 from subbyte.measure.rounds import Entry, Replays, RoundProtocol, interleave
-from subbyte.measure.telemetry import Snapshot
 
 QUICK = RoundProtocol(rounds=3, launches=4, warmup_ms=0.01, sample_ms=0.05, cold_launches=2, spin_up_ms=0.1)
 

@@ -8,17 +8,18 @@ import pytest
 
 import subbyte
 from subbyte.cli.main import main
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, MissingDependency, WrongResult
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.timing import TimingProtocol, time_launch
 from subbyte.measure import baselines, cudnn_graph, sidebyside
 from subbyte.measure.baselines import BaselineResult
 from subbyte.measure.case import Case
 from subbyte.measure.cudnn_graph import FORMS, check_graph
-from subbyte.measure.device import CudaDevice
 from subbyte.measure.sidebyside import Candidate, from_bundles, ours, side_by_side, text_of
-from subbyte.measure.timing import TimingProtocol, time_launch
-from subbyte.schedule import Argument, ConvConfig, Launch
-from subbyte.space import space
-from subbyte.tune.describe import describe_space, describe_workload
+from subbyte.records.describe import describe_space, describe_workload
 from subbyte.workload import ConvWorkload
 
 HOW = TimingProtocol(launches=2, min_total_ms=0.1, repeats=3, cold_launches=1, cold_repeats=1, spin_up_ms=0)
@@ -32,7 +33,7 @@ LAUNCH = Launch(
 @pytest.fixture
 def device(fake):
     case = Case(WORKLOAD)
-    from subbyte.data import to_nhwc_words
+    from subbyte.numerics import to_nhwc_words
 
     answer = to_nhwc_words(case.expected).ravel()
 
@@ -105,7 +106,7 @@ def test_sides_that_fail_are_named_and_the_others_go_on(stand_ins, device):
 
 def test_bench_prints_one_object_and_writes_the_record(stand_ins, device, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sidebyside, "build_candidates", lambda workload, arch: _candidates(b"right"))
-    monkeypatch.setattr("subbyte.measure.device.CudaDevice", lambda ordinal: device)
+    monkeypatch.setattr("subbyte.gpu.device.CudaDevice", lambda ordinal: device)
     out = tmp_path / "results" / "r.json"
     assert main(["bench", WORKLOAD.spec, "--json", "--out", str(out), "--no-graph-api"]) == 0
     shown = json.loads(capsys.readouterr().out)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.driver import CudaError, DeviceHang
-from subbyte.measure.telemetry import Snapshot, Telemetry, driver_version
-from subbyte.measure.timing import TimingProtocol, command_line, time_launch
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.driver import CudaError, DeviceHang
+from subbyte.gpu.telemetry import Snapshot, Telemetry, driver_version
+from subbyte.gpu.timing import TimingProtocol, command_line, time_launch
 
 SHORT = TimingProtocol(min_total_ms=1, repeats=3, cold_repeats=2, spin_up_ms=1)
 

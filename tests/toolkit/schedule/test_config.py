@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from subbyte.device.arch import ARCHS
+from subbyte.device.atoms import atom
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
-from subbyte.schedule import KNOBS, SWITCHES, Argument, ConvConfig, Launch, WarpgroupConfig, config_from_key
-from subbyte.schedule.atoms import atom
-from subbyte.schedule.families import config_from_dict
+from subbyte.families.mma.config import KNOBS, SWITCHES, ConvConfig
+from subbyte.families.registry import config_from_dict, config_from_key
+from subbyte.families.wgmma.config import WarpgroupConfig
 
 
 def test_sizes() -> None:

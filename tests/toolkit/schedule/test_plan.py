@@ -8,7 +8,9 @@ from math import prod
 import pytest
 
 from subbyte.device.arch import ARCHS
-from subbyte.schedule import ATOMS, ConvConfig, Plan, plan
+from subbyte.device.atoms import ATOMS
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import Plan, plan
 from subbyte.technique import duplicates
 from subbyte.workload import ConvWorkload
 
@@ -227,7 +229,7 @@ def test_word_order_is_the_layouts(layout: str) -> None:
     """The plan's words are those of the packing functions, which know nothing of it."""
     import numpy as np
 
-    from subbyte.data import pack_words, to_nhwc_words, to_nhwcnc
+    from subbyte.numerics import pack_words, to_nhwc_words, to_nhwcnc
 
     workload = ConvWorkload(10, 3, 4, 64, 32, 3, 3, 1)
     x = np.random.default_rng(0).integers(-8, 8, (10, 3, 4, 64), np.int8)

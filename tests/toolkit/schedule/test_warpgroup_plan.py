@@ -6,8 +6,11 @@ import pytest
 
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput, Unsupported
-from subbyte.schedule import ConvConfig, WarpgroupConfig, WarpgroupPlan, config_from_key
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.registry import config_from_key
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.rules import why_not_warpgroup
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as named
 

@@ -14,10 +14,12 @@ import pytest
 
 from subbyte.device.arch import ARCHS
 from subbyte.errors import InvalidInput
-from subbyte.schedule import ConvConfig, Plan, plan
-from subbyte.space import KINDS, Space, space, value_lists, why_not
-from subbyte.space.constraints import HOISTED_ADDRESSES, RULES, registers_allowed, registers_needed
-from subbyte.space.sorting import READS, SAME
+from subbyte.families import Space, space
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.enumeration import READS, SAME
+from subbyte.families.mma.plan import Plan, plan
+from subbyte.families.mma.rules import HOISTED_ADDRESSES, RULES, registers_allowed, registers_needed, why_not
+from subbyte.families.mma.values import KINDS, value_lists
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as named
 
@@ -65,7 +67,7 @@ def test_the_extended_space_has_ten_thousand_configurations_and_holds_the_papers
 
 def test_sorting_a_large_space_takes_less_than_two_seconds() -> None:
     code = (
-        "import time; from subbyte.space import space; s = space('resnet50.stage2@8', kind='extended');"
+        "import time; from subbyte import space; s = space('resnet50.stage2@8', kind='extended');"
         "start = time.process_time(); n = len(s.valid); print(len(s), n, time.process_time() - start)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -116,7 +118,7 @@ def test_a_configuration_seen_to_spill_is_sorted_out(monkeypatch: pytest.MonkeyP
     before = space("resnet50.stage5@8", kind="extended")
     index = before.valid[100]
     keys = frozenset({before.config(index).key, ConvConfig(warp_row_tiles=6).key, ConvConfig(layout="nhwc").key})
-    monkeypatch.setattr("subbyte.space.constraints.seen_to_spill", lambda *_: keys)
+    monkeypatch.setattr("subbyte.families.mma.rules.seen_to_spill", lambda *_: keys)
     after = space("resnet50.stage5@8", kind="extended")
     assert set(before.valid) - set(after.valid) == {index}
     assert after.hash != before.hash
@@ -164,10 +166,10 @@ def _neighbours(candidates: Space, config: ConvConfig) -> list[ConvConfig]:
 
 def _text(candidates: Space, config: ConvConfig) -> str:
     pytest.importorskip("tvm")
-    from subbyte.kernel import lower
+    from subbyte.kernel.build import generated_text
 
     planned = candidates.plan(config)
-    return lower.cuda(planned, lower.tir(planned))
+    return generated_text(planned)
 
 
 def test_of_values_that_mean_the_same_the_first_is_kept() -> None:
@@ -249,7 +251,7 @@ SMALL_FIELDS = ("n", "h", "w", "c", "k", "r", "s", "pad", "stride", "dilation")
 def test_hash_ignores_the_workloads_name_and_the_process() -> None:
     by_name, by_spec = space("resnet50.stage2@8"), space(named("resnet50.stage2@8").spec)
     assert by_name.hash == by_spec.hash
-    code = "from subbyte.space import space; print(space('resnet50.stage2@8').hash)"
+    code = "from subbyte import space; print(space('resnet50.stage2@8').hash)"
     for seed in ("0", "1"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)

@@ -2,22 +2,20 @@
 
 from dataclasses import replace
 from math import log2
-from pathlib import Path
 
 import pytest
-from house_rules import imported
 
 import subbyte
 from subbyte.errors import InvalidInput
-from subbyte.kernel.warpgroup_default import estimated_cycles
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.estimate import estimated_cycles
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.wgmma.space import WarpgroupSpace
 from subbyte.measure.fake import FakeRunner
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
-from subbyte.space import warpgroup as warpgroup_module
-from subbyte.space.warpgroup import RULES, WarpgroupSpace
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
+from subbyte.records.describe import config_at, describe_space
 from subbyte.tune.bundle import build_bundle
-from subbyte.tune.describe import config_at, describe_space
 from subbyte.tune.search.features import Features
 from subbyte.workload import ConvWorkload
 
@@ -51,33 +49,6 @@ def test_indices_go_both_ways_and_valid_ones_have_no_reason(small):
     assert again.index_hash == small.index_hash
     assert narrow(again).hash == narrow(small).hash != small.hash
     assert subbyte.space("resnet50.stage5@8", kind="warpgroup").knobs != small.knobs
-
-
-def test_the_digest_of_the_rules_covers_all_that_decides(small, monkeypatch):
-    package = Path(subbyte.__file__).parent
-    reached, waiting = set(), ["space/warpgroup_constraints"]
-    while waiting:
-        name = waiting.pop()
-        if name not in reached and (package / f"{name}.py").exists():
-            reached.add(name)
-            found = imported((package / f"{name}.py").read_text(), top_level_only=True)
-            dotted = [other.removeprefix("subbyte.").replace(".", "/") for _, other in found if "subbyte." in other]
-            waiting += [place for other in dotted for place in (other, other.rpartition("/")[0])]
-    assert {"space/warpgroup_bulk", "schedule/warpgroup_halves", "device/arch"} < reached
-    # messages and names of workloads: no configuration is valid for their sake
-    assert reached - {"errors", "schedule/config"} <= set(RULES)
-    before, read = small.rules_hash, Path.read_bytes
-    try:
-        for name in RULES:
-            monkeypatch.setattr(
-                Path, "read_bytes", lambda path, name=name: read(path) + b"#" * path.match(f"subbyte/{name}.py")
-            )
-            warpgroup_module._rules.cache_clear()
-            assert small.rules_hash != before, name
-    finally:
-        monkeypatch.undo()
-        warpgroup_module._rules.cache_clear()
-    assert small.rules_hash == before
 
 
 def test_wrong_requests_are_refused(small):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique import Access, access_map, accesses, bank_conflicts
 from subbyte.technique.access_map import AccessMap
 from subbyte.workload import ConvWorkload

@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from subbyte.data import prepare_weights, relayout
 from subbyte.errors import InvalidInput
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.weights import prepare_weights
+from subbyte.numerics import relayout
 from subbyte.technique import Access, accesses, bank_conflicts, sectors
 from subbyte.workload import ConvWorkload
 
@@ -122,7 +123,7 @@ def test_output_stores_of_all_warps_cover_every_word_once(layout: str, register_
     words = np.arange(8 * w.p * w.q * 8, dtype=np.uint32).reshape(8, w.p, w.q, 8)
     memory = relayout(words, "nhwc", layout).ravel()
     seen: list[int] = []
-    from subbyte.schedule.plan import plan
+    from subbyte.families.mma.plan import plan
 
     planned = plan(w, config)
     for bx in range(planned.launch.grid[0]):
@@ -153,7 +154,7 @@ def test_fragment_loads_with_reuse_are_the_genuine_ones_without_conflicts() -> N
     from subbyte.technique import duplicates
 
     record = accesses(SMALL, CONFIG, warp=1)
-    from subbyte.schedule.plan import plan
+    from subbyte.families.mma.plan import plan
 
     warp = duplicates(SMALL, plan(SMALL, CONFIG).tile).warp(1, 4)
     loads = record.of("activation fragment")

@@ -111,8 +111,8 @@ def test_warps_share_the_slots_of_their_block() -> None:
 @pytest.mark.parametrize("pixels", [4, 8])
 def test_the_kernels_plan_has_the_same_slots_and_fragments(stride: int, pixels: int) -> None:
     pytest.importorskip("subbyte.space")
-    from subbyte.schedule import ConvConfig
-    from subbyte.schedule.plan import plan
+    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.mma.plan import plan
 
     workload = ConvWorkload(8, 28, 28, 64, 64, 3, 3, 1, stride=stride)
     planned = plan(workload, ConvConfig(blk_row_warps=2, warp_row_tiles=pixels))

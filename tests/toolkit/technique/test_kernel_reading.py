@@ -10,9 +10,9 @@ import pytest
 import subbyte
 from subbyte.device import ARCHS
 from subbyte.errors import InvalidInput
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.kernel import Kernel
-from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
 from subbyte.technique.kernel_reading import CLASSES, LANGUAGES, KernelReading, classify, kernel_reading
 from subbyte.workload import ConvWorkload
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subbyte.data import pack_words, reference
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput, Unsupported
-from subbyte.schedule import ConvConfig, plan
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import plan
+from subbyte.numerics import pack_words, reference
 from subbyte.technique.duplicates import duplicates
 from subbyte.technique.load_steps import LoadStep, LoadSteps, load_steps
 from subbyte.workload import ConvWorkload

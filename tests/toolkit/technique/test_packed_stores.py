@@ -10,8 +10,8 @@ import pytest
 import subbyte
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.kernel.execute import expected, random_operands
-from subbyte.schedule import WarpgroupConfig
 from subbyte.technique import PackedStores, packed_stores
 
 LAYER = "n8h8w8c64k64r3s3p1"

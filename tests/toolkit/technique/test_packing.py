@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from subbyte.data import pack_words
 from subbyte.errors import InvalidInput
+from subbyte.numerics import pack_words
 from subbyte.technique import packing_program
 from subbyte.technique.packing import PackingTrace
 

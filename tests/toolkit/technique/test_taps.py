@@ -9,7 +9,7 @@ import pytest
 import subbyte
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
-from subbyte.schedule import WarpgroupConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
 from subbyte.workload import ConvWorkload
 

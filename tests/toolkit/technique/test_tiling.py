@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.schedule import ConvConfig, plan
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import plan
 from subbyte.technique import tiling
 from subbyte.technique.tiling import Tiling, WarpTile
 from subbyte.workload import ConvWorkload

@@ -14,7 +14,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from subbyte.schedule import ConvConfig, plan
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import plan
 from subbyte.technique import Access, Accesses, accesses, duplicates, packing_program
 from subbyte.workload import ConvWorkload
 

@@ -8,7 +8,7 @@ import pytest
 import subbyte
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import Unsupported
-from subbyte.schedule import WarpgroupConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.technique import warpgroup_tiling
 
 MODES: dict[str, tuple[str, dict[str, int]]] = {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.workload import ConvWorkload
 
 sys.path.append(str(Path(__file__).parent))  # fake_measuring.py, for the tests and for the processes they start

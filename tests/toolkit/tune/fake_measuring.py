@@ -12,9 +12,9 @@ import sys
 import time
 from types import SimpleNamespace
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.measure import bundle
-from subbyte.measure.result import Measured
-from subbyte.schedule.launch import Argument, Launch
+from subbyte.records.result import Measured
 
 
 def build(workload, config, arch):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.schedule.launch import Argument, Launch
 from subbyte.tune import build_bundle, read_manifest
 from subbyte.tune import bundle as bundle_module
 

@@ -9,8 +9,9 @@ import pytest
 
 from subbyte.errors import InvalidInput
 from subbyte.measure.fake import FakeRunner
-from subbyte.tune import Landscape, build_bundle, landscape
-from subbyte.tune.checked import file_path, new_folder, number, whole, wholes
+from subbyte.records import landscape
+from subbyte.records.checked import file_path, new_folder, number, whole, wholes
+from subbyte.tune import Landscape, build_bundle
 from subbyte.tune.recording import assemble, measured, record_landscape
 
 

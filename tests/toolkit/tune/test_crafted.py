@@ -10,12 +10,12 @@ import pytest
 
 from subbyte.analysis import Race
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.measure.result import Measured
-from subbyte.space import space
+from subbyte.families import space
+from subbyte.records.describe import describe_space, describe_workload
+from subbyte.records.log import Entry
+from subbyte.records.manifest import read_manifest
+from subbyte.records.result import Measured
 from subbyte.tune import Landscape
-from subbyte.tune.bundle import read_manifest
-from subbyte.tune.describe import describe_space, describe_workload
-from subbyte.tune.log import Entry
 from subbyte.tune.record import read_log
 from subbyte.tune.recording import measured
 

@@ -17,12 +17,12 @@ import warnings
 from pathlib import Path
 
 import pytest
-
 import subbyte.space as space_module
+
 from subbyte.errors import SubbyteError
 from subbyte.measure.fake import FakeRunner
+from subbyte.records.log import NotRecorded
 from subbyte.tune import Study, read_log, tune_network
-from subbyte.tune.log import NotRecorded
 from subbyte.workload import ConvWorkload
 
 PLAYED, REAL = 88, 12
@@ -69,7 +69,7 @@ def fate(tmp_path, monkeypatch):
             made.bytes -= len(data)
             return super().write(data)
 
-    monkeypatch.setattr("subbyte.tune.log.FileIO", DyingFile)
+    monkeypatch.setattr("subbyte.records.log.FileIO", DyingFile)
     return made
 
 
@@ -134,7 +134,7 @@ warnings.simplefilter("ignore")
 place = importlib.util.spec_from_file_location("toy", sys.argv[1])
 toy = importlib.util.module_from_spec(place)
 place.loader.exec_module(toy)
-subbyte.space.space = lambda workload, *_, **__: toy.ToySpace(workload)
+subbyte.families.mma.space = lambda workload, *_, **__: toy.ToySpace(workload)
 pairs = [(ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1, name="big"), 4),
          (ConvWorkload(8, 7, 7, 64, 64, 3, 3, 1, name="small"), 1),
          (ConvWorkload(8, 14, 14, 64, 64, 1, 1, name="pointwise"), 2)]

@@ -11,9 +11,10 @@ import pytest
 import subbyte
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.fake import FakeRunner
-from subbyte.measure.result import Failed, Measured
-from subbyte.tune import Landscape, find_landscape, landscape, shipped
-from subbyte.tune.describe import config_at, describe_space
+from subbyte.records import landscape
+from subbyte.records.describe import config_at, describe_space
+from subbyte.records.result import Failed, Measured
+from subbyte.tune import Landscape, find_landscape, shipped
 
 DEVICE = {"runner": "cuda", "name": "GPU", "driver": "580.1", "uuid": "GPU-1"}
 
@@ -26,7 +27,7 @@ def recorded(toy):
 
 @pytest.fixture
 def in_package(recorded, tmp_path, monkeypatch):
-    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", tmp_path)
+    monkeypatch.setattr("subbyte.records.landscape_file.SHIPPED", tmp_path)
     recorded.save(tmp_path / f"{recorded.name}.json.gz")
     return recorded
 
@@ -105,7 +106,7 @@ def test_unknown_landscapes_get_the_closest_name(in_package):
 
 
 def test_nothing_shipped_says_how_to_record(tmp_path, monkeypatch, toy):
-    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", tmp_path)
+    monkeypatch.setattr("subbyte.records.landscape_file.SHIPPED", tmp_path)
     with pytest.raises(InvalidInput, match="subbyte landscape record"):
         landscape(toy.workload)
 

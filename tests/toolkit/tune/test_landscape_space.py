@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.families import space
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
-from subbyte.measure.result import Failed, Measured
-from subbyte.space import space
+from subbyte.records.landscape_space import space_today
+from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape
-from subbyte.tune.landscape_space import space_today
 
 SPEC = "n8h7w7c64k64r3s3p1"
 DEVICE = {"runner": "cuda", "name": "GPU", "uuid": "GPU-1"}
@@ -31,7 +31,7 @@ def record(refused=(), monkeypatch=None, device=DEVICE):
 
 def refuse(monkeypatch, indices):
     keys = frozenset(space(SPEC).config(index).key for index in indices)
-    monkeypatch.setattr("subbyte.space.constraints.seen_to_spill", lambda *_: keys)
+    monkeypatch.setattr("subbyte.families.mma.rules.seen_to_spill", lambda *_: keys)
 
 
 def rewrite(path, change, checksum=True):
@@ -115,7 +115,7 @@ def test_a_landscape_with_other_value_lists_keeps_its_indices(tmp_path, monkeypa
     made = Landscape.from_results(few, dict(zip(few.valid, results, strict=True)), DEVICE)
     path = made.save(tmp_path / "few.json.gz")
     gone = few.valid[5]
-    monkeypatch.setattr("subbyte.space.constraints.seen_to_spill", lambda *_: frozenset([few.config(gone).key]))
+    monkeypatch.setattr("subbyte.families.mma.rules.seen_to_spill", lambda *_: frozenset([few.config(gone).key]))
     loaded = Landscape.load(path)
     assert list(loaded.dropped) == [gone]
     assert loaded.config(few.valid[7]) == few.config(few.valid[7])

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.families.mma.config import ConvConfig
 from subbyte.measure.fake import FakeRunner
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig
+from subbyte.records.result import Measured
 from subbyte.tune import Study, read_log
 from subbyte.workload import ConvWorkload
 
@@ -197,7 +197,7 @@ def test_a_file_that_is_no_log_is_refused(toy, path, text, says):
 
 
 def test_a_later_schema_is_refused_by_name(toy, path):
-    from subbyte.tune.log import seal_line
+    from subbyte.records.log import seal_line
 
     write(toy, path, 1)
     header = json.loads(path.read_bytes().split(b"\n")[0])

@@ -7,11 +7,11 @@ import math
 import re
 
 import pytest
-
 import subbyte.space as space_module
+
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.measure.fake import FakeRunner
-from subbyte.measure.result import Failed, Measured
+from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape, NetworkReport, Study, network_layers, read_log, start_tuning, tune, tune_network
 from subbyte.tune.allocation import LayerState, expected_gain, next_layer, portion_of
 from subbyte.tune.finals import hold_finals
@@ -36,7 +36,7 @@ def toy_spaces(make_space, monkeypatch, tmp_path):
     (tmp_path / "landscapes").mkdir()
     monkeypatch.setattr(space_module, "space", space, raising=False)
     monkeypatch.setattr("subbyte.tune.tuning.has_gpu", lambda: False)
-    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", tmp_path / "landscapes")
+    monkeypatch.setattr("subbyte.records.landscape_file.SHIPPED", tmp_path / "landscapes")
 
 
 def outcome(report):

@@ -10,9 +10,9 @@ import subbyte
 from subbyte.errors import InvalidInput, MissingDependency
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
-from subbyte.measure.result import Failed, Measured
+from subbyte.records.recorded_space import space_of
+from subbyte.records.result import Failed, Measured
 from subbyte.tune import Study, make_strategy
-from subbyte.tune.recorded import space_of
 from subbyte.tune.strategy import STRATEGIES
 
 
@@ -25,7 +25,7 @@ def test_without_optuna_the_extra_is_named(toy, monkeypatch):
 @pytest.fixture
 def small():
     """A foreign space of 24 combinations, 16 of them recorded, two of which failed."""
-    from subbyte.tune.exchange import from_rows
+    from subbyte.records.exchange import from_rows
 
     rows = [
         {"block": block, "kind": kind, "pad": pad, "one": 1, "microseconds": 1.0 + block if block != 5 else None}

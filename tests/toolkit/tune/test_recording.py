@@ -13,13 +13,13 @@ import fake_measuring
 import pytest
 
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency
+from subbyte.families import space
 from subbyte.measure.arrivals import Share
-from subbyte.measure.measurements import merged, read_results, to_landscape
-from subbyte.measure.result import Failed
-from subbyte.space import space
+from subbyte.records.describe import describe_space, describe_workload
+from subbyte.records.landscape import make_header
+from subbyte.records.measurements import merged, read_results, to_landscape
+from subbyte.records.result import Failed
 from subbyte.tune import Landscape, read_manifest
-from subbyte.tune.describe import describe_space, describe_workload
-from subbyte.tune.landscape import make_header
 from subbyte.tune.recording import assemble, measured, record_landscape, result_files
 
 HELPER = fake_measuring.__file__

@@ -6,11 +6,12 @@ import statistics
 
 import pytest
 
-from subbyte.measure.result import Measured
-from subbyte.space import KINDS, space
-from subbyte.space.warpgroup_small import SMALL
+from subbyte.families import space
+from subbyte.families.mma.values import KINDS
+from subbyte.families.wgmma.small_space import SMALL
+from subbyte.records.landscape_file import SHIPPED
+from subbyte.records.result import Measured
 from subbyte.tune import Landscape, shipped
-from subbyte.tune.landscape_file import SHIPPED
 
 WANTED = {
     *(f"resnet50.stage{stage}@8.paper.sm_90a" for stage in (2, 3, 4, 5)),

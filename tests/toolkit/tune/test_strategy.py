@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Measured
+from subbyte.records.result import Measured
 from subbyte.tune.strategy import STRATEGIES, describe_strategies, make_strategy, parse_strategy
 
 

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from subbyte.errors import InvalidInput
+from subbyte.families.mma.config import ConvConfig
 from subbyte.measure.fake import FakeRunner
-from subbyte.measure.result import Failed, Measured
-from subbyte.schedule import ConvConfig
+from subbyte.records.result import Failed, Measured
 from subbyte.tune import Study
 
 

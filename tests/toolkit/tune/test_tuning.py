@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
+import subbyte.space as space_module
 
 import subbyte
-import subbyte.space as space_module
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.measure.fake import FakeRunner
 from subbyte.tune import Landscape, Study, read_log, tune
@@ -34,7 +34,7 @@ def toy_spaces(make_space, monkeypatch):
 def empty_package(tmp_path, monkeypatch):
     folder = tmp_path / "landscapes"
     folder.mkdir()
-    monkeypatch.setattr("subbyte.tune.landscape_file.SHIPPED", folder)
+    monkeypatch.setattr("subbyte.records.landscape_file.SHIPPED", folder)
     return folder
 
 
@@ -129,7 +129,7 @@ def test_without_a_driver_there_is_no_gpu(monkeypatch):
     def detect():
         raise MissingDependency("no NVIDIA driver")
 
-    monkeypatch.setattr("subbyte.measure.driver.detect", detect)
+    monkeypatch.setattr("subbyte.gpu.driver.detect", detect)
     assert has_gpu() is False
 
 

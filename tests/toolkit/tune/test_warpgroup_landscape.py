@@ -9,13 +9,14 @@ import pytest
 
 from subbyte.cli.main import main
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, Unsupported
+from subbyte.families import space
+from subbyte.families.registry import settings_text
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.small_space import SMALL
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
-from subbyte.schedule import WarpgroupConfig
-from subbyte.schedule.families import settings_text
-from subbyte.space import space
-from subbyte.space.warpgroup_small import SMALL
-from subbyte.tune import Landscape, Study, find_landscape, landscape_file, landscape_space, tune, tuning
+from subbyte.records import landscape_file, landscape_space
+from subbyte.tune import Landscape, Study, find_landscape, tune, tuning
 from subbyte.workload import ConvWorkload, workload
 
 LAYER = ConvWorkload(8, 7, 7, 64, 64, 3, 3, 1, name="layer@8")

@@ -25,12 +25,10 @@ from subbyte.analysis.contributions import (
 )
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.schedule.warpgroup import REMOVED
-from subbyte.space.warpgroup_small import WARPGROUP_KINDS
+from subbyte.families.registry import kind_named
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
 from subbyte.technique.record import InfoRecord, Table
-from subbyte.tune.landscape import Landscape
 
 __all__ = ["TECHNIQUES", "Ablation", "Factor", "ablation"]
 
@@ -159,7 +157,8 @@ def _check(given: Sequence[Landscape], found: set[Switches]) -> None:
 def meant(knobs: Mapping[str, Sequence[Any]], kind: str) -> dict[str, list[Any]]:
     """The knobs of a space on which the meaning of an index depends: not those that have their usual value alone, which
     may have been given up since the space was described, or have come after it."""
-    usual = {**REMOVED, **WarpgroupConfig().to_dict()} if kind in WARPGROUP_KINDS else ConvConfig().to_dict()
+    family = kind_named(kind)[1]
+    usual = {**family.removed, **family.configurations[0]().to_dict()}
     return {name: list(values) for name, values in knobs.items() if list(values) != [usual.get(name, values[0])]}
 
 

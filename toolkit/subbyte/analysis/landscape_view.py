@@ -12,11 +12,11 @@ from typing import Any
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig
-from subbyte.space import space as space_of
+from subbyte.families import space as space_of
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
+from subbyte.spaces.configuration import Configuration
 from subbyte.technique.record import InfoRecord, Table
-from subbyte.tune.landscape import Landscape
 
 ALL_REFUSED = 20_000
 """Size of a space up to which the refused configurations are listed beside the measured ones."""
@@ -148,7 +148,7 @@ def landscape_points(landscape: Landscape) -> LandscapePoints:
     )  # fmt: skip
 
 
-def index_of(landscape: Landscape, config: ConvConfig) -> int:
+def index_of(landscape: Landscape, config: Configuration) -> int:
     """Index of a configuration in the landscape's space, refused ones included; -1 when it is not of this space."""
     index, weight = 0, 1
     for name, values in landscape.header["space"]["knobs"].items():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from subbyte.measure.result import Failed, Measured
+from subbyte.records.result import Failed, Measured
 from subbyte.technique.record import InfoRecord, Table
 from subbyte.tune.record import StudyRecord, Trial, best_curve
 from subbyte.tune.search.kept import Selection, SelectionLog

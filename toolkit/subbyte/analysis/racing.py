@@ -21,12 +21,12 @@ from subbyte.arguments import checked
 from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.files import prove_writable
 from subbyte.measure.replay import ReplayRunner
-from subbyte.measure.result import Failed, Measured
 from subbyte.measure.worker import WorkerDied, WorkerPool, WorkerRaised
-from subbyte.tune.checked import callables, file_path, several, whole, wholes
-from subbyte.tune.describe import SpaceLike, now, versions
-from subbyte.tune.landscape import Landscape, find_landscape
-from subbyte.tune.recorded import space_of
+from subbyte.records.checked import callables, file_path, several, whole, wholes
+from subbyte.records.describe import SpaceLike, now, versions
+from subbyte.records.landscape import Landscape, find_landscape
+from subbyte.records.recorded_space import space_of
+from subbyte.records.result import Failed, Measured
 from subbyte.tune.search.quality import QualityLog, recall_at, spearman
 from subbyte.tune.strategy import STRATEGIES, parse_strategy
 from subbyte.tune.study import Study

@@ -16,11 +16,11 @@ from subbyte.analysis.ablation import Ablation, ablation
 from subbyte.arguments import checked
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.measure.sidebyside import Absence, Row
+from subbyte.records.landscape import Landscape, read_header
+from subbyte.records.landscape_file import SUFFIX, read_file, shipped
 from subbyte.records.reading import json_file, typed
 from subbyte.records.shapes import Name
 from subbyte.technique.record import InfoRecord, Table
-from subbyte.tune.landscape import Landscape, read_header
-from subbyte.tune.landscape_file import SUFFIX, read_file, shipped
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
 

@@ -19,11 +19,11 @@ from subbyte.analysis.curves import Curve, Fractions, Standing, curve_of, fracti
 from subbyte.analysis.runs import LandscapeFacts, Run
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.files import write_file
+from subbyte.records.checked import file_path, several, whole
+from subbyte.records.describe import now, to_line
 from subbyte.records.reading import json_file, typed
 from subbyte.records.shapes import Count, Name
 from subbyte.technique.record import InfoRecord, Table, columns_text, plain
-from subbyte.tune.checked import file_path, several, whole
-from subbyte.tune.describe import now, to_line
 
 FORMAT = "subbyte-race"
 SCHEMA = 2

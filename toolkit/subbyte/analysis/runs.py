@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.measure.result import Measured
+from subbyte.records.landscape import Landscape
 from subbyte.records.reading import typed
+from subbyte.records.result import Measured
 from subbyte.records.shapes import Count, Int, Name, Seconds, Time
-from subbyte.tune.landscape import Landscape
 from subbyte.tune.record import StudyRecord
 
 Judged = tuple[float | None, float | None]

@@ -16,7 +16,7 @@ from subbyte.arguments import checked
 from subbyte.device import arch as arch_named
 from subbyte.device.ceilings import DEFAULT_DEVICE, Ceilings, ceilings
 from subbyte.errors import InvalidInput
-from subbyte.schedule.families import FAMILIES
+from subbyte.families.registry import family_names
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
@@ -213,7 +213,7 @@ def studied_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
     found = {one.workload.spec for one in recorded_landscapes(device)}
     return tuple(
         w for w in recorded_workloads(device)
-        if w.spec in found or any(recorded_ablation(w.spec, device, family) for family in FAMILIES)
+        if w.spec in found or any(recorded_ablation(w.spec, device, family) for family in family_names())
     )  # fmt: skip
 
 

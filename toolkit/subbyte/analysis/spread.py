@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Measured
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
 from subbyte.technique.record import InfoRecord, Table
-from subbyte.tune.landscape import Landscape
 
 SHARES = (0.5, 0.8, 0.9, 0.95, 0.99)
 BINS = 60

@@ -19,10 +19,10 @@ import msgspec
 from subbyte.analysis.runs import WINDOW, Run
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.files import write_file
+from subbyte.records.describe import to_line
+from subbyte.records.landscape import Landscape
 from subbyte.records.reading import json_file, typed
 from subbyte.records.shapes import Count, Name, Tree
-from subbyte.tune.describe import to_line
-from subbyte.tune.landscape import Landscape
 
 FORMAT = "subbyte-traces"
 SCHEMA = 1

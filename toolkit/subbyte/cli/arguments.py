@@ -85,15 +85,16 @@ def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm
 def add_config_arguments(parser: argparse.ArgumentParser, family: str = "warp") -> None:
     """``--set knob=value``, once or several times, and ``--family`` with its default: read them with
     :func:`configuration`. The default ``auto`` may be asked for as well."""
-    from subbyte.schedule.families import FAMILIES
+    from subbyte.families.registry import families, family_names
 
     text = "a knob or switch of the configuration, such as chunk=2 or layout=nhwc; several may follow"
     parser.add_argument("--set", metavar="KNOB=VALUE", dest="settings", action="append", default=[], help=text)
-    text = f"warp (mma.sync) or warpgroup (wgmma, sm_90a); default {family}"
+    names = " or ".join(f"{one.name} ({one.title})" for one in families().values())
+    text = f"{names}; default {family}"
     if family == "auto":
         text += ": the one measured or estimated faster, with --set the one that has the knobs"
-    choices = ("auto", *FAMILIES) if family == "auto" else FAMILIES
-    parser.add_argument("--family", choices=choices, default=family, help=text)
+    allowed = ("auto", *family_names()) if family == "auto" else family_names()
+    parser.add_argument("--family", metavar="FAMILY", type=_family(allowed), default=family, help=text)
 
 
 def asked_settings(args: argparse.Namespace) -> dict[str, str]:
@@ -114,25 +115,25 @@ def asked_settings(args: argparse.Namespace) -> dict[str, str]:
 
 
 def asked_family(args: argparse.Namespace) -> str:
-    """``--family``, where it is auto the one that alone has the knobs of ``--set``; warp when both have them all.
+    """``--family``, where it is auto the one that alone has the knobs of ``--set``; the usual one when
+    several have them all.
 
-    Raises InvalidInput when ``--set`` names knobs of both families, or one that neither has.
+    Raises InvalidInput when ``--set`` names knobs of several families, or one that none has.
     """
     named: str = args.family
     if named != "auto":
         return named
-    from subbyte.schedule.config import named_once
-    from subbyte.schedule.families import FAMILIES
+    from subbyte.families.registry import families
+    from subbyte.kernel.default import USUAL
+    from subbyte.spaces.configuration import named_once
 
     settings = asked_settings(args)
-    named_once(settings, {name for family in FAMILIES.values() for name in family().to_dict()})
+    named_once(settings, {name for family in families().values() for name in family.knobs})
     owners = {family: knob for knob in settings if (family := _owner(knob)) is not None}
     if len(owners) > 1:
-        raise InvalidInput(
-            f"--set: {owners['warp']} is a knob of the warp family, {owners['warpgroup']} of the warpgroup family; "
-            "take knobs of one family"
-        )
-    return next(iter(owners), "warp")
+        each = ", ".join(f"{knob} is a knob of the {family} family" for family, knob in owners.items())
+        raise InvalidInput(f"--set: {each}; take knobs of one family")
+    return next(iter(owners), USUAL)
 
 
 def configuration(args: argparse.Namespace, base: Any = None) -> Any:
@@ -140,27 +141,52 @@ def configuration(args: argparse.Namespace, base: Any = None) -> Any:
 
     Without a base the values change the default configuration of the family. Raises InvalidInput.
     """
+    from subbyte.kernel.default import USUAL
+
     values = asked_settings(args)
     has_family = hasattr(args, "family")
-    family = asked_family(args) if has_family else "warp"
-    if not values and (base or family == "warp"):
+    family = asked_family(args) if has_family else USUAL
+    if not values and (base or family == USUAL):
         return base
-    from subbyte.schedule.families import FAMILIES
+    from subbyte.families.registry import family_named
 
     for knob in values if has_family else ():
         owner = _owner(knob)
         if owner not in (None, family):
             raise InvalidInput(f"{knob} is a knob of the {owner} family: add --family {owner}")
-    return (base or FAMILIES[family]()).with_values(values)
+    return (base or family_named(family).configurations[0]()).with_values(values)
+
+
+def kind_list() -> str:
+    """The kinds of spaces, for a help text."""
+    from subbyte.families.registry import kinds
+
+    return ", ".join(kinds())
 
 
 def _owner(knob: str) -> str | None:
     """The family that alone has a knob of this name."""
-    from subbyte.schedule.families import FAMILIES
+    from subbyte.families.registry import families
 
     name = knob.lower().replace("-", "_")
-    owners = [family for family, kind in FAMILIES.items() if name in kind().to_dict()]
+    owners = [one.name for one in families().values() if name in one.knobs]
     return owners[0] if len(owners) == 1 else None
+
+
+def _family(allowed: Sequence[str]) -> Callable[[str], str]:
+    """An argument type: one of these families, also by its name in earlier or later versions."""
+
+    def named(text: str) -> str:
+        from subbyte.families.registry import family_named
+
+        if text == "auto" and "auto" in allowed:
+            return text
+        try:
+            return family_named(text).name
+        except InvalidInput:
+            raise argparse.ArgumentTypeError(f"{text[:80]!r}: choose from {', '.join(allowed)}") from None
+
+    return named
 
 
 def spread_settings(argv: Sequence[str]) -> list[str]:

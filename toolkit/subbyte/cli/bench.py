@@ -14,7 +14,7 @@ from subbyte.streams import say
 from subbyte.workload import workloads
 
 if TYPE_CHECKING:
-    from subbyte.measure.device import CudaDevice
+    from subbyte.gpu.device import CudaDevice
 
 
 def add_parser(subparsers: Any) -> None:
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         return _show(args)
     if args.workloads == ["atoms"] and not args.bundle:
         return _atoms(args)
-    from subbyte.measure.lock import hold
+    from subbyte.gpu.lock import hold
     from subbyte.measure.sidebyside import build_candidates, from_bundles, side_by_side, text_of
 
     if bool(args.workloads) == bool(args.bundle):
@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _atoms(args: argparse.Namespace) -> int:
     """The ceilings of this GPU."""
+    from subbyte.gpu.lock import hold
     from subbyte.measure.atoms import measure_atoms, text_of
-    from subbyte.measure.lock import hold
 
     device = _device(args.device)
     with hold(device.info):
@@ -77,7 +77,7 @@ def _atoms(args: argparse.Namespace) -> int:
 
 def _device(number: int) -> CudaDevice:
     """The GPU. Raises MissingDependency, with what works without one."""
-    from subbyte.measure import device
+    from subbyte.gpu import device
 
     try:
         return device.CudaDevice(number)

@@ -20,8 +20,8 @@ from subbyte.files import prove_writable, write_file
 from subbyte.streams import say
 
 if TYPE_CHECKING:
+    from subbyte.families.base import Plan
     from subbyte.kernel import Kernel
-    from subbyte.schedule import Plan
 
 FORMS = ("tir", "cuda", "ptx", "sass", "cubin")
 
@@ -68,14 +68,15 @@ def run(args: argparse.Namespace) -> int:
 def chosen_kernel(args: argparse.Namespace, arch: str, output: str = "int4") -> Kernel:
     """The kernel that ``--family`` and ``--set`` ask for: without ``--set`` what :func:`subbyte.compile` takes."""
     from subbyte.kernel import build
+    from subbyte.kernel.choose import best_known
     from subbyte.kernel.choose import compile as compile_kernel
-    from subbyte.kernel.choose import warpgroup_config
-    from subbyte.kernel.default import default_config
+    from subbyte.kernel.default import USUAL, default_config
 
     if not args.settings:
         return compile_kernel(args.workload, arch, family=args.family, output=output)
-    choose = default_config if asked_family(args) == "warp" else warpgroup_config
-    return build(args.workload, configuration(args, choose(args.workload, arch)), arch, output=output)
+    family = asked_family(args)
+    usual = default_config(args.workload, arch) if family == USUAL else best_known(args.workload, arch, family)[0]
+    return build(args.workload, configuration(args, usual), arch, output=output)
 
 
 def description(kernel: Kernel) -> dict[str, Any]:
@@ -96,11 +97,9 @@ def description(kernel: Kernel) -> dict[str, Any]:
 
 def summary(kernel: Kernel) -> str:
     """A few lines about a built kernel."""
-    from subbyte.schedule import WarpgroupPlan
-
     resources, launch, plan = kernel.resources, kernel.launch, kernel.plan
     label, spec = kernel.workload.label, kernel.workload.spec
-    channels = plan.filters if isinstance(plan, WarpgroupPlan) else plan.config.columns
+    channels = plan.columns
     chosen = [f"  chosen         {kernel.reason}"] if kernel.reason else []
     return "\n".join(
         [

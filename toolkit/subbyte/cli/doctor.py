@@ -14,7 +14,7 @@ from subbyte.cache import VARIABLE, cache_bytes, cache_root, why_not_kept
 from subbyte.cli.arguments import command_parser, emit
 from subbyte.device import ARCHS
 from subbyte.errors import MissingDependency, SubbyteError
-from subbyte.measure.driver import GpuInfo, detect
+from subbyte.gpu.driver import GpuInfo, detect
 
 PINS = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
 """The only pair whose kernels are tested: a newer ffi crashes while it serializes."""
@@ -176,7 +176,7 @@ def _architecture(name: str, gpus: list[GpuInfo]) -> dict[str, Any]:
 
 
 def _landscapes() -> list[str]:
-    from subbyte.tune.landscape import shipped
+    from subbyte.records.landscape import shipped
 
     return list(shipped())
 

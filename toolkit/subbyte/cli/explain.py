@@ -78,15 +78,15 @@ def _add_duplicates(topics: Any) -> None:
 
 
 def _add_packing(topics: Any) -> None:
-    from subbyte.schedule.families import FAMILIES
-
     parser = command_parser(
         topics,
         "packing",
         "How the lanes of a warp pack int4 results into words with shuffles, step by step on random values.",
         "subbyte explain packing --scheme quad",
     )
-    parser.add_argument("--family", choices=FAMILIES, default="warp", help="warp (shuffles, default) or warpgroup")
+    parser.add_argument(
+        "--family", choices=("warp", "warpgroup"), default="warp", help="warp (shuffles, default) or warpgroup"
+    )
     parser.add_argument("--warp", type=natural_number, metavar="N", help="of a warpgroup, 0 (default) to 3")
     parser.add_argument("--scheme", help="quad (default) or width8")
     parser.add_argument(
@@ -170,9 +170,9 @@ def _tiling(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 def _estimated(args: argparse.Namespace) -> Any:
     """The configuration of the warpgroup family that ``--set`` changes."""
-    from subbyte.kernel.choose import warpgroup_config
+    from subbyte.kernel.choose import best_known
 
-    return warpgroup_config(args.workload, args.arch)
+    return best_known(args.workload, args.arch, "warpgroup")[0]
 
 
 def _duplicates(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -238,12 +238,14 @@ def _fragments(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def _taps(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    from subbyte.kernel.choose import warpgroup_config
+    from subbyte.kernel.choose import best_known
     from subbyte.technique import tap_addresses
 
     if args.family != "warpgroup":
         raise InvalidInput("taps are addresses in the warpgroup family only; see `subbyte explain duplicates`")
-    record = tap_addresses(args.workload, configuration(args, warpgroup_config(args.workload)), args.row)
+    record = tap_addresses(
+        args.workload, configuration(args, best_known(args.workload, family="warpgroup")[0]), args.row
+    )
     return record.to_dict(), "" if args.json else record.text()
 
 

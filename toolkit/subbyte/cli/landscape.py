@@ -14,6 +14,7 @@ from subbyte.cli.arguments import (
     configuration,
     emit,
     emit_error,
+    kind_list,
     natural_number,
     positive,
     seconds,
@@ -26,9 +27,8 @@ from subbyte.processes import run_apart
 from subbyte.streams import is_terminal, say
 
 if TYPE_CHECKING:
-    from subbyte.tune.landscape import Landscape
+    from subbyte.records.landscape import Landscape
 
-SPACES = "paper, extended, warpgroup or its part warpgroup-small; default paper"
 RESULTS = "results.jsonl"
 """Where ``measure`` writes inside the bundle's folder when no other file is named."""
 
@@ -100,7 +100,7 @@ def _add_record(parts: Any) -> None:
     add_workload_argument(parser)
     parser.add_argument("--build-only", metavar="DIR", help="only build into DIR; measure it on another machine")
     parser.add_argument("-o", "--output", metavar="FILE", help="landscape file, ending in .json.gz")
-    parser.add_argument("--space", metavar="KIND", default="paper", help=SPACES)
+    parser.add_argument("--space", metavar="KIND", default="paper", help=f"{kind_list()}; default paper")
     text = "GPU numbers with commas between; kernels are measured on all of them at the same time (default 0)"
     parser.add_argument("--device", metavar="N,...", default="0", help=text)
     text = "stop after so many seconds; the same command goes on later"
@@ -138,7 +138,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from subbyte.tune.landscape import Landscape, shipped
+    from subbyte.records.landscape import Landscape, shipped
 
     rows = [Landscape.load(path).info().to_dict() for path in shipped().values()]
     text = "\n".join(f"{row['name']}  {_counts(row)} on {row['device'].get('name')}" for row in rows)
@@ -147,7 +147,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _info(args: argparse.Namespace) -> int:
-    from subbyte.tune.landscape import landscape
+    from subbyte.records.landscape import landscape
 
     if args.landscape is None:
         return _list(args)
@@ -158,8 +158,8 @@ def _info(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from subbyte.tune.exchange import export_landscape, to_text
-    from subbyte.tune.landscape import landscape
+    from subbyte.records.exchange import export_landscape, to_text
+    from subbyte.records.landscape import landscape
 
     found = landscape(args.landscape)
     payload: dict[str, Any] = {"part": "export", "name": found.name, "rows": len(found), "format": args.format,
@@ -173,8 +173,8 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    from subbyte.tune.exchange import import_landscape
-    from subbyte.tune.landscape import landscape
+    from subbyte.records.exchange import import_landscape
+    from subbyte.records.landscape import landscape
 
     like = landscape(args.like) if args.like is not None else None
     made = import_landscape(
@@ -187,7 +187,7 @@ def _import(args: argparse.Namespace) -> int:
 
 
 def _record(args: argparse.Namespace) -> int:
-    from subbyte.space import space
+    from subbyte.families import space
 
     if args.build_only is None and args.output is None:
         raise InvalidInput("name the landscape file (-o FILE.json.gz), or build only (--build-only DIR)")
@@ -235,7 +235,7 @@ def _devices(text: str) -> list[int]:
 
 def _measure(args: argparse.Namespace) -> int:
     from subbyte.measure.bundle import read_measurements
-    from subbyte.tune.bundle import read_manifest
+    from subbyte.records.manifest import read_manifest
 
     read_manifest(args.folder)
     output = args.output or str(Path(args.folder) / RESULTS)
@@ -284,7 +284,7 @@ def _target(args: argparse.Namespace, made: Landscape) -> Path:
     """The file to write: ``-o``, or the landscape's usual name in the folder that ``-o`` names, or here. What a
     landscape is called comes from a file; it names no other folder, and no file that is there already."""
     from subbyte.files import new_file
-    from subbyte.tune.landscape import SUFFIX, default_name
+    from subbyte.records.landscape import SUFFIX, default_name
 
     named = Path(args.output or ".")
     target = named / f"{default_name(made.header)}{SUFFIX}" if named.is_dir() else named

@@ -24,8 +24,8 @@ from subbyte.files import prove_writable, write_file
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from subbyte.data import Requantization
     from subbyte.kernel import Kernel
+    from subbyte.numerics import Requantization
 
 
 def add_parser(subparsers: Any) -> None:
@@ -47,8 +47,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run and check; a mismatch exits 1."""
+    from subbyte.gpu.check import compare
     from subbyte.kernel.execute import EMULATOR, device_arch, expected, random_operands, resolve_device, run_words
-    from subbyte.measure.check import compare
 
     if args.save is not None:
         prove_writable(args.save)

@@ -13,6 +13,7 @@ from subbyte.cli.arguments import (
     asked_settings,
     command_parser,
     emit_and_save,
+    kind_list,
     natural_number,
     positive,
     seconds,
@@ -25,7 +26,7 @@ from subbyte.streams import is_terminal, say
 from subbyte.tune.strategy import describe_strategies
 
 if TYPE_CHECKING:
-    from subbyte.measure.result import Result
+    from subbyte.records.result import Result
     from subbyte.tune.outcome import TuningReport
     from subbyte.tune.record import Trial
     from subbyte.tune.study import Callback, Study
@@ -70,7 +71,7 @@ def add_parser(subparsers: Any) -> None:
         help="measure the N fastest once more, side by side (default 5, 0 with made-up times)")  # fmt: skip
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
     add("--space", metavar="KIND", default="paper",
-        help="paper, extended, warpgroup or its part warpgroup-small; default paper")  # fmt: skip
+        help=f"{kind_list()}; default paper")  # fmt: skip
     add_arch_argument(parser, default=None)
     add("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
         help="a switch of the whole space, such as layout=nhwc; several may follow")  # fmt: skip
@@ -82,16 +83,17 @@ def _indented(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Tune, print the report; 1 when a workload has no working configuration, 130 after Ctrl-C."""
+    from subbyte.families.registry import kind_named
     from subbyte.measure.runner import parse_device
-    from subbyte.space.warpgroup import WARPGROUP
     from subbyte.tune import tune
     from subbyte.tune.network import is_network
 
     parse_device(args.device)
     if args.report is not None:
         prove_writable(args.report, "report", parents=True)
-    if args.space == WARPGROUP and is_terminal():
-        say("subbyte: listing the warpgroup space, up to a minute for each layer")
+    kind, family = kind_named(args.space)
+    if family.slow_to_list and kind in family.parts and is_terminal():
+        say(f"subbyte: listing the {kind} space, up to a minute for each layer")
     network = len(args.workloads) == 1 and is_network(args.workloads[0]) and not args.landscape
     with _progress(args.trials, args.workloads[0] if network else "") as callback:
         report = tune(
@@ -136,17 +138,15 @@ def _text(report: TuningReport) -> str:
 
 def _switches(args: argparse.Namespace) -> dict[str, Any]:
     """``--set`` names switches here; the knobs are what is searched."""
-    from subbyte.schedule import ConvConfig, WarpgroupConfig
-    from subbyte.space.space import held_fields
-    from subbyte.space.warpgroup_small import WARPGROUP_KINDS
+    from subbyte.families.registry import kind_named
 
-    kind = WarpgroupConfig if args.space in WARPGROUP_KINDS else ConvConfig
+    family = kind_named(args.space)[1]
     asked = {knob.lower().replace("-", "_"): value for knob, value in asked_settings(args).items()}
-    held = held_fields({}, args.space)
+    held, usual = family.held({}), family.configurations[0]()
     for name in asked:
-        if name in kind().to_dict() and name not in held:
+        if name in usual.to_dict() and name not in held:
             raise InvalidInput(f"--set {name}: a knob, which the search chooses; switches to hold: {', '.join(held)}")
-    chosen = kind().with_values(asked)
+    chosen = usual.with_values(asked)
     return {name: getattr(chosen, name) for name in asked}
 
 
@@ -164,7 +164,7 @@ def _summary(row: dict[str, Any]) -> str:
     best = f"  best    {row['best_microseconds']:.2f} us{speed} (trial {row['best_trial']})"
     if row["fraction_of_optimum"] is not None:
         best += f", {100 * row['fraction_of_optimum']:.1f}% of the optimum ({row['optimum_microseconds']:.2f} us)"
-    from subbyte.schedule.families import settings_text
+    from subbyte.families.registry import settings_text
 
     lines = [head, best, f"  config  {settings_text(row['best_config'])}"]
     if row["finals"]:

@@ -13,13 +13,13 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.device.launch import Launch
 from subbyte.emulator.compiler import load_library
 from subbyte.emulator.findings import FINDING_DTYPE, Finding, describe
 from subbyte.emulator.trace import TRACE_DTYPE
 from subbyte.emulator.translate import Translation, translate
 from subbyte.errors import InvalidInput, WrongResult, did_you_mean
 from subbyte.html import element
-from subbyte.schedule.launch import Launch
 
 _WRITTEN_TWICE = np.uint32(0x80000000)
 _ACTIVATIONS = ("nhwc", "nhwcnc")  # forms of what one layer hands to the next

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, short
-from subbyte.schedule import ConvConfig
-from subbyte.space import space
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique import tiling
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
@@ -199,6 +199,6 @@ def check_waste(answer: Any, workload: ConvWorkload | str, arch: str = "sm_80") 
 def _least(w: ConvWorkload, arch: str) -> tuple[float, int]:
     """The greatest useful share in the space, and the fewest blocks that reach it."""
     found = space(w, arch)
-    cuts = [tiling(w, found.config(index), arch=arch) for index in found.valid]
+    cuts = [tiling(w, cast(ConvConfig, found.config(index)), arch=arch) for index in found.valid]
     best = max(cut.useful for cut in cuts)
     return best, min(cut.blocks for cut in cuts if cut.useful >= best - 1e-9)

@@ -10,7 +10,7 @@ from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, short
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique import accesses
 from subbyte.technique.memory import SectorUse
 from subbyte.workload import ConvWorkload

@@ -11,8 +11,8 @@ from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.duplicates import about_loads
 from subbyte.exercises.feedback import Feedback, short
-from subbyte.schedule import ConvConfig
-from subbyte.space import space
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique import duplicates
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse

@@ -10,14 +10,15 @@ from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, call, short
-from subbyte.space import space
+from subbyte.families import space
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
 from subbyte.workload.conv import ceil_div
 
 if TYPE_CHECKING:
-    from subbyte.schedule import WarpgroupConfig, WarpgroupPlan
+    from subbyte.families.wgmma.config import WarpgroupConfig
+    from subbyte.families.wgmma.plan import WarpgroupPlan
     from subbyte.tune import Landscape
 
 MASK = 0xF0F0F0F0

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from subbyte.arguments import checked
-from subbyte.data import quantize, scale_for
 from subbyte.exercises.answers import recognise, unanswered
 from subbyte.exercises.feedback import Feedback, call, mistake
+from subbyte.numerics import quantize, scale_for
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
@@ -13,66 +12,44 @@ from typing import Any
 
 from subbyte.arguments import one_of
 from subbyte.cache import cache_folder, read_cached, write_cached
-from subbyte.data.requant import check_clip
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, shown
+from subbyte.families.base import Plan
+from subbyte.families.registry import family_named, family_of
 from subbyte.kernel import nvrtc
-from subbyte.kernel.faults import fault, wrapped_indices
 from subbyte.kernel.recommended import recommended_text
 from subbyte.kernel.resources import Resources, read_resources
-from subbyte.schedule.config import ConvConfig
-from subbyte.schedule.plan import Plan
-from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.numerics.requant import check_clip
 from subbyte.workload.conv import ConvWorkload
 
-AnyPlan = Plan | WarpgroupPlan
 OUTPUTS = ("int4", "int32")
-SERIALIZED = re.compile(r"wgmma\.mma_async instructions are serialized(?: due to (.*?) (?:in|for) the function)?")
-"""What the CUDA assembler says when it waits behind every wgmma, with its reason (messages C7510 to C7520)."""
-WRAPPED = "subbyte: index in too few bits:"
-"""How the lines begin that are added to the compiler's report where its PTX holds such a fault."""
-LESS = "choose fewer rows, less unroll, load_ahead=1, weight_ring=0, weights_ahead=0 or in_flight=1"
 REQUANT_FORMS = ("fixed", "general")
 
 
-def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: Any, requant: str) -> AnyPlan:
+def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: Any, requant: str) -> Plan:
     """The plan of a request, checked. Raises InvalidInput, and Unsupported with the reason when it cannot be built."""
-    from subbyte.space.constraints import why_not
-    from subbyte.space.warpgroup_constraints import why_not_warpgroup
-
     one_of(output, "output", OUTPUTS)
     one_of(requant, "requant", REQUANT_FORMS)
-    if not isinstance(config, (ConvConfig, WarpgroupConfig)):
-        raise InvalidInput(
-            f"config is {type(config).__name__}: expected a ConvConfig, such as ConvConfig(chunk=2), or a "
-            "WarpgroupConfig"
-        )
+    family = family_of(config)
     if not isinstance(workload, ConvWorkload):
         raise InvalidInput(f"workload={shown(workload)}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
     target = arch if isinstance(arch, Arch) else arch_named(arch)
-    ends = check_clip(clip)
-    plan: AnyPlan
-    if isinstance(config, WarpgroupConfig):
-        plan = WarpgroupPlan(workload, config, target, output, ends, requant)
-        reason = why_not_warpgroup(plan)
-    else:
-        plan = Plan(workload, config, target, output, ends, requant)
-        reason = why_not(plan)
+    plan = family.plan(workload, config, target, output, check_clip(clip), requant)
+    reason = family.why_not(plan)
     if reason is not None:
         raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")
     return plan
 
 
-def cuda_text(plan: AnyPlan) -> str:
+def cuda_text(plan: Plan) -> str:
     """The CUDA C++ text of a plan, from the cache or through TVM."""
     path = cache_folder("kernels") / f"{_plan_key(plan)}.cu"
     cached = read_cached(path)
     if cached is not None:
         return cached.decode()
     try:
-        from subbyte.kernel import lower
+        import tvm  # noqa: F401
     except ImportError as error:
         kept = recommended_text(plan)
         if kept is None:
@@ -81,66 +58,54 @@ def cuda_text(plan: AnyPlan) -> str:
                 "Install it with: pip install apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1"
             ) from error
         return kept
-    try:
-        function = lower.tir(plan)
-    except Exception as error:  # TVM's parser wraps what a kernel's generator raises, and hides it from the reader
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        said = f"{plan.workload} with {plan.config.key}: the kernel's text cannot be formed ({reason})"
-        raise BuildFailed(f"{said}; other values of its knobs may do") from error
-    text = lower.cuda(plan, function)
+    text = generated_text(plan)
     write_cached(path, text.encode())
     return text
 
 
-def tir_text(plan: AnyPlan) -> str:
+def generated_text(plan: Plan) -> str:
+    """The CUDA C++ text of a plan, generated anew through TVM. Raises BuildFailed with the reason."""
+    from subbyte.tirx import lower
+
+    try:
+        function = family_of(plan.config).emit(plan)
+    except Exception as error:  # TVM's parser wraps what a kernel's generator raises, and hides it from the reader
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        said = f"{plan.workload} with {plan.config.key}: the kernel's text cannot be formed ({reason})"
+        raise BuildFailed(f"{said}; other values of its knobs may do") from error
+    return lower.cuda(function, plan.arch.name, plan.launch, f"{plan.config.key} for {plan.workload}")
+
+
+def tir_text(plan: Plan) -> str:
     """The TIRx script of a plan."""
-    from subbyte.kernel import lower
-
-    return str(lower.tir(plan).script())
+    return str(family_of(plan.config).emit(plan).script())
 
 
-def machine_code(plan: AnyPlan, text: str) -> tuple[bytes, Resources]:
+def machine_code(plan: Plan, text: str) -> tuple[bytes, Resources]:
     """Cubin and resources of a CUDA text for the plan's architecture, from the cache or through NVRTC."""
+    family = family_of(plan.config)
     content = json.dumps([text, plan.arch.name, nvrtc.OPTIONS, nvrtc.version()])
     stem = hashlib.sha256(content.encode()).hexdigest()[:32]
     cubin_path, log_path = (cache_folder("kernels") / f"{stem}.{suffix}" for suffix in ("cubin", "log"))
     cubin, log = read_cached(cubin_path), read_cached(log_path)
     if cubin is None or log is None:
         cubin, ptx, report = nvrtc.compile_both(text, plan.arch.name)
-        wrapped = wrapped_indices(ptx) if isinstance(plan, WarpgroupPlan) else []
-        log = "\n".join([report, *(f"{WRAPPED} {line}" for line in wrapped)]).encode()
+        log = "\n".join([report, *family.report(ptx)]).encode()
         write_cached(cubin_path, cubin)
         write_cached(log_path, log)
-    resources = read_resources(log.decode(), plan.arch, plan.config.threads, plan.shared_bytes)
-    if isinstance(plan, WarpgroupPlan):
-        reason = _why_refused(cubin, log.decode(), resources)
-        if reason is not None:
-            raise BuildFailed(f"{plan.workload} with {plan.config.key}: {reason}")
+    resources = read_resources(log.decode(), plan.arch, plan.launch.block[0], plan.shared_bytes)
+    reason = family.refused(cubin, log.decode(), resources.local_bytes)
+    if reason is not None:
+        raise BuildFailed(f"{plan.workload} with {plan.config.key}: {reason}")
     return cubin, resources
 
 
-def _why_refused(cubin: bytes, log: str, resources: Resources) -> str | None:
-    """Why a kernel of the warpgroup family is not handed out, although it was compiled; None when it is."""
-    serialized = SERIALIZED.search(log)
-    if serialized:
-        return (
-            f"the compiler serialized the wgmma instructions ({serialized[1] or 'no reason given'}), which makes them "
-            f"several times slower; {LESS}"
-        )
-    if resources.local_bytes:
-        return f"the compiler put {resources.local_bytes} bytes of a thread into local memory; {LESS}"
-    if WRAPPED in log:
-        return "the compiler computes an index in too few bits; choose another tile_rows, channel_groups or load_ahead"
-    reason = fault(cubin)
-    return reason and f"{reason}; choose another tile_rows, ring or load_ahead"
-
-
-def _plan_key(plan: AnyPlan) -> str:
+def _plan_key(plan: Plan) -> str:
     """Digest of everything the CUDA text depends on: the plan, the generator's own source and TVM's version."""
     fields = [
         plan.workload.spec, plan.config.to_dict(), asdict(plan.arch), plan.output, plan.clip, plan.requant,
         plan.launch.to_dict(),
-        _generator(), _version("apache-tvm"), _version("apache-tvm-ffi"),
+        _generator(family_of(plan.config).name), _version("apache-tvm"), _version("apache-tvm-ffi"),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]
 
@@ -153,10 +118,11 @@ def _version(package: str) -> str:
 
 
 @cache
-def _generator() -> str:
-    """Digest of the source files that decide the generated text."""
-    here = Path(__file__).parent
-    files = [here / "lower.py", here.parent / "workload" / "conv.py"]
-    for folder in (here / "tirx", here.parent / "schedule"):
-        files += sorted(folder.rglob("*.py"))
+def _generator(family: str) -> str:
+    """Digest of the source files that decide the text of a family's kernels."""
+    package = Path(__file__).parents[1]
+    places = [package / "tirx", package / "workload" / "conv.py", package / "families" / "shared"]
+    files = []
+    for place in (*places, *family_named(family).sources):
+        files += sorted(place.rglob("*.py")) if place.is_dir() else [place]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -10,20 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.arguments import checked
-from subbyte.data import Requantization, check_int4
 from subbyte.errors import InvalidInput
 from subbyte.kernel.execute import EMULATOR, resolve_device, run_words
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import check_channels
+from subbyte.numerics import Requantization, check_int4
 
 if TYPE_CHECKING:
-    from subbyte.measure.chain import GpuChain
+    from subbyte.gpu.chain import GpuChain
 
 
 class Chain:
     """Kernels of int4 outputs whose words are the next kernel's input.
 
-    ``weights`` and ``requants`` hold int8 [K,R,S,C] and a :class:`~subbyte.data.Requantization` for each layer. Raises
+    ``weights`` and ``requants`` hold int8 [K,R,S,C] and a :class:`~subbyte.numerics.Requantization` for each layer.
+    Raises
     InvalidInput when two neighbours differ in sizes, layout or architecture, when one gives int32 sums, and for
     weights and requantizations that are not those of their layer.
     """
@@ -32,7 +33,7 @@ class Chain:
     def __init__(
         self, kernels: Sequence[Kernel], weights: Sequence[NDArray[np.int8]], requants: Sequence[Requantization]
     ) -> None:
-        from subbyte.measure.chain import check_chain
+        from subbyte.gpu.chain import check_chain
 
         if not len(kernels) == len(weights) == len(requants):
             raise InvalidInput(f"{len(kernels)} kernels, {len(weights)} weights, {len(requants)} requants: one each")
@@ -61,7 +62,7 @@ class Chain:
 
     def on_gpu(self, x: NDArray[np.int8], ordinal: int = 0) -> GpuChain:
         """The chain on a GPU, ready to run and to be timed with and without launch overlap; close it afterwards."""
-        from subbyte.measure.chain import GpuChain
+        from subbyte.gpu.chain import GpuChain
 
         return GpuChain([(kernel.cubin, kernel.launch) for kernel in self.kernels], self._inputs(x), ordinal)
 
@@ -90,7 +91,7 @@ def check_layers(kernels: Sequence[Kernel]) -> None:
     for number, (before, after) in enumerate(pairwise(kernels)):
         gives, takes = before.workload, after.workload
         out, into = (gives.n, gives.p, gives.q, gives.k), (takes.n, takes.h, takes.w, takes.c)
-        layouts = before.config.layout, after.config.layout
+        layouts = before.plan.layout, after.plan.layout
         if out != into or layouts[0] != layouts[1] or before.arch != after.arch:
             raise InvalidInput(
                 f"layer {number} gives int4 {list(out)} in {layouts[0]} on {before.arch}, layer {number + 1} takes "

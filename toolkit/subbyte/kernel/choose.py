@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from subbyte.arguments import checked, one_of
+from subbyte.arguments import checked
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import BuildFailed, InvalidInput, Unsupported, did_you_mean
+from subbyte.errors import BuildFailed, Unsupported
+from subbyte.families.base import Family
+from subbyte.families.registry import asked_families, config_from_dict, family_of
 from subbyte.kernel.build import make_plan
-from subbyte.kernel.coverage import ASKED, candidates, covered
-from subbyte.kernel.default import default_config
-from subbyte.kernel.kernel import Kernel, build
+from subbyte.kernel.coverage import covered
+from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.recommended import recommendation
-from subbyte.schedule.config import ConvConfig
-from subbyte.schedule.warpgroup import WarpgroupConfig
-from subbyte.space.warpgroup_constraints import hopeless_warpgroup
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
 RECORDS = Path(__file__).with_name("warpgroup_best.json")
+RECORDED_ON = "sm_90a"
+"""The architecture that the recorded times are of."""
 TRIES = 8
-"""Estimated configurations that are built before the other family is taken."""
+"""Estimated configurations of a family that are built before another family is taken."""
+
+
+class Choice(NamedTuple):
+    """A configuration to try, and why; ``measured`` when a record says so."""
+
+    family: Family
+    config: Configuration
+    reason: str
+    measured: bool
 
 
 @checked
@@ -40,8 +50,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     clip: tuple[int, int] = (-8, 7),
     requant: str = "fixed",
 ) -> Kernel:
-    """The kernel to use for ``workload``: of the warpgroup family where it exists and covers the convolution, else of
-    the warp family. ``Kernel.reason`` says why.
+    """The kernel to use for ``workload``: the fastest recorded one, else the one estimated fastest of the newest
+    instruction that covers the convolution. ``Kernel.reason`` says why.
 
     ``family`` (``warp`` or ``warpgroup``) asks for one family alone; the other options are those of
     :func:`subbyte.build`. No GPU is needed. Raises InvalidInput for an unknown workload, architecture or option,
@@ -49,100 +59,91 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     """
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch
-    if family not in ASKED:
-        raise InvalidInput(f"family={family!r}: {did_you_mean(family, ASKED)}")
-    options: dict[str, Any] = {"output": output, "clip": clip, "requant": requant}
-    if family == "warp":
-        return build(found, None, target, **options)
-    faster = _faster_warp(found, target) if family == "auto" else None
-    if faster is not None:
-        with suppress(BuildFailed, Unsupported):
-            return replace(build(found, faster[0], target, **options), reason=faster[1])
-    reasons = []
-    for config, reason in _warpgroup(found, target):
+    failed: list[str] = []
+    for choice in _choices(found, target, family):
         try:
-            kernel = Kernel(make_plan(found, config, target, output, clip, requant), reason=reason)
+            kernel = Kernel(make_plan(found, choice.config, target, output, clip, requant), reason=choice.reason)
             if kernel.resources:  # built, and found without a fault
-                return kernel
+                first = _in_order(family)[0]
+                if choice.measured or choice.family is first:
+                    return kernel
+                why = failed[0] if failed else first.covers(found, target)
+                return replace(kernel, reason=f"{choice.family.name} family, because {why}")
         except (BuildFailed, Unsupported) as error:  # raw sums may not fit where int4 values do
-            reasons.append(str(error))
-    why = reasons[0] if reasons else covered(found, target, "warpgroup")
-    if family == "warpgroup":
-        raise _not_covered(found, target, why)
-    try:
-        return replace(build(found, None, target, **options), reason=f"warp family, because {why}")
-    except Unsupported as error:
-        raise Unsupported(f"{error} (the warp family); {why} (the warpgroup family)") from None
+            failed.append(str(error))
+    raise _not_covered(found, target, family, failed)
 
 
-def warpgroup_config(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> WarpgroupConfig:
-    """The configuration of the warpgroup family to try first. Raises Unsupported with the reason when none fits."""
-    found = best_known(workload, arch, "warpgroup")[0]
-    assert isinstance(found, WarpgroupConfig)
-    return found
-
-
-def best_known(
-    workload: ConvWorkload, arch: Arch | str = "sm_90a", family: str = "auto"
-) -> tuple[ConvConfig | WarpgroupConfig, str]:
+@checked
+def best_known(workload: ConvWorkload, arch: Arch | str = "sm_90a", family: str = "auto") -> tuple[Configuration, str]:
     """The configuration that :func:`compile` tries first, and why: nothing is built, so it answers at once.
 
     Of all families (``auto``) or of one. Raises InvalidInput for an unknown family, Unsupported with the reason when no
     configuration fits.
     """
-    one_of(family, "family", ASKED)
     return _best_known(workload, arch_named(arch) if isinstance(arch, str) else arch, family)
 
 
 @cache
-def _best_known(workload: ConvWorkload, arch: Arch, family: str) -> tuple[ConvConfig | WarpgroupConfig, str]:
-    faster = _faster_warp(workload, arch) if family == "auto" else None
-    if faster is not None:
-        return faster
-    found = next(_warpgroup(workload, arch), None) if family != "warp" else None
-    if found is not None:
-        return found
-    if family == "warpgroup":
-        raise _not_covered(workload, arch, covered(workload, arch, "warpgroup"))
-    kept = recommendation(workload.spec, arch.name)
-    known = f"fastest measured configuration ({kept.microseconds:.2f} us on {kept.device})" if kept else "by estimate"
-    return default_config(workload, arch), f"warp family, {known}"
-
-
-def _not_covered(workload: ConvWorkload, arch: Arch, why: str | None) -> Unsupported:
-    return Unsupported(
-        f'{workload.label} on {arch.name} in the warpgroup family: {why}; the warp family (family="warp", '
-        "--family warp) may cover it"
-    )
+def _best_known(workload: ConvWorkload, arch: Arch, family: str) -> tuple[Configuration, str]:
+    choice = next(_choices(workload, arch, family), None)
+    if choice is None:
+        raise _not_covered(workload, arch, family, [])
+    return choice.config, choice.reason
 
 
 @cache
 def recorded_best() -> dict[str, dict[str, Any]]:
-    """The fastest measured configuration of the warpgroup family by workload spec, with its time and origin; under
-    ``warp`` the fastest of the other family, where it was measured beside it."""
+    """The fastest measured configuration by workload spec, with its time and origin; under ``warp`` the fastest of the
+    other family, where it was measured beside it."""
     found: dict[str, dict[str, Any]] = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.is_file() else {}
     return found
 
 
-def _faster_warp(workload: ConvWorkload, arch: Arch) -> tuple[ConvConfig, str] | None:
-    """The recorded configuration of the warp family where it is the faster one, with the reason to take it."""
-    best = recorded_best().get(workload.spec, {})
-    other = best.get("warp")
-    if arch.name != "sm_90a" or other is None or other["microseconds"] >= best["microseconds"]:
-        return None
-    text = (
-        f"warp family, fastest measured configuration ({other['microseconds']:.2f} us on {best['device']}; the "
-        f"warpgroup family's best needs {best['microseconds']:.2f} us)"
-    )
-    return ConvConfig.from_dict(other["config"]), text
+def _in_order(family: str) -> list[Family]:
+    """The families asked for, that with the newest instruction first."""
+    return sorted(asked_families(family), key=lambda one: -one.rank)
 
 
-def _warpgroup(workload: ConvWorkload, arch: Arch) -> Iterator[tuple[WarpgroupConfig, str]]:
-    """Configurations of the warpgroup family in the order to try them, each with the reason it stands there."""
+def _choices(workload: ConvWorkload, arch: Arch, family: str) -> Iterator[Choice]:
+    """Configurations in the order to try them."""
+    wanted = [one for one in _in_order(family) if one.hopeless(workload, arch) is None]
+    yield from (choice for choice in _recorded(workload, arch) if choice.family in wanted)
+    for one in wanted:
+        kept = recommendation(workload.spec, arch.name)
+        if kept is not None and one.owns(kept.config):
+            known = f"fastest measured configuration ({kept.microseconds:.2f} us on {kept.device})"
+            yield Choice(one, kept.config, f"{one.name} family, {known}", False)
+        for config in islice(one.candidates(workload, arch), TRIES):
+            yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet", False)
+
+
+def _recorded(workload: ConvWorkload, arch: Arch) -> list[Choice]:
+    """What was measured of the workload, the fastest first."""
     best = recorded_best().get(workload.spec)
-    if best is not None and hopeless_warpgroup(workload, arch) is None:
-        when = f"{best['microseconds']:.2f} us on {best['device']}, generator {best['generator'].split(',')[0]}"
-        text = f"warpgroup family, fastest measured configuration ({when})"
-        yield WarpgroupConfig.from_dict(best["config"]), text
-    for config in candidates(workload, arch)[:TRIES]:
-        yield config, "warpgroup family, chosen by estimate: not measured yet"
+    if best is None or arch.name != RECORDED_ON:
+        return []
+    generator = f", generator {best['generator'].split(',')[0]}"
+    entries = [(best["microseconds"], config_from_dict(best["config"]), generator)]
+    if "warp" in best:
+        entries.append((best["warp"]["microseconds"], config_from_dict(best["warp"]["config"]), ""))
+    entries.sort(key=lambda entry: entry[0])
+    choices = []
+    for microseconds, config, origin in entries:
+        one = family_of(config)
+        slower = [(time, family_of(other).name) for time, other, _ in entries if time > microseconds]
+        beside = "".join(f"; the {name} family's best needs {time:.2f} us" for time, name in slower)
+        text = f"fastest measured configuration ({microseconds:.2f} us on {best['device']}{origin}{beside})"
+        choices.append(Choice(one, config, f"{one.name} family, {text}", True))
+    return choices
+
+
+def _not_covered(workload: ConvWorkload, arch: Arch, family: str, failed: list[str]) -> Unsupported:
+    why = failed[0] if failed else covered(workload, arch, family)
+    alone = asked_families(family)
+    if len(alone) > 1:
+        return Unsupported(f"{workload.label} on {arch.name}: {why}")
+    return Unsupported(
+        f'{workload.label} on {arch.name} in the {alone[0].name} family: {why}; another family (family="auto", '
+        "--family auto) may cover it"
+    )

@@ -6,11 +6,11 @@ from functools import lru_cache
 from typing import Any
 
 from subbyte.arguments import checked
-from subbyte.data import Requantization
 from subbyte.errors import InvalidInput
 from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel, build
-from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.numerics import Requantization
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 
@@ -25,7 +25,7 @@ def conv2d(
     dilation: int = 1,
     device: str = "auto",
     arch: str | None = None,
-    config: ConvConfig | WarpgroupConfig | None = None,
+    config: Configuration | None = None,
 ) -> Any:
     """Convolve int4 values: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], both -8..7.
 
@@ -49,5 +49,5 @@ def conv2d(
 
 
 @lru_cache(maxsize=256)
-def _built(workload: ConvWorkload, config: ConvConfig | WarpgroupConfig | None, arch: str, output: str) -> Kernel:
+def _built(workload: ConvWorkload, config: Configuration | None, arch: str, output: str) -> Kernel:
     return build(workload, config, arch, output=output)

@@ -1,71 +1,28 @@
-"""Which configuration to take when the user names none."""
+"""Which configuration of a family to take when the user names none."""
 
 from __future__ import annotations
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import Unsupported
-from subbyte.kernel.coverage import covered
+from subbyte.families.registry import family_named
 from subbyte.kernel.recommended import recommendation
-from subbyte.schedule import ConvConfig, Plan
-from subbyte.space import space
-from subbyte.space.constraints import registers_needed
-from subbyte.workload import ConvWorkload, ceil_div
+from subbyte.spaces.configuration import Configuration
+from subbyte.workload import ConvWorkload
 
-MULTIPROCESSORS = 132
-"""Of the GPU the estimate aims at (H200); smaller ones take the same configurations in more waves."""
+USUAL = "warp"
+"""The family of :func:`subbyte.build` without a configuration: its kernels run on every architecture."""
 
 
-def default_config(workload: ConvWorkload, arch: Arch | str) -> ConvConfig:
-    """The recommended configuration of this workload and architecture, else the one of the paper's space that
-    :func:`estimated_cycles` ranks first. Raises Unsupported when no configuration can be built."""
+def default_config(workload: ConvWorkload, arch: Arch | str) -> Configuration:
+    """The recommended configuration of this workload and architecture, else the one of the usual family that is
+    estimated fastest. Raises Unsupported when no configuration can be built."""
     target = arch if isinstance(arch, Arch) else arch_named(arch)
     found = recommendation(workload.spec, target.name)
-    return found.config if found is not None else _estimated(workload, target)
-
-
-def _estimated(workload: ConvWorkload, arch: Arch) -> ConvConfig:
-    reason = covered(workload, arch, "warp")
+    if found is not None:
+        return found.config
+    family = family_named(USUAL)
+    reason = family.covers(workload, target)
     if reason is not None:
-        raise Unsupported(f"{workload}: no kernel computes it on {arch.name}: {reason.removeprefix('not covered: ')}")
-    candidates = space(workload, arch)
-    return min((candidates.config(i) for i in candidates.valid), key=lambda c: estimated_cycles(candidates.plan(c)))
-
-
-def estimated_cycles(plan: Plan) -> float:
-    """A rough count of cycles from launch to end, good enough to rank configurations of one workload.
-
-    Blocks run in waves; in a wave every scheduler works through its warps' instructions, or waits for the latency of
-    one block where there is too little work to hide it; the L2 delivers what the blocks stage. The constants were set
-    by hand on the recorded landscapes of ResNet50 stages 2 and 3.
-    """
-    config = plan.config
-    blocks = plan.launch.grid[0] * plan.launch.grid[1]
-    taps, channel_blocks = plan.workload.r * plan.workload.s, plan.workload.channel_blocks
-    matrix = taps * plan.pairs * config.warp_col_tiles
-    fragments = plan.fragments * plan.workload.r / plan.rows_staged
-    copies = (plan.activation_copies + plan.weight_copies) * plan.iterations / config.threads
-    share = channel_blocks / config.split_channels
-    issue = share * (1.6 * matrix + 5 * fragments + 4 * taps * config.warp_col_tiles) + 5 * plan.accumulators
-    warp = max(TENSOR_CYCLES * share * matrix, issue + 12 * copies + 40)
-    exposed = max(0, DEPENDENT_CYCLES - TENSOR_CYCLES * plan.pairs * config.warp_col_tiles)
-    latency = 900 + 450 * plan.iterations / max(1, plan.stages - 1) + share * taps * exposed
-    per_sm = ceil_div(blocks, MULTIPROCESSORS)
-    together = min(per_sm, _resident(plan))
-    busy = warp * max(1.0, together * config.threads / 128)
-    staged = 4 * plan.stage_words * plan.iterations
-    return 1800 + ceil_div(per_sm, together) * max(busy, latency + warp) + blocks * staged / MULTIPROCESSORS / 80
-
-
-TENSOR_CYCLES = 7.0
-"""Cycles of one multiprocessor quarter's Tensor Core for one m16n8k32 instruction on int8 (measured peak, H200)."""
-DEPENDENT_CYCLES = 33.0
-"""Cycles from a matrix instruction to the next one on the same accumulators."""
-
-
-def _resident(plan: Plan) -> int:
-    """Blocks of one multiprocessor at a time, with registers as estimated."""
-    arch, threads = plan.arch, plan.config.threads
-    registers = min(arch.registers_per_thread, registers_needed(plan))
-    by_shared = arch.shared_per_sm // (plan.shared_bytes + 1024)
-    return max(1, min(by_shared, arch.threads_per_sm // threads, arch.registers_per_sm // (threads * registers)))
+        raise Unsupported(f"{workload}: no kernel computes it on {target.name}: {reason.removeprefix('not covered: ')}")
+    return next(iter(family.candidates(workload, target)))

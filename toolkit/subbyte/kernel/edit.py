@@ -13,10 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from subbyte.data import Requantization
 from subbyte.errors import InvalidInput, SubbyteError, Unsupported, WrongResult
 from subbyte.kernel.execute import EMULATOR, expected, random_operands, resolve_device
 from subbyte.kernel.kernel import Kernel
+from subbyte.numerics import Requantization
 
 MOST_SECONDS = 20.0
 """Time an edited kernel may take on the CPU."""
@@ -151,7 +151,7 @@ def _run_on_gpu(kernel: EditedKernel, place: str, seed: int) -> _Checked:
 
 
 def _compared(actual: np.ndarray, wanted: np.ndarray, findings: tuple[str, ...]) -> _Checked:
-    from subbyte.measure.check import compare
+    from subbyte.gpu.check import compare
 
     report = compare(actual, wanted)
     outcome = f"{report}; the emulator found a hazard: {findings[0]}" if findings else str(report)

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.arguments import whole
-from subbyte.data import Requantization, reference
 from subbyte.errors import InvalidInput, MissingDependency, shown
 from subbyte.numerals import natural
+from subbyte.numerics import Requantization, reference
 
 if TYPE_CHECKING:
     from subbyte.emulator import EmulatorRun
+    from subbyte.gpu.timing import Timing, TimingProtocol
     from subbyte.kernel.kernel import Kernel
-    from subbyte.measure.timing import Timing, TimingProtocol
 
 EMULATOR = "emulator"
 
@@ -25,7 +25,7 @@ def resolve_device(device: str, arch: str) -> str:
 
     Raises InvalidInput for another text, MissingDependency for a GPU that is not there or does not fit.
     """
-    from subbyte.measure.driver import detect
+    from subbyte.gpu.driver import detect
 
     if not isinstance(device, str):
         raise InvalidInput(f"device {shown(device)}: allowed: auto, cuda:0 (or another number), emulator")
@@ -56,7 +56,7 @@ def device_arch(device: str) -> str:
     """Architecture to build for: that of the GPU ``device`` means (``auto``: the first one a kernel exists for);
     ``sm_90a`` where the CPU runs the kernel."""
     from subbyte.device.arch import ARCHS
-    from subbyte.measure.driver import detect
+    from subbyte.gpu.driver import detect
 
     if device != EMULATOR:
         try:
@@ -72,7 +72,7 @@ def device_arch(device: str) -> str:
 
 def run(kernel: Kernel, x: Any, w: Any, requant: Requantization | None, device: str) -> Any:
     """See :meth:`Kernel.run`; ``kernel`` already fits ``requant``."""
-    from subbyte.measure.arrays import to_host
+    from subbyte.gpu.arrays import to_host
 
     host_x, origin = to_host(x, "x")
     host_w, _ = to_host(w, "w")
@@ -90,7 +90,7 @@ def run_words(kernel: Kernel, buffers: dict[str, NDArray[Any]], device: str) -> 
         words = np.empty(argument.shape, argument.dtype)
         run_cuda(kernel.cuda, kernel.launch, {**buffers, "Out": words}, check=False)
         return words
-    from subbyte.measure.gpu import GpuKernel
+    from subbyte.gpu.launched import GpuKernel
 
     with GpuKernel(kernel.cubin, kernel.launch, int(device.partition(":")[2])) as gpu:
         return gpu.run(buffers)["Out"]
@@ -113,8 +113,8 @@ def expected(kernel: Kernel, x: NDArray[np.int8], w: NDArray[np.int8], requant: 
 
 def time(kernel: Kernel, protocol: TimingProtocol | None, device: str, seed: int) -> Timing:
     """See :meth:`Kernel.time`."""
-    from subbyte.measure.check import require_equal
-    from subbyte.measure.gpu import GpuKernel
+    from subbyte.gpu.check import require_equal
+    from subbyte.gpu.launched import GpuKernel
 
     place = resolve_device("cuda:0" if device == "auto" else device, kernel.arch)
     if place == EMULATOR:

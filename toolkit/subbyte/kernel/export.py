@@ -14,28 +14,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import subbyte
-from subbyte.data.float_requant import LARGEST_PRODUCT
-from subbyte.data.warpgroup_weights import ORDERS
 from subbyte.errors import InvalidInput
+from subbyte.families.base import Plan
+from subbyte.families.registry import family_of
 from subbyte.files import replace_file
-from subbyte.schedule.plan import BLOCK_WORDS, COPY_WORDS, Plan
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.numerics.float_requant import LARGEST_PRODUCT
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK
 
 if TYPE_CHECKING:
     from subbyte.kernel.kernel import Kernel
 
-AnyPlan = Plan | WarpgroupPlan
 FORMAT, SCHEMA = "subbyte-kernel", 1
 C_NAMES = {"A": "x", "Wt": "w", "Prm": "parameters", "Out": "y"}
 """What the header calls each kernel argument."""
 BUFFERS = {"A": "ACTIVATION", "Wt": "WEIGHT", "Prm": "PARAMETER", "Out": "OUTPUT"}
+COPY_WORDS = 4
+"""Words of one image's pixel and 32 channels."""
 BYTES_PER_LINE = 24
 LONGEST_STEM = 120
-FRAGMENT_THREADS = 128
-AXES = ("tile", "rank", "row", "group", "step", "column")
-"""Axes of the warpgroup family's weights: 64 filters, block of the cluster, kernel row, part of the input channels,
-step of 32 or 64 channels within it, kernel column."""
 OVERLAP_USAGE = """
  *   launch_overlapping(the same)             instead of launch, behind another kernel of the stream"""
 
@@ -65,14 +61,14 @@ def export(kernel: Kernel, folder: Path) -> list[Path]:
     return files
 
 
-def stem_of(plan: AnyPlan) -> str:
+def stem_of(plan: Plan) -> str:
     """File stem and C prefix: workload, architecture and output, then what else changes the result or its layout.
 
     It stays the same when only the schedule changes, so that a better kernel takes the place of the old one.
     """
     parts = [plan.workload.label, plan.arch.name, plan.output]
-    if plan.config.layout != "nhwcnc":
-        parts.append(plan.config.layout)
+    if plan.layout != "nhwcnc":
+        parts.append(plan.layout)
     if plan.output == "int4":
         if plan.clip != (-8, 7):
             parts.append("clip" + "to".join(str(value).replace("-", "m") for value in plan.clip))
@@ -108,15 +104,15 @@ def description(kernel: Kernel) -> dict[str, Any]:
     return data
 
 
-def header(plan: AnyPlan, cubin: bytes) -> str:
+def header(plan: Plan, cubin: bytes) -> str:
     """The text of the C header for a plan and its machine code."""
-    family = "warpgroup" if isinstance(plan, WarpgroupPlan) else "warp"
-    names = ["top", f"index_{plan.config.layout}", "operands", f"weights_{family}"]
+    parts = family_of(plan.config).export(plan)
+    names = ["top", f"index_{plan.layout}", "operands", parts.weights_section]
     if plan.output == "int4":
         names.append(f"parameters_{plan.parameter_form.rstrip('0123456789')}")
     names += [f"output_{plan.output}", "driver", *(["overlapping"] if plan.launch.overlap else []), "end"]
     sections = _sections()
-    values = {**_constants(plan), **_words(plan), **_weights(plan), **_machine_code(cubin)}
+    values = {**_constants(plan), **_words(plan), **parts.words, **_machine_code(cubin)}
     return re.sub(r"@(\w+)@", lambda match: values[match[1]], "\n".join(sections[name] for name in names))
 
 
@@ -127,9 +123,9 @@ def _sections() -> dict[str, str]:
     return {name: body.strip("\n") + "\n" for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-def _shapes(plan: AnyPlan) -> dict[str, tuple[int, ...]]:
+def _shapes(plan: Plan) -> dict[str, tuple[int, ...]]:
     """Shape of each argument's words (or int32 sums), by the argument's name."""
-    w, packed = plan.workload, plan.config.layout == "nhwcnc"
+    w, packed = plan.workload, plan.layout == "nhwcnc"
     images = w.batch_groups * BATCH_GROUP
 
     def tensor(height: int, width: int, blocks: int, words: int) -> tuple[int, ...]:
@@ -137,26 +133,16 @@ def _shapes(plan: AnyPlan) -> dict[str, tuple[int, ...]]:
             return (w.batch_groups, height, width, blocks, BATCH_GROUP, words)
         return (images, height, width, blocks * words)
 
-    if isinstance(plan, WarpgroupPlan):
-        weights = (*(size for _, size in weight_axes(plan)), FRAGMENT_THREADS, 4)
-    else:
-        weights = (
-            w.channel_blocks,
-            w.r * w.s,
-            w.filter_blocks * CHANNEL_BLOCK // 8 // plan.vector,
-            BLOCK_WORDS,
-            plan.vector,
-        )
     shapes: dict[str, tuple[int, ...]] = {
         "A": tensor(w.h, w.w, w.channel_blocks, COPY_WORDS),
-        "Wt": weights,
+        "Wt": family_of(plan.config).export(plan).weight_shape,
         "Out": tensor(w.p, w.q, w.filter_blocks, COPY_WORDS if plan.output == "int4" else CHANNEL_BLOCK),
         "Prm": (3, w.filter_blocks * CHANNEL_BLOCK),
     }
     return {argument.name: shapes[argument.name] for argument in plan.launch.arguments}
 
 
-def _operands(plan: AnyPlan) -> dict[str, Any]:
+def _operands(plan: Plan) -> dict[str, Any]:
     """By the header's names: the caller's array, and the words on the device."""
     w = plan.workload
     y_type = "int8" if plan.output == "int4" else "int32"
@@ -180,15 +166,14 @@ def _defines(name: str, values: dict[str, Any]) -> str:
     return "\n".join(f"#define {name}_{key} {value}" for key, value in values.items())
 
 
-def _constants(plan: AnyPlan) -> dict[str, str]:
+def _constants(plan: Plan) -> dict[str, str]:
     """The blocks of ``#define`` lines, and what the C functions are called."""
     w, launch, stem = plan.workload, plan.launch, stem_of(plan)
     name = stem.upper()
     shape = {key: getattr(w, key.lower()) for key in ("N", "H", "W", "C", "K", "R", "S", "P", "Q")}
     shape |= {"PAD": w.pad, "STRIDE": w.stride, "DILATION": w.dilation}
     shape |= {"CHANNEL_BLOCKS": w.channel_blocks, "FILTER_BLOCKS": w.filter_blocks}
-    if not isinstance(plan, WarpgroupPlan):
-        shape["WEIGHT_VECTOR"] = plan.vector
+    shape |= family_of(plan.config).export(plan).defines
     if plan.output == "int4":
         shape |= {f"CLIP_{end}": f"({value})" for end, value in zip(("LOW", "HIGH"), plan.clip, strict=True)}
     start: dict[str, Any] = {"ENTRY": f'"{launch.entry}"', "SHARED_BYTES": launch.shared_bytes}
@@ -212,7 +197,7 @@ def _constants(plan: AnyPlan) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _words(plan: AnyPlan) -> dict[str, str]:
+def _words(plan: Plan) -> dict[str, str]:
     """What the comments say: sizes, layouts and, for a requantizing kernel, its parameters."""
     w, quantized = plan.workload, plan.output == "int4"
     sizes = {key: str(getattr(w, key)) for key in ("n", "h", "w", "c", "k", "r", "s", "p", "q")}
@@ -252,28 +237,6 @@ def _in_a_comment(words: str) -> str:
     """Words that neither end a C comment nor begin another, on one line, without signs that cannot be seen."""
     shown = "".join(sign if sign.isprintable() else "?" for sign in " ".join(words.split()))
     return shown.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
-
-
-def weight_axes(plan: WarpgroupPlan) -> list[tuple[str, int]]:
-    """Name and size of the axes before a fragment of weights, the outermost first."""
-    split, groups, order, tiles = plan.weight_form.removeprefix("warpgroup-").split("-")
-    sizes = (int(tiles), int(split), plan.workload.r, int(groups), plan.steps, plan.workload.s)
-    by_axis = dict(zip(ORDERS["rows"], zip(AXES, sizes, strict=True), strict=True))
-    return [by_axis[axis] for axis in ORDERS[order]]
-
-
-def _weights(plan: AnyPlan) -> dict[str, str]:
-    """What the function that prepares the weights needs."""
-    if not isinstance(plan, WarpgroupPlan):
-        return {"vector": str(plan.vector), "groups": str(plan.workload.filter_blocks * 4 // plan.vector)}
-    axes = weight_axes(plan)
-    places = {name: prod(size for _, size in axes[index + 1 :]) for index, (name, _) in enumerate(axes)}
-    return {
-        "halves": str(plan.halves), "steps": str(plan.steps), "weight_groups": str(dict(axes)["group"]),
-        "fragment_channels": str(plan.halves * CHANNEL_BLOCK),
-        "weight_axes": ", ".join(f"{name} [{size}]" for name, size in axes),
-        **{f"{name}_step": str(places[name]) for name in AXES},
-    }  # fmt: skip
 
 
 def _machine_code(cubin: bytes) -> dict[str, str]:

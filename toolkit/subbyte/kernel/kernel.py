@@ -12,21 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.arguments import checked, one_of
-from subbyte.data import Requantization
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
+from subbyte.families.base import Plan
 from subbyte.html import table
 from subbyte.kernel import build as steps
 from subbyte.kernel import disassemble, nvrtc, operands
 from subbyte.kernel.resources import Resources
-from subbyte.schedule.launch import Argument, Launch
+from subbyte.numerics import Requantization
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
 if TYPE_CHECKING:
     from subbyte.device.arch import Arch
     from subbyte.emulator import EmulatorRun
-    from subbyte.measure.timing import Timing, TimingProtocol
-    from subbyte.schedule import ConvConfig, WarpgroupConfig
+    from subbyte.gpu.timing import Timing, TimingProtocol
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Kernel:
     ``plan`` says everything that was decided before generating it.
     """
 
-    plan: Any
-    """What was decided before generating it: a Plan, or a WarpgroupPlan."""
+    plan: Plan
+    """What was decided before generating it."""
     reason: str = field(default="", compare=False, kw_only=True)
     """Why :func:`subbyte.compile` chose it; empty where the caller did."""
 
@@ -47,8 +48,8 @@ class Kernel:
         return self.plan.workload
 
     @property
-    def config(self) -> Any:
-        """How it is scheduled: a ConvConfig, or a WarpgroupConfig."""
+    def config(self) -> Configuration:
+        """How it is scheduled: a configuration of its family."""
         return self.plan.config
 
     @property
@@ -210,7 +211,7 @@ class Kernel:
 @checked
 def build(
     workload: ConvWorkload | str,
-    config: ConvConfig | WarpgroupConfig | None = None,
+    config: Configuration | None = None,
     arch: Arch | str = "sm_90a",
     *,
     output: str = "int4",
@@ -219,10 +220,10 @@ def build(
 ) -> Kernel:
     """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
 
-    ``config`` is a ConvConfig (warp family) or a WarpgroupConfig; it defaults to the best one of the warp family known
-    for the workload and architecture (:func:`subbyte.compile` chooses among both families). ``requant`` is ``fixed``
-    (one multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown workload or
-    architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
+    ``config`` is a configuration of any family, such as a ConvConfig; it defaults to the best one of the warp family
+    known for the workload and architecture (:func:`subbyte.compile` chooses among all families). ``requant`` is
+    ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown
+    workload or architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
     """
     from subbyte.kernel.default import default_config
 

@@ -12,12 +12,12 @@ import tvm_ffi
 from tvm.backend.cuda import transforms as cuda_transforms
 from tvm.tirx import compilation_pipeline, transform
 
+from subbyte.device.launch import Launch
 from subbyte.errors import BuildFailed
-from subbyte.kernel.tirx.conv import conv_kernel
-from subbyte.kernel.tirx.warpgroup import warpgroup_kernel
-from subbyte.schedule.launch import Launch
-from subbyte.schedule.plan import Plan
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+from subbyte.families.mma.emit.conv import conv_kernel
+from subbyte.families.mma.plan import Plan
+from subbyte.families.wgmma.emit import warpgroup_kernel
+from subbyte.families.wgmma.plan import WarpgroupPlan
 
 PIPELINE = "subbyte"
 _COMPILE = "tvm_callback_cuda_compile"

@@ -8,27 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.data import (
+from subbyte.device.atoms import LOW_NIBBLES
+from subbyte.device.launch import Argument
+from subbyte.errors import InvalidInput, shown
+from subbyte.families.registry import families
+from subbyte.numerics import (
     Requantization,
     check_int4,
     float_words,
     from_nhwc_words,
     from_nhwcnc,
-    prepare_warpgroup_weights,
-    prepare_weights,
     to_nhwc_words,
     to_nhwcnc,
 )
-from subbyte.data.int4 import check_array
-from subbyte.errors import InvalidInput, shown
-from subbyte.schedule.atoms import LOW_NIBBLES
-from subbyte.schedule.launch import Argument
+from subbyte.numerics.int4 import check_array
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
 
 FLOAT = "float"
 """How the form of parameters in floating point begins."""
-WARPGROUP = "warpgroup-"
-"""How the form of the warpgroup family's weights begins."""
 
 
 def activation_words(argument: Argument, workload: ConvWorkload, x: NDArray[np.int8]) -> NDArray[np.uint32]:
@@ -50,10 +47,11 @@ def weight_words(argument: Argument, workload: ConvWorkload, w: NDArray[np.int8]
     """int4 values int8 [K,R,S,C] as the prepared words of argument ``Wt``. Raises InvalidInput."""
     wl = workload
     check_int4(w, "w", (wl.k, wl.r, wl.s, wl.c))
-    if argument.form.startswith(WARPGROUP):
-        split, groups, order, tiles = argument.form.removeprefix(WARPGROUP).split("-")
-        return _sized(argument, prepare_warpgroup_weights(w, int(split), int(groups), order, int(tiles)))
-    return _sized(argument, prepare_weights(w, int(argument.form)))
+    for family in families().values():
+        words = family.weight_words(argument.form, w)
+        if words is not None:
+            return _sized(argument, words)
+    raise InvalidInput(f"weights in the form {argument.form!r}: no kind of kernel reads it; build the kernel again")
 
 
 def parameter_words(argument: Argument, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32]:

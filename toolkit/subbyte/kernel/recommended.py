@@ -12,7 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from subbyte.schedule import ConvConfig, Plan
+from subbyte.families.base import Plan
+from subbyte.families.registry import config_from_dict, family_of
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 FOLDER = Path(__file__).parent / "recommended"
@@ -24,7 +26,7 @@ class Recommendation:
 
     workload: str
     arch: str
-    config: ConvConfig
+    config: Configuration
     microseconds: float
     device: str
     source: str
@@ -42,13 +44,13 @@ def recommendation(spec: str, arch: str) -> Recommendation | None:
     if not path.is_file():
         return None
     data = json.loads(path.read_text(encoding="utf-8"))
-    return Recommendation(**{**data, "config": ConvConfig.from_dict(data["config"])})
+    return Recommendation(**{**data, "config": config_from_dict(data["config"])})
 
 
-def recommended_text(plan: Any) -> str | None:
+def recommended_text(plan: Plan) -> str | None:
     """The kept CUDA text of a plan, None when the plan is not a recommended one with an int4 output."""
     found = recommendation(plan.workload.spec, plan.arch.name)
-    standard = Plan(plan.workload, plan.config, plan.arch)
+    standard = family_of(plan.config).plan(plan.workload, plan.config, plan.arch)
     return found.cuda if found is not None and found.config == plan.config and plan == standard else None
 
 

@@ -49,7 +49,7 @@ class Share:
 
     def entries(self, folder: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
         """Entries of this part, in the order they were built, until the bundle no longer grows."""
-        from subbyte.tune.bundle import MANIFEST
+        from subbyte.records.manifest import MANIFEST
 
         rest, first = b"", True
         with open(Path(folder) / MANIFEST, "rb") as file:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from subbyte.errors import MissingDependency, WrongResult
+from subbyte.gpu.driver import GpuInfo
+from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
 from subbyte.measure.case import Case
-from subbyte.measure.driver import GpuInfo
-from subbyte.measure.timing import Timing, TimingProtocol, time_launch
 
 TOLERANCE = {"float16": 1e-3, "bfloat16": 8e-3, "float8_e4m3fn": 5e-2}
 """Largest accepted ``norm(y - exact) / norm(exact)``: the rounding of the output, which is stored in that type."""
@@ -60,7 +60,7 @@ class BaselineResult:
 
 
 class TorchDevice:
-    """The parts of a :class:`~subbyte.measure.device.CudaDevice` that timing needs, on PyTorch's streams and graphs.
+    """The parts of a :class:`~subbyte.gpu.device.CudaDevice` that timing needs, on PyTorch's streams and graphs.
 
     ``turn`` is held while something runs on the GPU: a lock, where several processes share it.
     """

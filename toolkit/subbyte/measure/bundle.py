@@ -1,7 +1,7 @@
 """Measures a bundle of prebuilt kernels (:mod:`subbyte.tune.bundle`) on this GPU. Needs neither TVM nor a compiler.
 
 ``python -m subbyte.measure.bundle FOLDER OUT.jsonl`` verifies and times every kernel of the bundle and appends one
-line for each (see :mod:`subbyte.measure.measurements`), after a header
+line for each (see :mod:`subbyte.records.measurements`), after a header
 with the workload, the space, the GPU and the protocol. An interrupted measurement goes on where it stopped. The
 measuring runs in a child process: when a kernel hangs or takes the process down, its line says so and a new child
 goes on with the next kernel.
@@ -22,14 +22,14 @@ from typing import IO, Any
 
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.files import inside
+from subbyte.gpu.device import CudaDevice, open_device
+from subbyte.gpu.lock import hold
+from subbyte.gpu.telemetry import Telemetry
+from subbyte.gpu.timing import TimingProtocol, command_line
 from subbyte.measure.arrivals import Share, input_is_open
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
-from subbyte.measure.device import CudaDevice, open_device
-from subbyte.measure.lock import hold
-from subbyte.measure.measurements import FORMAT, Results, read_measurements, read_results, to_landscape
-from subbyte.measure.result import Failed, Result, result_from_dict
-from subbyte.measure.telemetry import Telemetry
-from subbyte.measure.timing import TimingProtocol, command_line
+from subbyte.records.measurements import FORMAT, Results, read_measurements, read_results, to_landscape
+from subbyte.records.result import Failed, Result, result_from_dict
 
 __all__ = ["BundleMeasurement", "main", "measure_bundle", "read_measurements", "read_results", "to_landscape"]
 DEVICE_LOST = 75
@@ -79,8 +79,8 @@ def measure_bundle(
     architecture or workload), BrokenRecord (a damaged file), MissingDependency (no GPU, or another process measures on
     it).
     """
-    from subbyte.tune.bundle import read_manifest
-    from subbyte.tune.describe import workload_from_dict
+    from subbyte.records.describe import workload_from_dict
+    from subbyte.records.manifest import read_manifest
 
     started = time.monotonic()
     manifest, entries = read_manifest(folder)
@@ -132,7 +132,7 @@ def _measure_one(
     marker: Path,
 ) -> tuple[int, Result]:  # fmt: skip
     """Measure one entry, or give it the result of the same program, and write its line."""
-    from subbyte.tune.describe import to_line
+    from subbyte.records.describe import to_line
 
     index, program = entry["index"], entry.get("program", "")
     owner = done.programs.get(program)
@@ -170,8 +170,8 @@ def _line(index: int, result: Result) -> dict[str, Any]:
 
 def _open_results(out: Path, manifest: dict[str, Any], gpu: CudaDevice, how: TimingProtocol, seed: int) -> Results:
     """Results of an earlier run; writes the header of a new file and cuts a half-written last line off."""
-    from subbyte.tune.describe import to_line
-    from subbyte.tune.landscape import make_header
+    from subbyte.records.describe import to_line
+    from subbyte.records.landscape import make_header
 
     uuid = Telemetry(gpu.info.bus_id).uuid()
     if out.exists() and out.stat().st_size:
@@ -249,7 +249,7 @@ def _supervise(args: argparse.Namespace, arguments: list[str]) -> int:
 
 
 def _child(args: argparse.Namespace) -> int:
-    from subbyte.tune.bundle import read_manifest
+    from subbyte.records.manifest import read_manifest
 
     protocol = TimingProtocol(cold=not args.no_cold, min_total_ms=args.min_total_ms, timeout_s=args.timeout_s)
     indices = sorted(read_manifest(args.folder)[1])[: args.limit] if args.limit else None

@@ -18,18 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.data import Requantization, reference, to_nhwc_words, to_nhwcnc
+from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, SubbyteError, WrongResult
+from subbyte.gpu.check import CheckReport, compare
+from subbyte.gpu.device import CudaDevice, DeviceBuffer
+from subbyte.gpu.driver import CudaError
+from subbyte.gpu.launched import GpuKernel
+from subbyte.gpu.telemetry import Telemetry
+from subbyte.gpu.timing import TimingProtocol
 from subbyte.kernel import operands
-from subbyte.measure.check import CheckReport, compare
-from subbyte.measure.device import CudaDevice, DeviceBuffer
-from subbyte.measure.driver import CudaError
-from subbyte.measure.gpu import GpuKernel
 from subbyte.measure.noise import Watch
-from subbyte.measure.result import Failed, Measured, Result
-from subbyte.measure.telemetry import Telemetry
-from subbyte.measure.timing import TimingProtocol
-from subbyte.schedule.launch import Argument, Launch
+from subbyte.numerics import Requantization, reference, to_nhwc_words, to_nhwcnc
+from subbyte.records.result import Failed, Measured, Result
 from subbyte.workload import ConvWorkload
 
 

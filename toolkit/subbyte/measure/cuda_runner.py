@@ -16,14 +16,14 @@ from functools import partial
 from typing import Any
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
+from subbyte.gpu.lock import GpuLock, claim
+from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.gpu_worker import Body, Build, Built, GpuBody, ask, begin, build_candidate, usable_cpus
-from subbyte.measure.lock import GpuLock, claim
-from subbyte.measure.result import Failed, Result
 from subbyte.measure.runner import Device, RunnerBase, parse_device
-from subbyte.measure.timing import TimingProtocol
 from subbyte.measure.worker import Worker, WorkerDied, WorkerPool, WorkerTimeout
-from subbyte.schedule import ConvConfig
+from subbyte.records.result import Failed, Result
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 DEFAULT_TIMEOUT_S = 20.0
@@ -82,7 +82,7 @@ class CudaRunner(RunnerBase):
         self._worker = Worker("measuring")
         self._turn = threading.Lock()
         self._prepared: set[ConvWorkload] = set()
-        self._begun: dict[tuple[ConvWorkload, ConvConfig], Future[Built | Failed]] = {}
+        self._begun: dict[tuple[ConvWorkload, Configuration], Future[Built | Failed]] = {}
         self._ahead = 2 * (workers or min(usable_cpus(), MOST_WORKERS))
         self._pool = WorkerPool(self._ahead // 2, "building", build_timeout)
         self.device: Mapping[str, Any] = {}
@@ -95,11 +95,11 @@ class CudaRunner(RunnerBase):
             raise
         self.arch = arch or str(self.device["arch"])
 
-    def run(self, workload: ConvWorkload, configs: Sequence[ConvConfig]) -> list[Result]:
+    def run(self, workload: ConvWorkload, configs: Sequence[Configuration]) -> list[Result]:
         """One result per configuration, in order."""
         return list(self.iterate(workload, configs))
 
-    def iterate(self, workload: ConvWorkload, configs: Iterable[ConvConfig]) -> Generator[Result, None, None]:
+    def iterate(self, workload: ConvWorkload, configs: Iterable[Configuration]) -> Generator[Result, None, None]:
         """Results in order, each as soon as it is known; the next ones are built meanwhile.
 
         Closing the generator gives up what is not measured yet.
@@ -120,20 +120,20 @@ class CudaRunner(RunnerBase):
             for future in waiting:
                 future.cancel()
 
-    def build_ahead(self, workload: ConvWorkload, configs: Iterable[ConvConfig]) -> None:
+    def build_ahead(self, workload: ConvWorkload, configs: Iterable[Configuration]) -> None:
         """Begin to build configurations that will be asked for soon; returns at once."""
         for config in configs:
             self._begun[workload, config] = self._begin_build(workload, config)
         while len(self._begun) > self._ahead:
             self._begun.pop(next(iter(self._begun))).cancel()
 
-    def _begin_build(self, workload: ConvWorkload, config: ConvConfig) -> Future[Built | Failed]:
+    def _begin_build(self, workload: ConvWorkload, config: Configuration) -> Future[Built | Failed]:
         begun = self._begun.pop((workload, config), None)
         if begun is not None:
             return begun
         return self._pool.submit(build_candidate, self._build, workload, config, self.arch)
 
-    def rematch(self, workload: ConvWorkload, configs: Sequence[ConvConfig], rounds: int) -> list[list[float]]:
+    def rematch(self, workload: ConvWorkload, configs: Sequence[Configuration], rounds: int) -> list[list[float]]:
         """Time configurations side by side in ``rounds`` of a random order: microseconds by configuration and round.
 
         Raises SubbyteError when one of them fails now, or the process dies.

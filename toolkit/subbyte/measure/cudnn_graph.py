@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from subbyte.errors import MissingDependency, WrongResult
+from subbyte.gpu.timing import TimingProtocol, time_launch
 from subbyte.measure.baselines import BaselineResult, PlanCounts, TorchDevice, operands, relative_error
 from subbyte.measure.case import Case
-from subbyte.measure.timing import TimingProtocol, time_launch
 
 SCALE = 1.0 / 64
 """What scaled forms multiply the sums by."""

@@ -22,10 +22,10 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, Unsupported
-from subbyte.measure.result import Failed, Result
 from subbyte.measure.runner import Runner, RunnerBase, refuse_unlike
 from subbyte.measure.worker import WorkerDied, WorkerTimeout
-from subbyte.schedule import ConvConfig
+from subbyte.records.result import Failed, Result
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 
@@ -76,11 +76,11 @@ class ExecutorRunner(RunnerBase):
             raise MissingDependency(f"the executor cannot make a runner: {_said(error)}") from None
         self.arch: str | None = self.device.get("arch")
 
-    def run(self, workload: ConvWorkload, configs: Sequence[ConvConfig]) -> list[Result]:
+    def run(self, workload: ConvWorkload, configs: Sequence[Configuration]) -> list[Result]:
         """One result per configuration, in order."""
         return list(self.iterate(workload, configs))
 
-    def iterate(self, workload: ConvWorkload, configs: Iterable[ConvConfig]) -> Generator[Result, None, None]:
+    def iterate(self, workload: ConvWorkload, configs: Iterable[Configuration]) -> Generator[Result, None, None]:
         """Results in order, each as soon as it and all before it are known.
 
         A task whose process died is one failure. Raises InvalidInput when a result is of another kind of device.
@@ -101,7 +101,7 @@ class ExecutorRunner(RunnerBase):
             for future in waiting:
                 future.cancel()
 
-    def rematch(self, workload: ConvWorkload, configs: Sequence[ConvConfig], rounds: int) -> list[list[float]]:
+    def rematch(self, workload: ConvWorkload, configs: Sequence[Configuration], rounds: int) -> list[list[float]]:
         """Time configurations side by side on one of the devices: microseconds by configuration and round.
 
         Raises SubbyteError when that device's runner cannot, or one of them fails now.
@@ -184,7 +184,7 @@ def _describe(make: bytes) -> dict[str, Any]:
 
 
 def _rematch(
-    make: bytes, workload: ConvWorkload, configs: Sequence[ConvConfig], rounds: int
+    make: bytes, workload: ConvWorkload, configs: Sequence[Configuration], rounds: int
 ) -> tuple[list[list[float]], dict[str, Any]]:
     with _lock:
         runner = _runner(make)
@@ -195,7 +195,7 @@ def _rematch(
 
 
 def _measure(
-    make: bytes, workload: ConvWorkload, config: ConvConfig, ahead: Sequence[ConvConfig]
+    make: bytes, workload: ConvWorkload, config: Configuration, ahead: Sequence[Configuration]
 ) -> tuple[Result, dict[str, Any]]:
     with _lock:  # an executor may use several threads in a process, the device serves one
         runner = _runner(make)

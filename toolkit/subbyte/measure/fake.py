@@ -7,19 +7,19 @@ of every result is called ``fake``.
 from __future__ import annotations
 
 import hashlib
-import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.measure.result import FAILURE_KINDS, Failed, Measured, Result
+from subbyte.families.registry import family_of
 from subbyte.measure.runner import RunnerBase
-from subbyte.schedule import ConvConfig, WarpgroupConfig
+from subbyte.records.result import FAILURE_KINDS, Failed, Measured, Result
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
-Failures = Mapping[str, float] | Callable[[ConvConfig], Failed | None]
+Failures = Mapping[str, float] | Callable[[Configuration], Failed | None]
 _PEAK_TOPS = 400.0
 _LAUNCH_MICROSECONDS = 2.0
 _SAMPLES = 5
@@ -48,21 +48,21 @@ class FakeRunner(RunnerBase):
             if not 0 <= sum(self._failures.values()) <= 1:
                 raise InvalidInput(f"failures={dict(self._failures)}: the shares must add up to at most 1")
 
-    def run(self, workload: ConvWorkload, configs: Sequence[ConvConfig]) -> list[Result]:
+    def run(self, workload: ConvWorkload, configs: Sequence[Configuration]) -> list[Result]:
         """One made-up result per configuration, in order."""
         return [self._evaluate(workload, config) for config in configs]
 
-    def rematch(self, workload: ConvWorkload, configs: Sequence[ConvConfig], rounds: int) -> list[list[float]]:
+    def rematch(self, workload: ConvWorkload, configs: Sequence[Configuration], rounds: int) -> list[list[float]]:
         """Made-up times of rounds side by side: microseconds by configuration and round."""
         return [self._rounds(workload, config, rounds) for config in configs]
 
-    def _rounds(self, workload: ConvWorkload, config: ConvConfig, rounds: int) -> list[float]:
+    def _rounds(self, workload: ConvWorkload, config: Configuration, rounds: int) -> list[float]:
         chance = self._chances(workload, config)
         base = _LAUNCH_MICROSECONDS + workload.operations / (1e6 * _PEAK_TOPS * efficiency(workload, config))
         drawn = [next(chance) for _ in range(1 + _SAMPLES + rounds)][1 + _SAMPLES :]
         return [base * (1 + self._noise * (2 * value - 1)) for value in drawn]
 
-    def _evaluate(self, workload: ConvWorkload, config: ConvConfig) -> Result:
+    def _evaluate(self, workload: ConvWorkload, config: Configuration) -> Result:
         if self._delay:
             time.sleep(self._delay)
         chance = self._chances(workload, config)
@@ -75,7 +75,7 @@ class FakeRunner(RunnerBase):
             statistics.median(samples), samples, cold_microseconds=1.1 * base + 1.0, verified=False, device=self.device
         )
 
-    def _failure(self, config: ConvConfig, chance: float) -> Failed | None:
+    def _failure(self, config: Configuration, chance: float) -> Failed | None:
         if not isinstance(self._failures, Mapping):
             return self._failures(config)
         for kind, share in self._failures.items():
@@ -84,7 +84,7 @@ class FakeRunner(RunnerBase):
             chance -= share
         return None
 
-    def _chances(self, workload: ConvWorkload, config: ConvConfig) -> Any:
+    def _chances(self, workload: ConvWorkload, config: Configuration) -> Any:
         """Endless uniform numbers in [0, 1) that depend on seed, workload and configuration alone."""
         counter = 0
         while True:
@@ -95,17 +95,6 @@ class FakeRunner(RunnerBase):
             counter += 1
 
 
-def efficiency(workload: ConvWorkload, config: ConvConfig | WarpgroupConfig) -> float:
-    """The made-up share of the peak, in (0, 1): mid-sized tiles win, and every switch turned off costs."""
-    if isinstance(config, WarpgroupConfig):
-        tile = math.log2(config.tile_width * config.tile_rows * config.consumers)
-        return 0.6 * math.exp(-(((tile - 5.5) / 2.0) ** 2)) * (1.0 if config.split == 1 else 0.8)
-    tile = math.log2(config.pixels * config.columns)
-    staged = math.log2(config.chunk * max(1, workload.r * workload.s) / max(1, workload.channel_blocks))
-    share = 0.6 * math.exp(-(((tile - 10.5) / 3.5) ** 2)) * math.exp(-((staged / 5.0) ** 2))
-    share *= 1.0 if config.threads in (128, 256) else 0.8
-    share *= 0.92 if config.reorder_inner else 1.0
-    share *= {"full": 1.0, "shared": 0.85, "none": 0.6}[config.duplicate_aware]
-    share *= 1.0 if config.register_packing else 0.9
-    share *= 1.0 if config.layout == "nhwcnc" else 0.7
-    return max(share, 0.005)
+def efficiency(workload: ConvWorkload, config: Configuration) -> float:
+    """The made-up share of the peak, in (0, 1), as the family of the configuration makes it up."""
+    return family_of(config).made_up_share(workload, config)

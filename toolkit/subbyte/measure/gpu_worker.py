@@ -13,20 +13,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from subbyte.device.launch import Launch
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, SubbyteError
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.driver import GpuInfo, detect
+from subbyte.gpu.lock import GpuBusy, GpuLock, refuse_claimed
+from subbyte.gpu.telemetry import Telemetry
+from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.case import Case, Evaluator
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.driver import GpuInfo, detect
-from subbyte.measure.lock import GpuBusy, GpuLock, refuse_claimed
 from subbyte.measure.noise import CLOCK_FELL, Watch
-from subbyte.measure.result import Failed, Result
-from subbyte.measure.telemetry import Telemetry
-from subbyte.measure.timing import TimingProtocol
-from subbyte.schedule import ConvConfig
-from subbyte.schedule.launch import Launch
+from subbyte.records.result import Failed, Result
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
-Build = Callable[[ConvWorkload, ConvConfig, str], Any]
+Build = Callable[[ConvWorkload, Configuration, str], Any]
 """Like :func:`subbyte.build`: gives an object with ``cubin`` (bytes) and ``launch``. A function of a module, because
 it is called in other processes."""
 KEPT_WORKLOADS = 3
@@ -158,7 +158,7 @@ class Built:
     seconds: float
 
 
-def build_candidate(build: Build | None, workload: ConvWorkload, config: ConvConfig, arch: str) -> Built | Failed:
+def build_candidate(build: Build | None, workload: ConvWorkload, config: Configuration, arch: str) -> Built | Failed:
     """Build in this process; every failure is a value with its reason."""
     started = time.monotonic()
     try:

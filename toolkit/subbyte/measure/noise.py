@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from subbyte.errors import InvalidInput
-from subbyte.measure.telemetry import Snapshot
-from subbyte.measure.timing import Timing
+from subbyte.gpu.telemetry import Snapshot
+from subbyte.gpu.timing import Timing
 
 OUTLIER = 0.05
 """A sample this far from the median, as a share of it, is an outlier; more than four deviations are asked for too."""

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Measured, Result
 from subbyte.measure.runner import RunnerBase
-from subbyte.schedule import ConvConfig
+from subbyte.records.result import Measured, Result
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
-    from subbyte.tune.describe import SpaceLike
-    from subbyte.tune.landscape import Landscape
+    from subbyte.records.describe import SpaceLike
+    from subbyte.records.landscape import Landscape
 
 
 class ReplayRunner(RunnerBase):
@@ -26,7 +26,7 @@ class ReplayRunner(RunnerBase):
     """
 
     def __init__(self, landscape: Landscape | str | os.PathLike[str]) -> None:
-        from subbyte.tune.landscape import Landscape
+        from subbyte.records.landscape import Landscape
 
         self.landscape = landscape if isinstance(landscape, Landscape) else Landscape.load(landscape)
         self.device: Mapping[str, Any] = {
@@ -36,7 +36,7 @@ class ReplayRunner(RunnerBase):
 
     def check(self, space: SpaceLike) -> None:
         """Raise InvalidInput unless the landscape was recorded for this space, or this is what it holds of its own."""
-        from subbyte.tune.recorded import space_of
+        from subbyte.records.recorded_space import space_of
 
         self._check_workload(space.workload)
         if space.hash not in (self.landscape.space_hash, space_of(self.landscape).hash):
@@ -46,12 +46,12 @@ class ReplayRunner(RunnerBase):
                 f"{space.hash[:12]}); record it again with `subbyte landscape record`"
             )
 
-    def run(self, workload: ConvWorkload, configs: Sequence[ConvConfig]) -> list[Result]:
+    def run(self, workload: ConvWorkload, configs: Sequence[Configuration]) -> list[Result]:
         """The recorded results, in order."""
         self._check_workload(workload)
         return [self._look_up(config) for config in configs]
 
-    def rematch(self, workload: ConvWorkload, configs: Sequence[ConvConfig], rounds: int) -> list[list[float]]:
+    def rematch(self, workload: ConvWorkload, configs: Sequence[Configuration], rounds: int) -> list[list[float]]:
         """The recorded samples in place of rounds: at most ``rounds``, as many as each of the configurations has."""
         found = [result for result in self.run(workload, configs) if isinstance(result, Measured)]
         samples = [list(result.samples or (result.microseconds,)) for result in found]
@@ -65,7 +65,7 @@ class ReplayRunner(RunnerBase):
                 "choose another landscape (`subbyte landscape list`)"
             )
 
-    def _look_up(self, config: ConvConfig) -> Result:
+    def _look_up(self, config: Configuration) -> Result:
         index = self.landscape.by_config.get(config)
         if index is None:
             raise InvalidInput(f"landscape {self.landscape.name} holds no result of configuration {config.key}")

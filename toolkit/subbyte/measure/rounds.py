@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from subbyte.errors import InvalidInput
-from subbyte.measure.telemetry import Snapshot
-from subbyte.measure.timing import TimedDevice, spin_up, times
+from subbyte.gpu.telemetry import Snapshot
+from subbyte.gpu.timing import TimedDevice, spin_up, times
 
 
 @dataclass(frozen=True)

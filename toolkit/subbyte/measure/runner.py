@@ -11,8 +11,8 @@ from subbyte.errors import InvalidInput
 from subbyte.numerals import natural
 
 if TYPE_CHECKING:
-    from subbyte.measure.result import Result
-    from subbyte.schedule import ConvConfig
+    from subbyte.records.result import Result
+    from subbyte.spaces.configuration import Configuration
     from subbyte.workload import ConvWorkload
 
 
@@ -34,7 +34,7 @@ class Runner(Protocol):
 
     device: Mapping[str, Any]
 
-    def run(self, workload: ConvWorkload, configs: Sequence[ConvConfig]) -> list[Result]:
+    def run(self, workload: ConvWorkload, configs: Sequence[Configuration]) -> list[Result]:
         """One result per configuration, in order."""
         ...
 
@@ -88,7 +88,7 @@ def refuse_unlike(known: Mapping[str, Any], other: Mapping[str, Any]) -> None:
 
 
 def results_of(
-    runner: Runner, workload: ConvWorkload, configs: Sequence[ConvConfig]
+    runner: Runner, workload: ConvWorkload, configs: Sequence[Configuration]
 ) -> Generator[Sequence[Result], None, None]:
     """Results of ``configs`` in order, in the portions in which the runner hands them over."""
     iterate = getattr(runner, "iterate", None)

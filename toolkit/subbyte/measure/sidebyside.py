@@ -11,16 +11,17 @@ from typing import Any
 import msgspec
 
 from subbyte.device.ceilings import peak_tops
+from subbyte.device.launch import Launch
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.files import inside
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.launched import GpuKernel
+from subbyte.gpu.timing import Timing, TimingProtocol, command_line
 from subbyte.measure import baselines, cudnn_graph
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.gpu import GpuKernel
-from subbyte.measure.result import Measured
-from subbyte.measure.timing import Timing, TimingProtocol, command_line
+from subbyte.records.result import Measured
 from subbyte.records.shapes import Count, Name, Sample, Text, Time, Tree
-from subbyte.schedule import ConvConfig, Launch, WarpgroupConfig
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 FINALISTS = 5
@@ -77,15 +78,15 @@ class BenchShape(msgspec.Struct, frozen=True):
 class Candidate:
     """A built kernel of this toolkit."""
 
-    config: ConvConfig | WarpgroupConfig
+    config: Configuration
     cubin: bytes
     launch: Launch
 
 
 def from_bundles(folders: Sequence[str | os.PathLike[str]]) -> dict[ConvWorkload, list[Candidate]]:
     """Every kernel of the bundles, by workload. Raises InvalidInput, BrokenRecord."""
-    from subbyte.tune.bundle import read_manifest
-    from subbyte.tune.describe import config_from_dict, workload_from_dict
+    from subbyte.records.describe import config_from_dict, workload_from_dict
+    from subbyte.records.manifest import read_manifest
 
     found: dict[ConvWorkload, list[Candidate]] = {}
     for folder in folders:
@@ -252,7 +253,7 @@ def build_candidates(workload: ConvWorkload, arch: str) -> list[Candidate]:
     """
     from subbyte.kernel import build
     from subbyte.kernel.choose import compile as compile_kernel
-    from subbyte.tune.landscape import Landscape, find_landscape
+    from subbyte.records.landscape import Landscape, find_landscape
 
     chosen = compile_kernel(workload, arch)
     built = [Candidate(chosen.config, bytes(chosen.cubin), chosen.launch)]

@@ -1,6 +1,6 @@
 """Memory accesses of one warp as data: every lane's address, the sectors, lines and banks it touches.
 
-The addresses come from the same :class:`subbyte.schedule.plan.Plan` that the generated kernel is written with.
+The addresses come from the same :class:`subbyte.families.mma.plan.Plan` that the generated kernel is written with.
 Source of the comparison: Choi et al. 2022 (arXiv 2202.06819), section 3.3: 32 int4 channels are 16 bytes, half of a
 32-byte sector, and the eight images of one operand tile lie far apart in NHWC; in NHWCnc they are 128 contiguous bytes.
 """
@@ -17,7 +17,8 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
 if TYPE_CHECKING:
-    from subbyte.schedule import ConvConfig, WarpgroupConfig
+    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.wgmma.config import WarpgroupConfig
 
 _TEXT_LINES = 16
 
@@ -173,14 +174,12 @@ def accesses(
     configuration the default one is used. Raises InvalidInput for names or numbers out of range, and for a
     configuration that the constraints refuse, with their reason.
     """
-    from subbyte.schedule import warp_family_only
+    from subbyte.families.registry import warp_family_only
+    from subbyte.kernel.default import default_config
     from subbyte.technique.warp import Warp
 
-    if config is None:
-        from subbyte.kernel.default import default_config
-
-        config = default_config(workload_named(workload), arch)
-    who = Warp.of(workload, warp_family_only(config), layout, arch, block, warp, iteration)
+    chosen = warp_family_only(default_config(workload_named(workload), arch) if config is None else config)
+    who = Warp.of(workload, chosen, layout, arch, block, warp, iteration)
     return Accesses(
         workload=who.plan.workload,
         config=who.plan.config,

@@ -9,16 +9,16 @@ well, but left out, as in the algorithm. A *datum* is one input pixel of 8 image
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from subbyte.arguments import checked
 from subbyte.emulator.trace import Rows, of_kind, warp_groups
 from subbyte.errors import InvalidInput, Unsupported
-from subbyte.schedule.config import ConvConfig
-from subbyte.schedule.plan import BLOCK_WORDS, Plan
-from subbyte.schedule.warpgroup import WarpgroupConfig
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import BLOCK_WORDS, Plan
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.technique.warp import Warp
 from subbyte.workload import ConvWorkload
@@ -155,7 +155,7 @@ def load_steps(
     MissingDependency without a C++ compiler.
     """
     kernel = _kernel(source, config, arch)
-    plan = kernel.plan
+    plan = cast(Plan, kernel.plan)
     if block is None:
         block = plan.pixel_tiles[1] if plan.pixel_tiles[0] > 1 else 0
     place = Warp.of(plan.workload, plan.config, None, plan.arch.name, (block, 0), warp, 0)
@@ -171,8 +171,9 @@ def load_steps(
 
 
 def _kernel(source: Kernel | ConvWorkload | str, config: ConvConfig | WarpgroupConfig | None, arch: str) -> Kernel:
+    from subbyte.families.mma.plan import plan
+    from subbyte.families.registry import warp_family_only
     from subbyte.kernel import Kernel
-    from subbyte.schedule import plan, warp_family_only
     from subbyte.workload import workload
 
     shown = warp_family_only(source.config if isinstance(source, Kernel) else config)

@@ -9,7 +9,7 @@ its own, with columns of the lowered matrix.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
@@ -20,7 +20,8 @@ PIXEL_BYTES = 256
 """Shared memory of one pixel: 8 images of 32 signed bytes."""
 
 if TYPE_CHECKING:
-    from subbyte.schedule import WarpgroupConfig, WarpgroupPlan
+    from subbyte.families.wgmma.config import WarpgroupConfig
+    from subbyte.families.wgmma.plan import WarpgroupPlan
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,15 @@ def tap_addresses(
     Raises InvalidInput for a configuration that cannot be built, or a row that its first block does not compute.
     """
     from subbyte.device import arch
-    from subbyte.kernel.choose import warpgroup_config
-    from subbyte.schedule import WarpgroupPlan
-    from subbyte.space.warpgroup_constraints import why_not_warpgroup
+    from subbyte.families.wgmma.plan import WarpgroupPlan
+    from subbyte.families.wgmma.rules import why_not_warpgroup
+    from subbyte.kernel.choose import best_known
     from subbyte.workload import workload as parse
 
     found = parse(workload)
-    plan = WarpgroupPlan(found, config or warpgroup_config(found), arch("sm_90a"))
+    plan = WarpgroupPlan(
+        found, cast("WarpgroupConfig", config or best_known(found, family="warpgroup")[0]), arch("sm_90a")
+    )
     if reason := why_not_warpgroup(plan):
         raise InvalidInput(f"{found.label} with {plan.config.key} is refused: {reason}")
     rows = plan.segment_start(1)

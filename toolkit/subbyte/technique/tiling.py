@@ -1,7 +1,7 @@
 """How a convolution becomes a matrix product and how that is cut: block tiles, warp tiles, matrix instructions.
 
 Source: Choi et al. 2022 (arXiv 2202.06819), section 2.1 and Figures 1 and 2. Everything is read off the same
-:class:`subbyte.schedule.plan.Plan` that the generated kernel is written with. The matrix product is ``[M, N, K]`` =
+:class:`subbyte.families.mma.plan.Plan` that the generated kernel is written with. The matrix product is ``[M, N, K]`` =
 (output pixels times images, output channels, kernel offsets times input channels). Its rows are ordered by (group of 8
 images, output row, output column, image), its columns by (32-channel block, kernel row, kernel column, channel): the
 order in which the kernel's operands lie in memory. A block tile is a rectangle of pixels, so its rows are *runs*, one
@@ -20,7 +20,9 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK
 
 if TYPE_CHECKING:
-    from subbyte.schedule import ConvConfig, Plan, WarpgroupConfig
+    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.mma.plan import Plan
+    from subbyte.families.wgmma.config import WarpgroupConfig
 
 Run = tuple[int, int]
 """First and number of consecutive rows, columns or positions."""
@@ -224,8 +226,10 @@ def tiling(
     Raises InvalidInput for unknown names, and for a configuration that the constraints refuse, with their reason.
     """
     from subbyte.device import arch as arch_of
-    from subbyte.schedule import ConvConfig, plan, warp_family_only
-    from subbyte.space.constraints import why_not
+    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.mma.plan import plan
+    from subbyte.families.mma.rules import why_not
+    from subbyte.families.registry import warp_family_only
     from subbyte.workload import workload as parse
 
     found, target = parse(workload), arch_of(arch)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.schedule.config import LAYOUTS, ConvConfig
-from subbyte.schedule.families import warp_family_only
-from subbyte.schedule.plan import BLOCK_WORDS, COPY_WORDS, Plan
-from subbyte.schedule.plan import plan as make_plan
-from subbyte.space.constraints import why_not
+from subbyte.families.mma.config import LAYOUTS, ConvConfig
+from subbyte.families.mma.plan import BLOCK_WORDS, COPY_WORDS, Plan
+from subbyte.families.mma.plan import plan as make_plan
+from subbyte.families.mma.rules import why_not
+from subbyte.families.registry import warp_family_only
 from subbyte.technique.accesses import Access
 from subbyte.technique.memory import WORD, bank_conflicts, sectors
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div

@@ -7,7 +7,7 @@ the generated kernel is written with.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from subbyte.arguments import checked
 from subbyte.errors import Unsupported
@@ -17,7 +17,8 @@ from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
 
 if TYPE_CHECKING:
     from subbyte.device.arch import Arch
-    from subbyte.schedule import WarpgroupConfig, WarpgroupPlan
+    from subbyte.families.wgmma.config import WarpgroupConfig
+    from subbyte.families.wgmma.plan import WarpgroupPlan
 
 INSTRUCTION_CHANNELS = 64
 
@@ -103,13 +104,13 @@ def warpgroup_tiling(
     cannot be built.
     """
     from subbyte.device import arch as arch_named
-    from subbyte.kernel.choose import warpgroup_config
-    from subbyte.schedule import WarpgroupPlan
-    from subbyte.space.warpgroup_constraints import why_not_warpgroup
+    from subbyte.families.wgmma.plan import WarpgroupPlan
+    from subbyte.families.wgmma.rules import why_not_warpgroup
+    from subbyte.kernel.choose import best_known
     from subbyte.workload import workload as parse
 
     found, target = parse(workload), arch_named(arch) if isinstance(arch, str) else arch
-    plan = WarpgroupPlan(found, config or warpgroup_config(found, target), target)
+    plan = WarpgroupPlan(found, cast("WarpgroupConfig", config or best_known(found, target, "warpgroup")[0]), target)
     if reason := why_not_warpgroup(plan):
         raise Unsupported(f"{found.label} with {plan.config.key} on {target.name} cannot be built: {reason}")
     rows = max(plan.segment_end(segment) - plan.segment_start(segment) for segment in range(plan.config.segments))

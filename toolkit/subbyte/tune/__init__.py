@@ -1,10 +1,11 @@
 """Search: strategies propose, runners measure, studies keep the record; landscapes hold whole spaces."""
 
 from subbyte.callable_package import make_callable
+from subbyte.records.landscape import Landscape, LandscapeInfo, find_landscape, landscape, shipped
+from subbyte.records.manifest import read_manifest
 from subbyte.tune.background import Progress, StudyHandle, TuningHandle, start_tuning
-from subbyte.tune.bundle import BundleReport, build_bundle, read_manifest
+from subbyte.tune.bundle import BundleReport, build_bundle
 from subbyte.tune.finals import Finals, hold_finals
-from subbyte.tune.landscape import Landscape, LandscapeInfo, find_landscape, landscape, shipped
 from subbyte.tune.network import network_layers, tune_network
 from subbyte.tune.outcome import NetworkReport, TuningReport
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, read_log

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from subbyte.tune.record import StudyRecord, Trial
 
 if TYPE_CHECKING:
-    from subbyte.measure.result import Result
     from subbyte.measure.runner import Runner
+    from subbyte.records.result import Result
     from subbyte.tune.outcome import TuningReport
     from subbyte.tune.study import Callback, Stop, Study
 

@@ -9,9 +9,9 @@ from subbyte.arguments import checked
 from subbyte.errors import SubbyteError
 from subbyte.measure.noise import Standing, rank_interleaved
 from subbyte.measure.runner import Runner
-from subbyte.schedule import ConvConfig
+from subbyte.records.table import html_table
+from subbyte.spaces.configuration import Configuration
 from subbyte.tune.record import StudyRecord, Trial
-from subbyte.tune.table import html_table
 
 FINALISTS = 5
 ROUNDS = 9
@@ -36,7 +36,7 @@ class Finals:
         return self.trials[self.standings[0].place] if self.standings else None
 
     @property
-    def winner_config(self) -> ConvConfig | None:
+    def winner_config(self) -> Configuration | None:
         """Its configuration."""
         return self.winner.config if self.winner else None
 

@@ -18,9 +18,9 @@ from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.interrupts import keeping
 from subbyte.measure.runner import Runner, refuse_unlike
-from subbyte.schedule import ConvConfig
+from subbyte.records.checked import several, whole
+from subbyte.spaces.configuration import Configuration
 from subbyte.tune.allocation import LayerState, next_layer, portion_of
-from subbyte.tune.checked import several, whole
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.outcome import NetworkReport
 from subbyte.tune.record import best_of
@@ -203,13 +203,13 @@ def _choose(layers: Sequence[_Layer], batch: int) -> tuple[int | None, float | N
     return found if found is not None else (None, None)
 
 
-def _warm_starts(layers: Sequence[_Layer], order: Sequence[int], chosen: int, batch: int) -> list[ConvConfig]:
+def _warm_starts(layers: Sequence[_Layer], order: Sequence[int], chosen: int, batch: int) -> list[Configuration]:
     """Best configurations of the layers before ``chosen``, the most alike first: only their first portions count,
     which are the same however often the run was interrupted."""
     mine = layers[chosen].study.space.workload
     before = [layers[place] for place in order[: order.index(chosen)]]
     before.sort(key=lambda layer: _unlike(mine, layer.study.space.workload))
-    found: list[ConvConfig] = []
+    found: list[Configuration] = []
     for layer in before:
         best = best_of(layer.study.trials[:batch])
         if best is not None and best.config not in found:

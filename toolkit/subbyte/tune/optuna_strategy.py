@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from subbyte.errors import MissingDependency
-from subbyte.measure.result import Measured, Result
-from subbyte.tune.describe import SpaceLike
+from subbyte.records.describe import SpaceLike
+from subbyte.records.result import Measured, Result
 from subbyte.tune.search.grid import Grid, grid_of
 from subbyte.tune.strategy import Option, choice
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subbyte.html import join
-from subbyte.schedule import ConvConfig
+from subbyte.records.table import frame, html_table, left_out
+from subbyte.spaces.configuration import Configuration
 from subbyte.tune.finals import Finals
 from subbyte.tune.record import StudyRecord
-from subbyte.tune.table import frame, html_table, left_out
 
 if TYPE_CHECKING:
     import pandas
@@ -31,7 +31,7 @@ class TuningReport:
     finals: Mapping[str, Finals] = field(default_factory=dict)
 
     @property
-    def best(self) -> dict[str, ConvConfig]:
+    def best(self) -> dict[str, Configuration]:
         """Fastest configuration by workload label (of the finals, where they were held); workloads without any
         success are left out."""
         found = {}

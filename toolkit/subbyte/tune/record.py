@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from subbyte.arguments import checked
 from subbyte.charts import Charted
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.measure.result import Failed, Measured, Result
-from subbyte.schedule import ConvConfig
-from subbyte.tune.checked import several
-from subbyte.tune.describe import workload_from_dict
-from subbyte.tune.log import Entry, read_contents
-from subbyte.tune.table import frame, html_table, in_tops
+from subbyte.records.checked import several
+from subbyte.records.describe import workload_from_dict
+from subbyte.records.log import Entry, read_contents
+from subbyte.records.result import Failed, Measured, Result
+from subbyte.records.table import frame, html_table, in_tops
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Trial:
 
     number: int
     index: int
-    config: ConvConfig
+    config: Configuration
     result: Result | None = None
     ask: tuple[int, int, int] | None = None
     started: str = ""
@@ -126,7 +126,7 @@ class StudyRecord(Charted):
         return best_of(self.trials)
 
     @property
-    def best_config(self) -> ConvConfig:
+    def best_config(self) -> Configuration:
         """The fastest configuration. Raises InvalidInput when nothing succeeded."""
         if self.best is None:
             failures = ", ".join(f"{count} {kind}" for kind, count in self.failures.items()) or "no trials"

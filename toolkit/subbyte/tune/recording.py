@@ -21,12 +21,13 @@ from typing import Any
 
 from subbyte import processes
 from subbyte.errors import InvalidInput, MissingDependency
-from subbyte.measure.result import Result
 from subbyte.numerals import natural
-from subbyte.tune.bundle import Build, build_bundle, open_bundle, read_manifest
-from subbyte.tune.checked import file_path, number, whole, wholes
-from subbyte.tune.describe import SpaceLike
-from subbyte.tune.landscape import Landscape
+from subbyte.records.checked import file_path, number, searchable, whole, wholes
+from subbyte.records.describe import SpaceLike
+from subbyte.records.landscape import Landscape
+from subbyte.records.manifest import open_bundle, read_manifest
+from subbyte.records.result import Result
+from subbyte.tune.bundle import Build, build_bundle
 
 RESULTS = "results.jsonl"
 """The results file of a bundle measured by one process."""
@@ -73,6 +74,7 @@ def record_landscape(
     """
     started, root, devices = time.monotonic(), file_path(folder, "bundle"), wholes(devices, "devices")
     whole(workers, "workers", 1)
+    searchable(space)
     open_bundle(space, root)
     known = measured(root)
     todo = [index for index in space.valid if index not in known]
@@ -102,13 +104,13 @@ def result_files(folder: str | os.PathLike[str]) -> list[Path]:
 
 def measured(folder: str | os.PathLike[str]) -> dict[int, Result]:
     """Results by index of everything measured in a bundle's folder. Raises BrokenRecord."""
-    from subbyte.measure.measurements import merged
+    from subbyte.records.measurements import merged
 
     return merged(result_files(folder)).results
 
 
 def _shared(folder: Path) -> dict[int, int]:
-    from subbyte.measure.measurements import merged
+    from subbyte.records.measurements import merged
 
     return merged(result_files(folder)).same
 
@@ -119,7 +121,7 @@ def assemble(measurements: str | os.PathLike[str] | None, bundle: str | os.PathL
     Raises InvalidInput when configurations of the bundle have no result, or the results are of another bundle;
     BrokenRecord for a damaged file.
     """
-    from subbyte.measure.measurements import read_results, to_landscape
+    from subbyte.records.measurements import read_results, to_landscape
 
     paths = result_files(bundle) if measurements is None else [file_path(measurements, "measurements")]
     if not paths:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from subbyte.families.registry import settings_text
 from subbyte.files import prove_writable, write_file
 from subbyte.html import Markup, cell, element, page, table
-from subbyte.measure.result import Failed, Measured
-from subbyte.schedule.families import settings_text
+from subbyte.records.result import Failed, Measured
 from subbyte.tune.finals import Finals
 from subbyte.tune.outcome import NetworkReport, TuningReport
 from subbyte.tune.record import StudyRecord

@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from subbyte.errors import BrokenRecord
-from subbyte.tune.log import LogWriter, refuse_other
+from subbyte.records.log import LogWriter, refuse_other
 from subbyte.tune.record import Trial
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean, shown
-from subbyte.measure.result import Result
-from subbyte.tune.checked import integer, searchable, whole
-from subbyte.tune.describe import SpaceLike
+from subbyte.records.checked import integer, searchable, whole
+from subbyte.records.describe import SpaceLike
+from subbyte.records.result import Result
 
 
 @runtime_checkable

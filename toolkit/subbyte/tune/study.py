@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Self
 from subbyte.arguments import checked
 from subbyte.charts import Charted
 from subbyte.errors import InvalidInput, shown
-from subbyte.measure.result import Failed, Measured, Result
 from subbyte.measure.runner import Runner, refuse_unlike, results_of
-from subbyte.tune.checked import callables, integer, searchable, several, whole
-from subbyte.tune.describe import SpaceLike, describe_space, describe_workload, now, versions
-from subbyte.tune.log import FORMAT, SCHEMA, Entry, LogWriter
+from subbyte.records.checked import callables, integer, searchable, several, whole
+from subbyte.records.describe import SpaceLike, describe_space, describe_workload, now, versions
+from subbyte.records.log import FORMAT, SCHEMA, Entry, LogWriter
+from subbyte.records.result import Failed, Measured, Result
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
 from subbyte.tune.resuming import take_over
 from subbyte.tune.strategy import Strategy, made_strategy
@@ -35,7 +35,7 @@ class Study(Charted):
     """Tunes one convolution.
 
     ``strategy`` is a Strategy, or text ``NAME[:key=value...]``; ``log`` a file every result is appended to (see
-    :mod:`subbyte.tune.log`); with ``resume`` the results an existing log holds are taken over instead of evaluated
+    :mod:`subbyte.records.log`); with ``resume`` the results an existing log holds are taken over instead of evaluated
     again. Safe to use from several threads. Raises InvalidInput for an unknown strategy, an existing log without
     ``resume``, a log of another study; BrokenRecord for a damaged one.
     """

@@ -12,21 +12,20 @@ from typing import Any
 from subbyte.arguments import checked
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean, shown
+from subbyte.families.registry import families, family_of_kind, kind_named
 from subbyte.files import slug
 from subbyte.interrupts import keeping
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner, parse_device
-from subbyte.space import KINDS
-from subbyte.space.warpgroup_small import WARPGROUP_KINDS
-from subbyte.tune.checked import callables, file_path, several, whole
-from subbyte.tune.describe import SpaceLike
+from subbyte.records.checked import callables, file_path, several, whole
+from subbyte.records.describe import SpaceLike
+from subbyte.records.foreign import FOREIGN
+from subbyte.records.landscape import Landscape, find_landscape, shipped
+from subbyte.records.log import prove_log
+from subbyte.records.recorded_space import space_of
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
-from subbyte.tune.foreign import FOREIGN
-from subbyte.tune.landscape import Landscape, find_landscape, shipped
-from subbyte.tune.log import prove_log
 from subbyte.tune.outcome import TuningReport
 from subbyte.tune.record import StudyRecord
-from subbyte.tune.recorded import space_of
 from subbyte.tune.study import Callback, Stop, Study
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workloads as parse_workloads
@@ -201,7 +200,7 @@ def _names_network(text: str) -> bool:
 
 def has_gpu() -> bool:
     """True when the driver shows a GPU."""
-    from subbyte.measure.driver import detect
+    from subbyte.gpu.driver import detect
 
     try:
         return bool(detect())
@@ -235,8 +234,7 @@ def _choose(
         return str(runner)
     if runner == "auto" and has_gpu():
         return "cuda"
-    if kind not in (*KINDS, *WARPGROUP_KINDS):
-        raise InvalidInput(f"unknown kind of space {kind!r}: {did_you_mean(str(kind), (*KINDS, *WARPGROUP_KINDS))}")
+    kind = kind_named(kind)[0]
     name = find_landscape(workload, arch, kind, fixed)
     if name is not None:
         return ReplayRunner(name)
@@ -266,14 +264,14 @@ def _open(name: str, device: int | str | Sequence[int] = 0, timeout: float | Non
 def _space(
     workload: ConvWorkload, runner: Runner, arch: str | None, kind: str, fixed: Mapping[str, Any] | None
 ) -> SpaceLike:
-    from subbyte.space import space
-    from subbyte.space.space import held_fields
+    from subbyte.families import space
 
     if isinstance(runner, ReplayRunner):
-        if runner.landscape.kind in (FOREIGN, *WARPGROUP_KINDS):  # of the latter a part of the space is recorded
-            return space_of(runner.landscape)
         recorded = runner.landscape.header["space"]
-        wanted = held_fields(fixed or {}, recorded["kind"])
+        family = family_of_kind(recorded["kind"])
+        if family is None or family.slow_to_list:  # a foreign kernel, or a part of a space
+            return space_of(runner.landscape)
+        wanted = family.held(fixed or {})
         for name in fixed or {}:
             if recorded["fixed"].get(name) != wanted[name]:
                 raise InvalidInput(
@@ -292,15 +290,18 @@ def _space(
 
 
 def not_covered(workload: ConvWorkload, arch: Arch | str, kind: str) -> str | None:
-    """Why no kernel of a kind of space covers the workload, and whether the other family does; None when one does."""
+    """Why no kernel of a kind of space covers the workload, and which other family does; None when one does."""
     from subbyte.kernel.coverage import covered
 
-    family, other = ("warpgroup", "warp") if kind in WARPGROUP_KINDS else ("warp", "warpgroup")
-    reason = covered(workload, arch, family)
-    if reason is None or covered(workload, arch, other) is not None:
-        return reason
-    such = "paper" if other == "warp" else "warpgroup"
-    return f"{reason}; the {other} family covers it: kind={such!r} (--space {such})"
+    family = kind_named(kind)[1]
+    reason = covered(workload, arch, family.name)
+    if reason is None:
+        return None
+    for other in families().values():
+        if other is not family and covered(workload, arch, other.name) is None:
+            such = next(iter(other.kinds))
+            return f"{reason}; the {other.name} family covers it: kind={such!r} (--space {such})"
+    return reason
 
 
 def log_path(log: str | os.PathLike[str] | None, workload: ConvWorkload, count: int) -> Path | None:

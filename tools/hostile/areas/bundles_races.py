@@ -143,10 +143,10 @@ def _load_bench(path: Path) -> object:
 
 def _bundle() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Lines of a manifest and of a results file."""
-    from subbyte.schedule.launch import Argument, Launch
-    from subbyte.space import space
-    from subbyte.tune.describe import describe_space, describe_workload
-    from subbyte.tune.landscape_file import make_header
+    from subbyte.device.launch import Argument, Launch
+    from subbyte.families import space
+    from subbyte.records.describe import describe_space, describe_workload
+    from subbyte.records.landscape_file import make_header
 
     made = space("n8h6w6c32k32r3s3p1", "sm_80")
     workload, described = describe_workload(made.workload), describe_space(made)

@@ -14,11 +14,12 @@ from hostile.areas.hostile_names import corpus
 from hostile.harness import Case
 from subbyte.device.arch import arch
 from subbyte.errors import MissingDependency, SubbyteError
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import Plan, plan
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.rules import why_not_warpgroup
 from subbyte.kernel.export import header, stem_of
-from subbyte.schedule import ConvConfig, WarpgroupConfig, plan
-from subbyte.schedule.plan import Plan
-from subbyte.schedule.warpgroup_plan import WarpgroupPlan
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
 
 AnyPlan = Plan | WarpgroupPlan
 STUB = Path(__file__).resolve().parents[3] / "tests" / "toolkit" / "kernel" / "stub_driver"

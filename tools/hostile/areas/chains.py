@@ -79,10 +79,10 @@ def _chained(layers: list[Layer]) -> Any:
     import numpy as np
 
     from subbyte import Chain
-    from subbyte.data import Requantization
+    from subbyte.families.mma.config import ConvConfig
     from subbyte.kernel.build import make_plan
     from subbyte.kernel.kernel import Kernel
-    from subbyte.schedule import ConvConfig
+    from subbyte.numerics import Requantization
 
     random_numbers = np.random.default_rng(1)
     kernels = [
@@ -97,7 +97,7 @@ def _run(layers: list[Layer]) -> bool:
     """Whether the emulator gives what the reference gives, layer after layer."""
     import numpy as np
 
-    from subbyte.data import reference
+    from subbyte.numerics import reference
 
     chain, first = _chained(layers), layers[0][0]
     x = np.random.default_rng(2).integers(-8, 8, (first.n, first.h, first.w, first.c), np.int8)

@@ -50,8 +50,9 @@ PARTS = (
 
 def cases(rng: random.Random) -> Iterator[Case]:
     """About 13,500 cases."""
-    from subbyte.schedule import ConvConfig, WarpgroupConfig
-    from subbyte.schedule.families import config_from_dict, config_from_key
+    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.registry import config_from_dict, config_from_key
+    from subbyte.families.wgmma.config import WarpgroupConfig
 
     for entry in corpus("configurations"):
         made: Callable[..., object] = config_from_key if "key" in entry else config_from_dict
@@ -95,8 +96,8 @@ def cases(rng: random.Random) -> Iterator[Case]:
 
 
 def _right(rng: random.Random, kind: Any, name: str) -> Any:
-    from subbyte.schedule.config import ATOMS, DUPLICATE_AWARE, LAYOUTS
-    from subbyte.schedule.warpgroup import SWITCH_VALUES
+    from subbyte.families.mma.config import ATOMS, DUPLICATE_AWARE, LAYOUTS
+    from subbyte.families.wgmma.config import SWITCH_VALUES
 
     usual = kind().to_dict()[name]
     if name == "duplicate_aware":

@@ -52,7 +52,7 @@ def _layer(rng: random.Random, kernel: int, stride: int, dilation: int) -> Any:
 
 def _warp(layer: Any, arch: str, seed: int, output: str) -> bool:
     """A random valid configuration of the extended space."""
-    from subbyte.space import space
+    from subbyte.families import space
 
     found = space(layer, arch, "extended", layout=random.Random(seed).choice(("nhwc", "nhwcnc")))
     return _same(layer, found.config(random.Random(seed).choice(found.valid)), arch, seed, output)
@@ -88,7 +88,7 @@ def _conv2d(layer: Any, seed: int) -> bool:
     import numpy as np
 
     from subbyte import conv2d
-    from subbyte.data import Requantization, reference
+    from subbyte.numerics import Requantization, reference
 
     rng = np.random.default_rng(seed)
     x = rng.integers(-8, 8, (layer.n, layer.h, layer.w, layer.c), np.int8)

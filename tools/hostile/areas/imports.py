@@ -89,8 +89,8 @@ def _csv(rows: list[list[str]]) -> bytes:
 
 def _case(path: Path, text: str, data: bytes, judged: str, seconds: float = 20.0, statistic: str = "time") -> Case:
     def call() -> object:
-        from subbyte.tune.exchange import import_landscape, to_text
-        from subbyte.tune.landscape import Landscape
+        from subbyte.records.exchange import import_landscape, to_text
+        from subbyte.records.landscape import Landscape
 
         path.write_bytes(data)
         made = import_landscape(path, statistic=statistic)

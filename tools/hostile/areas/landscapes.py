@@ -68,8 +68,8 @@ def _large(path: Path, lines: list[dict[str, Any]]) -> Iterator[Case]:
 
 def _case(path: Path, text: str, data: bytes, judged: str, seconds: float = 20.0) -> Case:
     def call() -> object:
-        from subbyte.tune.exchange import to_text
-        from subbyte.tune.landscape import Landscape
+        from subbyte.records.exchange import to_text
+        from subbyte.records.landscape import Landscape
 
         path.write_bytes(data)
         found = Landscape.load(path)
@@ -86,10 +86,10 @@ def _sealed(lines: list[str]) -> bytes:
 
 def _lines() -> list[dict[str, Any]]:
     """Header and entries of a small landscape: measured, failed, shared."""
-    from subbyte.measure.result import Failed, Measured
-    from subbyte.space import space
-    from subbyte.tune.landscape import Landscape
-    from subbyte.tune.landscape_file import entry_fields
+    from subbyte.families import space
+    from subbyte.records.landscape import Landscape
+    from subbyte.records.landscape_file import entry_fields
+    from subbyte.records.result import Failed, Measured
 
     made = space("n8h6w6c32k32r3s3p1", "sm_80")
     clocks = {"before": {"sm_mhz": 1410, "throttle": []}}

@@ -75,10 +75,10 @@ def sealed(lines: list[str]) -> bytes:
 
 
 def _lines() -> list[dict[str, Any]]:
-    from subbyte.measure.result import Failed, Measured
-    from subbyte.space import space
-    from subbyte.tune.describe import describe_space, describe_workload
-    from subbyte.tune.log import Entry
+    from subbyte.families import space
+    from subbyte.records.describe import describe_space, describe_workload
+    from subbyte.records.log import Entry
+    from subbyte.records.result import Failed, Measured
 
     made = space("n8h6w6c32k32r3s3p1", "sm_80")
     header: dict[str, Any] = {

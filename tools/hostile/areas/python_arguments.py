@@ -72,11 +72,13 @@ def _short(value: object) -> str:
 def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     """By name a public function or method and arguments that it takes."""
     import subbyte
-    from subbyte import analysis, data, device, exercises, kernel, space, technique, tune
+    from subbyte import analysis, device, exercises, kernel, space, technique, tune
+    from subbyte import numerics as data
+    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.wgmma.config import WarpgroupConfig
     from subbyte.kernel.build import make_plan
     from subbyte.kernel.coverage import covered
     from subbyte.measure.fake import FakeRunner
-    from subbyte.schedule import ConvConfig, WarpgroupConfig
 
     layer, config, wide = subbyte.workload(LAYER), ConvConfig(blk_col_warps=1), WarpgroupConfig(tile_width=6, ring=3)
     x, w = np.ones((1, 4, 6, 32), np.int8), np.ones((32, 3, 3, 32), np.int8)

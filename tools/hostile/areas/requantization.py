@@ -57,7 +57,7 @@ DTYPES = (
 
 def cases(rng: random.Random) -> Iterator[Case]:
     """About 13,000 cases."""
-    from subbyte.data import Requantization, pack_words, quantize, reference, scale_for, unpack_words
+    from subbyte.numerics import Requantization, pack_words, quantize, reference, scale_for, unpack_words
     from subbyte.workload import ConvWorkload
 
     for entry in corpus("requantization"):
@@ -106,7 +106,7 @@ def cases(rng: random.Random) -> Iterator[Case]:
 
 def _integers(rng: random.Random, number: int) -> Case:
     """One requantization of a few channels against Python's own integers."""
-    from subbyte.data import Requantization
+    from subbyte.numerics import Requantization
 
     edge = (-(2**31), -1, 0, 1, 2**31 - 1)
     k = rng.randint(1, 4)
@@ -134,7 +134,7 @@ def _right(acc: int, bias: int, multiplier: int, shift: int, clip: tuple[int, in
 
 def _from_scale(rng: random.Random, number: int) -> Case:
     """The multiplier and shift of a scale are as near to it as ``scale_error`` says."""
-    from subbyte.data import Requantization
+    from subbyte.numerics import Requantization
 
     scales = [math.ldexp(rng.uniform(0.5, 1.0), rng.randint(-60, 29)) for _ in range(rng.randint(1, 3))]
     given: Any = rng.choice((scales, np.array(scales), np.array(scales, np.float32))) if len(scales) > 1 else scales[0]
@@ -150,7 +150,7 @@ def _from_scale(rng: random.Random, number: int) -> Case:
 
 
 def _clipped(clip: Any) -> object:
-    from subbyte.data import Requantization
+    from subbyte.numerics import Requantization
 
     return Requantization(*(np.ones(2, np.int32) for _ in range(3)), clip)  # type: ignore[arg-type]
 

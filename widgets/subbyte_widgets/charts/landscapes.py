@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from subbyte.analysis.landscape_view import knob_effects, landscape_map, landscape_points
 from subbyte.analysis.spread import Spread, spread
-from subbyte.tune.landscape import Landscape
+from subbyte.records.landscape import Landscape
 from subbyte_widgets.charts.style import US, Chart, chart, colour, label, pick
 
 BAND = 0.6

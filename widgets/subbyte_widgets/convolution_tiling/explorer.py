@@ -7,8 +7,8 @@ from typing import Any
 import ipywidgets
 
 from subbyte.errors import SubbyteError
-from subbyte.schedule import ConvConfig
-from subbyte.space import space
+from subbyte.families import space
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique.tiling import tiling
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import Panel, refuse_unknown

@@ -8,7 +8,7 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
-from subbyte.schedule import WarpgroupConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte.technique.tiling import tiling
 from subbyte_widgets._base import View, refuse_outside, script

@@ -8,7 +8,7 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
-from subbyte.schedule import WarpgroupConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.technique.fragments import INSTRUCTIONS, WARPGROUP_INSTRUCTIONS, Fragments, fragments
 from subbyte.technique.tiling import tiling
 from subbyte_widgets._base import PACKED, View

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from subbyte import html
+from subbyte.families.mma.config import ConvConfig
 from subbyte.html import Markup, element
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig
-from subbyte.tune.landscape import Landscape
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
 from subbyte.workload import ConvWorkload
 
 
@@ -29,9 +29,9 @@ def attempt_one(
     workload: ConvWorkload, config: ConvConfig, arch: str, device: str, say: Callable[[str], None]
 ) -> Attempt:
     """Build ``config``, run it on random operands, compare every element; time it where there is a GPU."""
+    from subbyte.gpu.check import compare
     from subbyte.kernel.execute import EMULATOR, expected, random_operands, resolve_device
     from subbyte.kernel.kernel import build
-    from subbyte.measure.check import compare
 
     say("Building ...")
     kernel = build(workload, config, arch)

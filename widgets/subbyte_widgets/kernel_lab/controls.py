@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets
 
-from subbyte.schedule.config import DUPLICATE_AWARE, LAYOUTS
+from subbyte.families.mma.config import DUPLICATE_AWARE, LAYOUTS
 
 SWITCHES: dict[str, tuple[Any, ...]] = {
     "duplicate_aware": DUPLICATE_AWARE,

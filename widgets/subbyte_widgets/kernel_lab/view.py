@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, cast
 
 import ipywidgets
 
 from subbyte.errors import SubbyteError
+from subbyte.families import space as space_of
+from subbyte.families.mma.config import ConvConfig
 from subbyte.html import element, text
 from subbyte.kernel.default import default_config
-from subbyte.schedule import ConvConfig
-from subbyte.space import space as space_of
-from subbyte.tune.landscape import Landscape
+from subbyte.records.landscape import Landscape
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 from subbyte_widgets._base import Displayed
@@ -98,7 +98,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
     @property
     def config(self) -> ConvConfig:
         """The configuration the controls show."""
-        return self._base.with_values({name: knob.value for name, knob in self.knobs.items()})
+        return cast(ConvConfig, self._base.with_values({name: knob.value for name, knob in self.knobs.items()}))
 
     def start(self) -> None:
         """Build, run and check the shown configuration in the background; one at a time."""

@@ -9,11 +9,10 @@ import ipywidgets
 
 from subbyte.device.arch import ARCHS
 from subbyte.errors import SubbyteError
+from subbyte.families.mma.config import DUPLICATE_AWARE, LAYOUTS, ConvConfig
+from subbyte.families.wgmma.config import SWITCH_VALUES, WarpgroupConfig
 from subbyte.kernel.default import default_config
 from subbyte.kernel.kernel import build
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.schedule.config import DUPLICATE_AWARE, LAYOUTS
-from subbyte.schedule.warpgroup import SWITCH_VALUES
 from subbyte.technique.kernel_reading import KernelReading, kernel_reading
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload

@@ -7,7 +7,7 @@ from typing import Any
 import ipywidgets
 
 from subbyte.errors import InvalidInput, SubbyteError
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique import Tiling, tiling
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import Panel, refuse_unknown

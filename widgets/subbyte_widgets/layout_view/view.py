@@ -8,7 +8,7 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
-from subbyte.schedule import ConvConfig
+from subbyte.families.mma.config import ConvConfig
 from subbyte.technique import Access, Accesses, access_map, accesses
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import PACKED, SHELL, View, refuse_outside, refuse_unknown, script

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from subbyte.analysis.landscape_view import LandscapeMap, landscape_map
-from subbyte.tune.landscape import Landscape
+from subbyte.records.landscape import Landscape
 
 
 def all_maps(landscape: Landscape, names: list[str]) -> dict[str, dict[str, list[Any]]]:

@@ -16,9 +16,10 @@ from subbyte.analysis.landscape_view import (
     landscape_points,
 )
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
-from subbyte.schedule import ConvConfig, WarpgroupConfig
-from subbyte.tune.landscape import Landscape
-from subbyte.tune.landscape import landscape as landscape_named
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.records.landscape import Landscape
+from subbyte.records.landscape import landscape as landscape_named
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import PACKED, View, packed, refuse_unknown, script
 from subbyte_widgets._selection import Choice
@@ -32,7 +33,7 @@ HERE = Path(__file__).parent
 class SpaceExplorer(View):
     """Draws a landscape: every configuration as a line over its knobs, two knobs as a map, the effect of each.
 
-    ``landscape``: a :class:`~subbyte.tune.landscape.Landscape`, a file, a shipped name or a workload. The browser
+    ``landscape``: a :class:`~subbyte.records.landscape.Landscape`, a file, a shipped name or a workload. The browser
     writes ``selected`` (index of a configuration, -1 for none), ``x``, ``y`` (knobs of the map), ``statistic``
     (``best`` or ``median`` over the other knobs) and ``brush`` (drag along an axis: the lines outside fade). ``config``
     follows ``selected``; a ``selection`` is told, and told of: it opens the configuration in other views.

@@ -8,7 +8,7 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
-from subbyte.schedule import WarpgroupConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.technique.packed_stores import PackedStores, packed_stores
 from subbyte_widgets._base import PACKED, SHELL, View, refuse_outside, script
 from subbyte_widgets._given import expect

@@ -8,7 +8,7 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
-from subbyte.schedule import WarpgroupConfig
+from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.technique.taps import TapAddresses, tap_addresses
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import PACKED, SHELL, View, refuse_outside, script

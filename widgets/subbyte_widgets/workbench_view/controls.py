@@ -9,13 +9,16 @@ import ipywidgets
 from subbyte.device.arch import ARCHS, Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import SubbyteError
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.plan import plan
+from subbyte.families.mma.rules import why_not
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.rules import why_not_warpgroup
 from subbyte.html import element
 from subbyte.kernel.choose import best_known
-from subbyte.measure.result import Measured
-from subbyte.schedule import ConvConfig, WarpgroupConfig, WarpgroupPlan, plan
-from subbyte.space.constraints import why_not
-from subbyte.space.warpgroup_constraints import why_not_warpgroup
-from subbyte.tune.landscape import Landscape
+from subbyte.records.landscape import Landscape
+from subbyte.records.result import Measured
 from subbyte.tune.strategy import STRATEGIES
 from subbyte.workload import ConvWorkload
 from subbyte.workload.networks import LAYERS

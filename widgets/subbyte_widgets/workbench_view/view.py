@@ -11,7 +11,7 @@ import ipywidgets
 from subbyte.errors import SubbyteError
 from subbyte.html import Markup, element, join
 from subbyte.measure.runner import Runner
-from subbyte.tune.landscape import Landscape
+from subbyte.records.landscape import Landscape
 from subbyte.tune.study import Study
 from subbyte.tune.tuning import Sources
 from subbyte.workload import ConvWorkload

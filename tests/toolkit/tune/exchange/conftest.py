@@ -10,7 +10,7 @@ import pytest
 
 import subbyte
 from subbyte.measure.fake import FakeRunner
-from subbyte.measure.result import Failed, Measured
+from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape
 
 KNOBS = {"block": [16, 48, 80], "unroll": [0, 1], "memory": ["shared", "texture"], "fast": [False, True]}

@@ -11,16 +11,10 @@ import pytest
 
 import subbyte
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.measure.result import Failed, Measured
+from subbyte.records.exchange import export_landscape, from_kernel_tuner, import_landscape, restriction, to_kernel_tuner
+from subbyte.records.recorded_space import space_of
+from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape, read_log, shipped
-from subbyte.tune.exchange import (
-    export_landscape,
-    from_kernel_tuner,
-    import_landscape,
-    restriction,
-    to_kernel_tuner,
-)
-from subbyte.tune.recorded import space_of
 
 PUBLIC = next(Path(__file__).resolve().parents[5].glob("*/data/kernel_tuner/convolution_milo-A100.json.gz"), None)
 """A public landscape of the auto-tuning community's benchmark hub, where a copy lies beside the checkout."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.tune.exchange import import_landscape
+from subbyte.records.exchange import import_landscape
 
 CORPUS = json.loads((Path(__file__).parents[3] / "corpus" / "tables.json").read_text(encoding="utf-8"))
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from subbyte.errors import BrokenRecord
-from subbyte.tune.exchange import export_landscape, from_kernel_tuner, from_t4, import_landscape, to_t4
+from subbyte.records.exchange import export_landscape, from_kernel_tuner, from_t4, import_landscape, to_t4
 
 
 def test_t4_holds_what_the_cache_held(cache, t4):

@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.measure.result import Measured
-from subbyte.tune.exchange import export_landscape, from_frame, from_kernel_tuner, from_rows, import_landscape, to_csv
+from subbyte.records.exchange import (
+    export_landscape,
+    from_frame,
+    from_kernel_tuner,
+    from_rows,
+    import_landscape,
+    to_csv,
+)
+from subbyte.records.result import Measured
 
 
 def times(landscape):

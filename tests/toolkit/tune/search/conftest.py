@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from subbyte.measure.result import Failed, Measured, Result
+from subbyte.records.result import Failed, Measured, Result
 from subbyte.workload import ConvWorkload
 
 KNOBS = {

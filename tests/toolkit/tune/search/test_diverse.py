@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("xgboost")
 
-from subbyte.measure.result import Measured
+from subbyte.records.result import Measured
 from subbyte.tune.search.diverse import MEASURES, REFERENCES, SCOPES
 from subbyte.tune.search.features import knob_coordinates
 from subbyte.tune.search.quality import Distinctness, recall_at, spearman

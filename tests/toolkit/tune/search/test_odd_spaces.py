@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("xgboost")
 
-from subbyte.measure.result import Failed, Measured
-from subbyte.tune.foreign import ForeignSpace, ForeignWorkload
+from subbyte.records.foreign import ForeignSpace, ForeignWorkload
+from subbyte.records.result import Failed, Measured
 from subbyte.tune.strategy import make_strategy
 
 FAILED = Failed("crash", "made up")

@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip("xgboost")
 
+from subbyte.families import space
 from subbyte.measure.replay import ReplayRunner
-from subbyte.space import space
+from subbyte.records.recorded_space import space_of
 from subbyte.tune import Landscape, Study, make_strategy
-from subbyte.tune.recorded import space_of
 from subbyte.tune.search.cost_model import load_xgboost
 
 EXTENDED, PAPER = "resnet50.stage2@8.extended.sm_90a", "resnet50.stage4@8.paper.sm_90a"

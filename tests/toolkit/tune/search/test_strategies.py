@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("xgboost")
 
-from subbyte.measure.result import Failed, Measured
-from subbyte.space import space
+from subbyte.families import space
+from subbyte.records.result import Failed, Measured
 from subbyte.tune.search.autotvm import submodular_pick
 from subbyte.tune.search.grid import Grid, grid_of
 from subbyte.tune.search.quality import ModelQuality

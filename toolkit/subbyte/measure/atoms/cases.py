@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from subbyte.device.launch import Argument, Launch
 from subbyte.measure.atoms.texts import (
     COLUMNS,
     INPUT_WORDS,
@@ -14,7 +15,6 @@ from subbyte.measure.atoms.texts import (
     warp_text,
     warpgroup_text,
 )
-from subbyte.schedule.launch import Argument, Launch
 
 _AMPERE = ("sm_80", "sm_86", "sm_89")
 _ALL = ("sm_75", *_AMPERE, "sm_90a")
@@ -22,7 +22,7 @@ _ALL = ("sm_75", *_AMPERE, "sm_90a")
 
 @dataclass(frozen=True)
 class Case:
-    """One instruction alone. ``atom`` is its name as in :mod:`subbyte.schedule.atoms`, with what is special behind it.
+    """One instruction alone. ``atom`` is its name as in :mod:`subbyte.device.atoms`, with what is special behind it.
 
     Whether an architecture has the instruction in hardware was read off machine code, as for the fragment maps; an
     emulated one is a routine of many instructions.

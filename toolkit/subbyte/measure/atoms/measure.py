@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from subbyte.errors import InvalidInput
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.launched import GpuKernel
+from subbyte.gpu.telemetry import Telemetry
+from subbyte.gpu.timing import Timing, TimingProtocol, command_line, time_launch
 from subbyte.measure.atoms.cases import Case, cases
 from subbyte.measure.atoms.texts import EMPTY_TEXT, INPUT_WORDS
-from subbyte.measure.device import CudaDevice
-from subbyte.measure.gpu import GpuKernel
-from subbyte.measure.telemetry import Telemetry
-from subbyte.measure.timing import Timing, TimingProtocol, command_line, time_launch
 
 SCHEMA = 1
 PROTOCOL = TimingProtocol(launches=2, warmup_ms=3, min_total_ms=20, repeats=7, cold=False)

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Measured, Result
-from subbyte.tune.describe import SpaceLike
+from subbyte.records.describe import SpaceLike
+from subbyte.records.result import Measured, Result
 from subbyte.tune.search.autotvm import whole
 from subbyte.tune.search.ensemble import Ensemble
 from subbyte.tune.search.features import Features

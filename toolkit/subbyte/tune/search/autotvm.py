@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from subbyte.errors import InvalidInput
-from subbyte.measure.result import Measured, Result
-from subbyte.tune.describe import SpaceLike
+from subbyte.records.describe import SpaceLike
+from subbyte.records.result import Measured, Result
 from subbyte.tune.search.annealing import Annealing, Scores, anneal
 from subbyte.tune.search.cost_model import LOSSES, BoostedTrees
 from subbyte.tune.search.features import KINDS, Features

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from subbyte.tune.describe import SpaceLike
+from subbyte.records.describe import SpaceLike
 from subbyte.tune.search.autotvm import AutoTvm
 from subbyte.tune.search.grid import Indices
 from subbyte.tune.search.kept import SelectionLog

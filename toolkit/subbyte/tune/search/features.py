@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from subbyte.space.warpgroup_small import WARPGROUP_KINDS
-from subbyte.tune.describe import SpaceLike
+from subbyte.families.wgmma.small_space import WARPGROUP_KINDS
+from subbyte.records.describe import SpaceLike
 from subbyte.tune.search.grid import Grid, Indices, grid_of
 
 if TYPE_CHECKING:
-    from subbyte.schedule.plan import Plan
-    from subbyte.schedule.warpgroup_plan import WarpgroupPlan
+    from subbyte.families.mma.plan import Plan
+    from subbyte.families.wgmma.plan import WarpgroupPlan
 
 Table = npt.NDArray[np.float32]
 
@@ -115,14 +115,14 @@ WARPGROUP_FEATURES = ("estimate",)
 
 def warpgroup_features(plan: WarpgroupPlan) -> list[float]:
     """The logarithm of the estimated cycles."""
-    from subbyte.kernel.warpgroup_default import estimated_cycles
+    from subbyte.families.wgmma.estimate import estimated_cycles
 
     return [log2(estimated_cycles(plan))]
 
 
 def plan_features(plan: Plan) -> list[float]:
     """Loop extents, traffic and occupancy of a plan, in the order of PLAN_FEATURES."""
-    from subbyte.space.constraints import registers_allowed, registers_needed
+    from subbyte.families.mma.rules import registers_allowed, registers_needed
 
     config, work, arch = plan.config, plan.workload, plan.arch
     warps = config.threads // 32

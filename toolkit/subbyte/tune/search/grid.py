@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subbyte.tune.describe import SpaceLike
+from subbyte.records.describe import SpaceLike
 
 Indices = npt.NDArray[np.int64]
 Digits = npt.NDArray[np.int32]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from subbyte.measure.result import Measured, Result
+from subbyte.records.result import Measured, Result
 
 
 class Proposal(NamedTuple):

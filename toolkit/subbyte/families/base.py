@@ -1,0 +1,328 @@
+"""What a kind of kernel gives, so that no other folder has to know which kinds there are.
+
+A family is one folder below :mod:`subbyte.families` and one line in :mod:`subbyte.families.registry`. Planning,
+building, searching, exporting and explaining all go through the object described here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.device.arch import Arch
+from subbyte.device.atoms import Atom
+from subbyte.device.launch import Launch
+from subbyte.errors import Unsupported
+from subbyte.spaces.configuration import Configuration
+from subbyte.workload.conv import ConvWorkload
+
+
+class Plan(Protocol):
+    """Everything about one kernel that can be known before generating it; a frozen dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def workload(self) -> ConvWorkload:
+        """What it computes."""
+        ...
+
+    @property
+    def config(self) -> Configuration:
+        """How it is scheduled."""
+        ...
+
+    @property
+    def arch(self) -> Arch:
+        """What it is built for."""
+        ...
+
+    @property
+    def output(self) -> str:
+        """``int4`` (requantized) or ``int32`` (raw sums)."""
+        ...
+
+    @property
+    def clip(self) -> tuple[int, int]:
+        """Least and largest value of a requantized output."""
+        ...
+
+    @property
+    def requant(self) -> str:
+        """``fixed``: one multiplication; ``general``: a shift for each channel."""
+        ...
+
+    @property
+    def atom(self) -> Atom:
+        """The matrix instruction."""
+        ...
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of output pixels of a block."""
+        ...
+
+    @property
+    def columns(self) -> int:
+        """Output channels of a block."""
+        ...
+
+    @property
+    def layout(self) -> str:
+        """Of activations and outputs in memory."""
+        ...
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block in bytes."""
+        ...
+
+    @property
+    def parameter_form(self) -> str:
+        """Form of the requantization parameters."""
+        ...
+
+    @property
+    def launch(self) -> Launch:
+        """Grid, block and arguments."""
+        ...
+
+
+class Space(Protocol):
+    """All listed configurations of a workload on an architecture; an index is a mixed radix over ``knobs``."""
+
+    @property
+    def workload(self) -> ConvWorkload:
+        """What is computed."""
+        ...
+
+    @property
+    def arch(self) -> Arch:
+        """The compilation target."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Which value lists."""
+        ...
+
+    @property
+    def knobs(self) -> Mapping[str, tuple[Any, ...]]:
+        """Value lists in order; the first knob varies fastest."""
+        ...
+
+    @property
+    def fixed(self) -> Mapping[str, Any]:
+        """Fields that do not vary."""
+        ...
+
+    @property
+    def hash(self) -> str:
+        """Changes with what an index means and with the constraints."""
+        ...
+
+    @property
+    def index_hash(self) -> str:
+        """Changes with what an index means."""
+        ...
+
+    @property
+    def hopeless(self) -> str | None:
+        """Why none of its configurations can be built, found at once; None when some may."""
+        ...
+
+    @property
+    def valid(self) -> Sequence[int]:
+        """Indices of the configurations that can be built, ascending."""
+        ...
+
+    def __len__(self) -> int: ...
+    def config(self, index: int) -> Configuration:
+        """The configuration at ``index``."""
+        ...
+
+    def index(self, config: Any) -> int:
+        """The index of a configuration. Raises InvalidInput for one outside the space."""
+        ...
+
+    def plan(self, which: Any, /) -> Any:
+        """The plan of a configuration, given itself or by its index."""
+        ...
+
+    def why_not(self, which: Any, /) -> str | None:
+        """The reason a constraint refuses it, or None."""
+        ...
+
+
+@dataclass(frozen=True)
+class ExportParts:
+    """What the C header of a kernel needs of its family: the section that prepares weights, and the words in it."""
+
+    weights_section: str
+    weight_shape: tuple[int, ...]
+    words: Mapping[str, str]
+    defines: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One thing that ``subbyte explain`` and the views can show of a family's kernels.
+
+    ``record(workload, config, arch, **options)`` gives the info record; ``options`` are names with their defaults.
+    """
+
+    summary: str
+    record: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Family(ABC):
+    """A kind of kernel. Instances hold no state; all that varies is in configurations, plans and spaces."""
+
+    name: ClassVar[str]
+    """As users write it."""
+    title: ClassVar[str]
+    """Behind the name where families are listed: the instruction and where it exists."""
+    rank: ClassVar[int]
+    """Of families that cover a layer nobody measured, the one of the highest rank is taken."""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    """Names of earlier versions, still understood."""
+    configurations: ClassVar[tuple[type[Configuration], ...]]
+    """The configurations of its kernels; the first is the usual one."""
+    kinds: ClassVar[Mapping[str, str]]
+    """Kinds of spaces, with one line each."""
+    old_kinds: ClassVar[Mapping[str, str]] = {}
+    """Kinds of earlier versions, with the one that takes their place."""
+    parts: ClassVar[Mapping[str, str]] = {}
+    """Kinds of which another one is a part that landscapes hold."""
+    features: ClassVar[tuple[str, ...]]
+    """Names of what :meth:`feature_row` gives."""
+
+    # ---- configurations -----------------------------------------------------------------------------------------
+
+    def owns(self, config: object) -> bool:
+        """Whether a configuration is of this family."""
+        return isinstance(config, self.configurations)
+
+    def decode(self, values: Mapping[str, Any]) -> Configuration | None:
+        """The configuration of recorded fields, None when they are of another family. Raises InvalidInput."""
+        for kind in self.configurations:
+            if set(values) <= set(kind.rows):
+                return kind.from_dict(values)
+        return None
+
+    def from_key(self, key: str) -> Configuration | None:
+        """The configuration that a key names, None when the key is of another family. Raises InvalidInput."""
+        for kind in self.configurations:
+            if kind.prefix and key.startswith(kind.prefix):
+                return kind.from_key(key)
+        return None
+
+    @property
+    def knobs(self) -> tuple[str, ...]:
+        """Names of all knobs and switches of its kernels."""
+        return tuple(dict.fromkeys(name for kind in self.configurations for name in kind.rows))
+
+    # ---- plans and spaces ---------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def plan(
+        self,
+        workload: ConvWorkload,
+        config: Configuration,
+        arch: Arch,
+        output: str = "int4",
+        clip: tuple[int, int] = (-8, 7),
+        requant: str = "fixed",
+    ) -> Plan:
+        """The plan of a kernel; it exists also for configurations that :meth:`why_not` refuses."""
+
+    @abstractmethod
+    def why_not(self, plan: Plan) -> str | None:
+        """Why the plan cannot be built ("kind: details"), None when it can."""
+
+    @abstractmethod
+    def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
+        """Why no configuration can be built, whatever it is, found at once; None when some may."""
+
+    @abstractmethod
+    def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
+        """Why no kernel of the family computes the workload on the architecture, None when one does."""
+
+    @abstractmethod
+    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, Any]) -> Space:
+        """The space of a kind; ``fixed`` are fields to hold at other values than the usual. Raises InvalidInput."""
+
+    @abstractmethod
+    def recorded_space(
+        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Any]
+    ) -> Space:
+        """The space of a record's header under today's constraints."""
+
+    removed: ClassVar[Mapping[str, Any]] = {}
+    """Knobs that are no more, with the value that means a kernel without them."""
+    slow_to_list: ClassVar[bool] = False
+    """Finding all valid configurations of a space takes noticeable time."""
+
+    def still_there(self, knobs: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
+        """Recorded value lists without knobs that are no more. Raises Unsupported where some kernels had one."""
+        return knobs
+
+    @abstractmethod
+    def held(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
+        """All fields that a space holds fixed, with those of ``fixed`` set. Raises InvalidInput for a knob."""
+
+    # ---- choosing -----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
+        """Configurations that can be built, the one estimated fastest first."""
+
+    @abstractmethod
+    def estimate(self, plan: Plan) -> float:
+        """A rough count of cycles, good enough to rank configurations of one workload."""
+
+    @abstractmethod
+    def feature_row(self, plan: Plan) -> list[float]:
+        """What a cost model sees of a plan, in the order of ``features``."""
+
+    @abstractmethod
+    def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
+        """The share of the peak that the fake runner makes up, in (0, 1): smooth in the knobs."""
+
+    # ---- generating ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def emit(self, plan: Plan) -> Any:
+        """The TIRx function of a plan."""
+
+    @property
+    @abstractmethod
+    def sources(self) -> tuple[Path, ...]:
+        """Folders and files of this package that decide the generated text, beside those that all families share."""
+
+    @abstractmethod
+    def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
+        """Weights int8 [K,R,S,C] in a form that this family's kernels read; None for a form of another family."""
+
+    def report(self, ptx: str) -> list[str]:
+        """Lines to add to the compiler's report of a kernel: what its PTX shows and its machine code does not."""
+        return []
+
+    def refused(self, cubin: bytes, log: str, local_bytes: int) -> str | None:
+        """Why a compiled kernel is not handed out, None when it is."""
+        return None
+
+    @abstractmethod
+    def export(self, plan: Plan) -> ExportParts:
+        """What a C header of the kernel needs."""
+
+    def not_here(self, config: Configuration, what: str) -> Unsupported:
+        """The error of a view or a record that shows kernels of another family."""
+        return Unsupported(f"{what}; {config.key} is of the {self.name} family ({self.title})")

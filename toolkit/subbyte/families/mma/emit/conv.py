@@ -1,0 +1,77 @@
+"""The kernel: one convolution of packed int4 on Tensor Cores, described by a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+from tvm.script.ir_builder import IRBuilder
+
+from subbyte.families.mma.emit.block import Block
+from subbyte.families.mma.emit.epilogue import epilogue
+from subbyte.families.mma.emit.multiply import multiply_stage
+from subbyte.families.mma.emit.stage import commit, load_parameters, load_stage, wait
+from subbyte.families.mma.plan import Plan
+from subbyte.tirx.emit import bind, loop, registers, when
+from subbyte.tirx.function import kernel_function
+
+
+def conv_kernel(plan: Plan) -> Any:
+    """The TIRx function of a plan. Its buffers are flat; the plan's index maps give them meaning."""
+    # Without a number of blocks the compiler keeps registers free for occupancy, and spills.
+    return kernel_function(plan, max(plan.config.min_blocks, 1), _body)
+
+
+def _body(plan: Plan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
+    config = plan.config
+    pixel_block, column_block = T.cta_id([plan.launch.grid[0], plan.launch.grid[1]])
+    thread = T.thread_id([config.threads])
+    for name, value in (("pixel_block", pixel_block), ("column_block", column_block), ("thread", thread)):
+        IRBuilder.name(name, value)
+    warp = thread // 32
+    height, width = plan.pixel_tiles
+    shared = T.alloc_buffer((plan.shared_bytes // 4,), "uint32", scope="shared.dyn", align=128)
+    IRBuilder.name("shared", shared)
+    block = Block(
+        plan=plan,
+        activations=activations,
+        weights=weights,
+        parameters=parameters,
+        output=output,
+        shared=shared,
+        accumulators=registers("acc", plan.accumulators),
+        thread=thread,
+        lane=bind("lane", thread % 32),
+        warp_row=bind("warp_row", warp % config.blk_row_warps),
+        warp_col=bind("warp_col", warp // config.blk_row_warps % config.blk_col_warps),
+        split=bind("split", warp // (config.blk_row_warps * config.blk_col_warps)),
+        group=bind("group", pixel_block // (height * width)),
+        row0=bind("row0", pixel_block // width % height * plan.tile[0]),
+        col0=bind("col0", pixel_block % width * plan.tile[1]),
+        column_block=column_block,
+    )
+    with loop("i", plan.accumulators) as i:
+        T.buffer_store(block.accumulators, T.uint32(0), [i])
+    _main_loop(block)
+    epilogue(block)
+
+
+def _main_loop(block: Block) -> None:
+    """Stages go round in a ring: while one is multiplied, the next ``stages - 1`` are on their way."""
+    stages, iterations = block.plan.stages, block.plan.iterations
+    ahead = stages - 1
+    for stage in range(max(ahead, 1)):
+        load_stage(block, stage, stage)
+        if stage == 0:
+            load_parameters(block)
+        commit(block)
+    if iterations == 1:
+        wait(block, 0)
+        multiply_stage(block, 0)
+        return
+    with loop("k", iterations, T.serial) as k:
+        wait(block, ahead - 1)
+        with when(k + ahead < iterations):
+            load_stage(block, (k + ahead) % stages, k + ahead)
+        commit(block)
+        multiply_stage(block, k % stages)

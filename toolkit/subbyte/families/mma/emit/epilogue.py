@@ -1,0 +1,190 @@
+"""Registers to global memory: requantization, packing and the store, or the raw sums.
+
+Register-level packing (Choi et al. 2022, 3.2, in the form of two shuffles for four tiles): a lane holds channels
+2j and 2j+1 of one image for each of four tiles; it packs each pair to a byte, so one register carries four tiles; a
+4 x 4 byte transpose inside each four lanes (exchange with lane^1, then lane^2) leaves lane j with the complete word of
+tile j. Without the switch, the int32 sums go through shared memory first and are packed after it (the paper's
+Figure 5).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.mma.emit.block import Block
+from subbyte.tirx.emit import bind, loop, registers, when
+from subbyte.tirx.requantize import requantize
+from subbyte.workload.conv import BATCH_GROUP, ceil_div
+
+
+def epilogue(block: Block) -> None:
+    """Emit everything after the main loop."""
+    if block.plan.config.split_channels > 1:
+        _add_splits(block)
+    if block.plan.output == "int32":
+        _only_first_split(block, _store_raw)
+    elif block.plan.config.register_packing:
+        _only_first_split(block, _store_packed_in_registers)
+    else:
+        _store_packed_through_shared(block)
+
+
+def _only_first_split(block: Block, emit: Any) -> None:
+    with when(block.plan.config.split_channels == 1 or block.split == 0):
+        emit(block)
+
+
+def _add_splits(block: Block) -> None:
+    """Sum the accumulators of the warps that shared the input channels, through shared memory, into split 0."""
+    plan = block.plan
+    owners = plan.threads_per_split
+    owner = block.thread % owners
+    T.evaluate(T.cuda.cta_sync())
+    with when(block.split > 0), loop("i", plan.accumulators) as i:
+        place = ((block.split - 1) * plan.accumulators + i) * owners + owner
+        T.buffer_store(block.shared, block.accumulators[i], [place])
+    T.evaluate(T.cuda.cta_sync())
+    with when(block.split == 0):
+        for other in range(plan.config.split_channels - 1):
+            with loop("i", plan.accumulators) as i:
+                place = (other * plan.accumulators + i) * owners + owner
+                T.buffer_store(block.accumulators, block.accumulators[i] + block.shared[place], [i])
+
+
+def _sum(block: Block, register: Any) -> Any:
+    """The signed sum of one accumulator register, still scaled by the atom."""
+    return T.cast(block.accumulators[register], "int32")
+
+
+def _requantized(block: Block, value: Any, channel: Any) -> Any:
+    """clip((value + bias) * multiplier * 2^-shift, rounded half up), before the upper bits are packed away.
+
+    ``value`` carries the atom's scale; ``channel`` counts within the block. The fixed form multiplies once, adds a
+    64-bit offset that holds bias and rounding, and keeps the upper word (see Requantization.fixed_words).
+    """
+    return requantize(block.plan, value, [_parameter(block, row, channel) for row in range(3)])
+
+
+def _parameter(block: Block, row: int, channel: Any) -> Any:
+    return T.cast(block.shared[block.plan.parameter_base + row * block.plan.config.columns + channel], "int32")
+
+
+def _store_packed_in_registers(block: Block) -> None:
+    plan = block.plan
+    columns = min(plan.config.warp_col_tiles, 4)
+    pixels = 4 // columns
+    word = registers("word", 2)
+    groups = ceil_div(plan.config.warp_row_tiles, pixels)
+    with loop("p", groups) as p, loop("c", plan.config.warp_col_tiles // columns) as c:
+        T.buffer_store(word, T.uint32(0), [0])
+        for tile in reversed(range(4)):
+            _pack_byte(block, word, p * pixels + tile // columns, c * columns + tile % columns)
+        _transpose_bytes(block, word)
+        mine = block.lane % 4
+        _store_word(block, word[0], p * pixels + mine // columns, c * columns + mine % columns)
+
+
+def _pack_byte(block: Block, word: Any, pixel: Any, column: Any) -> None:
+    """Shift the register up by a byte and put in the two channels this lane holds of a pixel and column tile."""
+    plan = block.plan
+    first = plan.accumulator(_clamp(pixel, plan.config.warp_row_tiles), column)
+    channel = (block.warp_col * plan.config.warp_col_tiles + column) * 8 + block.lane % 4 * 2
+    low = bind("low", _requantized(block, _sum(block, first), channel))
+    high = bind("high", _requantized(block, _sum(block, first + 1), channel + 1))
+    T.evaluate(T.ptx.cvt_pack.sat.s4.s32.b32(word[0], high, low, word[0]))
+
+
+def _clamp(pixel: Any, pixels: int) -> Any:
+    """A warp with fewer pixels than the group of four tiles packs its last one again; the store leaves it out."""
+    return T.min(pixel, pixels - 1)
+
+
+def _transpose_bytes(block: Block, word: Any) -> None:
+    """4 x 4 byte transpose inside each four lanes: byte i of lane j and byte j of lane i change places."""
+    for distance, keep, cross in ((1, 0x6240, 0x3715), (2, 0x5410, 0x3276)):
+        selector = T.Select(block.lane // distance % 2 == 0, T.uint32(keep), T.uint32(cross))
+        T.evaluate(T.ptx.shfl_sync.bfly.b32(word[1], word[0], T.uint32(distance), T.uint32(0x1F), T.uint32(0xFFFFFFFF)))
+        T.evaluate(T.ptx.prmt.b32(word[0], word[0], word[1], selector))
+
+
+def _inside(block: Block, pixel: Any) -> tuple[Any, Any, Any]:
+    """Output row and column of a warp's pixel, and whether the output has it."""
+    plan = block.plan
+    row, col = block.tile_pixel(pixel)
+    p, q = bind("row", block.row0 + row), bind("col", block.col0 + col)
+    inside = T.And(p < plan.workload.p, q < plan.workload.q)
+    if 4 // min(plan.config.warp_col_tiles, 4) > 1:
+        inside = T.And(inside, pixel < plan.config.warp_row_tiles)
+    return p, q, inside
+
+
+def _store_word(block: Block, word: Any, pixel: Any, column: Any) -> None:
+    plan = block.plan
+    p, q, inside = _inside(block, pixel)
+    tile = block.column_block * plan.column_tiles + block.warp_col * plan.config.warp_col_tiles + column
+    with when(inside):
+        T.buffer_store(block.output, word, [plan.output_word(block.group, p, q, tile, block.lane // 4)])
+
+
+def _store_raw(block: Block) -> None:
+    """The int32 sums, two neighbouring channels at a time."""
+    plan = block.plan
+    with loop("pixel", plan.config.warp_row_tiles) as pixel:
+        p, q, inside = _inside(block, pixel)
+        with when(inside), loop("n", plan.config.warp_col_tiles) as column:
+            tile = block.column_block * plan.column_tiles + block.warp_col * plan.config.warp_col_tiles + column
+            word = plan.output_word(block.group, p, q, tile, block.lane // 4)
+            pair = registers("pair", 2, "int32")
+            for i in range(2):
+                value = _sum(block, plan.accumulator(pixel, column) + i) >> T.int32(plan.atom.scale_log2)
+                T.buffer_store(pair, value, [i])
+            with loop("i", 2, T.vectorized) as i:
+                T.buffer_store(block.output, pair[i], [word * 8 + block.lane % 4 * 2 + i])
+
+
+def _store_packed_through_shared(block: Block) -> None:
+    plan = block.plan
+    T.evaluate(T.cuda.cta_sync())
+    _only_first_split(block, _spill_sums)
+    T.evaluate(T.cuda.cta_sync())
+    words = plan.config.pixels * BATCH_GROUP * plan.column_tiles
+    threads = plan.config.threads
+    with loop("turn", ceil_div(words, threads)) as turn:
+        index = turn * threads + block.thread
+        with when(words % threads == 0 or index < words):
+            _pack_from_shared(block, index)
+
+
+def _spill_sums(block: Block) -> None:
+    """Write the warp's int32 sums to shared memory as [pixel][image][channel]."""
+    plan = block.plan
+    with loop("pixel", plan.config.warp_row_tiles) as pixel, loop("n", plan.config.warp_col_tiles) as column:
+        row, col = block.tile_pixel(pixel)
+        channel = (block.warp_col * plan.config.warp_col_tiles + column) * 8 + block.lane % 4 * 2
+        place = ((row * plan.tile[1] + col) * BATCH_GROUP + block.lane // 4) * plan.output_row_words + channel
+        with loop("i", 2, T.vectorized) as i:
+            T.buffer_store(block.shared, block.accumulators[plan.accumulator(pixel, column) + i], [place + i])
+
+
+def _pack_from_shared(block: Block, index: Any) -> None:
+    """Requantize and pack the eight channels of one word, read back from shared memory."""
+    plan = block.plan
+    together = min(plan.column_tiles, 4)
+    tile = index // (together * BATCH_GROUP) % (plan.column_tiles // together) * together + index % together
+    image = index // together % BATCH_GROUP
+    pixel = index // (BATCH_GROUP * plan.column_tiles)
+    word = registers("word", 1)
+    T.buffer_store(word, T.uint32(0), [0])
+    for pair in reversed(range(4)):
+        place = (pixel * BATCH_GROUP + image) * plan.output_row_words + tile * 8 + pair * 2
+        values = [
+            bind("value", _requantized(block, T.cast(block.shared[place + i], "int32"), tile * 8 + pair * 2 + i))
+            for i in range(2)
+        ]
+        T.evaluate(T.ptx.cvt_pack.sat.s4.s32.b32(word[0], values[1], values[0], word[0]))
+    p, q = block.row0 + pixel // plan.tile[1], block.col0 + pixel % plan.tile[1]
+    with when(T.And(p < plan.workload.p, q < plan.workload.q)):
+        target = plan.output_word(block.group, p, q, block.column_block * plan.column_tiles + tile, image)
+        T.buffer_store(block.output, word[0], [target])

@@ -1,0 +1,139 @@
+"""The family of kernels on ``mma.sync``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.device.arch import Arch
+from subbyte.families.base import ExportParts, Family
+from subbyte.families.base import Plan as AnyPlan
+from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.estimate import estimated_cycles, estimated_first
+from subbyte.families.mma.features import PLAN_FEATURES, plan_features
+from subbyte.families.mma.plan import BLOCK_WORDS, Plan
+from subbyte.families.mma.rules import hopeless, why_not
+from subbyte.families.mma.space import Space, held_fields
+from subbyte.families.mma.values import value_lists
+from subbyte.families.mma.weights import VECTORS, prepare_weights
+from subbyte.spaces.configuration import Configuration
+from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
+
+_HERE = Path(__file__).parent
+_SMALL = ConvConfig(blk_row_warps=1, blk_col_warps=1, warp_row_tiles=1, warp_col_tiles=1, reorder_inner=1)
+"""The configuration of the paper's space that asks for least: where it can be built, no other need be looked at."""
+
+
+class MmaFamily(Family):
+    """Kernels whose warps multiply fragments in their registers."""
+
+    name = "warp"
+    title = "mma.sync, sm_75 and later"
+    rank = 1
+    aliases = ("mma",)
+    configurations = (ConvConfig,)
+    kinds: ClassVar[Mapping[str, str]] = {
+        "paper": "the six knobs of the paper", "extended": "these and what the shape of the layer asks for",
+    }  # fmt: skip
+    features = PLAN_FEATURES
+
+    def from_key(self, key: str) -> Configuration | None:
+        """The configuration that a key names. Raises InvalidInput."""
+        return ConvConfig.from_key(key) if key.startswith(ConvConfig.rows["blk_row_warps"].key) else None
+
+    def plan(
+        self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "int4",
+        clip: tuple[int, int] = (-8, 7), requant: str = "fixed",
+    ) -> AnyPlan:  # fmt: skip
+        """The plan of a kernel."""
+        return Plan(workload, cast(ConvConfig, config), arch, output, clip, requant)
+
+    def why_not(self, plan: AnyPlan) -> str | None:
+        """Why the plan cannot be built, None when it can."""
+        return why_not(cast(Plan, plan))
+
+    def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
+        """Why no configuration can be built, whatever it is; None when some may."""
+        return hopeless(workload, arch)
+
+    def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
+        """Why no kernel computes the workload, None when one does."""
+        reason = hopeless(workload, arch)
+        if reason is not None or why_not(Plan(workload, _SMALL, arch)) is None:
+            return reason
+        paper = self.space(workload, arch, "paper", {})
+        return None if paper.valid else paper.why_not(0) or "no configuration of the warp family fits"
+
+    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, Any]) -> Space:
+        """The space of a kind. Raises InvalidInput for a knob among the fixed fields."""
+        return Space(workload, arch, kind, value_lists(kind, workload), held_fields(fixed))
+
+    def recorded_space(
+        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Any]
+    ) -> Space:
+        """The space of a record's header under today's constraints."""
+        return Space(workload, arch, kind, knobs, fixed)
+
+    def held(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
+        """Switches and atom, with those of ``fixed`` set. Raises InvalidInput for a knob."""
+        return held_fields(fixed)
+
+    def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
+        """The configurations of the paper's space, the one estimated fastest first."""
+        return estimated_first(workload, arch)
+
+    def estimate(self, plan: AnyPlan) -> float:
+        """A rough count of cycles."""
+        return estimated_cycles(cast(Plan, plan))
+
+    def feature_row(self, plan: AnyPlan) -> list[float]:
+        """Loop extents, traffic and occupancy."""
+        return plan_features(cast(Plan, plan))
+
+    def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
+        """Mid-sized tiles win, and every switch turned off costs."""
+        one = cast(ConvConfig, config)
+        tile = math.log2(one.pixels * one.columns)
+        staged = math.log2(one.chunk * max(1, workload.r * workload.s) / max(1, workload.channel_blocks))
+        share = 0.6 * math.exp(-(((tile - 10.5) / 3.5) ** 2)) * math.exp(-((staged / 5.0) ** 2))
+        share *= 1.0 if one.threads in (128, 256) else 0.8
+        share *= 0.92 if one.reorder_inner else 1.0
+        share *= {"full": 1.0, "shared": 0.85, "none": 0.6}[one.duplicate_aware]
+        share *= 1.0 if one.register_packing else 0.9
+        share *= 1.0 if one.layout == "nhwcnc" else 0.7
+        return max(share, 0.005)
+
+    def emit(self, plan: AnyPlan) -> Any:
+        """The TIRx function of a plan."""
+        from subbyte.families.mma.emit.conv import conv_kernel
+
+        return conv_kernel(cast(Plan, plan))
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """What decides the generated text."""
+        return (_HERE / "emit", _HERE / "plan.py", _HERE / "config.py")
+
+    def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
+        """Weights [K,R,S,C] for loads of so many words; None for a form of another family."""
+        return prepare_weights(w, int(form)) if form in map(str, VECTORS) else None
+
+    def export(self, plan: AnyPlan) -> ExportParts:
+        """What a C header of the kernel needs."""
+        one = cast(Plan, plan)
+        w = one.workload
+        groups = w.filter_blocks * CHANNEL_BLOCK // 8 // one.vector
+        return ExportParts(
+            "weights_warp",
+            (w.channel_blocks, w.r * w.s, groups, BLOCK_WORDS, one.vector),
+            {"vector": str(one.vector), "groups": str(w.filter_blocks * 4 // one.vector)},
+            {"WEIGHT_VECTOR": one.vector},
+        )
+
+
+MMA = MmaFamily()

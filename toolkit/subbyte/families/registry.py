@@ -1,0 +1,148 @@
+"""The families there are: a line each. Everything else asks here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from subbyte.errors import InvalidInput, Unsupported, did_you_mean, shown
+from subbyte.families.base import Family
+from subbyte.spaces.configuration import Configuration, named_once
+
+_LINES: dict[str, str] = {
+    "warp": "subbyte.families.mma.family:MMA",
+    "warpgroup": "subbyte.families.wgmma.family:WGMMA",
+}
+"""Name -> where its object is. The order is that of lists and of questions."""
+
+
+def register(name: str, place: str) -> None:
+    """Make a family known: ``place`` is ``module:OBJECT``, imported when first asked for. Raises InvalidInput for a
+    name that is taken by another."""
+    if _LINES.get(name, place) != place:
+        raise InvalidInput(f"family {name!r} is {_LINES[name]} already; choose another name")
+    _LINES[name] = place
+
+
+def unregister(name: str) -> None:
+    """Forget a family, for tests."""
+    _LINES.pop(name, None)
+
+
+@cache
+def _object(place: str) -> Family:
+    module, _, name = place.partition(":")
+    found: Family = getattr(import_module(module), name)
+    return found
+
+
+def families() -> dict[str, Family]:
+    """All families by name."""
+    return {name: _object(place) for name, place in _LINES.items()}
+
+
+def family_names() -> tuple[str, ...]:
+    """The names of all families."""
+    return tuple(_LINES)
+
+
+def family_named(name: str) -> Family:
+    """The family of this name, or of this name in earlier versions. Raises InvalidInput with the closest names."""
+    wanted = str(name).lower()
+    for family in families().values():
+        if wanted in (family.name, *family.aliases):
+            return family
+    raise InvalidInput(f"family={shown(name)}: {did_you_mean(wanted, family_names())}")
+
+
+def asked_families(family: str = "auto") -> list[Family]:
+    """The families that ``family`` asks for: one, or with ``auto`` all. Raises InvalidInput with the closest names."""
+    if str(family).lower() == "auto":
+        return list(families().values())
+    try:
+        return [family_named(family)]
+    except InvalidInput:
+        raise InvalidInput(f"family={shown(family)}: {did_you_mean(family, ('auto', *family_names()))}") from None
+
+
+def family_of(config: object) -> Family:
+    """The family of a configuration. Raises InvalidInput for what is none."""
+    for family in families().values():
+        if family.owns(config):
+            return family
+    examples = " or a ".join(f"{kind.__name__}" for one in families().values() for kind in one.configurations)
+    raise InvalidInput(f"config is {type(config).__name__}: expected a {examples}")
+
+
+def is_configuration(config: object) -> bool:
+    """Whether a configuration of any family."""
+    return any(family.owns(config) for family in families().values())
+
+
+def config_from_key(key: str) -> Configuration:
+    """The configuration of any family that a key names. Raises InvalidInput for a part that means nothing."""
+    if not isinstance(key, str):
+        raise InvalidInput(f"configuration {shown(key)}: expected the text of a key")
+    for family in families().values():
+        found = family.from_key(key.lower().strip())
+        if found is not None:
+            return found
+    return next(iter(families().values())).configurations[0].from_key(key)
+
+
+def config_from_dict(values: Mapping[str, Any]) -> Configuration:
+    """The configuration of any family with these fields. Raises InvalidInput for an unknown or impossible one."""
+    named = named_once(values)
+    for family in families().values():
+        found = family.decode(named)
+        if found is not None:
+            return found
+    return next(iter(families().values())).configurations[0].from_dict(named)
+
+
+def kinds() -> dict[str, Family]:
+    """Kind of space -> its family."""
+    return {kind: family for family in families().values() for kind in family.kinds}
+
+
+def kind_named(kind: str) -> tuple[str, Family]:
+    """A kind of space, also by its name in earlier versions, and its family. Raises InvalidInput."""
+    for family in families().values():
+        today = family.old_kinds.get(kind, kind)
+        if today in family.kinds:
+            return today, family
+    raise InvalidInput(f"unknown kind of space {shown(kind)}: {did_you_mean(kind, kinds())}")
+
+
+def family_of_kind(kind: str) -> Family | None:
+    """The family of a kind of space, also of an earlier version; None for a foreign one."""
+    found = (family for family in families().values() if kind in family.kinds or kind in family.old_kinds)
+    return next(found, None)
+
+
+def warp_family_only(config: Any) -> Any:
+    """``config``, where mma.sync kernels are explained. Raises Unsupported for one of another family."""
+    usual = next(iter(families().values()))
+    other = (
+        None if config is None or usual.owns(config) else next((f for f in families().values() if f.owns(config)), None)
+    )
+    if other is not None:
+        raise Unsupported(
+            f"only kernels of the {usual.name} family (mma.sync) are shown here; {config.key} is of the {other.name} "
+            "family (wgmma): see its taps, stores, fragments and text (`subbyte explain taps`, `explain packing "
+            "--family warpgroup`, notebook 09_hopper)"
+        )
+    return config
+
+
+def settings_text(values: Mapping[str, Any]) -> str:
+    """A configuration's fields as ``subbyte build --set`` takes them: those that every key names and what is not at its
+    default; of a foreign kernel every knob."""
+    kinds_of = (kind for family in families().values() for kind in family.configurations)
+    rows: Mapping[str, Any] = next((kind.rows for kind in kinds_of if set(kind.rows) == set(values)), {})
+    shown_ones = (
+        name for name in values if name not in rows or rows[name].always or values[name] != rows[name].default
+    )
+    return " ".join(f"{name}={values[name]}" for name in shown_ones)

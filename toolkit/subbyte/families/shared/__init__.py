@@ -1,0 +1,1 @@
+"""What kinds of kernels share: no family imports another."""

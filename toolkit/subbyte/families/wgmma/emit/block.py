@@ -1,0 +1,205 @@
+"""What the parts of a warpgroup kernel share while it is emitted, and the addresses they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.wgmma.emit import instructions as op
+from subbyte.families.wgmma.memory import FRAGMENT_BYTES
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.tirx.emit import bind, loop, registers, when
+
+
+@dataclass
+class Block:
+    """Buffers and coordinates of one block. Every field but ``plan`` is a TIRx buffer or expression."""
+
+    plan: WarpgroupPlan
+    activations: Any
+    weights: Any
+    parameters: Any
+    output: Any
+    shared: Any
+    base: Any
+    """Byte address of the block's shared memory."""
+    thread: Any
+    warpgroup: Any
+    """Index of the warpgroup, the producer last; the same for all lanes of a warp as the compiler sees it."""
+    member: Any
+    """Thread within the warpgroup."""
+    lane: Any
+    group: Any
+    """Group of 8 images, the first one of several."""
+    first_row: Any
+    """First output row of the block's segment."""
+    end_row: Any
+    tile_x: Any
+    """Index of the block along the output row."""
+    filter_block: Any
+    rank: Any
+    """Index among the blocks that share the input channels."""
+    peer: Any
+    """Index among the blocks that share weights."""
+    lonely: Any
+    """Whether the block's neighbour in the cluster needs other weights."""
+    first_staged: Any
+    """First staged row that the block needs and the image has."""
+    parts: Any
+    """Parts that go through the ring."""
+    cut: Any = 0
+    """Of half rows: 1 where the segment begins with the right half of a row, 0 where it ends with the left half of one,
+    anything else where it has none."""
+
+    # ---- position of a consumer ---------------------------------------------------------------------------------
+
+    @property
+    def m(self) -> Any:
+        """Index of a consumer along the output channels."""
+        return self.warpgroup % self.plan.config.groups_m
+
+    @property
+    def x(self) -> Any:
+        """Index of a consumer along the output row."""
+        return self.warpgroup // self.plan.config.groups_m % self.plan.config.groups_x
+
+    @property
+    def y(self) -> Any:
+        """Index of a consumer among those that take passes in turn."""
+        return self.warpgroup // (self.plan.config.groups_m * self.plan.config.groups_x)
+
+    @property
+    def swapped(self) -> Any:
+        """A consumer that begins with half a row: it is its last fragment row, behind those that follow it."""
+        return T.And(self.cut == 1, self.y == 0)
+
+    @property
+    def narrow(self) -> Any:
+        """A consumer whose last fragment row is half a row: the first one of two behind a cut, the second before it."""
+        return self.cut + self.y == 1
+
+    def fragment_place(self, fragment: Any) -> Any:
+        """Where a fragment row lies among the rows of its consumer's pass."""
+        if not self.plan.config.half_rows:
+            return fragment
+        return T.Select(self.swapped, self.plan.config.tile_rows - 1 - fragment, fragment)
+
+    def tile(self, filter_pass: Any) -> Any:
+        """Tile of 64 output channels of a consumer, of those it computes one after the other or together."""
+        return (self.filter_block * self.plan.consumer_tiles + filter_pass) * self.plan.config.groups_m + self.m
+
+    # ---- ring ---------------------------------------------------------------------------------------------------
+
+    def slot(self, part: Any) -> Any:
+        """Slot of a part."""
+        return T.cast(part, "uint32") % T.uint32(self.plan.config.ring)
+
+    def turn(self, part: Any) -> Any:
+        """Parity of how often the part's slot was filled before."""
+        return T.cast(part, "uint32") // T.uint32(self.plan.config.ring) % T.uint32(2)
+
+    def slot_address(self, slot: Any) -> Any:
+        """Byte address of a slot."""
+        return self.base + slot * T.uint32(self.plan.slot_bytes)
+
+    def full(self, slot: Any) -> Any:
+        """Byte address of the barrier that says that a slot is filled."""
+        return self.base + T.uint32(self.plan.barrier_base) + slot * T.uint32(8)
+
+    def empty(self, slot: Any) -> Any:
+        """Byte address of the barrier that says that a slot may be written again."""
+        return self.full(slot) + T.uint32(8 * self.plan.config.ring)
+
+    @property
+    def parameters_barrier(self) -> Any:
+        """Byte address of the barrier that says that the requantization parameters are in shared memory."""
+        return self.base + T.uint32(self.plan.barrier_base + 16 * self.plan.config.ring)
+
+    def wait(self, address: Any, parity: Any) -> None:
+        """Wait at a barrier until the phase of this parity has ended."""
+        done = registers("done", 1)
+        T.buffer_store(done, T.uint32(0), [0])
+        with T.While(done[0] == T.uint32(0)):
+            op.barrier_try_wait(done[0], address, parity)
+
+    def arrive(self, address: Any) -> None:
+        """Arrive at a barrier with one thread of the warp."""
+        with when(self.lane == 0):
+            op.barrier_arrive(address)
+
+    # ---- set-up -------------------------------------------------------------------------------------------------
+
+    def exchange_barrier(self, warpgroup: Any) -> Any:
+        """Byte address of the barrier that counts the bytes of partial sums that have come for a consumer."""
+        return self.parameters_barrier + T.uint32(8) + T.cast(warpgroup * 8, "uint32")
+
+    def weight_barrier(self, chunk: Any) -> Any:
+        """Byte address of the barrier that counts the bytes of a chunk of weights."""
+        exchanged = 8 * self.plan.config.consumers if self.plan.config.split > 1 else 0
+        return self.parameters_barrier + T.uint32(8 + exchanged) + chunk * T.uint32(8)
+
+    def set_up_barriers(self) -> None:
+        """One producer thread sets up the barriers: a "full" one hears from every warp that fills, an "empty" one from
+        every warp that reads, one for partial sums from the bytes of the cluster's other blocks. Where everything is
+        loaded at once, a "full" one belongs to a stage, and nothing is filled again."""
+        plan, config = self.plan, self.plan.config
+        readers = config.consumers
+        with when(self.thread == 128 * config.consumers):
+            if config.bulk_weights:
+                for part in range(plan.window):
+                    op.barrier_init(self.full(T.uint32(part)), 4)
+            elif config.at_once:
+                for stage in range(len(plan.stages)):
+                    op.barrier_init(self.full(T.uint32(stage)), 4 if stage else 4 * config.consumers)
+            else:
+                for slot in range(config.ring):
+                    op.barrier_init(self.full(T.uint32(slot)), 4)
+                    op.barrier_init(self.empty(T.uint32(slot)), 4 * readers)
+            op.barrier_init(self.parameters_barrier, 4)
+            if config.split > 1:
+                for warpgroup in range(config.consumers):
+                    op.barrier_init(self.exchange_barrier(warpgroup), 1)
+            for chunk in range(plan.weight_chunks):
+                op.barrier_init(self.weight_barrier(T.uint32(chunk)), 1)
+            op.barrier_init_fence()
+            weight_bytes = config.groups_m * plan.ahead * FRAGMENT_BYTES
+            for chunk in range(plan.weight_chunks):
+                op.barrier_expect(self.weight_barrier(T.uint32(chunk)), weight_bytes)
+            if config.split > 1:
+                for warpgroup in range(config.consumers):
+                    op.barrier_expect(self.exchange_barrier(warpgroup), plan.exchanged_bytes)
+
+    def load_parameters(self) -> Any:
+        """Read the producer's share of the requantization parameters of the block's output channels."""
+        plan = self.plan
+        channels, padded = plan.parameter_channels, plan.workload.filter_blocks * 32
+        if not channels:
+            return None
+        held = registers("parameters", plan.parameter_turns)
+        with when(self.warpgroup == plan.config.consumers), self._parameter_turns() as (turn, index):
+            channel = T.min(self.filter_block * channels + index % channels, padded - 1)
+            T.buffer_store(held, T.cast(self.parameters[index // channels * padded + channel], "uint32"), [turn])
+        return held
+
+    def keep_parameters(self, held: Any) -> None:
+        """Put them into shared memory, and say that they are there."""
+        if held is None:
+            return
+        config = self.plan.config
+        with when(config.producers == 1 or self.warpgroup == config.consumers):
+            with self._parameter_turns() as (turn, index):
+                T.buffer_store(self.shared, held[turn], [self.plan.parameter_base // 4 + index])
+            op.emit(T.cuda.warp_sync())
+            self.arrive(self.parameters_barrier)
+
+    @contextmanager
+    def _parameter_turns(self) -> Iterator[tuple[Any, Any]]:
+        count, threads = 3 * self.plan.parameter_channels, 128
+        with loop("turn", self.plan.parameter_turns) as turn:
+            index = bind("index", turn * threads + self.member)
+            with when(count % threads == 0 or index < count):
+                yield turn, index

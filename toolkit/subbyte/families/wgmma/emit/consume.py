@@ -1,0 +1,353 @@
+"""Shared memory and weights to Tensor Cores: the passes of a consumer warpgroup.
+
+Each 32-bit word of weights is unpacked to two operands; a tap is an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.device.atoms import LOW_NIBBLES
+from subbyte.families.wgmma.emit import instructions as op
+from subbyte.families.wgmma.emit.block import Block
+from subbyte.families.wgmma.emit.control import (
+    Counter,
+    Sums,
+    first_that_fits,
+    give_back,
+    least,
+    most,
+    pass_by,
+    turns_of,
+)
+from subbyte.families.wgmma.emit.epilogue import epilogue
+from subbyte.families.wgmma.emit.fetch import Fetch
+from subbyte.families.wgmma.emit.own_rows import OwnRows
+from subbyte.tirx.emit import bind, loop, registers, when
+
+Rows = tuple[int, int, bool]
+"""Fragment rows from and to, and whether the last one is half a row."""
+NOTHING = (0, 0)
+"""Fragment rows of a kernel row that meets padding alone, where its weights have to be passed over."""
+
+
+def consume(block: Block, fetch: Fetch) -> None:
+    """All passes of one consumer warpgroup."""
+    plan, config = block.plan, block.plan.config
+    accumulators = registers("acc", plan.accumulators)
+    started = registers("started", config.tile_rows * config.tiles_m)
+    ready, released = Counter(block, "ready"), Counter(block, "released")
+    stride = config.tile_rows * config.groups_y
+    mine = bind("my_first_row", block.first_row + block.y * config.tile_rows)
+    passes = bind("passes", T.max(block.end_row - mine + (stride - 1), 0) // stride)
+    with loop("row_pass", passes, T.serial) as row_pass:
+        row = bind("row", mine + row_pass * stride)
+        count = bind("rows", T.min(T.int32(config.tile_rows), block.end_row - row))
+        with loop("filter_pass", config.filter_passes, T.serial) as filter_pass:
+            with loop("i", config.tile_rows * config.tiles_m) as i:
+                T.buffer_store(started, T.uint32(0), [i])
+            state = Pass(
+                block, passes, row_pass, filter_pass, row, ready, fetch, accumulators, started, released, count
+            )
+            state.wait_for_other()
+            state.multiply()
+            op.wgmma_wait(0)
+            state.release()
+            for tile in range(config.tiles_m):
+                sums = accumulators if config.tiles_m == 1 else Sums(accumulators, tile * plan.tile_sums)
+                epilogue(
+                    block, sums, row, count, filter_pass * config.tiles_m + tile if config.tiles_m > 1 else filter_pass
+                )
+    if plan.keep_rows and plan.passes_by:
+        pass_by(block, ready, released)
+
+
+@dataclass
+class Pass(OwnRows):
+    """One pass: its coordinates, and the multiplications that make it up."""
+
+    fetch: Fetch
+    accumulators: Any
+    started: Any
+    """For every fragment row of every tile: whether its accumulators hold anything yet."""
+    released: Counter
+    count: Any
+
+    def multiply(self) -> None:
+        """Emit the loops over kernel rows and channel groups."""
+        plan, config = self.block.plan, self.block.plan.config
+        if not plan.keep_rows:
+            together = plan.groups_together
+            if self._in_order:
+                self.first_slot = registers("first_slot", 1)
+            with loop("channel_group", plan.groups // together, T.serial) as first:
+                for place in range(together):
+                    self._group(first * together + place, place)
+            return
+
+        rows, taps = config.tile_rows, plan.tap_rows
+        here = registers("descriptor", rows)
+        ahead = registers("next_descriptor", rows) if config.channel_groups == 1 and taps > 1 else None
+        if ahead is not None:
+            self._enter_row(0, 0, here)
+
+        def tap_row(tap: Any) -> None:
+            if ahead is None:
+                turns_of("channel_group", config.channel_groups, lambda group: self._tap_row(tap, group))
+            else:
+                self._tap_row_ahead(tap, here, ahead)
+            self.let_other_start(tap, max(taps - 2, 0))
+
+        if plan.taps_unrolled:
+            for tap in range(taps):
+                tap_row(tap)
+        else:
+            turns_of("tap_row", taps, tap_row)
+
+    def _group(self, group: Any, place: int) -> None:
+        """One channel group where rows are not kept; ``place`` counts those of one loop body."""
+        plan = self.block.plan
+        if self._in_order:
+            self._enter_group(group)
+        turns_of("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group, place))
+        self.let_other_start(group, plan.groups * 2 // 3)
+        if not self._in_order:
+            self._release_before(group)
+
+    def release(self) -> None:
+        """Give back the slots whose parts no later pass reads."""
+        plan, config, block = self.block.plan, self.block.plan.config, self.block
+        if not plan.keep_rows:
+            if not plan.lowered:
+                self._release_group(plan.groups - 1)
+            return
+        last = self.row + config.tile_rows * config.groups_y >= block.end_row
+        until = T.Select(last, block.parts, self._next_part)
+        if plan.passes_by:
+            until = T.min(until, self.ready.count[0])  # a part may be given back only when it has come
+        self._release_up_to(until)
+
+    @property
+    def _next_part(self) -> Any:
+        """First part that this warpgroup's next pass reads."""
+        plan, config = self.block.plan, self.block.plan.config
+        following = (self.row + config.tile_rows * config.groups_y) * plan.rows.pixel_step
+        return (following - self.block.first_staged) * config.channel_groups
+
+    def _release_up_to(self, until: Any) -> None:
+        """Give back kept parts, in the last pass over filters."""
+        block, end = self.block, self.block.plan.config.filter_passes - 1
+        with when(end == 0 or self.filter_pass == end):
+            self.released.up_to(bind("until", until), lambda slot, _: block.arrive(block.empty(slot)))
+
+    def _release_passed(self, tap: Any, group: Any) -> None:
+        """Give back the parts before this one, which are multiplied, unless the next pass reads them."""
+        rows, groups = self.block.plan.rows, self.block.plan.config.channel_groups
+        staged = self.row * rows.pixel_step + tap * rows.tap_step - self.block.first_staged
+        self._release_up_to(T.min(staged * groups + group, self._next_part))
+
+    def _release_before(self, group: Any) -> None:
+        """Give back the parts of the group before this one, whose multiplications have ended: those in flight are of
+        this group. Of a lowered image the ring holds few groups: end those of this one and give its parts back."""
+        if self.block.plan.lowered:
+            op.wgmma_wait(0)
+            self._release_group(group)
+        elif self.block.plan.groups > 1:
+            with when(group > 0):
+                self._release_group(group - 1)
+
+    def _part(self, fragment_row: Any, tap: Any, group: Any) -> Any:
+        """Part that a fragment row reads for a tap."""
+        plan, config, block = self.block.plan, self.block.plan.config, self.block
+        if not plan.keep_rows:
+            row = block.y * config.tile_rows + fragment_row if config.groups_y > 1 else fragment_row
+            return self._pass_part(group) + row * plan.rows.pixel_step + tap * plan.rows.tap_step
+        staged = (self.row + fragment_row) * plan.rows.pixel_step + tap * plan.rows.tap_step - block.first_staged
+        return T.max(staged, 0) * config.channel_groups + group
+
+    def _tap_row(self, tap: Any, group: Any, place: int = 0) -> None:
+        """One kernel row of one channel group: wait for its input rows, then multiply those that exist."""
+        low, high = self._rows_of(tap)
+        variants, skipped = self._variants(tap)
+        if skipped and not self.block.plan.keep_rows:
+            variants, skipped = [*variants, NOTHING], False
+        with when(not skipped or low < high):
+            descriptors = registers("descriptor", self.block.plan.config.tile_rows)
+            self._enter_row(tap, group, descriptors)
+            self._rows(low, high, variants, descriptors, (tap, group, place), None)
+
+    def _tap_row_ahead(self, tap: Any, here: Any, ahead: Any) -> None:
+        """One kernel row whose input rows were waited for before; the next one's are, while the last multiplications
+        but one of this row are under way. A warpgroup has no time for it between two rows: a wgmma with operands in
+        registers is issued only when the one before it has begun."""
+        taps = self.block.plan.tap_rows
+
+        def enter_next() -> None:
+            if isinstance(tap, int):
+                if tap + 1 < taps:
+                    self._enter_row(tap + 1, 0, ahead)
+                return
+            with when(tap + 1 < taps):
+                self._enter_row(tap + 1, 0, ahead)
+
+        low, high = self._rows_of(tap)
+        variants, skipped = self._variants(tap)
+
+        def rows() -> None:
+            self._rows(low, high, variants, here, (tap, 0, 0), enter_next)
+
+        if skipped:
+            with T.If(low < high):
+                with T.Then():
+                    rows()
+                with T.Else():
+                    enter_next()
+        else:
+            rows()
+        with loop("i", self.block.plan.config.tile_rows) as i:
+            T.buffer_store(here, ahead[i], [i])
+
+    def _rows(
+        self, low: Any, high: Any, variants: list[tuple[int, int]], descriptors: Any, here: tuple[Any, Any, int],
+        before_last: Callable[[], None] | None,
+    ) -> None:  # fmt: skip
+        """The multiplications for fragment rows ``low`` to ``high``, one of ``variants``; see ``_steps``."""
+
+        def whole() -> None:
+            first_that_fits(low, high, variants, lambda a, b: self._steps(descriptors, a, b, here, before_last))
+
+        if not self.block.plan.config.half_rows:
+            whole()
+            return
+        with T.If(self.block.narrow):
+            with T.Then():
+                self._steps(descriptors, 0, self.block.plan.config.tile_rows, here, before_last, narrow=True)
+            with T.Else():
+                whole()
+
+    def _rows_of(self, tap: Any) -> tuple[Any, Any]:
+        """From and to: the fragment rows whose input row for this kernel row is in the image."""
+        low, high = self.block.plan.tap_rows_at(self.row, self.count, tap, most, least)
+        return bind("low", T.cast(low, "int32")), bind("high", T.cast(high, "int32"))
+
+    def _variants(self, tap: Any) -> tuple[list[tuple[int, int]], bool]:
+        plan = self.block.plan
+        variants, skipped = plan.tap_variants(range(plan.tap_rows) if not isinstance(tap, int) else [tap])
+        return list(variants), skipped
+
+    def _enter_row(self, tap: Any, group: Any, descriptors: Any) -> None:
+        """Wait for the input rows of a kernel row, if it has any, and point at them."""
+        plan, block = self.block.plan, self.block
+        if not self._in_order:
+            low, high = self._rows_of(tap)
+            with when(True if not self._variants(tap)[1] else low < high):
+                self._wait_for(bind("needed", self._part(high - 1, tap, group)))
+        width = plan.config.tile_width * plan.cols.pixel_step * plan.column_bytes
+        for i in range(plan.config.tile_rows):
+            row = block.fragment_place(i)
+            if self._in_order:
+                address = self._row_address(row, tap)
+            else:
+                address = block.slot_address(block.slot(self._part(row, tap, group)))
+            start = address + T.cast(block.x * width, "uint32")
+            if plan.config.half_rows and i == plan.config.tile_rows - 1:
+                right = (plan.config.tile_width - plan.narrow_columns) * plan.cols.pixel_step * plan.column_bytes
+                start = start + T.Select(block.swapped, T.uint32(right), T.uint32(0))
+            op.describe(descriptors[i], start, plan.descriptor_low)
+
+    def _wait_for(self, part: Any) -> None:
+        block, config = self.block, self.block.plan.config
+        if block.plan.keep_rows:
+            self.ready.up_to(part + 1, lambda slot, turn: block.wait(block.full(slot), turn))
+            if block.plan.passes_by:  # rows that other warpgroups read, or none
+                mine = T.max(self.row * block.plan.rows.pixel_step - block.first_staged, 0) * config.channel_groups
+                until = bind("passed", T.min(mine, self.ready.count[0]))
+                self.released.up_to(until, lambda slot, _: give_back(block, slot))
+            return
+        first = part // block.plan.window * block.plan.window
+        with loop("wait", block.plan.window, T.serial) as i:  # those too that a short pass only gives back
+            block.wait(block.full(block.slot(first + i)), block.turn(first + i))
+
+    def _steps(
+        self, descriptors: Any, low: int, high: int, here: tuple[Any, Any, int],
+        before_last: Callable[[], None] | None, narrow: bool = False,
+    ) -> None:  # fmt: skip
+        """The channel steps of one part (``here``: its kernel row and channel group, and ``place`` as in ``_group``),
+        for fragment rows ``low`` to ``high``, the last of them ``narrow`` or not; ``before_last`` is emitted before
+        the last fragment."""
+        plan = self.block.plan
+        turns, (tap_row, group, place) = plan.steps // plan.unroll, here
+        per_turn = plan.unroll * plan.halves * plan.pitch * (plan.column_bytes // 16)
+
+        def body(turn: Any) -> None:
+            offset = bind("offset", T.cast(turn * per_turn, "uint32"))
+            for step in range(plan.unroll):
+                for tap in range(plan.tap_cols):
+                    if self._in_order and low < high and step * plan.tap_cols + tap == plan.in_flight:
+                        self._give_back_group(
+                            before=True, where=[tap_row == 0, group > 0, *([turn == 0] if turns > 1 else [])]
+                        )
+                    if before_last and (step, tap) == (plan.unroll - 1, plan.tap_cols - 1):
+                        with when(True if turns == 1 else turn == turns - 1):
+                            before_last()
+                    self._fragment(descriptors, offset, step, tap, (low, high, narrow), place)
+            if place == plan.groups_together - 1:
+                self.fetch.end_turn()
+            self.let_other_begin(tap_row, group, turn)
+
+        turns_of("turn", turns, body)
+        if low == high:
+            op.wgmma_wait(0)
+            self._give_back_group(before=True, where=[tap_row == 0, group > 0])
+        if plan.config.early_release:
+            self._release_passed(tap_row, group)
+
+    def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, rows: Rows, place: int) -> None:
+        """One weight fragment of every tile of output channels."""
+        tiles = self.block.plan.config.tiles_m
+        number = (place * self.block.plan.unroll + step) * self.block.plan.tap_cols + tap
+        for tile in range(tiles):
+            self._multiply_fragment(descriptors, offset, (step, tap, tile), rows, number * tiles + tile)
+
+    def _multiply_fragment(
+        self, descriptors: Any, offset: Any, which: tuple[int, int, int], rows: Rows, number: int
+    ) -> None:
+        """Unpack the fragment ``which`` (step, tap, tile), fetch another in its place, multiply it with every fragment
+        row."""
+        plan, (step, tap, tile) = self.block.plan, which
+        held = self.fetch.begin_fragment(number)
+        low, high, narrow = rows
+        if low == high:
+            self.fetch.end_fragment(held)
+            return
+        operands = []
+        for half in range(plan.halves):
+            operand = registers("operand", 4)
+            for i in range(4):
+                word = self.fetch.held[4 * held + i]
+                op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
+            operands.append(operand)
+        self.fetch.end_fragment(held)
+        op.wgmma_fence()
+        for half, operand in enumerate(operands):
+            columns = (step * plan.halves + half) * plan.pitch + tap * plan.cols.tap_step
+            for row in range(low, high):
+                descriptor = descriptors[row] + offset + T.uint32(columns * (plan.column_bytes // 16))
+                half = narrow and row == plan.config.tile_rows - 1
+                self._wgmma(operand, tile * plan.config.tile_rows + row, descriptor, half)
+        op.wgmma_commit()
+        op.wgmma_wait(plan.in_flight)
+
+    def _wgmma(self, operand: Any, row: int, descriptor: Any, narrow: bool) -> None:
+        plan = self.block.plan
+        atom, count = plan.atom_of(plan.narrow_pixels) if narrow else plan.atom, 4 * plan.row_pixels
+        sums = [self.accumulators[row * count + i] for i in range(4 * plan.narrow_pixels if narrow else count)]
+        high = T.cast(T.uint32(plan.descriptor_high), "uint64") << T.uint64(32)
+        accumulate = T.ptx.pred(self.started[row])
+        words = [operand[i] for i in range(4)]
+        op.emit(T.ptx[atom.ptx](*sums, *words, high | T.cast(descriptor, "uint64"), accumulate))
+        T.buffer_store(self.started, T.uint32(1), [row])

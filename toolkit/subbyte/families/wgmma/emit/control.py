@@ -1,0 +1,94 @@
+"""Loops, cases and counters of a consumer warpgroup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.wgmma.emit import instructions as op
+from subbyte.families.wgmma.emit.block import Block
+from subbyte.tirx.emit import loop, registers, when
+
+
+class Counter:
+    """How many parts this warp has gone past, with the slot and the parity of the next one."""
+
+    def __init__(self, block: Block, name: str) -> None:
+        self.ring = block.plan.config.ring
+        self.count = registers(name, 1, "int32")
+        self.slot, self.turn = (registers(f"{name}_{what}", 1) for what in ("slot", "turn"))
+        for state, zero in ((self.count, T.int32(0)), (self.slot, T.uint32(0)), (self.turn, T.uint32(0))):
+            T.buffer_store(state, zero, [0])
+
+    def up_to(self, end: Any, each: Callable[[Any, Any], None]) -> None:
+        """Go on to ``end``; ``each(slot, turn)`` is emitted for every part on the way."""
+        with T.While(self.count[0] < end):
+            each(self.slot[0], self.turn[0])
+            T.buffer_store(self.count, self.count[0] + 1, [0])
+            T.buffer_store(self.slot, self.slot[0] + T.uint32(1), [0])
+            with when(self.slot[0] == T.uint32(self.ring)):
+                T.buffer_store(self.slot, T.uint32(0), [0])
+                T.buffer_store(self.turn, self.turn[0] ^ T.uint32(1), [0])
+
+
+def most(a: Any, b: Any) -> Any:
+    """The larger one, of numbers or expressions."""
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else T.max(a, b)
+
+
+def least(a: Any, b: Any) -> Any:
+    """The smaller one, of numbers or expressions."""
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else T.min(a, b)
+
+
+def turns_of(name: str, extent: int, emit: Callable[[Any], None]) -> None:
+    """A serial loop; without one where there is only one turn."""
+    if extent == 1:
+        emit(0)
+        return
+    with loop(name, extent, T.serial) as variable:
+        emit(variable)
+
+
+def first_that_fits(low: Any, high: Any, variants: list[tuple[int, int]], emit: Callable[[int, int], None]) -> None:
+    """The body of the variant (low, high) that holds now; the last one needs no test."""
+    here, *others = variants
+    if not others:
+        emit(*here)
+        return
+    with T.If(T.And(low == here[0], high == here[1])):
+        with T.Then():
+            emit(*here)
+        with T.Else():
+            first_that_fits(low, high, others, emit)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The accumulators of one of several tiles."""
+
+    accumulators: Any
+    first: int
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.accumulators[self.first + index]
+
+
+def pass_by(block: Block, ready: Counter, released: Counter) -> None:
+    """The parts that only the other warpgroups still read: give each back as soon as it has come."""
+
+    def wait_and_release(slot: Any, _: Any) -> None:
+        ready.up_to(released.count[0] + 1, lambda here, turn: block.wait(block.full(here), turn))
+        give_back(block, slot)
+
+    released.up_to(block.parts, wait_and_release)
+
+
+def give_back(block: Block, slot: Any) -> None:
+    """Give back a part that was only waited for. No wgmma stands between, which the warp's lanes reach together: a lane
+    that still waits would find the slot filled anew, and wait for ever."""
+    op.emit(T.cuda.warp_sync())
+    block.arrive(block.empty(slot))

@@ -1,0 +1,271 @@
+"""Accumulators to global memory: requantization, packing and stores into NHWCnc, or the raw sums.
+
+A thread of a wgmma holds, for every pixel, rows ``g`` and ``g + 8`` (``g = lane // 4``) and images ``2q`` and
+``2q + 1`` (``q = lane % 4``). The prepared weights make rows g and g + 8 neighbouring output channels, so two sums pack
+into one byte, and two pixels fill a register: ``[image][pixel]`` bytes. ``stmatrix.trans`` turns four such registers
+of the warp from channels-by-images to images-by-channels on their way into shared memory; a lane then reads all 16
+channels of two pixels of one image with one load: twice 8 bytes of the next layer's input.
+
+The sums are requantized in floating point, because a 64-bit integer multiplication takes 21 cycles of a scheduler
+beside wgmma: see :mod:`subbyte.numerics.float_requant` for why that is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.wgmma.emit import instructions as op
+from subbyte.families.wgmma.emit.block import Block
+from subbyte.families.wgmma.emit.exchange import exchange
+from subbyte.families.wgmma.emit.pack_shared import store_through_shared
+from subbyte.families.wgmma.memory import GROUP_BYTES, GROUP_PIXELS
+from subbyte.tirx.emit import bind, every, loop, registers, when
+from subbyte.tirx.requantize import requantize
+from subbyte.workload.conv import ceil_div
+
+SIGNS = 0x88888888
+"""The upper bit of every int4 value: the difference between v and v + 8."""
+
+
+def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any, own: Any = None) -> None:
+    """Emit everything between the multiplications of a pass and the next pass. ``own``: registers with the parameters
+    of the thread's two channels, where they do not lie in shared memory."""
+    plan = block.plan
+    target = Target(block, row, count, filter_pass, own)
+    pixels, first_pixel = plan.config.tile_rows * plan.row_pixels, 0
+    if plan.config.split > 1:
+        pixels = plan.exchange_pixels
+        sums, first_pixel = exchange(block, sums)
+    if plan.parameter_channels and own is None:
+        block.wait(block.parameters_barrier, T.uint32(0))
+    target.store(sums, first_pixel, pixels)
+
+
+def channel_of_thread(block: Block, filter_pass: Any) -> Any:
+    """The first of a thread's two neighbouring channels, among those of the block."""
+    return (filter_pass * block.plan.config.groups_m + block.m) * 64 + block.member // 32 * 16 + block.lane // 4 * 2
+
+
+class Target:
+    """Where the results of one pass go."""
+
+    def __init__(self, block: Block, row: Any, count: Any, filter_pass: Any, own: Any = None) -> None:
+        self.block, self.row, self.count, self.own = block, row, count, own
+        plan = block.plan
+        self.warp = bind("warp", block.member // 32)
+        self.local_channel = channel_of_thread(block, filter_pass)
+        self.channel_block = bind("channel_block", block.tile(filter_pass) * 2 + self.warp // 2)
+        self.first_col = bind("first_col", (block.tile_x * plan.config.groups_x + block.x) * plan.config.tile_width)
+
+    def store(self, sums: Any, first: Any, pixels: int) -> None:
+        """Requantize, pack and store ``pixels`` of the pass from ``first``; ``sums`` are theirs alone."""
+        plan = self.block.plan
+        exists: Any = True
+        if plan.padded_tiles * 2 > plan.workload.filter_blocks:
+            exists = self.channel_block < plan.workload.filter_blocks
+        with when(exists):
+            if plan.output == "int32":
+                self._store_raw(sums, first, pixels)
+                return
+            parameters = [self._parameters(parity) for parity in range(2)]
+            if plan.config.register_packing:
+                self._store_packed(sums, first, pixels, parameters)
+            else:
+                store_through_shared(self, sums, first, pixels, parameters)
+
+    # ---- int4 ---------------------------------------------------------------------------------------------------
+
+    def _store_packed(self, sums: Any, first: Any, pixels: int, parameters: list[list[Any]]) -> None:
+        """All pixels into shared memory, then all of them out again: nothing waits for its own last step."""
+        plan, lane = self.block.plan, self.block.lane
+        warp = self.block.warpgroup * 4 + self.warp
+        start = plan.packing_base + warp * (plan.packing_bytes // (4 * plan.config.consumers)) + lane * 16
+        place = bind("place", self.block.base + T.cast(start, "uint32"))
+        groups = list(_groups(pixels, pixels if plan.config.split > 1 else plan.row_pixels))
+        packed = registers("packed", 4)
+        for index, group in enumerate(groups):
+            for pair in range(group.pairs):
+                self._pack(sums, group, 2 * pair, packed, pair, parameters)
+            words = [packed[min(i, group.pairs - 1)] for i in range(group.matrices)]
+            op.store_transposed(place + T.uint32(index * GROUP_BYTES), words)
+        op.emit(T.cuda.warp_sync())
+        read = registers("read", 4 * len(groups))
+        for index, group in enumerate(groups):
+            with when(True if group.matrices == 4 else lane < 8 * group.matrices):
+                op.load_shared16(read, place + T.uint32(index * GROUP_BYTES), 4 * index)
+        op.emit(T.cuda.warp_sync())  # all have read: the next pass may write
+        for index, group in enumerate(groups):
+            self._store_group(group, first, [read[4 * index + i] for i in range(4)])
+
+    def _store_group(self, group: Group, first: Any, read: list[Any]) -> None:
+        """Two pixels of a lane: their bytes take turns in what it read."""
+        words = registers("words", 2)
+        end, ragged = first + group.first + group.pixels, group.pixels < GROUP_PIXELS
+        for odd, selector in enumerate((0x6420, 0x7531)):
+            pixel = bind("pixel", first + (group.first + odd) + self.block.lane // 8 * 2)
+            row = group.first // self.block.plan.row_pixels if isinstance(first, int) else None
+            with when(self.inside(pixel, end, ragged, row)):
+                for half in range(2):
+                    op.permute_bytes(words[half], read[2 * half], read[2 * half + 1], T.uint32(selector))
+                    T.buffer_store(words, self.finished(words[half]), [half])
+                target = self.word(pixel, self.block.lane % 8, row) + self.warp % 2 * 2
+                with loop("i", 2, T.vectorized) as i:
+                    T.buffer_store(self.block.output, words[i], [target + i])
+
+    def _parameters(self, parity: int) -> list[Any]:
+        """The parameters of the thread's even or odd channel."""
+        plan = self.block.plan
+        base = plan.parameter_base // 4
+        places = [base + row * plan.parameter_channels + self.local_channel + parity for row in range(3)]
+        if self.own is None:
+            words = [T.cast(self.block.shared[place], "int32") for place in places]
+        else:
+            words = [T.cast(self.own[2 * row + parity], "int32") for row in range(3)]
+        if plan.requant == "fixed":
+            added, *factors = words
+            floats = [T.reinterpret("float32", word) for word in factors]
+            return [bind(name, v) for name, v in zip(("added", "factor", "offset"), (added, *floats), strict=True)]
+        return [bind(name, word) for name, word in zip(("bias", "multiplier", "shift"), words, strict=True)]
+
+    def _pack(self, sums: Any, group: Group, start: int, packed: Any, place: int, parameters: list[list[Any]]) -> None:
+        """Two pixels of the thread's two channels and two images, from the group's pixel ``start`` on, into a
+        register."""
+        T.buffer_store(packed, T.uint32(0), [place])
+        for image in reversed(range(2)):
+            for odd in reversed(range(2)):
+                pixel = group.first + min(start + odd, group.pixels - 1)
+                low, high = (
+                    bind(name, self.requantized(sums, pixel * 4 + parity * 2 + image, parameters[parity]))
+                    for parity, name in enumerate(("low", "high"))
+                )
+                op.pack_int4(packed[place], high, low, self.signed)
+
+    @property
+    def signed(self) -> bool:
+        """What :meth:`requantized` gives saturates to -8..7; else to 0..15, the values plus 8."""
+        return self.block.plan.requant != "fixed"
+
+    def requantized(self, sums: Any, register: Any, parameters: list[Any]) -> Any:
+        """The requantized int32 of one accumulator, not saturated yet: the int4 value, or with the fixed form that
+        value plus 8."""
+        plan, value = self.block.plan, self._sum(sums, register)
+        if self.signed:
+            return requantize(plan, value, parameters)
+        added, factor, offset = parameters
+        product = registers("product", 1, "float32")
+        value = value if plan.sums_begun else value + added
+        op.multiply_add(product[0], T.reinterpret("float32", value), factor, offset)
+        result = T.reinterpret("int32", product[0])
+        low, high = plan.clip
+        if plan.clip == (0, 7):
+            return result  # done for eight values at a time: see finished
+        if low > -8:
+            result = T.max(result, T.int32(low + 8))
+        return T.min(result, T.int32(high + 8)) if high < 7 else result
+
+    def finished(self, word: Any) -> Any:
+        """Eight packed values as they are stored."""
+        plan = self.block.plan
+        if self.signed:
+            return word
+        if plan.clip != (0, 7):
+            return word ^ T.uint32(SIGNS)
+        positive = bind("positive", word & T.uint32(SIGNS))  # v + 8 has its upper bit where v >= 0
+        return word & (positive - (positive >> T.uint32(3)))
+
+    def inside(self, pixel: Any, end: Any, ragged: bool, row: int | None = None) -> Any:
+        """The output has this pixel of the pass (which lies in fragment row ``row``, where that is known)."""
+        plan, w = self.block.plan, self.block.plan.workload
+        row, col, _ = self._position(pixel, row)
+        conditions = [pixel < end] if ragged else []
+        if plan.config.half_rows:
+            conditions += self._in_half(row, col)
+        if any(count < plan.config.tile_rows for _, count in plan.passes):
+            conditions.append(row < self.count)
+        if plan.flat and plan.flat_pixels % plan.width_covered:
+            conditions.append((self.row + row) * plan.width_covered + self.first_col + col < plan.flat_pixels)
+        elif not plan.flat and w.q % plan.width_covered:
+            conditions.append(self.first_col + col < w.q)
+        return every(conditions)
+
+    def word(self, pixel: Any, image: Any, row: int | None = None) -> Any:
+        """First word of the 32 channels of an image and a pixel of the pass."""
+        plan, block = self.block.plan, self.block
+        row, col, group = self._position(pixel, row)
+        if plan.config.half_rows:
+            last = every([block.swapped, row == plan.config.tile_rows - 1])
+            col = col + T.Select(last, T.int32(plan.config.tile_width - plan.narrow_columns), T.int32(0))
+            row = block.fragment_place(row)
+        return plan.output_word(block.group + group, self.row + row, self.first_col + col, self.channel_block, image)
+
+    def _in_half(self, row: Any, place: Any) -> list[Any]:
+        """Of half a row, whose instruction may be a pixel too wide: the pixel is in the half. Of an odd width the left
+        half has the column in the middle."""
+        plan, block = self.block.plan, self.block
+        half, whole = plan.config.tile_width // 2, row < plan.config.tile_rows - 1
+        if whole is True:
+            return []
+        first = T.Select(block.swapped, T.int32(plan.narrow_columns - half), T.int32(0))
+        end = plan.narrow_columns if plan.config.tile_width % 2 else first + half
+        return [T.Or(T.Or(whole, T.Not(block.narrow)), T.And(place >= first, place < end))]
+
+    def _position(self, pixel: Any, row: int | None) -> tuple[Any, Any, Any]:
+        """Fragment row, column and group of images of a pixel of the pass."""
+        width, groups = self.block.plan.row_pixels, self.block.plan.config.image_groups
+        if self.block.plan.config.tile_rows == 1:
+            row = 0
+        row, place = (pixel // width, pixel % width) if row is None else (row, pixel - row * width)
+        return (row, place, 0) if groups == 1 else (row, place // groups, place % groups)
+
+    # ---- int32 --------------------------------------------------------------------------------------------------
+
+    def _store_raw(self, sums: Any, first: Any, pixels: int) -> None:
+        """The sums of two channels and two images of every pixel."""
+        plan, block = self.block.plan, self.block
+        scale = T.int32(plan.atom.scale_log2)
+        channel = self.warp % 2 * 16 + block.lane // 4 * 2
+        with loop("p", pixels) as p:
+            pixel = first + p
+            with when(self.inside(pixel, first + pixels, False)):
+                for image in range(2):
+                    word = self.word(pixel, block.lane % 4 * 2 + image)
+                    pair = registers("pair", 2, "int32")
+                    for parity in range(2):
+                        value = self._sum(sums, p * 4 + parity * 2 + image) >> scale
+                        T.buffer_store(pair, value, [parity])
+                    with loop("i", 2, T.vectorized) as i:
+                        T.buffer_store(block.output, pair[i], [word * 8 + channel + i])
+
+    @staticmethod
+    def _sum(sums: Any, register: Any) -> Any:
+        return T.cast(sums[register], "int32")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Up to eight neighbouring pixels of one fragment row that go through shared memory together: from which, of those
+    that are stored."""
+
+    first: int
+    pixels: int
+
+    @property
+    def pairs(self) -> int:
+        """Registers that hold them."""
+        return ceil_div(self.pixels, 2)
+
+    @property
+    def matrices(self) -> int:
+        """8 x 8 matrices, two pixels each, that one instruction stores: 1, 2 or 4."""
+        return 4 if self.pairs == 3 else self.pairs
+
+
+def _groups(pixels: int, width: int) -> Iterator[Group]:
+    """The groups of ``pixels`` pixels in rows of ``width``."""
+    for row in range(0, pixels, width):
+        for first in range(row, row + width, GROUP_PIXELS):
+            yield Group(first, min(GROUP_PIXELS, row + width - first))

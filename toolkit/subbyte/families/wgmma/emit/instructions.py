@@ -1,0 +1,210 @@
+"""The instructions of the warpgroup family by name: each function emits one, on TIRx expressions.
+
+Addresses of shared memory are 32-bit byte addresses (``Block.base`` and up).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.tirx.emit import registers
+
+FULL_WARP = 0xFFFFFFFF
+DESCRIPTOR = 0x000F3FFF
+"""The bits used of a descriptor's lower word: 14 of an address, and the 4 of ``low`` in :func:`describe`."""
+
+
+def emit(call: Any) -> None:
+    """Emit a call as a statement."""
+    T.evaluate(call)
+
+
+def load16(target: Any, first: int, pointer: Any, kind: str) -> None:
+    """Four words from global memory; ``kind`` "weights" (read-only for good) or "activations" (read once)."""
+    how = "ld.global.nc.v4.b32" if kind == "weights" else "ld.global.L1::no_allocate.v4.b32"
+    emit(T.ptx[how](*[target[first + i] for i in range(4)], pointer))
+
+
+def copy16(address: Any, pointer: Any) -> None:
+    """Begin to copy four words from global to shared memory."""
+    emit(T.ptx["cp.async.cg.shared.global"](address, pointer, 16))
+
+
+def load8(target: Any, first: int, pointer: Any, in_place: bool = False) -> None:
+    """Two words from global memory that no launch changes; ``in_place``: the assembler moves loads of the other kind
+    (read-only for good) ahead of fences and barriers."""
+    how = "ld.global.L1::no_allocate.v2.b32" if in_place else "ld.global.nc.v2.b32"
+    emit(T.ptx[how](target[first], target[first + 1], pointer))
+
+
+def bulk_copy(target: Any, pointer: Any, count: Any, barrier: Any, ranks: Any = None) -> None:
+    """Begin to copy ``count`` bytes (a multiple of 16) from global to shared memory, where they report to a barrier: in
+    this block, or at the same place in every block of the cluster whose bit is set in ``ranks``."""
+    how = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+    size = T.uint32(count) if isinstance(count, int) else T.cast(count, "uint32")
+    if ranks is None:
+        emit(T.ptx[how](target, pointer, size, barrier))
+    else:
+        emit(T.ptx[how + ".multicast::cluster"](target, pointer, size, barrier, ranks))
+
+
+def copies_commit() -> None:
+    """Close a group of copies."""
+    emit(T.ptx["cp.async.commit_group"]())
+
+
+def copies_wait(in_flight: int) -> None:
+    """Wait until at most ``in_flight`` groups of this thread's copies are unfinished."""
+    emit(T.ptx["cp.async.wait_group"](in_flight))
+
+
+def store_shared16(address: Any, words: list[Any]) -> None:
+    """Four words to shared memory."""
+    emit(T.ptx["st.shared.v4.b32"](address, *words))
+
+
+def store_shared4(address: Any, word: Any) -> None:
+    """One word to shared memory."""
+    emit(T.ptx["st.shared.b32"](address, word))
+
+
+def load_shared16(target: Any, address: Any, first: int = 0) -> None:
+    """Four words from shared memory."""
+    emit(T.ptx["ld.shared.v4.b32"](*[target[first + i] for i in range(4)], address))
+
+
+def store_transposed(address: Any, words: list[Any]) -> None:
+    """Transpose one 8 x 8 matrix of 16-bit halves for each word (1, 2 or 4), and store its rows: lane 8 i + r gives the
+    address of row r of matrix i."""
+    emit(T.ptx[f"stmatrix.sync.aligned.m8n8.x{len(words)}.trans.shared.b16"](address, *words))
+
+
+def store_peer16(address: Any, words: list[Any], barrier: Any) -> None:
+    """Four words to the shared memory of a block of the cluster; they report their bytes to a barrier there."""
+    how = "st_async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32"
+    emit(T.ptx[how](address, *words, barrier))
+
+
+def peer_address(target: Any, address: Any, rank: Any) -> None:
+    """The address in the cluster's window of ``address`` in block ``rank``."""
+    emit(T.ptx["mapa.shared::cluster.u32"](target, address, rank))
+
+
+def async_fence() -> None:
+    """Make this thread's writes to shared memory visible to wgmma."""
+    emit(T.ptx["fence.proxy.async.shared::cta"]())
+
+
+def barrier_init(address: Any, arrivals: int) -> None:
+    """Set up a barrier in shared memory."""
+    emit(T.ptx["mbarrier.init.shared.b64"](address, T.uint32(arrivals)))
+
+
+def barrier_init_fence() -> None:
+    """Make set-up barriers visible to the block and the cluster."""
+    emit(T.ptx["fence.mbarrier_init.release.cluster"]())
+
+
+def barrier_arrive(address: Any) -> None:
+    """Arrive at a barrier in shared memory."""
+    emit(T.ptx["mbarrier.arrive.shared.b64"](address))
+
+
+def barrier_expect(address: Any, count: Any) -> None:
+    """Arrive at a barrier whose phase ends only when ``count`` bytes more have been reported to it."""
+    emit(T.ptx["mbarrier.arrive.expect_tx.shared.b64"](address, T.cast(count, "uint32")))
+
+
+def barrier_try_wait(done: Any, address: Any, parity: Any) -> None:
+    """Wait a while for a barrier's phase; ``done`` says whether it has ended."""
+    emit(T.ptx["mbarrier.try_wait.parity.shared.b64"](done, address, parity))
+
+
+def wgmma_fence() -> None:
+    """Order register writes before the wgmma that follow."""
+    emit(T.ptx["wgmma.fence.sync.aligned"]())
+
+
+def wgmma_commit() -> None:
+    """Close a group of wgmma."""
+    emit(T.ptx["wgmma.commit_group.sync.aligned"]())
+
+
+def wgmma_wait(in_flight: int) -> None:
+    """Wait until at most ``in_flight`` groups are unfinished."""
+    emit(T.ptx["wgmma.wait_group.sync.aligned"](in_flight))
+
+
+def set_registers(count: int, more: bool) -> None:
+    """Change how many registers a thread of this warpgroup has."""
+    emit(T.ptx[f"setmaxnreg.{'inc' if more else 'dec'}.sync.aligned.u32"](count))
+
+
+def named_barrier(index: Any, threads: int, wait: bool) -> None:
+    """Arrive at a barrier of part of the block, and wait there or not."""
+    number = T.uint32(index) if isinstance(index, int) else T.cast(index, "uint32")
+    emit(T.ptx["bar.sync" if wait else "bar.arrive"](number, T.uint32(threads)))
+
+
+def cluster_arrive(release: bool = True) -> None:
+    """Arrive at the cluster's barrier; with ``release`` earlier writes become visible to who waits."""
+    emit(T.ptx[f"barrier.cluster.arrive.{'release' if release else 'relaxed'}.aligned"]())
+
+
+def cluster_wait() -> None:
+    """Wait for all threads of the cluster."""
+    emit(T.ptx["barrier.cluster.wait.acquire.aligned"]())
+
+
+def allow_next_launch() -> None:
+    """The launch behind this one may begin."""
+    emit(T.ptx["griddepcontrol.launch_dependents"]())
+
+
+def wait_for_previous_launch() -> None:
+    """What the launch before this one wrote is visible from here on."""
+    emit(T.ptx["griddepcontrol.wait"]())
+
+
+def first_lane(target: Any, value: Any) -> None:
+    """The value of lane 0, which makes it the same for the whole warp."""
+    emit(T.ptx.shfl_sync.idx.b32(target, value, T.uint32(0), T.uint32(0x1F), T.uint32(FULL_WARP)))
+
+
+def permute_bytes(target: Any, low: Any, high: Any, selector: Any) -> None:
+    """Four of the eight bytes of two words."""
+    emit(T.ptx.prmt.b32(target, low, high, selector))
+
+
+def pack_int4(target: Any, high: Any, low: Any, signed: bool) -> None:
+    """``target = target << 8 | sat(high) << 4 | sat(low)``, saturated to -8..7 or to 0..15."""
+    pack = T.ptx.cvt_pack.sat.s4.s32.b32 if signed else T.ptx.cvt_pack.sat.u4.s32.b32
+    emit(pack(target, high, low, target))
+
+
+def multiply_add(target: Any, a: Any, b: Any, c: Any) -> None:
+    """``target = a * b + c`` in binary32, rounded once, denormal numbers included."""
+    emit(T.ptx["fma.rn.f32"](target, a, b, c))
+
+
+def mask(target: Any, value: Any, bits: int) -> None:
+    """``target = value & bits``, in the place where it stands: the compiler does not move it behind a fence."""
+    emit(T.ptx["and.b32"](target, value, T.uint32(bits)))
+
+
+def describe(target: Any, address: Any, low: int) -> None:
+    """The lower word of the matrix descriptor of what begins at ``address``; ``low``: its other bits, 16 to 19.
+
+    Within a cluster an address holds the block's rank from bit 24 on, a sixteenth of it from bit 20 on: it must not get
+    into a descriptor.
+    """
+    mask(target, (address >> T.uint32(4)) + T.uint32(low), DESCRIPTOR)
+
+
+def hidden(name: str, value: Any) -> Any:
+    """A value whose range the compiler does not know."""
+    target = registers(name, 1, "int32")
+    emit(T.ptx["mov.b32"](target[0], value))
+    return target[0]

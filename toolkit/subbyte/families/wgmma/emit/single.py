@@ -1,0 +1,287 @@
+"""A block that makes a single pass and gets its weights by bulk copies (``bulk_weights``).
+
+What counts here is how few instructions stand before the first multiplication: a warp that has its scheduler nearly to
+itself takes four cycles for each. Nothing goes round: input row ``p`` of the block has slot ``p`` of the ring, a row
+outside the image is loaded as zeros, and every barrier is waited for once. The warps that ask for the first row do that
+and nothing else before; barriers are set up by others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.device.atoms import LOW_NIBBLES
+from subbyte.families.wgmma.emit import instructions as op
+from subbyte.families.wgmma.emit import produce as producer
+from subbyte.families.wgmma.emit.block import Block
+from subbyte.families.wgmma.emit.bulk import Bulk, ask
+from subbyte.families.wgmma.emit.control import turns_of
+from subbyte.families.wgmma.emit.epilogue import channel_of_thread, epilogue
+from subbyte.families.wgmma.emit.zeros import zero_padding
+from subbyte.families.wgmma.memory import PIXEL_BYTES
+from subbyte.tirx.emit import bind, every, registers, when
+
+WINDOW = 0x3FFFF
+"""The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""
+SET_UP = 4
+"""The first of the named barriers that say that mbarriers are set up: one for each consumer (with ``early_start`` this
+one for all of them), then the producer's and that of the first rows (``early_start``)."""
+
+
+def single(block: Block) -> None:
+    """Emit everything behind the coordinates."""
+    plan, config = block.plan, block.plan.config
+    where = producer.columns(block)
+    held = producer.row_registers(block, "row_words")
+    weights = Bulk.begin(block)
+    with T.If(block.warpgroup < config.consumers):
+        with T.Then():
+            _registers(block, True)
+            own = _own_parameters(block) if config.early_parameters else None
+            _wait_for_launch(block)
+            first = T.uint32(0) if config.consumers == 1 else T.cast(block.warpgroup, "uint32")
+            whole = config.early_start and config.consumers == 1
+            _load_row(block, where, held, 0 if whole else block.warpgroup, range(plan.first_copies))
+            if not (config.early_parameters or config.late_parameters):
+                own = _own_parameters(block)
+            if plan.launch.cluster > 1:
+                op.cluster_arrive(release=False)
+            zero_padding(block, where)
+            begun = _begun_sums(block, own)
+            if config.early_start:
+                _meet_early(block, where, held, weights, first)
+            else:
+                _store_row(block, where, held, first)
+                op.named_barrier(SET_UP + (0 if config.consumers == 1 else block.warpgroup), 256, wait=True)
+                block.arrive(block.full(first))
+            if config.late_parameters:
+                own = _own_parameters(block)
+            sums = _multiply(block, weights, begun)
+            if plan.launch.cluster > 1:
+                op.cluster_wait()
+            epilogue(block, sums, block.first_row, bind("rows", block.end_row - block.first_row), 0, own)
+        with T.Else():
+            _registers(block, False)
+            _produce(block, where, held)
+
+
+def _meet_early(block: Block, where: producer.Columns, held: Any, weights: Bulk, first: Any) -> None:
+    """Store the consumers' rows, and meet behind them at one barrier of all warps that do: quicker than one that counts
+    in shared memory. That barriers are set up is waited for before, while the rows are on their way, and the first
+    weights are read while the others store."""
+    plan, consumers = block.plan, block.plan.config.consumers
+    storing = consumers + (plan.first_copies < plan.copies)
+    op.named_barrier(SET_UP, 128 * (consumers + 1), wait=True)
+    _store_row(block, where, held, first, range(plan.first_copies))
+    weights.read_first()
+    op.named_barrier(SET_UP + consumers + 1, 128 * storing, wait=True)
+
+
+def _registers(block: Block, consumer: bool) -> None:
+    of_consumer, of_producer = block.plan.registers
+    if of_consumer != of_producer:
+        op.set_registers(of_consumer if consumer else of_producer, more=consumer)
+
+
+def _wait_for_launch(block: Block) -> None:
+    if block.plan.config.overlap:
+        op.allow_next_launch()
+        op.wait_for_previous_launch()
+
+
+def _produce(block: Block, where: producer.Columns, held: Any) -> None:
+    """Set up barriers, ask for the weights, and bring all rows but the consumers' first ones; perhaps a share of the
+    first row, too."""
+    plan, config = block.plan, block.plan.config
+    chunks, consumers = plan.weight_chunks, config.consumers
+    share, rest = None, range(plan.first_copies, plan.copies)
+    if rest:
+        share = registers("first_words", 4 * len(rest))
+        _wait_for_launch(block)
+        _load_row(block, where, share, 0, rest)
+    block.set_up_barriers()
+    if plan.launch.cluster > 1:
+        op.cluster_arrive(release=False)
+        op.cluster_wait()
+    if config.early_start == 1:
+        _say_set_up(block)
+    ask(block, 0, chunks if config.overlap else 1)
+    if config.early_start != 1:
+        _say_set_up(block)
+    if share is None:
+        _wait_for_launch(block)
+    parts = list(range(consumers, plan.window))
+    if parts:
+        _load_row(block, where, held, parts[0])
+    if not config.overlap:
+        ask(block, 1, chunks)
+    zero_padding(block, where)
+    if share is not None:
+        _store_row(block, where, share, T.uint32(0), rest)
+        op.named_barrier(SET_UP + consumers + 1, 128 * (consumers + 1), wait=False)
+    op.named_barrier(SET_UP + consumers, 128, wait=True)
+    for part in parts:
+        _store_row(block, where, held, T.uint32(part))
+        op.emit(T.cuda.warp_sync())
+        block.arrive(block.full(T.uint32(part)))
+        if part + 1 < plan.window:
+            _load_row(block, where, held, part + 1)
+
+
+def _say_set_up(block: Block) -> None:
+    """Tell the consumers that barriers are set up."""
+    consumers = block.plan.config.consumers
+    if block.plan.config.early_start:
+        op.named_barrier(SET_UP, 128 * (consumers + 1), wait=False)
+        return
+    for consumer in range(consumers):
+        op.named_barrier(SET_UP + consumer, 256, wait=False)
+
+
+def _own_parameters(block: Block) -> Any:
+    """Read the requantization parameters of the thread's two channels, long before they are needed."""
+    plan = block.plan
+    if not plan.parameter_channels:
+        return None
+    own, padded = registers("own_parameters", 6), plan.workload.filter_blocks * 32
+    channel = block.filter_block * plan.parameter_channels + channel_of_thread(block, 0)
+    channel = bind("channel", T.min(channel, padded - 2))
+    for row in range(3):
+        op.load8(own, 2 * row, block.parameters.ptr_to([row * padded + channel]), bool(plan.config.late_parameters))
+    return own
+
+
+def _begun_sums(block: Block, own: Any) -> Any:
+    """Sums that begin with what the epilogue would add to them, while the first row is on its way; None where they
+    begin with nothing."""
+    plan = block.plan
+    if not plan.sums_begun:
+        return None
+    sums = registers("acc", plan.accumulators)
+    for i in range(plan.accumulators):
+        T.buffer_store(sums, own[i // 2 % 2], [i])
+    return sums
+
+
+def _load_row(block: Block, where: producer.Columns, held: Any, part: Any, turns: range | None = None) -> None:
+    """Read a row, or some of a thread's loads of it, into registers, zeros for one outside the image. One address for
+    all of them: the others differ from it by constants."""
+    plan, w = block.plan, block.plan.workload
+    staged, _, inside = producer.part_place(block, part)
+    y, x0 = staged * plan.rows.unit - w.pad, (where.tile + where.left) * plan.cols.unit - w.pad
+    channel0 = block.rank * plan.channels
+    per_column, pixels = plan.cols.unit * w.channel_blocks, w.h * w.w
+    origin = ((y * w.w + x0) * w.channel_blocks + channel0) * plan.block_words
+    image = block.member % 8 * plan.image_words(pixels, w.channel_blocks)
+    channel, column = plan.copy_place(0, block.member // 8)
+    mine = (column * per_column + channel) * plan.block_words
+    source = block.group * (pixels * w.channel_blocks * 32) + origin + image + mine
+    source = bind("source", T.cast(source, "int64"))
+    for place, turn in enumerate(turns or range(plan.copies)):
+        channels, columns = plan.copy_place(turn, 0)
+        pointer = block.activations.ptr_to([source + T.int64((columns * per_column + channels) * plan.block_words)])
+        for i in range(4):
+            T.buffer_store(held, T.uint32(0), [4 * place + i])
+        with when(every([inside, *_column_exists(block, where, turn, column + columns)])):
+            op.load16(held, 4 * place, pointer, "activations")
+
+
+def _store_row(block: Block, where: producer.Columns, held: Any, slot: Any, turns: range | None = None) -> None:
+    """Unpack a row, or what some loads brought, from registers into its slot, visible to wgmma."""
+    plan = block.plan
+    channel, column = plan.copy_place(0, block.member // 8)
+    mine = (channel * plan.pitch + column + where.left) * PIXEL_BYTES + block.member % 8 * producer.PIECE
+    here = bind("here", block.slot_address(slot) + T.cast(mine, "uint32"))
+    for place, turn in enumerate(turns or range(plan.copies)):
+        channels, columns = plan.copy_place(turn, 0)
+        words = [held[4 * place + i] for i in range(4)]
+        with when(every(_column_exists(block, where, turn, column + columns))):
+            for half in range(2):
+                offset = (channels * plan.pitch + columns) * PIXEL_BYTES + half * 8 * producer.PIECE
+                values = [(word if half else word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
+                op.store_shared16(here + T.uint32(offset), values)
+    op.async_fence()
+
+
+def _column_exists(block: Block, where: producer.Columns, turn: int, column: Any) -> list[Any]:
+    """The condition of a load, where not every thread of every block has one in this turn."""
+    plan = block.plan
+    if plan.copy_place(turn, 15)[1] < plan.least_columns:
+        return []
+    return [column < (plan.columns_loaded if where.count is None else where.count)]
+
+
+def _multiply(block: Block, weights: Bulk, begun: Any) -> Any:
+    """All multiplications of a consumer, added to the sums ``begun``, if any."""
+    plan, config = block.plan, block.plan.config
+    sums = registers("acc", plan.accumulators) if begun is None else begun
+    started = registers("started", config.tile_rows)
+    for row in range(config.tile_rows):
+        T.buffer_store(started, T.uint32(0 if begun is None else 1), [row])
+    pixels = T.cast(block.x * (config.tile_width * plan.cols.pixel_step * PIXEL_BYTES), "uint32")
+    right = bind("right", ((block.base + pixels & T.uint32(WINDOW)) >> T.uint32(4)) + T.uint32(plan.descriptor_low))
+    turns = plan.steps // plan.unroll
+    if not config.early_start:
+        weights.read_first()
+
+    def tap_row(tap: Any) -> None:
+        first = tap * plan.rows.tap_step
+        _wait_for_rows(block, first)
+
+        def turn(index: Any) -> None:
+            weights.begin_turn(tap, index)
+            offset = (first * plan.slot_bytes + index * (plan.unroll * plan.halves * plan.pitch * PIXEL_BYTES)) // 16
+            b = bind("rows_at", right + T.cast(offset, "uint32"))
+            for fragment in range(plan.ahead):
+                _fragment(block, weights, sums, started, fragment, b)
+
+        turns_of("turn", turns, turn)
+
+    turns_of("tap_row", plan.tap_rows, tap_row)
+    op.wgmma_wait(0)
+    return sums
+
+
+def _wait_for_rows(block: Block, first: Any) -> None:
+    """Wait for the input rows of a kernel row: its first one, and those of the other fragment rows; of what an earlier
+    kernel row waited for, too. For the consumers' own rows they have waited at another barrier (``early_start``)."""
+    plan = block.plan
+    for row in range(plan.config.tile_rows):
+        part = T.cast(first + row * plan.rows.pixel_step, "uint32")
+        counted = part >= T.uint32(plan.config.consumers) if plan.config.early_start else True
+        with when(counted):
+            block.wait(block.full(part), T.uint32(0))
+
+
+def _fragment(block: Block, weights: Bulk, sums: Any, started: Any, fragment: int, rows_at: Any) -> None:
+    """Unpack one weight fragment of a loop body and multiply it with every fragment row."""
+    plan = block.plan
+    step, column = fragment // plan.tap_cols, fragment % plan.tap_cols
+    operands = []
+    for half in range(plan.halves):
+        operand = registers("operand", 4)
+        for i in range(4):
+            word = weights.held[4 * fragment + i]
+            op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
+        operands.append(operand)
+    weights.end_fragment(fragment)
+    op.wgmma_fence()
+    for half, operand in enumerate(operands):
+        plane = (step * plan.halves + half) * plan.pitch + column * plan.cols.tap_step
+        for row in range(plan.config.tile_rows):
+            place = plane * PIXEL_BYTES + row * plan.rows.pixel_step * plan.slot_bytes
+            _wgmma(block, sums, started, row, operand, rows_at + T.uint32(place // 16))
+    op.wgmma_commit()
+    op.wgmma_wait(plan.in_flight)
+
+
+def _wgmma(block: Block, sums: Any, started: Any, row: int, operand: Any, rows_at: Any) -> None:
+    plan = block.plan
+    count = 4 * plan.config.tile_width
+    high = T.cast(T.uint32(plan.descriptor_high), "uint64") << T.uint64(32)
+    words = [operand[i] for i in range(4)]
+    b, adds = high | T.cast(rows_at, "uint64"), T.ptx.pred(started[row])
+    op.emit(T.ptx[plan.atom.ptx](*[sums[row * count + i] for i in range(count)], *words, b, adds))
+    T.buffer_store(started, T.uint32(1), [row])

@@ -1,0 +1,96 @@
+"""When a consumer warpgroup begins a pass: at once, in turn with the other one, or late once (``stagger``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.wgmma.emit import instructions as op
+from subbyte.families.wgmma.emit.block import Block
+from subbyte.tirx.emit import every, when
+
+TURNS, LATE = 1, 2
+"""Values of ``stagger``."""
+
+
+@dataclass
+class Stagger:
+    """A pass of one of two warpgroups, as far as they wait for each other."""
+
+    block: Block
+    passes: Any
+    row_pass: Any
+    filter_pass: Any
+
+    @property
+    def _in_turns(self) -> bool:
+        config = self.block.plan.config
+        return config.stagger == TURNS and config.consumers == 2
+
+    @property
+    def _late_once(self) -> bool:
+        config = self.block.plan.config
+        return config.stagger == LATE and config.consumers == 2
+
+    def _passes_of(self, warpgroup: int) -> Any:
+        """Passes over rows of one of the two warpgroups."""
+        block, config = self.block, self.block.plan.config
+        if config.groups_y == 1:
+            return self.passes
+        first = block.first_row + warpgroup * config.tile_rows
+        return (block.end_row - first + (2 * config.tile_rows - 1)) // (2 * config.tile_rows)
+
+    def wait_for_other(self) -> None:
+        """Begin a pass only when the other warpgroup is well into its own, so that epilogues do not coincide; or only
+        the first one, by about an epilogue."""
+        if self._late_once:
+            first = [self.block.warpgroup == 1, *self._first_pass]
+            with when(every(first)):
+                op.named_barrier(2, 256, wait=True)
+        if not self._in_turns:
+            return
+        per_row = self.block.plan.config.filter_passes
+        number = self.row_pass * per_row + self.filter_pass
+        after_other = [number > 0]  # the other's pass before this one, if there is one
+        if self.block.plan.config.groups_y > 1:
+            after_other.append(number <= self._passes_of(1) * per_row)
+        for warpgroup, conditions in ((0, after_other), (1, [])):
+            with when(every([self.block.warpgroup == warpgroup, *conditions])):
+                op.named_barrier(1 + warpgroup, 256, wait=True)
+
+    @property
+    def _first_pass(self) -> list[Any]:
+        return [self.row_pass == 0, *([self.filter_pass == 0] if self.block.plan.config.filter_passes > 1 else [])]
+
+    def let_other_begin(self, tap: Any, group: Any, turn: Any) -> None:
+        """In the first pass, behind the turn that takes it about an epilogue further: the other warpgroup may begin."""
+        if not self._late_once:
+            return
+        conditions = [self.block.warpgroup == 0, *self._first_pass]
+        for index, at in zip((tap, group, turn), self.block.plan.late_start, strict=True):
+            if isinstance(index, int):
+                if index != at:
+                    return
+            else:
+                conditions.append(index == at)
+        with when(every(conditions)):
+            op.named_barrier(2, 256, wait=False)
+
+    def let_other_start(self, index: Any, at: int) -> None:
+        """In the middle of a pass: the other warpgroup may begin its next one, if it has one."""
+        config = self.block.plan.config
+        if not self._in_turns:
+            return
+        if isinstance(index, int) and index != at:
+            return
+        here = [] if isinstance(index, int) else [index == at]
+        last = config.filter_passes - 1
+        same = [self.row_pass < self._passes_of(1)] if config.groups_y > 1 else []
+        following = self.row_pass + 1 < self._passes_of(0)
+        if last:
+            following = T.Or(self.filter_pass < last, following)
+        for warpgroup, conditions in ((0, same), (1, [following])):
+            with when(every([self.block.warpgroup == warpgroup, *here, *conditions])):
+                op.named_barrier(2 - warpgroup, 256, wait=False)

@@ -1,0 +1,398 @@
+"""What a warpgroup kernel computes where: rows, columns, taps and channels of the image, and the work of one block.
+
+Words: *staged row* k and *staged column* c count input rows and columns that some output needs (see ``Axis``); a *part*
+is one staged row (with ``pass_parts`` those of a pass) and channel group: what one slot of the ring holds; *fragment*
+is 64 output channels times one or two blocks of 32 input channels of one tap: 16 bytes of weights for each of 128
+threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from subbyte.device.arch import Arch
+from subbyte.families.shared.axis import Axis, Index
+from subbyte.families.wgmma import halves
+from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.workload.conv import ConvWorkload, ceil_div
+
+MMA_FILTERS = 64
+"""Output channels of one wgmma."""
+WRITTEN_OUT = (64, 20)
+"""wgmma instructions up to which each kernel row is written out: with one consumer warpgroup, and with more, whose
+threads have fewer registers."""
+
+
+@dataclass(frozen=True)
+class WarpgroupGeometry:
+    """The part of a :class:`~subbyte.families.wgmma.plan.WarpgroupPlan` that knows nothing of memory."""
+
+    workload: ConvWorkload
+    config: WarpgroupConfig
+    arch: Arch
+    output: str = "int4"
+    clip: tuple[int, int] = (-8, 7)
+    requant: str = "fixed"
+
+    # ---- techniques ---------------------------------------------------------------------------------------------
+
+    @property
+    def lowered(self) -> bool:
+        """The ring holds columns of the lowered matrix (im2col): the pixels of every tap, loaded for it anew."""
+        return self.config.duplicate_aware == "none"
+
+    @property
+    def keep_rows(self) -> bool:
+        """A row stays in the ring for later passes."""
+        return bool(self.config.keep_rows) and not self.lowered
+
+    @property
+    def tap_rows(self) -> int:
+        """Kernel rows that read the same staged rows."""
+        return 1 if self.lowered else self.workload.r
+
+    @property
+    def tap_cols(self) -> int:
+        """Kernel columns that read the same staged columns."""
+        return 1 if self.lowered else self.workload.s
+
+    @property
+    def groups(self) -> int:
+        """Parts of one staged row: its channel groups; of a lowered image those of every tap, tap after tap."""
+        return self.config.channel_groups * (self.workload.r * self.workload.s if self.lowered else 1)
+
+    def tap_of(self, group: Index) -> tuple[Index, Index, Index]:
+        """Channel group, kernel row and kernel column of a part's group (both 0 where taps are addresses)."""
+        if not self.lowered:
+            return group, 0, 0
+        taps = self.workload.r * self.workload.s
+        return group // taps, group % taps // self.workload.s, group % self.workload.s
+
+    # ---- image geometry -----------------------------------------------------------------------------------------
+
+    @property
+    def flat(self) -> bool:
+        """Rows do not matter (1x1, no padding, stride 1 or ``flatten``): the output's pixels are cut into rows of the
+        tile's width."""
+        w = self.workload
+        return w.r == w.s == 1 and w.pad == 0 and (w.stride == 1 or self.config.flatten == 1)
+
+    @property
+    def row_pixels(self) -> int:
+        """Pixels of a fragment row: those of every group of images, pixel after pixel, group after group."""
+        return self.config.tile_width * self.config.image_groups
+
+    @property
+    def image_groups(self) -> int:
+        """Groups of 8 images, or several of them, with tiles of their own."""
+        return 1 if self.config.joined else ceil_div(self.workload.batch_groups, self.config.image_groups)
+
+    @cached_property
+    def flat_pixels(self) -> int:
+        """Pixels that are cut into rows of the tile's width where rows do not matter."""
+        return self.workload.p * self.workload.q * (self.workload.batch_groups // self.image_groups)
+
+    @property
+    def width_covered(self) -> int:
+        """Output columns of a block."""
+        return self.config.tile_width * self.config.groups_x
+
+    @cached_property
+    def input_size(self) -> tuple[int, int]:
+        """Height and width of the input as the kernel sees it; where rows do not matter, of the pixels it reads."""
+        w = self.workload
+        return (ceil_div(self.flat_pixels, self.width_covered), self.width_covered) if self.flat else (w.h, w.w)
+
+    @cached_property
+    def output_size(self) -> tuple[int, int]:
+        """Height and width of the output as the kernel sees it."""
+        w = self.workload
+        return self.input_size if self.flat else (w.p, w.q)
+
+    @property
+    def stride(self) -> int:
+        """From one output pixel to the next, in pixels of the input as the kernel sees it."""
+        return 1 if self.flat else self.workload.stride
+
+    @cached_property
+    def rows(self) -> Axis:
+        """Output rows and vertical taps in staged rows."""
+        return Axis.of(2, self.tap_rows, self.stride, self.workload.dilation)
+
+    @cached_property
+    def cols(self) -> Axis:
+        """Output columns and horizontal taps in staged columns."""
+        return Axis.of(2, self.tap_cols, self.stride, self.workload.dilation)
+
+    @cached_property
+    def row_range(self) -> tuple[int, int]:
+        """First and last staged row that lie in the image; of a lowered image all, with zeros for its padding."""
+        return (0, self.output_size[0] - 1) if self.lowered else self._inside(self.rows, self.input_size[0])
+
+    @cached_property
+    def col_range(self) -> tuple[int, int]:
+        """First and last staged column (of the whole row) that lie in the image; of a lowered image all."""
+        whole = (0, self.x_tiles * self.width_covered - 1)
+        return whole if self.lowered else self._inside(self.cols, self.input_size[1])
+
+    def _inside(self, axis: Axis, size: int) -> tuple[int, int]:
+        pad = self.workload.pad
+        return ceil_div(pad, axis.unit), (size - 1 + pad) // axis.unit
+
+    @property
+    def row_division(self) -> tuple[int, int]:
+        """Factor and shift with which ``pixel * factor >> shift`` is a pixel's output row in 32 bits, for all pixels
+        where rows do not matter (a division by a constant would take a product of 64 bits, which is slow beside wgmma);
+        a factor of 0 where 32 bits are too few."""
+        most, width = self.input_size[0] * self.input_size[1], self.workload.q
+        shift = (most * width).bit_length()
+        factor = (1 << shift) // width + 1  # too large by less than 1: the error stays below 1 / width
+        return (factor, shift) if most * factor < 1 << 32 and shift < 32 else (0, 0)
+
+    # ---- division of the work -----------------------------------------------------------------------------------
+
+    @cached_property
+    def x_tiles(self) -> int:
+        """Blocks along an output row."""
+        return ceil_div(self.output_size[1], self.width_covered)
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of output pixels that the warpgroups of a block compute in one pass each."""
+        return self.config.tile_rows * self.config.groups_y, self.width_covered
+
+    @property
+    def filters(self) -> int:
+        """Output channels a block computes in one pass."""
+        return MMA_FILTERS * self.config.groups_m * self.config.tiles_m
+
+    @property
+    def layout(self) -> str:
+        """Of activations and outputs in memory."""
+        return self.config.layout
+
+    @property
+    def columns(self) -> int:
+        """The same, as every kind of plan calls it."""
+        return self.filters
+
+    @property
+    def filter_tiles(self) -> int:
+        """Tiles of 64 output channels, the last one perhaps half empty."""
+        return ceil_div(self.workload.filter_blocks, 2)
+
+    @property
+    def filter_blocks(self) -> int:
+        """Blocks along the output channels."""
+        return ceil_div(self.filter_tiles, self.config.groups_m * self.consumer_tiles)
+
+    @property
+    def tile_sums(self) -> int:
+        """Sums of a thread for one tile of 64 output channels."""
+        return self.config.tile_rows * self.row_pixels * 4
+
+    @property
+    def consumer_tiles(self) -> int:
+        """Tiles of 64 output channels that a consumer computes, one after the other or in one pass."""
+        return self.config.filter_passes * self.config.tiles_m
+
+    def segment_start(self, segment: Index) -> Index:
+        """First output row of a segment."""
+        rows, segments = self.output_size[0], self.config.segments
+        if self.config.half_rows:
+            return halves.start(segment, rows, segments)
+        return segment * (rows // segments) if rows % segments == 0 else segment * rows // segments
+
+    def segment_end(self, segment: Index) -> Index:
+        """The row behind the last one of a segment, which half rows share with the next segment's first."""
+        if self.config.half_rows:
+            return self.segment_start(segment) + halves.rows_of(self.output_size[0], self.config.segments)
+        return self.segment_start(segment + 1)
+
+    @cached_property
+    def passes(self) -> tuple[tuple[int, int], ...]:
+        """First output row and number of rows of every pass, over all segments."""
+        found = []
+        for segment in range(self.config.segments):
+            first, end = self.segment_start(segment), self.segment_end(segment)
+            found += [(row, min(self.config.tile_rows, end - row)) for row in range(first, end, self.config.tile_rows)]
+        return tuple(found)
+
+    @property
+    def rows_together(self) -> int:
+        """Output rows for which a pass loads its rows: its own, or those of all warpgroups where none are kept."""
+        return self.config.tile_rows * (1 if self.keep_rows else self.config.groups_y)
+
+    @property
+    def window(self) -> int:
+        """Staged rows of one pass."""
+        return (self.rows_together - 1) * self.rows.pixel_step + (self.tap_rows - 1) * self.rows.tap_step + 1
+
+    def staged_rows(self, segment: int) -> int:
+        """Staged rows of a segment that the image has."""
+        first, last = self.row_range
+        low = max(self.segment_start(segment) * self.rows.pixel_step, first)
+        taps = (self.tap_rows - 1) * self.rows.tap_step
+        return min((self.segment_end(segment) - 1) * self.rows.pixel_step + taps, last) - low + 1
+
+    @property
+    def group_parts(self) -> int:
+        """Parts of one channel group that a pass reads."""
+        return 1 if self.config.pass_parts else self.window
+
+    @property
+    def next_pass(self) -> int:
+        """Staged rows from one pass to the next."""
+        return self.config.tile_rows * self.rows.pixel_step
+
+    @property
+    def passes_by(self) -> bool:
+        """A warpgroup meets staged rows that it does not read: those of other warpgroups' passes, or between two."""
+        return self.config.groups_y > 1 or self.next_pass > self.window
+
+    @property
+    def held_parts(self) -> int:
+        """Parts that the ring must hold at least where rows are kept: from the first that a warpgroup has not given
+        back to the last that it waits for. Warpgroups that wait for one another may be a pass apart."""
+        config, groups = self.config, self.config.channel_groups
+        others = (config.groups_y - 1) * self.next_pass
+        unread = max(self.next_pass - self.window, 0)
+        spread = self.next_pass - self.rows.pixel_step  # from the first to the last fragment row
+        if not config.early_release or config.stagger or config.filter_passes > 1:
+            return (self.window + unread + others) * groups
+        # Parts are given back when the multiplications of the next one are under way; then a further one is waited for.
+        # With one part for each row it is waited for before that.
+        gap, parts = (2 * self.rows.tap_step, 1) if groups == 1 else (max(self.rows.tap_step - 1, 0), 2)
+        entered = (spread + max(gap, unread)) * groups + parts
+        kept = self.window - self.next_pass * config.groups_y
+        return max(entered, kept * groups) + others * groups
+
+    @cached_property
+    def most_staged(self) -> int:
+        """Most staged rows of a segment."""
+        rows, segments = self.output_size[0], min(self.config.segments, self.output_size[0])
+        if self.flat:
+            return ceil_div(rows, segments)
+        return max(self.staged_rows(segment) for segment in range(segments))
+
+    def tap_rows_at(
+        self, row: Index, count: Index, tap: Index, most: Any = max, least: Any = min
+    ) -> tuple[Index, Index]:
+        """Of a pass that begins at output row ``row``: the fragment rows whose input row for this tap is in the image
+        (the others would multiply padding). ``most`` and ``least`` are max and min for the kind of index."""
+        if self.lowered:
+            return 0, count
+        (first, last), step, tap_step = self.row_range, self.rows.pixel_step, self.rows.tap_step
+        if self.tap_rows == 1:
+            return 0, count
+        far = self.tap_rows * tap_step  # keeps the numerators positive
+        low = (most(first - tap * tap_step, 0) + step - 1) // step - row
+        high = (last - tap * tap_step + far * step) // step - far + 1 - row
+        # The end stays below 0 where it is: ptxas 13.0 merges max(min(end, count), 0) == count to a VIMNMX.RELU whose
+        # predicate is wrong.
+        return least(most(low, 0), count), least(high, count)
+
+    def tap_range(self, row: Index, count: Index, most: Any = max, least: Any = min) -> tuple[Index, Index]:
+        """Of a pass of ``count`` rows from ``row``: the kernel rows that meet any input row, from and to."""
+        (first, last), step, tap_step = self.row_range, self.rows.pixel_step, max(self.rows.tap_step, 1)
+        low = (most(first - (row + count - 1) * step, 0) + tap_step - 1) // tap_step
+        return low, least(most(last - row * step, 0) // tap_step + 1, self.tap_rows)
+
+    @cached_property
+    def taps_skipped(self) -> bool:
+        """Some pass leaves out a kernel row, with its weights, because it meets padding alone. Where no rows are kept,
+        the weights of a kernel row are not in one place, and are passed over one by one."""
+        return self.keep_rows and self.tap_variants(range(self.tap_rows))[1]
+
+    def tap_variants(self, taps: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], bool]:
+        """All non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and whether there
+        are empty ones."""
+        seen: dict[tuple[int, int], int] = {}
+        empty = False
+        if self.tap_rows == 1:  # every pass meets the one row there is
+            for _, count in self.passes:
+                seen[0, count] = seen.get((0, count), 0) + 1
+            taps = ()
+        for tap in taps:
+            for row, count in self.passes:
+                found = self.tap_rows_at(row, count, tap)
+                if found[0] < found[1]:
+                    seen[found] = seen.get(found, 0) + 1
+                else:
+                    empty = True
+        return tuple(sorted(seen, key=lambda key: -seen[key])), empty
+
+    @property
+    def multiplications(self) -> int:
+        """wgmma instructions in the text of the loop over kernel rows, were each kernel row written out."""
+        per_row = self.unroll * self.tap_cols * self.halves * self.config.tiles_m
+        return sum((high - low) * per_row for tap in range(self.tap_rows) for low, high in self.tap_variants([tap])[0])
+
+    @property
+    def taps_unrolled(self) -> bool:
+        """Every kernel row has code of its own."""
+        return self.multiplications <= WRITTEN_OUT[self.config.consumers > 1]
+
+    # ---- input channels -----------------------------------------------------------------------------------------
+
+    @property
+    def channels(self) -> int:
+        """32-channel blocks of one part (staged row and channel group)."""
+        return self.workload.channel_blocks // (self.config.split * self.config.channel_groups)
+
+    @property
+    def halves(self) -> int:
+        """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only."""
+        return 2 if self.channels % 2 == 0 else 1
+
+    @property
+    def steps(self) -> int:
+        """Fragments along the channels of one part, for each tap."""
+        return self.channels // self.halves
+
+    @property
+    def unroll(self) -> int:
+        """Channel steps of one loop body; of a lowered image as many as a body with all taps of a row would have."""
+        if not self.lowered:
+            return min(self.config.unroll, self.steps)
+        most = self.config.unroll * self.workload.s
+        return max(n for n in range(1, min(most, self.steps) + 1) if self.steps % n == 0)
+
+    @property
+    def groups_together(self) -> int:
+        """Groups of a lowered image that are written out one after the other: the taps of a row with few channels."""
+        return self.workload.s if self.lowered and self.unroll == self.steps else 1
+
+    @property
+    def in_flight(self) -> int:
+        """Instruction groups that may be unfinished when the next operand is unpacked: fewer than the operands of a
+        loop body, whose registers the next turn writes again."""
+        return min(self.config.in_flight, self.unroll * self.tap_cols * self.config.tiles_m - 1)
+
+    @property
+    def ahead(self) -> int:
+        """Weight fragments fetched ahead: those of one loop body, or those of the ring in shared memory."""
+        return self.config.weight_ring or self.unroll * self.tap_cols * self.groups_together
+
+    @property
+    def peers(self) -> int:
+        """Blocks that copy weights to one another."""
+        return max(self.config.bulk_weights, 1)
+
+    @property
+    def weight_chunks(self) -> int:
+        """Of a block's weights, by loop bodies: those that a barrier counts together where they come by bulk copies."""
+        return self.steps // self.unroll * self.tap_rows if self.config.bulk_weights else 0
+
+    @property
+    def held_fragments(self) -> int:
+        """Weight fragments in a thread's registers before they are unpacked."""
+        return 1 if self.config.weight_ring else self.ahead * self.config.tiles_m
+
+    @property
+    def run(self) -> int:
+        """Weight fragments of one kernel row, or of one channel group where every pass loads its own rows."""
+        return self.steps * self.tap_cols * self.groups

@@ -1,0 +1,288 @@
+"""The shared memory of a warpgroup kernel: what lies where, and how much of it there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from subbyte.families.wgmma.geometry import Index, WarpgroupGeometry
+from subbyte.workload.conv import ceil_div
+
+PIXEL_BYTES = 256
+"""Shared memory of one staged pixel and 32-channel block: 8 images of 32 signed bytes."""
+FRAGMENT_WORDS = 512
+"""32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
+FRAGMENT_BYTES = 4 * FRAGMENT_WORDS
+OPERAND_BYTES = 2048
+"""Weights of one wgmma, unpacked: 64 output channels of 32 signed bytes."""
+PACKING_ROWS, PACKING_PITCH = 32, 20
+"""Rows of a warp's shared memory for packing (one for each image of four pixels) and words from one to the next: 16
+values, and room that keeps both the writing and the reading lanes on different banks."""
+GROUP_PIXELS = 8
+"""Pixels that the epilogue moves through shared memory with one instruction."""
+GROUP_BYTES = 64 * GROUP_PIXELS
+"""Their bytes: a warp's 16 channels of 8 images."""
+
+
+@dataclass(frozen=True)
+class WarpgroupMemory(WarpgroupGeometry):
+    """The part of a :class:`~subbyte.families.wgmma.plan.WarpgroupPlan` about shared memory."""
+
+    @property
+    def column_bytes(self) -> int:
+        """Bytes of one staged column and 32-channel block: a pixel of every group of images."""
+        return self.config.image_groups * PIXEL_BYTES
+
+    @property
+    def columns_read(self) -> int:
+        """Staged columns that the descriptors of one row reach."""
+        return (self.width_covered - 1) * self.cols.pixel_step + (self.tap_cols - 1) * self.cols.tap_step + 1
+
+    @property
+    def columns_needed(self) -> int:
+        """Of those, the columns that outputs inside the image need; beyond them any value does."""
+        if self.x_tiles > 1:
+            return self.columns_read
+        return (self.output_size[1] - 1) * self.cols.pixel_step + (self.tap_cols - 1) * self.cols.tap_step + 1
+
+    @property
+    def left_zeros(self) -> int:
+        """Staged columns left of the image."""
+        return self.col_range[0]
+
+    @property
+    def columns_loaded(self) -> int:
+        """Most columns of one part that come from memory."""
+        first, last = self.col_range
+        if self.x_tiles == 1:
+            return min(last, self.columns_needed - 1) - first + 1
+        return min(self.columns_read, last - first + 1)
+
+    @property
+    def least_columns(self) -> int:
+        """Fewest columns of one part that come from memory."""
+        if self.x_tiles == 1:
+            return self.columns_loaded
+        step, last = self.width_covered * self.cols.pixel_step, self.col_range[1]
+        tiles = range(self.x_tiles)
+        return min(min(self.columns_read, last + 1 - i * step) - (0 if i else self.left_zeros) for i in tiles)
+
+    @property
+    def right_zeros(self) -> int:
+        """Columns at the right end of a row that some block must fill with zeros."""
+        if self.x_tiles == 1:
+            trailing = self.columns_needed - self.left_zeros - self.columns_loaded
+            return max(0, trailing - self.left_zeros)
+        last_tile = (self.x_tiles - 1) * self.width_covered * self.cols.pixel_step
+        beyond = self.columns_read - (self.col_range[1] - last_tile + 1)
+        return max(0, min(beyond, self.columns_read - self.left_zeros))
+
+    @property
+    def pitch(self) -> int:
+        """Columns from one 32-channel block of a part to the next."""
+        if self.x_tiles == 1:
+            return self.left_zeros + self.columns_loaded + self.right_zeros
+        return self.columns_read
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of one slot of the ring."""
+        return self.part_rows * self.row_bytes + (self.slack_columns if self.separate else 0) * self.column_bytes
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes from one row of a part to the next."""
+        return self.channels * self.pitch * self.column_bytes
+
+    @property
+    def part_rows(self) -> int:
+        """Rows that a part has room for."""
+        return max(self._rows_of_parts) if self.config.pass_parts else 1
+
+    @property
+    def least_part_rows(self) -> int:
+        """Rows that every part has."""
+        return min(self._rows_of_parts) if self.config.pass_parts else 1
+
+    @cached_property
+    def _rows_of_parts(self) -> tuple[int, ...]:
+        """Rows of the image that a part holds with ``pass_parts``, of every pass of all segments."""
+        step, taps = self.rows.pixel_step, (self.tap_rows - 1) * self.rows.tap_step
+        first, last = self.row_range
+        found = []
+        for segment in range(self.config.segments):
+            begin, end = self.segment_start(segment), self.segment_end(segment)
+            for row in range(begin, end, self.rows_together):
+                behind = min(row + self.rows_together, end)
+                found.append(min((behind - 1) * step + taps, last) - max(row * step, first) + 1)
+        return tuple(found)
+
+    @property
+    def slack_columns(self) -> int:
+        """Columns behind a slot that a descriptor can reach."""
+        return max(0, self.columns_read - self.pitch)
+
+    @cached_property
+    def separate(self) -> bool:
+        """Every slot has room behind it for the columns that its last descriptors reach too far.
+
+        Where shared memory has no room they lie in the next slot. What is read there goes into outputs outside the
+        image, which are not stored.
+        """
+        ring = self.config.ring * (self.part_rows * self.row_bytes + self.slack_columns * self.column_bytes)
+        allowed = self.arch.shared_per_block
+        if self.config.blocks > 1:
+            allowed = min(allowed, self.arch.shared_per_sm // self.config.blocks - 1024)
+        return ring + self._behind_ring <= allowed
+
+    @property
+    def _behind_ring(self) -> int:
+        """Bytes of shared memory behind the ring."""
+        behind = 12 * self.parameter_channels + self.weight_bytes + self.packing_bytes
+        return behind + self.exchange_bytes + self.barrier_bytes
+
+    @property
+    def parameter_base(self) -> int:
+        """Byte where the requantization parameters of the block's output channels begin."""
+        return self.config.ring * self.slot_bytes + (0 if self.separate else self.slack_columns * self.column_bytes)
+
+    @property
+    def parameter_channels(self) -> int:
+        """Output channels whose parameters a block keeps."""
+        return self.filters * self.config.filter_passes if self.output == "int4" else 0
+
+    @property
+    def parameter_turns(self) -> int:
+        """Words of the parameters that one producer thread brings."""
+        return ceil_div(3 * self.parameter_channels, 128)
+
+    @property
+    def weight_base(self) -> int:
+        """Byte where the consumers' rings of weight fragments begin, or all weights of the block, unpacked."""
+        return self.parameter_base + 12 * self.parameter_channels
+
+    @property
+    def weight_bytes(self) -> int:
+        """Shared memory of weights."""
+        if self.config.at_once:
+            return self.config.groups_m * self.fragments * self.halves * OPERAND_BYTES
+        if self.config.bulk_weights:
+            return self.config.groups_m * self.fragments * FRAGMENT_BYTES
+        return self.config.weight_ring * self.config.consumers * 4 * FRAGMENT_WORDS
+
+    @property
+    def fragments(self) -> int:
+        """Weight fragments of a tile of 64 output channels and a rank of the cluster."""
+        return self.run * self.workload.r
+
+    @cached_property
+    def stages(self) -> tuple[tuple[range, range], ...]:
+        """Where everything is loaded at once: for each kernel row the parts and the weight fragments it needs beyond
+        those of the rows before it."""
+        found, begin = [], 0
+        for tap in range(self.workload.r):
+            end = (self.config.tile_rows - 1) * self.rows.pixel_step + tap * self.rows.tap_step + 1
+            found.append((range(begin, end), range(tap * self.run, (tap + 1) * self.run)))
+            begin = end
+        return tuple(found)
+
+    @property
+    def loads_at_once(self) -> int:
+        """Most 16-byte loads that a thread has on its way where everything is loaded at once."""
+        config = self.config
+        counts = [0] * (config.consumers + config.at_once)
+        for stage, (parts, fragments) in enumerate(self.stages):
+            loads = [self.copies for _ in parts] + [1] * (len(fragments) * config.groups_m)
+            if stage:
+                counts[config.consumers + (stage - 1) % config.at_once] += sum(loads)
+            else:
+                for consumer in range(config.consumers):
+                    counts[consumer] += sum(loads[consumer :: config.consumers])
+        return max(counts)
+
+    @property
+    def packing_bytes(self) -> int:
+        """Shared memory through which the consumers' warps turn packed outputs from channels to images, or without
+        register-level packing int32 values."""
+        config = self.config
+        if self.output != "int4":
+            return 0
+        if not config.register_packing:
+            return config.consumers * 4 * PACKING_ROWS * PACKING_PITCH * 4
+        width, rows = (self.row_pixels, config.tile_rows) if config.split == 1 else (self.exchange_pixels, 1)
+        return config.consumers * 4 * rows * ceil_div(width, GROUP_PIXELS) * GROUP_BYTES
+
+    @property
+    def packing_base(self) -> int:
+        """Byte where it begins."""
+        return self.weight_base + self.weight_bytes
+
+    @property
+    def exchange_base(self) -> int:
+        """Byte where the partial sums of the cluster's other blocks arrive."""
+        return self.packing_base + self.packing_bytes
+
+    @property
+    def exchange_pixels(self) -> int:
+        """Pixels of a pass (of each warpgroup) that one block of the cluster finishes."""
+        return self.config.tile_rows * self.row_pixels // self.config.split
+
+    @property
+    def exchange_bytes(self) -> int:
+        """Shared memory for them."""
+        if self.config.split == 1:
+            return 0
+        return self.config.split * self.exchange_pixels * self.config.consumers * 128 * 16
+
+    @property
+    def barrier_base(self) -> int:
+        """Byte where the barriers begin: one "full" for each slot of the ring, one "empty" each, one for parameters,
+        in a cluster one for the partial sums of each consumer, and one for each chunk of weights that bulk copies
+        bring."""
+        return self.exchange_base + self.exchange_bytes
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block in bytes."""
+        return self.barrier_base + self.barrier_bytes
+
+    @property
+    def barrier_bytes(self) -> int:
+        """Bytes of the barriers."""
+        exchanged = 8 * self.config.consumers if self.config.split > 1 else 0
+        counted = 16 * self.config.ring + 8 + exchanged + 8 * self.weight_chunks
+        return ceil_div(counted, 16) * 16
+
+    @property
+    def exchanged_bytes(self) -> int:
+        """Partial sums that a consumer warpgroup receives from the cluster's other blocks, in bytes."""
+        return (self.config.split - 1) * self.exchange_pixels * 128 * 16
+
+    @property
+    def copies(self) -> int:
+        """16-byte loads of one producer thread for one part."""
+        return self.part_rows * self.row_copies
+
+    @property
+    def row_copies(self) -> int:
+        """16-byte loads of one producer thread for one row of a part."""
+        return ceil_div(self.columns_loaded * self.config.image_groups * self.channels, 16)
+
+    def copy_place(self, turn: int, unit: Index) -> tuple[Index, Index]:
+        """Channel block and loaded column of a producer thread's load: ``unit`` is the thread's group of 8 lanes
+        (0 to 15); groups go along the channel blocks first, as memory does."""
+        if 16 % self.channels == 0:
+            return unit % self.channels, unit // self.channels + turn * (16 // self.channels)
+        if self.channels % 16 == 0:
+            return unit + turn % (self.channels // 16) * 16, turn // (self.channels // 16)
+        return (unit + turn * 16) % self.channels, (unit + turn * 16) // self.channels
+
+    @property
+    def evenly_apart(self) -> bool:
+        """A thread's loads of a part lie at constant distances, and so do its stores."""
+        config, at_once = self.config, 16 // self.channels
+        if config.flatten or config.joined or config.swizzle or self.lowered:
+            return False
+        if self.channels % 16 == 0:
+            return True
+        return 16 % self.channels == 0 and at_once % config.image_groups == 0

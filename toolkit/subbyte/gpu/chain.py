@@ -1,0 +1,120 @@
+"""Layers one behind the other on a GPU: the packed output of each is the input of the next, with no kernel between.
+
+With ``overlap`` a layer is launched while the one before it still runs (programmatic launch overlap): it fetches its
+weights and sets up its barriers, then waits for the other's output by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.device.launch import Argument, Launch
+from subbyte.errors import InvalidInput
+from subbyte.gpu.device import CudaDevice, DeviceBuffer, open_device
+from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
+
+
+class GpuChain:
+    """Cubins with their launches, in order; argument ``A`` of each but the first is ``Out`` of the one before.
+
+    ``inputs`` holds, for each layer, the words of its other inputs (and of ``A`` for the first). Raises InvalidInput
+    when the sizes do not fit, CudaError for a kernel that the device cannot load.
+    """
+
+    def __init__(
+        self,
+        kernels: Sequence[tuple[bytes, Launch]],
+        inputs: Sequence[Mapping[str, NDArray[Any]]],
+        device: int | CudaDevice = 0,
+    ) -> None:
+        check_chain([launch for _, launch in kernels])
+        self.device = device if isinstance(device, CudaDevice) else open_device(device)
+        self.launches = [launch for _, launch in kernels]
+        self._functions, self._buffers = [], []
+        try:
+            for (cubin, launch), words in zip(kernels, inputs, strict=True):
+                self._functions.append(self.device.load(cubin, launch.entry))
+                self._functions[-1].allow_shared(launch.shared_bytes)
+                self._buffers.append(self._place(launch, words))
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, overlap: bool = True, timeout_s: float = 20.0) -> NDArray[Any]:
+        """Run all layers once on poisoned buffers; the words of the last output."""
+        for buffers in self._buffers:
+            buffers["Out"].fill(0xCD)
+        self._enqueue(overlap)
+        self.device.synchronize(timeout_s)
+        return self.output(len(self.launches) - 1)
+
+    def output(self, layer: int) -> NDArray[Any]:
+        """The words that a layer (0 the first) wrote in the last run."""
+        out = _argument(self.launches[layer], "Out")
+        return self._buffers[layer]["Out"].download(out.shape, out.dtype)
+
+    def time(self, protocol: TimingProtocol | None = None, overlap: bool = True) -> Timing:
+        """Time of the whole chain by graph replay, L2 hot, one graph of ``protocol.launches`` chains."""
+        return time_launch(self.device, self.launcher(overlap), protocol)
+
+    def launcher(self, overlap: bool = True) -> Callable[[], None]:
+        """A function that enqueues the whole chain once."""
+        return lambda: self._enqueue(overlap)
+
+    def close(self) -> None:
+        """Free everything. May be called twice."""
+        for place, buffers in enumerate(self._buffers):
+            for name, buffer in buffers.items():
+                if name != "A" or place == 0:
+                    buffer.free()
+        for function in self._functions:
+            function.unload()
+        self._functions, self._buffers = [], []
+
+    def __enter__(self) -> GpuChain:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _place(self, launch: Launch, words: Mapping[str, NDArray[Any]]) -> dict[str, DeviceBuffer]:
+        placed: dict[str, DeviceBuffer] = {}
+        for argument in launch.arguments:
+            if argument.name == "Out":
+                placed["Out"] = self.device.alloc(argument.nbytes)
+            elif argument.name == "A" and self._buffers:
+                placed["A"] = self._buffers[-1]["Out"]
+            else:
+                placed[argument.name] = self.device.upload(np.ascontiguousarray(words[argument.name]))
+        return placed
+
+    def _enqueue(self, overlap: bool) -> None:
+        for place, (launch, function) in enumerate(zip(self.launches, self._functions, strict=True)):
+            pointers = [self._buffers[place][argument.name].pointer for argument in launch.arguments]
+            overlapping = overlap and place > 0 and launch.overlap
+            function.launch(launch.grid, launch.block, launch.shared_bytes, pointers, overlapping)
+
+
+def check_chain(launches: Sequence[Launch]) -> None:
+    """Raise InvalidInput unless each output is, word for word, the next one's input.
+
+    Launches know padded words alone: whether the true sizes fit too, :class:`subbyte.kernel.Chain` checks.
+    """
+    if not launches:
+        raise InvalidInput("a chain needs at least one layer")
+    for number, (before, after) in enumerate(pairwise(launches)):
+        out, into = _argument(before, "Out"), _argument(after, "A")
+        if (out.dtype, out.shape, out.form) != (into.dtype, into.shape, into.form):
+            raise InvalidInput(
+                f"layer {number} gives {out.dtype}{list(out.shape)} in {out.form}, layer {number + 1} takes "
+                f"{into.dtype}{list(into.shape)} in {into.form}: sizes, channels, batch and layout must be the same"
+            )
+
+
+def _argument(launch: Launch, name: str) -> Argument:
+    return next(argument for argument in launch.arguments if argument.name == name)

@@ -1,6 +1,0 @@
-"""The warp family's kernel, written in TVM TIRx.
-
-:mod:`~subbyte.kernel.tirx.conv` is the kernel; the other modules emit its parts: ``stage`` (global to shared memory),
-``multiply`` (shared memory to registers to Tensor Cores), ``epilogue`` (registers to packed words in global memory).
-They are ordinary Python functions called while the script is parsed, so Python decides and TIRx executes.
-"""

@@ -1,5 +1,0 @@
-"""The kernel of the warpgroup family (wgmma, sm_90a)."""
-
-from subbyte.kernel.tirx.warpgroup.conv import warpgroup_kernel
-
-__all__ = ["warpgroup_kernel"]

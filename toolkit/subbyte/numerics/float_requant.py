@@ -1,0 +1,155 @@
+"""Requantization by one binary32 multiplication, proven exact for each channel when the parameters are prepared.
+
+``y = clip(((acc + bias) * multiplier + 2^(shift-1)) >> shift)`` is a staircase: it never falls, and it has at most 15
+steps. Another function that never falls and steps at the same sums is the same function. The kernel's is
+
+    bits(fma(float(bits = scaled + added), factor, offset))
+
+``scaled`` is the sum times 2^scale_log2, as the matrix instruction leaves it. ``added`` makes its bit pattern that of a
+positive float: inside one binade such a float is an affine function of its bits, beyond it still a rising one, and
+converting costs nothing. ``factor`` and ``offset`` are so small that the result is a denormal number n * 2^-149, whose
+bit pattern is n (IEEE 754, 3.4): the multiplication has rounded to the integer n = y + 8 on its own. Negative results
+have the sign bit set, so that saturating the pattern as an int32 to 0..15 is right for them as well.
+
+A line through 15 steps always has room: with the slope taken from the Farey fractions of order 14 around the ideal one,
+the steps stay right while the line moves by at least 1/14 of a sum (McIlroy 1985, "A note on discrete representation of
+lines"), and ``added`` moves it by 2^-scale_log2. A channel is refused only when its steps span more sums than a binade
+holds (2^23 patterns), or its sums more than the positive floats. One without any step needs no line.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.arguments import checked, whole
+from subbyte.errors import InvalidInput, shown
+from subbyte.numerics.int4 import INT4_MIN, Int32Array
+from subbyte.numerics.requant import MOST_SCALED, Requantization, check_padded
+
+EXPONENT = -32
+"""Binade of the floats that the sums become: small enough for factors to be normal numbers, with about as many positive
+floats below it as above."""
+MOST_TERMS = 1 << 25
+"""Products of a sum, at most: beyond it an int32 could not hold it."""
+LARGEST_PRODUCT = 64
+"""Magnitude of -8 * -8: a sum has at most this times its number of terms."""
+LEAST_PITCH = 2.0**-7
+"""Sums for a level, at least: below it the offset is no denormal number any more."""
+_LEVELS = 15
+_MANTISSA = 23
+_BINADE = 1 << _MANTISSA
+_BIAS = 127
+_LARGEST = 0x7F7FFFFF
+"""Bits of the largest finite float."""
+_PER_PATTERN = 2.0 ** (149 + EXPONENT - _MANTISSA)
+"""What a factor of 1 adds from one pattern to the next, in units of the least denormal number."""
+Int64Array = NDArray[np.int64]
+
+
+@checked
+def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: int) -> Int32Array | None:
+    """The kernel's parameter buffer int32 [3][k_padded] of the floating-point form: what is added to the scaled sum,
+    and the bits of factor and offset. None where some channel's values are not exact in it.
+
+    Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Raises InvalidInput.
+    """
+    if not isinstance(requant, Requantization):
+        raise InvalidInput(f"requant={shown(requant)}: expected a Requantization")
+    check_padded(k_padded, requant.channels)
+    scale_log2, terms = whole(scale_log2, "scale_log2", 0, MOST_SCALED), whole(terms, "terms", 1, MOST_TERMS)
+    limit = LARGEST_PRODUCT * terms
+    steps = _steps(requant, limit)
+    words = _lines(requant, steps, limit, scale_log2)
+    constant = ((steps <= -limit) | (steps > limit)).all(axis=1)
+    level = (steps[constant] <= -limit).sum(axis=1)
+    words[:, constant] = _constant(level)
+    if not _proven(steps, limit, scale_log2, words):
+        return None
+    padding = np.full(k_padded - requant.channels, -INT4_MIN, dtype=np.int64)
+    return np.concatenate([words, _constant(padding)], axis=1)
+
+
+def _constant(level: Int64Array) -> Int32Array:
+    """The words of channels whose every sum gives ``level`` - 8: int32 [3][K]. Channels that only fill up a block are
+    such, so that they hold 0 like those of the integer form."""
+    return np.stack([np.full_like(level, _BIAS << _MANTISSA), np.zeros_like(level), level]).astype(np.int32)
+
+
+def _steps(requant: Requantization, limit: int) -> Int64Array:
+    """For each channel the least sum, in [-limit, limit + 1], that gives at least -7, -6, ... 7: int64 [K][15]."""
+    shift, multiplier, bias = (
+        array.astype(np.int64)[:, None] for array in (requant.shift, requant.multiplier, requant.bias)
+    )
+    levels = INT4_MIN + 1 + np.arange(_LEVELS, dtype=np.int64)
+    low = np.full((requant.channels, _LEVELS), -limit, dtype=np.int64)
+    high = np.full_like(low, limit + 1)  # the step lies in [low, high]
+    while (low < high).any():
+        middle = (low + high) >> 1
+        product = (middle + bias) * multiplier
+        reached = (product >> shift) + (product >> (shift - 1) & 1) >= levels
+        low = np.where(reached, low, np.minimum(middle + 1, high))
+        high = np.where(reached, middle, high)
+    return low
+
+
+def _lines(requant: Requantization, steps: Int64Array, limit: int, scale_log2: int) -> Int32Array:
+    """For each channel that has a step the line with most room, as words int32 [3][K]."""
+    ideal = 1.0 / np.maximum(requant.multiplier, 2.0**-30) * np.exp2(requant.shift)
+    pitch, position = _roomiest(steps, limit, np.minimum(ideal, 4.0 * limit))
+    factor = (1.0 / pitch / (_PER_PATTERN * 2.0**scale_log2)).astype(np.float32)
+    per_pattern = factor.astype(np.float64) * _PER_PATTERN
+    # In the middle of the binade the line is at 8, but for the part of a level that only ``added`` can express.
+    offset = np.rint(8.0 - per_pattern * (1.5 * _BINADE))
+    at_eight = (8.0 - offset) / per_pattern  # patterns from where the line would be at 0 without an offset
+    center = (position + 7.5 * pitch) * 2.0**scale_log2  # the first step is half a level below 1
+    added = np.rint(at_eight - center) + (_BIAS + EXPONENT - 1) * _BINADE
+    bits = np.abs(offset).astype(np.int64) | np.where(offset < 0, -(1 << 31), 0)
+    return np.stack([added.clip(-(2.0**31), 2.0**31 - 1).astype(np.int64), factor.view(np.int32), bits]).astype(
+        np.int32
+    )
+
+
+def _roomiest(steps: Int64Array, limit: int, ideal: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    """Pitch (sums for each level) and the place of the first step of the line that keeps furthest from every sum that
+    would fall on the wrong side."""
+    counts = np.arange(1.0, _LEVELS)[:, None]
+    pitches = np.concatenate([ideal[None], np.floor(ideal * counts) / counts, np.ceil(ideal * counts) / counts])
+    pitches = np.maximum(pitches, LEAST_PITCH)
+    lines = pitches[..., None] * np.arange(_LEVELS)  # [candidate][K][15]
+    # The line is right where its step lies in (step - 1, step]; a step beyond the possible sums may be anywhere there.
+    most = np.where(steps <= limit, steps - lines, 2.0**62).min(axis=-1)
+    least = np.where(steps > -limit, steps - 1 - lines, -(2.0**62)).max(axis=-1)
+    best = np.argmax(most - least, axis=0)[None]
+    pitch, high, low = (np.take_along_axis(values, best, axis=0)[0] for values in (pitches, most, least))
+    return pitch, (low + high) / 2
+
+
+def _proven(steps: Int64Array, limit: int, scale_log2: int, words: Int32Array) -> bool:
+    """The computation steps where the requantization does, and never falls, for every channel."""
+    scale = np.int64(1) << scale_log2
+    added, factor, offset = words.astype(np.int64)[..., None]
+    regular = (added - limit * scale >= 0) & (added + limit * scale <= _LARGEST)
+    regular &= ((factor >= _BINADE) | (factor == 0)) & (factor <= _LARGEST) & ((offset & 0x7FFFFFFF) < _BINADE)
+    if not regular.all():
+        return False
+    levels = np.arange(1, _LEVELS + 1)
+    for sums, above in ((steps - 1, False), (steps, True)):
+        pattern = np.clip(sums * scale + added, 0, _LARGEST)
+        right = (_rounded(pattern, factor, offset) >= levels) == above
+        if not (right | (np.abs(sums) > limit)).all():
+            return False
+    return True
+
+
+def _rounded(pattern: Int64Array, factor: Int64Array, offset: Int64Array) -> Int64Array:
+    """fma of floats with these bits, in units of the least denormal number, rounded to nearest even: exactly, in
+    integers of 64 bits. Results beyond 2^23 units are too large or too small, but on the right side of every level."""
+    product = (_BINADE | pattern & (_BINADE - 1)) * np.where(factor == 0, 0, _BINADE | factor & (_BINADE - 1))
+    # The exponents of both, without the bias and as integers of 24 bits, and 149 for the unit.
+    power = (pattern >> _MANTISSA) + (factor >> _MANTISSA) - 2 * (_BIAS + _MANTISSA) + 149
+    down = np.clip(-power, 0, 62)
+    floor = product >> down
+    rest, half = product - (floor << down), np.int64(1) << np.maximum(down, 1) - 1
+    total = floor + np.where(offset < 0, -(offset & 0x7FFFFFFF), offset)  # the offset is a whole number of units
+    return total + ((rest > half) | ((rest == half) & (total % 2 == 1)))

@@ -1,0 +1,132 @@
+"""Where packed activations lie in memory: NHWC, HWNC and NHWCnc words, and the way between them.
+
+Sizes: ``NB = ceil(N/8)`` groups of 8 images, ``CB = ceil(C/32)`` blocks of 32 channels (four 32-bit words).
+Images and channels that fill up a group or block are zeros; they are cropped on the way back.
+
+========  ============================  ==========================================================
+name      shape (uint32 words)          one warp access
+========  ============================  ==========================================================
+nhwc      [NB*8][H][W][CB*4]            8 images: 8 separate runs of 16 bytes, one image apart
+hwnc      [H][W][NB*8][CB*4]            8 images: 8 runs of 16 bytes, one pixel's channels apart
+nhwcnc    [NB][H][W][CB][8 n][4 words]  8 images: one run of 128 bytes
+========  ============================  ==========================================================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from subbyte.arguments import checked
+from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.numerics.int4 import Int8Array, Words, check_array, check_int4, describe, pack_words, unpack_words
+from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
+
+BLOCK_WORDS = CHANNEL_BLOCK // 8
+"""32-bit words in one channel block."""
+
+LAYOUT_NAMES = ("nhwc", "hwnc", "nhwcnc")
+
+
+def pad_axis(array: Int8Array, axis: int, multiple: int) -> Int8Array:
+    """``array`` with zeros added at the end of ``axis`` up to a multiple; the array itself when none are needed."""
+    missing = -array.shape[axis] % multiple
+    if not missing:
+        return array
+    widths = [(0, 0)] * array.ndim
+    widths[axis] = (0, missing)
+    return np.pad(array, widths)
+
+
+@checked
+def to_nhwc_words(x: Int8Array) -> Words:
+    """int4 values int8 [N,H,W,C] -> uint32 [NB*8][H][W][CB*4], zeros beyond N and C. Raises InvalidInput."""
+    checked = check_int4(x, "x", (None, None, None, None))
+    return pack_words(pad_axis(pad_axis(checked, 3, CHANNEL_BLOCK), 0, BATCH_GROUP))
+
+
+@checked
+def from_nhwc_words(words: Words, n: int, c: int) -> Int8Array:
+    """uint32 [NB*8][H][W][CB*4] -> int8 [n,H,W,c], padding cropped. Raises InvalidInput when n or c do not fit."""
+    checked = _check_words(words, "nhwc")
+    images, channels = checked.shape[0], 8 * checked.shape[3]
+    wanted = (ceil_div(n, BATCH_GROUP) * BATCH_GROUP, ceil_div(c, CHANNEL_BLOCK) * CHANNEL_BLOCK)
+    if n < 1 or c < 1 or wanted != (images, channels):
+        raise InvalidInput(f"words hold {images} images of {channels} channels: n={n}, c={c} would need {wanted}")
+    return np.ascontiguousarray(unpack_words(checked)[:n, :, :, :c])
+
+
+@checked
+def to_hwnc_words(x: Int8Array) -> Words:
+    """int4 values int8 [N,H,W,C] -> uint32 [H][W][NB*8][CB*4], zeros beyond N and C. Raises InvalidInput."""
+    return relayout(to_nhwc_words(x), "nhwc", "hwnc")
+
+
+@checked
+def from_hwnc_words(words: Words, n: int, c: int) -> Int8Array:
+    """uint32 [H][W][NB*8][CB*4] -> int8 [n,H,W,c], padding cropped. Raises InvalidInput."""
+    return from_nhwc_words(relayout(words, "hwnc", "nhwc"), n, c)
+
+
+@checked
+def to_nhwcnc(x: Int8Array) -> Words:
+    """int4 values int8 [N,H,W,C] -> uint32 [NB][H][W][CB][8][4], zeros beyond N and C. Raises InvalidInput."""
+    return relayout(to_nhwc_words(x), "nhwc", "nhwcnc")
+
+
+@checked
+def from_nhwcnc(words: Words, n: int, c: int) -> Int8Array:
+    """uint32 [NB][H][W][CB][8][4] -> int8 [n,H,W,c], padding cropped. Raises InvalidInput."""
+    return from_nhwc_words(relayout(words, "nhwcnc", "nhwc"), n, c)
+
+
+@checked
+def relayout(words: Words, source: str, target: str) -> Words:
+    """Packed words of one layout as packed words of another; padding is kept, values are not unpacked.
+
+    ``source`` and ``target`` are ``nhwc``, ``hwnc`` or ``nhwcnc``. Raises InvalidInput for another name or shape.
+    """
+    names = [_layout_name(source), _layout_name(target)]
+    checked = _check_words(words, names[0])
+    if names[0] == names[1]:
+        return checked
+    return np.ascontiguousarray(_from_nhwc(_to_nhwc(checked, names[0]), names[1]))
+
+
+def _layout_name(name: str) -> str:
+    folded = str(name).lower()
+    if folded not in LAYOUT_NAMES:
+        raise InvalidInput(f"unknown layout {name!r}: {did_you_mean(folded, LAYOUT_NAMES)}")
+    return folded
+
+
+def _check_words(words: Words, layout: str) -> Words:
+    if layout == "nhwcnc":
+        return check_array(words, "words", np.uint32, (None, None, None, None, BATCH_GROUP, BLOCK_WORDS))
+    checked = check_array(words, "words", np.uint32, (None, None, None, None))
+    batch = checked.shape[0 if layout == "nhwc" else 2]
+    if batch % BATCH_GROUP or checked.shape[3] % BLOCK_WORDS:
+        raise InvalidInput(
+            f"words is {describe(words)}: expected layout {layout} with a multiple of {BATCH_GROUP} images and of "
+            f"{BLOCK_WORDS} words a pixel"
+        )
+    return checked
+
+
+def _to_nhwc(words: Words, layout: str) -> Words:
+    if layout == "hwnc":
+        return words.transpose(2, 0, 1, 3)
+    if layout == "nhwcnc":
+        groups, height, width, blocks = words.shape[:4]
+        shape = (groups * BATCH_GROUP, height, width, blocks * BLOCK_WORDS)
+        return words.transpose(0, 4, 1, 2, 3, 5).reshape(shape)
+    return words
+
+
+def _from_nhwc(words: Words, layout: str) -> Words:
+    if layout == "hwnc":
+        return words.transpose(1, 2, 0, 3)
+    if layout == "nhwcnc":
+        images, height, width, length = words.shape
+        split = (images // BATCH_GROUP, BATCH_GROUP, height, width, length // BLOCK_WORDS, BLOCK_WORDS)
+        return words.reshape(split).transpose(0, 2, 3, 4, 1, 5)
+    return words

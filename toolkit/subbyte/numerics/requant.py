@@ -1,0 +1,264 @@
+"""Requantization: how an int32 accumulator becomes the int4 input of the next layer, exactly, in integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.arguments import flag, is_whole, number, several, whole
+from subbyte.errors import InvalidInput, shown
+from subbyte.numerics.int4 import INT4_MAX, INT4_MIN, Int8Array, Int32Array, check_array, describe, without_mask
+from subbyte.numerics.quantize import real_array
+from subbyte.workload.conv import LARGEST_SIZE, ConvWorkload
+
+MULTIPLIER_MAX = (1 << 31) - 1
+SHIFT_MIN, SHIFT_MAX = 1, 62
+FIXED_BITS = 32
+MOST_SCALED = 31
+"""Largest power of two that a matrix instruction may multiply sums by."""
+FIXED_SHIFT = 24
+"""Largest shift of the fixed form behind an atom that scales by 2^8."""
+FIXED_TOLERANCE = 2.0**-9
+"""Relative error of a scale up to which the fixed form is preferred: 1/64 of a step at the end of the int4 range."""
+
+_INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Requantization:
+    """``y = clip(((acc + bias) * multiplier + 2^(shift-1)) >> shift, lo, hi)`` for each output channel.
+
+    ``bias``, ``multiplier`` (0 … 2^31-1) and ``shift`` (1 … 62) are int32 [K]; ``clip`` is (lo, hi) within -8 … 7,
+    (0, 7) for a ReLU. ``scale_error`` is the largest relative error of multiplier/2^shift against the real scale it
+    was made from (0.0 when made from integers). Raises InvalidInput.
+    """
+
+    bias: Int32Array
+    multiplier: Int32Array
+    shift: Int32Array
+    clip: tuple[int, int] = (INT4_MIN, INT4_MAX)
+    scale_error: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_array(self.bias, "bias", np.int32, (None,))
+        for name, least, most in (("multiplier", 0, MULTIPLIER_MAX), ("shift", SHIFT_MIN, SHIFT_MAX)):
+            array = check_array(getattr(self, name), name, np.int32, self.bias.shape)
+            if array.size and (array.min() < least or array.max() > most):
+                raise InvalidInput(f"{name} holds {array.min()} to {array.max()}: expected {least} to {most}")
+        if not self.bias.size:
+            raise InvalidInput("bias is empty: expected one value for each output channel")
+        object.__setattr__(self, "clip", check_clip(self.clip))
+        object.__setattr__(self, "scale_error", number(self.scale_error, "scale_error"))
+        for name in ("bias", "multiplier", "shift"):
+            frozen = getattr(self, name).copy()
+            frozen.flags.writeable = False
+            object.__setattr__(self, name, frozen)
+
+    @property
+    def channels(self) -> int:
+        """Output channels K."""
+        return int(self.bias.size)
+
+    def apply(self, acc: Int32Array) -> Int8Array:
+        """int32 [..., K] -> int4 values int8 [..., K], exact for every int32 accumulator. Raises InvalidInput."""
+        checked = check_array(acc, "acc", np.int32)
+        if checked.shape[-1:] != self.bias.shape:
+            raise InvalidInput(f"acc is {describe(acc)}: expected a numpy array int32 [..., {self.channels}]")
+        shift = self.shift.astype(np.int64)
+        product = (checked.astype(np.int64) + self.bias) * self.multiplier.astype(np.int64)
+        # The bit below the cut is what adding 2^(shift-1) would carry; adding it afterwards cannot overflow.
+        rounded = (product >> shift) + ((product >> (shift - 1)) & 1)
+        return np.clip(rounded, *self.clip).astype(np.int8)
+
+    def fixed_words(self, k_padded: int, scale_log2: int) -> Int32Array | None:
+        """The kernel's parameter buffer int32 [3][k_padded] of the fixed form, None where that form is not exact.
+
+        The fixed form is one multiplication: the upper 32 bits of ``acc * 2^scale_log2 * row0 + offset``, where
+        ``scale_log2`` is what the matrix instruction multiplied the sums by and the 64-bit offset (rows 1 and 2, low
+        and high word) holds bias and rounding. It equals :meth:`apply` for every int32 value of the scaled sum when
+        shift <= 32 - scale_log2, row 0 fits 31 bits and the offset 62.
+        """
+        check_padded(k_padded, self.channels)
+        scale_log2 = whole(scale_log2, "scale_log2", 0, MOST_SCALED)
+        shift, multiplier = self.shift.astype(np.int64), self.multiplier.astype(np.int64)
+        spare = FIXED_BITS - scale_log2 - shift
+        if spare.min() < 0 or np.any(multiplier >= np.int64(1) << (31 - np.minimum(spare, 31))):
+            return None
+        buffer = np.zeros((3, k_padded), dtype=np.int32)
+        for channel in range(self.channels):
+            factor = int(multiplier[channel]) << int(FIXED_BITS - shift[channel])
+            offset = int(self.bias[channel]) * factor + (1 << (FIXED_BITS - 1))
+            if abs(offset) >= 1 << 62:
+                return None
+            high, low = divmod(offset, 1 << 32)
+            buffer[:, channel] = factor >> scale_log2, low - (low >> 31 << 32), high
+        return buffer
+
+    def words(self, k_padded: int) -> Int32Array:
+        """The kernel's parameter buffer int32 [3][k_padded]: bias, multiplier, shift (padding 0, 0, 1)."""
+        check_padded(k_padded, self.channels)
+        buffer = np.zeros((3, k_padded), dtype=np.int32)
+        buffer[2] = 1
+        buffer[:, : self.channels] = self.bias, self.multiplier, self.shift
+        return buffer
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        lists: dict[str, Any] = {name: getattr(self, name).tolist() for name in ("bias", "multiplier", "shift")}
+        return {**lists, "clip": list(self.clip), "scale_error": self.scale_error}
+
+    @classmethod
+    def per_tensor(
+        cls, k: int, multiplier: int, shift: int, bias: int | Int32Array = 0, relu: bool = False
+    ) -> Requantization:
+        """One multiplier and shift for all ``k`` output channels; bias an integer or int32 [k]. Raises InvalidInput."""
+        channels(k)
+        flag(relu, "relu")
+        return cls(
+            _int32("bias", bias, k), _int32("multiplier", multiplier, k), _int32("shift", shift, k), _clip_for(relu)
+        )
+
+    @classmethod
+    def from_scale(
+        cls,
+        scale: float | Sequence[float] | NDArray[Any],
+        bias: int | Int32Array = 0,
+        relu: bool = False,
+        *,
+        k: int | None = None,
+        workload: ConvWorkload | None = None,
+    ) -> Requantization:
+        """The dyadic requantization nearest to ``y = (acc + bias) * scale``, scale a number or real [K].
+
+        K is the length of scale or bias, ``k``, or the workload's. Shift 24, which every kernel's fixed form takes, if
+        no scale is then off by more than 2^-9; otherwise multipliers have 31 bits. The largest relative error is in
+        ``scale_error``. Raises InvalidInput.
+        """
+        flag(relu, "relu")
+        scales = _scales(scale, bias, k, workload)
+        biases = _int32("bias", bias, scales.size)
+        pairs = [(round(math.ldexp(float(value), FIXED_SHIFT)), FIXED_SHIFT) for value in scales]
+        within = all(_error(*pair, float(v)) <= FIXED_TOLERANCE for pair, v in zip(pairs, scales, strict=True))
+        if not within or max(multiplier for multiplier, _ in pairs) > MULTIPLIER_MAX:
+            pairs = [_dyadic(float(value)) for value in scales]
+        multiplier, shift = (np.array(column, dtype=np.int32) for column in zip(*pairs, strict=True))
+        error = max(_error(*pair, float(value)) for pair, value in zip(pairs, scales, strict=True))
+        return cls(biases, multiplier, shift, _clip_for(relu), error)
+
+    @classmethod
+    def random(
+        cls, workload: ConvWorkload, rng: np.random.Generator, *, relu: bool = False, wide: bool = False
+    ) -> Requantization:
+        """One with which uniformly random int4 operands give outputs over the whole int4 range.
+
+        ``wide`` takes 31-bit multipliers, which need the general form. A product of two such operands has mean 1/4
+        and variance 462, so the accumulator's spread is known.
+        """
+        given: tuple[tuple[Any, type], ...] = ((workload, ConvWorkload), (rng, np.random.Generator))
+        if wrong := [value for value, kind in given if not isinstance(value, kind)]:
+            said = "a ConvWorkload and a generator, such as numpy.random.default_rng(0)"
+            raise InvalidInput(f"{shown(wrong[0])}: expected {said}")
+        flag(relu, "relu")
+        flag(wide, "wide")
+        depth = workload.r * workload.s * workload.c
+        spread = math.sqrt(462.2 * depth)
+        scale = rng.uniform(0.7, 1.4, workload.k) * 4.0 / spread
+        bias = np.rint(rng.uniform(-0.5, 0.5, workload.k) * spread - depth / 4).astype(np.int32)
+        if not wide:
+            return cls.from_scale(scale, bias, relu)
+        multiplier, shift = (np.array(column, dtype=np.int32) for column in zip(*map(_dyadic, scale), strict=True))
+        return cls(bias, multiplier, shift, _clip_for(relu))
+
+
+def _dyadic(scale: float) -> tuple[int, int]:
+    """(multiplier, shift) with as many of 31 bits as the largest shift allows."""
+    mantissa, exponent = math.frexp(scale)
+    shift = min(31 - exponent, SHIFT_MAX)
+    multiplier = round(math.ldexp(scale, shift))
+    if multiplier > MULTIPLIER_MAX:
+        multiplier, shift = round(mantissa * 2**30), shift - 1
+    if shift < SHIFT_MIN:
+        raise InvalidInput(f"scale={scale!r}: expected less than 2^30; scales of a quantized layer are far below 1")
+    return multiplier, shift
+
+
+def _error(multiplier: int, shift: int, scale: float) -> float:
+    return abs(math.ldexp(multiplier, -shift) / scale - 1.0)
+
+
+def _clip_for(relu: bool) -> tuple[int, int]:
+    return (0, INT4_MAX) if relu else (INT4_MIN, INT4_MAX)
+
+
+def check_clip(clip: Any) -> tuple[int, int]:
+    """``clip`` as two integers -8 <= lo <= hi <= 7. Raises InvalidInput for anything else, fractions included."""
+    ends = several(clip, "clip: (lo, hi) of") if not isinstance(clip, str | bytes) else []
+    whole_ends = len(ends) == 2 and all(map(is_whole, ends))
+    if not whole_ends:
+        raise InvalidInput(f"clip={shown(clip)}: expected two integers (lo, hi)")
+    low, high = map(int, ends)
+    if not INT4_MIN <= low <= high <= INT4_MAX:
+        raise InvalidInput(f"clip={shown(clip)}: expected {INT4_MIN} <= lo <= hi <= {INT4_MAX}, two integers")
+    return low, high
+
+
+def channels(k: Any) -> int:
+    """``k`` as a number of output channels. Raises InvalidInput."""
+    if not is_whole(k) or not 1 <= k <= LARGEST_SIZE:
+        raise InvalidInput(f"k={shown(k)}: expected at least one output channel, an integer up to {LARGEST_SIZE:,}")
+    return int(k)
+
+
+def check_padded(k_padded: Any, count: int) -> int:
+    """``k_padded`` as a number of channels with padding. Raises InvalidInput."""
+    if not is_whole(k_padded) or not count <= k_padded <= LARGEST_SIZE:
+        raise InvalidInput(f"k_padded={shown(k_padded)}: expected at least the {count} output channels, an integer")
+    return int(k_padded)
+
+
+def _integers(name: str, value: Any) -> NDArray[Any]:
+    without_mask(value, name)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"{name}={shown(value)}: expected an integer or int32 [K]") from None
+    if array.dtype.kind == "O" and array.ndim == 0 and is_whole(value):
+        raise InvalidInput(f"{name}={shown(value)}: expected int32 values")
+    if array.dtype.kind not in "iu" or array.ndim > 1:
+        raise InvalidInput(f"{name} is {describe(array)}: expected an integer or int32 [K]")
+    return array
+
+
+def _int32(name: str, value: Any, k: int) -> Int32Array:
+    array = _integers(name, value)
+    if array.shape not in ((), (k,)):
+        raise InvalidInput(f"{name} is {describe(array)}: expected an integer or int32 [{k}]")
+    if array.min() < _INT32_MIN or array.max() > _INT32_MAX:
+        raise InvalidInput(f"{name} holds {array.min()} to {array.max()}: expected int32 values")
+    return np.broadcast_to(array.astype(np.int32), (k,)).copy()
+
+
+def _scales(scale: Any, bias: Any, k: int | None, workload: ConvWorkload | None) -> NDArray[np.float64]:
+    scales = real_array(scale, "scale")
+    if workload is not None and not isinstance(workload, ConvWorkload):
+        raise InvalidInput(f"workload={shown(workload)}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
+    biases = _integers("bias", bias)
+    sizes = {
+        "scale": scales.size if scales.ndim else None,
+        "bias": biases.size if biases.ndim else None,
+        "k": channels(k) if k is not None else None,
+        "workload": workload.k if workload else None,
+    }
+    known = {name: size for name, size in sizes.items() if size is not None}
+    if len(set(known.values())) != 1:
+        given = ", ".join(f"{name}: {size}" for name, size in known.items()) or "none given"
+        raise InvalidInput(f"number of output channels K ({given}): expected one; pass k=, a workload or arrays [K]")
+    count = next(iter(known.values()))
+    if scales.ndim > 1 or count < 1 or not (np.isfinite(scales).all() and (scales > 0).all()):
+        raise InvalidInput(f"scale is {describe(scales)}: expected positive finite numbers, one or [K]")
+    return np.broadcast_to(scales, (count,))

@@ -1,0 +1,69 @@
+"""A landscape and the space as it is today: constraints change, and a record made under others must not mislead.
+
+The rule: an index means what the file's header says, always. A file whose space was made by a family of ours (its
+header says so by ``index_hash``, an old one by its ``hash``) is compared with today's constraints when it is read:
+entries of configurations that are refused now are dropped and named, configurations that are valid now and have no
+entry are counted as missing, and the landscape takes the hash of today's space. A knob that is no more is left out of
+the header where every kernel was without it: one value has no part in an index. Any other space stands for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from subbyte.device.arch import arch
+from subbyte.errors import InvalidInput
+from subbyte.families.registry import family_of_kind
+from subbyte.records.describe import workload_from_dict
+
+if TYPE_CHECKING:
+    from subbyte.families.base import Space
+    from subbyte.records.result import Result
+
+
+def space_today(header: Mapping[str, Any]) -> Space | None:
+    """The space of a landscape's header under today's constraints; None when no family of ours made it."""
+    described = header["space"]
+    try:
+        knobs = {name: tuple(values) for name, values in described["knobs"].items()}
+        fixed, family = dict(described["fixed"]), family_of_kind(described["kind"])
+        workload, target = workload_from_dict(header["workload"]), arch(described["arch"])
+        if family is None:
+            return None
+        space = family.recorded_space(workload, target, described["kind"], knobs, fixed)
+        known = space.index_hash in (described.get("index_hash"), described["hash"])
+        if not known and space.hash != described["hash"]:
+            return None
+        return family.recorded_space(workload, target, described["kind"], family.still_there(knobs), fixed)
+    except (InvalidInput, KeyError, TypeError, AttributeError):  # a foreign kernel, another architecture
+        return None
+
+
+def fit(
+    header: Mapping[str, Any], results: Mapping[int, Result]
+) -> tuple[dict[str, Any], dict[int, Result], dict[int, str]]:
+    """Header and results under today's constraints, and the reasons of the entries dropped, by index."""
+    space = space_today(header)
+    if space is not None and len(space.knobs) < len(header["space"]["knobs"]):
+        knobs = {name: list(values) for name, values in space.knobs.items()}
+        header = {**header, "space": {**header["space"], "knobs": knobs, "index_hash": space.index_hash}}
+    if space is None or _unchanged(header, results, space):
+        return dict(header), dict(results), {}
+    valid = set(space.valid)
+    dropped = {index: str(space.why_not(index)) for index in results if index not in valid}
+    described = {**header["space"], "hash": space.hash, "index_hash": space.index_hash}
+    return (
+        {**header, "space": described},
+        {index: result for index, result in results.items() if index in valid},
+        dropped,
+    )
+
+
+def _unchanged(header: Mapping[str, Any], results: Mapping[int, Result], space: Space) -> bool:
+    """Whether what was recorded is as valid as it was. Where listing a space takes long only what is recorded is looked
+    at, and what else has become valid is found when asked for (:attr:`Landscape.missing`)."""
+    family = family_of_kind(header["space"]["kind"])
+    if family is not None and family.slow_to_list:
+        return all(space.why_not(index) is None for index in results)
+    return bool(header["space"]["hash"] == space.hash)

@@ -1,0 +1,75 @@
+"""The space of a landscape: what was recorded is what is valid, without asking any constraint again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from subbyte.device.arch import arch as arch_named
+from subbyte.families.base import Plan
+from subbyte.families.registry import family_of
+from subbyte.records.describe import SpaceLike, config_at
+from subbyte.records.foreign import FOREIGN, ForeignSpace, index_of
+from subbyte.spaces.configuration import Configuration
+from subbyte.workload import ConvWorkload
+
+if TYPE_CHECKING:
+    from subbyte.records.landscape import Landscape
+
+
+class RecordedSpace:
+    """A convolution's space as far as a landscape holds it; indices are those of the space it was taken from.
+
+    A landscape of a whole space gives the same valid configurations as the space itself, at no cost; one of a part
+    (a sample of a large space) gives that part.
+    """
+
+    listed = True
+
+    def __init__(self, landscape: Landscape) -> None:
+        self._header: Mapping[str, Any] = landscape.header["space"]
+        self.workload: ConvWorkload = landscape.workload
+        self.arch = landscape.arch
+        self.kind = landscape.kind
+        self.knobs: dict[str, tuple[Any, ...]] = {name: tuple(values) for name, values in self._header["knobs"].items()}
+        self.fixed: dict[str, Any] = dict(self._header["fixed"])
+        self.valid: Sequence[int] = tuple(sorted(landscape.results))
+        digest = hashlib.sha256(f"{landscape.space_hash} {self.valid}".encode())
+        self.hash = digest.hexdigest()[:16]
+
+    def __len__(self) -> int:
+        return int(self._header["size"])
+
+    def config(self, index: int) -> Configuration:
+        """The configuration at ``index``."""
+        return config_at(self._header, index)
+
+    def index(self, config: Configuration) -> int:
+        """The index of a configuration. Raises InvalidInput."""
+        return index_of({name: getattr(config, name) for name in self.knobs}, self.knobs)
+
+    @cached_property
+    def _recorded(self) -> frozenset[int]:
+        return frozenset(self.valid)
+
+    def why_not(self, which: int | Configuration) -> str | None:
+        """``unrecorded: ...`` for what the landscape does not hold, None for what it does."""
+        index = which if isinstance(which, int) else self.index(which)
+        return None if index in self._recorded else "unrecorded: the landscape does not hold this configuration"
+
+    def plan(self, which: int | Configuration) -> Plan:
+        """The plan of a configuration."""
+        config = self.config(which) if isinstance(which, int) else which
+        return family_of(config).plan(self.workload, config, arch_named(self.arch))
+
+
+def space_of(landscape: Landscape) -> SpaceLike:
+    """The space a landscape was recorded in; only what it holds is valid."""
+    if landscape.kind != FOREIGN:
+        return RecordedSpace(landscape)
+    workload: Any = landscape.workload
+    space: Any = ForeignSpace(workload, landscape.arch, landscape.header["space"]["knobs"], landscape.results)
+    found: SpaceLike = space
+    return found

@@ -1,0 +1,1 @@
+"""What every space of knobs shares: indices, value lists, valid and rejected configurations."""
