@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from subbyte import files
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
@@ -202,5 +203,5 @@ def _add(entry: EntryShape, results: dict[int, Result], same: dict[int, int], gp
     if entry.gpu is not UNSET:
         if entry.gpu >= len(gpus):
             raise InvalidInput(f"GPU {entry.gpu} is not one of the {len(gpus)} of the header")
-        entry.device = {"uuid": gpus[entry.gpu]}
+        entry = replace(entry, device={"uuid": gpus[entry.gpu]})
     results[index] = result_of(entry, entry.kind is UNSET)

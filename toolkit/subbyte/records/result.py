@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.records.reading import decoder, why
-from subbyte.records.shapes import LONGEST, EntryShape, MeasuredLine, ResultShape
+from subbyte.records.shapes import LONGEST, Outcome, ResultShape
 
 FAILURE_KINDS = ("refused", "build", "launch", "timeout", "wrong", "crash", "memory")
 """Why a candidate has no time: refused by a constraint, not built, not launched, too slow, a wrong answer, the
@@ -133,7 +133,7 @@ def _scalar(value: Any) -> Any:
     return value.item()
 
 
-def result_of(shape: ResultShape | EntryShape | MeasuredLine, ok: bool) -> Result:
+def result_of(shape: Outcome, ok: bool) -> Result:
     """The result in a record that was read. Raises InvalidInput when fields are missing or of the other kind."""
     if not ok:
         if shape.kind is UNSET or shape.reason is UNSET:

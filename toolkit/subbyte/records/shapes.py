@@ -25,56 +25,41 @@ Value: TypeAlias = bool | Int | Finite | Text
 Values: TypeAlias = list[Value]
 
 
-class ResultShape(Struct, frozen=True, forbid_unknown_fields=True):
+class Outcome(Struct, frozen=True):
+    """What every kind of file holds of a measured or failed result."""
+
+    microseconds: Time | UnsetType = UNSET
+    verified: bool | UnsetType = UNSET
+    cold_microseconds: Time | UnsetType | None = UNSET
+    samples: tuple[Sample, ...] | UnsetType = UNSET
+    notes: tuple[Text, ...] | UnsetType = UNSET
+    kind: Name | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    device: dict[Name, Tree] | UnsetType = UNSET
+    clocks: dict[Name, Branch] | UnsetType = UNSET
+    seconds: dict[Name, Seconds] | UnsetType = UNSET
+
+
+class ResultShape(Outcome, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A result in a log or a results file: measured when ``ok``, else failed."""
 
     ok: bool
-    microseconds: Time | UnsetType = UNSET
-    verified: bool | UnsetType = UNSET
-    cold_microseconds: Time | UnsetType | None = UNSET
-    samples: tuple[Sample, ...] | UnsetType = UNSET
-    notes: tuple[Text, ...] | UnsetType = UNSET
-    kind: Name | UnsetType = UNSET
-    reason: str | UnsetType = UNSET
-    device: dict[Name, Tree] | UnsetType = UNSET
-    clocks: dict[Name, Branch] | UnsetType = UNSET
-    seconds: dict[Name, Seconds] | UnsetType = UNSET
 
 
-class EntryShape(Struct, forbid_unknown_fields=True):
+class EntryShape(Outcome, frozen=True, forbid_unknown_fields=True):
     """A line of a landscape after its header: a result, an index that shares one, or the checksum."""
 
     index: Count | UnsetType = UNSET
-    microseconds: Time | UnsetType = UNSET
-    verified: bool | UnsetType = UNSET
-    cold_microseconds: Time | UnsetType | None = UNSET
-    samples: tuple[Sample, ...] | UnsetType = UNSET
-    notes: tuple[Text, ...] | UnsetType = UNSET
-    kind: Name | UnsetType = UNSET
-    reason: str | UnsetType = UNSET
-    clocks: dict[Name, Branch] | UnsetType = UNSET
-    seconds: dict[Name, Seconds] | UnsetType = UNSET
-    device: dict[Name, Tree] | UnsetType = UNSET
     gpu: Count | UnsetType = UNSET
     same_as: Count | UnsetType = UNSET
     sha256: Name | UnsetType = UNSET
 
 
-class MeasuredLine(Struct, frozen=True, forbid_unknown_fields=True):
+class MeasuredLine(Outcome, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A line of a results file after its header."""
 
     index: Count
     ok: bool | UnsetType = UNSET
-    microseconds: Time | UnsetType = UNSET
-    verified: bool | UnsetType = UNSET
-    cold_microseconds: Time | UnsetType | None = UNSET
-    samples: tuple[Sample, ...] | UnsetType = UNSET
-    notes: tuple[Text, ...] | UnsetType = UNSET
-    kind: Name | UnsetType = UNSET
-    reason: str | UnsetType = UNSET
-    device: dict[Name, Tree] | UnsetType = UNSET
-    clocks: dict[Name, Branch] | UnsetType = UNSET
-    seconds: dict[Name, Seconds] | UnsetType = UNSET
     program: Name | UnsetType = UNSET
     same_as: Count | UnsetType = UNSET
 
