@@ -22,6 +22,9 @@ from subbyte.errors import Unsupported
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload.conv import ConvWorkload
 
+RETIRED = "retired"
+"""Kind of reason of kernels that could be built when they were measured: their results are kept."""
+
 
 class Plan(Protocol):
     """Everything about one kernel that can be known before generating it; a frozen dataclass."""
@@ -199,8 +202,10 @@ class Family(ABC):
     """Kinds of spaces, with one line each."""
     old_kinds: ClassVar[Mapping[str, str]] = {}
     """Kinds of earlier versions, with the one that takes their place."""
-    parts: ClassVar[Mapping[str, str]] = {}
-    """Kinds of which another one is a part that landscapes hold."""
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Kinds of spaces with others of which landscapes hold a part, the best one first."""
+    space_version: ClassVar[int] = 1
+    """Goes up when other indices of its spaces become valid: a test compares sample layers."""
     features: ClassVar[tuple[str, ...]]
     """Names of what :meth:`feature_row` gives."""
 
@@ -223,6 +228,15 @@ class Family(ABC):
             if kind.prefix and key.startswith(kind.prefix):
                 return kind.from_key(key)
         return None
+
+    def changed(self, config: Configuration, values: Mapping[str, Any]) -> Configuration:
+        """A configuration with some fields replaced, whose names may be those of earlier versions. Raises
+        InvalidInput."""
+        return config.with_values(values)
+
+    def values_under(self, config: Configuration, names: Iterable[str]) -> dict[str, Any]:
+        """The values of a configuration under the names of knobs, which may be those of earlier versions."""
+        return {name: getattr(config, name) for name in names}
 
     @property
     def knobs(self) -> tuple[str, ...]:
@@ -261,12 +275,14 @@ class Family(ABC):
 
     @abstractmethod
     def recorded_space(
-        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Any]
-    ) -> Space:
-        """The space of a record's header under today's constraints."""
+        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Any],
+        recorded_hash: str = "",
+    ) -> Space:  # fmt: skip
+        """The space of a record's header under today's constraints. One of an earlier version, whose constraints are
+        no more, keeps the hash of the record."""
 
     removed: ClassVar[Mapping[str, Any]] = {}
-    """Knobs that are no more, with the value that means a kernel without them."""
+    """Fields that records of earlier versions name and configurations no longer have, with their usual values."""
     slow_to_list: ClassVar[bool] = False
     """Finding all valid configurations of a space takes noticeable time."""
 

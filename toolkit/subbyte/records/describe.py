@@ -159,10 +159,16 @@ def config_at(description: Mapping[str, Any], index: int) -> Configuration:
         raise InvalidInput(f"index {index} lies outside the space of {description['size']} configurations")
     foreign = description["kind"] == FOREIGN
     chosen = {} if foreign else dict(description["base"])
+    return config_from_dict({**chosen, **knob_values(knobs, index)}, description["kind"])
+
+
+def knob_values(knobs: Mapping[str, Sequence[Any]], index: int) -> dict[str, Any]:
+    """The values of a space's knobs at an index within it (mixed radix, the first knob varies fastest)."""
+    chosen = {}
     for name, values in knobs.items():
         index, digit = divmod(index, len(values))
         chosen[name] = values[digit]
-    return config_from_dict(chosen, description["kind"])
+    return chosen
 
 
 def config_from_dict(data: Mapping[str, Any], kind: str) -> Configuration:
@@ -173,7 +179,7 @@ def config_from_dict(data: Mapping[str, Any], kind: str) -> Configuration:
         taken_for: Configuration = foreign
         return taken_for
     family = family_of_kind(kind) or next(iter(families().values()))
-    return family.configurations[0].from_dict(data)
+    return family.decode(data) or family.configurations[0].from_dict(data)
 
 
 def versions(more: Iterable[str] = ()) -> dict[str, str]:

@@ -18,7 +18,7 @@ from subbyte.emulator.trace import Rows, of_kind, warp_groups
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.plan import BLOCK_WORDS, Plan
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.aliases import WarpgroupConfig
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.technique.warp import Warp
 from subbyte.workload import ConvWorkload

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from subbyte.families.wgmma.small_space import WARPGROUP_KINDS
+WARPGROUP_KINDS = ("wgmma", "wgmma-small", "warpgroup", "warpgroup-small")
 from subbyte.records.describe import SpaceLike
 from subbyte.tune.search.grid import Grid, Indices, grid_of
 
