@@ -244,7 +244,7 @@ def test_the_finals_hold_both_families_and_further_configurations(logs):
     times = [entry["microseconds"] for entry in final["entries"]]
     assert times == sorted(times)
     assert {entry["family"] for entry in final["entries"]} == {"warpgroup", "warp"}
-    assert "wg-tw16-tr1-gm1-sg1-ri9" in {entry["key"] for entry in final["entries"]}
+    assert "wgp-tw16-tr1-cm1-sg1-st9" in {entry["key"] for entry in final["entries"]}
     assert all(len(entry["samples"]) == tune_network.ROUNDS for entry in final["entries"])
 
 

@@ -25,7 +25,7 @@ def _reason(workload=STAGE4, target=H200, **changes):
 
 def test_a_configuration_is_plain_data_with_a_name():
     assert (GOOD.threads, GOOD.consumers) == (384, 2)
-    assert GOOD.key == "wg-tw14-tr2-gm2-sg2-ri6"
+    assert GOOD.key == "wgp-tw14-tr2-cm2-sg2-st6"
     given = {"Tile-Width": "14", "tile_rows": 2, "groups_m": 2, "segments": 2, "ring": 6}
     assert WarpgroupConfig.from_dict(given) == GOOD
     for wrong in ({"ring": 0}, {"stagger": 3}, {"unroll": True}):
@@ -38,7 +38,7 @@ def test_a_configuration_is_plain_data_with_a_name():
 def test_switches_are_part_of_the_name_and_read_from_text():
     off = GOOD.with_values({"duplicate_aware": "NONE", "register_packing": "off", "layout": "nhwc"})
     assert (off.duplicate_aware, off.register_packing, off.layout) == ("none", False, "nhwc")
-    assert off.key == "wg-tw14-tr2-gm2-sg2-ri6-dup.none-rp0-nhwc"
+    assert off.key == "wgp-tw14-tr2-cm2-sg2-st6-dup.none-rp0-nhwc"
     assert WarpgroupConfig.from_dict(off.to_dict()) == config_from_key(off.key.upper()) == off
     assert config_from_key(ConvConfig(chunk=2).key) == ConvConfig(chunk=2)
     with pytest.raises(InvalidInput, match="'zz9' is no part"):
@@ -220,14 +220,14 @@ def test_parts_of_shared_memory_do_not_overlap():
 
 
 def test_blocks_that_share_weights_are_neighbours_in_a_cluster() -> None:
-    wide = plan_of("n8h28w28c128k128r3s3p1", "wg-tw14-tr1-gm1-sg28-ri3-la1-un2-if3-sta0-bw4")
+    wide = plan_of("n8h28w28c128k128r3s3p1", "wgs-tw14-tr1-cm1-sg28-mc4-un2-if3")
     assert (wide.peers, wide.grid, wide.launch.cluster, wide.weight_chunks) == (4, (2 * 4, 28 * 2 // 4), 4, 3)
-    split = plan_of("n8h14w14c256k256r3s3p1", "wg-tw14-tr1-gm1-sg14-sp2-ri3-la1-sta0-bw2")
+    split = plan_of("n8h14w14c256k256r3s3p1", "wgs-tw14-tr1-cm1-sg14-sk2-mc2")
     assert (split.grid, split.launch.cluster, split.weight_chunks) == ((4 * 2 * 2, 7), 4, 6)
 
 
 def test_an_odd_number_of_rows_pairs_tiles_of_channels_in_the_last_clusters() -> None:
-    odd = plan_of("n8h7w7c512k512r3s3p1", "wg-tw8-tr1-gm1-sg7-sp2-ri3-la1-un2-if3-sta0-bw2")
+    odd = plan_of("n8h7w7c512k512r3s3p1", "wgs-tw8-tr1-cm1-sg7-sk2-mc2-un2-if3")
     assert (odd.odd_places, odd.places) == (True, 7)
     assert (odd.grid, odd.grid_blocks, odd.launch.cluster) == ((4, 8 * 7 // 2), 8 * 7 * 2, 4)
 

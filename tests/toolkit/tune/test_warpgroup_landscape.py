@@ -6,13 +6,13 @@ import json
 from dataclasses import replace
 
 import pytest
+from subbyte.families.wgmma.small_space import SMALL
 
 from subbyte.cli.main import main
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, Unsupported
 from subbyte.families import space
 from subbyte.families.registry import settings_text
 from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.small_space import SMALL
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
 from subbyte.records import landscape_file, landscape_space
