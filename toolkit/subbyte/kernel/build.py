@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
@@ -84,20 +85,27 @@ def tir_text(plan: Plan) -> str:
 def machine_code(plan: Plan, text: str) -> tuple[bytes, Resources]:
     """Cubin and resources of a CUDA text for the plan's architecture, from the cache or through NVRTC."""
     family = family_of(plan.config)
-    content = json.dumps([text, plan.arch.name, nvrtc.OPTIONS, nvrtc.version()])
+    cubin, log = compiled(text, plan.arch, family.report)
+    resources = read_resources(log, plan.arch, plan.launch.block[0], plan.shared_bytes)
+    reason = family.refused(cubin, log, resources.local_bytes)
+    if reason is not None:
+        raise BuildFailed(f"{plan.workload} with {plan.config.key}: {reason}")
+    return cubin, resources
+
+
+def compiled(text: str, arch: Arch, look: Callable[[str], list[str]] = lambda _: []) -> tuple[bytes, str]:
+    """Cubin of a CUDA text and what the compiler reported, with the lines that ``look`` adds of the PTX; from the cache
+    or through NVRTC."""
+    content = json.dumps([text, arch.name, nvrtc.OPTIONS, nvrtc.version()])
     stem = hashlib.sha256(content.encode()).hexdigest()[:32]
     cubin_path, log_path = (cache_folder("kernels") / f"{stem}.{suffix}" for suffix in ("cubin", "log"))
     cubin, log = read_cached(cubin_path), read_cached(log_path)
     if cubin is None or log is None:
-        cubin, ptx, report = nvrtc.compile_both(text, plan.arch.name)
-        log = "\n".join([report, *family.report(ptx)]).encode()
+        cubin, ptx, report = nvrtc.compile_both(text, arch.name)
+        log = "\n".join([report, *look(ptx)]).encode()
         write_cached(cubin_path, cubin)
         write_cached(log_path, log)
-    resources = read_resources(log.decode(), plan.arch, plan.launch.block[0], plan.shared_bytes)
-    reason = family.refused(cubin, log.decode(), resources.local_bytes)
-    if reason is not None:
-        raise BuildFailed(f"{plan.workload} with {plan.config.key}: {reason}")
-    return cubin, resources
+    return cubin, log.decode()
 
 
 def _plan_key(plan: Plan) -> str:

@@ -82,7 +82,10 @@ def read_contents(path: str | os.PathLike[str]) -> Contents:
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The header of a log; empty where there is none yet, or none that can be read. Raises InvalidInput, BrokenRecord."""
+    """The header of a log; empty where there is none yet, or none that can be read.
+
+    Raises InvalidInput for what is no path, BrokenRecord for what is no log.
+    """
     try:
         with file_path(path, "record log").open("rb") as file:
             first = file.readline(reading.MOST_LINE_BYTES)

@@ -66,13 +66,14 @@ class RecordedSpace:
         return None if index in self._recorded else "unrecorded: the landscape does not hold this configuration"
 
     def plan(self, which: int | Configuration) -> Plan:
-        """The plan of a configuration."""
+        """The plan of a configuration, by which it can be estimated."""
         config = self.config(which) if isinstance(which, int) else which
-        return family_of(config).plan(self.workload, config, arch_named(self.arch))
+        family = family_of(config)
+        return family.plan(self.workload, family.stand_in(config), arch_named(self.arch))
 
 
 def as_logged(space: SpaceLike, log: str | os.PathLike[str] | None) -> SpaceLike:
-    """``space``; or where the log to resume is of the kind of space that it took the place of, the space of the log: its
+    """``space``; or where the log to resume is of a kind of space that it took the place of, the space of the log: its
     indices mean what they meant. Raises InvalidInput and BrokenRecord for a log that is none."""
     header = {} if log is None else read_header(log)
     kind = header["space"]["kind"] if header else space.kind

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
-from subbyte.families.base import ExportParts, Family
+from subbyte.families.base import ExportParts, Family, PixelTile
 from subbyte.families.base import Plan as AnyPlan
+from subbyte.families.topic import Topic
 from subbyte.families.wgmma import translate
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
@@ -75,6 +76,7 @@ class WgmmaFamily(Family):
     removed: ClassVar[Mapping[str, Any]] = {**RetiredConfig().to_dict(), **EARLIER}
     space_version = SPACE_VERSION
     slow_to_list = True
+    starts_plain = False
 
     def owns(self, config: object) -> bool:
         """Whether a configuration is of this family, also one that cannot be built any more."""
@@ -98,6 +100,10 @@ class WgmmaFamily(Family):
         """A configuration with some fields replaced, whose names may be those of earlier versions. Raises
         InvalidInput."""
         return translate.changed(config, values) if isinstance(config, WgmmaConfig) else config.with_values(values)
+
+    def stand_in(self, config: Configuration) -> Configuration:
+        """Of a retired configuration the same without the knobs that are no more."""
+        return translate.nearest(config) if isinstance(config, RetiredConfig) else config
 
     def plan(
         self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "int4",
@@ -219,6 +225,19 @@ class WgmmaFamily(Family):
             **{f"{name}_step": str(places[name]) for name in AXES},
         }  # fmt: skip
         return ExportParts("weights_warpgroup", (*(size for _, size in axes), FRAGMENT_THREADS, 4), words)
+
+    @property
+    def topics(self) -> Mapping[str, Topic[Any]]:
+        """Tiling, packed stores, taps."""
+        from subbyte.families.wgmma.explain import TOPICS
+
+        return TOPICS
+
+    def loads_together(self, plan: AnyPlan) -> PixelTile:
+        """The output pixels of one consumer's tile iteration."""
+        one = cast(WgmmaPlan, plan)
+        tile = min(one.knobs.tile_rows, one.workload.p), min(one.knobs.tile_width, one.workload.q)
+        return PixelTile(tile, 1, tile)
 
 
 @lru_cache(256)

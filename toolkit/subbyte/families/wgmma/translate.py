@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from subbyte.errors import Unsupported
@@ -104,6 +105,12 @@ def today(config: RetiredConfig) -> Found:
         start=next(code for code, meant in STARTS.items() if meant == (config.producer_late, config.lean_start)),
         flatten=2 if config.joined else config.flatten,
     )
+
+
+def nearest(config: RetiredConfig) -> Found:
+    """The configuration of today that a retired one comes nearest to: the same without the knobs that are no more."""
+    found = today(replace(config, **REMOVED))
+    return PipelineConfig() if isinstance(found, RetiredConfig) else found
 
 
 def before(config: WgmmaConfig, stages: int | None = None, strided: bool = False) -> RetiredConfig:
