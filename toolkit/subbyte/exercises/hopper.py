@@ -116,9 +116,10 @@ def check_grid(answer: Any, workload: ConvWorkload | str, config: WgmmaConfig) -
     if unanswered(answer):
         return Feedback(False, "Replace the ... by a number of blocks.")
     if same(answer, plan.grid_blocks):
-        return Feedback(True, f"{w.batch_groups} group(s) of 8 images x {plan.knobs.segments} segments of rows x "
-                              f"{plan.x_tiles} column tile(s) x {plan.filter_blocks} tile(s) of {plan.filters} output "
-                              f"channels x {plan.knobs.cluster_split_k}. The H200 has 132 multiprocessors.")  # fmt: skip
+        parts = f"{plan.knobs.segments} segments of rows x {plan.x_tiles} column tile(s)"
+        tiles = f"{plan.filter_blocks} tile(s) of {plan.filters} output channels x {plan.knobs.cluster_split_k}"
+        groups = f"{w.batch_groups} group(s) of 8 images"
+        return Feedback(True, f"{groups} x {parts} x {tiles}. The H200 has 132 multiprocessors.")
     return Feedback(False, recognise(answer, _grid_mistakes(plan, w), "groups of 8 images x segments of rows x column "
                                      "tiles x tiles of output channels x blocks of a cluster."))  # fmt: skip
 

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from subbyte.errors import Unsupported
@@ -109,7 +108,7 @@ def today(config: RetiredConfig) -> Found:
 
 def nearest(config: RetiredConfig) -> Found:
     """The configuration of today that a retired one comes nearest to: the same without the knobs that are no more."""
-    found = today(replace(config, **REMOVED))
+    found = today(config.with_values(REMOVED))
     return PipelineConfig() if isinstance(found, RetiredConfig) else found
 
 
