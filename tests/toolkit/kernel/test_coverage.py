@@ -20,7 +20,7 @@ from subbyte.kernel.coverage import covered
 from subbyte.kernel.default import default_config
 from subbyte.measure.fake import FakeRunner
 from subbyte.tune import Study, build_bundle, tune
-from subbyte.tune.tuning import Sources
+from subbyte.tune.sources import Sources
 from subbyte.workload import ConvWorkload, workload
 
 BEYOND = (

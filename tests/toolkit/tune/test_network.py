@@ -35,7 +35,7 @@ def toy_spaces(make_space, monkeypatch, tmp_path):
 
     (tmp_path / "landscapes").mkdir()
     monkeypatch.setattr(space_module, "space", space, raising=False)
-    monkeypatch.setattr("subbyte.tune.tuning.has_gpu", lambda: False)
+    monkeypatch.setattr("subbyte.tune.sources.has_gpu", lambda: False)
     monkeypatch.setattr("subbyte.records.landscape_file.SHIPPED", tmp_path / "landscapes")
 
 
