@@ -83,7 +83,11 @@ def test_everybody_gives_the_same_answer(monkeypatch):
         if covered(layer, family="warp") is None:
             assert _row(layer)["covered"]
         elif lacking % 10 == 0:  # what the warpgroup family tries takes a while to list
-            assert any(choose._warpgroup(layer, ARCHS["sm_90a"])) == _row(layer)["covered"] == (covered(layer) is None)
+            assert (
+                any(choose._choices(layer, ARCHS["sm_90a"], "warpgroup"))
+                == _row(layer)["covered"]
+                == (covered(layer) is None)
+            )
     assert 40 < lacking < 200
 
 

@@ -7,8 +7,8 @@ import math
 import re
 
 import pytest
-import subbyte.space as space_module
 
+import subbyte.families as space_module
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.measure.fake import FakeRunner
 from subbyte.records.result import Failed, Measured

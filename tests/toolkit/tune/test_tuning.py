@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-import subbyte.space as space_module
 
 import subbyte
+import subbyte.families as space_module
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.measure.fake import FakeRunner
 from subbyte.tune import Landscape, Study, read_log, tune

@@ -83,10 +83,9 @@ def is_configuration(config: object) -> bool:
 
 def config_from_key(key: str) -> Configuration:
     """The configuration of any family that a key names. Raises InvalidInput for a part that means nothing."""
-    if not isinstance(key, str):
-        raise InvalidInput(f"configuration {shown(key)}: expected the text of a key")
-    for family in families().values():
-        found = family.from_key(key.lower().strip())
+    text = str(key).lower().strip()
+    for family in families().values() if key == str(key) else ():
+        found = family.from_key(text)
         if found is not None:
             return found
     return next(iter(families().values())).configurations[0].from_key(key)
