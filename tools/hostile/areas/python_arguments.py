@@ -75,6 +75,7 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     from subbyte import analysis, device, exercises, families, kernel, technique, tune
     from subbyte import numerics as data
     from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.mma.values import value_lists
     from subbyte.families.mma.weights import prepare_weights
     from subbyte.families.wgmma.config import WarpgroupConfig
     from subbyte.families.wgmma.weights import prepare_warpgroup_weights
@@ -137,7 +138,7 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     add(requant.words, "words", k_padded=32)
     add(requant.fixed_words, "fixed_words", k_padded=32, scale_log2=8)
     add(families.space, **one, arch="sm_80", kind="paper", layout="nhwc")
-    add(space.value_lists, kind="paper", **one)
+    add(value_lists, kind="paper", **one)
     add(paper.config, "space.config", index=3)
     add(paper.index, "space.index", config=paper.config(3))
     add(paper.plan, "space.plan", which=3)
