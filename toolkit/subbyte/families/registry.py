@@ -108,7 +108,8 @@ def kinds() -> dict[str, Family]:
 
 def kind_named(kind: str) -> tuple[str, Family]:
     """A kind of space, also by its name in earlier versions, and its family. Raises InvalidInput."""
-    for family in families().values():
+    given: object = kind
+    for family in families().values() if isinstance(given, str) else ():
         today = family.old_kinds.get(kind, kind)
         if today in family.kinds:
             return today, family
