@@ -132,9 +132,8 @@ def asked_family(args: argparse.Namespace) -> str:
     named_once(settings, {name for family in families().values() for name in family.knobs})
     owners = {family: knob for knob in settings if (family := _owner(knob)) is not None}
     if len(owners) > 1:
-        (first, knob), *others = ((name, owners[name]) for name in families() if name in owners)
-        more = "".join(f", {other} of the {family}" for family, other in others)
-        raise InvalidInput(f"--set: {knob} is a knob of the {first} family{more}; take knobs of one family")
+        each = ", ".join(f"{knob} is a knob of the {family} family" for family, knob in owners.items())
+        raise InvalidInput(f"--set: {each}; take knobs of one family")
     return next(iter(owners), usual().name)
 
 

@@ -153,7 +153,7 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def weight_form(self) -> str:
-        """How :func:`subbyte.numerics.prepare_warpgroup_weights` must arrange the weights."""
+        """How :func:`subbyte.families.wgmma.weights.prepare_warpgroup_weights` must arrange the weights."""
         c = self.knobs
         order = "taps" if self.lowered else "rows" if c.keep_rows else "groups"
         return f"warpgroup-{c.cluster_split_k}-{c.channel_groups}-{order}-{self.padded_tiles}"

@@ -36,8 +36,8 @@ class AtomKernel(Kernel):
 
     @cached_property
     def _machine_code(self) -> tuple[bytes, Resources]:
-        cubin, log = compiled(self.text, self.plan.arch)
-        return cubin, read_resources(log, self.plan.arch, self.launch.block[0], self.plan.shared_bytes)
+        cubin, log = compiled(self.text, self.arch)
+        return cubin, read_resources(log, self.plan.arch, THREADS, self.plan.shared_bytes)
 
     def run(self, *_: Any, **__: Any) -> Any:
         """Raises Unsupported."""
