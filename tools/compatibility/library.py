@@ -29,6 +29,48 @@ def before(config: Any, workload: Any = None) -> Any:
     return translate.before(config, WgmmaPlan(workload, config, arch("sm_90a")).stages, workload.stride > 1)
 
 
+NAMES = {"mma": "warp", "wgmma": "warpgroup", "wgmma-small": "warpgroup-small"}
+"""What families and kinds of spaces are called today, and were then."""
+
+
+def printed_before(data: Any, spec: str = "", called: str = "") -> Any:
+    """What a command printed, in the words of the recorded version: configurations, keys, families and spaces.
+
+    ``spec`` is of the workload that the object is about, where one stands further up; ``called`` its name in the
+    object around it.
+    """
+    if isinstance(data, dict):
+        spec = next((str(data[name]) for name in ("spec", "workload") if isinstance(data.get(name), str)), spec)
+        config = _recorded(data, spec)
+        values = data if config is None else config.to_dict()
+        return {name: printed_before(value, spec, name) for name, value in values.items()}
+    if isinstance(data, list):
+        return [printed_before(one, spec, called) for one in data]
+    if isinstance(data, str) and data.startswith(("wgp-", "wgs-")):
+        return before(config_of_key(data), _workload(spec)).key
+    return NAMES.get(data, data) if called in ("family", "space", "kind") and isinstance(data, str) else data
+
+
+def _recorded(data: dict[str, Any], spec: str) -> Any:
+    """The recorded configuration that an object is one of today of; None for any other object."""
+    from subbyte.families.wgmma.pipeline.config import PipelineConfig
+    from subbyte.families.wgmma.single.config import SinglePassConfig
+
+    if set(data) not in (set(PipelineConfig.rows), set(SinglePassConfig.rows)):
+        return None
+    return before(config_of_fields(data), _workload(spec))
+
+
+def _workload(spec: str) -> Any:
+    from subbyte.errors import SubbyteError
+    from subbyte.workload import workload
+
+    try:
+        return workload(spec)
+    except SubbyteError:
+        return None
+
+
 def key_today(key: str) -> str:
     """What a recorded key is called today; what is none stays what it is."""
     try:

@@ -243,6 +243,11 @@ class Family(ABC):
         return tuple(dict.fromkeys(name for kind in self.configurations for name in kind.rows))
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all knobs and switches of its kernels, also of earlier versions."""
+        return tuple(dict.fromkeys((*self.knobs, *self.removed)))
+
+    @property
     def plain(self) -> Configuration:
         """A configuration with every knob at its default."""
         return self.configurations[0]()

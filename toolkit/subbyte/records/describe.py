@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import UNSET
 
 from subbyte.errors import InvalidInput
-from subbyte.families.registry import families, family_of_kind
+from subbyte.families.registry import family_of_kind, usual
 from subbyte.records.checked import whole
 from subbyte.records.foreign import FOREIGN, LARGEST, ForeignConfig, foreign_workload
 from subbyte.records.shapes import SpaceShape
@@ -147,7 +147,8 @@ def described(workload: Mapping[str, Any], shape: SpaceShape, space: Mapping[str
             raise InvalidInput(f"knob {name:.80}: expected integers from 0 to {LARGEST_KNOB}")
     if not foreign and shape.base is UNSET:
         raise InvalidInput("space: the fields of its configurations (base) are missing")
-    if len(config_at(space, 0).to_dict()) < len(counts):
+    config_at(space, 0)  # of known fields
+    if not foreign and not set(shape.knobs) <= set((family_of_kind(shape.kind) or usual()).names):
         raise InvalidInput("space: its knobs are not those of its configurations")
     return found
 
@@ -178,7 +179,7 @@ def config_from_dict(data: Mapping[str, Any], kind: str) -> Configuration:
         foreign: Any = ForeignConfig.from_dict(data)
         taken_for: Configuration = foreign
         return taken_for
-    family = family_of_kind(kind) or next(iter(families().values()))
+    family = family_of_kind(kind) or usual()
     return family.decode(data) or family.configurations[0].from_dict(data)
 
 
