@@ -38,7 +38,7 @@ REFUSED = [
     ("n8h16w14c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-sta0-hr1", "do not end in the middle"),
     ("n8h14w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg4-st6-sta0-hr1", "half of a block's 4 rows"),
     ("n8h14w15c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-sta0-hr1", "that divides 15 columns"),
-    ("n8h14w14c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-rr2-sta0-hr1", "early_release"),
+    ("n8h14w14c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-rr2-sta0-hr1", "row_reuse=2"),
     ("n8h2w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg4-st2-sta0-hr1", "half of a block's 1 rows"),
     ("n16h7w7c64k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg3-st4-sta0-ig2-hr1", "do not end in the middle"),
     ("n16h9w7c64k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg4-st4-sta0-ig2-hr1", "do not end in the middle"),

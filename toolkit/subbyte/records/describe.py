@@ -115,7 +115,7 @@ def describe_space(space: SpaceLike) -> dict[str, Any]:
         "size": len(space),
         "knobs": {name: list(values) for name, values in space.knobs.items()},
         "fixed": dict(space.fixed),
-        "base": space.config(0).to_dict(),
+        "base": space.base if hasattr(space, "base") else space.config(0).to_dict(),
     }
 
 

@@ -53,8 +53,8 @@ def fit(
         header = {**header, "space": {**header["space"], "knobs": knobs, "index_hash": space.index_hash}}
     if space is None or _unchanged(header, results, space):
         return dict(header), dict(results), {}
-    valid = set(space.valid)
-    reasons = {index: space.why_not(index) for index in results if index not in valid}
+    asked = results if _slow(header) else set(results) - set(space.valid)
+    reasons = {index: space.why_not(index) for index in results if index in asked}
     dropped = {index: str(reason) for index, reason in reasons.items() if not _kept(reason)}
     described = {**header["space"], "hash": space.hash, "index_hash": space.index_hash}
     return (
@@ -62,6 +62,12 @@ def fit(
         {index: result for index, result in results.items() if index not in dropped},
         dropped,
     )
+
+
+def _slow(header: Mapping[str, Any]) -> bool:
+    """Whether finding all that is valid in the space takes noticeable time."""
+    family = family_of_kind(header["space"]["kind"])
+    return family is not None and family.slow_to_list
 
 
 def _kept(reason: str | None) -> bool:
@@ -72,7 +78,6 @@ def _kept(reason: str | None) -> bool:
 def _unchanged(header: Mapping[str, Any], results: Mapping[int, Result], space: Space) -> bool:
     """Whether what was recorded is as valid as it was. Where listing a space takes long only what is recorded is looked
     at, and what else has become valid is found when asked for (:attr:`Landscape.missing`)."""
-    family = family_of_kind(header["space"]["kind"])
-    if family is not None and family.slow_to_list:
+    if _slow(header):
         return all(_kept(space.why_not(index)) for index in results)
     return bool(header["space"]["hash"] == space.hash)

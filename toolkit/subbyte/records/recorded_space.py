@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from subbyte.device.arch import arch as arch_named
 from subbyte.families.base import Plan
 from subbyte.families.registry import family_of, family_of_kind
-from subbyte.records.describe import SpaceLike, config_at
+from subbyte.records.describe import SpaceLike, arch_name, config_at
 from subbyte.records.foreign import FOREIGN, ForeignSpace
 from subbyte.records.landscape_space import space_today
 from subbyte.records.log import read_header
@@ -81,7 +81,9 @@ def as_logged(space: SpaceLike, log: str | os.PathLike[str] | None) -> SpaceLike
     if family is None or family.old_kinds.get(kind) != space.kind:
         return space
     found: Any = space_today(header)
-    return space if found is None else found
+    if found is None or (found.workload.spec, arch_name(found)) != (space.workload.spec, arch_name(space)):
+        return space
+    return found if dict(found.fixed) == dict(space.fixed) else space
 
 
 def space_of(landscape: Landscape) -> SpaceLike:

@@ -8,9 +8,12 @@ from typing import Any
 from subbyte.device.arch import Arch
 from subbyte.families.wgmma import translate
 from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.family import WGMMA
 from subbyte.families.wgmma.former import RetiredConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.space import WGMMA, WgmmaSpace, wgmma_space
+from subbyte.families.wgmma.space import WGMMA as WHOLE
+from subbyte.families.wgmma.space import WgmmaSpace, wgmma_space
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 
@@ -31,14 +34,14 @@ class WarpgroupConfig(metaclass=_Former):
     or for a kernel that is no more a RetiredConfig. All of them are instances of it."""
 
     @staticmethod
-    def from_dict(data: Mapping[str, Any]) -> translate.Found:
+    def from_dict(data: Mapping[str, Any]) -> Configuration:
         """The configuration that recorded fields mean. Raises InvalidInput, Unsupported."""
-        return translate.decode(data)
+        return WGMMA.decode(data) or translate.decode(data)
 
     @staticmethod
-    def from_key(key: str) -> translate.Found:
+    def from_key(key: str) -> Configuration:
         """The configuration that a recorded key names. Raises InvalidInput."""
-        return translate.from_key(key)
+        return WGMMA.from_key(key) or translate.from_key(key)
 
 
 WARPGROUP_KNOBS = tuple(name for name, row in RetiredConfig.rows.items() if not row.switch)
@@ -49,4 +52,4 @@ WarpgroupSpace = WgmmaSpace
 
 def warpgroup_space(workload: ConvWorkload, arch: Arch, fixed: Mapping[str, Any] | None = None) -> WgmmaSpace:
     """The space of a workload; ``fixed`` are switches to turn off. Raises InvalidInput for a knob among them."""
-    return wgmma_space(workload, arch, WGMMA, fixed)
+    return wgmma_space(workload, arch, WHOLE, fixed)

@@ -100,6 +100,11 @@ class FormerSpace(ListedTable):
         return None
 
     @property
+    def base(self) -> dict[str, Any]:
+        """The fields of the first configuration, by the names of the knobs."""
+        return self._recorded(0).to_dict()
+
+    @property
     def hopeless(self) -> str | None:
         """Why none of its configurations can be built, whatever it is; None when some may. Takes no time."""
         return hopeless(self.workload, self.arch)
