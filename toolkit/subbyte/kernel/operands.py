@@ -14,29 +14,37 @@ from subbyte.errors import InvalidInput, shown
 from subbyte.families.registry import families
 from subbyte.numerics import (
     Requantization,
-    check_int4,
+    accumulator_bound,
+    check_values,
     float_words,
     from_nhwc_words,
     from_nhwcnc,
+    storages,
     to_nhwc_words,
     to_nhwcnc,
 )
-from subbyte.numerics.int4 import check_array
-from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
+from subbyte.numerics.arrays import check_array
+from subbyte.numerics.float_requant import LARGEST_PRODUCT
+from subbyte.numerics.layout import BLOCK_WORDS
+from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
 
 FLOAT = "float"
 """How the form of parameters in floating point begins."""
 
 
 def activation_words(argument: Argument, workload: ConvWorkload, x: NDArray[np.int8]) -> NDArray[np.uint32]:
-    """int4 values int8 [N,H,W,C] as the words of argument ``A``: packed, or ready for the unpacked atom.
+    """Values [N,H,W,C] of the workload's type (int4: int8) as the words of argument ``A``.
 
-    Raises InvalidInput.
+    Its form is a layout, and behind a point how values are stored where that is not as their type says: ``planes``, or
+    of int4 ready for the unpacked atom. Raises InvalidInput.
     """
-    w = workload
-    check_int4(x, "x", (w.n, w.h, w.w, w.c))
+    w, operand = workload, workload.precision.activations
+    check_values(x, "x", operand, (w.n, w.h, w.w, w.c))
     layout, _, stored = argument.form.partition(".")
-    words = to_nhwcnc(x) if layout == "nhwcnc" else to_nhwc_words(x)
+    to_words = to_nhwcnc if layout == "nhwcnc" else to_nhwc_words
+    if stored in storages():
+        return _sized(argument, to_words(x, operand, stored))
+    words = to_words(x, operand)
     if stored:
         # As the atom splits a word: even channels, then odd ones, each times 16.
         words = np.stack([words << np.uint32(4), words], axis=-1) & np.uint32(LOW_NIBBLES)
@@ -44,9 +52,12 @@ def activation_words(argument: Argument, workload: ConvWorkload, x: NDArray[np.i
 
 
 def weight_words(argument: Argument, workload: ConvWorkload, w: NDArray[np.int8]) -> NDArray[np.uint32]:
-    """int4 values int8 [K,R,S,C] as the prepared words of argument ``Wt``. Raises InvalidInput."""
+    """Values [K,R,S,C] of the workload's type (int4: int8) as the prepared words of argument ``Wt``.
+
+    Raises InvalidInput.
+    """
     wl = workload
-    check_int4(w, "w", (wl.k, wl.r, wl.s, wl.c))
+    check_values(w, "w", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
     for family in families().values():
         words = family.weight_words(argument.form, w)
         if words is not None:
@@ -71,6 +82,8 @@ def check_channels(requant: Requantization, workload: ConvWorkload) -> None:
         raise InvalidInput(f"requant is {shown(requant)}: expected a Requantization, such as Requantization.from_scale")
     if requant.channels != workload.k:
         raise InvalidInput(f"requantization of {requant.channels} channels: the layer has {workload.k}")
+    if requant.output != workload.precision.output.dense:
+        raise InvalidInput(f"requantization to {requant.output}: the layer gives {workload.precision.output}")
 
 
 def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32] | None:
@@ -78,13 +91,15 @@ def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> ND
     is not exact for ``requant``."""
     padded = workload.filter_blocks * CHANNEL_BLOCK
     if form.startswith(FLOAT):
-        return float_words(requant, padded, int(form.removeprefix(FLOAT)), workload.r * workload.s * workload.c)
+        # Counted in products of int4 values: of other types a sum is as large as that of more or fewer of them.
+        terms = ceil_div(accumulator_bound(workload), LARGEST_PRODUCT)
+        return float_words(requant, padded, int(form.removeprefix(FLOAT)), terms)
     return requant.fixed_words(padded, int(form.removeprefix("fixed")))
 
 
 def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any]) -> NDArray[Any]:
-    """The words of argument ``Out`` as int8 (int4 values) or int32 [N,P,Q,K], padding cropped."""
-    w = workload
+    """The words of argument ``Out`` as values of the output type (int4: int8) or int32 [N,P,Q,K], padding cropped."""
+    w, operand = workload, workload.precision.output
     packed = argument.form == "nhwcnc"
     check_array(words, "words", np.dtype(argument.dtype).type)
     if words.size != prod(argument.shape):
@@ -95,9 +110,8 @@ def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any
         raw = words.reshape(blocked).transpose(0, 4, 1, 2, 3, 5) if packed else words
         return np.ascontiguousarray(raw.reshape(flat)[: w.n, ..., : w.k])
     if packed:
-        return from_nhwcnc(words.reshape(w.batch_groups, w.p, w.q, w.filter_blocks, BATCH_GROUP, 4), w.n, w.k)
-    shape = (w.batch_groups * BATCH_GROUP, w.p, w.q, w.filter_blocks * 4)
-    return from_nhwc_words(words.reshape(shape), w.n, w.k)
+        return from_nhwcnc(words.reshape(w.batch_groups, w.p, w.q, -1, BATCH_GROUP, BLOCK_WORDS), w.n, w.k, operand)
+    return from_nhwc_words(words.reshape(w.batch_groups * BATCH_GROUP, w.p, w.q, -1), w.n, w.k, operand)
 
 
 def _sized(argument: Argument, words: NDArray[Any]) -> NDArray[Any]:
