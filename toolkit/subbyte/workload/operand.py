@@ -133,7 +133,8 @@ class Operand:
             raise InvalidInput(f"zero point {shown(zero)}: {how.name} operands of {self.bits} bits have {allowed}")
         object.__setattr__(self, "encoding", how.name)
         object.__setattr__(self, "zero_point", zero)
-        _pattern(self.sparsity)
+        if _pattern(self.sparsity) is not None and zero not in codes:
+            raise InvalidInput(f"sparsity {self.sparsity}: {how.name} values are never 0; expected {DENSE!r}")
 
     @cached_property
     def values(self) -> tuple[int, ...]:
