@@ -26,26 +26,36 @@ from subbyte.numerics import (
 from subbyte.numerics.arrays import check_array
 from subbyte.numerics.float_requant import LARGEST_PRODUCT
 from subbyte.numerics.layout import BLOCK_WORDS
-from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
+from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+from subbyte.workload.operand import Operand
 
+NHWCNC = "nhwcnc"
 FLOAT = "float"
 """How the form of parameters in floating point begins."""
+
+
+def layout_words(form: str, values: NDArray[Any], operand: Operand) -> NDArray[np.uint32]:
+    """Values [N,H,W,C] of a type in the layout and storage that a form names: ``nhwcnc``, ``nhwc``, and behind a point
+    how values are stored where that is not as their type says (``nhwcnc.planes``). Raises InvalidInput."""
+    layout, storage = _parts(form)
+    return (to_nhwcnc if layout == NHWCNC else to_nhwc_words)(values, operand, storage)
+
+
+def _parts(form: str) -> tuple[str, str | None]:
+    """Layout, and storage where the form names one."""
+    layout, _, stored = form.partition(".")
+    return layout, stored if stored in storages() else None
 
 
 def activation_words(argument: Argument, workload: ConvWorkload, x: NDArray[np.int8]) -> NDArray[np.uint32]:
     """Values [N,H,W,C] of the workload's type (int4: int8) as the words of argument ``A``.
 
-    Its form is a layout, and behind a point how values are stored where that is not as their type says: ``planes``, or
-    of int4 ready for the unpacked atom. Raises InvalidInput.
+    Its form is that of :func:`layout_words`, or of int4 ready for the unpacked atom. Raises InvalidInput.
     """
     w, operand = workload, workload.precision.activations
     check_values(x, "x", operand, (w.n, w.h, w.w, w.c))
-    layout, _, stored = argument.form.partition(".")
-    to_words = to_nhwcnc if layout == "nhwcnc" else to_nhwc_words
-    if stored in storages():
-        return _sized(argument, to_words(x, operand, stored))
-    words = to_words(x, operand)
-    if stored:
+    words = layout_words(argument.form, x, operand)
+    if "." in argument.form and _parts(argument.form)[1] is None:
         # As the atom splits a word: even channels, then odd ones, each times 16.
         words = np.stack([words << np.uint32(4), words], axis=-1) & np.uint32(LOW_NIBBLES)
     return _sized(argument, words)
@@ -69,7 +79,7 @@ def parameter_words(argument: Argument, workload: ConvWorkload, requant: Requant
     """The words of argument ``Prm``. Raises InvalidInput when the kernel's form cannot express ``requant``."""
     check_channels(requant, workload)
     if argument.form == "general":
-        return _sized(argument, requant.words(workload.filter_blocks * CHANNEL_BLOCK))
+        return _sized(argument, requant.words(workload.padded_filters))
     words = fast_words(argument.form, workload, requant)
     if words is None:
         raise InvalidInput('this requantization is not exact in the kernel\'s fixed form; build with requant="general"')
@@ -89,7 +99,7 @@ def check_channels(requant: Requantization, workload: ConvWorkload) -> None:
 def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32] | None:
     """The parameter words of a form with one multiplication (``fixed8``, ``fixed0``, ``float8``); None where the form
     is not exact for ``requant``."""
-    padded = workload.filter_blocks * CHANNEL_BLOCK
+    padded = workload.padded_filters
     if form.startswith(FLOAT):
         # Counted in products of int4 values: of other types a sum is as large as that of more or fewer of them.
         terms = ceil_div(accumulator_bound(workload), LARGEST_PRODUCT)
@@ -100,18 +110,20 @@ def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> ND
 def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any]) -> NDArray[Any]:
     """The words of argument ``Out`` as values of the output type (int4: int8) or int32 [N,P,Q,K], padding cropped."""
     w, operand = workload, workload.precision.output
-    packed = argument.form == "nhwcnc"
+    layout, storage = _parts(argument.form)
+    packed = layout == NHWCNC
     check_array(words, "words", np.dtype(argument.dtype).type)
     if words.size != prod(argument.shape):
         raise InvalidInput(f"words hold {words.size} elements, the kernel gives {prod(argument.shape)}")
     if argument.dtype == "int32":
-        blocked = (w.batch_groups, w.p, w.q, w.filter_blocks, BATCH_GROUP, CHANNEL_BLOCK)
-        flat = (w.batch_groups * BATCH_GROUP, w.p, w.q, w.filter_blocks * CHANNEL_BLOCK)
+        blocked = (w.batch_groups, w.p, w.q, w.filter_blocks, BATCH_GROUP, operand.block)
+        flat = (w.batch_groups * BATCH_GROUP, w.p, w.q, w.padded_filters)
         raw = words.reshape(blocked).transpose(0, 4, 1, 2, 3, 5) if packed else words
         return np.ascontiguousarray(raw.reshape(flat)[: w.n, ..., : w.k])
     if packed:
-        return from_nhwcnc(words.reshape(w.batch_groups, w.p, w.q, -1, BATCH_GROUP, BLOCK_WORDS), w.n, w.k, operand)
-    return from_nhwc_words(words.reshape(w.batch_groups * BATCH_GROUP, w.p, w.q, -1), w.n, w.k, operand)
+        blocks = words.reshape(w.batch_groups, w.p, w.q, -1, BATCH_GROUP, BLOCK_WORDS)
+        return from_nhwcnc(blocks, w.n, w.k, operand, storage)
+    return from_nhwc_words(words.reshape(w.batch_groups * BATCH_GROUP, w.p, w.q, -1), w.n, w.k, operand, storage)
 
 
 def _sized(argument: Argument, words: NDArray[Any]) -> NDArray[Any]:

@@ -28,7 +28,7 @@ from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.kernel import operands
 from subbyte.measure.noise import Watch
-from subbyte.numerics import Requantization, random_values, reference, to_nhwc_words, to_nhwcnc
+from subbyte.numerics import Requantization, random_values, reference
 from subbyte.records.result import Failed, Measured, Result
 from subbyte.workload import ConvWorkload
 
@@ -95,8 +95,8 @@ class Case:
             return compare(operands.output_values(argument, self.workload, output), self.accumulators)
         key = ("expected", argument.form)
         if key not in self._operands:
-            pack = to_nhwcnc if argument.form == "nhwcnc" else to_nhwc_words
-            self._operands[key] = pack(self.expected, self.workload.precision.output).ravel()
+            packed = operands.layout_words(argument.form, self.expected, self.workload.precision.output)
+            self._operands[key] = packed.ravel()
         packed = self._operands[key]
         if output.size == packed.size and np.array_equal(output.ravel(), packed):
             return CheckReport(self.expected.size, 0)

@@ -102,6 +102,11 @@ class ConvWorkload:
         return ceil_div(self.k, self.precision.output.block)
 
     @property
+    def padded_filters(self) -> int:
+        """Output channels of all blocks."""
+        return self.filter_blocks * self.precision.output.block
+
+    @property
     def bytes_moved(self) -> int:
         """Bytes of x, w and y, each once, in the bits of their types."""
         x = self.precision.activations.stored_bits(self.n * self.h * self.w * self.c)

@@ -84,6 +84,11 @@ class Precision:
         """Largest magnitude of a product of a weight and an activation."""
         return self.weights.magnitude * max(self.activations.magnitude, abs(self.pad_value))
 
+    @property
+    def label(self) -> str:
+        """In one word, as names of measured sides have it: ``int4``, ``w1a2``."""
+        return self.text or INT4.weights.name
+
     def __str__(self) -> str:
         """In words: ``int4 x int4``, weights first."""
         said = f"{self.weights} x {self.activations}"
