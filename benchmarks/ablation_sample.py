@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.families import Space, space
-from subbyte.records import landscape
+from subbyte.records.landscape import landscape
 from subbyte.records.result import Measured
 from subbyte.tune import Landscape
 from subbyte.tune.bundle import build_bundle

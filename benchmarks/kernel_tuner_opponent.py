@@ -26,9 +26,9 @@ import numpy as np
 
 from subbyte.analysis import write_traces
 from subbyte.errors import MissingDependency, SubbyteError
-from subbyte.records import landscape
 from subbyte.records.exchange import export_landscape, restriction, to_kernel_tuner
 from subbyte.records.foreign import index_of
+from subbyte.records.landscape import landscape
 from subbyte.tune import Landscape
 
 

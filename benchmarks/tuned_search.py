@@ -31,7 +31,7 @@ from subbyte.gpu.timing import TimingProtocol, command_line
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.noise import rank_interleaved
-from subbyte.records import landscape
+from subbyte.records.landscape import landscape
 from subbyte.records.result import Measured
 from subbyte.tune import Study, read_log
 

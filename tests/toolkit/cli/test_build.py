@@ -68,7 +68,10 @@ def test_the_warpgroup_family(capsys):
     ("arguments", "says"),
     [
         (["--family", "warp", "--set", "tile_width=8"], "tile_width is a knob of the warpgroup family: add --family"),
-        (["--set", "tile_width=8", "chunk=2"], "chunk is a knob of the warp family, tile_width of the warpgroup"),
+        (
+            ["--set", "tile_width=8", "chunk=2"],
+            "tile_width is a knob of the warpgroup family, chunk is a knob of the warp family",
+        ),
         (["--family", "warpgroup", "--set", "chunk=2"], "chunk is a knob of the warp family: add --family warp"),
         (["--family", "warpgroup", "--set", "ring=1"], "stages: a ring of 1 slots"),
         (["--family", "warpgroup", "--arch", "sm_86"], "wgmma exists on sm_90a alone, not on sm_86"),

@@ -14,11 +14,12 @@ import pytest
 
 from subbyte.device.arch import ARCHS
 from subbyte.errors import InvalidInput
-from subbyte.families import Space, space
+from subbyte.families import space
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.enumeration import READS, SAME
 from subbyte.families.mma.plan import Plan, plan
 from subbyte.families.mma.rules import HOISTED_ADDRESSES, RULES, registers_allowed, registers_needed, why_not
+from subbyte.families.mma.space import Space
 from subbyte.families.mma.values import KINDS, value_lists
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as named

@@ -83,10 +83,9 @@ def is_configuration(config: object) -> bool:
 
 def config_from_key(key: str) -> Configuration:
     """The configuration of any family that a key names. Raises InvalidInput for a part that means nothing."""
-    if not isinstance(key, str):
-        raise InvalidInput(f"configuration {shown(key)}: expected the text of a key")
-    for family in families().values():
-        found = family.from_key(key.lower().strip())
+    text = str(key).lower().strip()
+    for family in families().values() if key == str(key) else ():
+        found = family.from_key(text)
         if found is not None:
             return found
     return next(iter(families().values())).configurations[0].from_key(key)
@@ -109,7 +108,8 @@ def kinds() -> dict[str, Family]:
 
 def kind_named(kind: str) -> tuple[str, Family]:
     """A kind of space, also by its name in earlier versions, and its family. Raises InvalidInput."""
-    for family in families().values():
+    given: object = kind
+    for family in families().values() if isinstance(given, str) else ():
         today = family.old_kinds.get(kind, kind)
         if today in family.kinds:
             return today, family

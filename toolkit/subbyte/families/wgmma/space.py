@@ -1,4 +1,4 @@
-"""The space of the warpgroup family: like :class:`subbyte.space.Space`, with the knobs of WarpgroupConfig.
+"""The space of the warpgroup family: like :class:`subbyte.families.mma.space.Space`, with the knobs of WarpgroupConfig.
 
 The value lists follow the workload: tile widths that leave few columns unused, segments that its rows divide into, and
 for 1x1 kernels passes over the output channels instead of tiles of rows.
