@@ -41,6 +41,7 @@ from subbyte.families.wgmma.space import (
 from subbyte.families.wgmma.space import WGMMA as WHOLE
 from subbyte.families.wgmma.values import value_lists
 from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
+from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
@@ -227,7 +228,7 @@ class WgmmaFamily(Family):
         return ExportParts("weights_warpgroup", (*(size for _, size in axes), FRAGMENT_THREADS, 4), words)
 
     @property
-    def topics(self) -> Mapping[str, Topic[Any]]:
+    def topics(self) -> Mapping[str, Topic[InfoRecord]]:
         """Tiling, packed stores, taps."""
         from subbyte.families.wgmma.explain import TOPICS
 

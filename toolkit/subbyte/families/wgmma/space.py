@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import accumulate, product
 from math import prod
 from operator import mul
-from typing import Any
+from typing import Any, cast
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean, shown
@@ -29,6 +29,7 @@ from subbyte.families.wgmma.rules import first_reason, hopeless
 from subbyte.families.wgmma.single import rules as single_rules
 from subbyte.families.wgmma.single.config import SinglePassConfig
 from subbyte.families.wgmma.values import Values, searched_values, small_values
+from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.listed import ListedTable, Sorted, listed
 from subbyte.workload import ConvWorkload
 
@@ -68,7 +69,7 @@ class WgmmaSpace(ListedTable):
     def _made(self, values: Mapping[str, Any]) -> WgmmaConfig:
         return kernel_of(values)(**own_values(values), **self.fixed)
 
-    def index(self, config: WgmmaConfig) -> int:
+    def index(self, config: Configuration) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
         if not isinstance(config, PipelineConfig | SinglePassConfig):
             raise InvalidInput(f"configuration {shown(config)}: expected a PipelineConfig or a SinglePassConfig")
@@ -86,15 +87,15 @@ class WgmmaSpace(ListedTable):
             weight *= len(choices)
         return index
 
-    def plan(self, which: int | WgmmaConfig) -> WgmmaPlan:
+    def plan(self, which: int | Configuration, /) -> WgmmaPlan:
         """The plan of a configuration, given itself or by its index. Raises InvalidInput."""
-        config = which if isinstance(which, WgmmaConfig) else self.config(which)
+        config = which if isinstance(which, WgmmaConfig) else self.config(cast(int, which))
         return WgmmaPlan(self.workload, config, self.arch)
 
-    def why_not(self, which: int | WgmmaConfig) -> str | None:
+    def why_not(self, which: int | Configuration, /) -> str | None:
         """Why a configuration cannot be built ("kind: details"), None when it can."""
         if not isinstance(which, WgmmaConfig):
-            values = self.values_at(which)
+            values = self.values_at(cast(int, which))
             own = OWN[type(self._made(values))]
             for name, value in values.items():
                 if name not in own and name != CHOICE and value != self.knobs[name][0]:
