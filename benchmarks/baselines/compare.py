@@ -197,8 +197,8 @@ def ours(case: Case, kernels: list[kernel_pack.Packed], device: CudaDevice) -> O
     evaluator.close()
     if not right:
         raise ValueError(f"no kernel was right: {reasons[:1]}")
-    finals = [(full(kernels[place], case, device), kernels[place]) for _, place in sorted(right)[:TRIED]]
-    timing, best = min(finals, key=lambda pair: pair[0].microseconds)
+    again = [(full(kernels[place], case, device), kernels[place]) for _, place in sorted(right)[:TRIED]]
+    timing, best = min(again, key=lambda pair: pair[0].microseconds)
     following = None
     if reads_from(best.launch) == OWN_OUTPUT:
         following = GpuCase(case.workload, x=case.expected, w=case.w, requant=case.requant)

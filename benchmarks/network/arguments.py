@@ -23,7 +23,9 @@ def options(about: str | None) -> argparse.ArgumentParser:
     parser.add_argument("out", type=Path)
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=450.0, help="everything ends so many seconds after the start")
-    parser.add_argument("--finals-seconds", type=float, default=45.0, help="of these, for finals and packing")
+    parser.add_argument(
+        "--remeasure-seconds", type=float, default=45.0, help="of these, for measuring the best again, and packing"
+    )
     parser.add_argument("--only", default="", help="only studies whose name holds one of these words (a,b,...)")
     text = "only studies of these kinds of spaces, such as warpgroup, without the small ones that are measured whole"
     parser.add_argument("--kinds", nargs="+", choices=KINDS, help=text)
@@ -41,17 +43,18 @@ def options(about: str | None) -> argparse.ArgumentParser:
 
 def check_files(args: argparse.Namespace) -> None:
     """Raises InvalidInput, or BrokenRecord, for numbers and files that cannot be what is meant."""
-    for name, least in (("gpus", 1), ("most", 1), ("finals_seconds", 0)):
+    for name, least in (("gpus", 1), ("most", 1), ("remeasure_seconds", 0)):
         value = getattr(args, name)
         if value is not None and not value >= least:
             raise InvalidInput(f"--{name.replace('_', '-')} {value:g}: expected {least} or more")
-    if not args.seconds > args.finals_seconds:
+    if not args.seconds > args.remeasure_seconds:
         raise InvalidInput(
-            f"--seconds {args.seconds:g}: finals and packing take {args.finals_seconds:g} of them (--finals-seconds), "
+            f"--seconds {args.seconds:g}: measuring again and packing take "
+            f"{args.remeasure_seconds:g} of them (--remeasure-seconds), "
             "and nothing is left to search in"
         )
     if args.out.exists() and not args.out.is_dir():
-        raise InvalidInput(f"{args.out} is a file: name a folder, for logs and finals")
+        raise InvalidInput(f"{args.out} is a file: name a folder, for the logs")
     for option, paths in (("--earlier", args.earlier), ("--record", [args.record]), ("--extra", args.extra)):
         for path in (path for path in paths if path is not None and not path.exists()):
             raise InvalidInput(f"{option} {path}: there is nothing of this name")

@@ -5,9 +5,9 @@
 
 LOGS is the folder that ``tune`` wrote. Kept are: the fastest configuration of each layer
 (``toolkit/subbyte/kernel/warpgroup_best.json``), landscapes of the small spaces that were measured whole
-(``toolkit/subbyte/landscapes``), and every trial with the finals (``results/warpgroup/tuning-*.json.gz``). Of a layer
-without finals the entry stays only with ``--keep``: it is of another generator. With ``--record`` what ``baselines
-compare`` found fastest is kept, where it is better than what is known.
+(``toolkit/subbyte/landscapes``), and every trial with the re-measurements (``results/warpgroup/tuning-*.json.gz``). The
+entry of a layer that was not measured again stays only with ``--keep``: it is of another generator. With ``--record``
+what ``baselines compare`` found fastest is kept, where it is better than what is known.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--generator", required=True, help="commit of the kernel generator")
     parser.add_argument("--date", default="", help="day of the run, as in file names")
     parser.add_argument("--name", default="tuning", help="how the file of the trials begins (default tuning)")
-    parser.add_argument("--keep", action="store_true", help="keep the entries of layers without finals")
+    parser.add_argument("--keep", action="store_true", help="keep the entries of layers that were not measured again")
     parser.add_argument("--package", type=Path, default=PACKAGE)
     parser.add_argument("--results", type=Path, default=RESULTS / "warpgroup")
     args = parser.parse_args(arguments)
@@ -55,20 +55,24 @@ def main(arguments: Sequence[str]) -> int:
         best.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
         return 0
     raw = args.results / f"{args.name}-h200-{args.date}.json.gz"
-    finals = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((args.logs / "finals").glob("*.json"))]
-    if not finals:
-        raise InvalidInput(f"{args.logs} holds no finals; python benchmarks/network tune writes them")
-    write_raw(raw, args.logs, finals)
+    files = sorted((args.logs / "remeasured").glob("*.json"))
+    remeasured = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+    if not remeasured:
+        raise InvalidInput(
+            f"{args.logs}/remeasured holds nothing: `python benchmarks/network tune` did not come to its end"
+        )
+    write_raw(raw, args.logs, remeasured)
     source = f"benchmarks/results/warpgroup/{raw.name}"
-    found = {one["spec"]: entry for one in finals if (entry := best_of(one, source, args.generator)) is not None}
+    found = {one["spec"]: entry for one in remeasured if (entry := best_of(one, source, args.generator)) is not None}
     lost = sorted(set(known) - set(found))
     known = {**known, **found} if args.keep else found
     best.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
     for log in sorted(args.logs.glob(f"*.{SMALL}.jsonl")):
         print(kept_landscape(log, args.package / "landscapes"))
-    print(f"{raw.name}: {raw.stat().st_size:,} bytes; {len(finals)} layers")
+    print(f"{raw.name}: {raw.stat().st_size:,} bytes; {len(remeasured)} layers")
     if lost:
-        print(f"{len(lost)} recorded layers without finals, {'kept' if args.keep else 'left out'}: {', '.join(lost)}")
+        what = "kept" if args.keep else "left out"
+        print(f"{len(lost)} recorded layers that were not measured again, {what}: {', '.join(lost)}")
     return 0
 
 
@@ -84,22 +88,22 @@ def kept_landscape(log: Path, folder: Path) -> str:
     return f"{path.name}: {counts}, {path.stat().st_size:,} bytes, best {made.best[1].microseconds:.2f} us"
 
 
-def best_of(final: Mapping[str, Any], source: str, generator: str) -> dict[str, Any] | None:
+def best_of(layer: Mapping[str, Any], source: str, generator: str) -> dict[str, Any] | None:
     """A layer's entry: the fastest of the warpgroup family (of those alike one that overlaps with others), under
     ``warp`` the fastest of the other family; None without the former."""
     fastest: dict[str, Any] = {}
-    for entry in final["entries"]:  # in the order of their times
+    for entry in layer["entries"]:  # in the order of their times
         fastest.setdefault(entry["family"], entry)
     own, other = fastest.get("warpgroup"), fastest.get("warp")
     if own is None:
         return None
-    for entry in final["entries"]:
+    for entry in layer["entries"]:
         close = entry["family"] == "warpgroup" and entry["microseconds"] <= ALIKE * own["microseconds"]
         if close and entry["config"].get("overlap"):
             own = entry
             break
     found = {
-        "config": own["config"], "microseconds": round(own["microseconds"], 4), "device": final["device"]["name"],
+        "config": own["config"], "microseconds": round(own["microseconds"], 4), "device": layer["device"]["name"],
         "source": source, "generator": generator,
     }  # fmt: skip
     if other is not None:
@@ -146,13 +150,13 @@ def slim(result: Result) -> Result:
     return replace(result, seconds={})
 
 
-def write_raw(path: Path, logs: Path, finals: list[dict[str, Any]]) -> None:
+def write_raw(path: Path, logs: Path, remeasured: list[dict[str, Any]]) -> None:
     """Every trial of every search, with what gives an index its configuration, the digests of some kernels' texts, and
-    the finals."""
+    the re-measurements."""
     searches = {}
     for log in sorted(logs.glob("*.jsonl")):
         if not log.name.endswith(f".{SMALL}.jsonl"):  # those are landscapes
             searches[log.stem] = {**one_search(log), "space": read_log(log).header["space"]}
-    data = {"format": FORMAT, "schema": 1, "texts": texts_in(logs), "finals": finals, "searches": searches}
+    data = {"format": FORMAT, "schema": 1, "texts": texts_in(logs), "finals": remeasured, "searches": searches}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress((json.dumps(data, separators=(",", ":")) + "\n").encode(), 9, mtime=0))

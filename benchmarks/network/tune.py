@@ -11,8 +11,8 @@ untried values of what was good and the best by estimate; then the layers that s
 Several studies take turns on each GPU, so that one builds while another is measured. Every candidate is compared with
 the exact reference. At the end the fastest of each layer are measured again, in turns. ``OUT/*.jsonl`` are the logs
 (continued when the program is started again; those of a layer whose kernels are other ones by then, or of a space that
-is another one, are laid aside in ``OUT/earlier``), ``OUT/finals/*.json`` the finals, ``OUT/pack`` the kernels that won
-(``shared/kernel_pack.py``). ``collect`` writes what the package and the repository keep.
+is another one, are laid aside in ``OUT/earlier``), ``OUT/remeasured/*.json`` the times of the best, ``OUT/pack`` the
+kernels that won (``shared/kernel_pack.py``). ``collect`` writes what the package and the repository keep.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from benchmarks.network.builders import (
     sorted_space,
     widened,
 )
-from benchmarks.network.finals import FINALISTS, entry_of, finalists, logs_of, pack, tried
+from benchmarks.network.remeasured import TOP, entry_of, logs_of, pack, top_of, tried
 from benchmarks.network.schedule import (
     FIRST,
     FURTHER,
@@ -87,7 +87,7 @@ PROTOCOL = TimingProtocol(launches=20, warmup_ms=1.0, min_total_ms=6.0, repeats=
 
 @answering
 def main(arguments: Sequence[str]) -> int:
-    """Search on every GPU, hold the finals, pack the kernels."""
+    """Search on every GPU, measure the best again, pack the kernels."""
     args = options(__doc__).parse_args(arguments)
     if args.part is not None:
         return part(args)
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str]) -> int:
 def prepare(args: argparse.Namespace, pool: Executor, **how: Any) -> None:
     """The folders, without what an earlier start left in the way, and what is known before. ``how`` texts are made."""
     out: Path = args.out
-    for folder in ("claims", "finals", "spaces", "earlier"):
+    for folder in ("claims", "remeasured", "spaces", "earlier"):
         (out / folder).mkdir(parents=True, exist_ok=True)
     for stale in (*(out / "claims").iterdir(), *(out / "spaces").iterdir()):
         stale.unlink()
@@ -122,9 +122,9 @@ def prepare(args: argparse.Namespace, pool: Executor, **how: Any) -> None:
     for log in out.glob("*.jsonl"):  # of other kernels: their times say what to try, nothing else
         if spec_of(log) not in same:
             lay_aside(log, out / "earlier")
-    for final in (out / "finals").iterdir():
-        if spec_of(final) not in same:
-            final.unlink()
+    for one in (out / "remeasured").iterdir():
+        if spec_of(one) not in same:
+            one.unlink()
     layers = {task.workload.spec: task.workload for task in wanted_tasks(args, {})}
     known = earlier_best([out / "earlier", *args.earlier])
     missing = {
@@ -139,7 +139,7 @@ def prepare(args: argparse.Namespace, pool: Executor, **how: Any) -> None:
 
 
 def spec_of(path: Path) -> str:
-    """The workload of a log, or of finals; empty when the file is damaged."""
+    """The workload of a log, or of a re-measurement; empty when the file is damaged."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         text = path.read_text(encoding="utf-8")
         data = json.loads(text.partition("\n")[0] if path.suffix == ".jsonl" else text)
@@ -165,7 +165,7 @@ def wanted_tasks(args: argparse.Namespace, known: Mapping[str, Known]) -> list[T
 
 
 def part(args: argparse.Namespace) -> int:
-    """Take turns, then finals, while there are any, on one GPU."""
+    """Take turns while there are any, then measure the best again, on one GPU."""
     data = json.loads((args.out / "known.json").read_text(encoding="utf-8"))
     known = {spec: Known.from_dict(one) for spec, one in data.items()}
     wanted = wanted_tasks(args, known)
@@ -179,7 +179,7 @@ def part(args: argparse.Namespace) -> int:
         layers = [*mine, *(one for one in dict.fromkeys(task.workload for task in wanted) if one not in mine)]
         for going in turns.begun:
             going.study.close()
-        together(2, lambda: logged(args, lambda: [one_final(args, one, runner) for one in layers if may(args, one)]))
+        together(2, lambda: logged(args, lambda: [remeasure(args, one, runner) for one in layers if may(args, one)]))
     return 0
 
 
@@ -213,8 +213,8 @@ def claim(out: Path, name: str) -> bool:
 
 
 def may(args: argparse.Namespace, layer: ConvWorkload) -> bool:
-    """Whether the finals of a layer are for this process to hold."""
-    return time.time() < args.end - 8 and claim(args.out, f"final.{layer.label}")
+    """Whether the best of a layer are for this process to measure again."""
+    return time.time() < args.end - 8 and claim(args.out, f"remeasure.{layer.label}")
 
 
 def open_runner(args: argparse.Namespace, cpus: int) -> tuple[Any, Executor]:
@@ -237,7 +237,7 @@ class Search:
     ) -> None:  # fmt: skip
         self.args, self.runner, self.pool = args, runner, pool
         self.known, self.needs, self.wanted = known, needs, wanted
-        self.end = args.end - args.finals_seconds
+        self.end = args.end - args.remeasure_seconds
         taken = json.loads((args.out / "taken.json").read_text(encoding="utf-8"))
         self.earlier = [search for path, specs in taken.items() for search in searches_in(Path(path))
                         if search.spec in specs]  # fmt: skip
@@ -354,12 +354,12 @@ def further(args: argparse.Namespace, layer: ConvWorkload) -> list[WarpgroupConf
     return list(dict.fromkeys(found))
 
 
-# ---- finals --------------------------------------------------------------------------------------------------------
+# ---- top-k re-measurement --------------------------------------------------------------------------------------------
 
 
-def one_final(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> None:
+def remeasure(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> None:
     """The fastest of all searches of a layer, in turns, in one process."""
-    entries = finalists(args.out, layer)
+    entries = top_of(args.out, layer)
     there = {entry["key"] for entry in entries}
     more = {config.key: config for config in [*further(args, layer), *recorded(layer, "warpgroup"),
                                               *recorded(layer, "warp")] if config.key not in there}  # fmt: skip
@@ -368,7 +368,7 @@ def one_final(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> Non
     configs = [kernel_pack.config_from_dict(entry["family"], entry["config"]) for entry in entries]
     repeated = runner.run(layer, configs)  # compared with the reference once more: a race may have been lucky
     right = [(r.microseconds, place) for place, r in enumerate(repeated) if isinstance(r, Measured)]
-    chosen = {place for _, place in sorted(right)[: 2 * sum(FINALISTS.values())]}
+    chosen = {place for _, place in sorted(right)[: 2 * sum(TOP.values())]}
     entries, configs = [[one[place] for place in sorted(chosen)] for one in (entries, configs)]
     if not entries:
         return
@@ -383,4 +383,4 @@ def one_final(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> Non
         "device": dict(runner.device), "protocol": PROTOCOL.to_dict(), "rounds": ROUNDS,
         "command": command_line(), "entries": entries,
     }  # fmt: skip
-    write_at_once(args.out / "finals" / f"{layer.label}.json", data)
+    write_at_once(args.out / "remeasured" / f"{layer.label}.json", data)

@@ -2,9 +2,9 @@
 
     python benchmarks/paper collect LOGS OUT
 
-LOGS is the folder that ``retuned`` or ``hwnc-search`` wrote. ``OUT/stageN-searches.json.gz`` holds all
-searches of a stage: ``searches[name]["trials"]`` lists [index, samples in microseconds], or [index, kind of failure];
-``taken_from`` counts those that an earlier record holds too, which come first. The finals are copied as they are.
+LOGS is the folder that ``retuned`` or ``hwnc-search`` wrote. ``OUT/stageN-searches.json.gz`` holds all searches of a
+stage: ``searches[name]["trials"]`` lists [index, samples in microseconds], or [index, kind of failure]; ``taken_from``
+counts those that an earlier record holds too, which come first. The re-measurements are copied as they are.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def main(arguments: Sequence[str]) -> int:
         text = json.dumps({"format": FORMAT, "schema": 1, "searches": searches}, separators=(",", ":")) + "\n"
         packed = gzip.compress(text.encode(), compresslevel=9, mtime=0)
         (args.out / f"{stage}-searches.json.gz").write_bytes(packed)
-    for finals in sorted(args.logs.glob("stage*.json")):
-        shutil.copyfile(finals, args.out / finals.name)
+    for remeasured in sorted(args.logs.glob("stage*.json")):
+        shutil.copyfile(remeasured, args.out / remeasured.name)
     return 0
 
 

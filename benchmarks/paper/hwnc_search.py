@@ -5,7 +5,7 @@
 One search for each 3x3 stage of ResNet50 at batch 8 with int4 values (``s4``: emulated on Hopper) and with bytes
 (``s8``), each candidate compared with the reference; then the best of each search measured again, in turns.
 ``OUT/stageN-OPERAND.jsonl`` are the logs (continued when the program is started again), ``OUT/stageN-OPERAND.json`` the
-finals. Needs TVM and the CUDA toolkit's headers (``mma.h``).
+re-measurements. Needs TVM and the CUDA toolkit's headers (``mma.h``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TASKS = [(stage, operand) for operand in ("s8", "s4") for stage in (2, 3, 4, 5)]
 BUILDS: dict[str, Any] = {"s4": build_s4, "s8": build_s8}
 PROTOCOLS = {"s4": TimingProtocol(cold=False, launches=5), "s8": TimingProtocol(cold=False)}
 BATCH = 32
-FINALISTS = 5
+TOP = 5
 ROUNDS = 9
 
 
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def search(args: argparse.Namespace) -> int:
-    """All searches and finals of one GPU."""
+    """All searches of one GPU, and the best of each measured again."""
     mine = TASKS[args.part :: args.gpus]
     for number, (stage, operand) in enumerate(mine):
         left = args.deadline - time.time()
@@ -74,7 +74,7 @@ def search(args: argparse.Namespace) -> int:
             args.part, PROTOCOLS[operand], build=BUILDS[operand], workers=workers, make_body=MakeHwncBody
         ) as runner:
             print(one_search(args, runner, stage, operand, deadline), flush=True)
-            hold_finals(args, runner, stage, operand)
+            remeasure(args, runner, stage, operand)
     return 0
 
 
@@ -91,10 +91,10 @@ def one_search(args: argparse.Namespace, runner: Any, stage: int, operand: str, 
     return f"stage{stage} {operand}: {len(record.trials)} trials ({failed} failed), best {found}, {took:.0f} s"
 
 
-def hold_finals(args: argparse.Namespace, runner: Any, stage: int, operand: str) -> None:
+def remeasure(args: argparse.Namespace, runner: Any, stage: int, operand: str) -> None:
     """The fastest of a search once more, in turns."""
     trials = read_log(args.out / f"stage{stage}-{operand}.jsonl").trials
-    timed = sorted((t for t in trials if t.microseconds is not None), key=lambda t: t.microseconds or 0.0)[:FINALISTS]
+    timed = sorted((t for t in trials if t.microseconds is not None), key=lambda t: t.microseconds or 0.0)[:TOP]
     space = space_of(stage, operand)
     times = runner.rematch(space.workload, [space.config(trial.index) for trial in timed], ROUNDS)
     entries = [

@@ -7,7 +7,7 @@ of the paper's space with the same tuner, seed and number of trials. A stage's s
 three run side by side on a GPU, so that one builds while another is measured. The best configurations of all
 combinations of a stage, and those of its recorded landscape, are then measured again, in turns, in one process.
 ``OUT/NAME.jsonl`` are the searches' logs (continued when the program is started again), ``OUT/stageN-finals.json`` the
-finals.
+re-measurements.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ SWITCHES: dict[str, dict[str, Any]] = {
     for sharing, packing, layout in itertools.product(("full", "none", "shared"), (True, False), ("nhwcnc", "nhwc"))
 }
 EXHAUSTIVE = "exhaustive"
-"""In the finals: the fastest of the recorded landscape, all techniques on."""
+"""Among what is measured again: the fastest of the recorded landscape, all techniques on."""
 AT_ONCE = 3
 BATCH = 32
-FINALISTS = 3
+TOP = 3
 ROUNDS = 9
 PROTOCOL = TimingProtocol(cold=False)
 
 
 @answering
 def main(arguments: Sequence[str]) -> int:
-    """Search on every GPU, then hold the finals of each stage."""
+    """Search on every GPU, then measure the best of each stage again."""
     parser = parser_of("paper retuned", __doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--gpus", type=int, default=1)
@@ -64,20 +64,20 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--runner", choices=("cuda", "fake"), default="cuda")
     parser.add_argument("--part", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--finals", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--remeasure", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     if args.part is not None:
         return search(args)
-    if args.finals is not None:
-        return finals(args)
+    if args.remeasure is not None:
+        return remeasure(args)
     if args.runner == "cuda":
         need_gpus(args.gpus)
     args.out.mkdir(parents=True, exist_ok=True)
     deadline = time.time() + args.seconds
     status = children(arguments, [["--part", str(part), "--deadline", str(deadline)] for part in range(args.gpus)])
     for first in range(0, len(STAGES), args.gpus):
-        status += children(arguments, [["--finals", str(stage)] for stage in STAGES[first : first + args.gpus]])
+        status += children(arguments, [["--remeasure", str(stage)] for stage in STAGES[first : first + args.gpus]])
     return int(status > 0)
 
 
@@ -114,9 +114,9 @@ def one_search(args: argparse.Namespace, runner: Any, stage: int, name: str) -> 
     return f"stage{stage} {name}: {len(record.trials)} trials, {record.ended}, best {found}, {took:.0f} s"
 
 
-def finals(args: argparse.Namespace) -> int:
+def remeasure(args: argparse.Namespace) -> int:
     """The fastest of all combinations of a stage, in turns, in one process, on one GPU."""
-    stage = args.finals
+    stage = args.remeasure
     entries: list[dict[str, Any]] = []
     for name in SWITCHES:
         log = args.out / f"stage{stage}-{name}.jsonl"
@@ -129,11 +129,11 @@ def finals(args: argparse.Namespace) -> int:
                 "trials": len(trials),
                 "first_microseconds": trial.microseconds,
             }
-            for trial in sorted(timed, key=lambda t: t.microseconds or 0.0)[:FINALISTS]
+            for trial in sorted(timed, key=lambda t: t.microseconds or 0.0)[:TOP]
         ]
     recorded = landscape(f"resnet50.stage{stage}@8").results
     best = sorted((result.microseconds, index) for index, result in recorded.items() if isinstance(result, Measured))
-    entries += [{"switches": EXHAUSTIVE, "index": i, "first_microseconds": time} for time, i in best[:FINALISTS]]
+    entries += [{"switches": EXHAUSTIVE, "index": i, "first_microseconds": time} for time, i in best[:TOP]]
     with open_runner(args, STAGES.index(stage) % args.gpus) as runner:
         configs = [space_of(stage, e["switches"]).config(e["index"]) for e in entries]
         times = runner.rematch(space_of(stage, "full-rp-nhwcnc").workload, configs, ROUNDS)

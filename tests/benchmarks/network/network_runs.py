@@ -9,8 +9,8 @@ from benchmarks.network import schedule, tune
 
 def arguments(out, **more):
     """What the command line gives, as far as a part looks at it."""
-    usual = {"part": 0, "end": time.time() + 600, "seconds": 600.0, "finals_seconds": 0.0, "extra": [], "earlier": [],
-             "only": "", "kinds": None, "record": None, "most": None}  # fmt: skip
+    usual = {"part": 0, "end": time.time() + 600, "seconds": 600.0, "remeasure_seconds": 0.0, "extra": [],
+             "earlier": [], "only": "", "kinds": None, "record": None, "most": None}  # fmt: skip
     return argparse.Namespace(out=out, **{**usual, **more})
 
 

@@ -251,17 +251,17 @@ def test_logs_are_continued_while_their_kernels_are_what_they_were(tmp_path, poo
     tune.prepare(args, pool, text=texts_of("today"))
     space = warpgroup_space(SMALL, arch("sm_90a"))
     fill(tmp_path, SMALL, "warpgroup", space)
-    (tmp_path / "finals" / "small@8.json").write_text(json.dumps({"spec": SMALL.spec}))
+    (tmp_path / "remeasured" / "small@8.json").write_text(json.dumps({"spec": SMALL.spec}))
     (tmp_path / "claims" / "small@8.warpgroup").touch()
     (tmp_path / f"{LAYER.label}.warpgroup.jsonl").write_text("damaged")
     tune.prepare(args, pool, text=texts_of("today", changed=[LAYER.spec]))
     assert (tmp_path / "small@8.warpgroup.jsonl").exists()
-    assert (tmp_path / "finals" / "small@8.json").exists()
+    assert (tmp_path / "remeasured" / "small@8.json").exists()
     assert not list((tmp_path / "claims").iterdir())
     assert [path.name for path in (tmp_path / "earlier").iterdir()] == [f"{LAYER.label}.warpgroup.0.jsonl"]
     tune.prepare(args, pool, text=texts_of("another generator"))
     assert not list(tmp_path.glob("*.jsonl"))
-    assert not list((tmp_path / "finals").iterdir())
+    assert not list((tmp_path / "remeasured").iterdir())
     assert {path.name for path in (tmp_path / "earlier").iterdir()} == {
         f"{LAYER.label}.warpgroup.0.jsonl", "small@8.warpgroup.0.jsonl",
     }  # fmt: skip
@@ -335,9 +335,9 @@ def test_without_a_gpu_one_sentence(tmp_path):
     [
         (["--gpus", "0"], "--gpus 0: expected 1 or more"),
         (["--most", "0"], "--most 0: expected 1 or more"),
-        (["--seconds", "30"], "--seconds 30: finals and packing take 45"),
-        (["--seconds", "nan"], "--seconds nan: finals"),
-        (["--finals-seconds", "-1"], "--finals-seconds -1: expected 0 or more"),
+        (["--seconds", "30"], "--seconds 30: measuring again and packing take 45"),
+        (["--seconds", "nan"], "--seconds nan: measuring"),
+        (["--remeasure-seconds", "-1"], "--remeasure-seconds -1: expected 0 or more"),
         (["--only", "stage9"], "--only stage9: no study's name holds that; a name is"),
         (["--only", "stage2@64", "--kinds", "warpgroup-small"], "holds that among warpgroup-small"),
         (["--earlier", "none.json.gz"], "--earlier none.json.gz: there is nothing of this name"),

@@ -17,7 +17,7 @@ sys.path.append(str(Path(__file__).parent))
 
 from network_runs import arguments, search_of
 
-from benchmarks.network import builders, collect, finals, schedule, tune
+from benchmarks.network import builders, collect, remeasured, schedule, tune
 from benchmarks.shared import kernel_pack
 from subbyte.device.arch import arch
 from subbyte.device.launch import Launch
@@ -212,7 +212,7 @@ def test_local_memory_is_refused(monkeypatch):
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory, pool):
-    """Searches of two small layers, one of them in a space that is measured whole, and the finals."""
+    """Searches of two small layers, one of them in a space that is measured whole; the best are measured again."""
     out = tmp_path_factory.mktemp("logs")
     extra = out / "extra.json"
     extra.write_text(json.dumps({SMALL.spec: [WarpgroupConfig(tile_width=16, ring=9).to_dict(), {"unknown": 1}]}))
@@ -229,18 +229,18 @@ def logs(tmp_path_factory, pool):
     assert tune.may(args, SMALL)
     assert not tune.may(args, SMALL)
     for layer in (SMALL, ROWS):
-        tune.one_final(args, layer, FakeRunner())
+        tune.remeasure(args, layer, FakeRunner())
     return out
 
 
-def test_the_finals_hold_both_families_and_further_configurations(logs):
-    final = json.loads((logs / "finals" / "small@8.json").read_text())
-    assert final["trials"] == {"warpgroup": 30, "paper": 6}
-    times = [entry["microseconds"] for entry in final["entries"]]
+def test_the_remeasurements_hold_both_families_and_further_configurations(logs):
+    found = json.loads((logs / "remeasured" / "small@8.json").read_text())
+    assert found["trials"] == {"warpgroup": 30, "paper": 6}
+    times = [entry["microseconds"] for entry in found["entries"]]
     assert times == sorted(times)
-    assert {entry["family"] for entry in final["entries"]} == {"warpgroup", "warp"}
-    assert "wg-tw16-tr1-gm1-sg1-ri9" in {entry["key"] for entry in final["entries"]}
-    assert all(len(entry["samples"]) == tune.ROUNDS for entry in final["entries"])
+    assert {entry["family"] for entry in found["entries"]} == {"warpgroup", "warp"}
+    assert "wg-tw16-tr1-gm1-sg1-ri9" in {entry["key"] for entry in found["entries"]}
+    assert all(len(entry["samples"]) == tune.ROUNDS for entry in found["entries"])
 
 
 class Interrupted(Exception):
@@ -248,7 +248,7 @@ class Interrupted(Exception):
 
 
 def test_a_pack_is_replaced_when_all_its_kernels_are_built(logs, tmp_path, monkeypatch):
-    shutil.copytree(logs / "finals", tmp_path / "finals")
+    shutil.copytree(logs / "remeasured", tmp_path / "remeasured")
     launch, built = Launch("k", (1, 1, 1), (128, 1, 1), 0, ()), []
 
     def build(layer, config, arch_name, last=99, salt=""):
@@ -257,28 +257,28 @@ def test_a_pack_is_replaced_when_all_its_kernels_are_built(logs, tmp_path, monke
         built.append(config)
         return argparse.Namespace(cubin=f"{layer.spec} {config.key}{salt}".encode(), launch=launch)
 
-    monkeypatch.setattr(finals, "workload", {layer.label: layer for layer in (SMALL, ROWS)}.__getitem__)
-    monkeypatch.setattr(finals, "build_clean", build)
-    finals.pack(tmp_path)
+    monkeypatch.setattr(remeasured, "workload", {layer.label: layer for layer in (SMALL, ROWS)}.__getitem__)
+    monkeypatch.setattr(remeasured, "build_clean", build)
+    remeasured.pack(tmp_path)
     before = kernel_pack.read(tmp_path / "pack")
     assert {layer.label for layer in before} == {"small@8", "rows@8"}
     assert all(2 <= len(some) <= 4 for some in before.values())
     built.clear()
-    monkeypatch.setattr(finals, "build_clean", partial(build, last=3))
+    monkeypatch.setattr(remeasured, "build_clean", partial(build, last=3))
     with pytest.raises(Interrupted):
-        finals.pack(tmp_path)
+        remeasured.pack(tmp_path)
     assert kernel_pack.read(tmp_path / "pack") == before
-    monkeypatch.setattr(finals, "build_clean", partial(build, salt=" anew"))
-    finals.pack(tmp_path)
+    monkeypatch.setattr(remeasured, "build_clean", partial(build, salt=" anew"))
+    remeasured.pack(tmp_path)
     after = kernel_pack.read(tmp_path / "pack")
     assert [[one.config for one in some] for some in after.values()] == [
         [one.config for one in some] for some in before.values()
     ]
     named = {hashlib.sha256(one.cubin).hexdigest()[:20] for some in after.values() for one in some}
     assert {path.stem for path in (tmp_path / "pack").glob("*.cubin")} == named
-    for path in (tmp_path / "finals").iterdir():
+    for path in (tmp_path / "remeasured").iterdir():
         path.unlink()
-    finals.pack(tmp_path)
+    remeasured.pack(tmp_path)
     assert not list((tmp_path / "pack").iterdir())
 
 
@@ -293,7 +293,7 @@ def test_what_is_kept_can_be_read_again(logs, tmp_path, capsys):
     assert collect.main([str(logs), *options]) == 0
     said = capsys.readouterr().out
     assert "rows@8.warpgroup-small.sm_90a.json.gz" in said
-    assert "1 recorded layers without finals, left out: other" in said
+    assert "1 recorded layers that were not measured again, left out: other" in said
     best = json.loads(recorded.read_text())
     assert set(best) == {SMALL.spec, ROWS.spec}
     entry = best[SMALL.spec]
@@ -325,8 +325,8 @@ def test_of_kernels_alike_the_one_that_overlaps_is_kept():
         return {"family": "warpgroup", "config": {"overlap": overlap}, "microseconds": microseconds}
 
     def kept(*entries):
-        final = {"entries": list(entries), "device": {"name": "D"}}
-        return collect.best_of(final, "source", "generator")["config"]["overlap"]
+        found = {"entries": list(entries), "device": {"name": "D"}}
+        return collect.best_of(found, "source", "generator")["config"]["overlap"]
 
     assert kept(entry(0, 4.0), entry(1, 4.03)) == 1
     assert kept(entry(0, 4.0), entry(1, 4.1)) == 0
@@ -350,6 +350,6 @@ def test_a_record_of_the_baselines_adds_what_is_better():
     assert known["a"]["warp"]["microseconds"] == 3.0
 
 
-def test_logs_without_finals_are_refused(tmp_path, capsys):
+def test_logs_without_remeasurements_are_refused(tmp_path, capsys):
     assert collect.main([str(tmp_path), "--generator", "x", "--date", "d"]) == 2
-    assert "no finals" in capsys.readouterr().err
+    assert "remeasured holds nothing" in capsys.readouterr().err

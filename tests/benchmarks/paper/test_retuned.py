@@ -15,14 +15,14 @@ def test_every_combination_is_searched_and_meets_in_the_finals(tmp_path):
     logs, out = tmp_path / "logs", tmp_path / "out"
     logs.mkdir()
     args = argparse.Namespace(
-        out=logs, gpus=1, strategy="random", seed=0, trials=4, runner="fake", deadline=time.time() + 60, finals=2
+        out=logs, gpus=1, strategy="random", seed=0, trials=4, runner="fake", deadline=time.time() + 60, remeasure=2
     )
     for name in tuned_search.SWITCHES:
         line = tuned_search.one_search(args, FakeRunner(), 2, name)
         assert "4 trials" in line
     args.trials = 6
     assert "6 trials" in tuned_search.one_search(args, FakeRunner(), 2, "full-rp-nhwcnc")  # goes on
-    assert tuned_search.finals(args) == 0
+    assert tuned_search.remeasure(args) == 0
     found = read_retuned(logs / "stage2-finals.json")
     assert len(found.optima) == 12
     assert found.optima["sharing full, packing on, nhwcnc"].trials == 6

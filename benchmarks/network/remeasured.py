@@ -13,11 +13,11 @@ from subbyte.errors import SubbyteError
 from subbyte.tune import read_log
 from subbyte.workload import ConvWorkload, workload
 
-FINALISTS = {"warpgroup": 3, "warp": 2}
+TOP = {"warpgroup": 3, "warp": 2}
 
 
 def entry_of(config: Any, microseconds: float | None) -> dict[str, Any]:
-    """A finalist's line, as far as it is known before the finals."""
+    """A configuration's line, as far as it is known before it is measured again."""
     family = kernel_pack.family_of(config)
     return {"family": family, "key": config.key, "config": config.to_dict(), "first_microseconds": microseconds}
 
@@ -32,9 +32,9 @@ def tried(out: Path, layer: ConvWorkload) -> set[str]:
     return {trial.config.key for path in logs_of(out, layer) for trial in read_log(path).trials}
 
 
-def finalists(out: Path, layer: ConvWorkload) -> list[dict[str, Any]]:
+def top_of(out: Path, layer: ConvWorkload) -> list[dict[str, Any]]:
     """The fastest few of each family, two that overlap with others in a chain among them."""
-    found: dict[str, dict[str, tuple[float, Any]]] = {family: {} for family in FINALISTS}
+    found: dict[str, dict[str, tuple[float, Any]]] = {family: {} for family in TOP}
     for path in logs_of(out, layer):
         for trial in read_log(path).trials:
             if trial.microseconds is not None:
@@ -42,7 +42,7 @@ def finalists(out: Path, layer: ConvWorkload) -> list[dict[str, Any]]:
                 known = found[family].get(trial.config.key, (float("inf"), None))
                 found[family][trial.config.key] = min(known, (trial.microseconds, trial.config), key=lambda e: e[0])
     chosen = []
-    for family, count in FINALISTS.items():
+    for family, count in TOP.items():
         ordered = sorted(found[family].values(), key=lambda entry: entry[0])
         overlapping = [entry for entry in ordered if getattr(entry[1], "overlap", 0)]
         more = (entry for entry in overlapping[:2] if entry not in ordered[:count])
@@ -54,7 +54,7 @@ def pack(out: Path) -> None:
     """Replace ``out/pack`` by the two fastest kernels of each layer, and the two fastest that overlap, when all of them
     are built; what was built before is still in the cache."""
     packed = []
-    for path in sorted((out / "finals").glob("*.json")):
+    for path in sorted((out / "remeasured").glob("*.json")):
         data = json.loads(path.read_text(encoding="utf-8"))
         layer = workload(data["workload"])
         overlapping = [entry for entry in data["entries"] if entry["config"].get("overlap")]
