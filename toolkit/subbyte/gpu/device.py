@@ -250,6 +250,7 @@ class CudaFunction:
     def __init__(self, device: CudaDevice, module: Any, handle: Any, entry: str) -> None:
         self.device, self.entry = device, entry
         self._module, self._handle, self._generation = module, handle, device.generation
+        # A module's function, which goes with its context: cuda-core passes the handle on as it is and owns nothing.
         self._kernel = device.api.core.Kernel.from_handle(int(handle))
         self._configs: dict[tuple[Any, ...], LaunchConfig] = {}
 
