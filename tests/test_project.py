@@ -62,6 +62,65 @@ def test_an_import_against_the_flow_is_refused(path: str, source: str) -> None:
     assert house_rules.wrong_imports(path, source)
 
 
+@cache
+def family_classes() -> frozenset[str]:
+    """Classes that only families may name."""
+    return frozenset(house_rules.family_classes({relative(path): path.read_text() for path in LIBRARY}))
+
+
+def test_no_kind_of_kernel_is_named_outside_families() -> None:
+    assert family_classes() >= {"ConvConfig", "WarpgroupConfig"}
+    found = [
+        line
+        for path in (*LIBRARY, *VIEWS)
+        for line in house_rules.family_by_name(relative(path), path.read_text(), family_classes())
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("toolkit/subbyte/kernel/build.py", "from subbyte.families.mma.plan import BLOCK_WORDS\n"),
+        ("toolkit/subbyte/tune/study.py", "def f(config):\n    return warp_family_only(config)\n"),
+        ("toolkit/subbyte/cli/run.py", 'FAMILY = "warpgroup"\n'),
+        ("toolkit/subbyte/cli/run.py", 'def f(family):\n    return family.name == "mma"\n'),
+        ("toolkit/subbyte/measure/case.py", "from subbyte.families import ConvConfig\n"),
+        ("widgets/subbyte_widgets/store_path/view.py", "def f(config: WarpgroupConfig) -> None: ...\n"),
+        ("widgets/subbyte_widgets/store_path/view.py", "wgmma = 1\n"),
+    ],
+)
+def test_a_kind_of_kernel_by_name_is_refused(path: str, source: str) -> None:
+    assert house_rules.family_by_name(path, source, family_classes())
+    assert not house_rules.family_by_name("toolkit/subbyte/families/mma/plan.py", source, family_classes())
+
+
+def test_a_sentence_may_explain_a_kind_of_kernel() -> None:
+    source = '"""Of kernels on wgmma."""\nfrom subbyte.families.base import Plan\nWORDS = "as wgmma reads it"\n'
+    assert not house_rules.family_by_name("widgets/subbyte_widgets/svg.py", source, family_classes())
+
+
+def test_kinds_are_told_apart_inside_families_alone() -> None:
+    found = [
+        line for path in (*LIBRARY, *VIEWS) for line in house_rules.kinds_told_apart(relative(path), path.read_text())
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "isinstance(config, ConvConfig | None)",
+        "isinstance(plan, (Plan, wgmma.plan.WarpgroupPlan))",
+        "type(config) is WarpgroupConfig",
+        "match config:\n    case ConvConfig():\n        pass\n",
+    ],
+)
+def test_telling_kinds_apart_is_refused(source: str) -> None:
+    assert house_rules.kinds_told_apart("toolkit/subbyte/analysis/speed.py", source)
+    assert not house_rules.kinds_told_apart("toolkit/subbyte/families/mma/space.py", source)
+
+
 def test_modules_do_not_import_each_other_in_a_circle() -> None:
     sources = {}
     for path in [*LIBRARY, *VIEWS]:

@@ -5,7 +5,7 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ ROOMS = (
 """The folders of the library in the order in which data flows: each imports only from those before it, late imports
 included. Modules beside the folders (errors, files, arguments ...) may be imported by all; ``__main__`` is of
 ``cli``."""
-COMMON = {"shared", "base", "registry"}
+COMMON = {"shared", "base", "registry", "topic", "search"}
 """What families have in common."""
+OPEN = ("kernel", "tune", "cli", "measure")
+"""Rooms that, like the views, know no family by name: a kind of kernel is a folder under families."""
 ALONE = {"sparse": {"workload", "numerics", "device"}, "info_record": {"workload"}, "__init__": set(ROOMS)}
 """Folders that keep to fewer rooms than the order allows; modules beside the folders import none but for these."""
 
@@ -78,9 +80,85 @@ def wrong_imports(path: str, source: str) -> list[str]:
 def _other_family(own: str, name: str) -> bool:
     """Whether a module of one family imports another family."""
     parts = name.split(".")
-    return (
-        parts[:2] == ["subbyte", "families"] and len(parts) > 3 and parts[2] not in {own, "shared", "base", "registry"}
-    )
+    return parts[:2] == ["subbyte", "families"] and len(parts) > 3 and parts[2] not in {own, *COMMON}
+
+
+def family_classes(sources: Mapping[str, str]) -> set[str]:
+    """Names of the configurations, plans, spaces and families that the folders of families (path -> source) define,
+    but for those that what families have in common defines as well."""
+    own: set[str] = set()
+    shared: set[str] = set()
+    for path, source in sources.items():
+        parts = Path(path).with_suffix("").parts
+        if parts[2] == "families" and len(parts) > 3:
+            names = {node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)}
+            (shared if parts[3] in COMMON else own).update(names)
+    return {name for name in own - shared if re.search(r"(Config|Plan|Family|Space)$", name)}
+
+
+_FAMILY = re.compile(r"warp_?family|warpgroup|wgmma", re.IGNORECASE)
+"""A kind of kernel in a name; what else families are called (mma, warp) is an instruction or 32 threads as well."""
+
+
+def family_by_name(path: str, source: str, classes: Collection[str]) -> list[str]:
+    """Names of a kind of kernel, or of its classes or folder, in the code of a room that is open to all kinds.
+
+    Looked at are identifiers, imports, texts that are a name themselves, and comparisons of something called a family
+    with a text; sentences, docstrings and comments may explain.
+    """
+    parts = Path(path).parts
+    if parts[0] != "widgets" and not (len(parts) > 2 and parts[2] in OPEN):
+        return []
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        for name in _names(node):
+            folder = re.match(r"subbyte\.families\.(\w+)\.", name)
+            foreign = folder and folder[1] not in COMMON
+            if foreign or name in classes or name.rpartition(".")[2] in classes or _FAMILY.search(name):
+                found.append(f"{path}:{getattr(node, 'lineno', 0)}: {name}: a kind of kernel by name; ask its family")
+    return found
+
+
+def _names(node: ast.AST) -> list[str]:
+    """Names that a node gives or uses."""
+    if isinstance(node, ast.Import):
+        return [f"{alias.name}." for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    if isinstance(node, ast.Constant):
+        return [node.value] if isinstance(node.value, str) and re.fullmatch(r"[\w.:/-]+", node.value) else []
+    if isinstance(node, ast.Compare):
+        texts = [one.value for one in (node.left, *node.comparators) if isinstance(one, ast.Constant)]
+        about = any("family" in ast.unparse(one) for one in (node.left, *node.comparators))
+        return [
+            f"warp_family {text!r}" for text in texts if about and isinstance(text, str) and text not in ("", "auto")
+        ]
+    given = (getattr(node, field, None) for field in ("id", "attr", "name", "arg"))
+    return [name for name in given if isinstance(name, str)]
+
+
+def kinds_told_apart(path: str, source: str) -> list[str]:
+    """``isinstance`` or ``type() is`` on a configuration or a plan outside the folder of families."""
+    if path.startswith("toolkit/subbyte/families/"):
+        return []
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        asked: list[ast.expr] = []
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("isinstance", "issubclass")
+        ):
+            asked = node.args[1:]
+        elif isinstance(node, ast.Compare) and "type(" in ast.unparse(node.left):
+            asked = node.comparators
+        elif isinstance(node, ast.MatchClass):
+            asked = [node.cls]
+        names = re.findall(r"\w+", " ".join(map(ast.unparse, asked)))
+        told = [name for name in names if re.search(r"(Config|Configuration|Plan)$", name)]
+        if told:
+            found.append(f"{path}:{getattr(node, 'lineno', 0)}: asks for a {told[0]}; ask family_of(config) instead")
+    return found
 
 
 def import_cycle(sources: Mapping[str, str]) -> list[str]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from subbyte.device.arch import Arch
 from subbyte.device.atoms import Atom
 from subbyte.device.launch import Launch
-from subbyte.errors import Unsupported
+from subbyte.families.topic import Topic
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload.conv import ConvWorkload
 
@@ -171,15 +171,13 @@ class ExportParts:
 
 
 @dataclass(frozen=True)
-class Topic:
-    """One thing that ``subbyte explain`` and the views can show of a family's kernels.
+class PixelTile:
+    """Output pixels, as (rows, columns), whose input is loaded together: by a block, and by one of the ``warps`` that
+    share the block's."""
 
-    ``record(workload, config, arch, **options)`` gives the info record; ``options`` are names with their defaults.
-    """
-
-    summary: str
-    record: Any
-    options: Mapping[str, Any] = field(default_factory=dict)
+    block: tuple[int, int]
+    warps: int
+    warp: tuple[int, int]
 
 
 class Family(ABC):
@@ -228,6 +226,14 @@ class Family(ABC):
     def knobs(self) -> tuple[str, ...]:
         """Names of all knobs and switches of its kernels."""
         return tuple(dict.fromkeys(name for kind in self.configurations for name in kind.rows))
+
+    @property
+    def plain(self) -> Configuration:
+        """A configuration with every knob at its default."""
+        return self.configurations[0]()
+
+    starts_plain: ClassVar[bool] = True
+    """Values given alone change the plain configuration, which can be built for most layers; else the best known."""
 
     # ---- plans and spaces ---------------------------------------------------------------------------------------
 
@@ -323,6 +329,18 @@ class Family(ABC):
     def export(self, plan: Plan) -> ExportParts:
         """What a C header of the kernel needs."""
 
-    def not_here(self, config: Configuration, what: str) -> Unsupported:
-        """The error of a view or a record that shows kernels of another family."""
-        return Unsupported(f"{what}; {config.key} is of the {self.name} family ({self.title})")
+    # ---- showing ------------------------------------------------------------------------------------------------
+
+    @property
+    def instruction(self) -> str:
+        """What its kernels are built on, as the title begins."""
+        return self.title.partition(",")[0]
+
+    @property
+    def topics(self) -> Mapping[str, Topic[Any]]:
+        """What can be shown of its kernels, by the name of the command."""
+        return {}
+
+    def loads_together(self, plan: Plan) -> PixelTile:
+        """The output pixels whose input a block, and each of its warps, loads together."""
+        return PixelTile(plan.tile, 1, plan.tile)

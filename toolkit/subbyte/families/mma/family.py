@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
-from subbyte.families.base import ExportParts, Family
+from subbyte.families.base import ExportParts, Family, PixelTile
 from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.estimate import estimated_cycles, estimated_first
@@ -21,6 +21,7 @@ from subbyte.families.mma.rules import hopeless, why_not
 from subbyte.families.mma.space import Space, held_fields
 from subbyte.families.mma.values import value_lists
 from subbyte.families.mma.weights import VECTORS, prepare_weights
+from subbyte.families.topic import Topic
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
@@ -134,6 +135,18 @@ class MmaFamily(Family):
             {"vector": str(one.vector), "groups": str(w.filter_blocks * 4 // one.vector)},
             {"WEIGHT_VECTOR": one.vector},
         )
+
+    @property
+    def topics(self) -> Mapping[str, Topic[Any]]:
+        """Tiling, packing in registers, memory accesses, loads step by step."""
+        from subbyte.families.mma.explain import TOPICS
+
+        return TOPICS
+
+    def loads_together(self, plan: AnyPlan) -> PixelTile:
+        """A block's rectangle of pixels, and that of each warp along it."""
+        one = cast(Plan, plan)
+        return PixelTile(one.tile, one.config.blk_row_warps, one.warp_tile)
 
 
 MMA = MmaFamily()
