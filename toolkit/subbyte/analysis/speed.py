@@ -195,7 +195,7 @@ def speed_of_light(
         raise InvalidInput(f"microseconds={microseconds}: a measured time is greater than 0")
     best, atom = _best(w, device, limits)
     if microseconds is not None:
-        best = Timed(f"{OURS} int4", microseconds, w.operations / microseconds / 1e6, "", "given")
+        best = Timed(f"{OURS} {w.precision.label}", microseconds, w.operations / microseconds / 1e6, "", "given")
     others: dict[str, Timed] = {}
     for found in _sides(w, device):
         if not found.side.startswith(OURS):
@@ -279,7 +279,7 @@ def _best(w: ConvWorkload, device: str, limits: Ceilings) -> tuple[Timed | None,
         index, result = one.best
         config = one.config(index)
         tops = w.operations / result.microseconds / 1e6
-        timed = Timed(f"{OURS} int4", result.microseconds, tops, config.key, one.name)
+        timed = Timed(f"{OURS} {w.precision.label}", result.microseconds, tops, config.key, one.name)
         found.append((timed, _atom(config.to_dict(), limits)))
     for record in side_by_sides():
         for row in record.rows if record.device == device else ():
@@ -298,7 +298,11 @@ def _atom(config: Mapping[str, Any], limits: Ceilings) -> str:
 
 def _bytes(w: ConvWorkload, side: str) -> float:
     """Bytes of x, w and y once, in the types of a side, which its name tells: "cuDNN int8 to int32, graph API"."""
+    x, weights, y = w.n * w.h * w.w * w.c, w.k * w.r * w.s * w.c, w.n * w.p * w.q * w.k
+    if side.startswith(OURS):
+        types = w.precision
+        sizes = (types.activations.stored_bits(x), types.weights.stored_bits(weights), types.output.stored_bits(y))
+        return sum(sizes) / 8
     named = [word.strip(",") for word in side.split()]
     bits = [_BITS[word] for word in named if word in _BITS] or [4]
-    x, weights, y = w.n * w.h * w.w * w.c, w.k * w.r * w.s * w.c, w.n * w.p * w.q * w.k
     return ((x + weights) * bits[0] + y * bits[-1]) / 8

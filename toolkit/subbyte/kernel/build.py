@@ -24,19 +24,23 @@ from subbyte.kernel.resources import Resources, read_resources
 from subbyte.numerics.requant import check_clip
 from subbyte.workload.conv import ConvWorkload
 
-OUTPUTS = ("int4", "int32")
 REQUANT_FORMS = ("fixed", "general")
 
 
-def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: Any, requant: str) -> Plan:
-    """The plan of a request, checked. Raises InvalidInput, and Unsupported with the reason when it cannot be built."""
-    one_of(output, "output", OUTPUTS)
+def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, clip: Any, requant: str) -> Plan:
+    """The plan of a request, checked; without an output and a clip the workload's output type and its whole range.
+
+    Raises InvalidInput, and Unsupported with the reason when it cannot be built.
+    """
     one_of(requant, "requant", REQUANT_FORMS)
     family = family_of(config)
     if not isinstance(workload, ConvWorkload):
         raise InvalidInput(f"workload={shown(workload)}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
+    types = workload.precision
+    given = one_of(types.output.name if output is None else output, "output", types.outputs)
+    ends = (types.output.least, types.output.largest) if clip is None else check_clip(clip, types.output)
     target = arch if isinstance(arch, Arch) else arch_named(arch)
-    plan = family.plan(workload, config, target, output, check_clip(clip), requant)
+    plan = family.plan(workload, config, target, given, ends, requant)
     reason = family.why_not(plan)
     if reason is not None:
         raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")

@@ -47,8 +47,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     arch: Arch | str = "sm_90a",
     *,
     family: str = "auto",
-    output: str = "int4",
-    clip: tuple[int, int] = (-8, 7),
+    output: str | None = None,
+    clip: tuple[int, int] | None = None,
     requant: str = "fixed",
 ) -> Kernel:
     """The kernel to use for ``workload``: the fastest recorded one, else the one estimated fastest of the newest
