@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from subbyte.errors import InvalidInput, Unsupported, did_you_mean, shown
 from subbyte.families.base import Family
@@ -129,9 +129,9 @@ def usual() -> Family:
     return next(iter(families().values()))
 
 
-def topics() -> dict[str, dict[str, Topic[Any]]]:
+def topics() -> dict[str, dict[str, Topic[InfoRecord]]]:
     """Every topic's name, with the families that have it by name."""
-    found: dict[str, dict[str, Topic[Any]]] = {}
+    found: dict[str, dict[str, Topic[InfoRecord]]] = {}
     for family in families().values():
         for name, topic in family.topics.items():
             found.setdefault(name, {})[family.name] = topic
@@ -171,7 +171,8 @@ def shows(config: object, record: type[InfoRecord]) -> bool:
 
 
 def _giving(family: Family, gives: type[Record]) -> Topic[Record] | None:
-    return next((topic for topic in family.topics.values() if topic.gives is gives), None)
+    found = next((topic for topic in family.topics.values() if topic.gives is gives), None)
+    return cast("Topic[Record] | None", found)
 
 
 def settings_text(values: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 from subbyte.info_record import InfoRecord
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Record = TypeVar("Record", bound=InfoRecord)
 """What a topic gives."""
+Record_co = TypeVar("Record_co", bound=InfoRecord, covariant=True)
 
 
 class Trace(Protocol):
@@ -30,6 +31,10 @@ class Trace(Protocol):
     def __call__(self, blocks: tuple[int, ...] = (0,), seed: int = 0) -> EmulatorRun:
         """Every load, store, shuffle and matrix instruction of some blocks."""
         ...
+
+
+OptionValue = int | str | tuple[int, int] | None
+"""What an option of a topic can be."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +47,14 @@ class Option:
 
     name: str
     meaning: str
-    default: Any = None
+    default: OptionValue = None
     kind: Literal["number", "seed", "pair", "text"] = "number"
     metavar: str = "N"
     such: str = ""
 
 
 @dataclass(frozen=True)
-class Topic(Generic[Record]):
+class Topic(Generic[Record_co]):
     """One thing that ``subbyte explain`` and the views can show of a family's kernels.
 
     ``of`` says what ``record`` takes before its options: the ``plan`` of a kernel that may turn out to be refused
@@ -61,21 +66,21 @@ class Topic(Generic[Record]):
     """One line, for the help text."""
     example: str
     """A command line."""
-    gives: type[Record]
+    gives: type[Record_co]
     """The info record that views draw."""
-    record: Callable[..., Record]
+    record: Callable[..., Record_co]
     """Makes it."""
     options: tuple[Option, ...] = ()
     of: Literal["plan", "run", "any"] = "plan"
     plain: bool = False
     """Without a configuration, the family's plain one is shown, not the best known."""
-    said: Callable[..., tuple[dict[str, Any], str]] | None = None
+    said: Callable[..., tuple[dict[str, object], str]] | None = None
     """``said(record, **options)``: what the command prints as JSON and as text, where that is more than the record."""
 
-    def in_words(self, record: Record, options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    def in_words(self, record: InfoRecord, options: Mapping[str, OptionValue]) -> tuple[dict[str, object], str]:
         """What the command prints of a record: as JSON and as text."""
         return (record.to_dict(), record.text()) if self.said is None else self.said(record, **options)
 
-    def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def values(self, given: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
         """The options by name: what was given (None: not given), else the default."""
         return {one.name: one.default if given.get(one.name) is None else given[one.name] for one in self.options}

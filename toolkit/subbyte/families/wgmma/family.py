@@ -25,6 +25,7 @@ from subbyte.families.wgmma.rules import hopeless_warpgroup, why_not_warpgroup
 from subbyte.families.wgmma.small_space import SMALL, small_space
 from subbyte.families.wgmma.space import WARPGROUP, WarpgroupSpace, held_switches, warpgroup_space, warpgroup_values
 from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
+from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
@@ -180,7 +181,7 @@ class WgmmaFamily(Family):
         return ExportParts("weights_warpgroup", (*(size for _, size in axes), FRAGMENT_THREADS, 4), words)
 
     @property
-    def topics(self) -> Mapping[str, Topic[Any]]:
+    def topics(self) -> Mapping[str, Topic[InfoRecord]]:
         """Tiling, packed stores, taps."""
         from subbyte.families.wgmma.explain import TOPICS
 

@@ -1,19 +1,18 @@
 """What can be shown of a kernel on ``mma.sync``: the records of its topics are in the modules of this folder."""
 
-from typing import Any
-
 from subbyte.families.mma.explain.accesses import Accesses
 from subbyte.families.mma.explain.load_steps import LoadSteps, load_steps
 from subbyte.families.mma.explain.packing import PackingRun, packing_run
 from subbyte.families.mma.explain.tiling import Tiling, tiling, with_block
 from subbyte.families.mma.explain.warp import accesses
 from subbyte.families.topic import Option, Topic
+from subbyte.info_record import InfoRecord
 
 _BLOCK = Option(
     "block", "pixel tile and column block (default 0,0)", (0, 0), "pair", "I,J",
     "a pixel tile and a column block such as 0,0",
 )  # fmt: skip
-TOPICS: dict[str, Topic[Any]] = {
+TOPICS: dict[str, Topic[InfoRecord]] = {
     "tiling": Topic(
         "How the convolution becomes a matrix product, and how that is cut into blocks, warps and instructions.",
         "subbyte explain tiling resnet50.stage2@8 --set warp_col_tiles=2 --block 3,1",

@@ -1,13 +1,12 @@
 """What can be shown of a kernel on ``wgmma``: the records of its topics are in the modules of this folder."""
 
-from typing import Any
-
 from subbyte.families.topic import Option, Topic
 from subbyte.families.wgmma.explain.stores import PackedStores, packed_stores
 from subbyte.families.wgmma.explain.taps import TapAddresses, tap_addresses
 from subbyte.families.wgmma.explain.tiling import WarpgroupTiling, warpgroup_tiling
+from subbyte.info_record import InfoRecord
 
-TOPICS: dict[str, Topic[Any]] = {
+TOPICS: dict[str, Topic[InfoRecord]] = {
     "tiling": Topic(
         "How output channels and pixels are cut into blocks, passes, warpgroups and instructions.",
         "subbyte explain tiling resnet50.stage2@8 --family warpgroup",
