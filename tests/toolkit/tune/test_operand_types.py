@@ -76,6 +76,8 @@ def test_a_space_of_other_operands_holds_nothing():
     for kind in ("paper", "extended", "warpgroup"):
         made = space(OTHERS[0], "sm_90a", kind)
         assert "operands: these kernels" in made.hopeless
+        assert len(made.valid) == 0
+        assert set(made.refused) == {"operands"}
 
 
 def test_a_log_is_not_resumed_for_other_types(make_space, tmp_path):

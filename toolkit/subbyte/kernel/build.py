@@ -133,7 +133,8 @@ def _version(package: str) -> str:
 def generator_digest(*names: str) -> str:
     """Digest of the source files that decide the text of the kernels of some families; without a name, of all."""
     package = Path(__file__).parents[1]
-    places = [package / "tirx", package / "workload" / "conv.py", package / "families" / "shared"]
+    what = [package / "workload" / name for name in ("conv.py", "operand.py", "precision.py")]
+    places = [package / "tirx", *what, package / "families" / "shared"]
     files = []
     sources = (place for name in names or family_names() for place in family_named(name).sources)
     for place in (*places, *sources):
