@@ -220,8 +220,8 @@ def build(
 ) -> Kernel:
     """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
 
-    ``config`` is a configuration of any family, such as a ConvConfig; it defaults to the best one of the warp family
-    known for the workload and architecture (:func:`subbyte.compile` chooses among all families). ``output`` is the
+    ``config`` is a configuration of any family, such as a ConvConfig; it defaults to the best one known of the family
+    whose kernels run on every architecture (:func:`subbyte.compile` chooses among all). ``output`` is the
     workload's output type (``int4``, also without it) or ``int32``; ``clip`` lies within that type. ``requant`` is
     ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown
     workload or architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
