@@ -114,7 +114,7 @@ FOLLOWERS = [one for name in subbyte_widgets.__all__ if isinstance(one := getatt
 @pytest.mark.parametrize("view", FOLLOWERS, ids=lambda view: view.__name__)
 def test_every_view_follows(view: Any) -> None:
     wg = view.__name__ in ("StorePath", "TapWindows")  # of the warpgroup family alone
-    first, then = ("wg-tw14-tr1-gm1-sg28-ri3-sta0", "wg-tw8-tr1-gm1-sg7-ri3-sta0") if wg else ("", "")
+    first, then = ("wgp-tw14-tr1-cm1-sg28-st3-sta0", "wgp-tw8-tr1-cm1-sg7-st3-sta0") if wg else ("", "")
     s = Selection("resnet50.stage3@8", first)
     one = view(selection=s)
     s.settle()
