@@ -23,9 +23,9 @@ from typing import Any
 
 from collect_searches import one_search
 from network_records import FORMAT, texts_in
+from subbyte.families.wgmma.small_space import SMALL
 from tune_network import PROTOCOL
 
-from subbyte.families.wgmma.small_space import SMALL
 from subbyte.records.landscape import Landscape, make_header
 from subbyte.records.result import Measured, Result
 from subbyte.tune import read_log

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from network_schedule import Task, needs_of
+from subbyte.families.wgmma.small_space import SMALL
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.families.wgmma.small_space import SMALL
 from subbyte.families.wgmma.space import WARPGROUP
 
 KINDS = (WARPGROUP, SMALL, "paper")

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from network_records import ARCH, searches_in
+from subbyte.families.wgmma.small_space import SMALL
 
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.small_space import SMALL
 from subbyte.families.wgmma.space import WARPGROUP, warpgroup_space
 from subbyte.records.result import Measured
 from subbyte.tune import Study

@@ -50,13 +50,13 @@ from network_schedule import (
     tasks,
 )
 from network_tuning import ForkedBuilders, Guarded, MakeNetworkBody, build_clean, likely, seeds, sorted_space, widened
+from subbyte.families.wgmma.small_space import SMALL
 from written import write_at_once
 
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
 from subbyte.families import space
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.small_space import SMALL
 from subbyte.gpu.timing import TimingProtocol, command_line
 from subbyte.kernel.build import generator_digest
 from subbyte.kernel.choose import recorded_best

@@ -27,15 +27,15 @@ SWITCHES: tuple[dict[str, Any], ...] = ({}, {"output": "int32"}, {"requant": "ge
 
 
 WARP = 11
-"""Kernels of the warp family that are looked at."""
+"""Kernels of the mma family that are looked at."""
 
 
 def chosen() -> list[kernels.Entry]:
-    """One kernel for each path, and of the warp family one for each architecture, output and switch."""
+    """One kernel for each path, and of the mma family one for each architecture, output and switch."""
     found: list[kernels.Entry] = []
     for name in PATHS:
         found += [one for one in GOLDEN.entries if name in one.names and "form" not in one.options][:1]
-    warp = [one for one in GOLDEN.entries if "gpu warp family" in one.names or "recommended" in one.names]
+    warp = [one for one in GOLDEN.entries if "gpu mma family" in one.names or "recommended" in one.names]
     parts: list[tuple[str, str, dict[str, Any] | None]] = [("", "sm_90a", options) for options in SWITCHES]
     parts += [("", arch, {}) for arch in ("sm_75", "sm_80")]
     parts += [(part, "sm_90a", None) for part in ("dup.none", "dup.shared", "rp0", "nhwc", "st3")]
@@ -79,12 +79,12 @@ def test_another_text_is_reported_with_the_name_of_its_kernel(monkeypatch) -> No
 
 def test_kernels_of_retired_knobs_must_be_refused() -> None:
     entry = next(one for one in GOLDEN.entries if "swizzle" in one.names)
-    assert kernels.is_retired(entry.key, ("sw",))
-    assert not kernels.is_retired("wg-tw6-tr1-gm1-sg1-ri6-sta0", ("sw",))
-    assert kernels.state(entry, ("sw",))[0] == kernels.BACK  # today it is built
-    refused = replace(entry, key="wg-tw6-tr1-gm1-sg1-ri6-sw9")
-    assert kernels.state(refused, ("sw",))[0] == kernels.RETIRED
-    assert kernels.state(refused)[0] == kernels.REFUSED
+    assert kernels.is_retired(entry.key, GOLDEN.retired)
+    assert not kernels.is_retired("wg-tw6-tr1-gm1-sg1-ri6-sta0", GOLDEN.retired)
+    assert kernels.state(entry, GOLDEN.retired)[0] == kernels.RETIRED
+    assert kernels.state(entry)[0] == kernels.REFUSED
+    built = next(one for one in GOLDEN.entries if one.key.startswith("wg-") and "plain" in one.names)
+    assert kernels.state(built, ("tw",))[0] == kernels.BACK
 
 
 def test_machine_code_is_known_by_what_it_does_not_by_its_name() -> None:
@@ -104,20 +104,20 @@ def test_the_list_is_read_as_it_was_written(tmp_path) -> None:
 
 
 def test_what_is_valid_changes_only_with_the_version_of_the_spaces() -> None:
-    version, samples = spaces.read()
+    versions, samples = spaces.read()
     assert len({one.spec for one in samples}) == 50
     assert {one.kind for one in samples} == set(spaces.QUICK)
-    found = spaces.differences(spaces.quick(samples), version)
+    found = spaces.differences(spaces.quick(samples), versions)
     assert not found, "\n".join(found)
 
 
 def test_another_valid_index_needs_another_version(monkeypatch) -> None:
-    version, samples = spaces.read()
+    versions, samples = spaces.read()
     one = next(one for one in samples if one.seeds)
-    (said,) = spaces.differences([replace(one, digest="0" * 12)], version)
+    (said,) = spaces.differences([replace(one, digest="0" * 12)], versions)
     assert one.label in said
-    assert "SPACE_VERSION" in said
-    (said,) = spaces.differences(samples, version + 1)
+    assert "space_version" in said
+    (said,) = spaces.differences(samples, {**versions, "wgmma": 0})
     assert "spaces --record" in said
 
 

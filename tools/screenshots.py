@@ -115,9 +115,9 @@ SHOTS = (
     Shot(
         "screenshot_taps",
         "## Hopper: a tap is a start address\nNine taps, three rows of shared memory, nothing moved.",
-        "from subbyte import WarpgroupConfig\nfrom subbyte.technique import tap_addresses\n"
+        "from subbyte import PipelineConfig\nfrom subbyte.technique import tap_addresses\n"
         "from subbyte_widgets import TapWindows\n\n"
-        "config = WarpgroupConfig(tile_width=14, segments=2, ring=4, stagger=0)\n"
+        "config = PipelineConfig(tile_width=14, segments=2, stages=4, stagger=0)\n"
         "TapWindows(tap_addresses('resnet50.stage4@8', config, output_row=3))",
         keys(".sb-taps .panel", "Home", "ArrowDown", "ArrowRight", "ArrowRight"), 1010,
     ),

@@ -1,4 +1,4 @@
-"""What the compiler made of each offered kernel of the warpgroup family: benchmarks/warpgroup_resources.csv.gz.
+"""What the compiler made of each offered kernel of the wgmma family: benchmarks/warpgroup_resources.csv.gz.
 
     python tools/warpgroup_table.py --build PART.csv.gz [--what chosen sampled] [--missing]   # needs TVM, no GPU
     python tools/warpgroup_table.py --join PART.csv.gz ... [--file TABLE]
@@ -32,10 +32,10 @@ from typing import Any
 
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed, InvalidInput, SubbyteError
-from subbyte.families.wgmma.bulk_rules import BULK_ONLY
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.estimate import warpgroup_candidates
-from subbyte.families.wgmma.space import WarpgroupSpace, warpgroup_space
+from subbyte.families.registry import config_from_dict, config_from_key
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.estimate import candidates
+from subbyte.families.wgmma.space import WGMMA, WgmmaSpace, kernel_of, own_values, wgmma_space
 from subbyte.kernel.choose import TRIES, recorded_best
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS
@@ -72,21 +72,21 @@ def offered(what: Iterable[str], workloads: Iterable[ConvWorkload] | None = None
                 yield kind, found.spec, config.to_dict()
 
 
-def _chosen(workloads: Iterable[ConvWorkload]) -> Iterator[tuple[ConvWorkload, WarpgroupConfig]]:
+def _chosen(workloads: Iterable[ConvWorkload]) -> Iterator[tuple[ConvWorkload, WgmmaConfig]]:
     for spec, entry in recorded_best().items():
-        yield workload(spec), WarpgroupConfig.from_dict(entry["config"])
+        yield workload(spec), config_from_dict(entry["config"])
     for found in (one for one in workloads if one.spec not in recorded_best()):
-        for config in warpgroup_candidates(found, arch("sm_90a"))[:TRIES]:
+        for config in candidates(found, arch("sm_90a"))[:TRIES]:
             yield found, config
 
 
 def sample(
     workloads: Iterable[ConvWorkload], count: int = SAMPLE, seed: int = 5
-) -> Iterator[tuple[ConvWorkload, WarpgroupConfig]]:
+) -> Iterator[tuple[ConvWorkload, WgmmaConfig]]:
     """Valid configurations of the workloads' spaces in turns, each with the value of a knob that came least so far;
     then any one of each workload that had none."""
     rng = random.Random(seed)
-    spaces = [warpgroup_space(one, arch("sm_90a")) for one in dict.fromkeys(workloads)]
+    spaces = [wgmma_space(one, arch("sm_90a"), WGMMA) for one in dict.fromkeys(workloads)]
     seen: Counter[tuple[str, int]] = Counter()
     drawn: Counter[str] = Counter()
     turn = 0
@@ -97,7 +97,7 @@ def sample(
         seen[name, value] += 1  # also where it is never valid: others have their turn then
         found = _drawn(space, {name: (value,)}, rng)
         if found is not None:
-            seen.update((name, getattr(found, name)) for name in space.knobs)
+            seen.update((name, value) for name, value in found.to_dict().items() if name in space.knobs)
             drawn[space.workload.spec] += 1
             yield space.workload, found
     for space in (one for one in spaces if not drawn[one.workload.spec]):
@@ -107,18 +107,13 @@ def sample(
             yield space.workload, found
 
 
-def _drawn(space: WarpgroupSpace, held: dict[str, tuple[int, ...]], rng: random.Random) -> WarpgroupConfig | None:
-    default = WarpgroupConfig()
-    if "at_once" in held:  # few others have a meaning with it, and a random choice of them is hardly ever valid
-        names = ("groups_y", "load_ahead", "unroll", "in_flight", "channel_groups")
-        held = {**held, **{name: (getattr(default, name),) for name in names if name in space.knobs}}
+def _drawn(space: WgmmaSpace, held: dict[str, tuple[int, ...]], rng: random.Random) -> WgmmaConfig | None:
     knobs = {**space.knobs, **held}
     for _ in range(DRAWS):
         drawn = {name: rng.choice(values) for name, values in knobs.items()}
-        if not drawn.get("bulk_weights"):  # nothing with them would be valid
-            drawn |= {name: 0 for name in BULK_ONLY if name in drawn and name not in held}
-        config = WarpgroupConfig(**drawn, **space.fixed)
-        if space.why_not(config) is None:
+        own = own_values(drawn)
+        config = kernel_of(drawn)(**own, **space.fixed)
+        if set(held) <= set(own) and space.why_not(config) is None:
             return config
     return None
 
@@ -132,7 +127,7 @@ def build_row(job: Job) -> Row:
     from subbyte.kernel.build import generated_text, machine_code, make_plan
 
     what, spec, values = job
-    config = WarpgroupConfig.from_dict(values)
+    config = config_from_dict(values)
     row: Row = {"what": what, "workload": spec, "key": config.key, "refused": ""}
     plan = make_plan(workload(spec), config, "sm_90a", "int4", (-8, 7), "fixed")
     try:
@@ -160,7 +155,7 @@ def build_all(target: Path, what: Iterable[str], workers: int, known: Path | Non
     from subbyte.kernel.build import generator_digest
 
     there = {_name(row) for row in load(known)[1]} if known else set()
-    jobs = [job for job in offered(what) if (*job[:2], WarpgroupConfig.from_dict(job[2]).key) not in there]
+    jobs = [job for job in offered(what) if (*job[:2], config_from_dict(job[2]).key) not in there]
     rows: list[Row] = []
     head = {"schema": SCHEMA, "generator": generator_digest()[:16], "nvrtc": [nvrtc.version()]}
     with ProcessPoolExecutor(workers, get_context("fork")) as pool:
@@ -194,7 +189,7 @@ def load(table: Path) -> tuple[Row, list[Row]]:
         numbers = ("igmma", "merged", "registers", "local", "shared")
         rows = [{**row, **{name: int(row[name]) for name in numbers}} for row in csv.DictReader(io.StringIO(rest))]
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"{table} is no table of the warpgroup family: {error}") from error
+        raise InvalidInput(f"{table} is no table of the wgmma family: {error}") from error
     if head.get("schema") != SCHEMA:
         raise InvalidInput(f"{table} has schema {head.get('schema')!r}, expected {SCHEMA}")
     return head, rows
@@ -212,7 +207,15 @@ def join(parts: Iterable[Path], table: Path) -> int:
 
 
 def _name(row: Row) -> tuple[str, str, str]:
-    return row["what"], row["workload"], row["key"]
+    return row["what"], row["workload"], key_today(row["key"])
+
+
+def key_today(key: str) -> str:
+    """What the key of a row is called today; the table was made by an earlier version."""
+    try:
+        return config_from_key(key).key
+    except InvalidInput:
+        return key
 
 
 def violations(rows: Iterable[Row], wanted: Iterable[Job]) -> list[str]:
@@ -231,7 +234,7 @@ def violations(rows: Iterable[Row], wanted: Iterable[Job]) -> list[str]:
             lists.setdefault("uses local memory and is not refused", []).append(f"{spec} {key}")
     working: dict[str, int] = {}
     for what, spec, values in wanted:
-        key = WarpgroupConfig.from_dict(values).key
+        key = config_from_dict(values).key
         row = known.get((what, spec, key))
         if row is None:
             lists.setdefault("is offered, but not in the table", []).append(f"{spec} {key}")

@@ -23,6 +23,7 @@ import network_schedule
 import network_tuning
 import tune_network
 from network_runs import arguments, search_of
+from subbyte.families.wgmma.small_space import SMALL as SMALL_SPACE
 
 from subbyte.device.arch import arch
 from subbyte.device.launch import Launch
@@ -30,7 +31,6 @@ from subbyte.errors import BuildFailed
 from subbyte.families import space
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.small_space import SMALL as SMALL_SPACE
 from subbyte.families.wgmma.space import warpgroup_space
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
@@ -244,7 +244,7 @@ def test_the_finals_hold_both_families_and_further_configurations(logs):
     times = [entry["microseconds"] for entry in final["entries"]]
     assert times == sorted(times)
     assert {entry["family"] for entry in final["entries"]} == {"warpgroup", "warp"}
-    assert "wg-tw16-tr1-gm1-sg1-ri9" in {entry["key"] for entry in final["entries"]}
+    assert "wgp-tw16-tr1-cm1-sg1-st9" in {entry["key"] for entry in final["entries"]}
     assert all(len(entry["samples"]) == tune_network.ROUNDS for entry in final["entries"])
 
 

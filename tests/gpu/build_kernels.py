@@ -27,10 +27,10 @@ import numpy as np
 from warpgroup_cases import VARIANTS as DESIGNS
 from warpgroup_cases import (
     chain,
-    chain_at_once,
+    chain_single,
     drawn,
-    drawn_at_once,
     drawn_pointwise,
+    drawn_single,
     shipped,
     text_with_every_lane_arriving,
     variants,
@@ -39,7 +39,7 @@ from warpgroup_cases import (
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.families import space
 from subbyte.families.mma.config import ConvConfig
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.kernel import build
 from subbyte.kernel.choose import compile as compile_kernel
 from subbyte.kernel.nvrtc import compile_cubin
@@ -61,11 +61,11 @@ VARIANTS = (
 )  # fmt: skip
 OPTIONS = ({}, {"clip": (0, 7)}, {"output": "int32"}, {"requant": "general"})
 
-Named = tuple[str, ConvWorkload, ConvConfig | WarpgroupConfig | None, dict[str, Any]]
+Named = tuple[str, ConvWorkload, ConvConfig | WgmmaConfig | None, dict[str, Any]]
 DRAWN = 80
-"""Random configurations of the warpgroup family."""
+"""Random configurations of the wgmma family."""
 DRAWN_MORE = 24
-"""The same of blocks that load everything at once, and of 1x1 kernels."""
+"""The same of blocks that make a single tile iteration, and of 1x1 kernels."""
 DIRECT = Path(__file__).with_name("direct_convolution.cu")
 
 FAULTY = {
@@ -80,7 +80,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--arch", default="sm_90a")
     parser.add_argument("--quick", action="store_true", help="a few kernels of each shape")
-    parser.add_argument("--family", choices=("both", "warpgroup"), default="both")
+    parser.add_argument("--family", choices=("both", "wgmma"), default="both")
     parser.add_argument("--variants", action="store_true", help="the design variants alone, for sanitize.py")
     parser.add_argument("--workers", type=int, default=2, help="processes that build (default 2)")
     args = parser.parse_args()
@@ -109,25 +109,25 @@ def main() -> int:
 
 
 def wanted_kernels(arch: str, quick: bool, both: bool) -> list[Named]:
-    """What to build, of both families or of the warpgroup family alone, in the order of the tests."""
+    """What to build, of both families or of the wgmma family alone, in the order of the tests."""
     rng = np.random.default_rng(0)
     wanted = [named for spec in SHAPES for named in warp_kernels(workload(spec), arch, rng)] if both else []
     if arch == "sm_90a":
         random = (
             drawn(8 if quick else DRAWN),
-            *(more(4 if quick else DRAWN_MORE) for more in (drawn_at_once, drawn_pointwise)),
+            *(more(4 if quick else DRAWN_MORE) for more in (drawn_single, drawn_pointwise)),
         )
-        cases = (variants(), chain(), chain_at_once(), *random, () if quick else shipped())
+        cases = (variants(), chain(), chain_single(), *random, () if quick else shipped())
         wanted += [named for part in cases for named in part]
     return wanted
 
 
 def limited(lines: list[dict], count: int) -> list[dict]:
-    """At most ``count`` kernels of each shape of the warp family; all others."""
+    """At most ``count`` kernels of each shape of the mma family; all others."""
     seen: Counter[str] = Counter()
     kept = []
     for line in lines:
-        key = json.dumps(line["workload"]) if line["name"] == "warp family" else ""
+        key = json.dumps(line["workload"]) if line["name"] == "mma family" else ""
         seen[key] += 1
         if not key or seen[key] <= count:
             kept.append(line)
@@ -152,7 +152,7 @@ def warp_kernels(found: ConvWorkload, arch: str, rng: np.random.Generator) -> li
     random = [space(found, arch).config(int(index)) for index in rng.choice(valid, min(len(valid), 3), replace=False)]
     wanted = [(random[i % len(random)].with_values(variant), OPTIONS[i % 4]) for i, variant in enumerate(VARIANTS)]
     wanted = [wanted[int(i)] for i in rng.permutation(len(wanted))] + [(config, {}) for config in random]
-    return [("warp family", found, config, options) for config, options in wanted]
+    return [("mma family", found, config, options) for config, options in wanted]
 
 
 def one(named: Named, arch: str, folder: Path) -> dict | None:

@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, SubbyteError
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.registry import config_from_dict
 from subbyte.files import replace_file
 from subbyte.gpu.device import open_device
 from subbyte.gpu.launched import GpuKernel
@@ -60,7 +60,7 @@ NO_RESULT = 75
 """Exit code behind a variant without a result: the GPU may be of no more use to the process."""
 START_S = 90.0
 """How long a process may take until its first variant."""
-NOT_HERE = ("recorded", "default", "drawn", "chain", "chain at once", "warp family")
+NOT_HERE = ("recorded", "default", "drawn", "chain", "chain of single passes", "mma family")
 NEVER, OTHER_TEXT, NOT_ENDED, UNCLEAN, CLEAN = "never run", "with another text", "not ended", "not clean", "clean"
 STATES = (NEVER, OTHER_TEXT, NOT_ENDED, UNCLEAN, CLEAN)
 LEFT = STATES[:3]
@@ -362,7 +362,7 @@ def run_here(folder: Path, form: str, numbers: list[int], limit: float) -> int:
         wl = ConvWorkload(**variant["workload"])
         drawn = Case(wl).requant
         case = Case(wl, requant=Requantization(drawn.bias, drawn.multiplier, drawn.shift, tuple(variant["clip"])))
-        key = WarpgroupConfig.from_dict(variant["config"]).key
+        key = config_from_dict(variant["config"]).key
         print(f"\n{BEGIN} {json.dumps([variant['name'], wl.spec, key])}", flush=True)
         try:
             cubin = (folder / variant[CUBIN[form]]).read_bytes()

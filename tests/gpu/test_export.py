@@ -31,12 +31,13 @@ KERNELS = {
 }
 """Workload, knobs and options of what is exported, by folder."""
 WARPGROUP: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "warpgroup": ("resnet50.stage3@8", {"tile_width": 14, "segments": 14, "tile_rows": 2, "ring": 4}, {}),
+    "warpgroup": ("resnet50.stage3@8", {"tile_width": 14, "segments": 14, "tile_rows": 2, "stages": 4}, {}),
     "warpgroup_cluster": (
-        "n8h7w7c256k72r3s3p1", {"tile_width": 8, "segments": 7, "split": 2, "ring": 3, "groups_m": 2}, {"clip": (0, 7)},
+        "n8h7w7c256k72r3s3p1", {"tile_width": 8, "segments": 7, "cluster_split_k": 2, "stages": 3, "consumers_m": 2},
+        {"clip": (0, 7)},
     ),
-    "warpgroup_general": ("n9h5w7c40k40r3s3p1", {"tile_width": 8, "ring": 4}, {"requant": "general"}),
-    "warpgroup_sums": ("n8h12w12c3k64r7s7p3u2", {"tile_width": 6, "ring": 9, "segments": 3}, {"output": "int32"}),
+    "warpgroup_general": ("n9h5w7c40k40r3s3p1", {"tile_width": 8, "stages": 4}, {"requant": "general"}),
+    "warpgroup_sums": ("n8h12w12c3k64r7s7p3u2", {"tile_width": 6, "stages": 9, "segments": 3}, {"output": "int32"}),
 }  # fmt: skip
 """The same of the warpgroup family, for sm_90a."""
 
@@ -44,13 +45,13 @@ WARPGROUP: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 def write(folder: Path, arch: str) -> None:
     """For each kernel a folder with its exported files, random operands and the output they must give."""
     from subbyte.families.mma.config import ConvConfig
-    from subbyte.families.wgmma.config import WarpgroupConfig
+    from subbyte.families.wgmma.pipeline.config import PipelineConfig
     from subbyte.kernel import build
     from subbyte.kernel.execute import expected, random_operands
     from subbyte.numerics import Requantization
 
     for name, (spec, knobs, options) in (KERNELS | (WARPGROUP if arch == "sm_90a" else {})).items():
-        base: Any = WarpgroupConfig(stagger=0) if name in WARPGROUP else ConvConfig(1, 1, 2, 4)
+        base: Any = PipelineConfig(stagger=0) if name in WARPGROUP else ConvConfig(1, 1, 2, 4)
         config = base.with_values(knobs) if knobs else None
         kernel = build(spec, config, arch, **options)
         x, w, requant = random_operands(kernel, 17)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from subbyte.families.mma.config import ConvConfig
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.records.result import Measured
 from subbyte.tune import read_log, tune
 
@@ -14,9 +14,9 @@ pytest.importorskip("tvm", reason="tuning builds its candidates with TVM")
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(180)]
 
 
-@pytest.mark.parametrize(("kind", "config"), [("paper", ConvConfig), ("warpgroup", WarpgroupConfig)])
+@pytest.mark.parametrize(("kind", "config"), [("paper", ConvConfig), ("wgmma", WgmmaConfig)])
 def test_a_study_on_the_gpu(tmp_path, device, kind, config):
-    if kind == "warpgroup" and device.info.arch != "sm_90a":
+    if kind == "wgmma" and device.info.arch != "sm_90a":
         pytest.skip(f"wgmma exists on sm_90a alone, this GPU is {device.info.arch}")
     log, spec = tmp_path / "study.jsonl", "n8h14w14c64k64r3s3p1"
     first = tune(spec, "cuda", trials=4, log=log, kind=kind).records[0]

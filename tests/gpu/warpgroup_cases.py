@@ -10,293 +10,268 @@ import numpy as np
 from tvm.script import tirx as T
 
 from subbyte.device.arch import arch
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.registry import config_from_dict
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.emit import instructions
 from subbyte.families.wgmma.emit.block import Block
-from subbyte.families.wgmma.emit.consume import Pass
-from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.pipeline.emit.consume import Pass
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.single.config import SinglePassConfig
 from subbyte.kernel.build import generated_text
 from subbyte.kernel.choose import recorded_best
 from subbyte.tirx.emit import every, when
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS
 
-Named = tuple[str, ConvWorkload, WarpgroupConfig | None, dict[str, Any]]
+Named = tuple[str, ConvWorkload, WgmmaConfig | None, dict[str, Any]]
 """What a kernel is for, its workload, configuration (None: what compile takes) and the options of its output."""
 
 OPTIONS: tuple[dict[str, Any], ...] = ({}, {"requant": "general"}, {"clip": (0, 7)}, {"output": "int32"})
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "plain": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6}),
-    "one image": ("n1h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6}),
-    "17 images, odd sizes": ("n17h7w9c64k96r3s3p1", {"tile_width": 10, "tile_rows": 2, "segments": 2, "ring": 4}),
-    "tails in every dimension": ("n9h5w7c40k40r3s3p1", {"tile_width": 8, "tile_rows": 2, "segments": 2, "ring": 4}),
-    "65 filters": ("n3h6w6c64k65r3s3p1", {"tile_width": 6, "ring": 6, "groups_m": 2}),
-    "one channel block": ("n8h8w8c32k64r3s3p1", {"tile_width": 8, "tile_rows": 2, "segments": 2, "ring": 5}),
-    "three channel blocks": ("n8h6w6c96k64r3s3p1", {"tile_width": 6, "ring": 5}),
-    "5x5": ("n8h9w9c32k64r5s5p2", {"tile_width": 10, "segments": 3, "ring": 6}),
-    "1x3": ("n8h6w10c64k64r1s3p0", {"tile_width": 8, "ring": 3}),
-    "column tiles": ("n8h8w20c64k64r3s3p1", {"tile_width": 6, "groups_x": 2, "tile_rows": 2, "segments": 2, "ring": 5}),
-    "four rows": ("n8h8w8c64k64r3s3p1", {"tile_width": 8, "tile_rows": 4, "ring": 6}),
-    "segments": ("n8h14w14c64k64r3s3p1", {"tile_width": 14, "segments": 7, "ring": 4}),
-    "deep ring": ("n8h14w14c64k64r3s3p1", {"tile_width": 14, "segments": 1, "ring": 14}),
-    "loads one ahead": ("n8h9w9c64k64r3s3p1", {"tile_width": 10, "ring": 5, "load_ahead": 1}),
-    "unrolled": ("n8h6w6c256k64r3s3p1", {"tile_width": 6, "ring": 6, "unroll": 4}),
-    "filters side by side": ("n8h8w8c128k128r3s3p1", {"tile_width": 8, "tile_rows": 2, "groups_m": 2, "ring": 5}),
-    "three warpgroups": ("n8h8w8c64k192r3s3p1", {"tile_width": 8, "groups_m": 3, "ring": 5}),
-    "filters in passes": ("n8h7w7c128k256r1s1p0", {"tile_width": 26, "ring": 2, "filter_passes": 2, "groups_m": 2}),
-    "four passes of filters": ("n8h7w7c64k256r1s1p0", {"tile_width": 26, "ring": 2, "filter_passes": 4}),
-    "alternating passes": ("n8h9w9c64k64r3s3p1", {"tile_width": 10, "tile_rows": 2, "groups_y": 2, "ring": 6}),
-    "alternating, with stagger": ("n8h12w12c64k64r3s3p1", {"tile_width": 12, "groups_y": 2, "ring": 6, "stagger": 1}),
-    "stagger": ("n8h8w8c64k128r3s3p1", {"tile_width": 8, "groups_m": 2, "ring": 6, "stagger": 1}),
-    "late start": ("n8h8w8c64k128r3s3p1", {"tile_width": 8, "groups_m": 2, "ring": 6, "stagger": 2}),
-    "swizzle": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6, "swizzle": 1, "load_ahead": 1}),
-    "swizzle, stride 2": ("n8h12w12c64k64r3s3p1u2", {"tile_width": 6, "ring": 6, "swizzle": 1}),
-    "ring of weights": (
-        "n8h7w7c256k128r3s3p1",
-        {"tile_width": 8, "tile_rows": 2, "segments": 2, "groups_m": 2, "ring": 5, "weight_ring": 6},
-    ),
-    "deep ring of weights": (
-        "n8h14w14c256k128r3s3p1",
-        {"tile_width": 14, "tile_rows": 2, "groups_m": 2, "segments": 7, "ring": 4, "weight_ring": 16},
-    ),
-    "cluster of two": ("n8h7w7c256k64r3s3p1", {"tile_width": 8, "segments": 7, "split": 2, "ring": 3}),
-    "cluster of four": ("n8h7w7c256k128r3s3p1", {"tile_width": 8, "segments": 7, "split": 4, "ring": 3, "groups_m": 2}),
-    "cluster, odd sizes": ("n9h5w7c128k96r3s3p1", {"tile_width": 8, "segments": 5, "split": 2, "ring": 3}),
+    "plain": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "stages": 6}),
+    "one image": ("n1h6w6c64k64r3s3p1", {"tile_width": 6, "stages": 6}),
+    "17 images, odd sizes": ("n17h7w9c64k96r3s3p1", {"tile_width": 10, "tile_rows": 2, "segments": 2, "stages": 4}),
+    "tails in every dimension": ("n9h5w7c40k40r3s3p1", {"tile_width": 8, "tile_rows": 2, "segments": 2, "stages": 4}),
+    "65 filters": ("n3h6w6c64k65r3s3p1", {"tile_width": 6, "stages": 6, "consumers_m": 2}),
+    "one channel block": ("n8h8w8c32k64r3s3p1", {"tile_width": 8, "tile_rows": 2, "segments": 2, "stages": 5}),
+    "three channel blocks": ("n8h6w6c96k64r3s3p1", {"tile_width": 6, "stages": 5}),
+    "5x5": ("n8h9w9c32k64r5s5p2", {"tile_width": 10, "segments": 3, "stages": 6}),
+    "1x3": ("n8h6w10c64k64r1s3p0", {"tile_width": 8, "stages": 3}),
+    "column tiles": ("n8h8w20c64k64r3s3p1", {"tile_width": 6, "consumers_n": 2, "tile_rows": 2, "segments": 2,
+                                             "stages": 5}),
+    "four rows": ("n8h8w8c64k64r3s3p1", {"tile_width": 8, "tile_rows": 4, "stages": 6}),
+    "segments": ("n8h14w14c64k64r3s3p1", {"tile_width": 14, "segments": 7, "stages": 4}),
+    "deep ring": ("n8h14w14c64k64r3s3p1", {"tile_width": 14, "segments": 1, "stages": 14}),
+    "loads one ahead": ("n8h9w9c64k64r3s3p1", {"tile_width": 10, "stages": 5, "load_ahead": 1}),
+    "unrolled": ("n8h6w6c256k64r3s3p1", {"tile_width": 6, "stages": 6, "unroll": 4}),
+    "filters side by side": ("n8h8w8c128k128r3s3p1", {"tile_width": 8, "tile_rows": 2, "consumers_m": 2, "stages": 5}),
+    "three warpgroups": ("n8h8w8c64k192r3s3p1", {"tile_width": 8, "consumers_m": 3, "stages": 5}),
+    "filters in passes": ("n8h7w7c128k256r1s1p0", {"tile_width": 26, "stages": 2, "m_iterations": 2, "consumers_m": 2}),
+    "four passes of filters": ("n8h7w7c64k256r1s1p0", {"tile_width": 26, "stages": 2, "m_iterations": 4}),
+    "alternating passes": ("n8h9w9c64k64r3s3p1", {"tile_width": 10, "tile_rows": 2, "consumers_rows": 2, "stages": 6}),
+    "alternating, with stagger": ("n8h12w12c64k64r3s3p1", {"tile_width": 12, "consumers_rows": 2, "stages": 6,
+                                                           "stagger": 1}),
+    "stagger": ("n8h8w8c64k128r3s3p1", {"tile_width": 8, "consumers_m": 2, "stages": 6, "stagger": 1}),
+    "late start": ("n8h8w8c64k128r3s3p1", {"tile_width": 8, "consumers_m": 2, "stages": 6, "stagger": 2}),
+    "cluster of two": ("n8h7w7c256k64r3s3p1", {"tile_width": 8, "segments": 7, "cluster_split_k": 2, "stages": 3}),
+    "cluster of four": ("n8h7w7c256k128r3s3p1", {"tile_width": 8, "segments": 7, "cluster_split_k": 4, "stages": 3,
+                                                 "consumers_m": 2}),
+    "cluster, odd sizes": ("n9h5w7c128k96r3s3p1", {"tile_width": 8, "segments": 5, "cluster_split_k": 2, "stages": 3}),
     "1x1, own rows": (
         "n8h10w10c256k256r1s1p0",
-        {"tile_width": 20, "segments": 2, "keep_rows": 0, "channel_groups": 4, "ring": 4, "filter_passes": 2,
-         "groups_m": 2, "weight_ring": 3, "stagger": 0},
+        {"tile_width": 20, "segments": 2, "row_reuse": 0, "channel_groups": 4, "stages": 4, "m_iterations": 2,
+         "consumers_m": 2, "stagger": 0},
     ),
     "1x1, shortest ring": (
         "n8h7w7c128k256r1s1p0",
-        {"tile_width": 12, "groups_m": 2, "segments": 2, "filter_passes": 2, "channel_groups": 2, "ring": 2},
+        {"tile_width": 12, "consumers_m": 2, "segments": 2, "m_iterations": 2, "channel_groups": 2, "stages": 2},
     ),
-    "1x1, channel groups": ("n8h7w7c256k64r1s1p0", {"tile_width": 26, "channel_groups": 4, "ring": 8}),
-    "1x1, odd pixels": ("n11h7w5c96k72r1s1p0", {"tile_width": 12, "ring": 2}),
-    "1x1, stride 2": ("n8h14w14c128k128r1s1p0u2", {"tile_width": 8, "tile_rows": 2, "ring": 3}),
-    "3x3, stride 2": ("n8h16w16c64k128r3s3p1u2", {"tile_width": 4, "tile_rows": 2, "segments": 2, "ring": 6}),
-    "3x3, stride 2, odd": ("n8h9w9c64k64r3s3p1u2", {"tile_width": 6, "ring": 5}),
-    "dilation": ("n8h10w10c64k64r3s3p2d2", {"tile_width": 10, "segments": 2, "ring": 6}),
-    "7x7 stem": ("n8h24w24c3k64r7s7p3u2", {"tile_width": 12, "segments": 3, "ring": 9}),
-    "7x7 stem, three images": ("n3h23w25c3k64r7s7p3u2", {"tile_width": 14, "segments": 2, "ring": 9}),
-    "two blocks on a multiprocessor": ("n16h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6, "blocks": 2}),
-    "no padding": ("n8h8w8c64k64r3s3p0", {"tile_width": 6, "ring": 5}),
-    "two groups in flight": ("n8h14w14c128k64r3s3p1", {"tile_width": 14, "ring": 5, "unroll": 2, "in_flight": 2}),
+    "1x1, channel groups": ("n8h7w7c256k64r1s1p0", {"tile_width": 26, "channel_groups": 4, "stages": 8}),
+    "1x1, odd pixels": ("n11h7w5c96k72r1s1p0", {"tile_width": 12, "stages": 2}),
+    "1x1, stride 2": ("n8h14w14c128k128r1s1p0u2", {"tile_width": 8, "tile_rows": 2, "stages": 3}),
+    "3x3, stride 2": ("n8h16w16c64k128r3s3p1u2", {"tile_width": 4, "tile_rows": 2, "segments": 2, "stages": 6}),
+    "3x3, stride 2, odd": ("n8h9w9c64k64r3s3p1u2", {"tile_width": 6, "stages": 5}),
+    "dilation": ("n8h10w10c64k64r3s3p2d2", {"tile_width": 10, "segments": 2, "stages": 6}),
+    "7x7 stem": ("n8h24w24c3k64r7s7p3u2", {"tile_width": 12, "segments": 3, "stages": 9}),
+    "7x7 stem, three images": ("n3h23w25c3k64r7s7p3u2", {"tile_width": 14, "segments": 2, "stages": 9}),
+    "no padding": ("n8h8w8c64k64r3s3p0", {"tile_width": 6, "stages": 5}),
+    "two groups in flight": ("n8h14w14c128k64r3s3p1", {"tile_width": 14, "stages": 5, "unroll": 2, "in_flight": 2}),
     "two rows, two groups in flight": (
         "n8h7w7c128k128r3s3p1",
-        {"tile_width": 8, "tile_rows": 2, "channel_groups": 2, "ring": 8, "load_ahead": 1, "weight_ring": 8,
-         "in_flight": 2},
+        {"tile_width": 8, "tile_rows": 2, "channel_groups": 2, "stages": 8, "load_ahead": 1, "in_flight": 2},
     ),
-    "everything at once": ("n9h7w9c64k96r3s3p1", {"tile_width": 10, "tile_rows": 2, "segments": 4, "ring": 4,
-                                                  "at_once": 1}),
-    "at once, filters side by side": (
-        "n8h6w6c128k128r3s3p1", {"tile_width": 6, "groups_m": 2, "segments": 6, "ring": 3, "at_once": 2},
-    ),
-    "at once, cluster": ("n8h7w7c256k64r3s3p1", {"tile_width": 8, "segments": 7, "split": 2, "ring": 3, "at_once": 2}),
-    "at once, cluster of four": (
-        "n17h7w7c256k128r3s3p1",
-        {"tile_width": 8, "segments": 7, "split": 4, "ring": 3, "groups_m": 2, "at_once": 2},
-    ),
-    "at once, stride 2": ("n8h14w14c64k128r3s3p1u2", {"tile_width": 8, "segments": 7, "ring": 3, "at_once": 2}),
-    "at once, 1x1": ("n8h7w7c128k256r1s1p0", {"tile_width": 26, "segments": 2, "ring": 1, "at_once": 1}),
-    "at once, nhwc": (
-        "n3h6w6c64k72r3s3p1", {"tile_width": 6, "segments": 6, "ring": 3, "at_once": 1, "layout": "nhwc"},
-    ),
-    "no sharing of duplicates": ("n9h7w9c64k96r3s3p1", {"tile_width": 10, "ring": 4, "duplicate_aware": "none"}),
+    "no sharing of duplicates": ("n9h7w9c64k96r3s3p1", {"tile_width": 10, "stages": 4, "duplicate_aware": "none"}),
     "no sharing, nhwc, column tiles": (
         "n8h28w28c128k64r3s3p1",
-        {"tile_width": 14, "segments": 28, "ring": 3, "load_ahead": 1, "in_flight": 2, "duplicate_aware": "none",
+        {"tile_width": 14, "segments": 28, "stages": 3, "load_ahead": 1, "in_flight": 2, "duplicate_aware": "none",
          "layout": "nhwc"},
     ),
-    "no sharing, stride 2": ("n8h9w9c64k64r3s3p1u2", {"tile_width": 6, "ring": 5, "duplicate_aware": "none"}),
+    "no sharing, stride 2": ("n8h9w9c64k64r3s3p1u2", {"tile_width": 6, "stages": 5, "duplicate_aware": "none"}),
     "packing through shared memory": (
-        "n8h7w9c64k96r3s3p1", {"tile_width": 10, "segments": 2, "ring": 4, "register_packing": False},
+        "n8h7w9c64k96r3s3p1", {"tile_width": 10, "segments": 2, "stages": 4, "register_packing": False},
     ),
-    "nhwc": ("n8h8w8c128k128r3s3p1", {"tile_width": 8, "groups_m": 2, "ring": 5, "layout": "nhwc"}),
-    "nhwc, 11 images": ("n11h7w9c40k40r3s3p1", {"tile_width": 10, "segments": 2, "ring": 4, "layout": "nhwc"}),
-    "nhwc, 1x1": ("n8h7w7c128k256r1s1p0", {"tile_width": 26, "ring": 2, "layout": "nhwc"}),
+    "nhwc": ("n8h8w8c128k128r3s3p1", {"tile_width": 8, "consumers_m": 2, "stages": 5, "layout": "nhwc"}),
+    "nhwc, 11 images": ("n11h7w9c40k40r3s3p1", {"tile_width": 10, "segments": 2, "stages": 4, "layout": "nhwc"}),
+    "nhwc, 1x1": ("n8h7w7c128k256r1s1p0", {"tile_width": 26, "stages": 2, "layout": "nhwc"}),
     "three techniques off": (
         "n8h6w6c64k64r3s3p1",
-        {"tile_width": 6, "ring": 6, "duplicate_aware": "none", "register_packing": False, "layout": "nhwc"},
+        {"tile_width": 6, "stages": 6, "duplicate_aware": "none", "register_packing": False, "layout": "nhwc"},
     ),
-    "no overlap": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 6, "overlap": 0}),
+    "no overlap": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "stages": 6, "dependent_launch": 0}),
     "rows given back early": (
-        "n8h9w11c64k96r3s3p1u2", {"tile_width": 6, "groups_m": 2, "ring": 3, "early_release": 1},
+        "n8h9w11c64k96r3s3p1u2", {"tile_width": 6, "consumers_m": 2, "stages": 3, "row_reuse": 2},
     ),
     "rows given back early, alternating": (
-        "n8h13w8c64k64r3s3p0u2", {"tile_width": 4, "groups_y": 2, "ring": 5, "early_release": 1},
+        "n8h13w8c64k64r3s3p0u2", {"tile_width": 4, "consumers_rows": 2, "stages": 5, "row_reuse": 2},
     ),
     "rows given back early, channel groups": (
         "n8h12w7c128k128r3s3p1u2",
-        {"tile_width": 4, "tile_rows": 2, "groups_m": 2, "channel_groups": 2, "ring": 6, "in_flight": 2,
-         "early_release": 1},
+        {"tile_width": 4, "tile_rows": 2, "consumers_m": 2, "channel_groups": 2, "stages": 6, "in_flight": 2,
+         "row_reuse": 2},
     ),
     "bulk weights": (
         "n9h7w9c64k96r3s3p1",
-        {"tile_width": 10, "segments": 7, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 1, "stagger": 0},
+        {"tile_width": 10, "segments": 7, "in_flight": 2, "multicast": 1},
     ),
     "bulk weights, two rows, nhwc": (
         "n3h6w6c128k72r3s3p1",
-        {"tile_width": 6, "tile_rows": 2, "segments": 3, "ring": 4, "load_ahead": 1, "bulk_weights": 1, "stagger": 0,
-         "layout": "nhwc", "overlap": 0},
+        {"tile_width": 6, "tile_rows": 2, "segments": 3, "multicast": 1, "layout": "nhwc", "dependent_launch": 0},
     ),
     "bulk weights for two, cluster": (
         "n17h6w7c256k96r3s3p1",
-        {"tile_width": 8, "segments": 6, "split": 2, "ring": 3, "load_ahead": 1, "unroll": 2, "in_flight": 3,
-         "bulk_weights": 2, "stagger": 0},
+        {"tile_width": 8, "segments": 6, "cluster_split_k": 2, "unroll": 2, "in_flight": 3, "multicast": 2},
     ),
     "bulk weights for two, odd rows": (
         "n8h7w7c256k128r3s3p1",
-        {"tile_width": 8, "segments": 7, "split": 2, "ring": 3, "load_ahead": 1, "unroll": 2, "in_flight": 3,
-         "bulk_weights": 2, "stagger": 0, "overlap": 0},
+        {"tile_width": 8, "segments": 7, "cluster_split_k": 2, "unroll": 2, "in_flight": 3, "multicast": 2,
+         "dependent_launch": 0},
     ),
     "bulk weights for four column tiles": (
         "n8h6w14c64k128r3s3p1",
-        {"tile_width": 8, "segments": 6, "groups_m": 2, "ring": 3, "load_ahead": 1, "bulk_weights": 4, "stagger": 0},
+        {"tile_width": 8, "segments": 6, "consumers_m": 2, "multicast": 4},
     ),
-    "one long row": ("n16h9w11c64k96r1s1p0u2", {"tile_width": 8, "ring": 2, "flatten": 1}),
-    "joined images": ("n24h5w5c64k64r1s1p0", {"tile_width": 10, "segments": 3, "ring": 3, "joined": 1}),
+    "one long row": ("n16h9w11c64k96r1s1p0u2", {"tile_width": 8, "stages": 2, "flatten": 1}),
+    "joined images": ("n24h5w5c64k64r1s1p0", {"tile_width": 10, "segments": 3, "stages": 3, "flatten": 2}),
     "joined images, stride 2": (
         "n16h6w6c128k64r1s1p0u2",
-        {"tile_width": 8, "segments": 2, "ring": 3, "flatten": 1, "joined": 1, "channel_groups": 2, "keep_rows": 0},
+        {"tile_width": 8, "segments": 2, "stages": 3, "flatten": 2, "channel_groups": 2, "row_reuse": 0},
     ),
     "two producers": (
         "n24h5w5c128k128r1s1p0",
-        {"tile_width": 8, "tile_rows": 2, "segments": 3, "ring": 6, "groups_m": 2, "stagger": 2, "producers": 2,
-         "channel_groups": 2, "keep_rows": 0},
+        {"tile_width": 8, "tile_rows": 2, "segments": 3, "stages": 6, "consumers_m": 2, "stagger": 2, "producers": 2,
+         "channel_groups": 2, "row_reuse": 0},
     ),
-    "two producers, 3x3": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 5, "producers": 2}),
-    "rows of two groups of images": ("n16h7w7c64k64r3s3p1", {"tile_width": 7, "ring": 6, "image_groups": 2}),
+    "two producers, 3x3": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "stages": 5, "producers": 2}),
+    "rows of two groups of images": ("n16h7w7c64k64r3s3p1", {"tile_width": 7, "stages": 6, "image_groups": 2}),
     "rows of two groups of images, in segments": (
-        "n32h7w7c128k128r3s3p1", {"tile_width": 7, "groups_m": 2, "segments": 2, "ring": 4, "image_groups": 2},
+        "n32h7w7c128k128r3s3p1", {"tile_width": 7, "consumers_m": 2, "segments": 2, "stages": 4, "image_groups": 2},
     ),
     "two tiles of channels": (
         "n8h6w6c64k256r3s3p1",
-        {"tile_width": 6, "tile_rows": 2, "ring": 6, "groups_m": 2, "tiles_m": 2, "in_flight": 2},
+        {"tile_width": 6, "tile_rows": 2, "stages": 6, "consumers_m": 2, "tiles_m": 2, "in_flight": 2},
     ),
     "two tiles of channels, joined images": (
         "n24h5w5c128k320r1s1p0",
-        {"tile_width": 8, "segments": 3, "ring": 4, "filter_passes": 2, "tiles_m": 2, "joined": 1, "unroll": 2},
+        {"tile_width": 8, "segments": 3, "stages": 4, "m_iterations": 2, "tiles_m": 2, "flatten": 2, "unroll": 2},
     ),
     "own rows, divided": (
         "n8h8w6c128k64r3s3p1",
-        {"tile_width": 6, "groups_y": 2, "segments": 2, "channel_groups": 2, "ring": 9, "keep_rows": 0},
+        {"tile_width": 6, "consumers_rows": 2, "segments": 2, "channel_groups": 2, "stages": 9, "row_reuse": 0},
     ),
     "own rows, 3x3": (
         "n8h8w6c128k64r3s3p1",
-        {"tile_width": 6, "tile_rows": 2, "segments": 2, "channel_groups": 2, "ring": 9, "keep_rows": 0},
+        {"tile_width": 6, "tile_rows": 2, "segments": 2, "channel_groups": 2, "stages": 9, "row_reuse": 0},
     ),
     "own rows, one part": (
         "n8h7w6c128k64r3s3p1",
-        {"tile_width": 6, "tile_rows": 2, "channel_groups": 2, "ring": 3, "keep_rows": 0, "pass_parts": 1},
+        {"tile_width": 6, "tile_rows": 2, "channel_groups": 2, "stages": 3, "row_reuse": 3},
     ),
     "own rows, one part, two groups of images": (
         "n16h7w7c256k64r3s3p1",
-        {"tile_width": 7, "tile_rows": 2, "groups_y": 2, "channel_groups": 4, "ring": 3, "keep_rows": 0, "stagger": 2,
-         "image_groups": 2, "pass_parts": 1},
+        {"tile_width": 7, "tile_rows": 2, "consumers_rows": 2, "channel_groups": 4, "stages": 3, "row_reuse": 3,
+         "stagger": 2, "image_groups": 2},
     ),
     "own rows, one part, stride 2": (
         "n8h14w14c128k128r3s3p1u2",
-        {"tile_width": 8, "tile_rows": 4, "groups_m": 2, "channel_groups": 2, "ring": 2, "load_ahead": 1,
-         "keep_rows": 0, "pass_parts": 1},
+        {"tile_width": 8, "tile_rows": 4, "consumers_m": 2, "channel_groups": 2, "stages": 2, "load_ahead": 1,
+         "row_reuse": 3},
     ),
     "rows and a half": (
         "n8h14w14c64k64r3s3p1",
-        {"tile_width": 14, "tile_rows": 2, "groups_y": 2, "segments": 4, "ring": 6, "load_ahead": 1, "stagger": 2,
-         "half_rows": 1},
+        {"tile_width": 14, "tile_rows": 2, "consumers_rows": 2, "segments": 4, "stages": 6, "load_ahead": 1,
+         "stagger": 2, "half_rows": 1},
     ),
     "rows and a half, own rows": (
         "n8h14w14c128k64r3s3p1",
-        {"tile_width": 14, "tile_rows": 2, "groups_y": 2, "segments": 4, "channel_groups": 2, "ring": 12,
-         "keep_rows": 0, "half_rows": 1},
+        {"tile_width": 14, "tile_rows": 2, "consumers_rows": 2, "segments": 4, "channel_groups": 2, "stages": 12,
+         "row_reuse": 0, "half_rows": 1},
     ),
     "rows and a half, nhwc": (
         "n8h6w8c32k64r3s3p1",
-        {"tile_width": 8, "groups_y": 2, "segments": 4, "ring": 4, "half_rows": 1, "layout": "nhwc"},
+        {"tile_width": 8, "consumers_rows": 2, "segments": 4, "stages": 4, "half_rows": 1, "layout": "nhwc"},
     ),
     "the middle row cut, two groups of images": (
         "n16h7w7c256k128r3s3p1",
-        {"tile_width": 7, "groups_y": 2, "segments": 4, "channel_groups": 4, "ring": 9, "keep_rows": 0, "unroll": 1,
-         "stagger": 0, "half_rows": 1, "image_groups": 2},
+        {"tile_width": 7, "consumers_rows": 2, "segments": 4, "channel_groups": 4, "stages": 9, "row_reuse": 0,
+         "unroll": 1, "stagger": 0, "half_rows": 1, "image_groups": 2},
     ),
     "a late producer": (
         "n24h7w28c64k128r3s3p1",
-        {"tile_width": 28, "groups_y": 2, "segments": 3, "ring": 4, "in_flight": 2, "producer_late": 1},
+        {"tile_width": 28, "consumers_rows": 2, "segments": 3, "stages": 4, "in_flight": 2, "start": 1},
     ),
     "a late producer, own rows": (
         "n16h7w7c256k128r3s3p1",
-        {"tile_width": 7, "groups_m": 2, "segments": 7, "channel_groups": 4, "ring": 6, "keep_rows": 0, "unroll": 1,
-         "stagger": 0, "image_groups": 2, "producer_late": 1},
+        {"tile_width": 7, "consumers_m": 2, "segments": 7, "channel_groups": 4, "stages": 6, "row_reuse": 0,
+         "unroll": 1, "stagger": 0, "image_groups": 2, "start": 1},
     ),
     "a lean start": (
         "n16h14w28c128k64r3s3p1",
-        {"tile_width": 14, "tile_rows": 2, "groups_y": 2, "segments": 2, "ring": 6, "in_flight": 2, "stagger": 0,
-         "lean_start": 1},
+        {"tile_width": 14, "tile_rows": 2, "consumers_rows": 2, "segments": 2, "stages": 6, "in_flight": 2,
+         "stagger": 0, "start": 2},
     ),
     "a lean start, a late producer": (
         "n24h14w28c64k128r3s3p1",
-        {"tile_width": 28, "groups_y": 2, "segments": 2, "ring": 4, "load_ahead": 1, "in_flight": 2, "stagger": 2,
-         "producer_late": 1, "lean_start": 1},
+        {"tile_width": 28, "consumers_rows": 2, "segments": 2, "stages": 4, "load_ahead": 1, "in_flight": 2,
+         "stagger": 2, "start": 3},
     ),
     "a lean start, the rows of a pass": (
         "n16h7w7c256k128r3s3p1",
-        {"tile_width": 7, "groups_y": 2, "segments": 4, "channel_groups": 4, "ring": 3, "keep_rows": 0, "unroll": 1,
-         "load_ahead": 1, "stagger": 0, "half_rows": 1, "image_groups": 2, "pass_parts": 1, "lean_start": 1},
+        {"tile_width": 7, "consumers_rows": 2, "segments": 4, "channel_groups": 4, "stages": 3, "row_reuse": 3,
+         "unroll": 1, "load_ahead": 1, "stagger": 0, "half_rows": 1, "image_groups": 2, "start": 2},
     ),
     "the middle row cut": (
         "n24h15w14c64k64r3s3p1",
-        {"tile_width": 14, "tile_rows": 2, "groups_y": 2, "segments": 4, "ring": 6, "load_ahead": 1, "stagger": 2,
-         "half_rows": 1},
+        {"tile_width": 14, "tile_rows": 2, "consumers_rows": 2, "segments": 4, "stages": 6, "load_ahead": 1,
+         "stagger": 2, "half_rows": 1},
     ),
     "bulk weights, read ahead": (
         "n8h6w7c256k96r3s3p1",
-        {"tile_width": 8, "segments": 6, "split": 2, "ring": 3, "load_ahead": 1, "unroll": 2, "in_flight": 3,
-         "bulk_weights": 2, "weights_ahead": 6, "stagger": 0},
+        {"tile_width": 8, "segments": 6, "cluster_split_k": 2, "unroll": 2, "in_flight": 3, "multicast": 2,
+         "weights_ahead": 6},
     ),
     "bulk weights, half a loop body ahead, late parameters": (
         "n8h7w7c256k128r3s3p1",
-        {"tile_width": 8, "segments": 7, "split": 2, "ring": 3, "load_ahead": 1, "unroll": 2, "in_flight": 2,
-         "bulk_weights": 2, "weights_ahead": 3, "late_parameters": 1, "stagger": 0, "overlap": 0},
+        {"tile_width": 8, "segments": 7, "cluster_split_k": 2, "unroll": 2, "in_flight": 2, "multicast": 2,
+         "weights_ahead": 3, "parameters": 1, "dependent_launch": 0},
     ),
     "bulk weights, late parameters": (
         "n9h7w9c64k96r3s3p1",
-        {"tile_width": 10, "segments": 7, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 1,
-         "late_parameters": 1, "stagger": 0},
+        {"tile_width": 10, "segments": 7, "in_flight": 2, "multicast": 1, "parameters": 1},
     ),
     "bulk weights, two columns, both": (
         "n17h6w28c64k64r3s3p1",
-        {"tile_width": 14, "groups_x": 2, "segments": 6, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 2,
-         "weights_ahead": 3, "late_parameters": 1, "stagger": 0},
+        {"tile_width": 14, "consumers_n": 2, "segments": 6, "in_flight": 2, "multicast": 2, "weights_ahead": 3,
+         "parameters": 1},
     ),
     "bulk weights, early parameters": (
         "n9h7w9c64k96r3s3p1",
-        {"tile_width": 10, "segments": 7, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 1,
-         "early_parameters": 1, "stagger": 0},
+        {"tile_width": 10, "segments": 7, "in_flight": 2, "multicast": 1, "parameters": 2},
     ),
     "bulk weights, two columns, early start": (
         "n17h6w28c64k64r3s3p1",
-        {"tile_width": 14, "groups_x": 2, "segments": 6, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 2,
-         "weights_ahead": 3, "early_parameters": 1, "early_start": 1, "stagger": 0},
+        {"tile_width": 14, "consumers_n": 2, "segments": 6, "in_flight": 2, "multicast": 2, "weights_ahead": 3,
+         "parameters": 2, "early_start": 1},
     ),
     "bulk weights, split, early start": (
         "n9h7w7c128k256r3s3p1",
-        {"tile_width": 8, "segments": 7, "split": 2, "ring": 3, "load_ahead": 1, "in_flight": 2, "bulk_weights": 2,
-         "late_parameters": 1, "early_start": 1, "stagger": 0, "overlap": 0},
+        {"tile_width": 8, "segments": 7, "cluster_split_k": 2, "in_flight": 2, "multicast": 2, "parameters": 1,
+         "early_start": 1, "dependent_launch": 0},
     ),
     "bulk weights, a row by all warps": (
         "n17h9w20c128k96r3s3p1",
-        {"tile_width": 10, "segments": 9, "ring": 3, "load_ahead": 1, "unroll": 2, "in_flight": 2, "bulk_weights": 1,
-         "weights_ahead": 6, "early_parameters": 1, "early_start": 2, "stagger": 0},
+        {"tile_width": 10, "segments": 9, "unroll": 2, "in_flight": 2, "multicast": 1, "weights_ahead": 6,
+         "parameters": 2, "early_start": 2},
     ),
 }  # fmt: skip
 """Design variants: a workload that shows them, and the knobs."""
 
 CHAIN = ("n8h14w14c64k128r1s1p0", "n8h14w14c128k128r3s3p1", "n8h14w14c128k256r3s3p1u2", "n8h7w7c256k64r1s1p0",
          "n8h7w7c64k64r3s3p1", "n8h7w7c64k64r3s3p1")  # fmt: skip
-CHAIN_AT_ONCE = ("n8h14w14c64k128r1s1p0", "n8h14w14c128k64r3s3p1", "n8h14w14c64k64r3s3p1u2", "n8h7w7c64k128r3s3p1",
-                 "n8h7w7c128k64r3s3p1", "n8h7w7c64k64r1s1p0")  # fmt: skip
+CHAIN_SINGLE = ("n8h14w14c64k128r3s3p1", "n8h14w14c128k64r3s3p1", "n8h14w14c64k64r3s3p1u2", "n8h7w7c64k128r3s3p1",
+                "n8h7w7c128k64r3s3p1", "n8h7w7c64k64r3s3p1")  # fmt: skip
 """Layers one behind the other, each reading what the one before it wrote."""
 
 DRAWN_FROM = (
@@ -305,23 +280,23 @@ DRAWN_FROM = (
     "n9h5w11c96k72r3s3p1", "n8h10w10c64k64r3s3p2d2", "n40h7w7c128k128r3s3p1",
 )  # fmt: skip
 VALUES: dict[str, tuple[Any, ...]] = {
-    "tile_width": (2, 4, 6, 8, 10, 12, 14, 20, 26), "tile_rows": (1, 2, 4), "groups_m": (1, 2), "groups_x": (1, 2),
-    "groups_y": (1, 2), "segments": (1, 2, 3, 4, 7), "filter_passes": (1, 2), "split": (1, 2, 4),
-    "channel_groups": (1, 2, 4), "ring": (2, 3, 4, 5, 6, 8, 9), "keep_rows": (0, 1), "load_ahead": (1, 2),
-    "unroll": (1, 2, 4), "weight_ring": (0, 2, 5, 8), "in_flight": (1, 2), "stagger": (0, 1, 2), "swizzle": (0, 1),
-    "blocks": (1, 2), "duplicate_aware": ("full", "full", "full", "none"), "layout": ("nhwcnc", "nhwcnc", "nhwc"),
-    "register_packing": (True, True, False), "early_release": (0, 0, 1), "producers": (1, 1, 1, 2),
+    "tile_width": (2, 4, 6, 8, 10, 12, 14, 20, 26), "tile_rows": (1, 2, 4), "consumers_m": (1, 2),
+    "consumers_n": (1, 2), "consumers_rows": (1, 2), "segments": (1, 2, 3, 4, 7), "m_iterations": (1, 2),
+    "cluster_split_k": (1, 2, 4), "channel_groups": (1, 2, 4), "stages": (2, 3, 4, 5, 6, 8, 9),
+    "row_reuse": (0, 1, 1, 2), "load_ahead": (1, 2), "unroll": (1, 2, 4), "in_flight": (1, 2), "stagger": (0, 1, 2),
+    "duplicate_aware": ("full", "full", "full", "none"), "layout": ("nhwcnc", "nhwcnc", "nhwc"),
+    "register_packing": (True, True, False), "producers": (1, 1, 1, 2),
 }  # fmt: skip
 """What random configurations are drawn from: more than any space lists."""
-ALWAYS = ("tile_width", "segments", "ring")
+ALWAYS = ("tile_width", "segments", "stages")
 """Knobs that are never left at their default there."""
 
 
 POINTWISE_FROM = ("n24h5w5c128k128r1s1p0", "n16h6w6c128k256r1s1p0u2", "n16h9w9c64k96r1s1p0u2", "n8h7w7c256k128r1s1p0")
 POINTWISE: dict[str, tuple[Any, ...]] = {
-    "tile_width": (6, 8, 10, 14), "tile_rows": (1, 2), "groups_m": (1, 2), "segments": (1, 2, 3),
-    "filter_passes": (1, 2), "channel_groups": (1, 2), "ring": (2, 3, 4, 6), "keep_rows": (0, 1), "unroll": (1, 2),
-    "in_flight": (1,), "stagger": (0, 2), "flatten": (0, 1), "joined": (0, 1), "producers": (1, 2),
+    "tile_width": (6, 8, 10, 14), "tile_rows": (1, 2), "consumers_m": (1, 2), "segments": (1, 2, 3),
+    "m_iterations": (1, 2), "channel_groups": (1, 2), "stages": (2, 3, 4, 6), "row_reuse": (0, 1), "unroll": (1, 2),
+    "in_flight": (1,), "stagger": (0, 2), "flatten": (0, 1, 2), "producers": (1, 2),
 }  # fmt: skip
 """The same for 1x1 kernels, whose pixels need no rows."""
 
@@ -330,7 +305,12 @@ def variants() -> Iterator[Named]:
     """Each design variant in one form of output, in turns; the first in all."""
     for number, (name, (spec, knobs)) in enumerate(VARIANTS.items()):
         for options in OPTIONS if number == 0 else (OPTIONS[number % 4],):
-            yield name, workload(spec), WarpgroupConfig(stagger=0).with_values(knobs), options
+            yield name, workload(spec), design(knobs), options
+
+
+def design(knobs: dict[str, Any]) -> WgmmaConfig:
+    """The configuration of a design variant."""
+    return (SinglePassConfig() if "multicast" in knobs else PipelineConfig(stagger=0)).with_values(knobs)
 
 
 def chain() -> Iterator[Named]:
@@ -339,17 +319,15 @@ def chain() -> Iterator[Named]:
         yield "chain", workload(spec), None, {}
 
 
-def chain_at_once() -> Iterator[Named]:
-    """Layers of a chain whose blocks load everything at once, and begin before the layer ahead has ended."""
-    for spec in CHAIN_AT_ONCE:
-        yield "chain at once", workload(spec), single_pass(workload(spec), WarpgroupConfig(8, stagger=0, at_once=1)), {}
+def chain_single() -> Iterator[Named]:
+    """Layers of a chain whose blocks make a single tile iteration, and begin before the layer ahead has ended."""
+    for spec in CHAIN_SINGLE:
+        yield "chain of single passes", workload(spec), single_pass(workload(spec), SinglePassConfig(8)), {}
 
 
-def single_pass(found: ConvWorkload, config: WarpgroupConfig) -> WarpgroupConfig:
-    """The configuration with a block for every pass, and a ring for all its rows."""
-    height = WarpgroupPlan(found, config, arch("sm_90a")).output_size[0]
-    config = config.with_values({"segments": -(-height // config.tile_rows)})
-    return config.with_values({"ring": WarpgroupPlan(found, config, arch("sm_90a")).window})
+def single_pass(found: ConvWorkload, config: SinglePassConfig) -> SinglePassConfig:
+    """The configuration with a block for every tile iteration."""
+    return config.with_values({"segments": -(-found.p // config.tile_rows)})
 
 
 def drawn(count: int, seed: int = 0) -> Iterator[Named]:
@@ -369,10 +347,10 @@ def _drawn(count: int, seed: int, specs: tuple[str, ...], lists: dict[str, tuple
         found = workload(specs[made % len(specs)])
         values = {name: values[int(rng.integers(len(values)))] for name, values in lists.items()}
         left = [name for name in values if name not in ALWAYS and rng.random() < 0.4]  # few are valid without defaults
-        config = WarpgroupConfig(**{name: value for name, value in values.items() if name not in left})
-        plan = WarpgroupPlan(found, config, arch("sm_90a"))
+        config = PipelineConfig(**{name: value for name, value in values.items() if name not in left})
+        plan = WgmmaPlan(found, config, arch("sm_90a"))
         try:
-            refused = why_not_warpgroup(plan)
+            refused = why_not(plan)
         except (ArithmeticError, ValueError):  # sizes that a rule further up should have refused
             raise AssertionError(f"{found.spec} {config.key}: a constraint fails instead of answering") from None
         if refused is None:
@@ -380,17 +358,20 @@ def _drawn(count: int, seed: int, specs: tuple[str, ...], lists: dict[str, tuple
             made += 1
 
 
-def drawn_at_once(count: int, seed: int = 0) -> Iterator[Named]:
-    """``count`` random configurations of blocks that load everything at once: a single pass, and room for every row."""
+def drawn_single(count: int, seed: int = 0) -> Iterator[Named]:
+    """``count`` random configurations of blocks that make a single tile iteration."""
     rng = np.random.default_rng(seed)
-    names = ("tile_width", "tile_rows", "groups_m", "groups_x", "split", "swizzle", "blocks", "layout",
-             "register_packing")  # fmt: skip
+    names = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "cluster_split_k", "unroll", "in_flight",
+             "layout", "register_packing")  # fmt: skip
     made = 0
     while made < count:
         found = workload(DRAWN_FROM[made % len(DRAWN_FROM)])
         values = {name: VALUES[name][int(rng.integers(len(VALUES[name])))] for name in names}
-        config = single_pass(found, WarpgroupConfig(**values, stagger=0, at_once=int(rng.integers(1, 3))))
-        if why_not_warpgroup(WarpgroupPlan(found, config, arch("sm_90a"))) is None:
+        if found.r == 1:  # none of its kernels make a single iteration
+            found = workload(DRAWN_FROM[0])
+        values |= {"multicast": int(rng.integers(1, 3)), "parameters": int(rng.integers(3))}
+        config = single_pass(found, SinglePassConfig(**values, early_start=int(rng.integers(2))))
+        if why_not(WgmmaPlan(found, config, arch("sm_90a"))) is None:
             yield "drawn", found, config, OPTIONS[made % 4]
             made += 1
 
@@ -401,7 +382,7 @@ def shipped() -> Iterator[Named]:
     seen = set()
     for spec, entry in recorded_best().items():
         seen.add(spec)
-        yield "recorded", workload(spec), WarpgroupConfig.from_dict(entry["config"]), {}
+        yield "recorded", workload(spec), config_from_dict(entry["config"]), {}
     for network, layers in NETWORKS.items():
         for batch in (8, 64, 256) if network == "resnet50" else (8,):
             for layer in layers:
@@ -411,7 +392,7 @@ def shipped() -> Iterator[Named]:
                     yield "default", found, None, {}
 
 
-def text_with_every_lane_arriving(plan: WarpgroupPlan) -> str:
+def text_with_every_lane_arriving(plan: WgmmaPlan) -> str:
     """The text of the same kernel, but for its barriers: all lanes of a warp arrive, instead of one behind
     ``__syncwarp``.
 
@@ -436,7 +417,7 @@ def text_with_every_lane_arriving(plan: WarpgroupPlan) -> str:
 
 def _all_lanes_give_back(self: Pass, before: bool, where: list[Any]) -> None:
     """In the place of ``Pass._give_back_group``, where each lane gives back another slot."""
-    plan, ring = self.block.plan, self.block.plan.config.ring
+    plan, ring = self.block.plan, self.block.plan.stages
     for part in range(plan.group_parts):
         place = self.first_slot[0] + T.uint32((ring - plan.group_parts if before else 0) + part)
         with when(every(where) if where else True):

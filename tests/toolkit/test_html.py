@@ -41,7 +41,7 @@ def test_no_name_in_a_record_becomes_an_element(kind: type) -> None:
 
 
 def test_the_records_with_holes_are_among_them() -> None:
-    assert {"Kernel", "Space", "WarpgroupSpace", "ConvWorkload"} <= {kind.__name__ for kind in KINDS}
+    assert {"Kernel", "Space", "WgmmaSpace", "ConvWorkload"} <= {kind.__name__ for kind in KINDS}
     assert NAME not in samples.kernel(NAME)._repr_html_()
     assert html.text(NAME) in samples.kernel(NAME)._repr_html_()
 

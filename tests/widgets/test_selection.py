@@ -114,7 +114,7 @@ FOLLOWERS = [one for name in subbyte_widgets.__all__ if isinstance(one := getatt
 @pytest.mark.parametrize("view", FOLLOWERS, ids=lambda view: view.__name__)
 def test_every_view_follows(view: Any) -> None:
     wg = view.__name__ in ("StorePath", "TapWindows")  # of the warpgroup family alone
-    first, then = ("wg-tw14-tr1-gm1-sg28-ri3-sta0", "wg-tw8-tr1-gm1-sg7-ri3-sta0") if wg else ("", "")
+    first, then = ("wgp-tw14-tr1-cm1-sg28-st3-sta0", "wgp-tw8-tr1-cm1-sg7-st3-sta0") if wg else ("", "")
     s = Selection("resnet50.stage3@8", first)
     one = view(selection=s)
     s.settle()
@@ -314,8 +314,9 @@ def test_the_other_family_is_shown_or_named() -> None:
     compare = KernelExplorer(selection=s)
     of_warps = (
         ConvolutionTiling(selection=s), TilingExplorer(selection=s), LayoutView(selection=s),
-        LayoutExplorer(selection=s), LoadStepper(selection=s), PackingStepper(selection=s), KernelLab(selection=s),
+        LayoutExplorer(selection=s), LoadStepper(selection=s), PackingStepper(selection=s),
     )  # fmt: skip
+    lab = KernelLab(selection=s)
     duplicates = (DuplicateMap(selection=s), DuplicateExplorer(selection=s))
     s.settle()
     assert not any(view.error for view in (reader, fragments, editor, compare))
@@ -327,6 +328,7 @@ def test_the_other_family_is_shown_or_named() -> None:
     for view in of_warps:
         assert "only kernels of the warp family" in view.error, view
         assert WARPGROUP.key in view.error
+    assert (lab.error, lab.config) == ("", WARPGROUP)
     compare.switches["duplicate_aware"].value = "none"
     assert "wgmma" in compare.wait().title()
     assert len(compare.view.configs) == 2

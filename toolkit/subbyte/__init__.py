@@ -18,7 +18,8 @@ __version__ = "0.1.0"
 _HOME = {
     "ConvWorkload": "subbyte.workload",
     "ConvConfig": "subbyte.families",
-    "WarpgroupConfig": "subbyte.families",
+    "PipelineConfig": "subbyte.families",
+    "SinglePassConfig": "subbyte.families",
     "workload": "subbyte.workload",
     "gemm": "subbyte.workload",
     "Operand": "subbyte.workload",
@@ -44,6 +45,8 @@ _HOME = {
     "speed_of_light": "subbyte.analysis",
     "roofline": "subbyte.analysis",
 }
+_FORMER = {"WarpgroupConfig": ("subbyte.families.wgmma.aliases", "PipelineConfig or SinglePassConfig")}
+"""Names of earlier versions, still there, with what takes their place."""
 _PACKAGES = ("sparse",)
 """Packages whose many names are reached through the package: ``subbyte.sparse.encode``."""
 __all__ = sorted([*_HOME, *_PACKAGES])
@@ -52,6 +55,12 @@ __all__ = sorted([*_HOME, *_PACKAGES])
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
+    if name in _FORMER:
+        import warnings
+
+        place, today = _FORMER[name]
+        warnings.warn(f"subbyte.{name} is now {today}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(place), name)
     if name in _PACKAGES:
         return import_module(f"subbyte.{name}")
     raise AttributeError(f"module 'subbyte' has no attribute {name!r}")

@@ -154,7 +154,7 @@ def outcome(argv: list[str], how: str, scratch: Path, before: dict[str, Any] | N
     code, out, _ = library.command([*words, "--json"])
     if how == CODE:
         return {"exit": code}
-    data = json.loads(out)
+    data = library.printed_before(json.loads(out))
     if "error" in data:
         return {"exit": code, "error": data["error"]["kind"]}
     leaves = list(_leaves(data))

@@ -76,7 +76,7 @@ def single_knobs() -> list[str]:
 def _meaning(read_it: Any, given: Any) -> Any:
     """The fields that are not at their default and the key, or the kind of error."""
     try:
-        config = read_it(given)
+        config = library.before(read_it(given))
     except ValueError as error:
         return type(error).__name__
     usual = type(config)().to_dict()
@@ -120,14 +120,14 @@ def landscape_problems() -> Iterator[str]:
                 yield f"landscape {name}: another {part}"
         for header in (one["header"], today[name]):
             keys = [library.landscape_key(header, index) for index in one["indices"]]
-            if keys != one["keys"]:
+            if keys != [library.key_today(key) for key in one["keys"]]:
                 yield f"landscape {name}: indices mean other configurations"
 
 
 def space_problems() -> Iterator[str]:
     """Indices of spaces that mean something else now."""
     for (spec, arch, kind, fixed), one in held()["spaces"]:
-        made = library.made_space(spec, arch, kind, fixed)
+        made = library.made_space(spec, arch, kind, fixed, one["knobs"])
         label = f"{kind} space of {spec} on {arch}"
         knobs = {name: list(values) for name, values in made.knobs.items()}
         if (len(made), knobs) != (one["size"], one["knobs"]):
@@ -135,7 +135,7 @@ def space_problems() -> Iterator[str]:
             continue
         if made.index_hash != one["index_hash"]:
             yield f"{label}: another index_hash, by which landscapes know it"
-        if [made.config(index).key for index in one["indices"]] != one["keys"]:
+        if [made.config(index).key for index in one["indices"]] != [library.key_today(key) for key in one["keys"]]:
             yield f"{label}: indices mean other configurations"
         elif kind != "warpgroup-small" and one["valid"] is not None and len(made.valid) != one["valid"]:
             yield f"{label}: {len(made.valid)} valid configurations, before {one['valid']}"

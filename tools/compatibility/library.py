@@ -15,6 +15,70 @@ def config_of_key(key: str) -> Any:
     return config_from_key(key)
 
 
+def before(config: Any, workload: Any = None) -> Any:
+    """A configuration with the fields and the key that the recorded version had for it, of a workload."""
+    from subbyte.device.arch import arch
+    from subbyte.families.wgmma import translate
+    from subbyte.families.wgmma.config import WgmmaConfig
+    from subbyte.families.wgmma.plan import WgmmaPlan
+
+    if not isinstance(config, WgmmaConfig):
+        return config
+    if workload is None:
+        return translate.before(config)
+    return translate.before(config, WgmmaPlan(workload, config, arch("sm_90a")).stages, workload.stride > 1)
+
+
+NAMES = {"mma": "warp", "wgmma": "warpgroup", "wgmma-small": "warpgroup-small"}
+"""What families and kinds of spaces are called today, and were then."""
+
+
+def printed_before(data: Any, spec: str = "", called: str = "") -> Any:
+    """What a command printed, in the words of the recorded version: configurations, keys, families and spaces.
+
+    ``spec`` is of the workload that the object is about, where one stands further up; ``called`` its name in the
+    object around it.
+    """
+    if isinstance(data, dict):
+        spec = next((str(data[name]) for name in ("spec", "workload") if isinstance(data.get(name), str)), spec)
+        config = _recorded(data, spec)
+        values = data if config is None else config.to_dict()
+        return {name: printed_before(value, spec, name) for name, value in values.items()}
+    if isinstance(data, list):
+        return [printed_before(one, spec, called) for one in data]
+    if isinstance(data, str) and data.startswith(("wgp-", "wgs-")):
+        return before(config_of_key(data), _workload(spec)).key
+    return NAMES.get(data, data) if called in ("family", "space", "kind") and isinstance(data, str) else data
+
+
+def _recorded(data: dict[str, Any], spec: str) -> Any:
+    """The recorded configuration that an object is one of today of; None for any other object."""
+    from subbyte.families.wgmma.pipeline.config import PipelineConfig
+    from subbyte.families.wgmma.single.config import SinglePassConfig
+
+    if set(data) not in (set(PipelineConfig.rows), set(SinglePassConfig.rows)):
+        return None
+    return before(config_of_fields(data), _workload(spec))
+
+
+def _workload(spec: str) -> Any:
+    from subbyte.errors import SubbyteError
+    from subbyte.workload import workload
+
+    try:
+        return workload(spec)
+    except SubbyteError:
+        return None
+
+
+def key_today(key: str) -> str:
+    """What a recorded key is called today; what is none stays what it is."""
+    try:
+        return str(config_of_key(key).key)
+    except ValueError:
+        return key
+
+
 def config_of_fields(fields: dict[str, Any]) -> Any:
     """The configuration with recorded fields."""
     from subbyte.families.registry import config_from_dict
@@ -34,11 +98,18 @@ def space_key(spec: str, arch: str, kind: str, fixed: dict[str, Any], index: int
     return str(made_space(spec, arch, kind, fixed).config(index).key)
 
 
-def made_space(spec: str, arch: str, kind: str, fixed: dict[str, Any]) -> Any:
-    """A space by its kind."""
+def made_space(spec: str, arch: str, kind: str, fixed: dict[str, Any], knobs: dict[str, Any] | None = None) -> Any:
+    """A space by its kind. Value lists of one of an earlier version are in the records: ``knobs``."""
+    from subbyte.device.arch import arch as arch_named
     from subbyte.families import space
+    from subbyte.families.registry import family_of_kind
+    from subbyte.workload import workload
 
-    return space(spec, arch, kind, **fixed)
+    family = family_of_kind(kind)
+    if knobs is None or family is None or kind in family.kinds:
+        return space(spec, arch, kind, **fixed)
+    lists = {name: tuple(values) for name, values in knobs.items()}
+    return family.recorded_space(workload(spec), arch_named(arch), kind, lists, family.held(fixed))
 
 
 def landscapes() -> dict[str, dict[str, Any]]:
@@ -52,10 +123,12 @@ def trials(path: str) -> list[list[Any]]:
     """The trials of a log as plain data: number, index, key, microseconds or kind of failure."""
     from subbyte.tune import read_log
 
+    log = read_log(path)
     return [
-        [one.number, one.index, one.config.key, one.microseconds if one.result.ok else one.result.kind]
-        for one in read_log(path).trials
-    ]
+        [one.number, one.index, before(one.config, log.workload).key,
+         one.microseconds if one.result.ok else one.result.kind]
+        for one in log.trials
+    ]  # fmt: skip
 
 
 def command(argv: Sequence[str]) -> tuple[int, str, str]:

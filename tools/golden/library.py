@@ -58,6 +58,22 @@ def key_of(values: dict[str, Any]) -> str | None:
         return None
 
 
+def space_versions() -> dict[str, int]:
+    """The version of each family's spaces."""
+    from subbyte.families.registry import families
+
+    return {name: family.space_version for name, family in families().items()}
+
+
+def candidates(space: Any) -> Any:
+    """The estimate's favourites of a space."""
+    from subbyte.families.registry import family_of_kind
+
+    family = family_of_kind(space.kind)
+    assert family is not None
+    return family.candidates(space.workload, space.arch)
+
+
 def config_at(space: Any, index: int) -> str:
     """The key of a space's configuration."""
     return str(space.config(index).key)

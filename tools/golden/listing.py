@@ -42,7 +42,7 @@ def shipped() -> Iterator[Found]:
 
 
 def recommended() -> Iterator[Found]:
-    """The recommended configurations of the warp family, those of the paper's layers without a record, each with its
+    """The recommended configurations of the mma family, those of the paper's layers without a record, each with its
     switches and outputs, on all architectures."""
     from subbyte.errors import SubbyteError
     from subbyte.kernel.default import default_config
@@ -126,7 +126,7 @@ def gpu_tests() -> Iterator[Found]:
 def _chosen(found: Any) -> str:
     from subbyte.kernel.choose import best_known
 
-    return str(best_known(found, family="warpgroup")[0].key)
+    return str(best_known(found, family="wgmma")[0].key)
 
 
 def commit() -> str:

@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from golden import FOLDER
+from golden import FOLDER, library
 
 FILE = FOLDER / "spaces.json"
 ARCHS = ("sm_90a", "sm_80", "sm_75", "sm_86", "sm_89")
@@ -23,7 +23,7 @@ WHOLE = 120_000
 """Products up to which all indices are looked at."""
 DRAWN = 300
 SEEDS = 6
-QUICK = {"paper": 5, "extended": 12, "warpgroup": 4, "warpgroup-small": 30}
+QUICK = {"paper": 5, "extended": 12, "wgmma": 4, "wgmma-small": 30}
 """Of each kind every so many-th space is looked at in a test run."""
 
 
@@ -46,24 +46,22 @@ class Sample:
         return f"{self.kind} space of {self.spec} on {self.arch}"
 
 
-def version() -> int:
-    """The library's version of its spaces; 0 before it had one."""
-    from subbyte import space
-
-    return int(getattr(space, "SPACE_VERSION", 0))
+def versions() -> dict[str, int]:
+    """The version of each family's spaces."""
+    return library.space_versions()
 
 
-def read(path: Path = FILE) -> tuple[int, list[Sample]]:
-    """The recorded version and samples."""
+def read(path: Path = FILE) -> tuple[dict[str, int], list[Sample]]:
+    """The recorded versions and samples."""
     data = json.loads(path.read_text(encoding="utf-8"))
     made = [Sample(*row[:5], None if row[5] is None else tuple(row[5]), *row[6:]) for row in data["spaces"]]
-    return data["space_version"], made
+    return data["space_versions"], made
 
 
 def write(samples: list[Sample], made_with: dict[str, str], path: Path = FILE) -> None:
     """The file, one line for each space."""
     rows = ",\n".join(json.dumps(list(vars(one).values()), separators=(",", ":")) for one in samples)
-    head = f'{{"space_version": {version()},\n"made_with": {json.dumps(made_with)},\n'
+    head = f'{{"space_versions": {json.dumps(versions())},\n"made_with": {json.dumps(made_with)},\n'
     path.write_text(f'{head}"columns": {json.dumps(list(Sample.__annotations__))},\n"spaces": [\n{rows}]}}\n')
 
 
@@ -123,12 +121,12 @@ def drawn() -> Iterator[Sample]:
 
     for number, spec in enumerate(layers()):
         for kind in QUICK:
-            arch = "sm_90a" if kind.startswith("warpgroup") else ARCHS[number % len(ARCHS)]
+            arch = "sm_90a" if kind.startswith("wgmma") else ARCHS[number % len(ARCHS)]
             try:
                 made = space(spec, arch, kind)
             except InvalidInput:  # the small space is for kernels of several rows
                 continue
-            whole = len(made) <= WHOLE and (kind != "warpgroup-small" or number % 5 == 0)
+            whole = len(made) <= WHOLE and (kind != "wgmma-small" or number % 5 == 0)
             yield found_now(Sample(spec, arch, kind, 0, "", None if whole else _seeds(made), 0, ""))
 
 
@@ -138,10 +136,8 @@ def _seeds(made: Any) -> tuple[int, ...]:
 
     rng = random.Random(made.workload.spec)
     found: list[int] = []
-    if made.kind == "warpgroup":
-        from subbyte.families.wgmma.estimate import warpgroup_candidates
-
-        for config in warpgroup_candidates(made.workload, made.arch):
+    if made.kind == "wgmma":
+        for config in library.candidates(made):
             try:
                 index = made.index(config)
             except InvalidInput:
@@ -162,12 +158,14 @@ def quick(samples: list[Sample]) -> list[Sample]:
     return [one for kind, every in QUICK.items() for one in [s for s in samples if s.kind == kind][1::every]]
 
 
-def differences(samples: list[Sample], recorded_version: int) -> list[str]:
+def differences(samples: list[Sample], recorded: dict[str, int]) -> list[str]:
     """A sentence for each space that has changed; raising the version and recording anew makes that right."""
-    if version() != recorded_version:
-        versions = f"recorded with version {recorded_version} of the spaces, this is {version()}"
-        return [f"{versions}: run `python tools/golden spaces --record`"]
-    remedy = "raise SPACE_VERSION and run `python tools/golden spaces --record`, or undo the change"
+    now = versions()
+    other = [f"{name} (recorded {recorded.get(name)}, now {now.get(name)})" for name in {**recorded, **now}
+             if recorded.get(name) != now.get(name)]  # fmt: skip
+    if other:
+        return [f"other versions of the spaces of {', '.join(other)}: run `python tools/golden spaces --record`"]
+    remedy = "raise the family's space_version and run `python tools/golden spaces --record`, or undo the change"
     changed = ((one, now) for one in samples if (now := found_now(one)) != one)
     return [
         f"{one.label}: other valid indices ({one.valid} of those looked at, now {now.valid}): {remedy}"

@@ -12,7 +12,7 @@ import numpy as np
 
 from subbyte.device.arch import Arch
 from subbyte.families.mma.config import ConvConfig
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.config import WgmmaConfig
 
 
 def made_up(kind: Any, name: str, given: dict[str, Any] | None = None) -> Any:
@@ -53,5 +53,5 @@ def made_up(kind: Any, name: str, given: dict[str, Any] | None = None) -> Any:
 
 def _hints(kind: type) -> dict[str, Any]:
     """The annotations of a class; some name types that its module imports for type checkers alone."""
-    late = {"ConvConfig": ConvConfig, "WarpgroupConfig": WarpgroupConfig, "Arch": Arch}
+    late = {"ConvConfig": ConvConfig, "WgmmaConfig": WgmmaConfig, "Arch": Arch}
     return typing.get_type_hints(kind, localns=late)

@@ -49,7 +49,7 @@ def test_the_best_time_is_the_best_that_was_recorded(name: str) -> None:
     assert not [side for side in one.others if side.side.startswith("subbyte")]
     assert one.speed_up == one.others[0].microseconds / one.measured.microseconds
     assert one.floor < one.measured.microseconds, "nothing is faster than its floor"
-    family = "warpgroup" if one.measured.config.startswith("wg-") else "warp"
+    family = "wgmma" if one.measured.config.startswith("wg") else "mma"
     assert one.ablation == recorded_ablation(one.spec, H200, family)
 
 
@@ -112,7 +112,7 @@ def test_the_opponents_record_counts() -> None:
         record.of_workloads("alexnet.conv1@8")
     one = speed_of_light("resnet50.stage3@256")
     assert one.atom == ceilings().warpgroup_atom
-    assert one.ablation == recorded_ablation(one.spec, H200, "warpgroup")
+    assert one.ablation == recorded_ablation(one.spec, H200, "wgmma")
     slow = replace(one, others=(replace(one.others[0], microseconds=1.0),))
     assert slow.finding.endswith(f"; {one.others[0].side.partition(',')[0]} is faster: it takes 1.00 us.")
     nothing = speed_of_light("n8h7w7c32k32r3s3p1")

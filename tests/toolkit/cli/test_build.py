@@ -32,15 +32,15 @@ def test_emit(capsys, form, arch, holds):
 
 def test_the_family_and_why(capsys):
     assert main(["build", LAYER]) == 0
-    assert "chosen         warpgroup family, chosen by estimate" in capsys.readouterr().out
+    assert "chosen         wgmma family, chosen by estimate" in capsys.readouterr().out
     assert main(["build", LAYER, "--arch", "sm_80"]) == 0
-    assert "chosen         warp family, because atom: wgmma exists on sm_90a alone" in capsys.readouterr().out
-    assert main(["build", LAYER, "--family", "warp", "--emit", "sass"]) == 0
+    assert "chosen         mma family, because atom: wgmma exists on sm_90a alone" in capsys.readouterr().out
+    assert main(["build", LAYER, "--family", "mma", "--emit", "sass"]) == 0
     assert "IMMA.16832.S8.S8" in capsys.readouterr().out
-    assert main(["build", "n1h5w5c40k65r5s5p2", "--family", "warpgroup"]) == 0, "the first estimate does not build"
+    assert main(["build", "n1h5w5c40k65r5s5p2", "--family", "wgmma"]) == 0, "the first estimate does not build"
     assert "s8.wgmma" in capsys.readouterr().out
-    assert main(["build", "n8h4w4c64k64r3s3p3", "--family", "warpgroup"]) == 2
-    assert "in the warpgroup family: padding" in capsys.readouterr().err
+    assert main(["build", "n8h4w4c64k64r3s3p3", "--family", "wgmma"]) == 2
+    assert "in the wgmma family: padding" in capsys.readouterr().err
 
 
 def test_an_emulated_instruction_says_so(capsys):
@@ -48,33 +48,47 @@ def test_an_emulated_instruction_says_so(capsys):
     assert "emulated on sm_90a: about 40 times slower" in capsys.readouterr().out
 
 
-def test_the_warpgroup_family(capsys):
+def test_the_wgmma_family(capsys):
     layer = "n8h8w8c64k64r3s3p1"
-    assert main(["build", layer, "--family", "warpgroup", "--set", "layout=nhwc", "register_packing=off"]) == 0
+    assert main(["build", layer, "--family", "wgmma", "--set", "layout=nhwc", "register_packing=off"]) == 0
     out = capsys.readouterr().out
     assert "s8.wgmma.m64n" in out
     assert "-rp0-nhwc" in out
-    assert main(["explain", "tiling", layer, "--family", "warpgroup"]) == 0
+    assert main(["explain", "tiling", layer, "--family", "wgmma"]) == 0
     assert "warpgroup" in capsys.readouterr().out
-    assert main(["explain", "tiling", layer, "--family", "warpgroup", "--block", "1,0"]) == 2
-    assert "--block is of the warp family; leave it away with --family warpgroup" in capsys.readouterr().err
-    assert main(["explain", "layout", layer, "--family", "warpgroup"]) == 2
-    assert "only kernels of the warp family (mma.sync) are shown here" in capsys.readouterr().err
-    assert main(["build", layer, "--family", "warpgroup", "--arch", "sm_80"]) == 2
+    assert main(["explain", "tiling", layer, "--family", "wgmma", "--block", "1,0"]) == 2
+    assert "--block is of the mma family; leave it away with --family wgmma" in capsys.readouterr().err
+    assert main(["explain", "layout", layer, "--family", "wgmma"]) == 2
+    assert "only kernels of the mma family (mma.sync) are shown here" in capsys.readouterr().err
+    assert main(["build", layer, "--family", "wgmma", "--arch", "sm_80"]) == 2
     assert "wgmma exists on sm_90a alone" in capsys.readouterr().err
+
+
+def test_names_of_earlier_versions_are_understood(capsys):
+    now, then = (["stages=4", "consumers_m=1"], ["RING=4", "groups_m=1"])
+    texts = []
+    for family, knobs in (("wgmma", now), ("warpgroup", then)):
+        command = ["build", LAYER, "--family", family, "--set", "tile_width=14", "stagger=0", *knobs]
+        assert main([*command, "--emit", "cuda"]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert main(["build", LAYER, "--set", "tile_width=14", "at_once=2"]) == 2
+    assert "retired: at_once=2 is of a knob that is no more" in capsys.readouterr().err
+    assert main(["build", LAYER, "--set", "multicast=1", "tile_width=8", "segments=14"]) == 0
+    assert "wgs-tw8" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--family", "warp", "--set", "tile_width=8"], "tile_width is a knob of the warpgroup family: add --family"),
+        (["--family", "mma", "--set", "tile_width=8"], "tile_width is a knob of the wgmma family: add --family"),
         (
             ["--set", "tile_width=8", "chunk=2"],
-            "tile_width is a knob of the warpgroup family, chunk is a knob of the warp family",
+            "tile_width is a knob of the wgmma family, chunk is a knob of the mma family",
         ),
-        (["--family", "warpgroup", "--set", "chunk=2"], "chunk is a knob of the warp family: add --family warp"),
-        (["--family", "warpgroup", "--set", "ring=1"], "stages: a ring of 1 slots"),
-        (["--family", "warpgroup", "--arch", "sm_86"], "wgmma exists on sm_90a alone, not on sm_86"),
+        (["--family", "wgmma", "--set", "chunk=2"], "chunk is a knob of the mma family: add --family mma"),
+        (["--family", "wgmma", "--set", "stages=1"], "stages: 1 stages; a tile iteration needs"),
+        (["--family", "wgmma", "--arch", "sm_86"], "wgmma exists on sm_90a alone, not on sm_86"),
     ],
 )
 def test_the_other_familys_knobs_and_architectures_are_refused(capsys, arguments, says):
@@ -84,9 +98,9 @@ def test_the_other_familys_knobs_and_architectures_are_refused(capsys, arguments
     assert len(said.splitlines()) == 1
 
 
-def test_a_warpgroup_kernel_is_exported(capsys, tmp_path):
-    knobs = ["tile_width=8", "segments=7", "split=2", "ring=3", "unroll=1", "in_flight=1", "stagger=0"]
-    command = ["build", "n16h7w7c256k64r3s3p1", "--family", "warpgroup", "--set", *knobs, "tile_rows=1"]
+def test_a_wgmma_kernel_is_exported(capsys, tmp_path):
+    knobs = ["tile_width=8", "segments=7", "cluster_split_k=2", "stages=3", "unroll=1", "in_flight=1", "stagger=0"]
+    command = ["build", "n16h7w7c256k64r3s3p1", "--family", "wgmma", "--set", *knobs, "tile_rows=1"]
     assert main([*command, "--export", str(tmp_path)]) == 0
     assert "blocks in clusters of 2" in capsys.readouterr().out
     assert sorted(file.suffix for file in tmp_path.iterdir()) == [".cubin", ".h", ".json"]
@@ -96,7 +110,7 @@ def test_taps_are_explained(capsys):
     assert main(["explain", "taps", "n8h8w8c64k64r3s3p1", "--row", "0", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["topic"], len(found["taps"]), found["shared"]) == ("taps", 6, True)
-    assert main(["explain", "taps", "--family", "warp"]) == 2
+    assert main(["explain", "taps", "--family", "mma"]) == 2
     assert "explain duplicates" in capsys.readouterr().err
     assert main(["explain", "taps", "--row", "99"]) == 2
     assert "the first block computes rows" in capsys.readouterr().err
@@ -126,7 +140,7 @@ def test_json(capsys):
     ("arguments", "message"),
     [
         (["resnet50.stage9"], "did you mean"),
-        (["alexnet.conv1", "--family", "warp"], "kernel size 11x11"),
+        (["alexnet.conv1", "--family", "mma"], "kernel size 11x11"),
         ([LAYER, "--arch", "sm_70"], "did you mean"),
         ([LAYER, "--set", "chunck=2"], "did you mean chunk"),
         ([LAYER, "--set", "chunk=two"], "must be an integer"),
@@ -157,16 +171,16 @@ def test_refusals_name_the_nearest_choice(capsys, arguments, message):
 
 
 def test_the_packed_stores_are_explained(capsys):
-    assert main(["explain", "packing", "--family", "warpgroup", "--warp", "1", "--json"]) == 0
+    assert main(["explain", "packing", "--family", "wgmma", "--warp", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["warp"], len(found["bytes"])) == (1, 128)
-    assert main(["explain", "packing", "--family", "warpgroup", "--warp", "4"]) == 2
+    assert main(["explain", "packing", "--family", "wgmma", "--warp", "4"]) == 2
     assert "a warpgroup has warps 0 to 3" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--family", "warpgroup", "--scheme", "quad"], ["--family", "warpgroup", "--tiles", "2"],
-                  ["--family", "warpgroup", "--seed", "0"], ["--warp", "0"]],
+    "arguments", [["--family", "wgmma", "--scheme", "quad"], ["--family", "wgmma", "--tiles", "2"],
+                  ["--family", "wgmma", "--seed", "0"], ["--warp", "0"]],
 )  # fmt: skip
 def test_what_belongs_to_the_other_familys_packing_is_refused(capsys, arguments):
     assert main(["explain", "packing", *arguments]) == 2

@@ -106,8 +106,8 @@ def test_odd_arguments_exit_2(arguments, says, capsys):
     assert says in capsys.readouterr().err
 
 
-def test_the_warpgroup_space_of_another_architecture_is_refused_in_a_sentence(capsys):
-    command = ["tune", "n24h3w6c64k64r3s3p0", "--space", "warpgroup", "--runner", "fake", "--trials", "3"]
+def test_the_wgmma_space_of_another_architecture_is_refused_in_a_sentence(capsys):
+    command = ["tune", "n24h3w6c64k64r3s3p0", "--space", "wgmma", "--runner", "fake", "--trials", "3"]
     assert main([*command, "--arch", "sm_80"]) == 2
     assert "wgmma exists on sm_90a alone, not on sm_80" in capsys.readouterr().err
     assert main(command) == 0
@@ -213,7 +213,9 @@ def test_a_cut_log_is_one_message(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("space", "setting", "switches"),
     [
-        ("warpgroup", "tile_width=8", "duplicate_aware, register_packing, layout"),
+        ("wgmma", "tile_width=8", "duplicate_aware, register_packing, layout"),
+        ("wgmma", "multicast=2", "duplicate_aware, register_packing, layout"),
+        ("warpgroup", "ring=2", "duplicate_aware, register_packing, layout"),
         ("paper", "chunk=2", "atom"),
     ],
 )
@@ -225,5 +227,5 @@ def test_a_knob_cannot_be_held(capsys, space, setting, switches):
 
 
 def test_the_space_is_named_where_it_is_not_the_papers(capsys):
-    assert main(["tune", "n24h3w6c64k64r3s3p0", "--runner", "fake", "--trials", "2", "--space", "warpgroup"]) == 0
-    assert "2 trials on fake, warpgroup space" in capsys.readouterr().out
+    assert main(["tune", "n24h3w6c64k64r3s3p0", "--runner", "fake", "--trials", "2", "--space", "wgmma"]) == 0
+    assert "2 trials on fake, wgmma space" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""A generated kernel of the warpgroup family with random operands, to run as it is or with a fault in its text."""
+"""A generated kernel on wgmma with random operands, to run as it is or with a fault in its text."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from subbyte.device import ARCHS
 from subbyte.emulator import EmulatorRun, require_clean, run_cuda
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.registry import config_from_key
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.workload import ConvWorkload, workload
@@ -20,18 +21,19 @@ from subbyte.workload import ConvWorkload, workload
 POISON = 0xA5A5A5A5
 
 
-def plan_of(spec: str | ConvWorkload, config: WarpgroupConfig | str, **given: Any) -> WarpgroupPlan:
+def plan_of(spec: str | ConvWorkload, config: WgmmaConfig | str, **given: Any) -> WgmmaPlan:
     """The plan of a configuration, which may be its key; ``given`` as for a plan."""
-    config = WarpgroupConfig.from_key(config) if isinstance(config, str) else config
-    return WarpgroupPlan(workload(spec), config, ARCHS["sm_90a"], **given)
+    made = config_from_key(config) if isinstance(config, str) else config
+    assert isinstance(made, WgmmaConfig)
+    return WgmmaPlan(workload(spec), made, ARCHS["sm_90a"], **given)
 
 
 class Generated:
     """A kernel that no constraint refuses. It is built when its text is first asked for."""
 
-    def __init__(self, spec: str | ConvWorkload, config: WarpgroupConfig | str, **given: Any) -> None:
+    def __init__(self, spec: str | ConvWorkload, config: WgmmaConfig | str, **given: Any) -> None:
         self.plan = plan_of(spec, config, **given)
-        assert why_not_warpgroup(self.plan) is None
+        assert why_not(self.plan) is None
 
     @cached_property
     def _built(self) -> tuple[Kernel, Any]:

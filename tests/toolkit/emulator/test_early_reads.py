@@ -10,36 +10,36 @@ from typing import Any
 import pytest
 from generated import Generated, plan_of
 
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.wgmma.check import why_not
 
 pytest.importorskip("tvm")
 
 SHAPES = {
-    "stage 2": ("n8h3w56c64k64r3s3p1", "wg-tw14-tr1-gm1-gx2-sg3-ri3-la1-if2-sta0-bw2"),
-    "stage 3": ("n8h4w28c128k64r3s3p1", "wg-tw14-tr1-gm1-sg4-ri3-la1-un2-if3-sta0-bw4"),
-    "stage 4": ("n8h3w14c256k64r3s3p1", "wg-tw14-tr1-gm1-sg3-sp2-ri3-la1-un2-if3-sta0-bw1"),
-    "stage 4, 8 columns": ("n8h2w14c256k64r3s3p1", "wg-tw8-tr1-gm1-sg2-ri3-la1-un4-if3-sta0-bw2"),
-    "stage 5": ("n8h3w7c512k64r3s3p1", "wg-tw8-tr1-gm1-sg3-sp2-ri3-la1-un2-if3-sta0-bw1"),
-    "odd rows": ("n9h5w7c64k128r3s3p1", "wg-tw8-tr1-gm1-sg5-ri3-la1-if2-sta0-bw2"),
-    "odd rows and split": ("n8h3w7c128k256r3s3p1", "wg-tw8-tr1-gm1-sg3-sp2-ri3-la1-if2-sta0-ov0-bw2"),
-    "pair and split": ("n8h4w7c128k96r3s3p1", "wg-tw8-tr1-gm1-sg4-sp2-ri3-la1-if2-sta0-ov0-bw2"),
-    "four column tiles": ("n3h6w7c64k40r3s3p1", "wg-tw4-tr1-gm1-sg6-ri3-la1-sta0-bw4"),
-    "two rows, two tiles of channels": ("n8h4w6c128k128r3s3p1", "wg-tw6-tr2-gm2-sg2-ri4-la1-un2-if3-sta0-bw1-nhwc"),
-    "stride": ("n8h8w8c64k64r3s3p1u2", "wg-tw4-tr1-gm1-sg4-ri3-la1-sta0-bw4"),
-    "one chunk": ("n8h3w8c64k64r1s3p0", "wg-tw6-tr1-gm1-sg3-ri1-la1-if2-sta0-bw1"),
+    "stage 2": ("n8h3w56c64k64r3s3p1", "wgs-tw14-tr1-cm1-cn2-sg3-mc2-if2"),
+    "stage 3": ("n8h4w28c128k64r3s3p1", "wgs-tw14-tr1-cm1-sg4-mc4-un2-if3"),
+    "stage 4": ("n8h3w14c256k64r3s3p1", "wgs-tw14-tr1-cm1-sg3-sk2-mc1-un2-if3"),
+    "stage 4, 8 columns": ("n8h2w14c256k64r3s3p1", "wgs-tw8-tr1-cm1-sg2-mc2-un4-if3"),
+    "stage 5": ("n8h3w7c512k64r3s3p1", "wgs-tw8-tr1-cm1-sg3-sk2-mc1-un2-if3"),
+    "odd rows": ("n9h5w7c64k128r3s3p1", "wgs-tw8-tr1-cm1-sg5-mc2-if2"),
+    "odd rows and split": ("n8h3w7c128k256r3s3p1", "wgs-tw8-tr1-cm1-sg3-sk2-mc2-if2-pdl0"),
+    "pair and split": ("n8h4w7c128k96r3s3p1", "wgs-tw8-tr1-cm1-sg4-sk2-mc2-if2-pdl0"),
+    "four column tiles": ("n3h6w7c64k40r3s3p1", "wgs-tw4-tr1-cm1-sg6-mc4"),
+    "two rows, two tiles of channels": ("n8h4w6c128k128r3s3p1", "wgs-tw6-tr2-cm2-sg2-mc1-un2-if3-nhwc"),
+    "stride": ("n8h8w8c64k64r3s3p1u2", "wgs-tw4-tr1-cm1-sg4-mc4"),
+    "one chunk": ("n8h3w8c64k64r1s3p0", "wgs-tw6-tr1-cm1-sg3-mc1-if2"),
 }
 CASES = [
-    ("stage 2", "wa3-lp1"), ("stage 3", "wa6-lp1"), ("stage 4", "wa2-lp1"), ("stage 4", "wa6"),
-    ("stage 4, 8 columns", "wa3-lp1"), ("stage 5", "wa3-lp1"), ("stage 5", "wa6"), ("odd rows", "wa1-lp1"),
-    ("odd rows", "wa3"), ("odd rows and split", "wa3-lp1"), ("pair and split", "wa2-lp1"),
-    ("four column tiles", "wa3-lp1"), ("two rows, two tiles of channels", "wa5-lp1"), ("stride", "wa2-lp1"),
-    ("one chunk", "wa3-lp1"), ("stage 2", "wa3-ep1"), ("stage 3", "ep1"), ("stage 4, 8 columns", "ep1"),
-    ("odd rows", "ep1"), ("four column tiles", "wa3-ep1"), ("two rows, two tiles of channels", "wa6-ep1"),
-    ("stride", "ep1"), ("one chunk", "ep1"), ("stage 2", "wa3-ep1-es1"), ("stage 3", "wa6-ep1-es1"),
-    ("stage 3", "wa6-ep1-es2"), ("stage 4", "lp1-es1"), ("stage 4, 8 columns", "wa3-es2"), ("stage 5", "wa6-es2"),
-    ("odd rows", "wa3-ep1-es1"), ("odd rows and split", "es1"), ("pair and split", "wa2-lp1-es1"),
-    ("four column tiles", "wa3-ep1-es1"), ("two rows, two tiles of channels", "wa6-ep1-es1"),
-    ("stride", "wa3-ep1-es1"), ("one chunk", "ep1-es1"),
+    ("stage 2", "wa3-pa1"), ("stage 3", "wa6-pa1"), ("stage 4", "wa2-pa1"), ("stage 4", "wa6"),
+    ("stage 4, 8 columns", "wa3-pa1"), ("stage 5", "wa3-pa1"), ("stage 5", "wa6"), ("odd rows", "wa1-pa1"),
+    ("odd rows", "wa3"), ("odd rows and split", "wa3-pa1"), ("pair and split", "wa2-pa1"),
+    ("four column tiles", "wa3-pa1"), ("two rows, two tiles of channels", "wa5-pa1"), ("stride", "wa2-pa1"),
+    ("one chunk", "wa3-pa1"), ("stage 2", "wa3-pa2"), ("stage 3", "pa2"), ("stage 4, 8 columns", "pa2"),
+    ("odd rows", "pa2"), ("four column tiles", "wa3-pa2"), ("two rows, two tiles of channels", "wa6-pa2"),
+    ("stride", "pa2"), ("one chunk", "pa2"), ("stage 2", "wa3-pa2-es1"), ("stage 3", "wa6-pa2-es1"),
+    ("stage 3", "wa6-pa2-es2"), ("stage 4", "pa1-es1"), ("stage 4, 8 columns", "wa3-es2"), ("stage 5", "wa6-es2"),
+    ("odd rows", "wa3-pa2-es1"), ("odd rows and split", "es1"), ("pair and split", "wa2-pa1-es1"),
+    ("four column tiles", "wa3-pa2-es1"), ("two rows, two tiles of channels", "wa6-pa2-es1"),
+    ("stride", "wa3-pa2-es1"), ("one chunk", "pa2-es1"),
 ]  # fmt: skip
 FAULTS = [
     ("the chunk before is waited for", "(next_chunk * (uint)8)), (uint)0)", "(chunk * (uint)8)), (uint)0)", {"race"}),
@@ -74,14 +74,14 @@ def test_generated_kernels_are_clean_and_exact(shape: str, more: str) -> None:
 
 
 @pytest.mark.parametrize("given", [{"requant": "general"}, {"clip": (0, 7)}, {"output": "int32"}])
-@pytest.mark.parametrize(("shape", "more"), [("pair and split", "wa3-lp1"), ("odd rows", "ep1")])
+@pytest.mark.parametrize(("shape", "more"), [("pair and split", "wa3-pa1"), ("odd rows", "pa2")])
 def test_every_form_of_output_is_exact(given: dict[str, Any], shape: str, more: str) -> None:
     _kernel(shape, more, **given).require_exact(1)
 
 
 @pytest.mark.parametrize(("old", "new", "found"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
 def test_faults_in_generated_kernels_are_found(old: str, new: str, found: set[str]) -> None:
-    _kernel("odd rows", "wa2-lp1").require_found(old, new, *found)
+    _kernel("odd rows", "wa2-pa1").require_found(old, new, *found)
 
 
 @pytest.mark.parametrize("fault", START_FAULTS, ids=[fault[0] for fault in START_FAULTS])
@@ -91,7 +91,7 @@ def test_faults_of_the_start_are_found(fault: tuple[str, str, str, str, str, set
 
 
 @pytest.mark.parametrize(("old", "new"), [fault[1:] for fault in WRONG], ids=[fault[0] for fault in WRONG])
-@pytest.mark.parametrize("more", ["wa2-lp1", "wa2-ep1"])
+@pytest.mark.parametrize("more", ["wa2-pa1", "wa2-pa2"])
 def test_wrong_words_are_wrong_results(old: str, new: str, more: str) -> None:
     generated = _kernel("odd rows", more)
     assert generated.text.count(old) == 1
@@ -100,23 +100,18 @@ def test_wrong_words_are_wrong_results(old: str, new: str, more: str) -> None:
 
 def test_what_sums_begin_with_is_in_the_result() -> None:
     """A first multiplication that begins anew would forget it."""
-    generated = _kernel("odd rows", "ep1")
+    generated = _kernel("odd rows", "pa2")
     begun, anew = "started_ptr[0] = (uint)1;", "started_ptr[0] = (uint)0;"
     assert generated.run(0, generated.text.replace(begun, anew, 1))[1] > 0
 
 
 REFUSED = [
-    ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-la1-sta0-bw1-wa4", "weights_ahead 4 of the 3 fragments"),
-    ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-la1-sta0-wa2", "weights_ahead has no meaning without bulk_weights"),
-    ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-sta0-lp1", "late_parameters has no meaning without bulk_weights"),
-    ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-sta0-ep1", "early_parameters has no meaning without bulk_weights"),
-    ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-la1-sta0-bw1-lp1-ep1", "parameters are asked for once"),
-    ("n8h3w7c128k96r3s3p1", "wg-tw8-tr1-gm1-sg3-sp2-ri3-la1-sta0-bw1-ep1", "leave early_parameters at 0"),
-    ("n8h6w6c64k64r3s3p1", "wg-tw6-tr1-gm1-sg6-ri3-la1-sta0-es1", "early_start has no meaning without bulk_weights"),
-    ("n8h3w56c64k64r3s3p1", "wg-tw14-tr1-gm1-gx2-sg3-ri3-la1-if2-sta0-bw2-es2", "divides the row of one consumer"),
+    ("n8h6w6c64k64r3s3p1", "wgs-tw6-tr1-cm1-sg6-mc1-wa4", "weights_ahead 4 of the 3 fragments"),
+    ("n8h3w7c128k96r3s3p1", "wgs-tw8-tr1-cm1-sg3-sk2-mc1-pa2", "leave parameters at 0"),
+    ("n8h3w56c64k64r3s3p1", "wgs-tw14-tr1-cm1-cn2-sg3-mc2-if2-es2", "divides the row of one consumer"),
 ]
 
 
 @pytest.mark.parametrize(("spec", "key", "reason"), REFUSED)
 def test_what_cannot_be_built_is_refused_with_a_reason(spec: str, key: str, reason: str) -> None:
-    assert reason in (why_not_warpgroup(plan_of(spec, key)) or "")
+    assert reason in (why_not(plan_of(spec, key)) or "")

@@ -7,21 +7,21 @@ import re
 import pytest
 from generated import Generated
 
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
 
 pytest.importorskip("tvm")
 
 KERNELS = {
-    "one block": Generated("n8h6w6c64k64r3s3p1", WarpgroupConfig(tile_width=6, ring=6)),
-    "cluster": Generated("n8h7w8c256k64r3s3p1", WarpgroupConfig(tile_width=8, segments=7, split=2, ring=3)),
-    "one fragment": Generated("n8h4w4c256k64r1s1p0", WarpgroupConfig(tile_width=16, ring=1, stagger=0)),
-    "cluster, ring of weights": Generated(
+    "one block": Generated("n8h6w6c64k64r3s3p1", PipelineConfig(tile_width=6, stages=6)),
+    "cluster": Generated("n8h7w8c256k64r3s3p1", PipelineConfig(tile_width=8, segments=7, cluster_split_k=2, stages=3)),
+    "one fragment": Generated("n8h4w4c256k64r1s1p0", PipelineConfig(tile_width=16, stages=1, stagger=0)),
+    "cluster, two rows": Generated(
         "n8h7w4c128k64r1s1p0",
-        WarpgroupConfig(tile_width=10, tile_rows=2, segments=2, split=2, ring=2, load_ahead=1, weight_ring=2),
+        PipelineConfig(tile_width=10, tile_rows=2, segments=2, cluster_split_k=2, stages=2, load_ahead=1),
     ),
     "parts that pass by": Generated(
         "n8h7w7c128k64r1s1p0",
-        WarpgroupConfig(tile_width=2, groups_y=2, ring=5, load_ahead=1, unroll=2, weight_ring=8, stagger=2),
+        PipelineConfig(tile_width=2, consumers_rows=2, stages=5, load_ahead=1, unroll=2, stagger=2),
     ),
 }
 FAULTS = [
@@ -43,7 +43,7 @@ def test_generated_kernels_are_clean_and_exact(name: str) -> None:
 
 
 def test_channels_that_fill_up_a_block_hold_zero() -> None:
-    run, wrong, words = Generated("n8h3w6c32k65r1s1p0", WarpgroupConfig(tile_width=6, ring=1)).run(0)
+    run, wrong, words = Generated("n8h3w6c32k65r1s1p0", PipelineConfig(tile_width=6, stages=1)).run(0)
     assert not run.problems
     assert wrong == 0
     last = words.reshape(1, 3, 6, 3, 8, 4)[..., 2, :, :]  # channels 64 to 95, of which the first exists

@@ -9,42 +9,42 @@ import pytest
 from generated import Generated, plan_of
 
 import subbyte
+from subbyte.families.registry import config_from_key
 from subbyte.families.wgmma import halves
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.estimate import estimated_cycles
-from subbyte.families.wgmma.rules import why_not_warpgroup
 
 pytest.importorskip("tvm")
 
 KERNELS = [
-    ("n8h14w14c64k64r3s3p1", "tw14-tr2-gm1-gy2-sg4-ri6-la1-sta2-hr1", {}),  # as stage 4 at batch 64
-    ("n16h6w28c64k96r3s3p1", "tw14-tr1-gm1-gy2-sg4-ri4-sta0-hr1", {}),
-    ("n8h6w8c32k64r3s3p1", "tw8-tr1-gm1-gy2-sg4-ri4-sta0-hr1-nhwc", {}),
-    ("n8h6w14c64k64r3s3p1", "tw14-tr1-gm1-gy2-sg4-ri4-sta0-hr1-rp0", {}),
-    ("n8h6w14c64k64r3s3p1", "tw14-tr1-gm1-gy2-sg4-ri4-sta0-hr1", {"output": "int32"}),
-    ("n8h14w14c128k64r3s3p1", "tw14-tr2-gm1-gy2-sg4-cg2-ri12-kr0-sta0-hr1", {}),
-    ("n16h6w14c64k64r3s3p1", "tw14-tr1-gm1-gy2-sg4-ri4-sta0-hr1-ig2", {}),
+    ("n8h14w14c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-la1-sta2-hr1", {}),  # as stage 4 at batch 64
+    ("n16h6w28c64k96r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg4-st4-sta0-hr1", {}),
+    ("n8h6w8c32k64r3s3p1", "wgp-tw8-tr1-cm1-cr2-sg4-st4-sta0-hr1-nhwc", {}),
+    ("n8h6w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg4-st4-sta0-hr1-rp0", {}),
+    ("n8h6w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg4-st4-sta0-hr1", {"output": "int32"}),
+    ("n8h14w14c128k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-cg2-st12-rr0-sta0-hr1", {}),
+    ("n16h6w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg4-st4-sta0-ig2-hr1", {}),
 ]
 MIDDLE = [
-    ("n16h7w7c128k64r3s3p1", "tw7-tr1-gm1-gy2-sg4-cg2-ri8-kr0-sta0-hr1-ig2", {}),  # as stage 5 at batch 64
-    ("n16h7w7c256k64r3s3p1", "tw7-tr1-gm1-gy2-sg4-cg4-ri4-kr0-sta0-hr1-pp1-pl1-ig2", {}),
-    ("n13h7w7c64k64r3s3p1", "tw7-tr1-gm1-gy2-sg4-ri4-la1-sta2-hr1-ig2", {"output": "int32"}),
-    ("n3h7w14c64k64r3s3p1", "tw14-tr1-gm1-gy2-sg4-ri4-sta0-hr1", {}),
-    ("n32h11w3c64k96r3s3p1", "tw3-tr1-gm1-gy2-sg6-ri4-sta0-hr1-ig4-rp0", {}),
-    ("n8h15w6c32k64r3s3p1", "tw6-tr2-gm1-gy2-sg4-ri6-sta0-hr1-nhwc", {}),
+    ("n16h7w7c128k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg4-cg2-st8-rr0-sta0-ig2-hr1", {}),  # as stage 5 at batch 64
+    ("n16h7w7c256k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg4-cg4-st4-rr3-sta0-ig2-hr1-ls1", {}),
+    ("n13h7w7c64k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg4-st4-la1-sta2-ig2-hr1", {"output": "int32"}),
+    ("n3h7w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg4-st4-sta0-hr1", {}),
+    ("n32h11w3c64k96r3s3p1", "wgp-tw3-tr1-cm1-cr2-sg6-st4-sta0-ig4-hr1-rp0", {}),
+    ("n8h15w6c32k64r3s3p1", "wgp-tw6-tr2-cm1-cr2-sg4-st6-sta0-hr1-nhwc", {}),
 ]
 """The row in the middle of the image is cut, and no other."""
 REFUSED = [
-    ("n8h16w14c64k64r3s3p1", "tw14-tr2-gm1-gy2-sg4-ri6-sta0-hr1", "do not end in the middle"),
-    ("n8h14w14c64k64r3s3p1", "tw14-tr1-gm1-gy2-sg4-ri6-sta0-hr1", "half of a block's 4 rows"),
-    ("n8h14w15c64k64r3s3p1", "tw14-tr2-gm1-gy2-sg4-ri6-sta0-hr1", "that divides 15 columns"),
-    ("n8h14w14c64k64r3s3p1", "tw14-tr2-gm1-gy2-sg4-ri6-sta0-hr1-er1", "early_release"),
-    ("n8h2w14c64k64r3s3p1", "tw14-tr1-gm1-gy2-sg4-ri2-sta0-hr1", "half of a block's 1 rows"),
-    ("n16h7w7c64k64r3s3p1", "tw7-tr1-gm1-gy2-sg3-ri4-sta0-hr1-ig2", "do not end in the middle"),
-    ("n16h9w7c64k64r3s3p1", "tw7-tr1-gm1-gy2-sg4-ri4-sta0-hr1-ig2", "do not end in the middle"),
-    ("n16h7w7c64k64r3s3p1", "tw7-tr2-gm1-gy2-sg4-ri4-sta0-hr1-ig2", "half of a block's 2 rows"),
-    ("n24h7w6c64k64r3s3p1", "tw6-tr1-gm1-gy2-sg4-ri4-sta0-hr1-ig3", "half of it is a width"),
-    ("n8h3w12c64k64r5s3p2", "tw14-tr1-gm1-gy2-sg2-ri4-sta0-hr1", "too near to the edge"),
+    ("n8h16w14c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-sta0-hr1", "do not end in the middle"),
+    ("n8h14w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg4-st6-sta0-hr1", "half of a block's 4 rows"),
+    ("n8h14w15c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-sta0-hr1", "that divides 15 columns"),
+    ("n8h14w14c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-rr2-sta0-hr1", "row_reuse=2"),
+    ("n8h2w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg4-st2-sta0-hr1", "half of a block's 1 rows"),
+    ("n16h7w7c64k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg3-st4-sta0-ig2-hr1", "do not end in the middle"),
+    ("n16h9w7c64k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg4-st4-sta0-ig2-hr1", "do not end in the middle"),
+    ("n16h7w7c64k64r3s3p1", "wgp-tw7-tr2-cm1-cr2-sg4-st4-sta0-ig2-hr1", "half of a block's 2 rows"),
+    ("n24h7w6c64k64r3s3p1", "wgp-tw6-tr1-cm1-cr2-sg4-st4-sta0-ig3-hr1", "half of it is a width"),
+    ("n8h3w12c64k64r5s3p2", "wgp-tw14-tr1-cm1-cr2-sg2-st4-sta0-hr1", "too near to the edge"),
 ]
 FAULTS = [
     ("(uint)1536 : (uint)0", "(uint)1024 : (uint)0"),  # where the right half begins
@@ -72,11 +72,11 @@ def test_faults_at_the_cut_are_found(old: str, new: str) -> None:
 
 @pytest.mark.parametrize(("spec", "key", "reason"), REFUSED)
 def test_what_cannot_be_built_is_refused(spec: str, key: str, reason: str) -> None:
-    assert reason in (why_not_warpgroup(plan_of(spec, key)) or "")
+    assert reason in (why_not(plan_of(spec, key)) or "")
 
 
 def test_rows_of_a_block() -> None:
-    plan = plan_of("resnet50.stage4@64", "tw14-tr2-gm1-gy2-sg4-ri6-la1-sta0-hr1")
+    plan = plan_of("resnet50.stage4@64", "wgp-tw14-tr2-cm1-cr2-sg4-st6-la1-sta0-hr1")
     assert [(plan.segment_start(i), plan.segment_end(i)) for i in range(4)] == [(0, 4), (3, 7), (7, 11), (10, 14)]
     assert plan.grid_blocks == 128
     assert plan.narrow_pixels == 8
@@ -84,21 +84,21 @@ def test_rows_of_a_block() -> None:
 
 
 def test_the_row_in_the_middle_alone_is_cut() -> None:
-    plan = plan_of("resnet50.stage5@64", "tw7-tr1-gm1-gy2-sg4-cg4-ri8-kr0-un2-sta0-hr1-ig2")
+    plan = plan_of("resnet50.stage5@64", "wgp-tw7-tr1-cm1-cr2-sg4-cg4-st8-rr0-un2-sta0-ig2-hr1")
     assert [(plan.segment_start(i), plan.segment_end(i)) for i in range(4)] == [(0, 2), (2, 4), (3, 5), (5, 7)]
     assert [plan.cut(i) in (0, 1) for i in range(4)] == [False, True, True, False]
     assert plan.grid_blocks == 128
     assert (plan.narrow_columns, plan.narrow_pixels) == (4, 8)
-    whole = plan_of("resnet50.stage5@64", "tw7-tr1-gm2-sg7-cg4-ri6-kr0-un2-if2-sta0-ig2")
+    whole = plan_of("resnet50.stage5@64", "wgp-tw7-tr1-cm2-sg7-cg4-st6-rr0-un2-if2-sta0-ig2")
     assert whole.grid_blocks == 112  # of one row and 128 channels: 6 rows of taps where rows and halves have 5
     assert estimated_cycles(plan) < estimated_cycles(replace(plan, config=whole.config))
 
 
 def test_the_space_holds_such_a_division() -> None:
-    space = subbyte.space("resnet50.stage5@64", kind="warpgroup")
-    config = WarpgroupConfig.from_key("tw7-tr1-gm1-gy2-sg4-cg4-ri8-kr0-un2-sta0-hr1-ig2")
+    space = subbyte.space("resnet50.stage5@64", kind="wgmma")
+    config = config_from_key("wgp-tw7-tr1-cm1-cr2-sg4-cg4-st8-rr0-un2-sta0-ig2-hr1")
     assert space.why_not(space.index(config)) is None
-    assert "half_rows" not in subbyte.space("resnet50.stage5@8", kind="warpgroup-small").knobs
+    assert "half_rows" not in subbyte.space("resnet50.stage5@8", kind="wgmma-small").knobs
 
 
 @pytest.mark.parametrize(("rows", "segments", "expected"), [

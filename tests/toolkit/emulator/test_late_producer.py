@@ -6,24 +6,22 @@ import pytest
 from generated import Generated, plan_of
 
 import subbyte
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.registry import config_from_key
+from subbyte.families.wgmma.check import why_not
 
 pytest.importorskip("tvm")
 
 KERNELS = [
-    ("n8h6w14c64k64r3s3p1", "tw14-tr1-gm1-gy2-sg2-ri4-sta0-pl1"),  # as stages 2 and 3 at batch 64
-    ("n8h14w14c64k64r3s3p1", "tw14-tr2-gm1-gy2-sg4-ri6-la1-un1-sta0-hr1-pl1"),  # as stage 4
-    ("n16h7w7c128k64r3s3p1", "tw7-tr1-gm1-gy2-sg4-cg2-ri8-kr0-sta0-hr1-ig2-pl1"),  # as stage 5
-    ("n3h7w6c64k160r3s3p1", "tw6-tr1-gm2-sg7-ri3-la1-sta2-pl1"),
-    ("n3h3w9c64k64r3s3p1", "tw6-tr1-gm1-gx2-sg2-ri3-sta0-ov0-pl1-nhwc"),
-    ("n8h6w6c64k64r3s3p1", "tw6-tr1-gm1-sg1-ri3-er1-sta0-pl1"),
+    ("n8h6w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg2-st4-sta0-ls1"),  # as stages 2 and 3 at batch 64
+    ("n8h14w14c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-la1-sta0-hr1-ls1"),  # as stage 4
+    ("n16h7w7c128k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg4-cg2-st8-rr0-sta0-ig2-hr1-ls1"),  # as stage 5
+    ("n3h7w6c64k160r3s3p1", "wgp-tw6-tr1-cm2-sg7-st3-la1-sta2-ls1"),
+    ("n3h3w9c64k64r3s3p1", "wgp-tw6-tr1-cm1-cn2-sg2-st3-sta0-pdl0-ls1-nhwc"),
+    ("n8h6w6c64k64r3s3p1", "wgp-tw6-tr1-cm1-sg1-st3-rr2-sta0-ls1"),
 ]
 REFUSED = [
-    ("n8h6w6c64k64r3s3p1", "tw6-tr1-gm1-sg1-ri4-sta0-pr2-pl1", "two producers"),
-    ("n8h2w6c64k64r1s1p0", "tw6-tr1-gm1-gy2-sg1-ri2-la1-sta0-pl1", "the consumers bring every part"),
-    ("n8h3w6c64k64r3s3p1", "tw6-tr1-gm1-sg3-ri3-sta0-ao2-pl1", "no meaning with at_once"),
-    ("n8h3w6c64k64r3s3p1", "tw6-tr1-gm1-sg3-ri3-la1-sta0-bw1-pl1", "bulk_weights needs producer_late=0"),
+    ("n8h6w6c64k64r3s3p1", "wgp-tw6-tr1-cm1-sg1-st4-sta0-pr2-ls1", "two producers"),
+    ("n8h2w6c64k64r1s1p0", "wgp-tw6-tr1-cm1-cr2-sg1-st2-la1-sta0-ls1", "the consumers bring every row"),
 ]
 KERNEL = Generated(*KERNELS[0])
 
@@ -35,12 +33,12 @@ def test_kernels_are_clean_and_exact(spec: str, key: str) -> None:
 
 @pytest.mark.parametrize(("spec", "key", "reason"), REFUSED)
 def test_what_has_no_use_is_refused(spec: str, key: str, reason: str) -> None:
-    assert reason in (why_not_warpgroup(plan_of(spec, key)) or "")
+    assert reason in (why_not(plan_of(spec, key)) or "")
 
 
 def test_the_producer_asks_behind_its_wait() -> None:
     asked = "v4_b32(next_row_ptr[0]"  # the second of its own parts
-    early = Generated(KERNELS[0][0], KERNELS[0][1].removesuffix("-pl1")).text
+    early = Generated(KERNELS[0][0], KERNELS[0][1].removesuffix("-ls1")).text
     for text, before in ((early, 1), (KERNEL.text, 0)):
         assert text.rpartition("tvm_builtin_ptx_setmaxnreg_inc")[0].count(asked) == before
         assert text.count(asked) == 2
@@ -58,8 +56,8 @@ def test_a_part_that_nobody_asks_for_is_found() -> None:
 
 
 def test_the_large_space_has_both() -> None:
-    knobs = subbyte.space("resnet50.stage2@64", kind="warpgroup").knobs
-    assert knobs["producer_late"] == (0, 1)
-    assert "producer_late" not in subbyte.space("resnet50.stage2@8", kind="warpgroup-small").knobs
-    key = "wg-tw28-tr1-gm1-gy2-sg8-ri5-if2-pl1"
-    assert WarpgroupConfig.from_key(key).key == key
+    knobs = subbyte.space("resnet50.stage2@64", kind="wgmma").knobs
+    assert {0, 1} < set(knobs["start"])
+    assert "start" not in subbyte.space("resnet50.stage2@8", kind="wgmma-small").knobs
+    key = "wgp-tw28-tr1-cm1-cr2-sg8-st5-if2-ls1"
+    assert config_from_key(key).key == key

@@ -6,26 +6,25 @@ import pytest
 from generated import Generated, plan_of
 
 import subbyte
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.registry import config_from_key
+from subbyte.families.wgmma.check import why_not
 
 pytest.importorskip("tvm")
 
 KERNELS = [
-    ("n8h14w28c64k64r3s3p1", "tw14-tr2-gm1-gy2-sg2-ri6-sta0-ls1"),  # as stage 3 at batch 64
-    ("n8h6w14c64k64r3s3p1", "tw14-tr1-gm1-gy2-sg2-ri4-pl1-ls1"),  # as stage 2
-    ("n8h14w14c64k64r3s3p1", "tw14-tr2-gm1-gy2-sg4-ri6-la1-sta0-hr1-ls1"),  # as stage 4
-    ("n16h7w7c128k64r3s3p1", "tw7-tr1-gm1-gy2-sg4-cg2-ri3-kr0-la1-sta0-ig2-hr1-pp1-ls1"),  # as stage 5
-    ("n16h7w7c128k64r3s3p1", "tw7-tr1-gm1-gy2-sg4-cg2-ri8-kr0-sta0-ig2-hr1-pl1-ls1"),
-    ("n3h7w6c64k160r3s3p1", "tw6-tr1-gm2-sg7-ri3-la1-sta2-ls1"),
-    ("n3h3w9c64k64r3s3p1", "tw6-tr1-gm1-gx2-sg2-ri3-sta0-ov0-ls1-nhwc"),
-    ("n8h5w6c96k64r3s3p1u2", "tw4-tr1-gm1-sg1-ri5-sta0-ls1"),  # loads at no constant distance
-    ("n8h6w6c64k128r3s3p1", "tw6-tr1-gm1-sg1-fp2-ri3-er1-sta0-ls1"),
+    ("n8h14w28c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg2-st6-sta0-ls2"),  # as stage 3 at batch 64
+    ("n8h6w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg2-st4-ls3"),  # as stage 2
+    ("n8h14w14c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-la1-sta0-hr1-ls2"),  # as stage 4
+    ("n16h7w7c128k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg4-cg2-st3-rr3-la1-sta0-ig2-hr1-ls2"),  # as stage 5
+    ("n16h7w7c128k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg4-cg2-st8-rr0-sta0-ig2-hr1-ls3"),
+    ("n3h7w6c64k160r3s3p1", "wgp-tw6-tr1-cm2-sg7-st3-la1-sta2-ls2"),
+    ("n3h3w9c64k64r3s3p1", "wgp-tw6-tr1-cm1-cn2-sg2-st3-sta0-pdl0-ls2-nhwc"),
+    ("n8h5w6c96k64r3s3p1u2", "wgp-tw4-tr1-cm1-sg1-st5-sta0-ls2"),  # loads at no constant distance
+    ("n8h6w6c64k128r3s3p1", "wgp-tw6-tr1-cm1-sg1-mi2-st3-rr2-sta0-ls2"),
 ]
 REFUSED = [
-    ("n8h6w6c64k64r3s3p1", "tw6-tr1-gm1-sg1-ri4-sta0-pr2-ls1", "lean_start goes neither"),
-    ("n8h3w6c64k64r3s3p1", "tw6-tr1-gm1-sg3-ri3-la1-sta0-bw1-ls1", "bulk_weights needs lean_start=0"),
-    ("n8h3w6c128k64r3s3p1", "tw6-tr1-gm1-sg3-sp2-ri3-la1-sta0-ls1", "lean_start goes neither"),
+    ("n8h6w6c64k64r3s3p1", "wgp-tw6-tr1-cm1-sg1-st4-sta0-pr2-ls2", "a lean start goes neither"),
+    ("n8h3w6c128k64r3s3p1", "wgp-tw6-tr1-cm1-sg3-sk2-st3-la1-sta0-ls2", "a lean start goes neither"),
 ]
 KERNEL = Generated(*KERNELS[0])
 
@@ -42,12 +41,12 @@ def test_other_forms_of_output_are_exact(given: dict[str, object]) -> None:
 
 @pytest.mark.parametrize(("spec", "key", "reason"), REFUSED)
 def test_what_has_no_use_is_refused(spec: str, key: str, reason: str) -> None:
-    assert reason in (why_not_warpgroup(plan_of(spec, key)) or "")
+    assert reason in (why_not(plan_of(spec, key)) or "")
 
 
 def test_nobody_waits_for_the_whole_block() -> None:
     meet = "tvm_builtin_cuda_cta_sync();\n"
-    usual = Generated(KERNELS[0][0], KERNELS[0][1].removesuffix("-ls1")).text
+    usual = Generated(KERNELS[0][0], KERNELS[0][1].removesuffix("-ls2")).text
     assert [text.partition("int warp_id_in_cta")[2].count(meet) for text in (usual, KERNEL.text)] == [1, 0]
 
 
@@ -75,7 +74,7 @@ def test_a_wrong_distance_between_loads_is_found() -> None:
 
 
 def test_large_spaces_have_it_and_small_ones_have_not() -> None:
-    assert subbyte.space("resnet50.stage3@64", kind="warpgroup").knobs["lean_start"] == (0, 1)
-    assert "lean_start" not in subbyte.space("resnet50.stage3@8", kind="warpgroup-small").knobs
-    key = "wg-tw14-tr2-gm1-gy2-sg4-ri6-sta0-ls1"
-    assert WarpgroupConfig.from_key(key).key == key
+    assert 2 in subbyte.space("resnet50.stage3@64", kind="wgmma").knobs["start"]
+    assert "start" not in subbyte.space("resnet50.stage3@8", kind="wgmma-small").knobs
+    key = "wgp-tw14-tr2-cm1-cr2-sg4-st6-sta0-ls2"
+    assert config_from_key(key).key == key

@@ -11,35 +11,34 @@ from generated import Generated, plan_of
 
 from subbyte.emulator import run_cuda
 from subbyte.emulator.trace import global_bytes_read, of_kind
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.emit import own_rows, produce
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.registry import config_from_key
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.pipeline.emit import own_rows, produce
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected
 
 pytest.importorskip("tvm")
 
-STAGE5 = ("n16h7w7c128k64r3s3p1", "tw7-tr2-gm1-gy2-sg1-cg2-ri2-kr0-sta0-ig2-pp1")
+STAGE5 = ("n16h7w7c128k64r3s3p1", "wgp-tw7-tr2-cm1-cr2-sg1-cg2-st2-rr3-sta0-ig2")
 KERNELS = [
-    ("n16h7w7c256k64r3s3p1", "tw7-tr2-gm1-gy2-sg1-cg4-ri3-kr0-sta0-ig2-pp1"),  # as stage 5 at batch 256
-    ("n9h7w7c128k64r3s3p1", "tw7-tr2-gm1-gy2-sg1-cg2-ri3-kr0-la1-sta2-ig2-pp1"),
-    ("n8h14w14c128k128r3s3p1u2", "tw8-tr4-gm2-sg1-cg2-ri2-kr0-la1-sta0-pp1"),  # as stage 5's layer with stride 2
-    ("n8h13w11c128k64r3s3p1u2", "tw6-tr2-gm1-sg4-cg2-ri3-kr0-sta0-pp1"),
-    ("n8h9w6c128k96r3s3p2d2", "tw6-tr2-gm1-sg2-cg2-ri2-kr0-sta0-pp1"),
-    ("n8h9w9c128k64r5s5p2", "tw10-tr1-gm1-sg3-cg2-ri2-kr0-sta0-la1-pp1"),  # two passes with rows above the image
-    ("n8h6w12c128k64r3s3p1", "tw6-tr2-gm1-sg2-cg2-ri4-kr0-sta0-pr2-pp1"),  # columns divided among blocks
-    ("n8h6w14c128k64r3s3p1", "tw8-tr1-gm1-gx2-sg2-cg2-ri3-kr0-sta0-pp1-nhwc"),
-    ("n8h5w6c128k128r3s3p1", "tw6-tr2-gm1-sg1-fp2-cg2-ri2-kr0-sta0-sw1-pp1"),
-    ("n8h14w14c128k64r3s3p1", "tw14-tr2-gm1-gy2-sg4-cg2-ri2-kr0-la1-sta0-hr1-pp1"),
-    ("n3h2w6c128k64r3s3p1", "tw6-tr2-gm1-sg1-cg2-ri2-kr0-sta0-pp1-rp0"),
-    ("n8h7w9c128k64r4s3p1u3", "tw4-tr1-gm1-sg1-cg2-ri2-kr0-sta0-wr2-pp1"),
+    ("n16h7w7c256k64r3s3p1", "wgp-tw7-tr2-cm1-cr2-sg1-cg4-st3-rr3-sta0-ig2"),  # as stage 5 at batch 256
+    ("n9h7w7c128k64r3s3p1", "wgp-tw7-tr2-cm1-cr2-sg1-cg2-st3-rr3-la1-sta2-ig2"),
+    ("n8h14w14c128k128r3s3p1u2", "wgp-tw8-tr4-cm2-sg1-cg2-st2-rr3-la1-sta0"),  # as stage 5's layer with stride 2
+    ("n8h13w11c128k64r3s3p1u2", "wgp-tw6-tr2-cm1-sg4-cg2-st3-rr3-sta0"),
+    ("n8h9w6c128k96r3s3p2d2", "wgp-tw6-tr2-cm1-sg2-cg2-st2-rr3-sta0"),
+    ("n8h9w9c128k64r5s5p2", "wgp-tw10-tr1-cm1-sg3-cg2-st2-rr3-la1-sta0"),  # two passes with rows above the image
+    ("n8h6w12c128k64r3s3p1", "wgp-tw6-tr2-cm1-sg2-cg2-st4-rr3-sta0-pr2"),  # columns divided among blocks
+    ("n8h6w14c128k64r3s3p1", "wgp-tw8-tr1-cm1-cn2-sg2-cg2-st3-rr3-sta0-nhwc"),
+    ("n8h5w6c128k128r3s3p1", "wgp-tw6-tr2-cm1-sg1-mi2-cg2-st2-rr3-sta0"),
+    ("n8h14w14c128k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-cg2-st2-rr3-la1-sta0-hr1"),
+    ("n3h2w6c128k64r3s3p1", "wgp-tw6-tr2-cm1-sg1-cg2-st2-rr3-sta0-rp0"),
+    ("n8h7w9c128k64r4s3p1u3", "wgp-tw4-tr1-cm1-sg1-cg2-st2-rr3-sta0"),
 ]
 REFUSED = [
-    ("n8h6w6c64k64r3s3p1", "tw6-tr2-gm1-sg1-ri4-sta0-pp1", "stages: pass_parts is for"),
-    ("n8h6w6c128k64r1s1p0", "tw6-tr2-gm1-sg1-cg2-ri4-kr0-sta0-pp1", "stages: pass_parts is for"),
-    ("n8h6w6c128k64r3s3p1", "tw6-tr2-gm1-sg1-cg2-ri2-kr0-sta0-pp1-dup.none", "stages: pass_parts is for"),
-    ("n8h6w6c128k64r3s3p1", "tw6-tr2-gm1-sg1-cg2-ri1-kr0-sta0-pp1", "a pass needs 2"),
-    ("n8h14w14c512k64r3s3p1", "tw14-tr3-gm1-sg1-cg4-ri2-kr0-sta0-pp1", "loads of a producer thread exceed 16"),
+    ("n8h6w6c128k64r1s1p0", "wgp-tw6-tr2-cm1-sg1-cg2-st4-rr3-sta0", "stages: row_reuse=3 is for"),
+    ("n8h6w6c128k64r3s3p1", "wgp-tw6-tr2-cm1-sg1-cg2-st2-rr3-sta0-dup.none", "stages: row_reuse=3 is for"),
+    ("n8h6w6c128k64r3s3p1", "wgp-tw6-tr2-cm1-sg1-cg2-st1-rr3-sta0", "a tile iteration needs 2"),
+    ("n8h14w14c512k64r3s3p1", "wgp-tw14-tr3-cm1-sg1-cg4-st2-rr3-sta0", "loads of a producer thread exceed 16"),
 ]
 
 
@@ -62,22 +61,24 @@ def test_padding_beside_extreme_values(value: int) -> None:
 
 @pytest.mark.parametrize(("spec", "key", "reason"), REFUSED)
 def test_what_cannot_be_built_is_refused(spec: str, key: str, reason: str) -> None:
-    assert reason in (why_not_warpgroup(plan_of(spec, key)) or "")
+    assert reason in (why_not(plan_of(spec, key)) or "")
 
 
 def test_rows_of_the_image_alone() -> None:
-    plan = plan_of("resnet50.stage5@256", "tw7-tr2-gm1-gy2-sg1-cg8-ri5-kr0-sta0-ig2-pp1")
+    plan = plan_of("resnet50.stage5@256", "wgp-tw7-tr2-cm1-cr2-sg1-cg8-st5-rr3-sta0-ig2")
     assert (plan.window, plan.part_rows, plan.least_part_rows) == (6, 5, 4)  # rows 0 to 4, then 3 to 6
     assert plan.slot_bytes == 5 * 2 * 8 * 512 + 512
     assert plan.copies == 5 * plan.row_copies == 10
-    assert WarpgroupConfig.from_key(plan.config.key) == plan.config
-    strided = plan_of("resnet50.stage5.down3x3@256", "tw8-tr4-gm2-sg1-cg8-ri3-kr0-la1-sta0-pp1")
+    assert config_from_key(plan.config.key) == plan.config
+    strided = plan_of("resnet50.stage5.down3x3@256", "wgp-tw8-tr4-cm2-sg1-cg8-st3-rr3-la1-sta0")
     assert (strided.window, strided.part_rows, strided.least_part_rows) == (9, 8, 7)
-    assert why_not_warpgroup(plan) is why_not_warpgroup(strided) is None
+    assert why_not(plan) is why_not(strided) is None
 
 
 def test_no_row_of_zeros_is_stored_and_arrivals_are_fewer() -> None:
-    rows, joint = (_counts(STAGE5[0], key) for key in (STAGE5[1].replace("ri2", "ri12").replace("-pp1", ""), STAGE5[1]))
+    rows, joint = (
+        _counts(STAGE5[0], key) for key in (STAGE5[1].replace("st2", "st12").replace("rr3", "rr0"), STAGE5[1])
+    )
     assert joint["wgmma"] == rows["wgmma"] == 19 * 3 * 4  # of 21 kernel rows over 7 rows, two meet padding alone
     assert rows["bytes"] == 9 * 7 * 16 * 64
     assert joint["bytes"] == 10 * 7 * 16 * 64  # a row twice, for a slot of five

@@ -9,40 +9,40 @@ from typing import Any
 import pytest
 from generated import Generated, plan_of
 
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
 
 pytest.importorskip("tvm")
 
-ROUND = {"channel_groups": 2, "keep_rows": 0}
+ROUND = {"channel_groups": 2, "row_reuse": 0}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "joined": ("n24h5w5c64k64r1s1p0", {"tile_width": 10, "segments": 3, "ring": 3, "stagger": 0, "joined": 1}),
+    "joined": ("n24h5w5c64k64r1s1p0", {"tile_width": 10, "segments": 3, "stages": 3, "stagger": 0, "flatten": 2}),
     "joined, strided": (
         "n16h6w6c128k64r1s1p0u2",
-        {"tile_width": 8, "segments": 2, "ring": 3, "stagger": 0, "flatten": 1, "joined": 1, **ROUND},
+        {"tile_width": 8, "segments": 2, "stages": 3, "stagger": 0, "flatten": 2, **ROUND},
     ),
     "two producers": (
         "n24h5w5c128k128r1s1p0",
-        {"tile_width": 8, "tile_rows": 2, "segments": 3, "ring": 6, "groups_m": 2, "stagger": 2, "producers": 2,
-         "joined": 1, **ROUND},
+        {"tile_width": 8, "tile_rows": 2, "segments": 3, "stages": 6, "consumers_m": 2, "stagger": 2,
+         "producers": 2, "flatten": 2, **ROUND},
     ),
-    "two producers, padding": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "ring": 5, "producers": 2}),
+    "two producers, padding": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "stages": 5, "producers": 2}),
     "two tiles": (
         "n8h6w6c64k256r3s3p1",
-        {"tile_width": 6, "tile_rows": 2, "ring": 6, "groups_m": 2, "tiles_m": 2, "in_flight": 2},
+        {"tile_width": 6, "tile_rows": 2, "stages": 6, "consumers_m": 2, "tiles_m": 2, "in_flight": 2},
     ),
     "two tiles, joined": (
         "n24h5w5c128k320r1s1p0",
-        {"tile_width": 8, "segments": 3, "ring": 4, "filter_passes": 2, "tiles_m": 2, "stagger": 0, "joined": 1,
+        {"tile_width": 8, "segments": 3, "stages": 4, "m_iterations": 2, "tiles_m": 2, "stagger": 0, "flatten": 2,
          "unroll": 2},
     ),
     "rows of a pass divided": (
         "n8h4w9c256k64r1s1p0",
-        {"tile_width": 6, "groups_y": 2, "ring": 8, "stagger": 0, **ROUND},
+        {"tile_width": 6, "consumers_rows": 2, "stages": 8, "stagger": 0, **ROUND},
     ),
     "two producers, strided": (
         "n16h6w6c128k64r1s1p0u2",
-        {"tile_width": 8, "segments": 2, "ring": 4, "stagger": 0, "producers": 2, "flatten": 1, "joined": 1, **ROUND},
+        {"tile_width": 8, "segments": 2, "stages": 4, "stagger": 0, "producers": 2, "flatten": 2, **ROUND},
     ),
 }  # fmt: skip
 FAULTS = [
@@ -52,17 +52,16 @@ FAULTS = [
 ]
 REFUSED = [
     ("joined", {"layout": "nhwc"}, "nhwcnc"),
-    ("two producers", {"producers": 3, "groups_m": 1, "stagger": 0}, "allowed: 1, 2"),
-    ("two tiles", {"tiles_m": 3, "groups_m": 1}, "allowed: 1, 2"),
-    ("two tiles", {"weight_ring": 4}, "weight_ring=0"),
-    ("two producers, padding", {"joined": 1}, "joined"),
+    ("two producers", {"producers": 3, "consumers_m": 1, "stagger": 0}, "allowed: 1, 2"),
+    ("two tiles", {"tiles_m": 3, "consumers_m": 1}, "allowed: 1, 2"),
+    ("two producers, padding", {"flatten": 2}, "flatten=2"),
 ]
 
 
 @cache
 def _kernel(name: str) -> Generated:
     spec, values = CASES[name]
-    return Generated(spec, WarpgroupConfig(**values))
+    return Generated(spec, PipelineConfig(**values))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -76,18 +75,18 @@ def test_faults_in_generated_kernels_are_found(name: str, old: str, new: str, fo
 
 
 def test_a_pass_gives_back_no_more_rows_than_a_warp_has_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def rows(dilation: int) -> tuple[str, WarpgroupConfig]:
+    def rows(dilation: int) -> tuple[str, PipelineConfig]:
         window = 2 * dilation + 1
-        values = {"tile_width": 2, "ring": 2 * window, "stagger": 0, **ROUND}
-        return f"n8h{window + 1}w2c128k64r3s1p0d{dilation}", WarpgroupConfig(**values)
+        values = {"tile_width": 2, "stages": 2 * window, "stagger": 0, **ROUND}
+        return f"n8h{window + 1}w2c128k64r3s1p0d{dilation}", PipelineConfig(**values)
 
     Generated(*rows(15)).require_exact(1)
-    assert "a pass of 33 rows" in str(why_not_warpgroup(plan_of(*rows(16))))
-    monkeypatch.setattr("generated.why_not_warpgroup", lambda _: None)
+    assert "a tile iteration of 33 rows" in str(why_not(plan_of(*rows(16))))
+    monkeypatch.setattr("generated.why_not", lambda _: None)
     Generated(*rows(16)).require_found("", "", "deadlock")  # what the rule is for
 
 
 @pytest.mark.parametrize(("name", "changes", "reason"), REFUSED)
 def test_combinations_without_meaning_are_refused(name: str, changes: dict[str, Any], reason: str) -> None:
     spec, values = CASES[name]
-    assert reason in str(why_not_warpgroup(plan_of(spec, WarpgroupConfig(**{**values, **changes}))))
+    assert reason in str(why_not(plan_of(spec, PipelineConfig(**{**values, **changes}))))

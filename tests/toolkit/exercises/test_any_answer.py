@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import subbyte
-from subbyte import ConvConfig, exercises
+from subbyte import ConvConfig, PipelineConfig, exercises
 from subbyte.exercises.feedback import Feedback
-from subbyte.families.wgmma.config import WarpgroupConfig
 
 LAYER = "n8h56w56c64k64r3s3p1"
 MORE: dict[str, tuple[Any, ...]] = {
@@ -19,14 +18,14 @@ MORE: dict[str, tuple[Any, ...]] = {
     "check_chunk": ("n8h56w56c128k128r3s3p1", ConvConfig(2, 2, 4, 4)),
     "check_datum": (LAYER, 5, 60),
     "check_floors": (LAYER, 4.2, 1100.0),
-    "check_grid": (LAYER, WarpgroupConfig(segments=56, ring=3)),
+    "check_grid": (LAYER, PipelineConfig(segments=56, stages=3)),
     "check_padding": ("n4h14w20c48k40r3s3p1",),
     "check_pixels": (LAYER, (2, 4)),
     "check_price": (subbyte.landscape("resnet50.stage2@8.paper.sm_90a"), "chunk", 1),
     "check_random_trials": (5, 1306),
     "check_rate": (LAYER, 4.5),
     "check_sectors": (LAYER,),
-    "check_tap_start": (LAYER, WarpgroupConfig(segments=4), 3, 1, 1),
+    "check_tap_start": (LAYER, PipelineConfig(segments=4), 3, 1, 1),
     "check_waste": ("resnet50.stage5@8",),
     "check_waves": (1568, 5, 132),
 }

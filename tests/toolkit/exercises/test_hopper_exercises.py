@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import subbyte
+from subbyte import PipelineConfig
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
 from subbyte.exercises.hopper import check_grid, check_operands, check_price, check_tap_start
 from subbyte.families import space
-from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.records.landscape import Landscape
 from subbyte.records.result import Measured
 from subbyte.technique.taps import tap_addresses
 
 LAYER = "n8h14w14c64k128r3s3p1"
-CONFIG = WarpgroupConfig(tile_width=14, segments=2, ring=4, stagger=0)
+CONFIG = PipelineConfig(tile_width=14, segments=2, stages=4, stagger=0)
 ROW, R, S = 4, 1, 2
 SLOT = (2 * 15 + 1) * 256
 
@@ -87,7 +87,7 @@ def test_wrong_operands_are_named(answer: Any, words: str) -> None:
 
 
 def test_blocks() -> None:
-    layer, config = "resnet50.stage3@8", WarpgroupConfig(tile_width=14, segments=28, ring=3, stagger=0)
+    layer, config = "resnet50.stage3@8", PipelineConfig(tile_width=14, segments=28, stages=3, stagger=0)
     assert check_grid(1 * 28 * 2 * 2, layer, config)
     for answer, words in (
         (112 * 8, "groups of 8"),
@@ -109,7 +109,7 @@ PRICES = {0: 6.0, 1: 4.0, 2: 9.0, 3: 5.0, 4: 7.5}
 
 @pytest.fixture(scope="module")
 def recorded() -> Landscape:
-    known = space("n24h4w6c64k64r3s3p0", kind="warpgroup")
+    known = space("n24h4w6c64k64r3s3p0", kind="wgmma")
     chosen = [index for index in known.valid if known.config(index).tile_rows == 1][:4]
     chosen += [index for index in known.valid if known.config(index).tile_rows == 2][:1]
     times = dict(zip(chosen, map(Measured, PRICES.values()), strict=True))

@@ -9,20 +9,20 @@ from subbyte.errors import BuildFailed, InvalidInput, Unsupported
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.plan import Plan
 from subbyte.families.mma.rules import why_not
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.estimate import warpgroup_candidates
-from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.registry import config_from_dict, family_of
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.estimate import candidates
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.kernel.choose import TRIES, best_known, recorded_best
 from subbyte.numerics import Requantization, reference
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
 
-def test_on_hopper_the_warpgroup_family():
+def test_on_hopper_the_wgmma_family():
     workload = ConvWorkload(3, 5, 5, 16, 8, 3, 3, 1)
     kernel = subbyte.compile(workload)
-    assert isinstance(kernel.config, WarpgroupConfig)
+    assert isinstance(kernel.config, WgmmaConfig)
     assert "estimate" in kernel.reason
     assert best_known(workload) == (kernel.config, kernel.reason)
     rng = np.random.default_rng(0)
@@ -34,7 +34,7 @@ def test_on_hopper_the_warpgroup_family():
 
 
 def test_two_tiles_of_channels_are_proposed_by_estimate():
-    proposed = warpgroup_candidates(workload_named("resnet50.stage4.expand1x1@8"), arch("sm_90a"))[:TRIES]
+    proposed = candidates(workload_named("resnet50.stage4.expand1x1@8"), arch("sm_90a"))[:TRIES]
     assert {config.tiles_m for config in proposed} == {1, 2}
 
 
@@ -42,9 +42,9 @@ def test_the_best_known_is_the_fastest_measured_of_all_families_and_nothing_is_b
     monkeypatch.setattr("subbyte.kernel.choose.make_plan", pytest.fail)
     monkeypatch.setattr("subbyte.kernel.choose.Kernel", pytest.fail)
     config, reason = best_known(workload_named("resnet50.stage2@8"))
-    assert isinstance(config, WarpgroupConfig)
+    assert isinstance(config, WgmmaConfig)
     assert "3.52 us" in reason
-    config, reason = best_known(workload_named("resnet50.stage2@8"), family="warp")
+    config, reason = best_known(workload_named("resnet50.stage2@8"), family="mma")
     assert isinstance(config, ConvConfig)
     assert "4.51 us" in reason
 
@@ -52,32 +52,32 @@ def test_the_best_known_is_the_fastest_measured_of_all_families_and_nothing_is_b
 def test_elsewhere_the_warp_family_with_the_reason():
     kernel = subbyte.compile("resnet50.stage4@8", arch="sm_80")
     assert isinstance(kernel.config, ConvConfig)
-    assert kernel.reason == "warp family, because atom: wgmma exists on sm_90a alone, not on sm_80"
+    assert kernel.reason == "mma family, because atom: wgmma exists on sm_90a alone, not on sm_80"
     padded = ConvWorkload(8, 4, 4, 64, 64, 3, 3, 3)
     assert "padding" in subbyte.compile(padded).reason
 
 
 def test_one_family_alone_where_it_is_asked_for():
     workload = "n8h5w5c32k32r3s3p1"
-    for family, kind in (("warp", ConvConfig), ("warpgroup", WarpgroupConfig)):
+    for family, kind in (("mma", ConvConfig), ("wgmma", WgmmaConfig), ("warp", ConvConfig), ("warpgroup", WgmmaConfig)):
         kernel = subbyte.compile(workload, family=family)
         assert isinstance(kernel.config, kind)
         assert best_known(workload_named(workload), family=family)[0] == kernel.config
-    with pytest.raises(InvalidInput, match="did you mean warpgroup"):
-        best_known(workload_named(workload), family="warpgruop")
-    with pytest.raises(Unsupported, match="sm_80 in the warpgroup family: atom"):
-        subbyte.compile(workload, arch="sm_80", family="warpgroup")
-    with pytest.raises(InvalidInput, match="did you mean warpgroup"):
-        subbyte.compile(workload, family="warpgruop")
+    with pytest.raises(InvalidInput, match="did you mean wgmma"):
+        best_known(workload_named(workload), family="wgmna")
+    with pytest.raises(Unsupported, match="sm_80 in the wgmma family: atom"):
+        subbyte.compile(workload, arch="sm_80", family="wgmma")
+    with pytest.raises(InvalidInput, match="did you mean wgmma"):
+        subbyte.compile(workload, family="wgmna")
     with pytest.raises(TypeError, match="unroll"):
         subbyte.compile(workload, unroll=2)
 
 
 def test_the_reason_of_a_fallback_is_that_of_the_layer():
-    assert "a pass needs 5" in subbyte.compile("n8h14w14c4096k64r5s5p2").reason
+    assert "a tile iteration needs 5" in subbyte.compile("n8h14w14c4096k64r5s5p2").reason
 
 
-def test_narrow_outputs_stay_in_the_warpgroup_family():
+def test_narrow_outputs_stay_in_the_wgmma_family():
     for spec in ("n2h4w4c3k8r2s2p0u2", "n8h9w2c64k64r3s3p3d3", "n8h6w1c64k64r3s3p1"):
         kernel = subbyte.compile(spec, output="int32")
         w = kernel.workload
@@ -88,7 +88,7 @@ def test_narrow_outputs_stay_in_the_warpgroup_family():
 
 
 def test_a_layer_that_nobody_covers_names_both_reasons():
-    with pytest.raises(Unsupported, match=r"dilation 1 and 2 \(the warp family\); stages: .* \(the warpgroup family\)"):
+    with pytest.raises(Unsupported, match=r"dilation 1 and 2 \(the mma family\); stages: .* \(the wgmma family\)"):
         subbyte.compile("n8h99w99c512k64r3s3p2d40")
 
 
@@ -100,22 +100,23 @@ def test_what_nobody_covers_is_refused():
 def test_the_warp_family_where_it_was_measured_faster(monkeypatch):
     workload = ConvWorkload(8, 5, 5, 64, 64, 3, 3, 1)
     warp = {"config": ConvConfig(chunk=1).to_dict(), "microseconds": 3.0}
-    best = {"config": WarpgroupConfig(tile_width=6, segments=1, ring=5).to_dict(), "microseconds": 3.5, "device": "D",
+    best = {"config": PipelineConfig(tile_width=6, segments=1, stages=5).to_dict(), "microseconds": 3.5, "device": "D",
             "generator": "g", "source": "s", "warp": warp}  # fmt: skip
     monkeypatch.setattr("subbyte.kernel.choose.recorded_best", lambda: {workload.spec: best})
     kernel = subbyte.compile(workload)
     assert kernel.config == ConvConfig(chunk=1)
-    assert kernel.reason.startswith("warp family, fastest measured configuration (3.00 us on D")
+    assert kernel.reason.startswith("mma family, fastest measured configuration (3.00 us on D")
     assert "3.50" in kernel.reason
-    assert subbyte.compile(workload, arch="sm_80").reason.startswith("warp family, because atom")
+    assert subbyte.compile(workload, arch="sm_80").reason.startswith("mma family, because atom")
     best["microseconds"] = 2.9
-    assert subbyte.compile(workload).config == WarpgroupConfig(tile_width=6, segments=1, ring=5)
+    assert subbyte.compile(workload).config == PipelineConfig(tile_width=6, segments=1, stages=5)
 
 
 def test_every_record_can_be_built():
     for spec, best in recorded_best().items():
-        config = WarpgroupConfig.from_dict(best["config"])
-        assert why_not_warpgroup(WarpgroupPlan(subbyte.workload(spec), config, arch("sm_90a"))) is None
+        config = config_from_dict(best["config"])
+        family = family_of(config)
+        assert family.why_not(family.plan(subbyte.workload(spec), config, arch("sm_90a"))) is None
         assert best["microseconds"] > 0
         assert best["source"]
         assert best["device"]
@@ -130,9 +131,9 @@ def test_what_is_too_large_for_every_configuration_is_refused_before_any_plan(mo
     monkeypatch.setattr("subbyte.families.wgmma.family.warpgroup_candidates", pytest.fail)
     for spec in ("n8h99999w99999c64k64r3s3p1", "n8h1w1c32k32r3s3p99999", "n800000000h4w8c32k32r1s1p0"):
         with pytest.raises(Unsupported, match=r"index: a tensor of \d+ words exceeds 32-bit indices"):
-            subbyte.compile(spec, family="warpgroup")
+            subbyte.compile(spec, family="wgmma")
     with pytest.raises(Unsupported, match="wgmma exists on sm_90a alone"):
-        subbyte.compile("n8h99999w99999c64k64r3s3p1", "sm_80", family="warpgroup")
+        subbyte.compile("n8h99999w99999c64k64r3s3p1", "sm_80", family="wgmma")
 
 
 def test_a_kernel_row_that_meets_padding_alone_ends_no_program():
@@ -140,4 +141,4 @@ def test_a_kernel_row_that_meets_padding_alone_ends_no_program():
     assert isinstance(kernel.config, ConvConfig)
     assert "the kernel's text cannot be formed" in kernel.reason
     with pytest.raises(BuildFailed, match="the kernel's text cannot be formed"):
-        _ = subbyte.build(kernel.workload, WarpgroupConfig(tile_width=6, ring=1, stagger=0)).resources
+        _ = subbyte.build(kernel.workload, PipelineConfig(tile_width=6, stages=1, stagger=0)).resources

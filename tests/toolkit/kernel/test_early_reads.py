@@ -8,17 +8,17 @@ import re
 import pytest
 
 import subbyte
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.single.config import SinglePassConfig
 from subbyte.kernel.disassemble import sass
 from subbyte.kernel.nvrtc import compile_cubin
 
 BEST = {
-    "stage 2": ("resnet50.stage2@8", "wg-tw14-tr1-gm1-gx2-sg56-ri3-la1-if2-sta0-bw2"),
-    "stage 3": ("resnet50.stage3@8", "wg-tw14-tr1-gm1-sg28-ri3-la1-un2-if3-sta0-bw4"),
-    "stage 3, alone": ("resnet50.stage3@8", "wg-tw14-tr1-gm1-sg28-ri3-la1-un2-if3-sta0-bw1"),
-    "stage 4": ("resnet50.stage4@8", "wg-tw14-tr1-gm1-sg14-sp2-ri3-la1-un2-if3-sta0-bw1"),
-    "stage 4, 8 columns": ("resnet50.stage4@8", "wg-tw8-tr1-gm1-sg14-ri3-la1-un2-if3-sta0-bw2"),
-    "stage 5": ("resnet50.stage5@8", "wg-tw8-tr1-gm1-sg7-sp2-ri3-la1-un2-if3-sta0-bw1"),
+    "stage 2": ("resnet50.stage2@8", "wgs-tw14-tr1-cm1-cn2-sg56-mc2-if2"),
+    "stage 3": ("resnet50.stage3@8", "wgs-tw14-tr1-cm1-sg28-mc4-un2-if3"),
+    "stage 3, alone": ("resnet50.stage3@8", "wgs-tw14-tr1-cm1-sg28-mc1-un2-if3"),
+    "stage 4": ("resnet50.stage4@8", "wgs-tw14-tr1-cm1-sg14-sk2-mc1-un2-if3"),
+    "stage 4, 8 columns": ("resnet50.stage4@8", "wgs-tw8-tr1-cm1-sg14-mc2-un2-if3"),
+    "stage 5": ("resnet50.stage5@8", "wgs-tw8-tr1-cm1-sg7-sk2-mc1-un2-if3"),
 }
 """The best configurations of the four stages at batch 8."""
 AHEAD = {"stage 2": 3, "stage 3": 6, "stage 3, alone": 6, "stage 4": 6, "stage 4, 8 columns": 6, "stage 5": 6}
@@ -29,7 +29,7 @@ WORDS = r"LDS\.128 R(\d+), "
 def _kernel(name: str, more: str = ""):
     """A kernel with one of these configurations; build refuses local memory and serialized wgmma."""
     spec, key = BEST[name]
-    return subbyte.build(spec, WarpgroupConfig.from_key(key + more))
+    return subbyte.build(spec, SinglePassConfig.from_key(key + more))
 
 
 def _lines(text: str) -> list[str]:
@@ -76,11 +76,11 @@ def distances(text: str) -> list[int]:
 @pytest.mark.parametrize("name", BEST)
 def test_late_parameters_are_asked_for_behind_the_first_row(name: str) -> None:
     assert not _behind_the_first_row(_kernel(name).sass)
-    assert _behind_the_first_row(_kernel(name, "-lp1").sass)
+    assert _behind_the_first_row(_kernel(name, "-pa1").sass)
 
 
 def test_loads_that_are_read_only_for_good_would_not_stay_there() -> None:
-    kernel = _kernel("stage 3", "-lp1")
+    kernel = _kernel("stage 3", "-pa1")
     text = kernel.cuda.replace("ld.global.L1::no_allocate.v2.b32", "ld.global.nc.v2.b32")
     assert not _behind_the_first_row(sass(compile_cubin(text, "sm_90a")[0]))
 
@@ -101,11 +101,11 @@ def _added(text: str) -> int:
     return len(_places(lines[max(_places(lines, "IGMMA")) :], "IADD"))
 
 
-@pytest.mark.parametrize("name", [name for name in BEST if "-sp2" not in BEST[name][1]])
+@pytest.mark.parametrize("name", [name for name in BEST if "-sk2" not in BEST[name][1]])
 def test_sums_begin_with_parameters_that_are_asked_for_first(name: str) -> None:
     """The assembler does not move their loads behind the row's, and the epilogue adds nothing."""
-    assert _added(_kernel(name).sass) >= 4 * WarpgroupConfig.from_key(BEST[name][1]).tile_width
-    text = _kernel(name, "-ep1").sass
+    assert _added(_kernel(name).sass) >= 4 * SinglePassConfig.from_key(BEST[name][1]).tile_width
+    text = _kernel(name, "-pa2").sass
     assert _asked_first(text)
     assert _added(text) < 4
 
@@ -115,7 +115,7 @@ def test_parameters_are_asked_for_behind_the_row_otherwise(name: str) -> None:
     assert not _asked_first(_kernel(name).sass)
 
 
-@pytest.mark.parametrize(("name", "start"), [(n, 1) for n in BEST] + [(n, 2) for n in BEST if "-gx2" not in BEST[n][1]])
+@pytest.mark.parametrize(("name", "start"), [(n, 1) for n in BEST] + [(n, 2) for n in BEST if "-cn2" not in BEST[n][1]])
 def test_the_consumers_meet_at_a_named_barrier(name: str, start: int) -> None:
     """Behind its last fence a consumer arrives at none in shared memory."""
     assert _arrivals(_kernel(name).sass) == 1
@@ -141,7 +141,7 @@ def test_weights_are_read_ahead(name: str) -> None:
 
 @pytest.mark.parametrize("name", BEST)
 def test_both_together_build(name: str) -> None:
-    kernel = _kernel(name, f"-wa{AHEAD[name]}-lp1")
+    kernel = _kernel(name, f"-wa{AHEAD[name]}-pa1")
     assert kernel.resources.registers <= 200
     assert _behind_the_first_row(kernel.sass)
 

@@ -22,8 +22,8 @@ from subbyte.emulator import run_cuda
 from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.plan import Plan, plan
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.kernel.export import header, stem_of
@@ -44,12 +44,12 @@ def make(spec: str, columns: int, arch: str = "sm_90a", layout: str = "nhwcnc", 
     return plan(workload(spec), ConvConfig(1, 1, 2, columns, layout=layout), arch, **options)
 
 
-def warpgroup(spec: str, options: dict[str, Any] | None = None, **knobs: Any) -> WarpgroupPlan:
-    config = WarpgroupConfig(stagger=0).with_values(knobs)
-    return WarpgroupPlan(workload(spec), config, arch("sm_90a"), **(options or {}))
+def warpgroup(spec: str, options: dict[str, Any] | None = None, **knobs: Any) -> WgmmaPlan:
+    config = PipelineConfig(stagger=0).with_values(knobs)
+    return WgmmaPlan(workload(spec), config, arch("sm_90a"), **(options or {}))
 
 
-CASES: dict[str, Plan | WarpgroupPlan] = {
+CASES: dict[str, Plan | WgmmaPlan] = {
     "one word a lane, padded images and channels": make("n3h5w7c40k20r3s3p1u2", 1, "sm_80"),
     "two words a lane, general": make("n9h3w5c64k65r3s2p1", 2, requant="general"),
     "four words a lane": make("n8h6w6c32k32r1s1", 4),
@@ -57,16 +57,18 @@ CASES: dict[str, Plan | WarpgroupPlan] = {
     "nhwc, general": make("n1h4w5c8k9r2s3p1", 2, layout="nhwc", requant="general", clip=(-7, 7)),
     "sums": make("n10h4w5c32k40r3s3p1", 2, output="int32"),
     "sums, nhwc": make("n2h4w5c40k33r1s1", 1, layout="nhwc", output="int32"),
-    "warpgroup, padded images and channels": warpgroup("n9h5w7c40k40r3s3p1", tile_width=8, tile_rows=2, ring=4),
-    "warpgroup, cluster": warpgroup("n8h7w7c256k72r3s3p1", tile_width=8, segments=7, split=2, ring=3, groups_m=2),
-    "warpgroup, one block, general": warpgroup("n3h6w6c32k64r3s2p1", {"requant": "general"}, tile_width=6, ring=5),
-    "warpgroup, own rows": warpgroup(
-        "n8h4w5c256k128r1s1p0", tile_width=20, keep_rows=0, channel_groups=4, ring=4, overlap=0
+    "warpgroup, padded images and channels": warpgroup("n9h5w7c40k40r3s3p1", tile_width=8, tile_rows=2, stages=4),
+    "warpgroup, cluster": warpgroup(
+        "n8h7w7c256k72r3s3p1", tile_width=8, segments=7, cluster_split_k=2, stages=3, consumers_m=2
     ),
-    "warpgroup, stem": warpgroup("n8h12w12c3k64r7s7p3u2", tile_width=6, ring=9, segments=3),
-    "warpgroup, sums": warpgroup("n8h6w6c64k64r3s3p1", {"output": "int32"}, tile_width=6, ring=6),
+    "warpgroup, one block, general": warpgroup("n3h6w6c32k64r3s2p1", {"requant": "general"}, tile_width=6, stages=5),
+    "warpgroup, own rows": warpgroup(
+        "n8h4w5c256k128r1s1p0", tile_width=20, row_reuse=0, channel_groups=4, stages=4, dependent_launch=0
+    ),
+    "warpgroup, stem": warpgroup("n8h12w12c3k64r7s7p3u2", tile_width=6, stages=9, segments=3),
+    "warpgroup, sums": warpgroup("n8h6w6c64k64r3s3p1", {"output": "int32"}, tile_width=6, stages=6),
     "warpgroup, nhwc, no sharing": warpgroup(
-        "n8h6w6c192k64r3s3p1", {"clip": (0, 7)}, tile_width=6, ring=6, duplicate_aware="none", layout="nhwc"
+        "n8h6w6c192k64r3s3p1", {"clip": (0, 7)}, tile_width=6, stages=6, duplicate_aware="none", layout="nhwc"
     ),
 }
 FIXED = ["one word a lane, padded images and channels", "four words a lane", "warpgroup, cluster"]
@@ -82,7 +84,7 @@ def _compilers() -> None:
 class Host:
     """The functions of one compiled header."""
 
-    def __init__(self, made: Plan | WarpgroupPlan, text: str, folder: Path, language: str = "c99") -> None:
+    def __init__(self, made: Plan | WgmmaPlan, text: str, folder: Path, language: str = "c99") -> None:
         self.kernel, self.stem = Kernel(made), stem_of(made)
         (folder / f"{self.stem}.h").write_text(text)
         self.values = constants(made)
@@ -128,7 +130,7 @@ class Stub(ctypes.Structure):
     )  # fmt: skip
 
 
-def constants(made: Plan | WarpgroupPlan) -> dict[str, int]:
+def constants(made: Plan | WgmmaPlan) -> dict[str, int]:
     """The header's numbers as the library has them."""
     w, launch = made.workload, made.launch
     values = {key: getattr(w, key.lower()) for key in ("N", "H", "W", "C", "K", "R", "S", "P", "Q", "STRIDE", "PAD")}

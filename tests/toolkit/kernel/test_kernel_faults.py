@@ -1,4 +1,4 @@
-"""What the compilers did wrong is recognised in their output, whenever a kernel of the warpgroup family is built."""
+"""What the compilers did wrong is recognised in their output, whenever a kernel of the wgmma family is built."""
 
 import re
 
@@ -8,7 +8,7 @@ import pytest
 import subbyte
 from subbyte.errors import BuildFailed
 from subbyte.families.wgmma import faults
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.kernel import nvrtc
 from subbyte.kernel.build import machine_code
 from subbyte.kernel.disassemble import sass
@@ -17,7 +17,7 @@ from subbyte.workload import ConvWorkload
 MERGED = re.compile(r"V\w*MNMX\S* R\d+, U?P\d, ")
 """A minimum that also answers a comparison, as the disassembler writes it."""
 SMALL = ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1)
-CONFIG = WarpgroupConfig(tile_width=6, ring=6, stagger=0)
+CONFIG = PipelineConfig(tile_width=6, stages=6, stagger=0)
 WRAPPED = """
 	shl.b16 	%rs11, %rs34, 4;
 	sub.s16 	%rs12, %rs11, %rs10;
@@ -55,8 +55,8 @@ def test_an_index_in_too_few_bits_is_recognised():
 def test_kernels_without_sharing_compute_their_addresses_in_full():
     """Wrong on an H200, and right in the emulator, before their parts were hidden from the compiler."""
     workload = ConvWorkload(8, 28, 28, 128, 64, 3, 3, 1)
-    config = WarpgroupConfig(tile_width=14, segments=28, ring=3, load_ahead=1, in_flight=2, stagger=0,
-                             duplicate_aware="none", layout="nhwc")  # fmt: skip
+    config = PipelineConfig(tile_width=14, segments=28, stages=3, load_ahead=1, in_flight=2, stagger=0,
+                            duplicate_aware="none", layout="nhwc")  # fmt: skip  # fmt: skip
     text = subbyte.build(workload, config).cuda
     assert faults.wrapped_indices(nvrtc.compile_ptx(text, "sm_90a")) == []
     shown, hidden = re.subn(

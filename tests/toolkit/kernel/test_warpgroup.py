@@ -9,83 +9,66 @@ import subbyte
 from subbyte.errors import BuildFailed, Unsupported
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.wgmma import faults
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.single.config import SinglePassConfig
 from subbyte.numerics import Requantization, reference
 from subbyte.workload import ConvWorkload
 
-W = WarpgroupConfig
+W, S = PipelineConfig, SinglePassConfig
 SMALL = {
-    "plain": (ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1), W(tile_width=6, ring=6)),
-    "two rows, odd sizes": (ConvWorkload(9, 7, 9, 64, 96, 3, 3, 1), W(tile_width=10, tile_rows=2, segments=2, ring=4)),
+    "plain": (ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1), W(tile_width=6, stages=6)),
+    "two rows, odd sizes": (
+        ConvWorkload(9, 7, 9, 64, 96, 3, 3, 1), W(tile_width=10, tile_rows=2, segments=2, stages=4),
+    ),
     "column tiles": (
         ConvWorkload(8, 8, 20, 64, 64, 3, 3, 1),
-        W(tile_width=6, groups_x=2, tile_rows=2, segments=2, ring=5),
+        W(tile_width=6, consumers_n=2, tile_rows=2, segments=2, stages=5),
     ),
-    "one channel block": (ConvWorkload(8, 8, 8, 32, 64, 3, 3, 1), W(tile_width=8, tile_rows=2, segments=2, ring=5)),
-    "stride 2": (ConvWorkload(8, 16, 16, 64, 128, 3, 3, 1, 2), W(tile_width=4, tile_rows=2, segments=2, ring=6)),
-    "dilation": (ConvWorkload(8, 10, 10, 64, 64, 3, 3, 2, 1, 2), W(tile_width=10, segments=2, ring=6)),
-    "7x7 stem": (ConvWorkload(8, 24, 24, 3, 64, 7, 7, 3, 2), W(tile_width=12, segments=3, ring=9)),
-    "1x1": (ConvWorkload(8, 7, 7, 128, 256, 1, 1, 0), W(tile_width=26, ring=2, filter_passes=2, groups_m=2)),
+    "one channel block": (ConvWorkload(8, 8, 8, 32, 64, 3, 3, 1), W(tile_width=8, tile_rows=2, segments=2, stages=5)),
+    "stride 2": (ConvWorkload(8, 16, 16, 64, 128, 3, 3, 1, 2), W(tile_width=4, tile_rows=2, segments=2, stages=6)),
+    "dilation": (ConvWorkload(8, 10, 10, 64, 64, 3, 3, 2, 1, 2), W(tile_width=10, segments=2, stages=6)),
+    "7x7 stem": (ConvWorkload(8, 24, 24, 3, 64, 7, 7, 3, 2), W(tile_width=12, segments=3, stages=9)),
+    "1x1": (ConvWorkload(8, 7, 7, 128, 256, 1, 1, 0), W(tile_width=26, stages=2, m_iterations=2, consumers_m=2)),
     "1x1, shortest ring": (
         ConvWorkload(8, 7, 7, 128, 256, 1, 1, 0),
-        W(tile_width=12, groups_m=2, segments=2, filter_passes=2, channel_groups=2, ring=2, stagger=0),
+        W(tile_width=12, consumers_m=2, segments=2, m_iterations=2, channel_groups=2, stages=2, stagger=0),
     ),
     "1x1, own rows": (
         ConvWorkload(8, 10, 10, 256, 256, 1, 1, 0),
-        W(tile_width=20, segments=2, keep_rows=0, channel_groups=4, ring=4, filter_passes=2, groups_m=2, weight_ring=3,
-          stagger=0),
+        W(tile_width=20, segments=2, row_reuse=0, channel_groups=4, stages=4, m_iterations=2, consumers_m=2, stagger=0),
     ),
-    "1x1, stride 2": (ConvWorkload(8, 14, 14, 128, 128, 1, 1, 0, 2), W(tile_width=8, tile_rows=2, ring=3)),
-    "turns": (ConvWorkload(8, 9, 9, 64, 64, 3, 3, 1), W(tile_width=10, tile_rows=2, groups_y=2, ring=6)),
+    "1x1, stride 2": (ConvWorkload(8, 14, 14, 128, 128, 1, 1, 0, 2), W(tile_width=8, tile_rows=2, stages=3)),
+    "turns": (ConvWorkload(8, 9, 9, 64, 64, 3, 3, 1), W(tile_width=10, tile_rows=2, consumers_rows=2, stages=6)),
     "one starts late": (
         ConvWorkload(8, 9, 9, 128, 64, 3, 3, 1),
-        W(tile_width=10, tile_rows=2, groups_y=2, ring=6, stagger=2, in_flight=2),
+        W(tile_width=10, tile_rows=2, consumers_rows=2, stages=6, stagger=2, in_flight=2),
     ),
     "one starts late, rows of one": (
-        ConvWorkload(8, 8, 20, 64, 64, 3, 3, 1), W(tile_width=10, groups_x=2, segments=2, ring=5, stagger=2),
+        ConvWorkload(8, 8, 20, 64, 64, 3, 3, 1), W(tile_width=10, consumers_n=2, segments=2, stages=5, stagger=2),
     ),
-    "cluster": (ConvWorkload(8, 7, 7, 256, 64, 3, 3, 1), W(tile_width=8, segments=7, split=2, ring=3)),
-    "swizzle": (ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1), W(tile_width=6, ring=6, swizzle=1, load_ahead=1)),
-    "ring of weights": (
-        ConvWorkload(8, 7, 7, 256, 128, 3, 3, 1),
-        W(tile_width=8, tile_rows=2, segments=2, groups_m=2, ring=5, weight_ring=6),
+    "cluster": (ConvWorkload(8, 7, 7, 256, 64, 3, 3, 1), W(tile_width=8, segments=7, cluster_split_k=2, stages=3)),
+    "single pass, two rows": (
+        ConvWorkload(9, 7, 20, 64, 96, 3, 3, 1), S(tile_width=10, tile_rows=2, segments=4),
     ),
-    "all at once": (
-        ConvWorkload(9, 7, 20, 64, 96, 3, 3, 1),
-        W(tile_width=10, tile_rows=2, segments=4, ring=4, at_once=1, stagger=0),
+    "single pass, side by side": (
+        ConvWorkload(8, 6, 12, 64, 128, 3, 3, 1), S(tile_width=6, consumers_m=2, segments=6),
     ),
-    "all at once, side by side": (
-        ConvWorkload(8, 6, 12, 64, 128, 3, 3, 1),
-        W(tile_width=6, groups_m=2, segments=6, ring=3, at_once=2, stagger=0),
+    "single pass, cluster": (
+        ConvWorkload(8, 7, 7, 256, 64, 3, 3, 1), S(tile_width=8, segments=7, cluster_split_k=2),
     ),
-    "all at once, columns": (
-        ConvWorkload(8, 5, 12, 32, 64, 3, 3, 1),
-        W(tile_width=6, groups_x=2, segments=5, ring=3, at_once=2, stagger=0),
-    ),
-    "all at once, cluster": (
-        ConvWorkload(8, 7, 7, 256, 64, 3, 3, 1),
-        W(tile_width=8, segments=7, split=2, ring=3, at_once=2, stagger=0),
-    ),
-    "all at once, stride 2": (
-        ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1, 2),
-        W(tile_width=4, segments=7, ring=3, at_once=2, stagger=0),
-    ),
-    "all at once, 1x1": (
-        ConvWorkload(8, 7, 7, 128, 64, 1, 1, 0),
-        W(tile_width=26, segments=2, ring=1, at_once=1, stagger=0),
-    ),
+    "single pass, stride 2": (ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1, 2), S(tile_width=4, segments=7)),
 }  # fmt: skip
 LARGE = {
-    "stage 2": ("resnet50.stage2@256", W(tile_width=28, groups_x=2, segments=4, ring=5, in_flight=2)),
-    "stage 3": ("resnet50.stage3@256", W(tile_width=28, groups_m=2, segments=4, ring=4, in_flight=2)),
+    "stage 2": ("resnet50.stage2@256", W(tile_width=28, consumers_n=2, segments=4, stages=5, in_flight=2)),
+    "stage 3": ("resnet50.stage3@256", W(tile_width=28, consumers_m=2, segments=4, stages=4, in_flight=2)),
     "stage 4": (
         "resnet50.stage4@256",
-        W(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=5, load_ahead=1, in_flight=2, stagger=2),
+        W(tile_width=14, tile_rows=2, consumers_m=2, segments=2, stages=5, load_ahead=1, in_flight=2, stagger=2),
     ),
-    "stage 5": ("resnet50.stage5@256", W(tile_width=8, tile_rows=4, groups_m=2, ring=6, load_ahead=1, stagger=2)),
-    "stage 3, batch 8": ("resnet50.stage3@8", W(tile_width=14, segments=28, ring=3, at_once=2, stagger=0)),
-    "stage 5, batch 8": ("resnet50.stage5@8", W(tile_width=8, segments=7, split=2, ring=3, at_once=2, stagger=0)),
-    "stage 4, batch 8": ("resnet50.stage4@8", W(tile_width=14, segments=14, split=2, ring=3, unroll=2)),
+    "stage 5": ("resnet50.stage5@256", W(tile_width=8, tile_rows=4, consumers_m=2, stages=6, load_ahead=1, stagger=2)),
+    "stage 3, batch 8": ("resnet50.stage3@8", S(tile_width=14, segments=28)),
+    "stage 5, batch 8": ("resnet50.stage5@8", S(tile_width=8, segments=7, cluster_split_k=2)),
+    "stage 4, batch 8": ("resnet50.stage4@8", W(tile_width=14, segments=14, cluster_split_k=2, stages=3, unroll=2)),
 }
 
 
@@ -194,7 +177,7 @@ def test_machine_code(name):
 def test_no_comparison_is_merged_with_a_minimum(name):
     """ptxas 13.0 turns ``max(min(a, b), 0) == b`` into a VIMNMX.RELU with predicates; an H200 answered it wrongly."""
     workload = ConvWorkload(8, 7, 7, 128, 128, 3, 3, 1)
-    config = W(tile_width=8, tile_rows=2, channel_groups=2, ring=8, load_ahead=1, weight_ring=8, in_flight=2, stagger=0)
+    config = W(tile_width=8, tile_rows=2, channel_groups=2, stages=8, load_ahead=1, in_flight=2, stagger=0)
     kernel = subbyte.build(*LARGE[name]) if name in LARGE else subbyte.build(workload, config, output="int32")
     assert faults.counts(kernel.cubin)["merged"] == 0
 

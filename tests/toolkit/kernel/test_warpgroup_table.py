@@ -1,21 +1,22 @@
-"""The table of what the compiler made of the warpgroup family: built, joined, and refused when it should be."""
+"""The table of what the compiler made of the wgmma family: built, joined, and refused when it should be."""
 
 import pytest
 import warpgroup_table as tool
 
 from subbyte.device import ARCHS
 from subbyte.errors import InvalidInput
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.rules import why_not_warpgroup
-from subbyte.families.wgmma.space import warpgroup_values
+from subbyte.families.registry import config_from_dict
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.values import value_lists
 from subbyte.kernel.choose import recorded_best
 from subbyte.workload import workload
 
 SPEC = "n8h6w6c64k64r3s3p1"
-CONFIG = WarpgroupConfig(tile_width=6, ring=6, stagger=0)
+CONFIG = PipelineConfig(tile_width=6, stages=6, stagger=0)
 JOB = (tool.CHOSEN, SPEC, CONFIG.to_dict())
-SERIALIZED = WarpgroupConfig(tile_width=4, groups_y=2, ring=4, load_ahead=1, weight_ring=5, swizzle=1)
+SERIALIZED = PipelineConfig(tile_width=8, tile_rows=4, consumers_m=2, stages=6, load_ahead=1, in_flight=2, stagger=2)
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +33,9 @@ def test_a_row(row):
 
 def test_a_refused_kernel_says_why():
     pytest.importorskip("tvm")
-    found = tool.build_row((tool.SAMPLED, "n9h5w11c96k72r3s3p1", SERIALIZED.to_dict()))
+    found = tool.build_row((tool.SAMPLED, "resnet50.stage5@256", SERIALIZED.to_dict()))
     assert found["refused"].startswith("the compiler serialized the wgmma instructions (")
-    assert tool.violations([found], [(tool.SAMPLED, "n9h5w11c96k72r3s3p1", SERIALIZED.to_dict())]) == []
+    assert tool.violations([found], [(tool.SAMPLED, "resnet50.stage5@256", SERIALIZED.to_dict())]) == []
 
 
 @pytest.mark.parametrize(
@@ -84,11 +85,11 @@ def test_what_is_offered():
 def test_a_sample_holds_every_value_of_every_knob():
     drawn = list(tool.sample(STAGES[:2], 60))
     assert drawn == list(tool.sample(STAGES[:2], 60))
-    assert all(why_not_warpgroup(WarpgroupPlan(*one, ARCHS["sm_90a"])) is None for one in drawn)
+    assert all(why_not(WgmmaPlan(*one, ARCHS["sm_90a"])) is None for one in drawn)
     assert {one.spec for one, _ in drawn} == {one.spec for one in STAGES[:2]}
-    names = ("tile_width", "segments", "groups_y", "overlap")
-    listed = {(name, value) for one in STAGES[:2] for name in names for value in warpgroup_values(one).get(name, ())}
-    missing = listed - {(name, getattr(config, name)) for _, config in drawn for name in names}
+    names = ("tile_width", "segments", "consumers_rows", "dependent_launch")
+    listed = {(name, value) for one in STAGES[:2] for name in names for value in value_lists(one).get(name, ())}
+    missing = listed - {(name, config.to_dict().get(name)) for _, config in drawn for name in names}
     assert not missing
     assert [one for one, _ in tool.sample(STAGES, 1)] == STAGES  # no layer is left out
 
@@ -103,5 +104,5 @@ def test_the_committed_table():
     assert len(sampled) >= 500
     assert sum(not row["refused"] for row in sampled) >= len(sampled) // 2
     assert len({row["workload"] for row in sampled}) > 80
-    recorded = {(spec, WarpgroupConfig.from_dict(best["config"]).key) for spec, best in recorded_best().items()}
-    assert not [row for row in rows if row["refused"] and (row["workload"], row["key"]) in recorded]
+    recorded = {(spec, config_from_dict(best["config"]).key) for spec, best in recorded_best().items()}
+    assert not [row for row in rows if row["refused"] and (row["workload"], tool.key_today(row["key"])) in recorded]

@@ -13,7 +13,8 @@ from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import KNOBS, SWITCHES, ConvConfig
 from subbyte.families.registry import config_from_dict, config_from_key
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.single.config import SinglePassConfig
 
 
 def test_sizes() -> None:
@@ -89,7 +90,7 @@ def test_a_key_that_means_nothing_is_refused(key: str) -> None:
         ConvConfig.from_key(key)
 
 
-@pytest.mark.parametrize("family", [ConvConfig, WarpgroupConfig])
+@pytest.mark.parametrize("family", [ConvConfig, PipelineConfig, SinglePassConfig])
 @pytest.mark.parametrize("given", [None, 3, b"brw1", ["brw1"]])
 def test_what_is_no_key_and_holds_no_fields_is_refused(family: Any, given: Any) -> None:
     for read in (family.from_key, config_from_key):
@@ -105,13 +106,13 @@ def test_what_is_no_key_and_holds_no_fields_is_refused(family: Any, given: Any) 
     [
         (ConvConfig.from_key, "ch2-ch4", "'ch4' gives chunk a second time"),
         (ConvConfig.from_key, "ch2-nhwc-nhwcnc", "'nhwcnc' gives layout a second time"),
-        (config_from_key, "wg-tw8-ri4-tw8", "'tw8' gives tile_width a second time"),
-        (WarpgroupConfig.from_key, "rp0-rp0", "'rp0' gives register_packing a second time"),
-        (WarpgroupConfig.from_dict, {"ring": 4, "RING": 5}, "knob 'RING': ring stands there twice"),
+        (config_from_key, "wgp-tw8-st4-tw8", "'tw8' gives tile_width a second time"),
+        (PipelineConfig.from_key, "rp0-rp0", "'rp0' gives register_packing a second time"),
+        (PipelineConfig.from_dict, {"stages": 4, "STAGES": 5}, "knob 'STAGES': stages stands there twice"),
         (ConvConfig.from_dict, {"tile-height": 1, "tile_height": 1}, "tile_height stands there twice"),
-        (WarpgroupConfig.from_dict, {1: 2}, "unknown knob '1'"),
-        (WarpgroupConfig.from_dict, {None: 2}, "unknown knob 'none'"),
-        (WarpgroupConfig.from_key, "tw" + "9" * 5000, "must be an integer"),
+        (PipelineConfig.from_dict, {1: 2}, "unknown knob 1"),
+        (PipelineConfig.from_dict, {None: 2}, "unknown knob None"),
+        (PipelineConfig.from_key, "tw" + "9" * 5000, "must be an integer"),
     ],
 )
 def test_what_is_given_twice_or_is_no_name_is_refused(read: Any, given: Any, message: str) -> None:

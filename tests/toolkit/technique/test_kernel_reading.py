@@ -10,8 +10,8 @@ import pytest
 import subbyte
 from subbyte.device import ARCHS
 from subbyte.errors import InvalidInput
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.kernel import Kernel
 from subbyte.technique.kernel_reading import CLASSES, LANGUAGES, KernelReading, classify, kernel_reading
 from subbyte.workload import ConvWorkload
@@ -88,8 +88,8 @@ def test_counts_are_those_of_the_disassembly(kernels: tuple[subbyte.Kernel, subb
 
 def test_warpgroup_instructions_are_counted_with_their_shape() -> None:
     pytest.importorskip("tvm")
-    config = WarpgroupConfig(tile_width=14, split=2, segments=14, ring=3)
-    kernel = Kernel(WarpgroupPlan(ConvWorkload(8, 14, 14, 128, 64, 3, 3, 1), config, ARCHS["sm_90a"]))
+    config = PipelineConfig(tile_width=14, cluster_split_k=2, segments=14, stages=3)
+    kernel = Kernel(WgmmaPlan(ConvWorkload(8, 14, 14, 128, 64, 3, 3, 1), config, ARCHS["sm_90a"]))
     reading = kernel_reading(kernel)
     counted = reading.counts["matrix"]
     assert set(counted) == {"IGMMA.64x112x32.S8.S8"}

@@ -1,4 +1,4 @@
-"""Packed stores of the warpgroup family: the record packs values right, and a kernel's own run moves them so."""
+"""Packed stores of the wgmma family: the record packs values right, and a kernel's own run moves them so."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import subbyte
+from subbyte import PipelineConfig
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
-from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.technique import PackedStores, packed_stores
 
 LAYER = "n8h8w8c64k64r3s3p1"
-CONFIG = WarpgroupConfig(tile_width=8, segments=2, ring=5, stagger=0)
+CONFIG = PipelineConfig(tile_width=8, segments=2, stages=5, stagger=0)
 
 
 @pytest.mark.parametrize("warp", range(4))
@@ -45,7 +45,7 @@ def test_a_wrong_record_packs_wrong() -> None:
     assert not np.array_equal(PackedStores(0, tuple(swapped)).words(values), record.words(values))
 
 
-@pytest.mark.parametrize("knobs", [{}, {"tile_width": 6, "groups_x": 2}, {"tiles_m": 2}, {"producers": 2}])
+@pytest.mark.parametrize("knobs", [{}, {"tile_width": 6, "consumers_n": 2}, {"tiles_m": 2}, {"producers": 2}])
 def test_a_kernel_stores_what_and_where_the_record_says(knobs: dict[str, int]) -> None:
     kernel = subbyte.build(LAYER.replace("k64", "k128") if "tiles_m" in knobs else LAYER, CONFIG.with_values(knobs))
     right = expected(kernel, *random_operands(kernel, 0))[:, 0, :2]  # image, pixel, channel of output row 0

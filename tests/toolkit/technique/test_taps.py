@@ -9,28 +9,27 @@ import pytest
 import subbyte
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.single.config import SinglePassConfig
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
 from subbyte.workload import ConvWorkload
 
 SMALL = {
-    "3x3": (ConvWorkload(8, 8, 8, 64, 64, 3, 3, 1), WarpgroupConfig(tile_width=8, segments=2, ring=5, stagger=0)),
+    "3x3": (ConvWorkload(8, 8, 8, 64, 64, 3, 3, 1), PipelineConfig(tile_width=8, segments=2, stages=5, stagger=0)),
     "stride 2": (
         ConvWorkload(8, 16, 16, 64, 64, 3, 3, 1, 2),
-        WarpgroupConfig(tile_width=8, tile_rows=2, segments=2, ring=6, stagger=0),
+        PipelineConfig(tile_width=8, tile_rows=2, segments=2, stages=6, stagger=0),
     ),
     "dilation": (
         ConvWorkload(8, 10, 10, 64, 64, 3, 3, 2, 1, 2),
-        WarpgroupConfig(tile_width=10, segments=2, ring=6, stagger=0),
+        PipelineConfig(tile_width=10, segments=2, stages=6, stagger=0),
     ),
-    "swizzle": (
-        ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1),
-        WarpgroupConfig(tile_width=6, ring=6, swizzle=1, load_ahead=1),
-    ),
+    "one load ahead": (ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1), PipelineConfig(tile_width=6, stages=6, load_ahead=1)),
 }
 
 
-def _given(workload: ConvWorkload, config: WarpgroupConfig) -> set[tuple[int, int]]:
+def _given(workload: ConvWorkload, config: WgmmaConfig) -> set[tuple[int, int]]:
     """First byte and descriptor of every instruction of the first block, without the block's address."""
     rows = of_kind(subbyte.build(workload, config).trace().trace, "wgmma")
     return {(int(row["shared"]), int(row["value"])) for row in rows}
@@ -60,20 +59,21 @@ def test_the_kernel_is_given_these_descriptors(name: str, sharing: str) -> None:
 
 
 MODES: dict[str, tuple[str, dict[str, int]]] = {
-    "two groups of images": ("n16h7w7c64k64r3s3p1", {"tile_width": 7, "image_groups": 2, "ring": 5}),
-    "early release": ("n8h14w14c64k64r3s3p1", {"tile_rows": 2, "early_release": 1}),
-    "bulk weights": ("n8h14w14c64k64r3s3p1", {"segments": 14, "ring": 3, "bulk_weights": 2, "load_ahead": 1}),
+    "two groups of images": ("n16h7w7c64k64r3s3p1", {"tile_width": 7, "image_groups": 2, "stages": 5}),
+    "early release": ("n8h14w14c64k64r3s3p1", {"tile_rows": 2, "row_reuse": 2}),
+    "bulk weights": ("n8h14w14c64k64r3s3p1", {"segments": 14, "multicast": 2}),
     "two tiles": ("n8h14w14c64k128r3s3p1", {"tiles_m": 2}),
-    "two producers": ("n8h14w14c64k64r3s3p1", {"producers": 2, "ring": 6}),
-    "at once": ("n8h14w14c64k64r3s3p1", {"segments": 14, "ring": 3, "at_once": 1}),
-    "a cluster": ("n8h14w14c128k64r3s3p1", {"segments": 14, "ring": 3, "split": 2}),
+    "two producers": ("n8h14w14c64k64r3s3p1", {"producers": 2, "stages": 6}),
+    "a cluster": ("n8h14w14c128k64r3s3p1", {"segments": 14, "stages": 3, "cluster_split_k": 2}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_way_of_working_is_given_these_descriptors(mode: str) -> None:
     spec, knobs = MODES[mode]
-    config = WarpgroupConfig().with_values({"tile_width": 14, "segments": 2, "ring": 4, "stagger": 0, **knobs})
+    usual = {"stages": 4, "stagger": 0} if "multicast" not in knobs else {}
+    kind = PipelineConfig if usual else SinglePassConfig
+    config = kind().with_values({"tile_width": 14, "segments": 2, **usual, **knobs})
     workload = subbyte.workload(spec)
     given = _given(workload, config)
     for output_row in range(min(2, workload.p // config.segments)):
@@ -96,6 +96,6 @@ def test_what_has_no_taps_is_refused() -> None:
     with pytest.raises(InvalidInput, match="rows 0 to 3"):
         tap_addresses(workload, config, 4)
     with pytest.raises(InvalidInput, match="is refused"):
-        tap_addresses(workload, replace(config, ring=2))
+        tap_addresses(workload, replace(config, stages=2))
     with pytest.raises(InvalidInput, match="kernels that see rows"):
-        tap_addresses(ConvWorkload(8, 7, 7, 128, 256, 1, 1, 0), WarpgroupConfig(tile_width=26, ring=2))
+        tap_addresses(ConvWorkload(8, 7, 7, 128, 256, 1, 1, 0), PipelineConfig(tile_width=26, stages=2))

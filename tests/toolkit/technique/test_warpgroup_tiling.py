@@ -1,4 +1,4 @@
-"""The levels of a kernel of the warpgroup family against what its run on the CPU does."""
+"""The levels of a kernel of the wgmma family against what its run on the CPU does."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import numpy as np
 import pytest
 
 import subbyte
+from subbyte import PipelineConfig
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import Unsupported
-from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.technique import warpgroup_tiling
 
 MODES: dict[str, tuple[str, dict[str, int]]] = {
-    "plain": ("n8h10w10c64k64r3s3p0", {"tile_width": 8, "segments": 2, "ring": 5}),
-    "two rows": ("n8h10w10c64k64r3s3p0", {"tile_width": 8, "tile_rows": 2, "segments": 2, "ring": 6}),
-    "two columns": ("n8h10w10c64k64r3s3p0", {"tile_width": 6, "groups_x": 2, "segments": 2, "ring": 5}),
-    "two tiles of channels": ("n8h10w10c64k128r3s3p0", {"tile_width": 8, "segments": 2, "groups_m": 2, "ring": 5}),
-    "the same in one warpgroup": ("n8h10w10c64k128r3s3p0", {"tile_width": 8, "segments": 2, "tiles_m": 2, "ring": 5}),
-    "alternating passes": ("n8h10w10c64k64r3s3p0", {"tile_width": 8, "groups_y": 2, "segments": 2, "ring": 6}),
-    "a cluster": ("n8h10w10c128k64r3s3p0", {"tile_width": 8, "segments": 8, "split": 2, "ring": 3}),
-    "passes over channels": ("n8h8w8c64k128r1s1p0", {"tile_width": 8, "filter_passes": 2, "ring": 2}),
-    "two groups of images": ("n16h9w9c64k64r3s3p0", {"tile_width": 7, "image_groups": 2, "ring": 5}),
+    "plain": ("n8h10w10c64k64r3s3p0", {"tile_width": 8, "segments": 2, "stages": 5}),
+    "two rows": ("n8h10w10c64k64r3s3p0", {"tile_width": 8, "tile_rows": 2, "segments": 2, "stages": 6}),
+    "two columns": ("n8h10w10c64k64r3s3p0", {"tile_width": 6, "consumers_n": 2, "segments": 2, "stages": 5}),
+    "two tiles of channels": ("n8h10w10c64k128r3s3p0", {"tile_width": 8, "segments": 2, "consumers_m": 2, "stages": 5}),
+    "the same in one warpgroup": ("n8h10w10c64k128r3s3p0", {"tile_width": 8, "segments": 2, "tiles_m": 2, "stages": 5}),
+    "alternating passes": ("n8h10w10c64k64r3s3p0", {"tile_width": 8, "consumers_rows": 2, "segments": 2, "stages": 6}),
+    "a cluster": ("n8h10w10c128k64r3s3p0", {"tile_width": 8, "segments": 8, "cluster_split_k": 2, "stages": 3}),
+    "passes over channels": ("n8h8w8c64k128r1s1p0", {"tile_width": 8, "m_iterations": 2, "stages": 2}),
+    "two groups of images": ("n16h9w9c64k64r3s3p0", {"tile_width": 7, "image_groups": 2, "stages": 5}),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_block_does_what_the_record_says(mode: str) -> None:
     spec, knobs = MODES[mode]
-    config = WarpgroupConfig().with_values({"stagger": 0, **knobs})
+    config = PipelineConfig().with_values({"stagger": 0, **knobs})
     record = warpgroup_tiling(spec, config)
     kernel = subbyte.build(spec, config)
     assert record.levels[1].count == np.prod(kernel.launch.grid)
@@ -48,7 +48,7 @@ def _inside(pixels: tuple[int, int], w: subbyte.ConvWorkload) -> int:
 
 def test_levels_fit_into_one_another() -> None:
     record = warpgroup_tiling(
-        "resnet50.stage4@8", WarpgroupConfig(tile_width=14, segments=14, split=2, ring=3, stagger=0)
+        "resnet50.stage4@8", PipelineConfig(tile_width=14, segments=14, cluster_split_k=2, stages=3, stagger=0)
     )
     product, block, each, warpgroup, instruction = record.levels
     assert (product.channels, product.columns, product.depth) == (256, 8 * 14 * 14, 9 * 256)
@@ -61,11 +61,11 @@ def test_levels_fit_into_one_another() -> None:
     assert instruction.count * 32 == warpgroup.depth
     assert f"{record.instructions:,} matrix instructions in a block" in record.text()
     assert "2 blocks in a cluster" in record.text()
-    assert record.title().startswith("tiling of resnet50.stage4@8 (wg-tw14")
+    assert record.title().startswith("tiling of resnet50.stage4@8 (wgp-tw14")
 
 
 def test_what_cannot_be_built_is_refused() -> None:
     with pytest.raises(Unsupported, match="cannot be built: stages"):
-        warpgroup_tiling("resnet50.stage4@8", WarpgroupConfig(tile_width=14, ring=1))
+        warpgroup_tiling("resnet50.stage4@8", PipelineConfig(tile_width=14, stages=1))
     with pytest.raises(Unsupported, match="sm_80"):
         warpgroup_tiling("resnet50.stage4@8", arch="sm_80")

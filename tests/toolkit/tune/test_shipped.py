@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 
 import pytest
+from subbyte.families.wgmma.small_space import SMALL
 
 from subbyte.families import space
 from subbyte.families.mma.values import KINDS
-from subbyte.families.wgmma.small_space import SMALL
 from subbyte.records.landscape_file import SHIPPED
 from subbyte.records.result import Measured
 from subbyte.tune import Landscape, shipped

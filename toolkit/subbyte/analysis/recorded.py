@@ -15,6 +15,7 @@ import subbyte
 from subbyte.analysis.ablation import Ablation, ablation
 from subbyte.arguments import checked
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
+from subbyte.families.registry import family_named
 from subbyte.measure.sidebyside import Absence, Row
 from subbyte.records.landscape import Landscape, read_header
 from subbyte.records.landscape_file import SUFFIX, read_file, shipped
@@ -156,14 +157,15 @@ def side_by_sides() -> tuple[SideBySide, ...]:
 
 @checked
 @cache
-def recorded_ablation(spec: str, device: str, family: str = "warp") -> Ablation | None:
-    """What each technique brings to a workload on a GPU, from the kept landscapes of a family of kernels (``warp`` or
-    ``warpgroup``); None without them. Raises InvalidInput for another family."""
+def recorded_ablation(spec: str, device: str, family: str = "mma") -> Ablation | None:
+    """What each technique brings to a workload on a GPU, from the kept landscapes of a family of kernels (``mma`` or
+    ``wgmma``); None without them. Raises InvalidInput for another family."""
     folder = results_folder()
-    places = {"warp": "ablation", "warpgroup": "warpgroup/ablation"}
-    if family not in places:
+    places = {"mma": "ablation", "wgmma": "warpgroup/ablation"}
+    name = family_named(family).name
+    if name not in places:
         raise InvalidInput(f"family={family!r}: {did_you_mean(family, places)}")
-    fitting = _ablation_files(folder / places[family]).get((spec, device), ()) if folder else ()
+    fitting = _ablation_files(folder / places[name]).get((spec, device), ()) if folder else ()
     try:
         return ablation(map(_as_recorded, fitting)) if fitting else None
     except InvalidInput:  # not yet every combination

@@ -206,7 +206,7 @@ def speed_of_light(
     return SpeedLimits(
         w.label, w.spec, w.n, device, w.operations, w.bytes_moved, atom, limits.ceiling(atom),
         _floors(w, limits, atom), best, tuple(sorted(others.values(), key=lambda side: side.microseconds)),
-        recorded_ablation(w.spec, device, "warpgroup" if atom == limits.warpgroup_atom else "warp"),
+        recorded_ablation(w.spec, device, "wgmma" if atom == limits.warpgroup_atom else "mma"),
     )  # fmt: skip
 
 
@@ -294,7 +294,7 @@ def _best(w: ConvWorkload, device: str, limits: Ceilings) -> tuple[Timed | None,
 
 
 def _atom(config: Mapping[str, Any], limits: Ceilings) -> str:
-    """The matrix instruction of a configuration; those of the warpgroup family name none."""
+    """The matrix instruction of a configuration; those of the wgmma family name none."""
     named = str(config.get("atom", limits.warpgroup_atom))
     return arch_named(limits.arch).default_atom if named == "auto" else named
 

@@ -135,7 +135,9 @@ def asked_family(args: argparse.Namespace) -> str:
     from subbyte.spaces.configuration import named_once
 
     settings = asked_settings(args)
-    named_once(settings, {name for family in families().values() for name in family.knobs})
+    former = {name for family in families().values() for name in family.removed}
+    today = {name: value for name, value in named_once(settings).items() if name not in former}
+    named_once(today, {name for family in families().values() for name in family.knobs})
     owners = {family: knob for knob in settings if (family := _owner(knob)) is not None}
     if len(owners) > 1:
         each = ", ".join(f"{knob} is a knob of the {family} family" for family, knob in owners.items())
@@ -159,7 +161,7 @@ def configuration(args: argparse.Namespace, base: Configuration | None = None) -
         owner = _owner(knob)
         if owner not in (None, family.name):
             raise InvalidInput(f"{knob} is a knob of the {owner} family: add --family {owner}")
-    return (base or family.plain).with_values(values)
+    return family.changed(base or family.plain, values)
 
 
 def kind_list() -> str:
@@ -174,7 +176,7 @@ def _owner(knob: str) -> str | None:
     from subbyte.families.registry import families
 
     name = knob.lower().replace("-", "_")
-    owners = [one.name for one in families().values() if name in one.knobs]
+    owners = [one.name for one in families().values() if name in one.names]
     return owners[0] if len(owners) == 1 else None
 
 

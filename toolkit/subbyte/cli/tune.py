@@ -142,11 +142,11 @@ def _switches(args: argparse.Namespace) -> dict[str, Any]:
 
     family = kind_named(args.space)[1]
     asked = {knob.lower().replace("-", "_"): value for knob, value in asked_settings(args).items()}
-    held, usual = family.held({}), family.configurations[0]()
+    held = family.held({})
     for name in asked:
-        if name in usual.to_dict() and name not in held:
+        if name in family.names and name not in held:
             raise InvalidInput(f"--set {name}: a knob, which the search chooses; switches to hold: {', '.join(held)}")
-    chosen = usual.with_values(asked)
+    chosen = family.plain.with_values(asked)
     return {name: getattr(chosen, name) for name in asked}
 
 

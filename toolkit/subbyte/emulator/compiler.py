@@ -25,7 +25,7 @@ from subbyte.held import hold_folder, locked
 _SOURCES = Path(__file__).parent / "cpp"
 _FLAGS = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-w", "-fno-strict-aliasing", "-fwrapv", "-fno-exceptions")
 _LONG = 50_000
-"""Characters from which a text is compiled as it stands: those of the warpgroup family, whose work is the runtime's.
+"""Characters from which a text is compiled as it stands: those of the wgmma family, whose work is the runtime's.
 Optimized they take three times as long to compile, seconds, and run hardly faster."""
 _loaded: dict[str, ctypes.CDLL] = {}
 _LOADING = threading.RLock()

@@ -17,8 +17,8 @@ from subbyte.workload import workload as parse
 from subbyte.workload.conv import ceil_div
 
 if TYPE_CHECKING:
-    from subbyte.families.wgmma.config import WarpgroupConfig
-    from subbyte.families.wgmma.plan import WarpgroupPlan
+    from subbyte.families.wgmma.config import WgmmaConfig
+    from subbyte.families.wgmma.plan import WgmmaPlan
     from subbyte.tune import Landscape
 
 MASK = 0xF0F0F0F0
@@ -28,7 +28,7 @@ WORDS = (0x00000000, 0x12345678, 0xFEDCBA98, 0x80808080, 0x0F0F0F0F, 0xFFFFFFFF,
 
 @checked
 def check_tap_start(
-    answer: Any, workload: ConvWorkload | str, config: WarpgroupConfig, output_row: int, r: int, s: int
+    answer: Any, workload: ConvWorkload | str, config: WgmmaConfig, output_row: int, r: int, s: int
 ) -> Feedback:
     """Check the byte of shared memory where the operand of tap (r, s) of an output row begins.
 
@@ -109,26 +109,30 @@ def _agrees(function: Any, wrong: Any) -> bool:
 
 
 @checked
-def check_grid(answer: Any, workload: ConvWorkload | str, config: WarpgroupConfig) -> Feedback:
-    """Check the number of blocks that a configuration of the warpgroup family launches for a workload."""
+def check_grid(answer: Any, workload: ConvWorkload | str, config: WgmmaConfig) -> Feedback:
+    """Check the number of blocks that a configuration of the wgmma family launches for a workload."""
     w = parse(workload)
-    plan = cast("WarpgroupPlan", plan_of(w, config))
+    plan = cast("WgmmaPlan", plan_of(w, config))
     if unanswered(answer):
         return Feedback(False, "Replace the ... by a number of blocks.")
     if same(answer, plan.grid_blocks):
-        return Feedback(True, f"{w.batch_groups} group(s) of 8 images x {config.segments} segments of rows x "
-                              f"{plan.x_tiles} column tile(s) x {plan.filter_blocks} tile(s) of {plan.filters} output "
-                              f"channels x {config.split}. The H200 has 132 multiprocessors.")  # fmt: skip
+        parts = f"{plan.knobs.segments} segments of rows x {plan.x_tiles} column tile(s)"
+        tiles = f"{plan.filter_blocks} tile(s) of {plan.filters} output channels x {plan.knobs.cluster_split_k}"
+        groups = f"{w.batch_groups} group(s) of 8 images"
+        return Feedback(True, f"{groups} x {parts} x {tiles}. The H200 has 132 multiprocessors.")
     return Feedback(False, recognise(answer, _grid_mistakes(plan, w), "groups of 8 images x segments of rows x column "
                                      "tiles x tiles of output channels x blocks of a cluster."))  # fmt: skip
 
 
-def _grid_mistakes(plan: WarpgroupPlan, w: ConvWorkload) -> list[tuple[Any, str]]:
-    right, config = plan.grid_blocks, plan.config
+def _grid_mistakes(plan: WgmmaPlan, w: ConvWorkload) -> list[tuple[Any, str]]:
+    right, config = plan.grid_blocks, plan.knobs
     left_out = [
         (plan.filter_blocks, f"the output channels are missing: {w.k}."),
         (plan.x_tiles, f"the columns are missing: {w.q} of an output row."),
-        (config.split, f"{config.split} blocks of a cluster share the input channels of each tile."),
+        (
+            config.cluster_split_k,
+            f"{config.cluster_split_k} blocks of a cluster share the input channels of each tile.",
+        ),
         (config.segments, "the segments of rows are missing."),
     ]
     return [

@@ -24,6 +24,9 @@ from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
 from subbyte.workload.conv import ConvWorkload
 
+RETIRED = "retired"
+"""Kind of reason of kernels that could be built when they were measured: their results are kept."""
+
 
 class Plan(Protocol):
     """Everything about one kernel that can be known before generating it; a frozen dataclass."""
@@ -207,8 +210,10 @@ class Family(ABC):
     """Kinds of spaces, with one line each."""
     old_kinds: ClassVar[Mapping[str, str]] = {}
     """Kinds of earlier versions, with the one that takes their place."""
-    parts: ClassVar[Mapping[str, str]] = {}
-    """Kinds of which another one is a part that landscapes hold."""
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Kinds of spaces with others of which landscapes hold a part, the best one first."""
+    space_version: ClassVar[int] = 1
+    """Goes up when other indices of its spaces become valid: a test compares sample layers."""
     features: ClassVar[tuple[str, ...]]
     """Names of what :meth:`feature_row` gives."""
 
@@ -232,10 +237,25 @@ class Family(ABC):
                 return kind.from_key(key)
         return None
 
+    def changed(self, config: Configuration, values: Mapping[str, object]) -> Configuration:
+        """A configuration with some fields replaced, whose names may be those of earlier versions. Raises
+        InvalidInput."""
+        return config.with_values(values)
+
+    def stand_in(self, config: Configuration) -> Configuration:
+        """The configuration by whose plan a recorded one is estimated that cannot be built any more; any other
+        itself."""
+        return config
+
     @property
     def knobs(self) -> tuple[str, ...]:
         """Names of all knobs and switches of its kernels."""
         return tuple(dict.fromkeys(name for kind in self.configurations for name in kind.rows))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all knobs and switches of its kernels, also of earlier versions."""
+        return tuple(dict.fromkeys((*self.knobs, *self.removed)))
 
     @property
     def plain(self) -> Configuration:
@@ -283,11 +303,13 @@ class Family(ABC):
         kind: str,
         knobs: Mapping[str, tuple[Value, ...]],
         fixed: Mapping[str, Value],
+        recorded_hash: str = "",
     ) -> Space:
-        """The space of a record's header under today's constraints."""
+        """The space of a record's header under today's constraints. One of an earlier version, whose constraints are
+        no more, keeps the hash of the record."""
 
     removed: ClassVar[Mapping[str, Value]] = {}
-    """Knobs that are no more, with the value that means a kernel without them."""
+    """Fields that records of earlier versions name and configurations no longer have, with their usual values."""
     slow_to_list: ClassVar[bool] = False
     """Finding all valid configurations of a space takes noticeable time."""
 

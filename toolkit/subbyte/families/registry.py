@@ -14,8 +14,8 @@ from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration, named_once
 
 _LINES: dict[str, str] = {
-    "warp": "subbyte.families.mma.family:MMA",
-    "warpgroup": "subbyte.families.wgmma.family:WGMMA",
+    "mma": "subbyte.families.mma.family:MMA",
+    "wgmma": "subbyte.families.wgmma.family:WGMMA",
 }
 """Name -> where its object is. The order is that of lists and of questions."""
 

@@ -14,8 +14,8 @@ from subbyte.workload import workload as workload_named
 
 
 def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str = "paper", **fixed: Any) -> Space:
-    """The space of a workload: ``paper`` or ``extended`` (warp family), ``warpgroup`` or its part ``warpgroup-small``.
-    ``fixed`` sets switches (``layout="nhwc"``), or the atom of the warp family; default: all techniques on.
+    """The space of a workload: ``paper`` or ``extended`` (mma family), ``wgmma`` or its part ``wgmma-small``.
+    ``fixed`` sets switches (``layout="nhwc"``), or the atom of the mma family; default: all techniques on.
 
     Raises InvalidInput for an unknown workload, architecture, kind or switch.
     """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import UNSET
 
 from subbyte.errors import InvalidInput, did_you_mean, shown
-from subbyte.families.registry import families, family_of_kind
+from subbyte.families.registry import family_of_kind, usual
 from subbyte.records.checked import whole
 from subbyte.records.foreign import FOREIGN, LARGEST, ForeignConfig, foreign_workload
 from subbyte.records.shapes import SpaceShape
@@ -126,7 +126,7 @@ def describe_space(space: SpaceLike) -> dict[str, Any]:
         "size": len(space),
         "knobs": {name: list(values) for name, values in space.knobs.items()},
         "fixed": dict(space.fixed),
-        "base": space.config(0).to_dict(),
+        "base": space.base if hasattr(space, "base") else space.config(0).to_dict(),
     }
 
 
@@ -158,7 +158,8 @@ def described(workload: Mapping[str, Any], shape: SpaceShape, space: Mapping[str
             raise InvalidInput(f"knob {name:.80}: expected integers from 0 to {LARGEST_KNOB}")
     if not foreign and shape.base is UNSET:
         raise InvalidInput("space: the fields of its configurations (base) are missing")
-    if len(config_at(space, 0).to_dict()) < len(counts):
+    config_at(space, 0)  # of known fields
+    if not foreign and not set(shape.knobs) <= set((family_of_kind(shape.kind) or usual()).names):
         raise InvalidInput("space: its knobs are not those of its configurations")
     return found
 
@@ -170,10 +171,16 @@ def config_at(description: Mapping[str, Any], index: int) -> Configuration:
         raise InvalidInput(f"index {index} lies outside the space of {description['size']} configurations")
     foreign = description["kind"] == FOREIGN
     chosen = {} if foreign else dict(description["base"])
+    return config_from_dict({**chosen, **knob_values(knobs, index)}, description["kind"])
+
+
+def knob_values(knobs: Mapping[str, Sequence[Any]], index: int) -> dict[str, Any]:
+    """The values of a space's knobs at an index within it (mixed radix, the first knob varies fastest)."""
+    chosen = {}
     for name, values in knobs.items():
         index, digit = divmod(index, len(values))
         chosen[name] = values[digit]
-    return config_from_dict(chosen, description["kind"])
+    return chosen
 
 
 def config_from_dict(data: Mapping[str, Any], kind: str) -> Configuration:
@@ -183,8 +190,8 @@ def config_from_dict(data: Mapping[str, Any], kind: str) -> Configuration:
         foreign: Any = ForeignConfig.from_dict(data)
         taken_for: Configuration = foreign
         return taken_for
-    family = family_of_kind(kind) or next(iter(families().values()))
-    return family.configurations[0].from_dict(data)
+    family = family_of_kind(kind) or usual()
+    return family.decode(data) or family.configurations[0].from_dict(data)
 
 
 def versions(more: Iterable[str] = ()) -> dict[str, str]:

@@ -22,7 +22,14 @@ from subbyte.charts import Charted
 from subbyte.errors import InvalidInput
 from subbyte.families.registry import families, family_of_kind, usual
 from subbyte.records.checked import file_path, number
-from subbyte.records.describe import SpaceLike, config_at, describe_space, describe_workload, workload_from_dict
+from subbyte.records.describe import (
+    SpaceLike,
+    config_at,
+    describe_space,
+    describe_workload,
+    knob_values,
+    workload_from_dict,
+)
 from subbyte.records.landscape_file import (
     FORMAT,
     SUFFIX,
@@ -209,11 +216,10 @@ class Landscape(Charted):
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row per configuration: index, knobs, microseconds, cold, verified, failure and reason."""
-        knobs = list(self.header["space"]["knobs"])
+        knobs = self.header["space"]["knobs"]
         rows = []
         for index, result in self.results.items():
-            config = self.config(index).to_dict()
-            row: dict[str, Any] = {"index": index, **{knob: config[knob] for knob in knobs}}
+            row: dict[str, Any] = {"index": index, **knob_values(knobs, index)}
             timed = result if isinstance(result, Measured) else None
             row["microseconds"] = timed.microseconds if timed else None
             row["cold_microseconds"] = timed.cold_microseconds if timed else None
@@ -286,7 +292,8 @@ def find_landscape(
         if same and arch in (None, space["arch"]):
             found.setdefault(space["kind"], name)
     family = None if kind is None else family_of_kind(kind)
-    kinds = list(found) if kind is None else [kind, *([family.parts[kind]] if family and kind in family.parts else [])]
+    parts = family.parts.get(kind, ()) if family is not None and kind is not None else ()
+    kinds = list(found) if kind is None else [kind, *parts]
     return next((found[one] for one in kinds if one in found), None)
 
 

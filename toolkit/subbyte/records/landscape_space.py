@@ -4,7 +4,8 @@ The rule: an index means what the file's header says, always. A file whose space
 header says so by ``index_hash``, an old one by its ``hash``) is compared with today's constraints when it is read:
 entries of configurations that are refused now are dropped and named, configurations that are valid now and have no
 entry are counted as missing, and the landscape takes the hash of today's space. A knob that is no more is left out of
-the header where every kernel was without it: one value has no part in an index. Any other space stands for itself.
+the header where every kernel was without it: one value has no part in an index. What was measured of kernels that had
+a knob which was given up later stays, though nobody can build them (``retired``). Any other space stands for itself.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput
+from subbyte.families.base import RETIRED
 from subbyte.families.registry import family_of_kind
 from subbyte.records.describe import workload_from_dict
 
@@ -35,7 +37,8 @@ def space_today(header: Mapping[str, Any]) -> Space | None:
         known = space.index_hash in (described.get("index_hash"), described["hash"])
         if not known and space.hash != described["hash"]:
             return None
-        return family.recorded_space(workload, target, described["kind"], family.still_there(knobs), fixed)
+        kept = family.still_there(knobs)
+        return family.recorded_space(workload, target, described["kind"], kept, fixed, described["hash"])
     except (InvalidInput, KeyError, TypeError, AttributeError):  # a foreign kernel, another architecture
         return None
 
@@ -50,20 +53,31 @@ def fit(
         header = {**header, "space": {**header["space"], "knobs": knobs, "index_hash": space.index_hash}}
     if space is None or _unchanged(header, results, space):
         return dict(header), dict(results), {}
-    valid = set(space.valid)
-    dropped = {index: str(space.why_not(index)) for index in results if index not in valid}
+    asked = results if _slow(header) else set(results) - set(space.valid)
+    reasons = {index: space.why_not(index) for index in results if index in asked}
+    dropped = {index: str(reason) for index, reason in reasons.items() if not _kept(reason)}
     described = {**header["space"], "hash": space.hash, "index_hash": space.index_hash}
     return (
         {**header, "space": described},
-        {index: result for index, result in results.items() if index in valid},
+        {index: result for index, result in results.items() if index not in dropped},
         dropped,
     )
+
+
+def _slow(header: Mapping[str, Any]) -> bool:
+    """Whether finding all that is valid in the space takes noticeable time."""
+    family = family_of_kind(header["space"]["kind"])
+    return family is not None and family.slow_to_list
+
+
+def _kept(reason: str | None) -> bool:
+    """Whether what was recorded stays: it can be built, or could when it was measured."""
+    return reason is None or reason.startswith(f"{RETIRED}:")
 
 
 def _unchanged(header: Mapping[str, Any], results: Mapping[int, Result], space: Space) -> bool:
     """Whether what was recorded is as valid as it was. Where listing a space takes long only what is recorded is looked
     at, and what else has become valid is found when asked for (:attr:`Landscape.missing`)."""
-    family = family_of_kind(header["space"]["kind"])
-    if family is not None and family.slow_to_list:
-        return all(space.why_not(index) is None for index in results)
+    if _slow(header):
+        return all(_kept(space.why_not(index)) for index in results)
     return bool(header["space"]["hash"] == space.hash)

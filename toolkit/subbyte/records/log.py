@@ -81,6 +81,19 @@ def read_contents(path: str | os.PathLike[str]) -> Contents:
     return parse_contents(reading.read_bytes(file_path(path, "record log"), "record log"), str(path))
 
 
+def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The header of a log; empty where there is none yet, or none that can be read.
+
+    Raises InvalidInput for what is no path, BrokenRecord for what is no log.
+    """
+    try:
+        with file_path(path, "record log").open("rb") as file:
+            first = file.readline(reading.MOST_LINE_BYTES)
+    except OSError:
+        return {}
+    return parse_contents(first, str(path)).header if first.endswith(b"\n") else {}
+
+
 def parse_contents(data: bytes, path: str) -> Contents:
     """Check the bytes of a log; ``path`` is for messages. An empty or cut-off header gives an empty log."""
     whole = data.rfind(b"\n") + 1

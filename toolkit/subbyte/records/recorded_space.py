@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from subbyte.device.arch import arch as arch_named
 from subbyte.families.base import Plan
-from subbyte.families.registry import family_of
-from subbyte.records.describe import SpaceLike, config_at
-from subbyte.records.foreign import FOREIGN, ForeignSpace, index_of
+from subbyte.families.registry import family_of, family_of_kind
+from subbyte.records.describe import SpaceLike, arch_name, config_at
+from subbyte.records.foreign import FOREIGN, ForeignSpace
+from subbyte.records.landscape_space import space_today
+from subbyte.records.log import read_header
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
@@ -48,7 +51,10 @@ class RecordedSpace:
 
     def index(self, config: Configuration) -> int:
         """The index of a configuration. Raises InvalidInput."""
-        return index_of({name: getattr(config, name) for name in self.knobs}, self.knobs)
+        family = family_of(config)
+        return family.recorded_space(self.workload, arch_named(self.arch), self.kind, self.knobs, self.fixed).index(
+            config
+        )
 
     @cached_property
     def _recorded(self) -> frozenset[int]:
@@ -60,9 +66,24 @@ class RecordedSpace:
         return None if index in self._recorded else "unrecorded: the landscape does not hold this configuration"
 
     def plan(self, which: int | Configuration) -> Plan:
-        """The plan of a configuration."""
+        """The plan of a configuration, by which it can be estimated."""
         config = self.config(which) if isinstance(which, int) else which
-        return family_of(config).plan(self.workload, config, arch_named(self.arch))
+        family = family_of(config)
+        return family.plan(self.workload, family.stand_in(config), arch_named(self.arch))
+
+
+def as_logged(space: SpaceLike, log: str | os.PathLike[str] | None) -> SpaceLike:
+    """``space``; or where the log to resume is of a kind of space that it took the place of, the space of the log: its
+    indices mean what they meant. Raises InvalidInput and BrokenRecord for a log that is none."""
+    header = {} if log is None else read_header(log)
+    kind = header["space"]["kind"] if header else space.kind
+    family = family_of_kind(kind)
+    if family is None or family.old_kinds.get(kind) != space.kind:
+        return space
+    found: Any = space_today(header)
+    if found is None or (found.workload.spec, arch_name(found)) != (space.workload.spec, arch_name(space)):
+        return space
+    return found if dict(found.fixed) == dict(space.fixed) else space
 
 
 def space_of(landscape: Landscape) -> SpaceLike:

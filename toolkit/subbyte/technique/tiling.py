@@ -36,7 +36,7 @@ def tiling(workload: ConvWorkload | str, config: Configuration | None = None, *,
 def warpgroup_tiling(
     workload: ConvWorkload | str, config: Configuration | None = None, arch: str = "sm_90a"
 ) -> WarpgroupTiling:
-    """How a configuration of the warpgroup family (default: the one to try first) cuts a workload.
+    """How a configuration of the wgmma family (default: the one to try first) cuts a workload.
 
     Raises InvalidInput for an unknown workload or architecture, Unsupported with the reason for a configuration that
     cannot be built.

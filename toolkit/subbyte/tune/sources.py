@@ -106,11 +106,11 @@ def _choose(
         return str(runner)
     if runner == "auto" and has_gpu():
         return "cuda"
-    kind = kind_named(kind)[0]
+    kind, family = kind_named(kind)
     name = find_landscape(workload, arch, kind, fixed)
     if name is not None:
         return ReplayRunner(name)
-    others = [one for one in shipped() if f".{kind}" in one]
+    others = [one for one in shipped() if any(f".{such}." in one for such in (kind, *family.parts.get(kind, ())))]
     where = ", ".join([f"{kind} space", *([arch] if arch else []), *(f"{k}={v}" for k, v in (fixed or {}).items())])
     raise MissingDependency(
         f"nothing can measure {workload.label}: this machine shows no GPU and no landscape of it "

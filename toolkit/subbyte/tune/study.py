@@ -17,6 +17,7 @@ from subbyte.measure.runner import Runner, refuse_unlike, results_of
 from subbyte.records.checked import callables, integer, searchable, several, whole
 from subbyte.records.describe import SpaceLike, describe_space, describe_workload, now, versions
 from subbyte.records.log import FORMAT, SCHEMA, Entry, LogWriter
+from subbyte.records.recorded_space import as_logged
 from subbyte.records.result import Failed, Measured, Result
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
 from subbyte.tune.resuming import take_over
@@ -53,6 +54,7 @@ class Study(Charted):
         searchable(space)
         if resume and log is None:
             raise InvalidInput("resume needs the log to resume from: give log=FILE (--log FILE)")
+        space = as_logged(space, log) if resume else space
         self.space = space
         self.seed = seed
         self.strategy: Strategy = made_strategy(strategy, space, seed)

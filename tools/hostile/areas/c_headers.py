@@ -16,12 +16,12 @@ from subbyte.device.arch import arch
 from subbyte.errors import MissingDependency, SubbyteError
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.plan import Plan, plan
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.kernel.export import header, stem_of
 
-AnyPlan = Plan | WarpgroupPlan
+AnyPlan = Plan | WgmmaPlan
 STUB = Path(__file__).resolve().parents[3] / "tests" / "toolkit" / "kernel" / "stub_driver"
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-fsyntax-only")
 LANGUAGES = {"c99": ("gcc", "-x", "c", "-std=c99"), "c++17": ("g++", "-x", "c++", "-std=c++17")}
@@ -88,15 +88,15 @@ def _warp(rng: random.Random) -> Plan | None:
     return made if isinstance(made, Plan) else None
 
 
-def _warpgroup(rng: random.Random) -> WarpgroupPlan | None:
-    knobs = {"tile_width": rng.choice((6, 8)), "ring": rng.choice((3, 4, 5, 6)), "overlap": rng.choice((0, 1)),
-             "layout": rng.choice(("nhwcnc", "nhwc"))}  # fmt: skip
+def _warpgroup(rng: random.Random) -> WgmmaPlan | None:
+    knobs = {"tile_width": rng.choice((6, 8)), "stages": rng.choice((3, 4, 5, 6)),
+             "dependent_launch": rng.choice((0, 1)), "layout": rng.choice(("nhwcnc", "nhwc"))}  # fmt: skip
     clip, output = rng.choice(((-8, 7), (0, 7))), rng.choice(("int4", "int4", "int32"))
     try:
-        config = WarpgroupConfig(stagger=0).with_values(knobs)
+        config = PipelineConfig(stagger=0).with_values(knobs)
         workload = samples.named("", _spec(rng, (32, 40, 64, 128, 192)))
-        made = WarpgroupPlan(workload, config, arch("sm_90a"), output, clip, rng.choice(("fixed", "general")))
-        return None if why_not_warpgroup(made) else made
+        made = WgmmaPlan(workload, config, arch("sm_90a"), output, clip, rng.choice(("fixed", "general")))
+        return None if why_not(made) else made
     except SubbyteError:
         return None
 

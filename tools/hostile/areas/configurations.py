@@ -52,21 +52,24 @@ def cases(rng: random.Random) -> Iterator[Case]:
     """About 13,500 cases."""
     from subbyte.families.mma.config import ConvConfig
     from subbyte.families.registry import config_from_dict, config_from_key
-    from subbyte.families.wgmma.config import WarpgroupConfig
+    from subbyte.families.wgmma.former import RetiredConfig
+    from subbyte.families.wgmma.pipeline.config import PipelineConfig
+    from subbyte.families.wgmma.single.config import SinglePassConfig
 
+    kinds = (ConvConfig, PipelineConfig, SinglePassConfig)
     for entry in corpus("configurations"):
         made: Callable[..., object] = config_from_key if "key" in entry else config_from_dict
         given = entry.get("key", entry.get("values"))
         yield Case(f"{made.__name__}({given!r})", partial(made, given), entry["must"])
     for _ in range(5_000):
-        kind = rng.choice((ConvConfig, WarpgroupConfig))
+        kind = rng.choice(kinds)
         usual = kind().to_dict()
         values = {name: _right(rng, kind, name) for name in rng.sample(sorted(usual), rng.randint(0, 6))}
         said = {_spelled(rng, name): _as_text(rng, value) for name, value in values.items()}
         right = partial(_same_fields, {**usual, **values})
         yield Case(f"{kind.__name__}.from_dict({said})", partial(kind.from_dict, said), "answer", right, seconds=1.0)
     for _ in range(4_000):
-        kind = rng.choice((ConvConfig, WarpgroupConfig))
+        kind = rng.choice(kinds)
         name = rng.choice(sorted(kind().to_dict()))
         wrong = _wrong(rng, kind, name)
         direct = rng.random() < 0.5
@@ -77,19 +80,17 @@ def cases(rng: random.Random) -> Iterator[Case]:
         bad: Any = rng.choice(
             (None, 5, "x", [("chunk", 1)], {5: 1}, {"chunk": 1, "CHUNK": 2}, {"chunck": 1}, {None: 1}, {"": 1})
         )
-        kind = rng.choice((ConvConfig, WarpgroupConfig))
+        kind = rng.choice(kinds)
         yield Case(f"{kind.__name__}.from_dict({bad!r})", partial(kind.from_dict, bad), "refuse", seconds=1.0)
     for _ in range(2_000):
-        kind = rng.choice((ConvConfig, WarpgroupConfig))
+        kind = rng.choice(kinds)
         usual = kind().to_dict()
         config = kind.from_dict({n: _right(rng, kind, n) for n in rng.sample(sorted(usual), rng.randint(0, 8))})
         key = rng.choice((config.key, config.key.upper(), f" {config.key} "))
         yield Case(f"from_key({key!r})", partial(config_from_key, key), "answer", partial(_equals, config), seconds=1.0)
     for _ in range(2_000):
         text: Any = (
-            rng.choice(WRONG_KEYS)
-            if rng.random() < 0.2
-            else _damaged(rng, rng.choice((ConvConfig(), WarpgroupConfig())).key)
+            rng.choice(WRONG_KEYS) if rng.random() < 0.2 else _damaged(rng, rng.choice((*kinds, RetiredConfig))().key)
         )
         must = "refuse" if not isinstance(text, str) else "either"
         yield Case(f"from_key({_short(text)})", partial(config_from_key, text), must, seconds=1.0)

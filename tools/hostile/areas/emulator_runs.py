@@ -66,10 +66,10 @@ def _warpgroup(layer: Any, seed: int) -> bool:
     from subbyte.families import family_named
     from subbyte.kernel.coverage import covered
 
-    reason = covered(layer, "sm_90a", "warpgroup")
+    reason = covered(layer, "sm_90a", "wgmma")
     if reason is not None:
         raise Unsupported(reason)
-    listed = list(islice(family_named("warpgroup").candidates(layer, ARCHS["sm_90a"]), 20))
+    listed = list(islice(family_named("wgmma").candidates(layer, ARCHS["sm_90a"]), 20))
     return _same(layer, random.Random(seed).choice(listed), "sm_90a", seed, "int4")
 
 

@@ -77,13 +77,13 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     from subbyte.families.mma.config import ConvConfig
     from subbyte.families.mma.values import value_lists
     from subbyte.families.mma.weights import prepare_weights
-    from subbyte.families.wgmma.config import WarpgroupConfig
+    from subbyte.families.wgmma.pipeline.config import PipelineConfig
     from subbyte.families.wgmma.weights import prepare_warpgroup_weights
     from subbyte.kernel.build import make_plan
     from subbyte.kernel.coverage import covered
     from subbyte.measure.fake import FakeRunner
 
-    layer, config, wide = subbyte.workload(LAYER), ConvConfig(blk_col_warps=1), WarpgroupConfig(tile_width=6, ring=3)
+    layer, config, wide = subbyte.workload(LAYER), ConvConfig(blk_col_warps=1), PipelineConfig(tile_width=6, stages=3)
     x, w = np.ones((1, 4, 6, 32), np.int8), np.ones((32, 3, 3, 32), np.int8)
     words, requant = data.to_nhwc_words(x), data.Requantization.per_tensor(32, 1, 4)
     built = kernel.Kernel(make_plan(layer, config, "sm_80", "int4", (-8, 7), "fixed"))
@@ -100,8 +100,8 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     add(ConvConfig.from_dict, "ConvConfig.from_dict", data={"chunk": 1})
     add(ConvConfig.from_key, "ConvConfig.from_key", key=config.key)
     add(config.with_values, "with_values", values={"chunk": 2})
-    add(WarpgroupConfig.from_key, "WarpgroupConfig.from_key", key=wide.key)
-    add(WarpgroupConfig.from_dict, "WarpgroupConfig.from_dict", data={"ring": 4})
+    add(PipelineConfig.from_key, "PipelineConfig.from_key", key=wide.key)
+    add(PipelineConfig.from_dict, "PipelineConfig.from_dict", data={"stages": 4})
     add(device.arch, name="sm_80")
     add(device.ceilings, device="NVIDIA H200")
     add(device.ceilings().ceiling, "ceiling", atom="s8.m16n8k32")
@@ -161,7 +161,7 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     options = {"output": "int4", "clip": (-8, 7), "requant": "fixed"}
     add(make_plan, **one, config=config, arch="sm_80", **options)
     add(kernel.build, **one, config=config, arch="sm_80", **options)
-    add(kernel.compile, **one, arch="sm_80", family="warp", **options)
+    add(kernel.compile, **one, arch="sm_80", family="mma", **options)
     add(kernel.Chain, kernels=[built], weights=[w], requants=[requant])
     add(layers.run, "Chain.run", x=x, device="emulator")
     add(
@@ -197,7 +197,7 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     add(analysis.roofline, device="NVIDIA H200")
     add(analysis.studied_workloads, device="NVIDIA H200")
     add(analysis.recorded_workloads, device="NVIDIA H200")
-    add(analysis.recorded_ablation, spec=layer.spec, device="NVIDIA H200", family="warp")
+    add(analysis.recorded_ablation, spec=layer.spec, device="NVIDIA H200", family="mma")
     add(analysis.paired_interval, differences=[np.array([0.1, 0.2, 0.3])], level=0.9, seed=0, resamples=10)
     add(analysis.race, workloads=RECORDED, strategies="random", trials=2, seeds=2, workers=1, batch=1, traces=(),
         statistics_seed=0, command="", progress=None)  # fmt: skip

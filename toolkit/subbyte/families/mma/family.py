@@ -35,10 +35,10 @@ _SMALL = ConvConfig(blk_row_warps=1, blk_col_warps=1, warp_row_tiles=1, warp_col
 class MmaFamily(Family):
     """Kernels whose warps multiply fragments in their registers."""
 
-    name = "warp"
+    name = "mma"
     title = "mma.sync, sm_75 and later"
     rank = 1
-    aliases = ("mma",)
+    aliases = ("warp",)
     configurations = (ConvConfig,)
     kinds: ClassVar[Mapping[str, str]] = {
         "paper": "the six knobs of the paper", "extended": "these and what the shape of the layer asks for",
@@ -70,15 +70,16 @@ class MmaFamily(Family):
         if reason is not None or why_not(Plan(workload, _SMALL, arch)) is None:
             return reason
         paper = self.space(workload, arch, "paper", {})
-        return None if paper.valid else paper.why_not(0) or "no configuration of the warp family fits"
+        return None if paper.valid else paper.why_not(0) or "no configuration of the mma family fits"
 
     def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> Space:
         """The space of a kind. Raises InvalidInput for a knob among the fixed fields."""
         return Space(workload, arch, kind, value_lists(kind, workload), held_fields(fixed))
 
     def recorded_space(
-        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Value]
-    ) -> Space:
+        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Value],
+        recorded_hash: str = "",
+    ) -> Space:  # fmt: skip
         """The space of a record's header under today's constraints."""
         return Space(workload, arch, kind, knobs, fixed)
 

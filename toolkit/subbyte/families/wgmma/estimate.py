@@ -1,4 +1,4 @@
-"""Which configuration of the warpgroup family to take when none was measured: the best of a small list, by estimate."""
+"""Which configuration to take when none was measured: the best of a small list, by estimate."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import log2
-from typing import Any
+from typing import Any, cast
 
 from subbyte.device.arch import Arch
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.rules import sizes, why_not_warpgroup
-from subbyte.families.wgmma.space import warpgroup_values
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.pipeline.config import ROW_REUSE, PipelineConfig
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.rules import sizes
+from subbyte.families.wgmma.values import value_lists
 from subbyte.workload import ConvWorkload, ceil_div
 
 MULTIPROCESSORS = 132
@@ -23,10 +24,10 @@ SINGLE_BLOCK = 240
 USED_REGISTERS = 64
 """Registers of such a thread beside its accumulators."""
 
-DIVIDING = ("tile_width", "tile_rows", "groups_m", "groups_x", "groups_y", "segments", "split", "channel_groups",
-            "keep_rows", "filter_passes", "joined", "flatten", "tiles_m")  # fmt: skip
+DIVIDING = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",
+            "channel_groups", "row_reuse", "m_iterations", "flatten", "tiles_m")  # fmt: skip
 """Knobs that decide how the work is divided."""
-FEW = {"tile_width": 4, "segments": 6, "tiles_m": 1}
+FEW = {"tile_width": 4, "segments": 6, "tiles_m": 1, "flatten": 3}
 """Values of a knob that are combined with all others; 2 of those not named."""
 TURNS, BRED = 4, 24
 """How often, and around how many of the best, single knobs are changed."""
@@ -61,21 +62,20 @@ class Constants:
     """Bytes per cycle from and to memory, of the whole GPU."""
     sharpness: float = 3.29
     """Exponent of the norm that stands for the longest of several things going on at once."""
-    weight_ring: float = 1.027
-    """Factor of weights fetched ahead into shared memory."""
     unroll: float = 1.030
     """Factor for each halving of a loop body."""
 
 
-def warpgroup_candidates(workload: ConvWorkload, arch: Arch) -> list[WarpgroupConfig]:
+def candidates(workload: ConvWorkload, arch: Arch) -> list[PipelineConfig]:
     """Configurations that can be built, the one with the fewest :func:`estimated_cycles` first.
 
     Looked at are all combinations of a few values of the knobs that divide the work, then whatever differs in one of
     these knobs from the best found so far, several times. The other knobs follow from them (:func:`_completed`).
     """
-    lists = {name: values for name, values in warpgroup_values(workload).items() if name in DIVIDING}
-    found: dict[WarpgroupConfig, float] = {}
-    seen: set[WarpgroupConfig] = set()
+    lists = {name: values for name, values in value_lists(workload).items() if name in DIVIDING}
+    lists["row_reuse"] = tuple(value for value in lists.get("row_reuse", (1,)) if value in (0, 1))
+    found: dict[PipelineConfig, float] = {}
+    seen: set[PipelineConfig] = set()
     _look_at(workload, arch, _combinations(lists), found, seen)
     for _ in range(TURNS):
         best = sorted(found, key=found.__getitem__)[:BRED]
@@ -87,63 +87,61 @@ def warpgroup_candidates(workload: ConvWorkload, arch: Arch) -> list[WarpgroupCo
 def _look_at(
     workload: ConvWorkload,
     arch: Arch,
-    divided: Iterable[WarpgroupConfig],
-    found: dict[WarpgroupConfig, float],
-    seen: set[WarpgroupConfig],
+    divided: Iterable[PipelineConfig],
+    found: dict[PipelineConfig, float],
+    seen: set[PipelineConfig],
 ) -> None:
     """Put what can be built of these ways to divide the work into ``found``, with its estimate."""
-    usual = WarpgroupConfig(stagger=0)
+    usual = PipelineConfig(stagger=0)
     for config in divided:
-        plain = usual.with_values({name: getattr(config, name) for name in DIVIDING})
+        chosen = {name: getattr(config, name) for name in DIVIDING}
+        plain = usual.with_values({**chosen, "row_reuse": ROW_REUSE[config.row_reuse][0]})
         if plain not in seen:
             seen.add(plain)
-            for one in _completed(WarpgroupPlan(workload, plain, arch)):
-                plan = WarpgroupPlan(workload, one, arch)
-                if why_not_warpgroup(plan) is None:
+            for one in _completed(WgmmaPlan(workload, plain, arch)):
+                plan = WgmmaPlan(workload, one, arch)
+                if why_not(plan) is None:
                     found[one] = estimated_cycles(plan)
 
 
-def _combinations(lists: Mapping[str, Sequence[int]]) -> Iterator[WarpgroupConfig]:
+def _combinations(lists: Mapping[str, Sequence[int]]) -> Iterator[PipelineConfig]:
     """All combinations of at most FEW values of each knob, evenly out of its list."""
     few = {name: tuple(values[:: ceil_div(len(values), FEW.get(name, 2))]) for name, values in lists.items()}
     for values in product(*few.values()):
         chosen: dict[str, Any] = dict(zip(few, values, strict=True))
-        yield WarpgroupConfig(**chosen, stagger=0)
+        yield PipelineConfig(**chosen, stagger=0)
 
 
-def estimated_cycles(plan: WarpgroupPlan, k: Constants | None = None) -> float:
+def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
     """A rough count of cycles from launch to launch, good enough to rank configurations of one workload.
 
     Blocks run in waves of as many as fit. In a wave go on at once: a warpgroup's own work, pass after pass; the
     multiplications and epilogues of all warpgroups of a multiprocessor; the producer's loads; what comes from the L2.
     """
     k = k or Constants()
-    config, w = plan.config, plan.workload
+    config, w = plan.knobs, plan.workload
     passes = _passes(plan)
     fragments = w.r * w.s * plan.steps * config.channel_groups
     tensor = fragments * plan.halves * plan.accumulators
     parts = _parts(plan, passes)
     epilogue = k.epilogue * plan.accumulators
-    multiprocessors = MULTIPROCESSORS if config.split <= 2 else CLUSTER_MULTIPROCESSORS
+    multiprocessors = MULTIPROCESSORS if config.cluster_split_k <= 2 else CLUSTER_MULTIPROCESSORS
     resident = min(_resident(plan), ceil_div(plan.grid_blocks, multiprocessors))
     warpgroups = config.consumers * resident
     own = passes * (max(fragments * config.tiles_m * k.fragment, tensor) + epilogue)
     multiplied = warpgroups * tensor * _busiest(plan)
     together = passes * (multiplied + epilogue * (1.0 if warpgroups == 1 else k.shared_epilogue))
-    producer = 0.0 if config.at_once else parts * (plan.copies * k.load + k.part) / config.producers
-    once = config.groups_m / max(config.bulk_weights, 1)
-    weights = (
-        2048
-        * fragments
-        * config.tiles_m
-        * (once if config.at_once or config.bulk_weights else config.consumers * passes)
-    )
+    producer = parts * (plan.copies * k.load + k.part) / config.producers
+    once = config.consumers_m / max(config.multicast, 1)
+    weights = 2048 * fragments * config.tiles_m * (once if config.multicast else config.consumers * passes)
     pixels = parts * plan.part_rows * plan.columns_loaded * plan.channels * 128 * config.image_groups
     fetched = (weights + pixels) * resident / k.cache
-    setup = k.setup + (k.cluster + config.consumers * plan.exchanged_bytes / k.peer if config.split > 1 else 0.0)
+    setup = k.setup + (
+        k.cluster + config.consumers * plan.exchanged_bytes / k.peer if config.cluster_split_k > 1 else 0.0
+    )
     waves = ceil_div(plan.grid_blocks, multiprocessors * resident)
     busy = waves * (setup + _longest(k.sharpness, own, together, producer, fetched))
-    factor = (k.weight_ring if config.weight_ring else 1.0) * k.unroll ** -log2(config.unroll)
+    factor = k.unroll ** -log2(config.unroll)
     return factor * _longest(k.sharpness, busy, w.bytes_moved / k.memory)
 
 
@@ -153,31 +151,31 @@ def _longest(sharpness: float, *cycles: float) -> float:
     return float(longest * sum((one / longest) ** sharpness for one in cycles) ** (1 / sharpness))
 
 
-def _passes(plan: WarpgroupPlan) -> int:
+def _passes(plan: WgmmaPlan) -> int:
     """Passes of a consumer warpgroup."""
-    config = plan.config
+    config = plan.knobs
     rows = ceil_div(plan.output_size[0], config.segments)
-    return ceil_div(rows, config.tile_rows * config.groups_y) * config.filter_passes
+    return ceil_div(rows, config.tile_rows * config.consumers_rows) * config.m_iterations
 
 
-def _parts(plan: WarpgroupPlan, passes: int) -> int:
+def _parts(plan: WgmmaPlan, passes: int) -> int:
     """Parts of the ring that a block's producer brings."""
-    config = plan.config
+    config = plan.knobs
     if not plan.keep_rows:
         return passes * plan.group_parts * config.channel_groups
     return plan.most_staged * config.channel_groups
 
 
-def _busiest(plan: WarpgroupPlan) -> float:
+def _busiest(plan: WgmmaPlan) -> float:
     """What the block with the most multiplications has of those of whole rows inside the image: less with half rows,
     whose narrower instructions and whose segments at the edge of the image are what the division is made for."""
-    if not plan.config.half_rows:
+    if not plan.knobs.half_rows:
         return 1.0
-    whole = 2 * plan.config.tile_rows * plan.tap_rows * plan.row_pixels
-    return max(_columns(plan, segment) for segment in range(plan.config.segments)) / whole
+    whole = 2 * plan.knobs.tile_rows * plan.tap_rows * plan.row_pixels
+    return max(_columns(plan, segment) for segment in range(plan.knobs.segments)) / whole
 
 
-def _columns(plan: WarpgroupPlan, segment: int) -> int:
+def _columns(plan: WgmmaPlan, segment: int) -> int:
     """Columns that a segment's kernel rows multiply, of a block with half rows."""
     rows = range(plan.segment_start(segment), plan.segment_end(segment))
     met = [plan.tap_rows_at(row, 1, tap) == (0, 1) for row in rows for tap in range(plan.tap_rows)]
@@ -185,43 +183,43 @@ def _columns(plan: WarpgroupPlan, segment: int) -> int:
     return sum(met) * plan.row_pixels - plan.tap_rows * less
 
 
-def _resident(plan: WarpgroupPlan) -> int:
+def _resident(plan: WgmmaPlan) -> int:
     """Blocks of a multiprocessor at a time, with registers as estimated."""
-    config, arch = plan.config, plan.arch
-    granted = arch.registers_per_sm // config.blocks // config.threads // 8 * 8
+    config, arch = plan.knobs, plan.arch
+    granted = arch.registers_per_sm // config.threads // 8 * 8
     registers = (
         min(arch.registers_per_thread, plan.accumulators + USED_REGISTERS) if granted >= SINGLE_BLOCK else granted
     )
     fitting = min(
         arch.registers_per_sm // (registers * config.threads), arch.shared_per_sm // (plan.shared_bytes + 1024)
     )
-    return max(config.blocks, fitting)
+    return max(1, fitting)
 
 
-def _completed(plan: WarpgroupPlan) -> Iterator[WarpgroupConfig]:
-    """The configuration with a ring as deep as fits, and as many weights ahead as registers allow."""
-    config = plan.config
-    if plan.workload.channel_blocks % (config.split * config.channel_groups) or sizes(plan) is not None:
+def _completed(plan: WgmmaPlan) -> Iterator[PipelineConfig]:
+    """The configuration with a pipeline as deep as fits, and as many weights ahead as registers allow."""
+    config, base = plan.knobs, cast(PipelineConfig, plan.config)
+    if plan.workload.channel_blocks % (config.cluster_split_k * config.channel_groups) or sizes(plan) is not None:
         return
     changes: dict[str, int] = {"load_ahead": 1 if plan.accumulators > 112 else 2}
     spare = plan.arch.shared_per_block - 12 * plan.parameter_channels - 4096
     whole = plan.most_staged
     fitting = spare // max(plan.slot_bytes, 1)
-    least = (plan.window + (config.groups_y - 1) * plan.next_pass) * config.channel_groups
+    least = (plan.window + (config.consumers_rows - 1) * plan.next_pass) * config.channel_groups
     if plan.keep_rows and plan.tap_rows > 1 and least > fitting:  # a pass's rows find no room at once
-        changes["early_release"] = 1
-        least = replace(plan, config=config.with_values(changes)).held_parts
-    changes["ring"] = max(1, min(fitting, whole * config.channel_groups, least + 3 * config.channel_groups))
+        changes["row_reuse"] = 2
+        least = replace(plan, config=base.with_values(changes)).held_parts
+    changes["stages"] = max(1, min(fitting, whole * config.channel_groups, least + 3 * config.channel_groups))
     if not config.keep_rows:
-        changes["ring"] = max(1, min(fitting, 6))
+        changes["stages"] = max(1, min(fitting, 6))
     room = 200 - plan.accumulators - 44
     steps = [n for n in (4, 2, 1) if plan.steps % n == 0 and 4 * n * plan.workload.s <= min(room, 48)]
     changes["unroll"] = steps[0] if steps else 1
     if config.consumers == 1 and plan.workload.s > 1:  # a lone warpgroup has nobody else to fill its pauses
         changes["in_flight"] = min(3, changes["unroll"] * plan.workload.s - 1)
-    completed = WarpgroupPlan(plan.workload, config.with_values(changes), plan.arch)
+    completed = WgmmaPlan(plan.workload, base.with_values(changes), plan.arch)
     ragged = plan.flat and not config.joined and plan.flat_pixels % plan.width_covered > 0
-    conditional = plan.x_tiles > 1 or ragged or config.flatten
+    conditional = plan.x_tiles > 1 or ragged or plan.flat_strided
     if conditional and completed.registers[0] != completed.registers[1]:  # conditions take registers of their own
         changes["producer_registers"] = completed.producer_least + CONDITION_REGISTERS
-    yield config.with_values(changes)
+    yield base.with_values(changes)

@@ -17,13 +17,29 @@ from subbyte.device.arch import Arch
 from subbyte.families.base import ExportParts, Family, PixelTile
 from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.topic import Topic
-from subbyte.families.wgmma.config import REMOVED, WarpgroupConfig, without_removed
-from subbyte.families.wgmma.estimate import estimated_cycles, warpgroup_candidates
+from subbyte.families.wgmma import translate
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.estimate import candidates, estimated_cycles
 from subbyte.families.wgmma.faults import fault, wrapped_indices
-from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.rules import hopeless_warpgroup, why_not_warpgroup
-from subbyte.families.wgmma.small_space import SMALL, small_space
-from subbyte.families.wgmma.space import WARPGROUP, WarpgroupSpace, held_switches, warpgroup_space, warpgroup_values
+from subbyte.families.wgmma.former import EARLIER, RetiredConfig
+from subbyte.families.wgmma.former_space import FORMER, FormerSpace
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.rules import hopeless
+from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.space import (
+    KINDS,
+    SMALL,
+    SPACE_VERSION,
+    WgmmaSpace,
+    held_switches,
+    kernel_of,
+    own_values,
+    wgmma_space,
+)
+from subbyte.families.wgmma.space import WGMMA as WHOLE
+from subbyte.families.wgmma.values import value_lists
 from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
 from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
@@ -40,70 +56,99 @@ SERIALIZED = re.compile(r"wgmma\.mma_async instructions are serialized(?: due to
 """What the CUDA assembler says when it waits behind every wgmma, with its reason (messages C7510 to C7520)."""
 WRAPPED = "subbyte: index in too few bits:"
 """How the lines begin that are added to the compiler's report where its PTX holds such a fault."""
-LESS = "choose fewer rows, less unroll, load_ahead=1, weight_ring=0, weights_ahead=0 or in_flight=1"
+LESS = "choose fewer rows, less unroll, load_ahead=1, weights_ahead=0 or in_flight=1"
 
 
 class WgmmaFamily(Family):
     """Kernels whose warpgroups multiply out of shared memory."""
 
-    name = "warpgroup"
+    name = "wgmma"
     title = "wgmma, sm_90a"
     rank = 2
-    aliases = ("wgmma",)
-    configurations = (WarpgroupConfig,)
-    kinds: ClassVar[Mapping[str, str]] = {
-        WARPGROUP: "what the shape of the layer asks for", SMALL: "a part of it that can be measured whole",
+    aliases = ("warpgroup",)
+    configurations = (PipelineConfig, SinglePassConfig)
+    kinds = KINDS
+    old_kinds = FORMER
+    parts: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        WHOLE: (SMALL, *FORMER), SMALL: tuple(former for former, today in FORMER.items() if today == SMALL),
+        **{former: tuple(other for other in FORMER if other != former) for former in FORMER},
     }  # fmt: skip
-    parts: ClassVar[Mapping[str, str]] = {WARPGROUP: SMALL}
     features = ("estimate",)
-    removed = REMOVED
+    removed: ClassVar[Mapping[str, Any]] = {**RetiredConfig().to_dict(), **EARLIER}
+    space_version = SPACE_VERSION
     slow_to_list = True
     starts_plain = False
 
-    def still_there(self, knobs: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
-        """Value lists without removed knobs. Raises Unsupported where some kernels had one."""
-        held = without_removed({name: values[0] if len(values) == 1 else values for name, values in knobs.items()})
-        return {name: knobs[name] for name in held}
+    def owns(self, config: object) -> bool:
+        """Whether a configuration is of this family, also one that cannot be built any more."""
+        return isinstance(config, WgmmaConfig | RetiredConfig)
 
     def decode(self, values: Mapping[str, Any]) -> Configuration | None:
-        """The configuration of recorded fields, also of earlier versions. Raises InvalidInput, and Unsupported for a
-        kernel with a knob that is no more."""
-        known = {*WarpgroupConfig.rows, *REMOVED}
-        return WarpgroupConfig.from_dict(values) if "groups_m" in values and set(values) <= known else None
+        """The configuration of recorded fields, also of earlier versions; of the knobs of a space, which has those of
+        both kernels, that of the kernel they choose. Raises InvalidInput, and Unsupported for a kernel with a knob that
+        was removed first."""
+        if translate.former(values):
+            return translate.decode(values)
+        if not set(values) <= {*PipelineConfig.rows, *SinglePassConfig.rows}:
+            return None
+        return kernel_of(values).from_dict(own_values(values))
+
+    def from_key(self, key: str) -> Configuration | None:
+        """The configuration that a key names, also of earlier versions. Raises InvalidInput."""
+        return translate.from_key(key) if key.startswith(RetiredConfig.prefix) else super().from_key(key)
+
+    def changed(self, config: Configuration, values: Mapping[str, Any]) -> Configuration:
+        """A configuration with some fields replaced, whose names may be those of earlier versions. Raises
+        InvalidInput."""
+        return translate.changed(config, values) if isinstance(config, WgmmaConfig) else config.with_values(values)
+
+    def stand_in(self, config: Configuration) -> Configuration:
+        """Of a retired configuration the same without the knobs that are no more."""
+        return translate.nearest(config) if isinstance(config, RetiredConfig) else config
 
     def plan(
         self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "int4",
         clip: tuple[int, int] = (-8, 7), requant: str = "fixed",
     ) -> AnyPlan:  # fmt: skip
-        """The plan of a kernel."""
-        return WarpgroupPlan(workload, cast(WarpgroupConfig, config), arch, output, clip, requant)
+        """The plan of a kernel. Raises Unsupported for a configuration that cannot be built any more."""
+        if isinstance(config, RetiredConfig):
+            raise config.unsupported(str(translate.refused(config)))
+        return WgmmaPlan(workload, cast(WgmmaConfig, config), arch, output, clip, requant)
 
     def why_not(self, plan: AnyPlan) -> str | None:
         """Why the plan cannot be built, None when it can."""
-        return why_not_warpgroup(cast(WarpgroupPlan, plan))
+        return why_not(cast(WgmmaPlan, plan))
 
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no configuration can be built, whatever it is; None when some may."""
-        return hopeless_warpgroup(workload, arch)
+        return hopeless(workload, arch)
 
     def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no kernel computes the workload, None when one does: else the reason that the plainest is refused."""
-        reason = hopeless_warpgroup(workload, arch)
+        reason = hopeless(workload, arch)
         if reason is not None or next(iter(self.candidates(workload, arch)), None) is not None:
             return reason
-        narrowest = min(warpgroup_values(workload)["tile_width"])
-        plainest = why_not_warpgroup(WarpgroupPlan(workload, WarpgroupConfig(tile_width=narrowest), arch))
-        return plainest or "no configuration of the warpgroup family fits"
+        narrowest = min(value_lists(workload)["tile_width"])
+        plainest = why_not(WgmmaPlan(workload, PipelineConfig(tile_width=narrowest), arch))
+        return plainest or "no configuration of the wgmma family fits"
 
-    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, Any]) -> WarpgroupSpace:
+    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, Any]) -> WgmmaSpace:
         """The space of a kind. Raises InvalidInput for a knob among the fixed fields."""
-        return (small_space if kind == SMALL else warpgroup_space)(workload, arch, fixed)
+        return wgmma_space(workload, arch, kind, fixed)
 
     def recorded_space(
-        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Any]
-    ) -> WarpgroupSpace:
-        """The space of a record's header under today's constraints."""
-        return WarpgroupSpace(workload, arch, knobs, kind, fixed)
+        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Any],
+        recorded_hash: str = "",
+    ) -> WgmmaSpace | FormerSpace:  # fmt: skip
+        """The space of a record's header under today's constraints; of an earlier version, with its indices."""
+        if kind in FORMER:
+            return FormerSpace(workload, arch, knobs, kind, fixed, recorded_hash)
+        return WgmmaSpace(workload, arch, knobs, kind, fixed)
+
+    def still_there(self, knobs: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
+        """Value lists without the knobs that were removed first. Raises Unsupported where some kernels had one."""
+        held = translate.without_earlier({name: v[0] if len(v) == 1 else v for name, v in knobs.items()})
+        return {name: knobs[name] for name in held}
 
     def held(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
         """All switches, with those of ``fixed`` set. Raises InvalidInput for a knob."""
@@ -111,33 +156,35 @@ class WgmmaFamily(Family):
 
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
         """Configurations that can be built, the one estimated fastest first."""
-        return () if hopeless_warpgroup(workload, arch) is not None else _ranked(workload, arch)
+        return () if hopeless(workload, arch) is not None else _ranked(workload, arch)
 
     def estimate(self, plan: AnyPlan) -> float:
         """A rough count of cycles."""
-        return estimated_cycles(cast(WarpgroupPlan, plan))
+        return estimated_cycles(cast(WgmmaPlan, plan))
 
     def feature_row(self, plan: AnyPlan) -> list[float]:
         """The logarithm of the estimated cycles."""
-        return [log2(estimated_cycles(cast(WarpgroupPlan, plan)))]
+        return [log2(estimated_cycles(cast(WgmmaPlan, plan)))]
 
     def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
         """Mid-sized tiles win, and sharing channels among blocks costs."""
-        made = cast(WarpgroupConfig, config)
+        made = cast(WgmmaConfig | RetiredConfig, config)
         tile = math.log2(made.tile_width * made.tile_rows * made.consumers)
-        return 0.6 * math.exp(-(((tile - 5.5) / 2.0) ** 2)) * (1.0 if made.split == 1 else 0.8)
+        split = made.split if isinstance(made, RetiredConfig) else made.cluster_split_k
+        return 0.6 * math.exp(-(((tile - 5.5) / 2.0) ** 2)) * (1.0 if split == 1 else 0.8)
 
     def emit(self, plan: AnyPlan) -> Any:
         """The TIRx function of a plan."""
-        from subbyte.families.wgmma.emit.conv import warpgroup_kernel
+        from subbyte.families.wgmma.emit.conv import wgmma_kernel
 
-        return warpgroup_kernel(cast(WarpgroupPlan, plan))
+        return wgmma_kernel(cast(WgmmaPlan, plan))
 
     @property
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
-        files = ("config", "geometry", "halves", "memory", "plan")
-        return (_HERE / "emit", *(_HERE / f"{name}.py" for name in files))
+        files = ("schedule", "geometry", "channels", "halves", "memory", "plan", "pipeline/config", "single/config")
+        folders = ("emit", "pipeline/emit", "single/emit")
+        return (*(_HERE / name for name in folders), *(_HERE / f"{name}.py" for name in files))
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
         """Weights [K,R,S,C] in a plan's ``weight_form``; None for a form of another family."""
@@ -165,11 +212,11 @@ class WgmmaFamily(Family):
                 "the compiler computes an index in too few bits; choose another tile_rows, channel_groups or load_ahead"
             )
         reason = fault(cubin)
-        return reason and f"{reason}; choose another tile_rows, ring or load_ahead"
+        return reason and f"{reason}; choose another tile_rows, stages or load_ahead"
 
     def export(self, plan: AnyPlan) -> ExportParts:
         """What a C header of the kernel needs."""
-        one = cast(WarpgroupPlan, plan)
+        one = cast(WgmmaPlan, plan)
         axes = weight_axes(one)
         places = {name: prod(size for _, size in axes[index + 1 :]) for index, (name, _) in enumerate(axes)}
         words = {
@@ -188,18 +235,18 @@ class WgmmaFamily(Family):
         return TOPICS
 
     def loads_together(self, plan: AnyPlan) -> PixelTile:
-        """The output pixels of one warpgroup's pass."""
-        one = cast(WarpgroupPlan, plan)
-        tile = min(one.config.tile_rows, one.workload.p), min(one.config.tile_width, one.workload.q)
+        """The output pixels of one consumer's tile iteration."""
+        one = cast(WgmmaPlan, plan)
+        tile = min(one.knobs.tile_rows, one.workload.p), min(one.knobs.tile_width, one.workload.q)
         return PixelTile(tile, 1, tile)
 
 
 @lru_cache(256)
-def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[WarpgroupConfig, ...]:
-    return tuple(warpgroup_candidates(workload, arch))
+def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[PipelineConfig, ...]:
+    return tuple(candidates(workload, arch))
 
 
-def weight_axes(plan: WarpgroupPlan) -> list[tuple[str, int]]:
+def weight_axes(plan: WgmmaPlan) -> list[tuple[str, int]]:
     """Name and size of the axes before a fragment of weights, the outermost first."""
     split, groups, order, tiles = plan.weight_form.removeprefix(FORM).split("-")
     sizes = (int(tiles), int(split), plan.workload.r, int(groups), plan.steps, plan.workload.s)

@@ -1,4 +1,4 @@
-"""What no kernel of the warpgroup family may hold: read from its PTX and its machine code, whenever one is built.
+"""What no kernel of the wgmma family may hold: read from its PTX and its machine code, whenever one is built.
 
 Both compilers have turned right texts into wrong kernels here, and the emulator, which runs the text, cannot see it:
 
@@ -57,7 +57,7 @@ def counts(cubin: bytes) -> Counter[str]:
 
 
 def fault(cubin: bytes) -> str | None:
-    """Why this machine code is no good kernel of the warpgroup family, None when it is one."""
+    """Why this machine code is no good kernel of the wgmma family, None when it is one."""
     found = counts(cubin)
     if not found["IGMMA"]:
         return "the machine code holds no wgmma"

@@ -16,38 +16,41 @@ from typing import Any
 from subbyte.device.arch import Arch
 from subbyte.families.shared.axis import Axis, Index
 from subbyte.families.wgmma import halves
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.schedule import Schedule
 from subbyte.workload.conv import ConvWorkload, ceil_div
 
 MMA_FILTERS = 64
 """Output channels of one wgmma."""
-WRITTEN_OUT = (64, 20)
-"""wgmma instructions up to which each kernel row is written out: with one consumer warpgroup, and with more, whose
-threads have fewer registers."""
 
 
 @dataclass(frozen=True)
-class WarpgroupGeometry:
-    """The part of a :class:`~subbyte.families.wgmma.plan.WarpgroupPlan` that knows nothing of memory."""
+class WgmmaGeometry:
+    """The part of a :class:`~subbyte.families.wgmma.plan.WgmmaPlan` that knows nothing of memory."""
 
     workload: ConvWorkload
-    config: WarpgroupConfig
+    config: WgmmaConfig
     arch: Arch
     output: str = "int4"
     clip: tuple[int, int] = (-8, 7)
     requant: str = "fixed"
+
+    @cached_property
+    def knobs(self) -> Schedule:
+        """Every choice of the schedule, also those that the configuration of this kernel does not name."""
+        return self.config.schedule
 
     # ---- techniques ---------------------------------------------------------------------------------------------
 
     @property
     def lowered(self) -> bool:
         """The ring holds columns of the lowered matrix (im2col): the pixels of every tap, loaded for it anew."""
-        return self.config.duplicate_aware == "none"
+        return self.knobs.duplicate_aware == "none"
 
     @property
     def keep_rows(self) -> bool:
         """A row stays in the ring for later passes."""
-        return bool(self.config.keep_rows) and not self.lowered
+        return bool(self.knobs.keep_rows) and not self.lowered
 
     @property
     def tap_rows(self) -> int:
@@ -62,7 +65,7 @@ class WarpgroupGeometry:
     @property
     def groups(self) -> int:
         """Parts of one staged row: its channel groups; of a lowered image those of every tap, tap after tap."""
-        return self.config.channel_groups * (self.workload.r * self.workload.s if self.lowered else 1)
+        return self.knobs.channel_groups * (self.workload.r * self.workload.s if self.lowered else 1)
 
     def tap_of(self, group: Index) -> tuple[Index, Index, Index]:
         """Channel group, kernel row and kernel column of a part's group (both 0 where taps are addresses)."""
@@ -78,17 +81,22 @@ class WarpgroupGeometry:
         """Rows do not matter (1x1, no padding, stride 1 or ``flatten``): the output's pixels are cut into rows of the
         tile's width."""
         w = self.workload
-        return w.r == w.s == 1 and w.pad == 0 and (w.stride == 1 or self.config.flatten == 1)
+        return w.r == w.s == 1 and w.pad == 0 and (w.stride == 1 or bool(self.knobs.flatten or self.knobs.joined))
+
+    @property
+    def flat_strided(self) -> bool:
+        """Of such pixels the input's are further apart than the output's."""
+        return self.flat and self.workload.stride > 1
 
     @property
     def row_pixels(self) -> int:
         """Pixels of a fragment row: those of every group of images, pixel after pixel, group after group."""
-        return self.config.tile_width * self.config.image_groups
+        return self.knobs.tile_width * self.knobs.image_groups
 
     @property
     def image_groups(self) -> int:
         """Groups of 8 images, or several of them, with tiles of their own."""
-        return 1 if self.config.joined else ceil_div(self.workload.batch_groups, self.config.image_groups)
+        return 1 if self.knobs.joined else ceil_div(self.workload.batch_groups, self.knobs.image_groups)
 
     @cached_property
     def flat_pixels(self) -> int:
@@ -98,7 +106,7 @@ class WarpgroupGeometry:
     @property
     def width_covered(self) -> int:
         """Output columns of a block."""
-        return self.config.tile_width * self.config.groups_x
+        return self.knobs.tile_width * self.knobs.consumers_n
 
     @cached_property
     def input_size(self) -> tuple[int, int]:
@@ -162,17 +170,17 @@ class WarpgroupGeometry:
     @property
     def tile(self) -> tuple[int, int]:
         """Rows and columns of output pixels that the warpgroups of a block compute in one pass each."""
-        return self.config.tile_rows * self.config.groups_y, self.width_covered
+        return self.knobs.tile_rows * self.knobs.consumers_rows, self.width_covered
 
     @property
     def filters(self) -> int:
         """Output channels a block computes in one pass."""
-        return MMA_FILTERS * self.config.groups_m * self.config.tiles_m
+        return MMA_FILTERS * self.knobs.consumers_m * self.knobs.tiles_m
 
     @property
     def layout(self) -> str:
         """Of activations and outputs in memory."""
-        return self.config.layout
+        return self.knobs.layout
 
     @property
     def columns(self) -> int:
@@ -187,44 +195,44 @@ class WarpgroupGeometry:
     @property
     def filter_blocks(self) -> int:
         """Blocks along the output channels."""
-        return ceil_div(self.filter_tiles, self.config.groups_m * self.consumer_tiles)
+        return ceil_div(self.filter_tiles, self.knobs.consumers_m * self.consumer_tiles)
 
     @property
     def tile_sums(self) -> int:
         """Sums of a thread for one tile of 64 output channels."""
-        return self.config.tile_rows * self.row_pixels * 4
+        return self.knobs.tile_rows * self.row_pixels * 4
 
     @property
     def consumer_tiles(self) -> int:
         """Tiles of 64 output channels that a consumer computes, one after the other or in one pass."""
-        return self.config.filter_passes * self.config.tiles_m
+        return self.knobs.m_iterations * self.knobs.tiles_m
 
     def segment_start(self, segment: Index) -> Index:
         """First output row of a segment."""
-        rows, segments = self.output_size[0], self.config.segments
-        if self.config.half_rows:
+        rows, segments = self.output_size[0], self.knobs.segments
+        if self.knobs.half_rows:
             return halves.start(segment, rows, segments)
         return segment * (rows // segments) if rows % segments == 0 else segment * rows // segments
 
     def segment_end(self, segment: Index) -> Index:
         """The row behind the last one of a segment, which half rows share with the next segment's first."""
-        if self.config.half_rows:
-            return self.segment_start(segment) + halves.rows_of(self.output_size[0], self.config.segments)
+        if self.knobs.half_rows:
+            return self.segment_start(segment) + halves.rows_of(self.output_size[0], self.knobs.segments)
         return self.segment_start(segment + 1)
 
     @cached_property
     def passes(self) -> tuple[tuple[int, int], ...]:
         """First output row and number of rows of every pass, over all segments."""
         found = []
-        for segment in range(self.config.segments):
+        for segment in range(self.knobs.segments):
             first, end = self.segment_start(segment), self.segment_end(segment)
-            found += [(row, min(self.config.tile_rows, end - row)) for row in range(first, end, self.config.tile_rows)]
+            found += [(row, min(self.knobs.tile_rows, end - row)) for row in range(first, end, self.knobs.tile_rows)]
         return tuple(found)
 
     @property
     def rows_together(self) -> int:
         """Output rows for which a pass loads its rows: its own, or those of all warpgroups where none are kept."""
-        return self.config.tile_rows * (1 if self.keep_rows else self.config.groups_y)
+        return self.knobs.tile_rows * (1 if self.keep_rows else self.knobs.consumers_rows)
 
     @property
     def window(self) -> int:
@@ -239,41 +247,46 @@ class WarpgroupGeometry:
         return min((self.segment_end(segment) - 1) * self.rows.pixel_step + taps, last) - low + 1
 
     @property
+    def stages(self) -> int:
+        """Stages of the pipeline: of a block that makes a single tile iteration one for each of its rows."""
+        return self.knobs.stages or self.window
+
+    @property
     def group_parts(self) -> int:
         """Parts of one channel group that a pass reads."""
-        return 1 if self.config.pass_parts else self.window
+        return 1 if self.knobs.pass_parts else self.window
 
     @property
     def next_pass(self) -> int:
         """Staged rows from one pass to the next."""
-        return self.config.tile_rows * self.rows.pixel_step
+        return self.knobs.tile_rows * self.rows.pixel_step
 
     @property
     def passes_by(self) -> bool:
         """A warpgroup meets staged rows that it does not read: those of other warpgroups' passes, or between two."""
-        return self.config.groups_y > 1 or self.next_pass > self.window
+        return self.knobs.consumers_rows > 1 or self.next_pass > self.window
 
     @property
     def held_parts(self) -> int:
         """Parts that the ring must hold at least where rows are kept: from the first that a warpgroup has not given
         back to the last that it waits for. Warpgroups that wait for one another may be a pass apart."""
-        config, groups = self.config, self.config.channel_groups
-        others = (config.groups_y - 1) * self.next_pass
+        config, groups = self.knobs, self.knobs.channel_groups
+        others = (config.consumers_rows - 1) * self.next_pass
         unread = max(self.next_pass - self.window, 0)
         spread = self.next_pass - self.rows.pixel_step  # from the first to the last fragment row
-        if not config.early_release or config.stagger or config.filter_passes > 1:
+        if not config.early_release or config.stagger or config.m_iterations > 1:
             return (self.window + unread + others) * groups
         # Parts are given back when the multiplications of the next one are under way; then a further one is waited for.
         # With one part for each row it is waited for before that.
         gap, parts = (2 * self.rows.tap_step, 1) if groups == 1 else (max(self.rows.tap_step - 1, 0), 2)
         entered = (spread + max(gap, unread)) * groups + parts
-        kept = self.window - self.next_pass * config.groups_y
+        kept = self.window - self.next_pass * config.consumers_rows
         return max(entered, kept * groups) + others * groups
 
     @cached_property
     def most_staged(self) -> int:
         """Most staged rows of a segment."""
-        rows, segments = self.output_size[0], min(self.config.segments, self.output_size[0])
+        rows, segments = self.output_size[0], min(self.knobs.segments, self.output_size[0])
         if self.flat:
             return ceil_div(rows, segments)
         return max(self.staged_rows(segment) for segment in range(segments))
@@ -324,75 +337,3 @@ class WarpgroupGeometry:
                 else:
                     empty = True
         return tuple(sorted(seen, key=lambda key: -seen[key])), empty
-
-    @property
-    def multiplications(self) -> int:
-        """wgmma instructions in the text of the loop over kernel rows, were each kernel row written out."""
-        per_row = self.unroll * self.tap_cols * self.halves * self.config.tiles_m
-        return sum((high - low) * per_row for tap in range(self.tap_rows) for low, high in self.tap_variants([tap])[0])
-
-    @property
-    def taps_unrolled(self) -> bool:
-        """Every kernel row has code of its own."""
-        return self.multiplications <= WRITTEN_OUT[self.config.consumers > 1]
-
-    # ---- input channels -----------------------------------------------------------------------------------------
-
-    @property
-    def channels(self) -> int:
-        """32-channel blocks of one part (staged row and channel group)."""
-        return self.workload.channel_blocks // (self.config.split * self.config.channel_groups)
-
-    @property
-    def halves(self) -> int:
-        """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only."""
-        return 2 if self.channels % 2 == 0 else 1
-
-    @property
-    def steps(self) -> int:
-        """Fragments along the channels of one part, for each tap."""
-        return self.channels // self.halves
-
-    @property
-    def unroll(self) -> int:
-        """Channel steps of one loop body; of a lowered image as many as a body with all taps of a row would have."""
-        if not self.lowered:
-            return min(self.config.unroll, self.steps)
-        most = self.config.unroll * self.workload.s
-        return max(n for n in range(1, min(most, self.steps) + 1) if self.steps % n == 0)
-
-    @property
-    def groups_together(self) -> int:
-        """Groups of a lowered image that are written out one after the other: the taps of a row with few channels."""
-        return self.workload.s if self.lowered and self.unroll == self.steps else 1
-
-    @property
-    def in_flight(self) -> int:
-        """Instruction groups that may be unfinished when the next operand is unpacked: fewer than the operands of a
-        loop body, whose registers the next turn writes again."""
-        return min(self.config.in_flight, self.unroll * self.tap_cols * self.config.tiles_m - 1)
-
-    @property
-    def ahead(self) -> int:
-        """Weight fragments fetched ahead: those of one loop body, or those of the ring in shared memory."""
-        return self.config.weight_ring or self.unroll * self.tap_cols * self.groups_together
-
-    @property
-    def peers(self) -> int:
-        """Blocks that copy weights to one another."""
-        return max(self.config.bulk_weights, 1)
-
-    @property
-    def weight_chunks(self) -> int:
-        """Of a block's weights, by loop bodies: those that a barrier counts together where they come by bulk copies."""
-        return self.steps // self.unroll * self.tap_rows if self.config.bulk_weights else 0
-
-    @property
-    def held_fragments(self) -> int:
-        """Weight fragments in a thread's registers before they are unpacked."""
-        return 1 if self.config.weight_ring else self.ahead * self.config.tiles_m
-
-    @property
-    def run(self) -> int:
-        """Weight fragments of one kernel row, or of one channel group where every pass loads its own rows."""
-        return self.steps * self.tap_cols * self.groups

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from subbyte.families.wgmma.geometry import Index, WarpgroupGeometry
+from subbyte.families.wgmma.channels import WgmmaChannels
+from subbyte.families.wgmma.geometry import Index
 from subbyte.workload.conv import ceil_div
 
 PIXEL_BYTES = 256
@@ -13,8 +14,6 @@ PIXEL_BYTES = 256
 FRAGMENT_WORDS = 512
 """32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
 FRAGMENT_BYTES = 4 * FRAGMENT_WORDS
-OPERAND_BYTES = 2048
-"""Weights of one wgmma, unpacked: 64 output channels of 32 signed bytes."""
 PACKING_ROWS, PACKING_PITCH = 32, 20
 """Rows of a warp's shared memory for packing (one for each image of four pixels) and words from one to the next: 16
 values, and room that keeps both the writing and the reading lanes on different banks."""
@@ -25,13 +24,13 @@ GROUP_BYTES = 64 * GROUP_PIXELS
 
 
 @dataclass(frozen=True)
-class WarpgroupMemory(WarpgroupGeometry):
-    """The part of a :class:`~subbyte.families.wgmma.plan.WarpgroupPlan` about shared memory."""
+class WgmmaMemory(WgmmaChannels):
+    """The part of a :class:`~subbyte.families.wgmma.plan.WgmmaPlan` about shared memory."""
 
     @property
     def column_bytes(self) -> int:
         """Bytes of one staged column and 32-channel block: a pixel of every group of images."""
-        return self.config.image_groups * PIXEL_BYTES
+        return self.knobs.image_groups * PIXEL_BYTES
 
     @property
     def columns_read(self) -> int:
@@ -97,12 +96,12 @@ class WarpgroupMemory(WarpgroupGeometry):
     @property
     def part_rows(self) -> int:
         """Rows that a part has room for."""
-        return max(self._rows_of_parts) if self.config.pass_parts else 1
+        return max(self._rows_of_parts) if self.knobs.pass_parts else 1
 
     @property
     def least_part_rows(self) -> int:
         """Rows that every part has."""
-        return min(self._rows_of_parts) if self.config.pass_parts else 1
+        return min(self._rows_of_parts) if self.knobs.pass_parts else 1
 
     @cached_property
     def _rows_of_parts(self) -> tuple[int, ...]:
@@ -110,7 +109,7 @@ class WarpgroupMemory(WarpgroupGeometry):
         step, taps = self.rows.pixel_step, (self.tap_rows - 1) * self.rows.tap_step
         first, last = self.row_range
         found = []
-        for segment in range(self.config.segments):
+        for segment in range(self.knobs.segments):
             begin, end = self.segment_start(segment), self.segment_end(segment)
             for row in range(begin, end, self.rows_together):
                 behind = min(row + self.rows_together, end)
@@ -129,11 +128,8 @@ class WarpgroupMemory(WarpgroupGeometry):
         Where shared memory has no room they lie in the next slot. What is read there goes into outputs outside the
         image, which are not stored.
         """
-        ring = self.config.ring * (self.part_rows * self.row_bytes + self.slack_columns * self.column_bytes)
-        allowed = self.arch.shared_per_block
-        if self.config.blocks > 1:
-            allowed = min(allowed, self.arch.shared_per_sm // self.config.blocks - 1024)
-        return ring + self._behind_ring <= allowed
+        ring = self.stages * (self.part_rows * self.row_bytes + self.slack_columns * self.column_bytes)
+        return ring + self._behind_ring <= self.arch.shared_per_block
 
     @property
     def _behind_ring(self) -> int:
@@ -144,12 +140,12 @@ class WarpgroupMemory(WarpgroupGeometry):
     @property
     def parameter_base(self) -> int:
         """Byte where the requantization parameters of the block's output channels begin."""
-        return self.config.ring * self.slot_bytes + (0 if self.separate else self.slack_columns * self.column_bytes)
+        return self.stages * self.slot_bytes + (0 if self.separate else self.slack_columns * self.column_bytes)
 
     @property
     def parameter_channels(self) -> int:
         """Output channels whose parameters a block keeps."""
-        return self.filters * self.config.filter_passes if self.output == "int4" else 0
+        return self.filters * self.knobs.m_iterations if self.output == "int4" else 0
 
     @property
     def parameter_turns(self) -> int:
@@ -158,58 +154,29 @@ class WarpgroupMemory(WarpgroupGeometry):
 
     @property
     def weight_base(self) -> int:
-        """Byte where the consumers' rings of weight fragments begin, or all weights of the block, unpacked."""
+        """Byte where the weights of the block begin."""
         return self.parameter_base + 12 * self.parameter_channels
 
     @property
     def weight_bytes(self) -> int:
-        """Shared memory of weights."""
-        if self.config.at_once:
-            return self.config.groups_m * self.fragments * self.halves * OPERAND_BYTES
-        if self.config.bulk_weights:
-            return self.config.groups_m * self.fragments * FRAGMENT_BYTES
-        return self.config.weight_ring * self.config.consumers * 4 * FRAGMENT_WORDS
+        """Shared memory of weights: all of a block that gets them by bulk copies, else none."""
+        return self.knobs.consumers_m * self.fragments * FRAGMENT_BYTES if self.knobs.multicast else 0
 
     @property
     def fragments(self) -> int:
         """Weight fragments of a tile of 64 output channels and a rank of the cluster."""
         return self.run * self.workload.r
 
-    @cached_property
-    def stages(self) -> tuple[tuple[range, range], ...]:
-        """Where everything is loaded at once: for each kernel row the parts and the weight fragments it needs beyond
-        those of the rows before it."""
-        found, begin = [], 0
-        for tap in range(self.workload.r):
-            end = (self.config.tile_rows - 1) * self.rows.pixel_step + tap * self.rows.tap_step + 1
-            found.append((range(begin, end), range(tap * self.run, (tap + 1) * self.run)))
-            begin = end
-        return tuple(found)
-
-    @property
-    def loads_at_once(self) -> int:
-        """Most 16-byte loads that a thread has on its way where everything is loaded at once."""
-        config = self.config
-        counts = [0] * (config.consumers + config.at_once)
-        for stage, (parts, fragments) in enumerate(self.stages):
-            loads = [self.copies for _ in parts] + [1] * (len(fragments) * config.groups_m)
-            if stage:
-                counts[config.consumers + (stage - 1) % config.at_once] += sum(loads)
-            else:
-                for consumer in range(config.consumers):
-                    counts[consumer] += sum(loads[consumer :: config.consumers])
-        return max(counts)
-
     @property
     def packing_bytes(self) -> int:
         """Shared memory through which the consumers' warps turn packed outputs from channels to images, or without
         register-level packing int32 values."""
-        config = self.config
+        config = self.knobs
         if self.output != "int4":
             return 0
         if not config.register_packing:
             return config.consumers * 4 * PACKING_ROWS * PACKING_PITCH * 4
-        width, rows = (self.row_pixels, config.tile_rows) if config.split == 1 else (self.exchange_pixels, 1)
+        width, rows = (self.row_pixels, config.tile_rows) if config.cluster_split_k == 1 else (self.exchange_pixels, 1)
         return config.consumers * 4 * rows * ceil_div(width, GROUP_PIXELS) * GROUP_BYTES
 
     @property
@@ -225,14 +192,14 @@ class WarpgroupMemory(WarpgroupGeometry):
     @property
     def exchange_pixels(self) -> int:
         """Pixels of a pass (of each warpgroup) that one block of the cluster finishes."""
-        return self.config.tile_rows * self.row_pixels // self.config.split
+        return self.knobs.tile_rows * self.row_pixels // self.knobs.cluster_split_k
 
     @property
     def exchange_bytes(self) -> int:
         """Shared memory for them."""
-        if self.config.split == 1:
+        if self.knobs.cluster_split_k == 1:
             return 0
-        return self.config.split * self.exchange_pixels * self.config.consumers * 128 * 16
+        return self.knobs.cluster_split_k * self.exchange_pixels * self.knobs.consumers * 128 * 16
 
     @property
     def barrier_base(self) -> int:
@@ -249,14 +216,14 @@ class WarpgroupMemory(WarpgroupGeometry):
     @property
     def barrier_bytes(self) -> int:
         """Bytes of the barriers."""
-        exchanged = 8 * self.config.consumers if self.config.split > 1 else 0
-        counted = 16 * self.config.ring + 8 + exchanged + 8 * self.weight_chunks
+        exchanged = 8 * self.knobs.consumers if self.knobs.cluster_split_k > 1 else 0
+        counted = 16 * self.stages + 8 + exchanged + 8 * self.weight_chunks
         return ceil_div(counted, 16) * 16
 
     @property
     def exchanged_bytes(self) -> int:
         """Partial sums that a consumer warpgroup receives from the cluster's other blocks, in bytes."""
-        return (self.config.split - 1) * self.exchange_pixels * 128 * 16
+        return (self.knobs.cluster_split_k - 1) * self.exchange_pixels * 128 * 16
 
     @property
     def copies(self) -> int:
@@ -266,7 +233,7 @@ class WarpgroupMemory(WarpgroupGeometry):
     @property
     def row_copies(self) -> int:
         """16-byte loads of one producer thread for one row of a part."""
-        return ceil_div(self.columns_loaded * self.config.image_groups * self.channels, 16)
+        return ceil_div(self.columns_loaded * self.knobs.image_groups * self.channels, 16)
 
     def copy_place(self, turn: int, unit: Index) -> tuple[Index, Index]:
         """Channel block and loaded column of a producer thread's load: ``unit`` is the thread's group of 8 lanes
@@ -280,9 +247,9 @@ class WarpgroupMemory(WarpgroupGeometry):
     @property
     def evenly_apart(self) -> bool:
         """A thread's loads of a part lie at constant distances, and so do its stores."""
-        config, at_once = self.config, 16 // self.channels
-        if config.flatten or config.joined or config.swizzle or self.lowered:
+        together = 16 // self.channels
+        if self.knobs.flatten or self.knobs.joined or self.lowered:
             return False
         if self.channels % 16 == 0:
             return True
-        return 16 % self.channels == 0 and at_once % config.image_groups == 0
+        return 16 % self.channels == 0 and together % self.knobs.image_groups == 0

@@ -14,7 +14,7 @@ from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.geometry import Index
-from subbyte.families.wgmma.memory import FRAGMENT_WORDS, PIXEL_BYTES, WarpgroupMemory
+from subbyte.families.wgmma.memory import FRAGMENT_WORDS, PIXEL_BYTES, WgmmaMemory
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 EPILOGUE_CYCLES = 16
@@ -22,7 +22,7 @@ EPILOGUE_CYCLES = 16
 
 
 @dataclass(frozen=True)
-class WarpgroupPlan(WarpgroupMemory):
+class WgmmaPlan(WgmmaMemory):
     """Everything about one kernel of the warpgroup family that can be known before generating it."""
 
     @property
@@ -34,17 +34,17 @@ class WarpgroupPlan(WarpgroupMemory):
     def narrow_columns(self) -> int:
         """Columns of half a fragment row, and one more where N would be no multiple of 16, or the row's width is odd:
         the column in its middle belongs to both halves."""
-        half = self.config.tile_width // 2
-        return half + half % 2 if self.config.image_groups == 1 else ceil_div(self.config.tile_width, 2)
+        half = self.knobs.tile_width // 2
+        return half + half % 2 if self.knobs.image_groups == 1 else ceil_div(self.knobs.tile_width, 2)
 
     @property
     def narrow_pixels(self) -> int:
         """Pixels of the instruction for half a fragment row: those of every group of images."""
-        return self.narrow_columns * self.config.image_groups
+        return self.narrow_columns * self.knobs.image_groups
 
     def cut(self, segment: Index) -> Index:
         """Of half rows: which half a segment has, see :func:`subbyte.families.wgmma.halves.cut`."""
-        return halves.cut(segment, self.output_size[0], self.config.segments)
+        return halves.cut(segment, self.output_size[0], self.knobs.segments)
 
     @staticmethod
     def atom_of(pixels: int) -> Atom:
@@ -54,25 +54,25 @@ class WarpgroupPlan(WarpgroupMemory):
 
     @property
     def descriptor_high(self) -> int:
-        """Upper word of a B descriptor: bytes/16 from one pixel's fragment to the next, and the swizzle mode."""
-        return self.cols.pixel_step * PIXEL_BYTES // 16 | (3 << 30 if self.config.swizzle else 0)
+        """Upper word of a B descriptor: bytes/16 from one pixel's fragment to the next; the swizzle mode is 0, none."""
+        return self.cols.pixel_step * PIXEL_BYTES // 16
 
     @property
     def descriptor_low(self) -> int:
         """Lower word of a B descriptor without the address: bytes/16 from one half of K to the other."""
-        return (1 if self.config.swizzle else 128 // 16) << 16
+        return (128 // 16) << 16
 
     @property
     def late_start(self) -> tuple[int, int, int]:
         """Kernel row, channel group and turn of its loop behind which a warpgroup is about an epilogue into its first
         pass. The kernel row is one that every pass has."""
         tap = next(tap for tap in range(self.tap_rows) if not self.tap_variants([tap])[1])
-        per_turn = self.unroll * self.tap_cols * self.halves * self.config.tile_rows * self.row_pixels * 4
-        turns = ceil_div(EPILOGUE_CYCLES * self.config.tile_rows * self.row_pixels * 4, per_turn)
+        per_turn = self.unroll * self.tap_cols * self.halves * self.knobs.tile_rows * self.row_pixels * 4
+        turns = ceil_div(EPILOGUE_CYCLES * self.knobs.tile_rows * self.row_pixels * 4, per_turn)
         in_group = self.steps // self.unroll
         if self.keep_rows:
             return tap, 0, min(turns, in_group) - 1
-        groups = min(self.groups, self.config.ring // self.group_parts)  # the others' parts wait in the ring meanwhile
+        groups = min(self.groups, self.stages // self.group_parts)  # the others' parts wait in the ring meanwhile
         last = min(turns, groups * in_group) - 1
         return tap, last // in_group, last % in_group
 
@@ -81,28 +81,28 @@ class WarpgroupPlan(WarpgroupMemory):
     @property
     def sums_begun(self) -> bool:
         """Sums begin with the parameter that is added to them."""
-        return bool(self.config.early_parameters) and self.output == "int4" and self.requant == "fixed"
+        return bool(self.knobs.early_parameters) and self.output == "int4" and self.requant == "fixed"
 
     @property
     def first_copies(self) -> int:
         """Loads of a thread of a consumer for the row that it brings; the producer has the rest."""
-        return self.copies // 2 if self.config.early_start == 2 else self.copies
+        return self.copies // 2 if self.knobs.early_start == 2 else self.copies
 
     @property
     def accumulators(self) -> int:
         """Accumulator registers of a consumer thread."""
-        return self.tile_sums * self.config.tiles_m
+        return self.tile_sums * self.knobs.tiles_m
 
     @property
     def loads_ahead(self) -> int:
         """16-byte loads whose words a producer thread holds."""
-        return self.copies * self.config.load_ahead
+        return self.copies * self.knobs.load_ahead
 
     @property
     def producer_overhead(self) -> int:
         """Registers of a producer thread beside the words on their way; more where each tap has its own edges, or parts
         have several rows."""
-        return 48 if self.lowered else 40 if self.config.pass_parts else 32
+        return 48 if self.lowered else 40 if self.knobs.pass_parts else 32
 
     @property
     def producer_least(self) -> int:
@@ -116,15 +116,13 @@ class WarpgroupPlan(WarpgroupMemory):
 
         Together they may not exceed what the block was launched with, or setmaxnreg waits forever.
         """
-        parts = self.config.threads // 128
-        granted = self.arch.registers_per_sm // self.config.blocks // 128 // parts // 8 * 8
+        parts = self.knobs.threads // 128
+        granted = self.arch.registers_per_sm // 128 // parts // 8 * 8
         if granted >= 240:
             return 255, 255
-        if self.config.at_once:
-            return granted, granted
-        producer = min(self.config.producer_registers or self.producer_least, granted)
-        others = granted * parts - producer * self.config.producers
-        return min(others // self.config.consumers // 8 * 8, 240), producer
+        producer = min(self.knobs.producer_registers or self.producer_least, granted)
+        others = granted * parts - producer * self.knobs.producers
+        return min(others // self.knobs.consumers // 8 * 8, 240), producer
 
     # ---- launch -------------------------------------------------------------------------------------------------
 
@@ -132,15 +130,15 @@ class WarpgroupPlan(WarpgroupMemory):
     def grid(self) -> tuple[int, int]:
         """Blocks of the launch: channel tiles and within them cluster ranks (of neighbouring places, and within
         them of shares of the input channels); groups, segments and column tiles (last fastest)."""
-        c = self.config
+        c = self.knobs
         if self.odd_places:
-            return c.split * self.peers, self.filter_blocks * self.places // self.peers
-        return self.filter_blocks * c.split * self.peers, self.places // self.peers
+            return c.cluster_split_k * self.peers, self.filter_blocks * self.places // self.peers
+        return self.filter_blocks * c.cluster_split_k * self.peers, self.places // self.peers
 
     @property
     def places(self) -> int:
         """Tiles of output pixels, each a block's."""
-        return self.image_groups * self.config.segments * self.x_tiles
+        return self.image_groups * self.knobs.segments * self.x_tiles
 
     @property
     def odd_places(self) -> bool:
@@ -156,23 +154,23 @@ class WarpgroupPlan(WarpgroupMemory):
     @property
     def weight_form(self) -> str:
         """How :func:`subbyte.families.wgmma.weights.prepare_warpgroup_weights` must arrange the weights."""
-        c = self.config
+        c = self.knobs
         order = "taps" if self.lowered else "rows" if c.keep_rows else "groups"
-        return f"warpgroup-{c.split}-{c.channel_groups}-{order}-{self.padded_tiles}"
+        return f"warpgroup-{c.cluster_split_k}-{c.channel_groups}-{order}-{self.padded_tiles}"
 
     @property
     def padded_tiles(self) -> int:
         """Tiles of 64 output channels with those that only fill up the last block."""
-        return self.filter_blocks * self.config.groups_m * self.consumer_tiles
+        return self.filter_blocks * self.knobs.consumers_m * self.consumer_tiles
 
     def fragment_word(self, tile: Index, rank: Index) -> Index:
         """First weight word of a tile of 64 output channels and a rank of the cluster."""
-        return (tile * self.config.split + rank) * (self.run * self.tap_rows * FRAGMENT_WORDS)
+        return (tile * self.knobs.cluster_split_k + rank) * (self.run * self.tap_rows * FRAGMENT_WORDS)
 
     @property
     def packed(self) -> bool:
         """Activations and outputs are in NHWCnc."""
-        return self.config.layout == "nhwcnc"
+        return self.knobs.layout == "nhwcnc"
 
     @property
     def block_words(self) -> int:
@@ -201,15 +199,15 @@ class WarpgroupPlan(WarpgroupMemory):
         w = self.workload
         images = w.batch_groups * BATCH_GROUP
         packed = images * w.p * w.q * w.filter_blocks * 4
-        arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", self.config.layout)]
+        arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", self.knobs.layout)]
         if self.output == "int4":
-            arguments.append(Argument("Out", "uint32", (packed,), "out", self.config.layout))
+            arguments.append(Argument("Out", "uint32", (packed,), "out", self.knobs.layout))
             arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
         else:
-            arguments.append(Argument("Out", "int32", (packed * 8,), "out", self.config.layout))
-        weights = self.padded_tiles * self.config.split * self.run * self.tap_rows * FRAGMENT_WORDS
+            arguments.append(Argument("Out", "int32", (packed * 8,), "out", self.knobs.layout))
+        weights = self.padded_tiles * self.knobs.cluster_split_k * self.run * self.tap_rows * FRAGMENT_WORDS
         arguments.append(Argument("Wt", "uint32", (weights,), "in", self.weight_form))
         return Launch(
-            "conv_kernel", (*self.grid, 1), (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments),
-            self.config.split * self.peers, bool(self.config.overlap),
+            "conv_kernel", (*self.grid, 1), (self.knobs.threads, 1, 1), self.shared_bytes, tuple(arguments),
+            self.knobs.cluster_split_k * self.peers, bool(self.knobs.dependent_launch),
         )  # fmt: skip

@@ -1,5 +1,1 @@
-"""The kernel of the warpgroup family (wgmma, sm_90a)."""
-
-from subbyte.families.wgmma.emit.conv import warpgroup_kernel
-
-__all__ = ["warpgroup_kernel"]
+"""The text of a wgmma kernel, written in TVM TIRx; :mod:`~subbyte.families.wgmma.emit.conv` puts it together."""

@@ -11,7 +11,7 @@ from tvm.script import tirx as T
 
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.memory import FRAGMENT_BYTES
-from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.tirx.emit import bind, loop, registers, when
 
 
@@ -19,7 +19,7 @@ from subbyte.tirx.emit import bind, loop, registers, when
 class Block:
     """Buffers and coordinates of one block. Every field but ``plan`` is a TIRx buffer or expression."""
 
-    plan: WarpgroupPlan
+    plan: WgmmaPlan
     activations: Any
     weights: Any
     parameters: Any
@@ -60,17 +60,17 @@ class Block:
     @property
     def m(self) -> Any:
         """Index of a consumer along the output channels."""
-        return self.warpgroup % self.plan.config.groups_m
+        return self.warpgroup % self.plan.knobs.consumers_m
 
     @property
     def x(self) -> Any:
         """Index of a consumer along the output row."""
-        return self.warpgroup // self.plan.config.groups_m % self.plan.config.groups_x
+        return self.warpgroup // self.plan.knobs.consumers_m % self.plan.knobs.consumers_n
 
     @property
     def y(self) -> Any:
         """Index of a consumer among those that take passes in turn."""
-        return self.warpgroup // (self.plan.config.groups_m * self.plan.config.groups_x)
+        return self.warpgroup // (self.plan.knobs.consumers_m * self.plan.knobs.consumers_n)
 
     @property
     def swapped(self) -> Any:
@@ -84,23 +84,23 @@ class Block:
 
     def fragment_place(self, fragment: Any) -> Any:
         """Where a fragment row lies among the rows of its consumer's pass."""
-        if not self.plan.config.half_rows:
+        if not self.plan.knobs.half_rows:
             return fragment
-        return T.Select(self.swapped, self.plan.config.tile_rows - 1 - fragment, fragment)
+        return T.Select(self.swapped, self.plan.knobs.tile_rows - 1 - fragment, fragment)
 
     def tile(self, filter_pass: Any) -> Any:
         """Tile of 64 output channels of a consumer, of those it computes one after the other or together."""
-        return (self.filter_block * self.plan.consumer_tiles + filter_pass) * self.plan.config.groups_m + self.m
+        return (self.filter_block * self.plan.consumer_tiles + filter_pass) * self.plan.knobs.consumers_m + self.m
 
     # ---- ring ---------------------------------------------------------------------------------------------------
 
     def slot(self, part: Any) -> Any:
         """Slot of a part."""
-        return T.cast(part, "uint32") % T.uint32(self.plan.config.ring)
+        return T.cast(part, "uint32") % T.uint32(self.plan.stages)
 
     def turn(self, part: Any) -> Any:
         """Parity of how often the part's slot was filled before."""
-        return T.cast(part, "uint32") // T.uint32(self.plan.config.ring) % T.uint32(2)
+        return T.cast(part, "uint32") // T.uint32(self.plan.stages) % T.uint32(2)
 
     def slot_address(self, slot: Any) -> Any:
         """Byte address of a slot."""
@@ -112,12 +112,12 @@ class Block:
 
     def empty(self, slot: Any) -> Any:
         """Byte address of the barrier that says that a slot may be written again."""
-        return self.full(slot) + T.uint32(8 * self.plan.config.ring)
+        return self.full(slot) + T.uint32(8 * self.plan.stages)
 
     @property
     def parameters_barrier(self) -> Any:
         """Byte address of the barrier that says that the requantization parameters are in shared memory."""
-        return self.base + T.uint32(self.plan.barrier_base + 16 * self.plan.config.ring)
+        return self.base + T.uint32(self.plan.barrier_base + 16 * self.plan.stages)
 
     def wait(self, address: Any, parity: Any) -> None:
         """Wait at a barrier until the phase of this parity has ended."""
@@ -139,37 +139,34 @@ class Block:
 
     def weight_barrier(self, chunk: Any) -> Any:
         """Byte address of the barrier that counts the bytes of a chunk of weights."""
-        exchanged = 8 * self.plan.config.consumers if self.plan.config.split > 1 else 0
+        exchanged = 8 * self.plan.knobs.consumers if self.plan.knobs.cluster_split_k > 1 else 0
         return self.parameters_barrier + T.uint32(8 + exchanged) + chunk * T.uint32(8)
 
     def set_up_barriers(self) -> None:
         """One producer thread sets up the barriers: a "full" one hears from every warp that fills, an "empty" one from
-        every warp that reads, one for partial sums from the bytes of the cluster's other blocks. Where everything is
-        loaded at once, a "full" one belongs to a stage, and nothing is filled again."""
-        plan, config = self.plan, self.plan.config
+        every warp that reads, one for partial sums from the bytes of the cluster's other blocks. Where a
+        block makes a single pass nothing is filled again."""
+        plan, config = self.plan, self.plan.knobs
         readers = config.consumers
         with when(self.thread == 128 * config.consumers):
-            if config.bulk_weights:
+            if config.multicast:
                 for part in range(plan.window):
                     op.barrier_init(self.full(T.uint32(part)), 4)
-            elif config.at_once:
-                for stage in range(len(plan.stages)):
-                    op.barrier_init(self.full(T.uint32(stage)), 4 if stage else 4 * config.consumers)
             else:
-                for slot in range(config.ring):
+                for slot in range(plan.stages):
                     op.barrier_init(self.full(T.uint32(slot)), 4)
                     op.barrier_init(self.empty(T.uint32(slot)), 4 * readers)
             op.barrier_init(self.parameters_barrier, 4)
-            if config.split > 1:
+            if config.cluster_split_k > 1:
                 for warpgroup in range(config.consumers):
                     op.barrier_init(self.exchange_barrier(warpgroup), 1)
             for chunk in range(plan.weight_chunks):
                 op.barrier_init(self.weight_barrier(T.uint32(chunk)), 1)
             op.barrier_init_fence()
-            weight_bytes = config.groups_m * plan.ahead * FRAGMENT_BYTES
+            weight_bytes = config.consumers_m * plan.ahead * FRAGMENT_BYTES
             for chunk in range(plan.weight_chunks):
                 op.barrier_expect(self.weight_barrier(T.uint32(chunk)), weight_bytes)
-            if config.split > 1:
+            if config.cluster_split_k > 1:
                 for warpgroup in range(config.consumers):
                     op.barrier_expect(self.exchange_barrier(warpgroup), plan.exchanged_bytes)
 
@@ -180,7 +177,7 @@ class Block:
         if not channels:
             return None
         held = registers("parameters", plan.parameter_turns)
-        with when(self.warpgroup == plan.config.consumers), self._parameter_turns() as (turn, index):
+        with when(self.warpgroup == plan.knobs.consumers), self._parameter_turns() as (turn, index):
             channel = T.min(self.filter_block * channels + index % channels, padded - 1)
             T.buffer_store(held, T.cast(self.parameters[index // channels * padded + channel], "uint32"), [turn])
         return held
@@ -189,7 +186,7 @@ class Block:
         """Put them into shared memory, and say that they are there."""
         if held is None:
             return
-        config = self.plan.config
+        config = self.plan.knobs
         with when(config.producers == 1 or self.warpgroup == config.consumers):
             with self._parameter_turns() as (turn, index):
                 T.buffer_store(self.shared, held[turn], [self.plan.parameter_base // 4 + index])

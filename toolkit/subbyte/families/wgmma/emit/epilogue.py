@@ -36,8 +36,8 @@ def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any, ow
     of the thread's two channels, where they do not lie in shared memory."""
     plan = block.plan
     target = Target(block, row, count, filter_pass, own)
-    pixels, first_pixel = plan.config.tile_rows * plan.row_pixels, 0
-    if plan.config.split > 1:
+    pixels, first_pixel = plan.knobs.tile_rows * plan.row_pixels, 0
+    if plan.knobs.cluster_split_k > 1:
         pixels = plan.exchange_pixels
         sums, first_pixel = exchange(block, sums)
     if plan.parameter_channels and own is None:
@@ -47,7 +47,7 @@ def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any, ow
 
 def channel_of_thread(block: Block, filter_pass: Any) -> Any:
     """The first of a thread's two neighbouring channels, among those of the block."""
-    return (filter_pass * block.plan.config.groups_m + block.m) * 64 + block.member // 32 * 16 + block.lane // 4 * 2
+    return (filter_pass * block.plan.knobs.consumers_m + block.m) * 64 + block.member // 32 * 16 + block.lane // 4 * 2
 
 
 class Target:
@@ -59,7 +59,7 @@ class Target:
         self.warp = bind("warp", block.member // 32)
         self.local_channel = channel_of_thread(block, filter_pass)
         self.channel_block = bind("channel_block", block.tile(filter_pass) * 2 + self.warp // 2)
-        self.first_col = bind("first_col", (block.tile_x * plan.config.groups_x + block.x) * plan.config.tile_width)
+        self.first_col = bind("first_col", (block.tile_x * plan.knobs.consumers_n + block.x) * plan.knobs.tile_width)
 
     def store(self, sums: Any, first: Any, pixels: int) -> None:
         """Requantize, pack and store ``pixels`` of the pass from ``first``; ``sums`` are theirs alone."""
@@ -72,7 +72,7 @@ class Target:
                 self._store_raw(sums, first, pixels)
                 return
             parameters = [self._parameters(parity) for parity in range(2)]
-            if plan.config.register_packing:
+            if plan.knobs.register_packing:
                 self._store_packed(sums, first, pixels, parameters)
             else:
                 store_through_shared(self, sums, first, pixels, parameters)
@@ -83,9 +83,9 @@ class Target:
         """All pixels into shared memory, then all of them out again: nothing waits for its own last step."""
         plan, lane = self.block.plan, self.block.lane
         warp = self.block.warpgroup * 4 + self.warp
-        start = plan.packing_base + warp * (plan.packing_bytes // (4 * plan.config.consumers)) + lane * 16
+        start = plan.packing_base + warp * (plan.packing_bytes // (4 * plan.knobs.consumers)) + lane * 16
         place = bind("place", self.block.base + T.cast(start, "uint32"))
-        groups = list(_groups(pixels, pixels if plan.config.split > 1 else plan.row_pixels))
+        groups = list(_groups(pixels, pixels if plan.knobs.cluster_split_k > 1 else plan.row_pixels))
         packed = registers("packed", 4)
         for index, group in enumerate(groups):
             for pair in range(group.pairs):
@@ -182,9 +182,9 @@ class Target:
         plan, w = self.block.plan, self.block.plan.workload
         row, col, _ = self._position(pixel, row)
         conditions = [pixel < end] if ragged else []
-        if plan.config.half_rows:
+        if plan.knobs.half_rows:
             conditions += self._in_half(row, col)
-        if any(count < plan.config.tile_rows for _, count in plan.passes):
+        if any(count < plan.knobs.tile_rows for _, count in plan.passes):
             conditions.append(row < self.count)
         if plan.flat and plan.flat_pixels % plan.width_covered:
             conditions.append((self.row + row) * plan.width_covered + self.first_col + col < plan.flat_pixels)
@@ -196,9 +196,9 @@ class Target:
         """First word of the 32 channels of an image and a pixel of the pass."""
         plan, block = self.block.plan, self.block
         row, col, group = self._position(pixel, row)
-        if plan.config.half_rows:
-            last = every([block.swapped, row == plan.config.tile_rows - 1])
-            col = col + T.Select(last, T.int32(plan.config.tile_width - plan.narrow_columns), T.int32(0))
+        if plan.knobs.half_rows:
+            last = every([block.swapped, row == plan.knobs.tile_rows - 1])
+            col = col + T.Select(last, T.int32(plan.knobs.tile_width - plan.narrow_columns), T.int32(0))
             row = block.fragment_place(row)
         return plan.output_word(block.group + group, self.row + row, self.first_col + col, self.channel_block, image)
 
@@ -206,17 +206,17 @@ class Target:
         """Of half a row, whose instruction may be a pixel too wide: the pixel is in the half. Of an odd width the left
         half has the column in the middle."""
         plan, block = self.block.plan, self.block
-        half, whole = plan.config.tile_width // 2, row < plan.config.tile_rows - 1
+        half, whole = plan.knobs.tile_width // 2, row < plan.knobs.tile_rows - 1
         if whole is True:
             return []
         first = T.Select(block.swapped, T.int32(plan.narrow_columns - half), T.int32(0))
-        end = plan.narrow_columns if plan.config.tile_width % 2 else first + half
+        end = plan.narrow_columns if plan.knobs.tile_width % 2 else first + half
         return [T.Or(T.Or(whole, T.Not(block.narrow)), T.And(place >= first, place < end))]
 
     def _position(self, pixel: Any, row: int | None) -> tuple[Any, Any, Any]:
         """Fragment row, column and group of images of a pixel of the pass."""
-        width, groups = self.block.plan.row_pixels, self.block.plan.config.image_groups
-        if self.block.plan.config.tile_rows == 1:
+        width, groups = self.block.plan.row_pixels, self.block.plan.knobs.image_groups
+        if self.block.plan.knobs.tile_rows == 1:
             row = 0
         row, place = (pixel // width, pixel % width) if row is None else (row, pixel - row * width)
         return (row, place, 0) if groups == 1 else (row, place // groups, place % groups)

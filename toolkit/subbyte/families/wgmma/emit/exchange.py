@@ -20,7 +20,7 @@ def exchange(block: Block, sums: Any) -> tuple[Any, Any]:
     """Send the sums of other blocks' pixels, add those that come: the finished sums of this block's share, and its
     first pixel. The barriers of every block of the cluster are known to be set up."""
     plan = block.plan
-    share, split = plan.exchange_pixels, plan.config.split
+    share, split = plan.exchange_pixels, plan.knobs.cluster_split_k
     for other in range(split):
         with when(block.rank != other):
             _send(block, sums, other)
@@ -42,7 +42,7 @@ def exchange(block: Block, sums: Any) -> tuple[Any, Any]:
 
 def _pitch(block: Block) -> int:
     """Bytes of one pixel of all threads."""
-    return 16 * 128 * block.plan.config.consumers
+    return 16 * 128 * block.plan.knobs.consumers
 
 
 def _offset(block: Block, source: Any) -> Any:
@@ -54,7 +54,11 @@ def _offset(block: Block, source: Any) -> Any:
 def _send(block: Block, sums: Any, other: int) -> None:
     """Write the sums that block ``other`` finishes into its shared memory."""
     place, barrier = registers("place", 1), registers("peer_barrier", 1)
-    home = T.uint32(other) if block.plan.peers == 1 else T.cast(block.peer * block.plan.config.split + other, "uint32")
+    home = (
+        T.uint32(other)
+        if block.plan.peers == 1
+        else T.cast(block.peer * block.plan.knobs.cluster_split_k + other, "uint32")
+    )
     op.peer_address(place[0], block.base + T.cast(_offset(block, block.rank), "uint32"), home)
     op.peer_address(barrier[0], block.exchange_barrier(block.warpgroup), home)
     share = block.plan.exchange_pixels

@@ -27,11 +27,6 @@ def load16(target: Any, first: int, pointer: Any, kind: str) -> None:
     emit(T.ptx[how](*[target[first + i] for i in range(4)], pointer))
 
 
-def copy16(address: Any, pointer: Any) -> None:
-    """Begin to copy four words from global to shared memory."""
-    emit(T.ptx["cp.async.cg.shared.global"](address, pointer, 16))
-
-
 def load8(target: Any, first: int, pointer: Any, in_place: bool = False) -> None:
     """Two words from global memory that no launch changes; ``in_place``: the assembler moves loads of the other kind
     (read-only for good) ahead of fences and barriers."""
@@ -48,16 +43,6 @@ def bulk_copy(target: Any, pointer: Any, count: Any, barrier: Any, ranks: Any = 
         emit(T.ptx[how](target, pointer, size, barrier))
     else:
         emit(T.ptx[how + ".multicast::cluster"](target, pointer, size, barrier, ranks))
-
-
-def copies_commit() -> None:
-    """Close a group of copies."""
-    emit(T.ptx["cp.async.commit_group"]())
-
-
-def copies_wait(in_flight: int) -> None:
-    """Wait until at most ``in_flight`` groups of this thread's copies are unfinished."""
-    emit(T.ptx["cp.async.wait_group"](in_flight))
 
 
 def store_shared16(address: Any, words: list[Any]) -> None:

@@ -10,7 +10,7 @@ from tvm.script import tirx as T
 
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
-from subbyte.families.wgmma.emit.produce import PIECE, Columns
+from subbyte.families.wgmma.emit.rows import PIECE, Columns
 from subbyte.tirx.emit import bind, registers, when
 
 
@@ -20,32 +20,26 @@ def zero_padding(block: Block, where: Columns) -> None:
     Every warpgroup does it for the slots that it is the first to fill: the fence and the arrival behind its first part
     say that the zeros are there too.
     """
-    config = block.plan.config
+    config = block.plan.knobs
     if config.producers > 1:
         _zero_slots(block, where, _first_filled(block))
         return
+    stages = block.plan.stages
     first = bind("first_slot", T.min(block.warpgroup, config.consumers))
-    slots = T.Select(block.warpgroup < config.consumers, T.int32(1), T.int32(config.ring - config.consumers))
+    slots = T.Select(block.warpgroup < config.consumers, T.int32(1), T.int32(stages - config.consumers))
     _zero_slots(
-        block, where, Share(block.member, 128, first, slots, block.warpgroup == min(config.ring - 1, config.consumers))
+        block, where, Share(block.member, 128, first, slots, block.warpgroup == min(stages - 1, config.consumers))
     )
 
 
 def _first_filled(block: Block) -> Share:
     """The slots that a warpgroup is the first to fill, where producers take turns."""
-    config = block.plan.config
-    ring, consumers, producers = config.ring, config.consumers, config.producers
+    config = block.plan.knobs
+    ring, consumers, producers = block.plan.stages, config.consumers, config.producers
     behind = T.max(ring - block.warpgroup + (producers - 1), 0) // producers
     slots = T.Select(block.warpgroup < consumers, T.int32(1), behind)
     last = ring - 1 if ring <= consumers else consumers + (ring - 1 - consumers) % producers
     return Share(block.member, 128, block.warpgroup, slots, block.warpgroup == last, producers)
-
-
-def zero_columns(block: Block, where: Columns) -> None:
-    """The same for all slots, by the loading warpgroups together."""
-    config = block.plan.config
-    thread = block.thread - 128 * config.consumers
-    _zero_slots(block, where, Share(thread, 128 * config.at_once, 0, config.ring, True))
 
 
 @dataclass
@@ -77,7 +71,7 @@ def _zero_slots(block: Block, where: Columns, share: Share) -> None:
         _each(share, pieces, zero_behind)
     elif pieces:
         with when(share.last):
-            _each(replace(share, first=plan.config.ring - 1, slots=1), pieces, zero_behind)
+            _each(replace(share, first=block.plan.stages - 1, slots=1), pieces, zero_behind)
 
 
 def _each(share: Share, pieces: int, emit: Callable[[Any, Any], None]) -> None:

@@ -9,23 +9,27 @@ from subbyte.info_record import InfoRecord
 TOPICS: dict[str, Topic[InfoRecord]] = {
     "tiling": Topic(
         "How output channels and pixels are cut into blocks, passes, warpgroups and instructions.",
-        "subbyte explain tiling resnet50.stage2@8 --family warpgroup",
+        "subbyte explain tiling resnet50.stage2@8 --family wgmma",
         WarpgroupTiling,
         warpgroup_tiling,
     ),
     "packing": Topic(
         "How a warp of a warpgroup turns sums into packed words of the next layer's input.",
-        "subbyte explain packing --family warpgroup --warp 1",
+        "subbyte explain packing --family wgmma --warp 1",
         PackedStores,
         packed_stores,
         (Option("warp", "of a warpgroup, 0 (default) to 3", 0),),
         of="any",
+        tab="Stores",
+        view="subbyte_widgets.store_path:StorePath",
     ),
     "taps": Topic(
-        "Where each tap begins in shared memory in a kernel of the warpgroup family, and its descriptor.",
+        "Where each tap begins in shared memory in a kernel of the wgmma family, and its descriptor.",
         "subbyte explain taps resnet50.stage2@8 --row 0",
         TapAddresses,
         tap_addresses,
         (Option("row", "output row of the first block (default 0)", 0),),
+        tab="Taps",
+        view="subbyte_widgets.tap_windows:TapWindows",
     ),
 }

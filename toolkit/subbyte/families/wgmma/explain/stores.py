@@ -1,4 +1,4 @@
-"""How a warp of the warpgroup family turns sums into packed words of the next layer's input.
+"""How a warp of the wgmma family turns sums into packed words of the next layer's input.
 
 A byte holds two neighbouring output channels of one pixel and image. This record follows each byte of a pair of pixels
 through five places: the sums that ``wgmma`` leaves in a lane's registers, the lane's packed register, shared memory
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from subbyte.device.fragments import fragments
 from subbyte.errors import InvalidInput, Unsupported
-from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.info_record import InfoRecord, Table
 
 PIXELS, IMAGES, PAIRS = 2, 8, 8
@@ -26,7 +26,7 @@ WARP_CHANNELS = 2 * PAIRS
 IMAGE_BYTES = 16
 """Bytes of one image's pixel in NHWCnc: 32 channels."""
 ELSEWHERE = (
-    "This kernel packs in another way; this one is the warpgroup family's, with register_packing on and image_groups 1."
+    "This kernel packs in another way; this one is the wgmma family's, with register_packing on and image_groups 1."
 )
 INSTRUCTION = "wgmma.m64n8k32.s8"
 
@@ -96,12 +96,12 @@ class PackedStores(InfoRecord):
         return words.reshape(PIXELS, IMAGES, 8).view(np.uint32)
 
 
-def packed_stores(plan: WarpgroupPlan | None = None, warp: int = 0) -> PackedStores:
+def packed_stores(plan: WgmmaPlan | None = None, warp: int = 0) -> PackedStores:
     """The packed stores of one of the four warps of a warpgroup, the same in every kernel that packs in this way.
 
     Raises InvalidInput for another warp, Unsupported for a plan that packs in another way.
     """
-    if plan is not None and not (plan.config.register_packing and plan.config.image_groups == 1):
+    if plan is not None and not (plan.knobs.register_packing and plan.knobs.image_groups == 1):
         raise Unsupported(ELSEWHERE)
     if warp not in range(4):
         raise InvalidInput(f"warp {warp!r}: a warpgroup has warps 0 to 3")

@@ -1,4 +1,4 @@
-"""Where the taps of a convolution begin in shared memory: the duplicate-aware load of the warpgroup family.
+"""Where the taps of a convolution begin in shared memory: the duplicate-aware load of the wgmma family.
 
 An input pixel of 8 images and 32 channels lies in shared memory once, as 256 bytes: two core matrices of wgmma. All
 taps of a kernel row read the same slot of the ring, each from another pixel on; a tap of another kernel row reads
@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from subbyte.errors import InvalidInput
-from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.info_record import InfoRecord, Table
 
 PIXEL_BYTES = 256
@@ -82,13 +82,13 @@ class TapAddresses(InfoRecord):
         return Table(names, tuple(rows))
 
 
-def tap_addresses(plan: WarpgroupPlan, row: int = 0) -> TapAddresses:
+def tap_addresses(plan: WgmmaPlan, row: int = 0) -> TapAddresses:
     """The taps of an output row of the first block, first channels.
 
     Raises InvalidInput for a plan that cannot be built, or a row that its first block does not compute.
     """
     found, output_row = plan.workload, row
-    if reason := why_not_warpgroup(plan):
+    if reason := why_not(plan):
         raise InvalidInput(f"{found.label} with {plan.config.key} is refused: {reason}")
     rows = plan.segment_start(1)
     if not 0 <= output_row < rows:
@@ -99,26 +99,26 @@ def tap_addresses(plan: WarpgroupPlan, row: int = 0) -> TapAddresses:
     taps = tuple(tap for tap in every if 0 <= tap.input_row < found.h)
     stored = tuple(map(_of_tap, taps)) if plan.lowered else tuple(dict.fromkeys(_stored(plan, tap) for tap in taps))
     return TapAddresses(
-        found.label, plan.config.key, not plan.lowered, output_row, plan.config.tile_width, plan.pitch,
+        found.label, plan.config.key, not plan.lowered, output_row, plan.knobs.tile_width, plan.pitch,
         plan.slot_bytes, plan.column_bytes, stored, taps,
     )  # fmt: skip
 
 
-def _tap(plan: WarpgroupPlan, row: int, r: int, s: int) -> Tap:
+def _tap(plan: WgmmaPlan, row: int, r: int, s: int) -> Tap:
     w = plan.workload
-    first_row = row // plan.config.tile_rows * plan.config.tile_rows
+    first_row = row // plan.knobs.tile_rows * plan.knobs.tile_rows
     if plan.lowered:
         group = r * w.s + s
-        part = (row // plan.config.tile_rows * plan.groups + group) * plan.window + row - first_row
+        part = (row // plan.knobs.tile_rows * plan.groups + group) * plan.window + row - first_row
         column = 0
     else:
         staged = row * plan.rows.pixel_step + r * plan.rows.tap_step
-        part = max(staged - plan.row_range[0], 0) * plan.config.channel_groups
+        part = max(staged - plan.row_range[0], 0) * plan.knobs.channel_groups
         column = s * plan.cols.tap_step
-    slot = part % plan.config.ring
+    slot = part % plan.stages
     start = slot * plan.slot_bytes + column * plan.column_bytes
     low = ((start & 0x3FFFF) >> 4) + plan.descriptor_low
-    inputs = (q * w.stride + s * w.dilation - w.pad if q < w.q else -1 for q in range(plan.config.tile_width))
+    inputs = (q * w.stride + s * w.dilation - w.pad if q < w.q else -1 for q in range(plan.knobs.tile_width))
     pixels = tuple(x if 0 <= x < w.w else -1 for x in inputs)
     input_row = row * w.stride + r * w.dilation - w.pad
     return Tap(r, s, input_row, slot, column, start, plan.descriptor_high << 32 | low, pixels)
@@ -128,6 +128,6 @@ def _of_tap(tap: Tap) -> StoredRow:
     return StoredRow(tap.slot, tap.input_row, tap.pixels)
 
 
-def _stored(plan: WarpgroupPlan, tap: Tap) -> StoredRow:
+def _stored(plan: WgmmaPlan, tap: Tap) -> StoredRow:
     inputs = (column * plan.cols.unit - plan.workload.pad for column in range(plan.pitch))
     return StoredRow(tap.slot, tap.input_row, tuple(x if 0 <= x < plan.workload.w else -1 for x in inputs))

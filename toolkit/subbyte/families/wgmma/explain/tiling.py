@@ -1,4 +1,4 @@
-"""How a kernel of the warpgroup family cuts the matrix product: blocks, passes, warpgroups, instructions.
+"""How a kernel of the wgmma family cuts the matrix product: blocks, passes, warpgroups, instructions.
 
 Output channels are the rows of the product here, pixels times images its columns. Everything is read off the plan that
 the generated kernel is written with.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from subbyte.errors import Unsupported
-from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.info_record import InfoRecord, Table
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
 
@@ -88,30 +88,30 @@ class WarpgroupTiling(InfoRecord):
         return "\n".join([super().text(), "", *lines])
 
 
-def warpgroup_tiling(plan: WarpgroupPlan) -> WarpgroupTiling:
+def warpgroup_tiling(plan: WgmmaPlan) -> WarpgroupTiling:
     """How a plan cuts its workload. Raises Unsupported with the reason for one that cannot be built."""
     found, target = plan.workload, plan.arch
-    if reason := why_not_warpgroup(plan):
+    if reason := why_not(plan):
         raise Unsupported(f"{found.label} with {plan.config.key} on {target.name} cannot be built: {reason}")
-    rows = max(plan.segment_end(segment) - plan.segment_start(segment) for segment in range(plan.config.segments))
-    c = plan.config
+    rows = max(plan.segment_end(segment) - plan.segment_start(segment) for segment in range(plan.knobs.segments))
+    c = plan.knobs
     return WarpgroupTiling(
-        found.label, found.spec, c.key, target.name, plan.atom.name, tuple(_levels(plan, rows)),
-        (rows, plan.width_covered), BATCH_GROUP * c.image_groups, c.threads, c.at_once or c.producers,
+        found.label, found.spec, plan.config.key, target.name, plan.atom.name, tuple(_levels(plan, rows)),
+        (rows, plan.width_covered), BATCH_GROUP * c.image_groups, c.threads, c.producers,
         plan.launch.cluster, plan.registers, plan.shared_bytes,
     )  # fmt: skip
 
 
-def _levels(plan: WarpgroupPlan, rows: int) -> list[WarpgroupLevel]:
-    w, c = plan.workload, plan.config
+def _levels(plan: WgmmaPlan, rows: int) -> list[WarpgroupLevel]:
+    w, c = plan.workload, plan.knobs
     images, depth = BATCH_GROUP * c.image_groups, w.r * w.s * w.channel_blocks * CHANNEL_BLOCK
-    part = depth // c.split
+    part = depth // c.cluster_split_k
     row = plan.row_pixels * BATCH_GROUP
-    passes = ceil_div(rows, c.tile_rows * c.groups_y) * c.filter_passes
-    pass_rows, width = c.tile_rows * c.groups_y, plan.width_covered
+    passes = ceil_div(rows, c.tile_rows * c.consumers_rows) * c.m_iterations
+    pass_rows, width = c.tile_rows * c.consumers_rows, plan.width_covered
     return [
         WarpgroupLevel("product", 1, w.k, w.p * w.q * w.batch_groups * BATCH_GROUP, depth),
-        WarpgroupLevel("block", plan.grid_blocks, plan.filters * c.filter_passes, rows * width * images, part),
+        WarpgroupLevel("block", plan.grid_blocks, plan.filters * c.m_iterations, rows * width * images, part),
         WarpgroupLevel("pass", passes, plan.filters, pass_rows * width * images, part),
         WarpgroupLevel("warpgroup", c.consumers, INSTRUCTION_CHANNELS * c.tiles_m, c.tile_rows * row, part),
         WarpgroupLevel(

@@ -37,13 +37,13 @@ class Bulk:
 
     def read_first(self) -> None:
         """Read the first fragments, those that are read ahead."""
-        ahead = self.block.plan.config.weights_ahead
+        ahead = self.block.plan.knobs.weights_ahead
         if ahead:
             self._read(self._await(T.uint32(0)), range(ahead))
 
     def begin_turn(self, tap: Any, turn: Any) -> None:
         """Wait for the weights of a loop body, and read this thread's; the first of them may have been read ahead."""
-        plan, ahead = self.block.plan, self.block.plan.config.weights_ahead
+        plan, ahead = self.block.plan, self.block.plan.knobs.weights_ahead
         self.chunk = bind("chunk", T.cast(tap * (plan.steps // plan.unroll) + turn, "uint32"))
         if not ahead:
             self._read(self._await(self.chunk), range(plan.ahead))
@@ -53,7 +53,7 @@ class Bulk:
     def end_fragment(self, fragment: int) -> None:
         """A fragment of the loop body is unpacked: read one ahead, perhaps of the next loop body; behind the last one
         some of the last one again, which nobody uses."""
-        plan, ahead = self.block.plan, self.block.plan.config.weights_ahead
+        plan, ahead = self.block.plan, self.block.plan.knobs.weights_ahead
         if not ahead:
             return
         following = fragment + ahead
@@ -79,14 +79,14 @@ class Bulk:
 
 def ask(block: Block, first: int, end: int) -> None:
     """One thread begins to copy this block's share of the chunks ``first`` to ``end``."""
-    plan, config = block.plan, block.plan.config
+    plan, config = block.plan, block.plan.knobs
     whole = plan.ahead * FRAGMENT_BYTES
     share, first_byte, ranks = whole // plan.peers, block.peer * (whole // plan.peers), None
     if plan.peers > 1:
-        everyone = sum(1 << peer * config.split for peer in range(plan.peers))
+        everyone = sum(1 << peer * config.cluster_split_k for peer in range(plan.peers))
         ranks = T.uint32(everyone) << T.cast(block.rank, "uint32")
     if plan.odd_places:
-        own = T.uint32(1) << T.cast(block.peer * config.split + block.rank, "uint32")
+        own = T.uint32(1) << T.cast(block.peer * config.cluster_split_k + block.rank, "uint32")
         ranks = T.Select(block.lonely, own, ranks)
         share = bind("share", T.Select(block.lonely, T.int32(whole), T.int32(share)))
         first_byte = T.Select(block.lonely, T.int32(0), first_byte)
@@ -96,8 +96,8 @@ def ask(block: Block, first: int, end: int) -> None:
         chunk = bind("chunk", turn + first)
         mine = bind("mine", chunk * whole + first_byte)
         barrier = block.weight_barrier(T.cast(chunk, "uint32"))
-        for m in range(config.groups_m):
-            start = plan.fragment_word(block.filter_block * config.groups_m + m, block.rank)
+        for m in range(config.consumers_m):
+            start = plan.fragment_word(block.filter_block * config.consumers_m + m, block.rank)
             pointer = block.weights.ptr_to([start + mine // (FRAGMENT_BYTES // FRAGMENT_WORDS)])
             target = block.base + T.cast(_place(block, m) + mine, "uint32")
             op.bulk_copy(target, pointer, share, barrier, ranks)

@@ -10,14 +10,14 @@ from tvm.script import tirx as T
 
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
-from subbyte.tirx.emit import loop, registers, when
+from subbyte.tirx.emit import registers, when
 
 
 class Counter:
     """How many parts this warp has gone past, with the slot and the parity of the next one."""
 
     def __init__(self, block: Block, name: str) -> None:
-        self.ring = block.plan.config.ring
+        self.stages = block.plan.stages
         self.count = registers(name, 1, "int32")
         self.slot, self.turn = (registers(f"{name}_{what}", 1) for what in ("slot", "turn"))
         for state, zero in ((self.count, T.int32(0)), (self.slot, T.uint32(0)), (self.turn, T.uint32(0))):
@@ -29,7 +29,7 @@ class Counter:
             each(self.slot[0], self.turn[0])
             T.buffer_store(self.count, self.count[0] + 1, [0])
             T.buffer_store(self.slot, self.slot[0] + T.uint32(1), [0])
-            with when(self.slot[0] == T.uint32(self.ring)):
+            with when(self.slot[0] == T.uint32(self.stages)):
                 T.buffer_store(self.slot, T.uint32(0), [0])
                 T.buffer_store(self.turn, self.turn[0] ^ T.uint32(1), [0])
 
@@ -42,15 +42,6 @@ def most(a: Any, b: Any) -> Any:
 def least(a: Any, b: Any) -> Any:
     """The smaller one, of numbers or expressions."""
     return min(a, b) if isinstance(a, int) and isinstance(b, int) else T.min(a, b)
-
-
-def turns_of(name: str, extent: int, emit: Callable[[Any], None]) -> None:
-    """A serial loop; without one where there is only one turn."""
-    if extent == 1:
-        emit(0)
-        return
-    with loop(name, extent, T.serial) as variable:
-        emit(variable)
 
 
 def first_that_fits(low: Any, high: Any, variants: list[tuple[int, int]], emit: Callable[[int, int], None]) -> None:

@@ -8,7 +8,6 @@ A part is one staged row of one channel group. 16 bytes of memory are 32 channel
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -17,38 +16,10 @@ from tvm.script import tirx as T
 from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
+from subbyte.families.wgmma.emit.rows import PIECE, Columns
 from subbyte.families.wgmma.memory import PIXEL_BYTES
-from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.tirx.emit import bind, every, loop, registers, when
-
-PIECE = 16
-"""Bytes of one shared-memory store."""
-
-
-@dataclass
-class Columns:
-    """Loaded columns of the block: the first staged column of its tile, how many lie left of the image, how many are
-    loaded (None: all that the plan counts)."""
-
-    tile: Any
-    left: Any
-    count: Any
-
-
-def columns(block: Block) -> Columns:
-    """The loaded columns of this block."""
-    plan = block.plan
-    if plan.x_tiles == 1:
-        return Columns(0, plan.left_zeros, None)
-    tile = bind("tile_column", block.tile_x * (plan.width_covered * plan.cols.pixel_step))
-    left = bind("left", T.Select(block.tile_x == 0, T.int32(plan.left_zeros), T.int32(0)))
-    reached = T.min(T.int32(plan.columns_read), plan.col_range[1] + 1 - tile)
-    return Columns(tile, left, bind("columns", reached - left))
-
-
-def row_registers(block: Block, name: str) -> Any:
-    """Registers for one producer thread's share of a part."""
-    return registers(name, 4 * block.plan.copies)
 
 
 def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0, first: bool = False) -> None:
@@ -60,30 +31,30 @@ def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0
     x0 = bind("x0", (where.tile + where.left) * plan.cols.unit + tap_col * w.dilation - w.pad)
     if plan.lowered:
         inside = bind("inside", T.And(y >= 0, y < w.h))
-    channel0 = (block.rank * plan.config.channel_groups + channel_group) * plan.channels
+    channel0 = (block.rank * plan.knobs.channel_groups + channel_group) * plan.channels
     origin = ((y * plan.input_size[1] + x0) * w.channel_blocks + channel0) * plan.block_words
     pixels = w.h * w.w
     image = block.member % 8 * plan.image_words(pixels, w.channel_blocks)
     source = bind("source", block.group * (pixels * w.channel_blocks * 32) + origin + image)
     count = where.count
-    if plan.config.joined:
+    if plan.knobs.joined:
         inside = None  # in place of pixels behind the last one that one comes: no condition, and so no local memory
     elif plan.flat and plan.flat_pixels % plan.width_covered:
         count = bind("columns", T.min(T.int32(plan.width_covered), plan.flat_pixels - y * plan.width_covered))
     row_words = plan.rows.unit * plan.input_size[1] * w.channel_blocks * plan.block_words
     rows = _rows(block, part)
-    lean = first and plan.config.lean_start and plan.evenly_apart
+    lean = first and plan.knobs.lean_start and plan.evenly_apart
     if lean:
         here = registers("source_here", 1, "int64")
         T.buffer_store(here, T.cast(source + _offset(plan, *plan.copy_place(0, block.member // 8)), "int64"), [0])
     for row, turn in product(range(plan.part_rows), range(plan.row_copies)):
         block_index, column = plan.copy_place(turn, block.member // 8)
         offset = _offset(plan, block_index, column)
-        if plan.config.flatten or plan.config.joined:
+        if plan.knobs.flatten or plan.knobs.joined:
             pixel = y * plan.width_covered + column
-            if plan.config.joined:
+            if plan.knobs.joined:
                 pixel = bind("pixel", T.min(pixel, plan.flat_pixels - 1))
-            pixel = (strided_pixel(plan, pixel) if plan.config.flatten else pixel) - y * plan.width_covered
+            pixel = (strided_pixel(plan, pixel) if plan.flat_strided else pixel) - y * plan.width_covered
             offset = (pixel * w.channel_blocks + block_index) * plan.block_words
         if lean:
             words = T.int64(_offset(plan, *plan.copy_place(turn, 0)))
@@ -108,7 +79,7 @@ def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0
             op.load16(held, target, pointer, "activations")
 
 
-def strided_pixel(plan: WarpgroupPlan, output: Any) -> Any:
+def strided_pixel(plan: WgmmaPlan, output: Any) -> Any:
     """Input pixel that a 1 x 1 kernel with a stride reads for an output pixel, both counted through all rows."""
     w = plan.workload
     factor, shift = plan.row_division
@@ -132,12 +103,9 @@ def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int =
     plan = block.plan
     image = block.member % 8
     low, high = image * PIECE, image * PIECE + 8 * PIECE
-    if plan.config.swizzle:
-        swapped = image // 4 * PIECE
-        low, high = image * 2 * PIECE + swapped, image * 2 * PIECE + PIECE - swapped
     limit = loaded(plan) if where.count is None else where.count
     start = bind("start", block.slot_address(slot) + T.cast(where.left * plan.column_bytes, "uint32"))
-    lean = plan.config.lean_start and plan.evenly_apart
+    lean = plan.knobs.lean_start and plan.evenly_apart
     if lean:
         mine = _pixel(plan, *plan.copy_place(0, block.member // 8)) + low
         start, low, high = bind("here", start + T.cast(mine, "uint32")), 0, 8 * PIECE
@@ -152,24 +120,24 @@ def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int =
             op.store_shared16(start + T.cast(pixel + high, "uint32"), [word & T.uint32(LOW_NIBBLES) for word in words])
 
 
-def _pixel(plan: WarpgroupPlan, block_index: Any, column: Any) -> Any:
+def _pixel(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
     """Byte of a pixel of a part's row within its slot."""
-    return (block_index * (plan.pitch * plan.config.image_groups) + column) * PIXEL_BYTES
+    return (block_index * (plan.pitch * plan.knobs.image_groups) + column) * PIXEL_BYTES
 
 
 def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
     """Read the first parts: one by every warpgroup, and another one by every producer, unless it is late."""
-    consumers, late = block.plan.config.consumers, block.plan.config.producer_late
+    consumers, late = block.plan.knobs.consumers, block.plan.knobs.producer_late
     bring = [block.warpgroup < consumers] if late else []
     with when(every([block.warpgroup < block.parts, *bring])):
         load_part(block, where, held, block.warpgroup, first=True)
-    if not late and not block.plan.config.lean_start:
+    if not late and not block.plan.knobs.lean_start:
         load_second(block, where, following)
 
 
 def load_second(block: Block, where: Columns, following: Any) -> None:
     """Read the second of every producer's first parts, where it has two on their way."""
-    consumers, producers = block.plan.config.consumers, block.plan.config.producers
+    consumers, producers = block.plan.knobs.consumers, block.plan.knobs.producers
     if following is None:
         return
     if producers == 1:
@@ -183,10 +151,10 @@ def load_second(block: Block, where: Columns, following: Any) -> None:
 def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: Callable[[], None]) -> None:
     """A producer warpgroup: part after part, the next ones on their way while one is stored; two take the parts in
     turns. ``behind_first`` emits what is less urgent than the first part."""
-    consumers, apart = block.plan.config.consumers, block.plan.config.producers
+    consumers, apart = block.plan.knobs.consumers, block.plan.knobs.producers
     first = consumers if apart == 1 else block.warpgroup
-    late = block.plan.config.producer_late
-    waits = late or block.plan.config.ring <= consumers  # for consumers, which may need what is less urgent
+    late = block.plan.knobs.producer_late
+    waits = late or block.plan.stages <= consumers  # for consumers, which may need what is less urgent
     with when(waits or block.parts <= first):
         behind_first()
     if late:
@@ -210,7 +178,7 @@ def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: C
 
 def _load_own(block: Block, where: Columns, held: Any, following: Any) -> None:
     """The first parts of a late producer, which it asks for when those of the consumers have come."""
-    consumers = block.plan.config.consumers
+    consumers = block.plan.knobs.consumers
     for part in range(consumers):
         with when(part < block.parts):
             block.wait(block.full(T.uint32(part)), T.uint32(0))
@@ -221,11 +189,7 @@ def _load_own(block: Block, where: Columns, held: Any, following: Any) -> None:
 
 def part_place(block: Block, part: Any) -> tuple[Any, Any, Any]:
     """Staged row, group of the row's parts, and whether the row is in the image (None: always)."""
-    plan, config = block.plan, block.plan.config
-    if config.at_once or config.bulk_weights:
-        staged = bind("staged", block.first_row * plan.rows.pixel_step + part)
-        low, high = plan.row_range
-        return staged, 0, bind("inside", T.And(staged >= low, staged <= high))
+    plan, config = block.plan, block.plan.knobs
     if plan.keep_rows:
         return block.first_staged + part // config.channel_groups, part % config.channel_groups, None
     low, high = plan.row_range
@@ -240,7 +204,7 @@ def part_place(block: Block, part: Any) -> tuple[Any, Any, Any]:
 def _pass_row(block: Block, part: Any) -> Any:
     """First output row of the pass that a part is brought for, where no rows are kept."""
     plan = block.plan
-    row_pass = part // (plan.group_parts * plan.groups * plan.config.filter_passes)
+    row_pass = part // (plan.group_parts * plan.groups * plan.knobs.m_iterations)
     return block.first_row + row_pass * plan.rows_together
 
 
@@ -258,14 +222,14 @@ def _rows(block: Block, part: Any) -> list[Any]:
     return found
 
 
-def loaded(plan: WarpgroupPlan) -> int:
+def loaded(plan: WgmmaPlan) -> int:
     """Pixels of a part and 32-channel block that come from memory: those of every group of images."""
-    return plan.columns_loaded * plan.config.image_groups
+    return plan.columns_loaded * plan.knobs.image_groups
 
 
-def _offset(plan: WarpgroupPlan, block_index: Any, column: Any) -> Any:
+def _offset(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
     """Words from the first pixel of a part to a loaded one, which the groups of images take in turn."""
-    w, groups = plan.workload, plan.config.image_groups
+    w, groups = plan.workload, plan.knobs.image_groups
     group = 0
     if groups > 1:
         column, group = column // groups, column % groups * (w.h * w.w * w.channel_blocks * 32)
@@ -283,6 +247,6 @@ def exact(block: Block, turn: int, count: Any) -> bool:
 
 
 def _put(block: Block, where: Columns, held: Any, part: Any) -> None:
-    with when(part >= block.plan.config.ring):
+    with when(part >= block.plan.stages):
         block.wait(block.empty(block.slot(part)), block.turn(part) ^ T.uint32(1))
     store_part(block, where, held, part)

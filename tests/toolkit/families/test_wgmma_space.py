@@ -1,4 +1,4 @@
-"""The space of the warpgroup family: the same interface as the others, so that tuning works with it."""
+"""The space of the wgmma family: the same interface as the others, so that tuning works with it."""
 
 from dataclasses import replace
 from math import log2
@@ -8,11 +8,13 @@ import pytest
 import subbyte
 from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import ConvConfig
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.estimate import estimated_cycles
-from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.rules import why_not_warpgroup
-from subbyte.families.wgmma.space import WarpgroupSpace
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.space import WgmmaSpace
 from subbyte.measure.fake import FakeRunner
 from subbyte.records.describe import config_at, describe_space
 from subbyte.tune.bundle import build_bundle
@@ -24,52 +26,52 @@ SMALL = ConvWorkload(8, 4, 4, 64, 64, 3, 3, 1)
 
 @pytest.fixture(scope="module")
 def small():
-    return subbyte.space(SMALL, kind="warpgroup")
+    return subbyte.space(SMALL, kind="wgmma")
 
 
 def narrow(space):
     """The space with fewer values: sorting half a million products takes seconds."""
-    few = {"groups_x": (1,), "segments": (2, 4), "split": (1,), "ring": (3, 4), "unroll": (1,)}
+    few = {"consumers_n": (1,), "segments": (2, 4), "cluster_split_k": (1,), "stages": (3, 4), "unroll": (1,)}
     return replace(space, knobs={**space.knobs, **few})
 
 
 def test_indices_go_both_ways_and_valid_ones_have_no_reason(small):
-    assert small.kind == "warpgroup"
+    assert small.kind == "wgmma"
     assert len(small.valid) + sum(small.refused.values()) == len(small)
     for index in small.valid[:: max(1, len(small.valid) // 50)]:
         config = small.config(index)
-        assert isinstance(config, WarpgroupConfig)
+        assert isinstance(config, WgmmaConfig)
         assert small.index(config) == index
         assert small.why_not(index) is None
         assert small.plan(index).config == config
     valid = set(small.valid)
     refused = next(index for index in range(len(small)) if index not in valid)
     assert small.why_not(refused)
-    again = subbyte.space(SMALL, kind="warpgroup")
+    again = subbyte.space(SMALL, kind="wgmma")
     assert again.index_hash == small.index_hash
     assert narrow(again).hash == narrow(small).hash != small.hash
-    assert subbyte.space("resnet50.stage5@8", kind="warpgroup").knobs != small.knobs
+    assert subbyte.space("resnet50.stage5@8", kind="wgmma").knobs != small.knobs
 
 
 def test_wrong_requests_are_refused(small):
     with pytest.raises(InvalidInput, match="index"):
         small.config(len(small))
-    with pytest.raises(InvalidInput, match="WarpgroupConfig"):
+    with pytest.raises(InvalidInput, match="PipelineConfig or a SinglePassConfig"):
         small.index(ConvConfig())
     with pytest.raises(InvalidInput, match="tile_width=28"):
         small.index(small.config(0).with_values({"tile_width": 28}))
     with pytest.raises(InvalidInput, match="did you mean layout"):
-        subbyte.space(SMALL, kind="warpgroup", layuot="nhwc")
-    with pytest.raises(InvalidInput, match="'ring' cannot be fixed in a warpgroup space"):
-        subbyte.space(SMALL, kind="warpgroup", ring=4)
+        subbyte.space(SMALL, kind="wgmma", layuot="nhwc")
+    with pytest.raises(InvalidInput, match="'stages' cannot be fixed in a wgmma space"):
+        subbyte.space(SMALL, kind="wgmma", stages=4)
     with pytest.raises(InvalidInput, match="duplicate_aware='shared'"):
-        subbyte.space(SMALL, kind="warpgroup", duplicate_aware="shared")
-    with pytest.raises(InvalidInput, match="warpgroup"):
-        subbyte.space(SMALL, kind="warpgruop")
+        subbyte.space(SMALL, kind="wgmma", duplicate_aware="shared")
+    with pytest.raises(InvalidInput, match="wgmma"):
+        subbyte.space(SMALL, kind="wgmna")
 
 
 def test_a_space_holds_the_switches(small):
-    off = subbyte.space(SMALL, kind="warpgroup", duplicate_aware="none", register_packing="off", layout="nhwc")
+    off = subbyte.space(SMALL, kind="wgmma", duplicate_aware="none", register_packing="off", layout="nhwc")
     assert off.fixed == {"duplicate_aware": "none", "register_packing": False, "layout": "nhwc"}
     assert off.knobs == small.knobs
     assert off.index_hash != small.index_hash
@@ -78,38 +80,56 @@ def test_a_space_holds_the_switches(small):
     assert off.valid
     index = off.valid[0]
     assert off.index(off.config(index)) == index
-    assert off.config(index).key == WarpgroupConfig(**off.values_at(index)).key + "-dup.none-rp0-nhwc"
+    assert off.config(index).key.endswith("-dup.none-rp0-nhwc")
     assert config_at(describe_space(off), index) == off.config(index)
-    with pytest.raises(InvalidInput, match="duplicate_aware=none: not in the warpgroup space"):
+    with pytest.raises(InvalidInput, match="duplicate_aware=none: not in the wgmma space"):
         small.index(off.config(index))
-    lone = subbyte.space(ConvWorkload(8, 4, 4, 64, 64, 1, 1, 0), kind="warpgroup", duplicate_aware="none")
+    lone = subbyte.space(ConvWorkload(8, 4, 4, 64, 64, 1, 1, 0), kind="wgmma", duplicate_aware="none")
     reasons = [lone.why_not(index) for index in range(0, len(lone), len(lone) // 3000)]
     assert all(reasons)
     assert any("has no duplicates" in str(reason) for reason in reasons)
 
 
+ORDER = ("weights_ahead", "parameters", "early_start")
+"""Knobs of a single tile iteration that say when it reads what."""
+
+
 def test_when_weights_are_read_is_searched_where_it_matters(small):
-    """Blocks with bulk weights alone have a choice there; it changes neither what else is valid nor how it is found."""
-    names = ("early_start", "early_parameters", "late_parameters", "weights_ahead")
+    """It changes neither what else is valid nor how it is found."""
     for stage in (2, 3, 4, 5):
-        knobs = subbyte.space(f"resnet50.stage{stage}@8", kind="warpgroup").knobs
-        assert [knobs[name] for name in names] == [(0, 1, 2), (0, 1), (0, 1), (0, 3, 6)]
-        assert not set(names) & set(subbyte.space(f"resnet50.stage{stage}@8", kind="warpgroup-small").knobs)
-    assert not set(names) & set(small.knobs)
-    lists = {"tile_width": (8,), "segments": (7,), "split": (1, 2), "ring": (3,), "unroll": (1, 2), "stagger": (0,),
-             "load_ahead": (2, 1), "bulk_weights": (0, 1, 3)}  # fmt: skip
+        knobs = subbyte.space(f"resnet50.stage{stage}@8", kind="wgmma").knobs
+        assert [knobs[name] for name in ORDER] == [(0, 3, 6), (0, 1, 2), (0, 1, 2)]
+        assert not set(ORDER) & set(subbyte.space(f"resnet50.stage{stage}@8", kind="wgmma-small").knobs)
+    assert not set(ORDER) & set(small.knobs)
+    lists = {"tile_width": (8,), "segments": (7,), "cluster_split_k": (1, 2), "stages": (3,), "unroll": (1, 2),
+             "stagger": (0,), "load_ahead": (2, 1), "multicast": (0, 1, 3)}  # fmt: skip
     layer, sm_90a = subbyte.workload("resnet50.stage5@8"), subbyte.device.arch("sm_90a")
-    plain = WarpgroupSpace(layer, sm_90a, lists)
-    added = {"late_parameters": (0, 1), "early_parameters": (0, 1), "early_start": (0, 2)}
-    more = WarpgroupSpace(layer, sm_90a, {**added, **lists, "weights_ahead": (0, 3, 6)})
+    plain = WgmmaSpace(layer, sm_90a, lists)
+    more = WgmmaSpace(
+        layer, sm_90a, {"parameters": (0, 1, 2), "early_start": (0, 2), **lists, "weights_ahead": (0, 3, 6)}
+    )
     assert list(more.valid) == [index for index in range(len(more)) if more.why_not(index) is None]
     found = [more.config(index) for index in more.valid]
-    without = {config.with_values(dict.fromkeys(names, 0)) for config in found}
-    assert without == {plain.config(index) for index in plain.valid}
-    read_ahead = {(config.unroll, config.weights_ahead) for config in found}
+    singles = [config for config in found if isinstance(config, SinglePassConfig)]
+    without = {config.with_values(dict.fromkeys(ORDER, 0)) for config in singles}
+    assert without | set(found) - set(singles) == {plain.config(index) for index in plain.valid}
+    read_ahead = {(config.unroll, config.weights_ahead) for config in singles}
     assert read_ahead == {(1, 0), (1, 3), (2, 0), (2, 3), (2, 6)}
-    assert subbyte.space(layer, kind="warpgroup").listed
-    assert not subbyte.space("resnet50.stage2@8", kind="warpgroup").listed
+    assert subbyte.space(layer, kind="wgmma").listed
+    assert not subbyte.space("resnet50.stage5@256", kind="wgmma").listed
+
+
+def test_a_knob_of_the_other_kernel_is_no_other_program(small):
+    """Every kernel has one index: the other kernel's knobs are at the first of their values."""
+    configs = [small.config(index) for index in small.valid]
+    assert {type(config) for config in configs} == {PipelineConfig, SinglePassConfig}
+    assert len(set(configs)) == len(configs)
+    single = next(index for index in small.valid if small.values_at(index)["multicast"])
+    weight = 1
+    for name, values in small.knobs.items():
+        if name == "stages":
+            assert small.why_not(single + weight).startswith("same program: stages has no meaning with multicast")
+        weight *= len(values)
 
 
 @pytest.mark.parametrize(("kernel", "pad"), [((1, 3), 1), ((1, 1), 1), ((3, 3), 3)])
@@ -120,8 +140,8 @@ def test_rows_that_meet_padding_alone_are_refused(kernel, pad):
 
 
 def _refusal(workload):
-    config = WarpgroupConfig(tile_width=6, ring=3, stagger=0)
-    return why_not_warpgroup(WarpgroupPlan(workload, config, subbyte.device.arch("sm_90a")))
+    config = PipelineConfig(tile_width=6, stages=3, stagger=0)
+    return why_not(WgmmaPlan(workload, config, subbyte.device.arch("sm_90a")))
 
 
 def test_headers_give_the_configurations_back(small):
@@ -139,7 +159,7 @@ def test_strategies_search_it(small, strategy):
     runner = FakeRunner()
     for trial in study.ask(12):
         study.tell(trial, runner.run(SMALL, [trial.config])[0])
-    assert isinstance(study.record.best_config, WarpgroupConfig)
+    assert isinstance(study.record.best_config, WgmmaConfig)
 
 
 def test_a_bundle_of_the_space_is_built(small, tmp_path):

@@ -1,4 +1,4 @@
-"""A block that makes a single pass and gets its weights by bulk copies (``bulk_weights``).
+"""A block that makes a single pass and gets its weights by bulk copies (``multicast``).
 
 What counts here is how few instructions stand before the first multiplication: a warp that has its scheduler nearly to
 itself takes four cycles for each. Nothing goes round: input row ``p`` of the block has slot ``p`` of the ring, a row
@@ -14,13 +14,14 @@ from tvm.script import tirx as T
 
 from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.wgmma.emit import instructions as op
-from subbyte.families.wgmma.emit import produce as producer
 from subbyte.families.wgmma.emit.block import Block
-from subbyte.families.wgmma.emit.bulk import Bulk, ask
-from subbyte.families.wgmma.emit.control import turns_of
 from subbyte.families.wgmma.emit.epilogue import channel_of_thread, epilogue
+from subbyte.families.wgmma.emit.loops import turns_of
+from subbyte.families.wgmma.emit.multiply import unpacked, wgmma
+from subbyte.families.wgmma.emit.rows import PIECE, Columns, columns, row_registers
 from subbyte.families.wgmma.emit.zeros import zero_padding
 from subbyte.families.wgmma.memory import PIXEL_BYTES
+from subbyte.families.wgmma.single.emit.bulk import Bulk, ask
 from subbyte.tirx.emit import bind, every, registers, when
 
 WINDOW = 0x3FFFF
@@ -32,9 +33,9 @@ one for all of them), then the producer's and that of the first rows (``early_st
 
 def single(block: Block) -> None:
     """Emit everything behind the coordinates."""
-    plan, config = block.plan, block.plan.config
-    where = producer.columns(block)
-    held = producer.row_registers(block, "row_words")
+    plan, config = block.plan, block.plan.knobs
+    where = columns(block)
+    held = row_registers(block, "row_words")
     weights = Bulk.begin(block)
     with T.If(block.warpgroup < config.consumers):
         with T.Then():
@@ -67,11 +68,11 @@ def single(block: Block) -> None:
             _produce(block, where, held)
 
 
-def _meet_early(block: Block, where: producer.Columns, held: Any, weights: Bulk, first: Any) -> None:
+def _meet_early(block: Block, where: Columns, held: Any, weights: Bulk, first: Any) -> None:
     """Store the consumers' rows, and meet behind them at one barrier of all warps that do: quicker than one that counts
     in shared memory. That barriers are set up is waited for before, while the rows are on their way, and the first
     weights are read while the others store."""
-    plan, consumers = block.plan, block.plan.config.consumers
+    plan, consumers = block.plan, block.plan.knobs.consumers
     storing = consumers + (plan.first_copies < plan.copies)
     op.named_barrier(SET_UP, 128 * (consumers + 1), wait=True)
     _store_row(block, where, held, first, range(plan.first_copies))
@@ -86,15 +87,15 @@ def _registers(block: Block, consumer: bool) -> None:
 
 
 def _wait_for_launch(block: Block) -> None:
-    if block.plan.config.overlap:
+    if block.plan.knobs.dependent_launch:
         op.allow_next_launch()
         op.wait_for_previous_launch()
 
 
-def _produce(block: Block, where: producer.Columns, held: Any) -> None:
+def _produce(block: Block, where: Columns, held: Any) -> None:
     """Set up barriers, ask for the weights, and bring all rows but the consumers' first ones; perhaps a share of the
     first row, too."""
-    plan, config = block.plan, block.plan.config
+    plan, config = block.plan, block.plan.knobs
     chunks, consumers = plan.weight_chunks, config.consumers
     share, rest = None, range(plan.first_copies, plan.copies)
     if rest:
@@ -107,7 +108,7 @@ def _produce(block: Block, where: producer.Columns, held: Any) -> None:
         op.cluster_wait()
     if config.early_start == 1:
         _say_set_up(block)
-    ask(block, 0, chunks if config.overlap else 1)
+    ask(block, 0, chunks if config.dependent_launch else 1)
     if config.early_start != 1:
         _say_set_up(block)
     if share is None:
@@ -115,7 +116,7 @@ def _produce(block: Block, where: producer.Columns, held: Any) -> None:
     parts = list(range(consumers, plan.window))
     if parts:
         _load_row(block, where, held, parts[0])
-    if not config.overlap:
+    if not config.dependent_launch:
         ask(block, 1, chunks)
     zero_padding(block, where)
     if share is not None:
@@ -132,8 +133,8 @@ def _produce(block: Block, where: producer.Columns, held: Any) -> None:
 
 def _say_set_up(block: Block) -> None:
     """Tell the consumers that barriers are set up."""
-    consumers = block.plan.config.consumers
-    if block.plan.config.early_start:
+    consumers = block.plan.knobs.consumers
+    if block.plan.knobs.early_start:
         op.named_barrier(SET_UP, 128 * (consumers + 1), wait=False)
         return
     for consumer in range(consumers):
@@ -149,7 +150,7 @@ def _own_parameters(block: Block) -> Any:
     channel = block.filter_block * plan.parameter_channels + channel_of_thread(block, 0)
     channel = bind("channel", T.min(channel, padded - 2))
     for row in range(3):
-        op.load8(own, 2 * row, block.parameters.ptr_to([row * padded + channel]), bool(plan.config.late_parameters))
+        op.load8(own, 2 * row, block.parameters.ptr_to([row * padded + channel]), bool(plan.knobs.late_parameters))
     return own
 
 
@@ -165,11 +166,13 @@ def _begun_sums(block: Block, own: Any) -> Any:
     return sums
 
 
-def _load_row(block: Block, where: producer.Columns, held: Any, part: Any, turns: range | None = None) -> None:
+def _load_row(block: Block, where: Columns, held: Any, part: Any, turns: range | None = None) -> None:
     """Read a row, or some of a thread's loads of it, into registers, zeros for one outside the image. One address for
     all of them: the others differ from it by constants."""
     plan, w = block.plan, block.plan.workload
-    staged, _, inside = producer.part_place(block, part)
+    staged = bind("staged", block.first_row * plan.rows.pixel_step + part)
+    low, high = plan.row_range
+    inside = bind("inside", T.And(staged >= low, staged <= high))
     y, x0 = staged * plan.rows.unit - w.pad, (where.tile + where.left) * plan.cols.unit - w.pad
     channel0 = block.rank * plan.channels
     per_column, pixels = plan.cols.unit * w.channel_blocks, w.h * w.w
@@ -188,24 +191,24 @@ def _load_row(block: Block, where: producer.Columns, held: Any, part: Any, turns
             op.load16(held, 4 * place, pointer, "activations")
 
 
-def _store_row(block: Block, where: producer.Columns, held: Any, slot: Any, turns: range | None = None) -> None:
+def _store_row(block: Block, where: Columns, held: Any, slot: Any, turns: range | None = None) -> None:
     """Unpack a row, or what some loads brought, from registers into its slot, visible to wgmma."""
     plan = block.plan
     channel, column = plan.copy_place(0, block.member // 8)
-    mine = (channel * plan.pitch + column + where.left) * PIXEL_BYTES + block.member % 8 * producer.PIECE
+    mine = (channel * plan.pitch + column + where.left) * PIXEL_BYTES + block.member % 8 * PIECE
     here = bind("here", block.slot_address(slot) + T.cast(mine, "uint32"))
     for place, turn in enumerate(turns or range(plan.copies)):
         channels, columns = plan.copy_place(turn, 0)
         words = [held[4 * place + i] for i in range(4)]
         with when(every(_column_exists(block, where, turn, column + columns))):
             for half in range(2):
-                offset = (channels * plan.pitch + columns) * PIXEL_BYTES + half * 8 * producer.PIECE
+                offset = (channels * plan.pitch + columns) * PIXEL_BYTES + half * 8 * PIECE
                 values = [(word if half else word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
                 op.store_shared16(here + T.uint32(offset), values)
     op.async_fence()
 
 
-def _column_exists(block: Block, where: producer.Columns, turn: int, column: Any) -> list[Any]:
+def _column_exists(block: Block, where: Columns, turn: int, column: Any) -> list[Any]:
     """The condition of a load, where not every thread of every block has one in this turn."""
     plan = block.plan
     if plan.copy_place(turn, 15)[1] < plan.least_columns:
@@ -215,7 +218,7 @@ def _column_exists(block: Block, where: producer.Columns, turn: int, column: Any
 
 def _multiply(block: Block, weights: Bulk, begun: Any) -> Any:
     """All multiplications of a consumer, added to the sums ``begun``, if any."""
-    plan, config = block.plan, block.plan.config
+    plan, config = block.plan, block.plan.knobs
     sums = registers("acc", plan.accumulators) if begun is None else begun
     started = registers("started", config.tile_rows)
     for row in range(config.tile_rows):
@@ -248,9 +251,9 @@ def _wait_for_rows(block: Block, first: Any) -> None:
     """Wait for the input rows of a kernel row: its first one, and those of the other fragment rows; of what an earlier
     kernel row waited for, too. For the consumers' own rows they have waited at another barrier (``early_start``)."""
     plan = block.plan
-    for row in range(plan.config.tile_rows):
+    for row in range(plan.knobs.tile_rows):
         part = T.cast(first + row * plan.rows.pixel_step, "uint32")
-        counted = part >= T.uint32(plan.config.consumers) if plan.config.early_start else True
+        counted = part >= T.uint32(plan.knobs.consumers) if plan.knobs.early_start else True
         with when(counted):
             block.wait(block.full(part), T.uint32(0))
 
@@ -259,29 +262,15 @@ def _fragment(block: Block, weights: Bulk, sums: Any, started: Any, fragment: in
     """Unpack one weight fragment of a loop body and multiply it with every fragment row."""
     plan = block.plan
     step, column = fragment // plan.tap_cols, fragment % plan.tap_cols
-    operands = []
-    for half in range(plan.halves):
-        operand = registers("operand", 4)
-        for i in range(4):
-            word = weights.held[4 * fragment + i]
-            op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
-        operands.append(operand)
+    operands = unpacked(plan, weights.held, fragment)
     weights.end_fragment(fragment)
     op.wgmma_fence()
+    count = 4 * plan.knobs.tile_width
     for half, operand in enumerate(operands):
         plane = (step * plan.halves + half) * plan.pitch + column * plan.cols.tap_step
-        for row in range(plan.config.tile_rows):
+        for row in range(plan.knobs.tile_rows):
             place = plane * PIXEL_BYTES + row * plan.rows.pixel_step * plan.slot_bytes
-            _wgmma(block, sums, started, row, operand, rows_at + T.uint32(place // 16))
+            mine = [sums[row * count + i] for i in range(count)]
+            wgmma(plan, plan.atom, mine, operand, rows_at + T.uint32(place // 16), started, row)
     op.wgmma_commit()
     op.wgmma_wait(plan.in_flight)
-
-
-def _wgmma(block: Block, sums: Any, started: Any, row: int, operand: Any, rows_at: Any) -> None:
-    plan = block.plan
-    count = 4 * plan.config.tile_width
-    high = T.cast(T.uint32(plan.descriptor_high), "uint64") << T.uint64(32)
-    words = [operand[i] for i in range(4)]
-    b, adds = high | T.cast(rows_at, "uint64"), T.ptx.pred(started[row])
-    op.emit(T.ptx[plan.atom.ptx](*[sums[row * count + i] for i in range(count)], *words, b, adds))
-    T.buffer_store(started, T.uint32(1), [row])

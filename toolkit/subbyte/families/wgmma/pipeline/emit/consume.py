@@ -11,10 +11,12 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
-from subbyte.families.wgmma.emit.control import (
+from subbyte.families.wgmma.emit.epilogue import epilogue
+from subbyte.families.wgmma.emit.loops import turns_of
+from subbyte.families.wgmma.emit.multiply import unpacked, wgmma
+from subbyte.families.wgmma.pipeline.emit.control import (
     Counter,
     Sums,
     first_that_fits,
@@ -22,11 +24,9 @@ from subbyte.families.wgmma.emit.control import (
     least,
     most,
     pass_by,
-    turns_of,
 )
-from subbyte.families.wgmma.emit.epilogue import epilogue
-from subbyte.families.wgmma.emit.fetch import Fetch
-from subbyte.families.wgmma.emit.own_rows import OwnRows
+from subbyte.families.wgmma.pipeline.emit.fetch import Fetch
+from subbyte.families.wgmma.pipeline.emit.own_rows import OwnRows
 from subbyte.tirx.emit import bind, loop, registers, when
 
 Rows = tuple[int, int, bool]
@@ -37,17 +37,17 @@ NOTHING = (0, 0)
 
 def consume(block: Block, fetch: Fetch) -> None:
     """All passes of one consumer warpgroup."""
-    plan, config = block.plan, block.plan.config
+    plan, config = block.plan, block.plan.knobs
     accumulators = registers("acc", plan.accumulators)
     started = registers("started", config.tile_rows * config.tiles_m)
     ready, released = Counter(block, "ready"), Counter(block, "released")
-    stride = config.tile_rows * config.groups_y
+    stride = config.tile_rows * config.consumers_rows
     mine = bind("my_first_row", block.first_row + block.y * config.tile_rows)
     passes = bind("passes", T.max(block.end_row - mine + (stride - 1), 0) // stride)
     with loop("row_pass", passes, T.serial) as row_pass:
         row = bind("row", mine + row_pass * stride)
         count = bind("rows", T.min(T.int32(config.tile_rows), block.end_row - row))
-        with loop("filter_pass", config.filter_passes, T.serial) as filter_pass:
+        with loop("filter_pass", config.m_iterations, T.serial) as filter_pass:
             with loop("i", config.tile_rows * config.tiles_m) as i:
                 T.buffer_store(started, T.uint32(0), [i])
             state = Pass(
@@ -79,7 +79,7 @@ class Pass(OwnRows):
 
     def multiply(self) -> None:
         """Emit the loops over kernel rows and channel groups."""
-        plan, config = self.block.plan, self.block.plan.config
+        plan, config = self.block.plan, self.block.plan.knobs
         if not plan.keep_rows:
             together = plan.groups_together
             if self._in_order:
@@ -120,12 +120,12 @@ class Pass(OwnRows):
 
     def release(self) -> None:
         """Give back the slots whose parts no later pass reads."""
-        plan, config, block = self.block.plan, self.block.plan.config, self.block
+        plan, config, block = self.block.plan, self.block.plan.knobs, self.block
         if not plan.keep_rows:
             if not plan.lowered:
                 self._release_group(plan.groups - 1)
             return
-        last = self.row + config.tile_rows * config.groups_y >= block.end_row
+        last = self.row + config.tile_rows * config.consumers_rows >= block.end_row
         until = T.Select(last, block.parts, self._next_part)
         if plan.passes_by:
             until = T.min(until, self.ready.count[0])  # a part may be given back only when it has come
@@ -134,19 +134,19 @@ class Pass(OwnRows):
     @property
     def _next_part(self) -> Any:
         """First part that this warpgroup's next pass reads."""
-        plan, config = self.block.plan, self.block.plan.config
-        following = (self.row + config.tile_rows * config.groups_y) * plan.rows.pixel_step
+        plan, config = self.block.plan, self.block.plan.knobs
+        following = (self.row + config.tile_rows * config.consumers_rows) * plan.rows.pixel_step
         return (following - self.block.first_staged) * config.channel_groups
 
     def _release_up_to(self, until: Any) -> None:
         """Give back kept parts, in the last pass over filters."""
-        block, end = self.block, self.block.plan.config.filter_passes - 1
+        block, end = self.block, self.block.plan.knobs.m_iterations - 1
         with when(end == 0 or self.filter_pass == end):
             self.released.up_to(bind("until", until), lambda slot, _: block.arrive(block.empty(slot)))
 
     def _release_passed(self, tap: Any, group: Any) -> None:
         """Give back the parts before this one, which are multiplied, unless the next pass reads them."""
-        rows, groups = self.block.plan.rows, self.block.plan.config.channel_groups
+        rows, groups = self.block.plan.rows, self.block.plan.knobs.channel_groups
         staged = self.row * rows.pixel_step + tap * rows.tap_step - self.block.first_staged
         self._release_up_to(T.min(staged * groups + group, self._next_part))
 
@@ -162,9 +162,9 @@ class Pass(OwnRows):
 
     def _part(self, fragment_row: Any, tap: Any, group: Any) -> Any:
         """Part that a fragment row reads for a tap."""
-        plan, config, block = self.block.plan, self.block.plan.config, self.block
+        plan, config, block = self.block.plan, self.block.plan.knobs, self.block
         if not plan.keep_rows:
-            row = block.y * config.tile_rows + fragment_row if config.groups_y > 1 else fragment_row
+            row = block.y * config.tile_rows + fragment_row if config.consumers_rows > 1 else fragment_row
             return self._pass_part(group) + row * plan.rows.pixel_step + tap * plan.rows.tap_step
         staged = (self.row + fragment_row) * plan.rows.pixel_step + tap * plan.rows.tap_step - block.first_staged
         return T.max(staged, 0) * config.channel_groups + group
@@ -176,7 +176,7 @@ class Pass(OwnRows):
         if skipped and not self.block.plan.keep_rows:
             variants, skipped = [*variants, NOTHING], False
         with when(not skipped or low < high):
-            descriptors = registers("descriptor", self.block.plan.config.tile_rows)
+            descriptors = registers("descriptor", self.block.plan.knobs.tile_rows)
             self._enter_row(tap, group, descriptors)
             self._rows(low, high, variants, descriptors, (tap, group, place), None)
 
@@ -208,7 +208,7 @@ class Pass(OwnRows):
                     enter_next()
         else:
             rows()
-        with loop("i", self.block.plan.config.tile_rows) as i:
+        with loop("i", self.block.plan.knobs.tile_rows) as i:
             T.buffer_store(here, ahead[i], [i])
 
     def _rows(
@@ -220,12 +220,12 @@ class Pass(OwnRows):
         def whole() -> None:
             first_that_fits(low, high, variants, lambda a, b: self._steps(descriptors, a, b, here, before_last))
 
-        if not self.block.plan.config.half_rows:
+        if not self.block.plan.knobs.half_rows:
             whole()
             return
         with T.If(self.block.narrow):
             with T.Then():
-                self._steps(descriptors, 0, self.block.plan.config.tile_rows, here, before_last, narrow=True)
+                self._steps(descriptors, 0, self.block.plan.knobs.tile_rows, here, before_last, narrow=True)
             with T.Else():
                 whole()
 
@@ -246,21 +246,21 @@ class Pass(OwnRows):
             low, high = self._rows_of(tap)
             with when(True if not self._variants(tap)[1] else low < high):
                 self._wait_for(bind("needed", self._part(high - 1, tap, group)))
-        width = plan.config.tile_width * plan.cols.pixel_step * plan.column_bytes
-        for i in range(plan.config.tile_rows):
+        width = plan.knobs.tile_width * plan.cols.pixel_step * plan.column_bytes
+        for i in range(plan.knobs.tile_rows):
             row = block.fragment_place(i)
             if self._in_order:
                 address = self._row_address(row, tap)
             else:
                 address = block.slot_address(block.slot(self._part(row, tap, group)))
             start = address + T.cast(block.x * width, "uint32")
-            if plan.config.half_rows and i == plan.config.tile_rows - 1:
-                right = (plan.config.tile_width - plan.narrow_columns) * plan.cols.pixel_step * plan.column_bytes
+            if plan.knobs.half_rows and i == plan.knobs.tile_rows - 1:
+                right = (plan.knobs.tile_width - plan.narrow_columns) * plan.cols.pixel_step * plan.column_bytes
                 start = start + T.Select(block.swapped, T.uint32(right), T.uint32(0))
             op.describe(descriptors[i], start, plan.descriptor_low)
 
     def _wait_for(self, part: Any) -> None:
-        block, config = self.block, self.block.plan.config
+        block, config = self.block, self.block.plan.knobs
         if block.plan.keep_rows:
             self.ready.up_to(part + 1, lambda slot, turn: block.wait(block.full(slot), turn))
             if block.plan.passes_by:  # rows that other warpgroups read, or none
@@ -303,12 +303,12 @@ class Pass(OwnRows):
         if low == high:
             op.wgmma_wait(0)
             self._give_back_group(before=True, where=[tap_row == 0, group > 0])
-        if plan.config.early_release:
+        if plan.knobs.early_release:
             self._release_passed(tap_row, group)
 
     def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, rows: Rows, place: int) -> None:
         """One weight fragment of every tile of output channels."""
-        tiles = self.block.plan.config.tiles_m
+        tiles = self.block.plan.knobs.tiles_m
         number = (place * self.block.plan.unroll + step) * self.block.plan.tap_cols + tap
         for tile in range(tiles):
             self._multiply_fragment(descriptors, offset, (step, tap, tile), rows, number * tiles + tile)
@@ -319,26 +319,19 @@ class Pass(OwnRows):
         """Unpack the fragment ``which`` (step, tap, tile), fetch another in its place, multiply it with every fragment
         row."""
         plan, (step, tap, tile) = self.block.plan, which
-        held = self.fetch.begin_fragment(number)
         low, high, narrow = rows
         if low == high:
-            self.fetch.end_fragment(held)
+            self.fetch.end_fragment(number)
             return
-        operands = []
-        for half in range(plan.halves):
-            operand = registers("operand", 4)
-            for i in range(4):
-                word = self.fetch.held[4 * held + i]
-                op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
-            operands.append(operand)
-        self.fetch.end_fragment(held)
+        operands = unpacked(plan, self.fetch.held, number)
+        self.fetch.end_fragment(number)
         op.wgmma_fence()
         for half, operand in enumerate(operands):
             columns = (step * plan.halves + half) * plan.pitch + tap * plan.cols.tap_step
             for row in range(low, high):
                 descriptor = descriptors[row] + offset + T.uint32(columns * (plan.column_bytes // 16))
-                half = narrow and row == plan.config.tile_rows - 1
-                self._wgmma(operand, tile * plan.config.tile_rows + row, descriptor, half)
+                thin = narrow and row == plan.knobs.tile_rows - 1
+                self._wgmma(operand, tile * plan.knobs.tile_rows + row, descriptor, thin)
         op.wgmma_commit()
         op.wgmma_wait(plan.in_flight)
 
@@ -346,8 +339,4 @@ class Pass(OwnRows):
         plan = self.block.plan
         atom, count = plan.atom_of(plan.narrow_pixels) if narrow else plan.atom, 4 * plan.row_pixels
         sums = [self.accumulators[row * count + i] for i in range(4 * plan.narrow_pixels if narrow else count)]
-        high = T.cast(T.uint32(plan.descriptor_high), "uint64") << T.uint64(32)
-        accumulate = T.ptx.pred(self.started[row])
-        words = [operand[i] for i in range(4)]
-        op.emit(T.ptx[atom.ptx](*sums, *words, high | T.cast(descriptor, "uint64"), accumulate))
-        T.buffer_store(self.started, T.uint32(1), [row])
+        wgmma(plan, atom, sums, operand, descriptor, self.started, row)

@@ -1,36 +1,37 @@
-"""Configuration and plan of the warpgroup family, on integers."""
+"""Configurations and plan of the wgmma family, on integers."""
 
 from dataclasses import replace
 
 import pytest
 
 from subbyte.device.arch import arch
-from subbyte.errors import InvalidInput, Unsupported
+from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.registry import config_from_key
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.single.config import SinglePassConfig
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as named
 
 H200 = arch("sm_90a")
 STAGE4 = ConvWorkload(256, 14, 14, 256, 256, 3, 3, 1)
-GOOD = WarpgroupConfig(tile_width=14, tile_rows=2, groups_m=2, segments=2, ring=6)
+GOOD = PipelineConfig(tile_width=14, tile_rows=2, consumers_m=2, segments=2, stages=6)
 
 
 def _reason(workload=STAGE4, target=H200, **changes):
-    return why_not_warpgroup(WarpgroupPlan(workload, replace(GOOD, **changes), target))
+    return why_not(WgmmaPlan(workload, replace(GOOD, **changes), target))
 
 
 def test_a_configuration_is_plain_data_with_a_name():
     assert (GOOD.threads, GOOD.consumers) == (384, 2)
-    assert GOOD.key == "wg-tw14-tr2-gm2-sg2-ri6"
-    given = {"Tile-Width": "14", "tile_rows": 2, "groups_m": 2, "segments": 2, "ring": 6}
-    assert WarpgroupConfig.from_dict(given) == GOOD
-    for wrong in ({"ring": 0}, {"stagger": 3}, {"unroll": True}):
+    assert GOOD.key == "wgp-tw14-tr2-cm2-sg2-st6"
+    given = {"Tile-Width": "14", "tile_rows": 2, "consumers_m": 2, "segments": 2, "stages": 6}
+    assert PipelineConfig.from_dict(given) == GOOD
+    for wrong in ({"stages": 0}, {"stagger": 3}, {"unroll": True}):
         with pytest.raises(InvalidInput):
-            WarpgroupConfig(**wrong)
+            PipelineConfig(**wrong)
     with pytest.raises(InvalidInput, match="tile_width"):
         GOOD.with_values({"tile_widht": 14})
 
@@ -38,28 +39,16 @@ def test_a_configuration_is_plain_data_with_a_name():
 def test_switches_are_part_of_the_name_and_read_from_text():
     off = GOOD.with_values({"duplicate_aware": "NONE", "register_packing": "off", "layout": "nhwc"})
     assert (off.duplicate_aware, off.register_packing, off.layout) == ("none", False, "nhwc")
-    assert off.key == "wg-tw14-tr2-gm2-sg2-ri6-dup.none-rp0-nhwc"
-    assert WarpgroupConfig.from_dict(off.to_dict()) == config_from_key(off.key.upper()) == off
+    assert off.key == "wgp-tw14-tr2-cm2-sg2-st6-dup.none-rp0-nhwc"
+    assert PipelineConfig.from_dict(off.to_dict()) == config_from_key(off.key.upper()) == off
     assert config_from_key(ConvConfig(chunk=2).key) == ConvConfig(chunk=2)
     with pytest.raises(InvalidInput, match="'zz9' is no part"):
-        config_from_key("wg-tw14-zz9")
+        config_from_key("wgp-tw14-zz9")
     for wrong in ({"layout": "hwnc"}, {"duplicate_aware": "shared"}, {"register_packing": "perhaps"}):
         with pytest.raises(InvalidInput, match=next(iter(wrong))):
             GOOD.with_values(wrong)
     with pytest.raises(InvalidInput, match="register_packing"):
-        WarpgroupConfig(register_packing=1)
-
-
-def test_records_name_knobs_that_are_no_more():
-    recorded = {**GOOD.to_dict(), "groups_k": 1, "share": 1, "staging": 0}
-    assert WarpgroupConfig.from_dict(recorded) == GOOD
-    for name, value in (("groups_k", 2), ("share", 4), ("staging", 3)):
-        with pytest.raises(Unsupported, match=f"{name}={value}: a knob that was removed"):
-            WarpgroupConfig.from_dict({**recorded, name: value})
-        with pytest.raises(InvalidInput, match=f"unknown knob '{name}'"):
-            GOOD.with_values({name: value})
-    with pytest.raises(InvalidInput, match="'st4' is no part"):
-        config_from_key("wg-tw14-tr2-gm2-sg2-ri6-st4")
+        PipelineConfig(register_packing=1)
 
 
 def test_the_good_one_can_be_built():
@@ -70,14 +59,15 @@ def test_the_good_one_can_be_built():
     ("kind", "changes"),
     [
         ("tile", {"tile_width": 5}), ("tile", {"tile_width": 28}), ("divisibility", {"segments": 15}),
-        ("divisibility", {"tile_rows": 8}), ("threads", {"groups_y": 2}), ("divisibility", {"filter_passes": 4}),
-        ("divisibility", {"unroll": 3}), ("cluster", {"split": 2}), ("stages", {"ring": 3}), ("stages", {"ring": 9}),
-        ("shared memory", {"weight_ring": 16}), ("registers", {"tile_rows": 3}), ("stages", {"keep_rows": 0}),
-        ("stages", {"load_ahead": 3}), ("stages", {"weight_ring": 1}), ("same program", {"in_flight": 3}),
-        ("same program", {"duplicate_aware": "none", "keep_rows": 0}),
-        ("stages", {"duplicate_aware": "none", "groups_m": 1, "groups_y": 2}),
-        ("stages", {"duplicate_aware": "none", "ring": 2, "stagger": 0}),
-        ("shared memory", {"register_packing": False, "ring": 7}),
+        ("divisibility", {"tile_rows": 8}), ("threads", {"consumers_rows": 2}), ("divisibility", {"m_iterations": 4}),
+        ("divisibility", {"unroll": 3}), ("cluster", {"cluster_split_k": 2}), ("stages", {"stages": 3}), ("stages",
+                          {"stages": 9}),
+        ("registers", {"tile_rows": 3}), ("stages", {"row_reuse": 0}), ("stages", {"row_reuse": 3}),
+        ("stages", {"load_ahead": 3}), ("same program", {"in_flight": 3}),
+        ("same program", {"duplicate_aware": "none", "row_reuse": 0}),
+        ("stages", {"duplicate_aware": "none", "consumers_m": 1, "consumers_rows": 2}),
+        ("stages", {"duplicate_aware": "none", "stages": 2, "stagger": 0}),
+        ("shared memory", {"register_packing": False, "stages": 7}),
     ],
 )  # fmt: skip
 def test_what_cannot_be_built_has_a_reason(kind, changes):
@@ -85,41 +75,28 @@ def test_what_cannot_be_built_has_a_reason(kind, changes):
 
 
 ALONE = ConvWorkload(8, 14, 14, 256, 256, 3, 3, 1)
-ONCE = WarpgroupConfig(tile_width=14, segments=14, split=2, ring=3, at_once=2, stagger=0)
+ONCE = SinglePassConfig(tile_width=14, segments=14, cluster_split_k=2)
 
 
 @pytest.mark.parametrize(
     ("kind", "changes"),
     [
-        ("stages", {"segments": 7, "split": 1}), ("stages", {"groups_y": 2, "segments": 7, "split": 1}),
-        ("stages", {"filter_passes": 2, "split": 1}), ("stages", {"at_once": 3}), ("stages", {"ring": 4}),
-        ("stages", {"stagger": 1}), ("same program", {"load_ahead": 1}), ("same program", {"unroll": 2}),
-        ("same program", {"weight_ring": 8}), ("same program", {"in_flight": 2}),
-        ("shared memory", {"split": 1}),
+        ("stages", {"segments": 7, "cluster_split_k": 1}), ("stages", {"duplicate_aware": "none"}),
+        ("stages", {"weights_ahead": 4}), ("stages", {"consumers_m": 2, "early_start": 2}),
+        ("cluster", {"multicast": 8}), ("cluster", {"parameters": 2}), ("same program", {"in_flight": 3}),
+        ("divisibility", {"unroll": 8}),
     ],
 )  # fmt: skip
-def test_what_cannot_be_loaded_at_once_has_a_reason(kind, changes):
-    assert why_not_warpgroup(WarpgroupPlan(ALONE, ONCE, H200)) is None
-    assert str(why_not_warpgroup(WarpgroupPlan(ALONE, replace(ONCE, **changes), H200))).startswith(f"{kind}: ")
+def test_what_cannot_be_a_single_tile_iteration_has_a_reason(kind, changes):
+    assert why_not(WgmmaPlan(ALONE, ONCE, H200)) is None
+    assert str(why_not(WgmmaPlan(ALONE, replace(ONCE, **changes), H200))).split(":")[0] == kind
 
 
-def test_a_thread_can_have_so_many_loads_on_their_way():
-    stage2 = ConvWorkload(8, 56, 56, 64, 64, 3, 3, 1)
-    config = WarpgroupConfig(tile_width=14, tile_rows=2, groups_x=2, segments=28, ring=4, at_once=2, stagger=0)
-    assert str(why_not_warpgroup(WarpgroupPlan(stage2, config, H200))).startswith("registers: ")
-
-
-def test_the_stages_of_a_block_that_loads_at_once_are_all_it_needs_each_once():
-    for config in (ONCE, replace(ONCE, tile_width=8, tile_rows=2, segments=7, ring=4)):
-        plan = WarpgroupPlan(ALONE, config, H200)
-        parts = [part for stage, _ in plan.stages for part in stage]
-        fragments = [fragment for _, stage in plan.stages for fragment in stage]
-        assert parts == list(range(plan.window))
-        assert fragments == list(range(plan.fragments))
-        for tap, (stage, _) in enumerate(plan.stages):
-            assert stage[-1] == (config.tile_rows - 1) + tap
-    assert WarpgroupPlan(ALONE, ONCE, H200).loads_at_once == 4 + 6  # a row of 14 pixels, and six fragments
-    assert WarpgroupPlan(ALONE, replace(ONCE, at_once=1), H200).loads_at_once == 2 * (4 + 6)
+def test_every_row_of_a_single_tile_iteration_has_a_stage():
+    for config in (ONCE, replace(ONCE, tile_width=8, tile_rows=2, segments=7)):
+        plan = WgmmaPlan(ALONE, config, H200)
+        assert plan.stages == plan.window == config.tile_rows + 2
+        assert plan.weight_bytes == 3 * plan.run * 2048
 
 
 def test_reasons_of_workload_and_architecture():
@@ -127,8 +104,8 @@ def test_reasons_of_workload_and_architecture():
     assert str(_reason(ConvWorkload(8, 14, 14, 16384, 64, 3, 3, 1))).startswith("accumulator: ")
     assert str(_reason(ConvWorkload(8, 4, 4, 64, 64, 3, 3, 4))).startswith("padding: ")
     huge = ConvWorkload(2048, 224, 224, 512, 64, 3, 3, 1)
-    whole = WarpgroupConfig(tile_width=28, channel_groups=4, ring=12, segments=1)
-    assert str(why_not_warpgroup(WarpgroupPlan(huge, whole, H200))).startswith(("index: ", "shared memory: "))
+    whole = PipelineConfig(tile_width=28, channel_groups=4, stages=12, segments=1)
+    assert str(why_not(WgmmaPlan(huge, whole, H200))).startswith(("index: ", "shared memory: "))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +116,7 @@ def test_reasons_of_workload_and_architecture():
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_taps_meet_the_rows_of_the_definition(workload, rows):
-    plan = WarpgroupPlan(workload, WarpgroupConfig(tile_width=8, tile_rows=rows), H200)
+    plan = WgmmaPlan(workload, PipelineConfig(tile_width=8, tile_rows=rows), H200)
     w, (first, last) = workload, plan.row_range
     for row, count in plan.passes:
         touched = set()
@@ -160,13 +137,13 @@ def test_taps_meet_the_rows_of_the_definition(workload, rows):
 
 @pytest.mark.parametrize("workload", [STAGE4, ConvWorkload(8, 9, 9, 64, 64, 3, 3, 1, 2)], ids=lambda w: w.spec)
 def test_a_lowered_image_has_a_part_for_every_tap(workload):
-    config = WarpgroupConfig(tile_width=8, tile_rows=2, stagger=0, duplicate_aware="none")
-    plan = WarpgroupPlan(workload, config, H200)
+    config = PipelineConfig(tile_width=8, tile_rows=2, stagger=0, duplicate_aware="none")
+    plan = WgmmaPlan(workload, config, H200)
     assert (plan.tap_rows, plan.tap_cols, plan.window, plan.groups) == (1, 1, 2, 9)
     assert {plan.tap_of(group)[1:] for group in range(9)} == {(r, s) for r in range(3) for s in range(3)}
     assert plan.left_zeros == plan.right_zeros == 0
     assert plan.pitch == plan.columns_loaded <= plan.width_covered
-    on = WarpgroupPlan(workload, replace(config, duplicate_aware="full"), H200)
+    on = WgmmaPlan(workload, replace(config, duplicate_aware="full"), H200)
     assert plan.slot_bytes < on.slot_bytes
     assert [one.shape for one in plan.launch.arguments] == [one.shape for one in on.launch.arguments]
 
@@ -174,12 +151,12 @@ def test_a_lowered_image_has_a_part_for_every_tap(workload):
 def test_operands_in_flight_are_fewer_than_those_of_a_loop_body():
     """A turn writes the registers of its operands again: their instructions must have ended (seen on a GPU)."""
     for unroll, asked, lowered in ((1, 1, False), (1, 2, False), (2, 2, False), (1, 1, True), (2, 2, True)):
-        config = WarpgroupConfig(tile_width=14, unroll=unroll, in_flight=asked, stagger=0, ring=6)
+        config = PipelineConfig(tile_width=14, unroll=unroll, in_flight=asked, stagger=0, stages=6)
         config = replace(config, duplicate_aware="none" if lowered else "full")
         for channels in (64, 256, 512):
             for taps in (1, 3):
                 workload = ConvWorkload(8, 14, 14, channels, 64, taps, taps, taps // 2)
-                plan = WarpgroupPlan(workload, config, H200)
+                plan = WgmmaPlan(workload, config, H200)
                 assert 0 <= plan.in_flight <= min(asked, plan.unroll * plan.tap_cols - 1)
                 assert plan.steps % plan.unroll == 0
                 assert plan.run % plan.ahead == 0
@@ -188,7 +165,7 @@ def test_operands_in_flight_are_fewer_than_those_of_a_loop_body():
 def test_layouts_are_index_maps_of_the_same_words():
     workload = ConvWorkload(16, 3, 5, 64, 96, 3, 3, 1)
     for layout in ("nhwcnc", "nhwc"):
-        plan = WarpgroupPlan(workload, WarpgroupConfig(tile_width=6, layout=layout), H200)
+        plan = WgmmaPlan(workload, PipelineConfig(tile_width=6, layout=layout), H200)
         words = {
             plan.output_word(group, row, col, block, image) + i
             for group in range(2) for row in range(3) for col in range(5)
@@ -201,38 +178,37 @@ def test_layouts_are_index_maps_of_the_same_words():
 
 def test_registers_never_exceed_what_the_block_was_launched_with():
     for consumers in (1, 2, 3):
-        for blocks in (1, 2):
-            config = WarpgroupConfig(tile_width=8, groups_y=consumers, blocks=blocks, segments=2)
-            plan = WarpgroupPlan(STAGE4, config, H200)
-            consumer, producer = plan.registers
-            launched = min(65536 // blocks // config.threads // 8 * 8, 255)
-            if consumer != producer:
-                assert consumer * consumers + producer <= launched * (consumers + 1)
-                assert consumer % 8 == producer % 8 == 0
+        config = PipelineConfig(tile_width=8, consumers_rows=consumers, segments=2)
+        plan = WgmmaPlan(STAGE4, config, H200)
+        consumer, producer = plan.registers
+        launched = min(65536 // config.threads // 8 * 8, 255)
+        if consumer != producer:
+            assert consumer * consumers + producer <= launched * (consumers + 1)
+            assert consumer % 8 == producer % 8 == 0
 
 
 def test_parts_of_shared_memory_do_not_overlap():
-    plan = WarpgroupPlan(STAGE4, replace(GOOD, ring=5, weight_ring=8, register_packing=False), H200)
-    edges = [plan.config.ring * plan.slot_bytes, plan.parameter_base, plan.weight_base, plan.packing_base,
+    plan = WgmmaPlan(STAGE4, replace(GOOD, stages=5, register_packing=False), H200)
+    edges = [plan.stages * plan.slot_bytes, plan.parameter_base, plan.weight_base, plan.packing_base,
              plan.exchange_base, plan.barrier_base, plan.shared_bytes]  # fmt: skip
     assert edges == sorted(edges)
     assert plan.barrier_base % 8 == plan.weight_base % 16 == plan.exchange_base % 16 == 0
 
 
 def test_blocks_that_share_weights_are_neighbours_in_a_cluster() -> None:
-    wide = plan_of("n8h28w28c128k128r3s3p1", "wg-tw14-tr1-gm1-sg28-ri3-la1-un2-if3-sta0-bw4")
+    wide = plan_of("n8h28w28c128k128r3s3p1", "wgs-tw14-tr1-cm1-sg28-mc4-un2-if3")
     assert (wide.peers, wide.grid, wide.launch.cluster, wide.weight_chunks) == (4, (2 * 4, 28 * 2 // 4), 4, 3)
-    split = plan_of("n8h14w14c256k256r3s3p1", "wg-tw14-tr1-gm1-sg14-sp2-ri3-la1-sta0-bw2")
+    split = plan_of("n8h14w14c256k256r3s3p1", "wgs-tw14-tr1-cm1-sg14-sk2-mc2")
     assert (split.grid, split.launch.cluster, split.weight_chunks) == ((4 * 2 * 2, 7), 4, 6)
 
 
 def test_an_odd_number_of_rows_pairs_tiles_of_channels_in_the_last_clusters() -> None:
-    odd = plan_of("n8h7w7c512k512r3s3p1", "wg-tw8-tr1-gm1-sg7-sp2-ri3-la1-un2-if3-sta0-bw2")
+    odd = plan_of("n8h7w7c512k512r3s3p1", "wgs-tw8-tr1-cm1-sg7-sk2-mc2-un2-if3")
     assert (odd.odd_places, odd.places) == (True, 7)
     assert (odd.grid, odd.grid_blocks, odd.launch.cluster) == ((4, 8 * 7 // 2), 8 * 7 * 2, 4)
 
 
-def plan_of(spec: str, key: str) -> WarpgroupPlan:
-    plan = WarpgroupPlan(named(spec), WarpgroupConfig.from_key(key), arch("sm_90a"))
-    assert why_not_warpgroup(plan) is None
+def plan_of(spec: str, key: str) -> WgmmaPlan:
+    plan = WgmmaPlan(named(spec), config_from_key(key), arch("sm_90a"))
+    assert why_not(plan) is None
     return plan

@@ -26,18 +26,18 @@ class Stagger:
 
     @property
     def _in_turns(self) -> bool:
-        config = self.block.plan.config
+        config = self.block.plan.knobs
         return config.stagger == TURNS and config.consumers == 2
 
     @property
     def _late_once(self) -> bool:
-        config = self.block.plan.config
+        config = self.block.plan.knobs
         return config.stagger == LATE and config.consumers == 2
 
     def _passes_of(self, warpgroup: int) -> Any:
         """Passes over rows of one of the two warpgroups."""
-        block, config = self.block, self.block.plan.config
-        if config.groups_y == 1:
+        block, config = self.block, self.block.plan.knobs
+        if config.consumers_rows == 1:
             return self.passes
         first = block.first_row + warpgroup * config.tile_rows
         return (block.end_row - first + (2 * config.tile_rows - 1)) // (2 * config.tile_rows)
@@ -51,10 +51,10 @@ class Stagger:
                 op.named_barrier(2, 256, wait=True)
         if not self._in_turns:
             return
-        per_row = self.block.plan.config.filter_passes
+        per_row = self.block.plan.knobs.m_iterations
         number = self.row_pass * per_row + self.filter_pass
         after_other = [number > 0]  # the other's pass before this one, if there is one
-        if self.block.plan.config.groups_y > 1:
+        if self.block.plan.knobs.consumers_rows > 1:
             after_other.append(number <= self._passes_of(1) * per_row)
         for warpgroup, conditions in ((0, after_other), (1, [])):
             with when(every([self.block.warpgroup == warpgroup, *conditions])):
@@ -62,7 +62,7 @@ class Stagger:
 
     @property
     def _first_pass(self) -> list[Any]:
-        return [self.row_pass == 0, *([self.filter_pass == 0] if self.block.plan.config.filter_passes > 1 else [])]
+        return [self.row_pass == 0, *([self.filter_pass == 0] if self.block.plan.knobs.m_iterations > 1 else [])]
 
     def let_other_begin(self, tap: Any, group: Any, turn: Any) -> None:
         """In the first pass, behind the turn that takes it about an epilogue further: the other warpgroup may begin."""
@@ -80,14 +80,14 @@ class Stagger:
 
     def let_other_start(self, index: Any, at: int) -> None:
         """In the middle of a pass: the other warpgroup may begin its next one, if it has one."""
-        config = self.block.plan.config
+        config = self.block.plan.knobs
         if not self._in_turns:
             return
         if isinstance(index, int) and index != at:
             return
         here = [] if isinstance(index, int) else [index == at]
-        last = config.filter_passes - 1
-        same = [self.row_pass < self._passes_of(1)] if config.groups_y > 1 else []
+        last = config.m_iterations - 1
+        same = [self.row_pass < self._passes_of(1)] if config.consumers_rows > 1 else []
         following = self.row_pass + 1 < self._passes_of(0)
         if last:
             following = T.Or(self.filter_pass < last, following)

@@ -1,0 +1,86 @@
+"""Input channels of a wgmma kernel: in which steps they are multiplied, and which weights are fetched for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from subbyte.families.wgmma.geometry import WgmmaGeometry
+
+WRITTEN_OUT = (64, 20)
+"""wgmma instructions up to which each kernel row is written out: with one consumer warpgroup, and with more, whose
+threads have fewer registers."""
+
+
+@dataclass(frozen=True)
+class WgmmaChannels(WgmmaGeometry):
+    """The part of a :class:`~subbyte.families.wgmma.plan.WgmmaPlan` about input channels and their weights."""
+
+    @property
+    def channels(self) -> int:
+        """32-channel blocks of one part (staged row and channel group)."""
+        return self.workload.channel_blocks // (self.knobs.cluster_split_k * self.knobs.channel_groups)
+
+    @property
+    def halves(self) -> int:
+        """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only."""
+        return 2 if self.channels % 2 == 0 else 1
+
+    @property
+    def steps(self) -> int:
+        """Fragments along the channels of one part, for each tap."""
+        return self.channels // self.halves
+
+    @property
+    def unroll(self) -> int:
+        """Channel steps of one loop body; of a lowered image as many as a body with all taps of a row would have."""
+        if not self.lowered:
+            return min(self.knobs.unroll, self.steps)
+        most = self.knobs.unroll * self.workload.s
+        return max(n for n in range(1, min(most, self.steps) + 1) if self.steps % n == 0)
+
+    @property
+    def groups_together(self) -> int:
+        """Groups of a lowered image that are written out one after the other: the taps of a row with few channels."""
+        return self.workload.s if self.lowered and self.unroll == self.steps else 1
+
+    @property
+    def in_flight(self) -> int:
+        """Instruction groups that may be unfinished when the next operand is unpacked: fewer than the operands of a
+        loop body, whose registers the next turn writes again."""
+        return min(self.knobs.in_flight, self.unroll * self.tap_cols * self.knobs.tiles_m - 1)
+
+    @property
+    def ahead(self) -> int:
+        """Weight fragments fetched ahead: those of one loop body."""
+        return self.unroll * self.tap_cols * self.groups_together
+
+    @property
+    def peers(self) -> int:
+        """Blocks that copy weights to one another."""
+        return max(self.knobs.multicast, 1)
+
+    @property
+    def weight_chunks(self) -> int:
+        """Of a block's weights, by loop bodies: those that a barrier counts together where they come by bulk copies."""
+        return self.steps // self.unroll * self.tap_rows if self.knobs.multicast else 0
+
+    @property
+    def held_fragments(self) -> int:
+        """Weight fragments in a thread's registers before they are unpacked."""
+        return self.ahead * self.knobs.tiles_m
+
+    @property
+    def run(self) -> int:
+        """Weight fragments of one kernel row, or of one channel group where every pass loads its own rows."""
+        return self.steps * self.tap_cols * self.groups
+
+    @property
+    def multiplications(self) -> int:
+        """wgmma instructions in the text of the loop over kernel rows, were each kernel row written out."""
+        per_row = self.unroll * self.tap_cols * self.halves * self.knobs.tiles_m
+        return sum((high - low) * per_row for tap in range(self.tap_rows) for low, high in self.tap_variants([tap])[0])
+
+    @property
+    def taps_unrolled(self) -> bool:
+        """Every kernel row has code of its own."""
+        return self.multiplications <= WRITTEN_OUT[self.knobs.consumers > 1]

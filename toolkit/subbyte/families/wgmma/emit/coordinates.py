@@ -1,0 +1,100 @@
+"""Where a block and a thread stand: coordinates that both kernels begin with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+from tvm.script.ir_builder import IRBuilder
+
+from subbyte.families.wgmma.emit import instructions as op
+from subbyte.families.wgmma.emit.block import Block
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.tirx.emit import bind, registers
+
+
+def coordinates(plan: WgmmaPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> Block:
+    """The block that a thread belongs to, from its indices in the grid."""
+    config = plan.knobs
+    tile, place = T.cta_id(list(plan.grid))
+    thread = T.thread_id([config.threads])
+    for name, value in (("tile", tile), ("place", place), ("thread", thread)):
+        IRBuilder.name(name, value)
+    shared = T.alloc_buffer((plan.shared_bytes // 4,), "uint32", scope="shared.dyn", align=1024)
+    IRBuilder.name("shared", shared)
+    warpgroup = registers("warpgroup", 1)
+    op.first_lane(warpgroup[0], T.cast(thread // 128, "uint32"))
+    filter_block, place, peer, lonely = _neighbours(plan, tile, place)
+    per_group = plan.x_tiles * config.segments
+    alone = plan.image_groups == 1
+    segment = bind("segment", place // plan.x_tiles if alone else place // plan.x_tiles % config.segments)
+    first_row = bind("first_row", plan.segment_start(segment))
+    end_row = bind("end_row", plan.segment_end(segment))
+    first_staged, parts = _parts(plan, first_row, end_row)
+    return Block(
+        plan=plan,
+        activations=activations,
+        weights=weights,
+        parameters=parameters,
+        output=output,
+        shared=shared,
+        base=bind("base", T.cuda.cvta_generic_to_shared(shared.ptr_to([0]))),
+        thread=thread,
+        warpgroup=bind("wg", T.cast(warpgroup[0], "int32")),
+        member=bind("member", thread % 128),
+        lane=bind("lane", thread % 32),
+        group=0 if alone else bind("group", _times(place // per_group, config.image_groups)),
+        first_row=first_row,
+        end_row=end_row,
+        cut=plan.cut(segment) if config.half_rows else 0,
+        tile_x=bind("tile_x", place % plan.x_tiles),
+        filter_block=bind("filter_block", filter_block),
+        rank=bind("rank", tile % config.cluster_split_k),
+        peer=peer,
+        lonely=lonely,
+        first_staged=first_staged,
+        parts=parts,
+    )
+
+
+def _neighbours(plan: WgmmaPlan, tile: Any, place: Any) -> tuple[Any, Any, Any, Any]:
+    """Block of output channels and place of a block, its index among those that share weights, and whether it is none
+    of them after all."""
+    split, peers = plan.knobs.cluster_split_k, plan.peers
+    if peers == 1:
+        return tile // split, place, 0, False
+    peer = bind("peer", tile // split % peers)
+    if not plan.odd_places:
+        return tile // (split * peers), bind("my_place", place * peers + peer), peer, False
+    pairs = plan.places // 2
+    beyond = bind("beyond", place - plan.filter_blocks * pairs)
+    lonely = bind("lonely", beyond >= 0)
+    filter_block = T.Select(lonely, beyond * 2 + peer, place // pairs)
+    return (
+        filter_block,
+        bind("my_place", T.Select(lonely, T.int32(plan.places - 1), place % pairs * 2 + peer)),
+        peer,
+        lonely,
+    )
+
+
+def _times(value: Any, factor: int) -> Any:
+    return value if factor == 1 else value * factor
+
+
+def _parts(plan: WgmmaPlan, first_row: Any, end_row: Any) -> tuple[Any, Any]:
+    """First staged row of the block's segment that the image has, and the number of parts the ring takes."""
+    config = plan.knobs
+    low, high = plan.row_range
+    step, taps = plan.rows.pixel_step, (plan.tap_rows - 1) * plan.rows.tap_step
+    first = bind("first_staged", T.max(first_row * step, low))
+    if plan.keep_rows:
+        last = T.min((end_row - 1) * step + taps, high)
+        return first, bind("parts", (last - first + 1) * config.channel_groups)
+    passes = (end_row - first_row + plan.rows_together - 1) // plan.rows_together * config.m_iterations
+    parts = bind("parts", passes * plan.groups * plan.group_parts)
+    if any(n & (n - 1) for n in (plan.group_parts, plan.groups, config.m_iterations)):
+        # Where the range is known, NVVM 13.0 computes an index such as ``(turn + 2) % 3 * 16`` in 8 bits, as
+        # ``16 * turn - 48 * ((turn + 2) / 3)``, and adds the 32 taken out of it to the address: it wrapped around.
+        parts = op.hidden("parts_hidden", parts)
+    return first, parts

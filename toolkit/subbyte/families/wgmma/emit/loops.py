@@ -1,0 +1,19 @@
+"""Loops that stand in the text only where they turn more than once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.tirx.emit import loop
+
+
+def turns_of(name: str, extent: int, emit: Callable[[Any], None]) -> None:
+    """A serial loop; without one where there is only one turn."""
+    if extent == 1:
+        emit(0)
+        return
+    with loop(name, extent, T.serial) as variable:
+        emit(variable)

@@ -1,0 +1,88 @@
+"""The configuration of earlier versions, which had the 39 knobs of three kernels: read from records, never written.
+
+Logs, landscapes, keys and command lines name it ``warpgroup``. What it means today is in
+:mod:`subbyte.families.wgmma.translate`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from subbyte.errors import Unsupported
+from subbyte.families.wgmma.config import SWITCH_VALUES
+from subbyte.spaces.configuration import Configuration, configuration
+from subbyte.spaces.knob import Values, choice, flag, knob, switch, whole
+
+REMOVED = {"at_once": 0, "weight_ring": 0, "swizzle": 0, "blocks": 1}
+"""Knobs that did not pay and are no more, with the value that means a kernel without them."""
+EARLIER = {"groups_k": 1, "share": 1, "staging": 0}
+"""The same of knobs that this configuration no longer had: records name them."""
+
+
+def _was(key: str, default: int, values: Values | None = None, always: bool = False) -> Any:
+    return knob(key, values or whole(), "as recorded", default=default, always=always)
+
+
+@configuration
+class RetiredConfig(Configuration):
+    """A configuration of earlier versions. One that is none of today's cannot be built; what was measured of it is
+    kept."""
+
+    prefix: ClassVar[str] = "wg-"
+
+    tile_width: int = _was("tw", 28, always=True)
+    tile_rows: int = _was("tr", 1, always=True)
+    groups_m: int = _was("gm", 1, always=True)
+    groups_x: int = _was("gx", 1)
+    groups_y: int = _was("gy", 1)
+    segments: int = _was("sg", 1, always=True)
+    filter_passes: int = _was("fp", 1)
+    split: int = _was("sp", 1)
+    channel_groups: int = _was("cg", 1)
+    ring: int = _was("ri", 4, always=True)
+    keep_rows: int = _was("kr", 1, flag())
+    load_ahead: int = _was("la", 2)
+    unroll: int = _was("un", 1)
+    weight_ring: int = _was("wr", 0, whole(0))
+    in_flight: int = _was("if", 1)
+    stagger: int = _was("sta", 1, whole(0, 2))
+    swizzle: int = _was("sw", 0, flag())
+    blocks: int = _was("bl", 1)
+    overlap: int = _was("ov", 1, flag())
+    at_once: int = _was("ao", 0, whole(0))
+    early_release: int = _was("er", 0, flag())
+    flatten: int = _was("fl", 0, flag())
+    tiles_m: int = _was("tm", 1)
+    producers: int = _was("pr", 1)
+    joined: int = _was("jo", 0, flag())
+    image_groups: int = _was("ig", 1)
+    half_rows: int = _was("hr", 0, flag())
+    pass_parts: int = _was("pp", 0, flag())
+    producer_late: int = _was("pl", 0, flag())
+    lean_start: int = _was("ls", 0, flag())
+    producer_registers: int = _was("preg", 0, whole(0))
+    bulk_weights: int = _was("bw", 0, whole(0))
+    weights_ahead: int = _was("wa", 0, whole(0))
+    late_parameters: int = _was("lp", 0, flag())
+    early_parameters: int = _was("ep", 0, flag())
+    early_start: int = _was("es", 0, whole(0, 2))
+    duplicate_aware: str = switch("dup.", choice(*SWITCH_VALUES["duplicate_aware"]), "as recorded", default="full")
+    register_packing: bool = switch("rp", choice(*SWITCH_VALUES["register_packing"]), "as recorded", default=True)
+    layout: str = switch("", choice(*SWITCH_VALUES["layout"]), "as recorded", default="nhwcnc")
+
+    @property
+    def row_knobs(self) -> tuple[int, int, int]:
+        """What one knob says today of the rows of a stage."""
+        return self.keep_rows, self.early_release, self.pass_parts
+
+    @property
+    def consumers(self) -> int:
+        """Warpgroups that multiplied."""
+        return self.groups_m * self.groups_x * self.groups_y
+
+    def unsupported(self, reason: str) -> Unsupported:
+        """The error of whoever wants to build it."""
+        return Unsupported(
+            f"{self.key} cannot be built: {reason}; what was measured of it is kept. Take another configuration, such "
+            "as the one that subbyte.compile chooses"
+        )

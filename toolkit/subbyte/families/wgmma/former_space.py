@@ -1,0 +1,133 @@
+"""Spaces of earlier versions, as the headers of records describe them: what an index means is frozen.
+
+Their value lists are those of the header. An index is the mixed radix over the knobs of that time, whose values are
+translated; what is valid are the kernels of today among them, each once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from subbyte.device.arch import Arch
+from subbyte.errors import InvalidInput, shown
+from subbyte.families.wgmma import translate
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.former import RetiredConfig
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.rules import hopeless
+from subbyte.families.wgmma.space import digest_of
+from subbyte.spaces.configuration import Configuration
+from subbyte.spaces.listed import ListedTable, Sorted, listed
+from subbyte.workload import ConvWorkload
+
+FORMER = {"warpgroup": "wgmma", "warpgroup-small": "wgmma-small"}
+"""Kinds of spaces of earlier versions, with those that take their place."""
+
+
+@dataclass(frozen=True)
+class FormerSpace(ListedTable):
+    """The space of a record. Index = mixed radix over ``knobs``, first knob fastest."""
+
+    workload: ConvWorkload
+    arch: Arch
+    knobs: Mapping[str, tuple[int, ...]]
+    kind: str
+    fixed: Mapping[str, Any]
+    """The switches of every configuration of the space."""
+    recorded_hash: str = ""
+    """The hash in the record's header: it was made with rules that are no more."""
+
+    def config(self, index: int) -> Configuration:
+        """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
+        return translate.today(self._recorded(index))
+
+    def _recorded(self, index: int) -> RetiredConfig:
+        return RetiredConfig(**self.values_at(index), **self.fixed)
+
+    def index(self, config: Configuration) -> int:
+        """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
+        if isinstance(config, WgmmaConfig):
+            config = self._before(config)
+        if not isinstance(config, RetiredConfig):
+            raise InvalidInput(f"configuration {shown(config)}: expected one of the wgmma family")
+        default = RetiredConfig(**self.fixed).to_dict()
+        index, weight = 0, 1
+        for name, value in config.to_dict().items():
+            choices = self.knobs.get(name, (default[name],))
+            if value not in choices:
+                raise InvalidInput(f"{name}={value}: not in the {self.kind} space; allowed: {listed(choices)}")
+        for name, choices in self.knobs.items():
+            index += choices.index(getattr(config, name)) * weight
+            weight *= len(choices)
+        return index
+
+    def _before(self, config: WgmmaConfig) -> RetiredConfig:
+        stages = WgmmaPlan(self.workload, config, self.arch).stages
+        return translate.before(config, stages, self.workload.stride > 1)
+
+    def plan(self, which: int | Configuration) -> WgmmaPlan:
+        """The plan of a configuration, given itself or by its index. Raises InvalidInput, and Unsupported for one that
+        cannot be built any more."""
+        config = self.config(which) if not isinstance(which, Configuration) else which
+        if isinstance(config, RetiredConfig):
+            raise config.unsupported(str(translate.refused(config)))
+        assert isinstance(config, WgmmaConfig)
+        return WgmmaPlan(self.workload, config, self.arch)
+
+    def why_not(self, which: int | Configuration) -> str | None:
+        """Why a configuration cannot be built ("kind: details"; "retired: ..." where it could be), None when it can."""
+        recorded = None if isinstance(which, Configuration) else self._recorded(which)
+        config = translate.today(recorded) if recorded is not None else which
+        if isinstance(config, RetiredConfig):
+            return translate.refused(config)
+        assert isinstance(config, WgmmaConfig)
+        plan = WgmmaPlan(self.workload, config, self.arch)
+        return self._other_index(recorded, plan) or why_not(plan)
+
+    def _other_index(self, recorded: RetiredConfig | None, plan: WgmmaPlan) -> str | None:
+        """Why an index means nothing of its own: another one is this kernel's."""
+        if recorded is None:
+            return None
+        if recorded.bulk_weights and recorded.ring != plan.stages:
+            return f"stages: bulk_weights keeps every row: ring must be {plan.stages}"
+        if recorded.joined and recorded.flatten != (self.workload.stride > 1):
+            return "tile: joined groups of images need a 1x1 kernel with stride 1 or flatten"
+        return None
+
+    @property
+    def base(self) -> dict[str, Any]:
+        """The fields of the first configuration, by the names of the knobs."""
+        return self._recorded(0).to_dict()
+
+    @property
+    def hopeless(self) -> str | None:
+        """Why none of its configurations can be built, whatever it is; None when some may. Takes no time."""
+        return hopeless(self.workload, self.arch)
+
+    @cached_property
+    def _sorted_out(self) -> Sorted:
+        if self.hopeless is not None:
+            return (), {self.hopeless.split(":")[0]: len(self)}
+        valid, rejected = [], Counter[str]()
+        for index in range(len(self)):
+            reason = self.why_not(index)
+            if reason is None:
+                valid.append(index)
+            else:
+                rejected[reason.split(":")[0]] += 1
+        return tuple(valid), dict(rejected)
+
+    @cached_property
+    def index_hash(self) -> str:
+        """Hexadecimal digest of what an index means: workload, architecture, knobs and switches."""
+        return digest_of(self)
+
+    @property
+    def hash(self) -> str:
+        """That of the record; without one that of what an index means."""
+        return self.recorded_hash or self.index_hash

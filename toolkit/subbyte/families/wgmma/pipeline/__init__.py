@@ -1,0 +1,1 @@
+"""The kernel whose input rows go round in a pipeline."""

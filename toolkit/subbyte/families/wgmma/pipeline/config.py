@@ -1,0 +1,129 @@
+"""How to schedule the kernel whose input rows go round in a pipeline."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from subbyte.families.wgmma.config import (
+    CONSUMERS_M,
+    CONSUMERS_N,
+    IN_FLIGHT,
+    LAUNCH,
+    LAYOUT,
+    PACKING,
+    SEGMENTS,
+    SPLIT_K,
+    SWITCH_VALUES,
+    UNROLL,
+    WIDTH,
+    WgmmaConfig,
+)
+from subbyte.families.wgmma.schedule import Schedule
+from subbyte.spaces.configuration import configuration
+from subbyte.spaces.knob import choice, flag, knob, switch, whole
+
+ROW_REUSE = {0: (0, 0, 0), 1: (1, 0, 0), 2: (1, 1, 0), 3: (0, 0, 1)}
+"""``row_reuse`` -> keep_rows, early_release, pass_parts of the schedule."""
+STARTS = {0: (0, 0), 1: (1, 0), 2: (0, 1), 3: (1, 1)}
+"""``start`` -> producer_late, lean_start of the schedule."""
+
+
+@configuration
+class PipelineConfig(WgmmaConfig):
+    """A schedule of the wgmma kernel whose input rows go round in a pipeline (sm_90a)."""
+
+    prefix: ClassVar[str] = "wgp-"
+
+    tile_width: int = knob("tw", whole(), WIDTH, default=28, always=True)
+    tile_rows: int = knob(
+        "tr", whole(), "fragment rows of a tile iteration; they share weights", default=1, always=True
+    )
+    consumers_m: int = knob("cm", whole(), CONSUMERS_M, default=1, always=True)
+    consumers_n: int = knob("cn", whole(), CONSUMERS_N, default=1)
+    consumers_rows: int = knob(
+        "cr", whole(), "consumers that take the tile iterations of a segment in turn, or divide its rows", default=1
+    )
+    segments: int = knob("sg", whole(), SEGMENTS, default=1, always=True)
+    m_iterations: int = knob(
+        "mi", whole(), "tiles of output channels that a consumer computes one after the other from the same input",
+        default=1,
+    )  # fmt: skip
+    tiles_m: int = knob(
+        "tm", whole(), "tiles of 64 output channels that a consumer multiplies with the same pixels: 1, 2", default=1
+    )
+    cluster_split_k: int = knob("sk", whole(), SPLIT_K, default=1)
+    channel_groups: int = knob("cg", whole(), "parts that the input channels of a row come in", default=1)
+    stages: int = knob("st", whole(), "stages of the pipeline", default=4, always=True)
+    row_reuse: int = knob(
+        "rr", whole(0, 3),
+        "1 = a row stays in its stage until no later tile iteration needs it; 2 = the same, and it is released as soon "
+        "as no later kernel row reads it; 0 = every tile iteration loads its own rows, and consumers_rows divide them; "
+        "3 = the same, with all rows of an iteration in one stage",
+        default=1,
+    )  # fmt: skip
+    load_ahead: int = knob(
+        "la", whole(), "stages that a producer has on their way from memory, in registers: 1, 2", default=2
+    )
+    unroll: int = knob("un", whole(), UNROLL, default=1)
+    in_flight: int = knob("if", whole(), IN_FLIGHT, default=1)
+    stagger: int = knob(
+        "sta", whole(0, 2),
+        "what lets one of two consumers' epilogue meet the other's multiplications: 1 = ping-pong: each begins an "
+        "iteration when the other is two thirds through its own; 2 = skewed start: only the first iteration of the "
+        "second one begins late, by about an epilogue; 0 = both begin together",
+        default=1,
+    )  # fmt: skip
+    dependent_launch: int = knob("pdl", flag(), LAUNCH, default=1)
+    flatten: int = knob(
+        "fl", whole(0, 2),
+        "of 1x1 kernels without padding: 1 = with a stride too, pixels follow one another whatever their rows; 2 = "
+        "they do across all groups of images, and tiles lie across their borders",
+        default=0,
+    )  # fmt: skip
+    producers: int = knob("pr", whole(), "warpgroups that bring input rows, in turns: 1, 2", default=1)
+    image_groups: int = knob(
+        "ig", whole(), "groups of 8 images of which one instruction takes the same pixels: 2 makes 7 pixels a width",
+        default=1,
+    )  # fmt: skip
+    half_rows: int = knob(
+        "hr", flag(),
+        "1 = segments may end in the middle of a row: a block of whole rows and a half has a narrower instruction for "
+        "the half",
+        default=0,
+    )  # fmt: skip
+    start: int = knob(
+        "ls", whole(0, 3),
+        "0 = everybody waits for the whole block behind the first loads; 1 = the same, and the producer asks for its "
+        "own first rows when those of the consumers have come; 2 = lean: nobody waits for the whole block, and rows "
+        "are asked for before weights; 3 = both",
+        default=0,
+    )  # fmt: skip
+    producer_registers: int = knob(
+        "preg", whole(0), "registers of a producer thread; 0 = its loads and a few more", default=0
+    )
+    duplicate_aware: str = switch(
+        "dup.", choice(*SWITCH_VALUES["duplicate_aware"]),
+        "full = an input pixel enters shared memory once and a tap is an address; none = the pixels of every tap are "
+        "loaded and stored anew",
+        default="full",
+    )  # fmt: skip
+    register_packing: bool = switch("rp", choice(*SWITCH_VALUES["register_packing"]), PACKING, default=True)
+    layout: str = switch("", choice(*SWITCH_VALUES["layout"]), LAYOUT, default="nhwcnc")
+
+    @property
+    def schedule(self) -> Schedule:
+        """The same choices as geometry, memory and emitter ask for them."""
+        keep_rows, early_release, pass_parts = ROW_REUSE[self.row_reuse]
+        producer_late, lean_start = STARTS[self.start]
+        return Schedule(
+            tile_width=self.tile_width, tile_rows=self.tile_rows, consumers_m=self.consumers_m,
+            consumers_n=self.consumers_n, consumers_rows=self.consumers_rows, segments=self.segments,
+            m_iterations=self.m_iterations, tiles_m=self.tiles_m, cluster_split_k=self.cluster_split_k,
+            channel_groups=self.channel_groups, stages=self.stages, keep_rows=keep_rows, early_release=early_release,
+            pass_parts=pass_parts, load_ahead=self.load_ahead, unroll=self.unroll, in_flight=self.in_flight,
+            stagger=self.stagger, dependent_launch=self.dependent_launch, flatten=int(self.flatten == 1),
+            joined=int(self.flatten == 2), producers=self.producers, image_groups=self.image_groups,
+            half_rows=self.half_rows, producer_late=producer_late, lean_start=lean_start,
+            producer_registers=self.producer_registers, duplicate_aware=self.duplicate_aware,
+            register_packing=self.register_packing, layout=self.layout,
+        )  # fmt: skip

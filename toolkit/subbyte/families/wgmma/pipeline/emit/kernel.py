@@ -1,0 +1,99 @@
+"""A block whose input rows go round in a pipeline: producers bring them, consumers multiply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.wgmma.emit import instructions as op
+from subbyte.families.wgmma.emit.block import Block
+from subbyte.families.wgmma.emit.rows import Columns, columns, row_registers
+from subbyte.families.wgmma.emit.zeros import zero_padding
+from subbyte.families.wgmma.pipeline.emit import produce as producer
+from subbyte.families.wgmma.pipeline.emit.consume import consume
+from subbyte.families.wgmma.pipeline.emit.fetch import Fetch
+from subbyte.tirx.emit import when
+
+SET_UP = 3
+"""Named barriers of a lean start that say that the others are set up: one for each consumer, and one for the producer
+itself."""
+
+
+def pipeline(block: Block) -> None:
+    """Emit everything behind the coordinates."""
+    config = block.plan.knobs
+    fetch = Fetch.begin(block)
+    lean = bool(config.lean_start)
+    if config.dependent_launch:
+        if not lean:
+            _first_weights(block, fetch)  # they do not depend on the launch before this one
+        op.allow_next_launch()
+        op.wait_for_previous_launch()
+    where = columns(block)
+    held = row_registers(block, "row_words")
+    following = row_registers(block, "next_row") if config.load_ahead == 2 else None
+    producer.load_first(block, where, held, following)
+    if lean:  # nobody waits for the whole block
+        _first_weights(block, fetch)  # rows have the longer way to go
+        with when(block.warpgroup < config.consumers):
+            zero_padding(block, where)
+        _roles(block, fetch, where, held, following, None)
+        return
+    if not config.dependent_launch:
+        _first_weights(block, fetch)
+    block.set_up_barriers()
+    if config.cluster_split_k > 1:
+        op.cluster_arrive(release=False)  # says that the block has begun and that its barriers are set up
+    op.emit(T.cuda.cta_sync())
+    # all this happens while the first rows are on their way
+    parameters_held = block.load_parameters()
+    zero_padding(block, where)
+    _roles(block, fetch, where, held, following, parameters_held)
+
+
+def _first_weights(block: Block, fetch: Fetch) -> None:
+    with when(block.warpgroup < block.plan.knobs.consumers):
+        fetch.start()
+
+
+def _roles(block: Block, fetch: Fetch, where: Columns, held: Any, following: Any, parameters: Any) -> None:
+    """What each warpgroup does from here on. The first part of every consumer is already in its registers."""
+    config = block.plan.knobs
+    consumer_registers, producer_registers = block.plan.registers
+    uneven = consumer_registers != producer_registers
+    with T.If(block.warpgroup < config.consumers):
+        with T.Then():
+            if uneven:
+                op.set_registers(consumer_registers, more=True)
+            _store_first(block, where, held)
+            if config.cluster_split_k > 1:
+                op.cluster_wait()  # far from its arrival and far from the exchange: it costs nothing here
+            consume(block, fetch)
+        with T.Else():
+            if config.lean_start:
+                block.set_up_barriers()
+                for consumer in range(config.consumers):
+                    op.named_barrier(SET_UP + consumer, 256, wait=False)
+            if uneven:
+                op.set_registers(producer_registers, more=False)
+            if config.lean_start:
+                if not config.producer_late:
+                    producer.load_second(block, where, following)
+                parameters = block.load_parameters()
+                zero_padding(block, where)
+                op.named_barrier(SET_UP + config.consumers, 128, wait=True)
+            producer.produce(block, where, held, following, lambda: block.keep_parameters(parameters))
+            if config.cluster_split_k > 1:
+                op.cluster_wait()
+
+
+def _store_first(block: Block, where: Columns, held: Any) -> None:
+    """Put a consumer's first part into its slot. In a lean start the barriers have to be set up only now."""
+    lean, exists = block.plan.knobs.lean_start, block.warpgroup < block.parts
+    with when(exists):
+        producer.store_part(block, where, held, block.warpgroup, arrive=not lean)
+    if lean:
+        op.named_barrier(SET_UP + block.warpgroup, 256, wait=True)
+        with when(exists):
+            block.arrive(block.full(block.slot(block.warpgroup)))

@@ -1,0 +1,110 @@
+"""Rules of the kernel whose rows go round in a pipeline; see :mod:`subbyte.families.wgmma.rules`."""
+
+from __future__ import annotations
+
+from subbyte.families.wgmma import halves, rules
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.rules import WIDTHS
+
+LANES = 32
+"""Stages that a warp releases at once: a lane each."""
+
+
+def half_rows(plan: WgmmaPlan) -> str | None:
+    """Segments that end in the middle of a row."""
+    config, height, tile_rows = plan.knobs, plan.output_size[0], plan.knobs.tile_rows
+    if not config.half_rows:
+        return None
+    if not halves.divided(height, config.segments):
+        return f"divisibility: {config.segments} segments of {height} rows do not end in the middle of one (half_rows)"
+    if config.consumers_rows != 2 or tile_rows * 2 != plan.segment_end(0):
+        rows = plan.segment_end(0)
+        return f"divisibility: half_rows needs consumers_rows 2 and tile_rows of half of a block's {rows} rows"
+    if plan.row_pixels % 2 or plan.narrow_pixels not in WIDTHS or plan.workload.q % plan.width_covered:
+        return f"tile: half_rows needs a tile_width that divides {plan.workload.q} columns, and half of it is a width"
+    if plan.flat or plan.lowered or config.cluster_split_k > 1 or config.m_iterations > 1:
+        return "stages: half_rows goes neither with 1x1 kernels, cluster_split_k, m_iterations nor duplicate_aware=none"
+    if config.early_release or config.producers > 1 or config.tiles_m > 1:
+        return "stages: half_rows goes neither with row_reuse=2, tiles_m nor two producers"
+    cuts = {segment: plan.cut(segment) for segment in range(config.segments)}
+    narrow = [plan.segment_start(i) + (0 if cut else tile_rows) for i, cut in cuts.items() if cut in (0, 1)]
+    if any(plan.tap_rows_at(row, tile_rows, tap) != (0, tile_rows) for row in narrow for tap in range(plan.tap_rows)):
+        return "padding: half a row too near to the edge of the image"
+    return None
+
+
+def joined(plan: WgmmaPlan) -> str | None:
+    """Pixels of all groups of images one behind the other."""
+    if not plan.knobs.joined:
+        return None
+    if not plan.flat:
+        return "tile: flatten=2 needs a 1x1 kernel without padding"
+    if plan.knobs.image_groups > 1:
+        return "tile: with flatten=2 groups of images go one by one (image_groups=1)"
+    if plan.workload.h != plan.workload.stride * plan.workload.p:
+        return "tile: flatten=2 needs a height that the stride divides"
+    if not plan.packed:
+        return "tile: groups of images lie one behind the other in the nhwcnc layout alone"
+    if plan.workload.batch_groups == 1:
+        return "same program: one group of images; a smaller flatten builds the same"
+    return None
+
+
+def producers(plan: WgmmaPlan) -> str | None:
+    """One or two warpgroups bring rows."""
+    config = plan.knobs
+    if config.producers > 2:
+        return f"threads: {config.producers} producer warpgroups: allowed: 1, 2"
+    if config.producers == 2 and config.producer_late:
+        return "stages: two producers ask for their first rows at once (start=0 or 2)"
+    if config.producer_late and plan.keep_rows and plan.most_staged * config.channel_groups <= config.consumers:
+        return "same program: the consumers bring every row; leave start at 0 or 2"
+    if config.producers == 2 and plan.stages < config.consumers + 2:
+        return f"stages: {plan.stages} stages leave one of 2 producers without a row at the start"
+    return None
+
+
+def start(plan: WgmmaPlan) -> str | None:
+    """A lean start."""
+    config = plan.knobs
+    if config.lean_start and (config.cluster_split_k > 1 or config.producers > 1 or plan.lowered):
+        return "stages: a lean start goes neither with cluster_split_k, two producers nor duplicate_aware=none"
+    return None
+
+
+def pass_parts(plan: WgmmaPlan) -> str | None:
+    """All rows of a tile iteration in one stage."""
+    if plan.knobs.pass_parts and (plan.keep_rows or plan.lowered or plan.tap_rows == 1):
+        return "stages: row_reuse=3 is for kernels of several rows, and duplicate_aware=full"
+    return None
+
+
+def pipeline_depth(plan: WgmmaPlan) -> str | None:
+    """As many stages as the schedule holds at a time, and no more than there are parts."""
+    config = plan.knobs
+    rows = plan.most_staged
+    if plan.keep_rows:
+        whole = rows * config.channel_groups
+        if plan.stages > whole:
+            return f"stages: {plan.stages} stages for {whole} rows and channel groups build the same program as fewer"
+        least = min(plan.held_parts, whole)
+    elif plan.lowered:
+        least = plan.window + 1
+    else:
+        if plan.tap_rows > 1 and plan.group_parts > LANES:  # see OwnRows._give_back_group
+            return f"stages: a tile iteration of {plan.window} rows; with row_reuse=0 a warp releases {LANES}"
+        early = plan.tap_rows > 1  # slots are given back behind the first kernel row of the next channel group
+        least = plan.group_parts * (2 if config.channel_groups > 1 else 1) + (0 if early else 1)
+    if config.load_ahead > 2:
+        return f"stages: load_ahead {config.load_ahead}: allowed: 1, 2"
+    if plan.stages < max(least, config.consumers):
+        return f"stages: {plan.stages} stages; a tile iteration needs {max(least, config.consumers)}"
+    return None
+
+
+RULES: tuple[rules.Rule, ...] = (
+    rules.architecture, rules.sizes, joined, producers, start, pass_parts, rules.accumulator, rules.padding,
+    rules.width, rules.images, half_rows, rules.row_division, rules.consumers, rules.channel_division, rules.cluster,
+    pipeline_depth, rules.shared_memory, rules.registers, rules.code_size, rules.index,
+)  # fmt: skip
+"""In the order they are asked."""

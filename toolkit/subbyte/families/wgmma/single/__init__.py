@@ -1,0 +1,1 @@
+"""The kernel whose blocks make a single tile iteration, with bulk-copied weights."""

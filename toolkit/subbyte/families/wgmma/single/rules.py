@@ -1,0 +1,53 @@
+"""Rules of the kernel whose blocks make a single tile iteration and get their weights by bulk copies; see
+:mod:`subbyte.families.wgmma.rules`."""
+
+from __future__ import annotations
+
+from subbyte.families.wgmma import rules
+from subbyte.families.wgmma.memory import FRAGMENT_BYTES
+from subbyte.families.wgmma.plan import WgmmaPlan
+
+
+def techniques(plan: WgmmaPlan) -> str | None:
+    """Each input pixel is loaded once: there is no other way here."""
+    return (
+        "stages: a single pass loads every pixel once; duplicate_aware=none needs a pipeline" if plan.lowered else None
+    )
+
+
+def single_pass(plan: WgmmaPlan) -> str | None:
+    """A single pass, and neighbours that divide its places."""
+    knobs = plan.knobs
+    if knobs.segments * knobs.tile_rows < plan.output_size[0]:
+        return "stages: a block with bulk-copied weights must have a single tile iteration (segments * tile_rows)"
+    if plan.flat or (16 % plan.channels and plan.channels % 16):
+        return "stages: a single pass is for kernels with rows, and 1, 2, 4, 8 or a multiple of 16 channel blocks"
+    if knobs.consumers > plan.window:
+        return f"stages: {knobs.consumers} consumers bring a row each; the block reads {plan.window}"
+    if plan.peers * knobs.cluster_split_k > 8:
+        return f"cluster: multicast {plan.peers} times cluster_split_k {knobs.cluster_split_k} blocks; allowed: up to 8"
+    if plan.places % plan.peers and (not plan.odd_places or plan.filter_blocks % 2):
+        return f"cluster: {plan.peers} blocks that share weights do not divide {plan.places} places"
+    if plan.ahead * FRAGMENT_BYTES // 16 % plan.peers:
+        return f"cluster: {plan.peers} blocks do not divide the 16-byte pieces of {plan.ahead} fragments"
+    return None
+
+
+def order_of_loads(plan: WgmmaPlan) -> str | None:
+    """When weights and parameters are read."""
+    knobs = plan.knobs
+    if knobs.weights_ahead > plan.ahead:
+        return f"stages: weights_ahead {knobs.weights_ahead} of the {plan.ahead} fragments of a loop body"
+    if knobs.early_parameters and knobs.cluster_split_k > 1:
+        return "cluster: with cluster_split_k, one instruction adds sums and parameters; leave parameters at 0 or 1"
+    if knobs.early_start == 2 and (knobs.consumers > 1 or plan.copies < 2):
+        return "stages: early_start=2 divides the row of one consumer, of two loads at least for a thread"
+    return None
+
+
+RULES: tuple[rules.Rule, ...] = (
+    techniques, rules.architecture, rules.sizes, rules.accumulator, rules.padding, rules.width, rules.row_division,
+    rules.consumers, rules.channel_division, rules.cluster, single_pass, rules.shared_memory, rules.registers,
+    rules.code_size, rules.index,
+)  # fmt: skip
+"""In the order they are asked; :func:`order_of_loads`, which reads few knobs, comes behind them."""

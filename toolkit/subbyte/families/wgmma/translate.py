@@ -1,0 +1,142 @@
+"""What configurations of earlier versions mean today; the one place that knows their names.
+
+:func:`decode` gives a configuration of today for recorded fields, or where none means the same the
+:class:`~subbyte.families.wgmma.former.RetiredConfig` itself, which has results and cannot be built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from subbyte.errors import Unsupported
+from subbyte.families.base import RETIRED
+from subbyte.families.wgmma.config import RENAMED, SWITCH_VALUES, WgmmaConfig
+from subbyte.families.wgmma.former import EARLIER, REMOVED, RetiredConfig
+from subbyte.families.wgmma.pipeline.config import ROW_REUSE, STARTS, PipelineConfig
+from subbyte.families.wgmma.schedule import Schedule
+from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.spaces.configuration import named_once
+
+MERGED = {
+    "keep_rows": "row_reuse", "early_release": "row_reuse", "pass_parts": "row_reuse", "producer_late": "start",
+    "lean_start": "start", "joined": "flatten", "late_parameters": "parameters", "early_parameters": "parameters",
+}  # fmt: skip
+"""Knobs that are values of another one today."""
+_BOTH = ("tile_width", "tile_rows", "groups_m", "groups_x", "segments", "split", "unroll", "in_flight", "overlap",
+         *SWITCH_VALUES)  # fmt: skip
+_SINGLE = (*_BOTH, "bulk_weights", "weights_ahead", "early_start")
+_PIPELINE = (*_BOTH, "groups_y", "filter_passes", "tiles_m", "channel_groups", "ring", "load_ahead", "stagger",
+             "producers", "image_groups", "half_rows", "producer_registers")  # fmt: skip
+_SINGLE_ALONE = ("weights_ahead", "late_parameters", "early_parameters", "early_start")
+_SINGLE_NEEDS = {
+    name: getattr(Schedule(1), RENAMED.get(name, name))
+    for name in RetiredConfig.rows
+    if name not in (*_SINGLE, *_SINGLE_ALONE, *REMOVED, "ring")
+} | {"duplicate_aware": "full"}
+"""Of the knobs that meant nothing to a kernel of a single tile iteration: what they had to be."""
+Found = PipelineConfig | SinglePassConfig | RetiredConfig
+
+
+def without_earlier(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Recorded fields without the knobs that were removed first. Raises Unsupported where the kernel had one."""
+    for name, without in EARLIER.items():
+        if values.get(name, without) != without:
+            raise Unsupported(
+                f"{name}={values[name]}: a knob that was removed, and kernels with it cannot be built any more; "
+                f"of recorded kernels those without it ({name}={without}) are known"
+            )
+    return {name: value for name, value in values.items() if name not in EARLIER}
+
+
+def former(values: Mapping[str, Any]) -> bool:
+    """Whether recorded fields are those of a configuration of earlier versions."""
+    return "groups_m" in values and set(values) <= {*RetiredConfig.rows, *EARLIER}
+
+
+def decode(values: Mapping[str, Any]) -> Found:
+    """The configuration that recorded fields mean (case-insensitive; those left out have their defaults).
+
+    Raises InvalidInput for a name that never was one and for a value that none could have, Unsupported for a kernel
+    with a knob that was removed first.
+    """
+    return today(RetiredConfig().with_values(without_earlier(named_once(values))))
+
+
+def from_key(key: str) -> Found:
+    """The configuration that a recorded key names. Raises InvalidInput for a part that means nothing, or two of one
+    knob."""
+    return today(RetiredConfig.from_key(key))
+
+
+def refused(config: RetiredConfig) -> str | None:
+    """Why there is no such configuration today: "retired: ..." where there were such kernels, another kind of reason
+    where there never were; None when there is one."""
+    gone = [f"{name}={getattr(config, name)}" for name, no in REMOVED.items() if getattr(config, name) != no]
+    if gone:
+        return f"{RETIRED}: {', '.join(gone)} is of a knob that is no more"
+    if config.bulk_weights:
+        for name, needed in _SINGLE_NEEDS.items():
+            if getattr(config, name) != needed:
+                return f"stages: bulk_weights needs {name}={needed}"
+        if config.early_parameters and config.late_parameters:
+            return "stages: parameters are asked for once, early or late (early_parameters=0 or late_parameters=0)"
+        return None
+    for name in _SINGLE_ALONE:
+        if getattr(config, name):
+            return f"same program: {name} has no meaning without bulk_weights; leave it at 0"
+    if config.row_knobs not in ROW_REUSE.values():
+        return "stages: early_release needs kept rows (keep_rows=1), and pass_parts rows that are not (keep_rows=0)"
+    return None
+
+
+def today(config: RetiredConfig) -> Found:
+    """The configuration of today that means the same, or the configuration itself where none does."""
+    if refused(config) is not None:
+        return config
+    fields = vars(config)
+    if config.bulk_weights:
+        parameters = 2 if config.early_parameters else config.late_parameters
+        return SinglePassConfig(**{RENAMED.get(name, name): fields[name] for name in _SINGLE}, parameters=parameters)
+    return PipelineConfig(
+        **{RENAMED.get(name, name): fields[name] for name in _PIPELINE},
+        row_reuse=next(code for code, meant in ROW_REUSE.items() if meant == config.row_knobs),
+        start=next(code for code, meant in STARTS.items() if meant == (config.producer_late, config.lean_start)),
+        flatten=2 if config.joined else config.flatten,
+    )
+
+
+def nearest(config: RetiredConfig) -> Found:
+    """The configuration of today that a retired one comes nearest to: the same without the knobs that are no more."""
+    found = today(config.with_values(REMOVED))
+    return PipelineConfig() if isinstance(found, RetiredConfig) else found
+
+
+def before(config: WgmmaConfig, stages: int | None = None, strided: bool = False) -> RetiredConfig:
+    """How earlier versions recorded a configuration of today.
+
+    ``stages`` are those of its plan, which a kernel of a single tile iteration had to name; ``strided``: the
+    convolution has a stride, which pixels that follow one another across groups of images had to name.
+    """
+    made = config.schedule
+    fields = {name: getattr(made, RENAMED.get(name, name)) for name in RetiredConfig.rows if name not in REMOVED}
+    fields["ring"] = stages or made.stages or RetiredConfig().ring
+    return RetiredConfig(**{**fields, "flatten": int(strided) if made.joined else made.flatten})
+
+
+def changed(config: WgmmaConfig, values: Mapping[str, Any]) -> Found:
+    """A configuration with some fields replaced, under their names of today or of earlier versions. A knob that only
+    the other kernel has makes it that kernel's; what the two share stays.
+
+    Raises InvalidInput for a name that is neither, and for a value that it cannot have.
+    """
+    given = named_once(values)
+    kind = type(config)
+    olds = {name: value for name, value in given.items() if name in RetiredConfig.rows and name not in kind.rows}
+    news = {name: value for name, value in given.items() if name not in olds}
+    for other in (PipelineConfig, SinglePassConfig):
+        if not set(news) <= set(kind.rows) and set(news) <= set(other.rows):
+            shared = {name: value for name, value in config.to_dict().items() if name in other.rows}
+            config = other().with_values(shared)
+    made: Any = config.with_values(news)
+    return decode({**before(made).to_dict(), **olds}) if olds else made

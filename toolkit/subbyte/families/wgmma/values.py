@@ -1,0 +1,165 @@
+"""The value lists of the spaces of wgmma kernels.
+
+They follow the workload: tile widths that leave few columns unused, segments that its rows divide into, and for 1x1
+kernels iterations over the output channels instead of tiles of rows. ``wgmma-small`` is a part of the whole space that
+can be measured whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from subbyte.families.wgmma.memory import PIXEL_BYTES
+from subbyte.families.wgmma.rules import WIDTHS
+from subbyte.workload import ConvWorkload, ceil_div
+
+Values = tuple[int, ...]
+FEW_GROUPS = 2
+"""Groups of 8 images up to which the time to the first and behind the last multiplication is what counts."""
+LARGE_ROWS = 1 << 17
+"""Bytes of the input rows of one output row, unpacked, from which on they come in parts."""
+SOME_WORK = 10**8
+"""Multiplications of a layer from which on it matters when a block reads its weights."""
+LARGE_WORK = 3 * 10**9
+"""Multiplications of a layer from which on the time of its blocks' multiplications is what counts."""
+MANY_BLOCKS = 16
+"""Blocks of 32 channels of which wide rows do not fit into the ring whole."""
+SEGMENTS = (1, 2, 4, 5, 7, 8, 14, 16, 28, 33, 56, 66, 132, 264)
+"""Of 1x1 layers, whose pixels need not be divided by rows: also what shares them out to 132 multiprocessors."""
+LOW = 28
+"""Rows of an output up to which a block computes one of them at a time, and one tile of its columns, and few of them:
+larger blocks would be too few."""
+
+
+def searched_values(workload: ConvWorkload) -> dict[str, Values]:
+    """The values of every knob, in the order of a configuration's index: those that the estimate chooses among, and
+    what nobody has measured yet, which a search alone tries."""
+    w, lists = workload, value_lists(workload)
+    reuse = lists.get("row_reuse", ())
+    if w.r > 1 and 0 in reuse:
+        lists["row_reuse"] = (*reuse, 3)
+    elif w.r > 1 and w.stride > 1 and _large_rows(w):
+        groups = lists["channel_groups"]
+        lists |= {"channel_groups": (*groups, *(n for n in (8,) if w.channel_blocks % (2 * n) == 0)),
+                  "row_reuse": (*reuse, 0, 3)}  # fmt: skip
+    if w.r > 1 and w.macs >= LARGE_WORK:
+        lists["start"] = (*lists.get("start", (0,)), *(n + 2 for n in lists.get("start", (0,))))
+    return lists
+
+
+def value_lists(workload: ConvWorkload) -> dict[str, Values]:
+    """The values of every knob of the estimate."""
+    w = workload
+    pointwise = w.r == w.s == 1 and w.pad == 0
+    height, width = (ceil_div(w.p * w.q, 28), 28) if pointwise else (w.p, w.q)
+    lists: dict[str, Values] = {
+        "tile_width": _widths(width, 2),
+        "tile_rows": (1, 2) if pointwise else tuple(n for n in (1, 2, 4) if n <= height),
+        "consumers_m": (1, 2),
+        "consumers_n": (1,) if pointwise else (1, 2),
+        "consumers_rows": (1, 2),
+        "segments": tuple(n for n in (1, 2, 4, 7, 8, 14, 28, 56) if n <= height),
+        "cluster_split_k": (1, 2, 4),
+        "stages": (3, 4, 5, 6, 7, 9),
+        "unroll": (1, 2, 4),
+        "in_flight": (1, 2),
+        "stagger": (0, 1, 2),
+    }
+    if pointwise:
+        lists |= _pointwise_values(w)
+    else:
+        lists |= {"load_ahead": (2, 1)}
+    if w.r == 1 and not pointwise:
+        lists |= {"channel_groups": (1, 2, 4)}
+    if pointwise and w.stride > 1:
+        rows = _widths(w.q, 1)
+        lists |= {"tile_width": tuple(dict.fromkeys((*lists["tile_width"], *rows))),
+                  "flatten": (1, 0, *lists["flatten"][1:])}  # fmt: skip
+    if w.batch_groups <= FEW_GROUPS and w.r > 1 and w.macs < LARGE_WORK:
+        # blocks with an iteration or two: nothing goes round for long, and what comes first counts
+        lists |= {"stages": (3, 4, 6, 9) if w.r <= 3 else (7, 9, 11), "stagger": (0,), "in_flight": (1, 2, 3),
+                  "dependent_launch": (1, 0), "multicast": (0, 1, 2, 4)}  # fmt: skip
+        if w.macs >= SOME_WORK:
+            lists |= {"weights_ahead": (0, 3, 6), "parameters": (0, 1, 2), "early_start": (0, 1, 2)}
+    if _large_rows(w):
+        groups = tuple(n for n in (1, 2, 4) if w.channel_blocks % (2 * n) == 0) or (1,)  # none of an odd number
+        lists |= {"channel_groups": groups, "stages": (3, 4, 5, 6, 7, 9, 13), "row_reuse": (1, 2)}
+    if w.r > 1 and w.stride == 1 and w.macs >= LARGE_WORK:
+        lists |= _large_values(w, lists)
+    return lists
+
+
+def small_values(workload: ConvWorkload) -> dict[str, Values]:
+    """The value lists of ``wgmma-small``: written out, the tile widths excepted, so that a landscape keeps its meaning
+    when the whole space grows. Made for layers of few images, where many small blocks fill the GPU."""
+    w = workload
+    return {
+        "tile_width": value_lists(w)["tile_width"],
+        "tile_rows": (1, 2) if w.p > LOW else (1,),
+        "consumers_m": (1, 2),
+        "consumers_n": (1, 2) if w.p > LOW else (1,),
+        "consumers_rows": (1, 2),
+        "segments": tuple(n for n in (1, 2, 4, 7, 8, 14, 28, 56) if n <= w.p)[-(4 if w.p > LOW else 2) :],
+        "cluster_split_k": (1, 2, 4),
+        "stages": (w.r, w.r + 1),
+        "load_ahead": (2, 1),
+        "unroll": (1, 2, 4),
+        "in_flight": (1, 2, 3),
+        "multicast": (0, 1, 2, 4),
+        "stagger": (0,),
+    }
+
+
+def _large_values(w: ConvWorkload, lists: Mapping[str, Values]) -> dict[str, Values]:
+    """The values of what is different where a block has much to multiply: what divides the work evenly counts, and what
+    lets a block have many channels."""
+    more: dict[str, Values] = {"start": (0, 1)}
+    if w.p > 56:
+        more |= {"segments": (*lists["segments"], 16), "tile_width": tuple(dict.fromkeys((*lists["tile_width"], 14)))}
+    if w.p % 2 == 0 and w.q % 14 == 0 and w.p <= 28:
+        more["half_rows"] = (0, 1)
+    if w.q == 7 and w.batch_groups % 2 == 0:  # 7 pixels of two groups of images are a width
+        more |= {"tile_width": (8, 7), "image_groups": (1, 2), "half_rows": (0, 1)}
+    if w.channel_blocks >= MANY_BLOCKS and (w.q > 14 or "image_groups" in more):
+        more |= {"channel_groups": (1, 4, 8), "stages": (3, 4, 5, 6, 7, 8, 9, 12, 13),
+                 "row_reuse": (*lists.get("row_reuse", (1,)), 0)}  # fmt: skip
+    if w.channel_blocks >= MANY_BLOCKS // 2 and w.q > 14:
+        more["producer_registers"] = (0, 80, 104)
+    return more
+
+
+def _pointwise_values(w: ConvWorkload) -> dict[str, Values]:
+    """The values of what is different where rows do not matter: any width, pipelines of channel groups, and ways to
+    bring the same pixels to several blocks."""
+    pixels, tiles = w.p * w.q, ceil_div(w.filter_blocks, 2)
+    groups = tuple(n for n in (1, 2, 4, 8, 16) if w.channel_blocks % n == 0 and n <= max(1, w.channel_blocks // 2))
+    lists = {
+        "tile_width": _widths(pixels, len(WIDTHS)),
+        "segments": tuple(n for n in SEGMENTS if n <= ceil_div(pixels * w.batch_groups, 6)),
+        "stages": (2, 3, 4, 5, 6, 8, 11),
+        "stagger": (0, 2),
+        "channel_groups": groups,
+        "row_reuse": (1, 0),
+        "m_iterations": tuple(n for n in (1, 2, 4) if n <= tiles),
+        "load_ahead": (2, 1),
+        "producers": (1, 2),
+        "flatten": (0, 2) if w.batch_groups > 1 else (0,),
+        "tiles_m": tuple(n for n in (1, 2) if n <= tiles),
+    }
+    return lists | ({"dependent_launch": (1, 0)} if w.batch_groups <= FEW_GROUPS else {})
+
+
+def _large_rows(w: ConvWorkload) -> bool:
+    """The input rows of one output row fill much of the shared memory: their channels come in groups, and their slots
+    go back early."""
+    width = (w.w + 2 * w.pad) * w.channel_blocks * PIXEL_BYTES
+    return w.r > 1 and w.channel_blocks > 2 and w.r * width > LARGE_ROWS
+
+
+def _widths(pixels: int, count: int) -> Values:
+    """The ``count`` instruction widths, of those from 6 pixels on, that leave the fewest of ``pixels`` unused; wide
+    ones first among equals. For one or two pixels, narrow ones: the others are too wide for every output."""
+    least, spare = (6, 6) if pixels > 2 else (2, 4)
+    fitting = [n for n in WIDTHS if n >= least and (n - pixels) < spare] or [WIDTHS[0]]
+    best = sorted(fitting, key=lambda n: (ceil_div(pixels, n) * n, -n))[:count]
+    return tuple(sorted(best, reverse=True))
