@@ -97,13 +97,12 @@ notebooks: env ## execute the notebooks and keep their outputs (NOTEBOOK=02 for 
 	@$(RUN) tools/notebooks.py $(NOTEBOOK)
 
 table: env ## write the tables of the READMEs from the raw results and records
-	@$(RUN) benchmarks/table.py
-	@$(RUN) benchmarks/search_tables.py
-	@$(RUN) benchmarks/opponents_table.py
+	@$(RUN) benchmarks/baselines table
+	@$(RUN) benchmarks/paper table
 	@$(RUN) tools/notebook_records.py table
 
 latency: env ## how quickly the views answer: key press to repaint in a real JupyterLab (minutes; run nothing else)
-	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(RUN) benchmarks/latency.py
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(RUN) benchmarks/views
 
 screenshots: env ## take the README's screenshots in a real JupyterLab
 	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(RUN) tools/screenshots.py

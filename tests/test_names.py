@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("toolkit/**/*.py", "widgets/**/*.py", "notebooks/*.ipynb", "docs/*.md", "*.md", "benchmarks/*.md")
+FOLDERS = ("toolkit/**/*.py", "widgets/**/*.py", "notebooks/*.ipynb", "docs/*.md", "*.md", "benchmarks/**/*.md")
 DOTTED = re.compile(r"(?<![\w./])subbyte(?:_widgets)?(?:\.\w+)+")
 
 

@@ -4,7 +4,7 @@ Three steps, each of which continues where it was interrupted, so that the secon
 
 python tools/resource_table.py --texts DIR      generate the CUDA texts (needs TVM)
 python tools/resource_table.py --compile DIR    compile them (needs NVRTC and numpy only; no TVM, no GPU)
-python tools/resource_table.py --table DIR      write benchmarks/resources.csv.gz, and the configurations that spill
+python tools/resource_table.py --table DIR      write results/resources/mma.csv.gz, and the configurations that spill
 python tools/resource_table.py --check          exit 1 when that table shows local memory or lacks a configuration
 """
 
@@ -32,7 +32,7 @@ from subbyte.families import Space, space
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.rules import SPILLS, seen_to_spill
 
-TABLE = Path(__file__).resolve().parent.parent / "benchmarks" / "resources.csv.gz"
+TABLE = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "resources" / "mma.csv.gz"
 WORKLOADS = ("resnet50.stage2@8", "resnet50.stage3@8", "resnet50.stage4@8", "resnet50.stage5@8")
 COLUMNS = ("workload", "arch", "index", "registers", "stack", "spill", "shared", "blocks_per_sm")
 SCHEMA = 1

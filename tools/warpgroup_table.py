@@ -1,4 +1,4 @@
-"""What the compiler made of each offered kernel of the wgmma family: benchmarks/warpgroup_resources.csv.gz.
+"""What the compiler made of each offered kernel of the wgmma family.
 
     python tools/warpgroup_table.py --build PART.csv.gz [--what chosen sampled] [--missing]   # needs TVM, no GPU
     python tools/warpgroup_table.py --join PART.csv.gz ... [--file TABLE]
@@ -40,7 +40,7 @@ from subbyte.kernel.choose import TRIES, recorded_best
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS
 
-TABLE = Path(__file__).resolve().parents[1] / "benchmarks" / "warpgroup_resources.csv.gz"
+TABLE = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "resources" / "wgmma.csv.gz"
 SCHEMA = 1
 COLUMNS = ("what", "workload", "key", "igmma", "merged", "registers", "local", "shared", "refused")
 CHOSEN, SAMPLED = "chosen", "sampled"

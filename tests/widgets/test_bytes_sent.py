@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 import traitlets
 
 import subbyte_widgets
+from benchmarks.views.cases import CASES, Case
 from subbyte_widgets._base import PACKED, View, packed, unpacked
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-
-from latency_cases import CASES, Case
 
 MOST = 400_000
 """Bytes that may be sent to draw one view, its module, style and static picture included."""

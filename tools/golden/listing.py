@@ -74,7 +74,7 @@ def tuned() -> Iterator[Found]:
             {"spec": spec, "texts": texts} for spec, texts in data.get("texts", {}).items()
         ])  # fmt: skip
     for name in SIDE_BY_SIDE:
-        yield from _configurations("side by side", json.loads((results / "opponents" / name).read_text()))
+        yield from _configurations("side by side", json.loads((results / "baselines" / name).read_text()))
 
 
 def _configurations(name: str, data: Any, spec: str = "") -> Iterator[Found]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -196,25 +194,18 @@ def test_damaged_traces_are_refused(recorded, tmp_path):
         read_traces(tmp_path / "no.json")
 
 
-def opponent():
-    spec = importlib.util.spec_from_file_location("opponent", ROOT / "benchmarks/kernel_tuner_opponent.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules["opponent"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_kernel_tuner_is_an_opponent(recorded, tmp_path):
+def test_kernel_tuner_is_a_baseline(recorded, tmp_path):
     pytest.importorskip("kernel_tuner")
+    from benchmarks.paper import kernel_tuner
+
     source, target = recorded.save(tmp_path / "l.json.gz"), tmp_path / "ga.json.gz"
-    assert opponent().main([str(source), "--seeds", "3", "--trials", "40", "-o", str(target)]) == 0
+    assert kernel_tuner.main([str(source), "--seeds", "3", "--trials", "40", "-o", str(target)]) == 0
     traces = read_traces(target)
     assert traces.tool["name"] == "kernel-tuner"
     assert len(set(traces.visits.values())) == 3
     assert all(20 <= len(set(visited)) == len(visited) <= 40 for visited in traces.visits.values())
-    again = opponent().search(recorded, "genetic_algorithm", 40, [1])
+    again = kernel_tuner.search(recorded, "genetic_algorithm", 40, [1])
     assert tuple(again[0]) == traces.visits[1]
     found = race(recorded, "random", trials=40, seeds=3, workers=1, traces=[target])
     assert found.participants == ("random", "kernel_tuner:genetic_algorithm")
-    assert opponent().main([str(tmp_path / "no"), "-o", str(target)]) == 2
+    assert kernel_tuner.main([str(tmp_path / "no"), "-o", str(target)]) == 2

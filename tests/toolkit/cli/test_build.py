@@ -68,14 +68,14 @@ def test_names_of_earlier_versions_are_understood(capsys):
     now, then = (["stages=4", "consumers_m=1"], ["RING=4", "groups_m=1"])
     texts = []
     for family, knobs in (("wgmma", now), ("warpgroup", then)):
-        command = ["build", LAYER, "--family", family, "--set", "tile_width=14", "stagger=0", *knobs]
+        command = ["build", LAYER, "--family", family, "--set", "tile_width=10", "stagger=0", *knobs]
         assert main([*command, "--emit", "cuda"]) == 0
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]
-    assert main(["build", LAYER, "--set", "tile_width=14", "at_once=2"]) == 2
+    assert main(["build", LAYER, "--set", "tile_width=10", "at_once=2"]) == 2
     assert "retired: at_once=2 is of a knob that is no more" in capsys.readouterr().err
-    assert main(["build", LAYER, "--set", "multicast=1", "tile_width=8", "segments=14"]) == 0
-    assert "wgs-tw8" in capsys.readouterr().out
+    assert main(["build", LAYER, "--set", "multicast=1", "tile_width=10", "segments=7"]) == 0
+    assert "wgs-tw10" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_json(capsys):
         ),
         (["n1h1w1c32k1048576r1s1", "--arch", "sm_80", "--set", "warp_col_tiles=1", "blk_col_warps=1"], "grid: 131072"),
         ([LAYER, "--set", "tile_wdth=6"], "did you mean tile_width"),
-        ([LAYER, "--set", "groups_k=2"], "did you mean groups_y"),
+        ([LAYER, "--set", "consumers_k=2"], "did you mean consumers_m"),
         (["n1h1w1c67108864k32r1s1", "--arch", "sm_80"], "32 bits could overflow"),
     ],
 )

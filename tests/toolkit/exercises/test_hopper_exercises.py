@@ -148,5 +148,5 @@ def test_middle_and_slowest_are_not_the_fastest(recorded: Landscape) -> None:
 def test_knobs_and_values_that_are_not_there(recorded: Landscape) -> None:
     with pytest.raises(InvalidInput, match="did you mean tile_rows"):
         check_price(1.0, recorded, "tile_row", 2)
-    with pytest.raises(InvalidInput, match="split=8: no measured configuration has it; allowed: 1"):
-        check_price(1.0, recorded, "split", 8)
+    with pytest.raises(InvalidInput, match="cluster_split_k=8: no measured configuration has it; allowed: 1"):
+        check_price(1.0, recorded, "cluster_split_k", 8)

@@ -1,6 +1,6 @@
 """What the techniques do to the memory traffic, beside what they do to the time.
 
-Counted in the run of the generated kernels on the CPU (``benchmarks/mechanism.py``), per launch of the whole layer,
+Counted in the run of the generated kernels on the CPU (``benchmarks/paper mechanism``), per launch of the whole layer,
 for a few schedules with every combination of the switches; the times are those of the ablation.
 """
 
@@ -67,7 +67,7 @@ class Mechanism(InfoRecord):
 
 
 def mechanism(data: Mapping[str, Any]) -> Mechanism:
-    """The record in the plain data of a file of ``benchmarks/mechanism.py``. Raises BrokenRecord."""
+    """The record in the plain data of a file of ``benchmarks/paper mechanism``. Raises BrokenRecord."""
     try:
         if data["format"] != FORMAT or data["schema"] != 1:
             raise BrokenRecord(f"not counts of memory traffic (format {data['format']!r})")

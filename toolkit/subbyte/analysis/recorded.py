@@ -31,7 +31,7 @@ FOLDERS = (_PACKAGE / "results", _PACKAGE.parents[1] / "benchmarks" / "results")
 BENCHMARK = "side by side with cuDNN"
 OURS = "subbyte"
 OPPONENTS = "subbyte-opponents"
-"""Format of the records that ``benchmarks/opponents.py`` writes."""
+"""Format of the records that ``benchmarks/baselines compare`` writes."""
 
 
 _ADVICE = "`subbyte bench --out FILE` makes one"
@@ -67,7 +67,7 @@ class SideBySide(InfoRecord):
 
     @classmethod
     def of(cls, data: Mapping[str, Any], name: str = "") -> SideBySide:
-        """The record in the plain data of ``subbyte bench --json``, or of ``benchmarks/opponents.py`` (layers alone).
+        """The record in the plain data of ``subbyte bench --json``, or of ``benchmarks/baselines`` (layers alone).
 
         Raises BrokenRecord.
         """
@@ -147,7 +147,7 @@ def side_by_sides() -> tuple[SideBySide, ...]:
     """Every kept record of both sides, by file name; other files of the folder are passed over."""
     folder = results_folder()
     found = []
-    files = [*sorted(folder.glob("*.json")), *sorted(folder.glob("opponents/side-by-side-*.json"))] if folder else []
+    files = [*sorted(folder.glob("*.json")), *sorted(folder.glob("baselines/side-by-side-*.json"))] if folder else []
     for path in files:
         data = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(data, dict) and (data.get("benchmark") == BENCHMARK or data.get("format") == OPPONENTS):

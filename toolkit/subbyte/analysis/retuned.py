@@ -2,7 +2,7 @@
 
 The same schedule with and without a technique (:mod:`subbyte.analysis.ablation`) can flatter a technique that the
 schedule was made for. Here every combination has its own best schedule, found by the same tuner with the same number of
-trials and measured again beside the others (``benchmarks/tuned_search.py``). The intervals hold the noise of that
+trials and measured again beside the others (``benchmarks/paper retuned``). The intervals hold the noise of that
 measurement, not the luck of the search.
 """
 

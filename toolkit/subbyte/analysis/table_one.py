@@ -119,7 +119,7 @@ def table_one(retuned: Mapping[int, Retuned], hwnc: Hwnc | None = None) -> Table
     Raises InvalidInput when there is no stage, or the stages were searched in unlike ways.
     """
     if not retuned:
-        raise InvalidInput("no stage was searched; run benchmarks/tuned_search.py")
+        raise InvalidInput("no stage was searched; run `python benchmarks/paper retuned`")
     ways = {(one.device, one.strategy, one.trials) for one in retuned.values()}
     if len(ways) > 1:
         raise InvalidInput(f"the stages were searched in unlike ways: {sorted(ways)}")

@@ -1,6 +1,6 @@
 """Sharing in registers saves loads and, where int4 is unpacked first, unpacking: how much of each.
 
-From the control in which activations are stored as the bytes that are multiplied (``benchmarks/unpacking_control.py``).
+From the control in which activations are stored as the bytes that are multiplied (``benchmarks/paper unpacking``).
 What full sharing gains there it gains without unpacking; what it gains more with packed activations is unpacking that
 it does once for each datum and not once for each tap.
 """

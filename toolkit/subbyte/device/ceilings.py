@@ -1,6 +1,6 @@
 """What a GPU can do at most, as measured: launching, copying, multiplying.
 
-The numbers are in ``ceilings.json`` beside this file, which ``benchmarks/ceilings.py`` writes from the records of
+The numbers are in ``ceilings.json`` beside this file, which ``benchmarks/baselines peaks`` writes from the records of
 ``subbyte bench atoms``. They are measurements of single instructions and of plain copies, not data-sheet peaks, so that
 a share of them means something.
 """

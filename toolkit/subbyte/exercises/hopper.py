@@ -10,6 +10,7 @@ from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, call, short
+from subbyte.records.describe import knob_values
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
 from subbyte.technique.topics import plan_of
 from subbyte.workload import ConvWorkload
@@ -152,13 +153,14 @@ def check_price(answer: Any, landscape: Landscape, knob: str, value: int) -> Fee
     Two decimals are enough. Raises InvalidInput for a knob or a value that the landscape does not have.
     """
     times = {i: r.microseconds for i, r in landscape.results.items() if hasattr(r, "microseconds")}
-    values = {i: landscape.config(i).to_dict() for i in times}
-    known = sorted(next(iter(values.values())))
+    knobs = landscape.header["space"]["knobs"]
+    values = {i: {**landscape.config(i).to_dict(), **knob_values(knobs, i)} for i in times}
+    known = sorted({name for one in values.values() for name in one})
     if knob not in known:
         raise InvalidInput(f"unknown knob {knob!r}: {did_you_mean(knob, known)}")
-    held = [times[i] for i in times if values[i][knob] == value]
+    held = [times[i] for i in times if values[i].get(knob) == value]
     if not held:
-        offered = sorted({str(one[knob]) for one in values.values()})
+        offered = sorted({str(one[knob]) for one in values.values() if knob in one})
         raise InvalidInput(f"{knob}={value}: no measured configuration has it; allowed: {', '.join(offered)}")
     if unanswered(answer):
         return Feedback(False, "Replace the ... by a ratio of two times.")

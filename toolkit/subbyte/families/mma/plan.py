@@ -33,7 +33,7 @@ class Plan:
     """Everything about one kernel that can be known before generating it.
 
     ``stored`` is ``s4``, packed activations; ``s8`` is a control that keeps what the unpacked atom multiplies, signed
-    bytes, in memory: twice the bytes to load, and nothing to unpack (``benchmarks/unpacking_control.py``).
+    bytes, in memory: twice the bytes to load, and nothing to unpack (``benchmarks/paper unpacking``).
     """
 
     workload: ConvWorkload

@@ -38,7 +38,7 @@ CONDITION_REGISTERS = 16
 @dataclass(frozen=True)
 class Constants:
     """What the estimate counts, in cycles and bytes of a multiprocessor, but for ``memory``. Fitted to the measured
-    times of 81 layers on an H200 (``benchmarks/estimate_regret.py``)."""
+    times of 81 layers on an H200 (``benchmarks/network estimate``)."""
 
     setup: float = 3230.0
     """From the launch to the first multiplication, and from the last one to the next launch."""

@@ -1,0 +1,1 @@
+"""What is measured side by side: a folder, and a command, for each purpose; raw results in ``results/``."""

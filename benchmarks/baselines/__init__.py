@@ -1,0 +1,1 @@
+"""Our kernels beside cuDNN and CUTLASS."""

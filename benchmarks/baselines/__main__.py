@@ -1,0 +1,13 @@
+"""Our kernels beside cuDNN and CUTLASS: searching their plans, measuring, writing the tables."""
+
+import sys
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).resolve().parents[2])  # this folder itself would hide modules of others
+
+from benchmarks.shared.command import program  # noqa: E402
+
+PARTS = ["search", "pack", "compare", "rounds", "rounds-table", "table", "peaks"]
+
+if __name__ == "__main__":
+    sys.exit(program("baselines", __doc__, PARTS))

@@ -1,0 +1,1 @@
+"""Tuning and chaining the layers of whole networks."""

@@ -1,0 +1,13 @@
+"""The layers of whole networks: tuned, put behind one another, and how good the estimate is."""
+
+import sys
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).resolve().parents[2])  # this folder itself would hide modules of others
+
+from benchmarks.shared.command import program  # noqa: E402
+
+PARTS = ["tune", "collect", "estimate", "chains"]
+
+if __name__ == "__main__":
+    sys.exit(program("network", __doc__, PARTS))

@@ -1,0 +1,109 @@
+"""The race that judges the searches (notes/searching.md says what was fixed in advance), one record for each landscape.
+
+python benchmarks/paper race --workers 16                                              all, minutes to an hour
+python benchmarks/paper race --landscapes resnet50.stage5@8.paper.sm_90a --seeds 10 -o somewhere
+
+Kernel Tuner's genetic algorithm runs in Kernel Tuner's own simulation mode; Optuna's TPE is asked for one configuration
+at a time and told its result before the next, as its users run it; our searches are asked for eight at a time. Seed
+after seed is run on everything; what is not complete when the time is up is left out. `table` reads the records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+
+from benchmarks.paper.kernel_tuner import search as kernel_tuner_search
+from benchmarks.shared.command import RESULTS, answering, parser_of
+from subbyte.analysis import LandscapeFacts, Race, Run
+from subbyte.analysis.racing import RACED_WITH, Ground, Job, lean, quiet_threads, run_one
+from subbyte.records.describe import now, versions
+from subbyte.records.landscape import shipped
+from subbyte.tune import Landscape
+from subbyte.tune.strategy import make_strategy
+
+GENETIC, TPE = "kernel_tuner:genetic_algorithm", "optuna:tpe"
+PARTICIPANTS = ("auto", "random", "genetic", "autotvm", "diverse", "diverse:scope=parent:measure=random",
+                "diverse:measure=score", "autotvm:filter=3", GENETIC, TPE)  # fmt: skip
+RACES = RESULTS / "races"
+BATCH = 8
+
+
+@answering
+def main(arguments: Sequence[str]) -> int:
+    parser = parser_of("paper race", __doc__)
+    add = parser.add_argument
+    add("--landscapes", nargs="*", help="files or shipped names (default: all that are shipped)")
+    add("--participants", nargs="*", default=list(PARTICIPANTS), help="our searches, and the two of others")
+    add("--trials", type=int, default=200)
+    add("--seeds", type=int, default=100)
+    add("--workers", type=int, default=os.cpu_count() or 2)
+    add("--limit", type=float, default=float("inf"), help="begin no further run after so many seconds")
+    add("-o", "--output", type=Path, default=RACES, help="folder of the records")
+    args = parser.parse_args(arguments)
+    seeds = write(args)
+    print(f"{seeds} of {args.seeds} seeds are complete, {args.output}")
+    return 0 if seeds == args.seeds else 1
+
+
+def write(args: argparse.Namespace) -> int:
+    """Run everything and write the records; how many seeds are complete."""
+    names = args.landscapes or list(shipped())
+    begun, ends = time.monotonic(), time.time() + args.limit
+    jobs = [(Job(name, who, seed, args.trials, BATCH), ends)
+            for seed in range(args.seeds) for name in names for who in args.participants]  # fmt: skip
+    with quiet_threads(), get_context("spawn").Pool(args.workers) as pool:
+        runs = [run for run in pool.imap_unordered(work, jobs, chunksize=1) if run is not None]
+    done = Counter(run.seed for run in runs)
+    complete = {seed for seed, count in done.items() if count == len(names) * len(args.participants)}
+    args.output.mkdir(parents=True, exist_ok=True)
+    command = f"python benchmarks/paper race --trials {args.trials} --seeds {args.seeds}"
+    place = {who: number for number, who in enumerate(args.participants)}
+    for name in names:
+        facts = LandscapeFacts.of(Landscape.load(name))
+        own = [run for run in runs if run.landscape == facts.name and run.seed in complete]
+        own.sort(key=lambda run: (run.seed, place[run.participant]))
+        race = Race((facts,), tuple(args.participants), args.trials, tuple(own), 0, now(),
+                    round(time.monotonic() - begun, 1), (), command, versions(RACED_WITH))  # fmt: skip
+        race.save(args.output / f"{facts.name}.json.gz")
+    return len(complete)
+
+
+def work(task: tuple[Job, float]) -> Run | None:
+    """One run; None when the time is up."""
+    job, ends = task
+    if time.time() > ends:
+        return None
+    where = ground(job.landscape)
+    if job.strategy not in (GENETIC, TPE):
+        return run_one(where, Job(where.landscape.name, job.strategy, job.seed, job.trials, job.batch))
+    begun = time.monotonic()
+    if job.strategy == GENETIC:
+        visited = kernel_tuner_search(where.landscape, "genetic_algorithm", job.trials, [job.seed])[0]
+    else:
+        visited = one_at_a_time(where, job)
+    made = Run.of_indices(where.landscape, job.strategy, job.seed, visited, job.trials)
+    return Run(made.landscape, made.participant, made.seed, made.best_microseconds, made.evaluated, made.failed,
+               round(time.monotonic() - begun, 4), made.batches)  # fmt: skip
+
+
+@cache
+def ground(name: str) -> Ground:
+    """A landscape as every run on it uses it, once in each process."""
+    return Ground(lean(Landscape.load(name)))
+
+
+def one_at_a_time(where: Ground, job: Job) -> list[int]:
+    """Indices that TPE visits when it learns each result before its next proposal."""
+    strategy = make_strategy("optuna", where.space, job.seed)
+    visited: list[int] = []
+    while len(visited) < job.trials and (asked := strategy.ask(1)):
+        strategy.tell(asked[0], where.landscape.results[asked[0]])
+        visited += asked
+    return visited

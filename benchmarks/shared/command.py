@@ -1,0 +1,101 @@
+"""What all programs of the benchmarks do alike: find their part, read their words, say what they refuse.
+
+A folder is a command (``python benchmarks/network``), its parts are modules with a function ``main`` that takes the
+words behind the part's name and gives an exit code: 0 done, 1 wrong or not finished, 2 bad input, 3 the machine lacks
+something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import sys
+from collections.abc import Callable, Sequence
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
+
+from subbyte.errors import InvalidInput, SubbyteError
+
+FOLDER = Path(__file__).resolve().parents[1]
+ROOT = FOLDER.parent
+RESULTS = FOLDER / "results"
+
+Main = Callable[[Sequence[str]], int]
+
+
+class Parser(argparse.ArgumentParser):
+    """Refuses wrong words with one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end."""
+        self.exit(2, f"error: {message}; see `{self.prog} --help`\n")
+
+
+def parser_of(command: str, about: str | None) -> Parser:
+    """The parser of ``python benchmarks/COMMAND``, which shows a module's own text as help."""
+    shown = argparse.RawDescriptionHelpFormatter
+    return Parser(prog=f"python benchmarks/{command}", description=(about or "").strip(), formatter_class=shown)
+
+
+def refuse(error: SubbyteError) -> int:
+    """Say why there is nothing to do; the exit code."""
+    print(f"error: {error}", file=sys.stderr)
+    return error.exit_code
+
+
+def answering(main: Main) -> Main:
+    """``main`` that ends with one sentence and an exit code where an error is known."""
+
+    @wraps(main)
+    def answered(arguments: Sequence[str]) -> int:
+        try:
+            return main(arguments)
+        except SubbyteError as error:
+            return refuse(error)
+
+    return answered
+
+
+def again(command: str, arguments: Sequence[str], *more: str) -> list[str]:
+    """The words that start a part (``network tune``) once more, in a process of its own."""
+    folder, *part = command.split()
+    return [sys.executable, str(FOLDER / folder), *part, *arguments, *more]
+
+
+@answering
+def _unknown(words: Sequence[str]) -> int:
+    folder, word, *parts = words
+    close = difflib.get_close_matches(word, parts, 1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    raise InvalidInput(f"{word!r} is no part of benchmarks/{folder}: {', '.join(parts)}{hint}")
+
+
+def program(folder: str, about: str | None, parts: Sequence[str], words: Sequence[str] | None = None) -> int:
+    """Do the part that the first word names, or show all of them."""
+    words = sys.argv[1:] if words is None else words
+    command = f"python benchmarks/{folder}"
+    if not words:
+        print(f"error: name what to do: {', '.join(parts)}; see `{command} --help`", file=sys.stderr)
+        return 2
+    if words[0] in ("-h", "--help"):
+        lines = "\n".join(f"  {part:14} {first_line(folder, part)}" for part in parts)
+        print(f"usage: {command} PART ...\n\n{(about or '').strip()}\n\nparts (each with --help):\n{lines}")
+        return 0
+    if words[0] not in parts:
+        return _unknown([folder, words[0], *parts])
+    main: Main = import_module(f"benchmarks.{folder}.{module_of(words[0])}").main
+    return main(words[1:])
+
+
+def module_of(part: str) -> str:
+    """The module of a part."""
+    return part.replace("-", "_")
+
+
+def first_line(folder: str, part: str) -> str:
+    """What a part's own text begins with; the module is not loaded for it."""
+    text = (FOLDER / folder / f"{module_of(part)}.py").read_text(encoding="utf-8")
+    return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]

@@ -1,0 +1,11 @@
+"""How quickly the views answer: ``python benchmarks/views --help``."""
+
+import sys
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).resolve().parents[2])  # this folder itself would hide modules of others
+
+if __name__ == "__main__":
+    from benchmarks.views.latency import main
+
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,31 @@
+"""What the tests of the network's tuner share: the arguments of a part, stand-ins for texts, a search to begin."""
+
+import argparse
+import json
+import time
+
+from benchmarks.network import schedule, tune
+
+
+def arguments(out, **more):
+    """What the command line gives, as far as a part looks at it."""
+    usual = {"part": 0, "end": time.time() + 600, "seconds": 600.0, "remeasure_seconds": 0.0, "extra": [],
+             "earlier": [], "only": "", "kinds": None, "record": None, "most": None}  # fmt: skip
+    return argparse.Namespace(out=out, **{**usual, **more})
+
+
+def texts_of(generator, changed=()):
+    """Stands in for generating texts: those of the layers in ``changed`` are other ones."""
+    return lambda job: f"{job[1].key} by {'another' if job[0].spec in changed else generator}"
+
+
+def known_in(out):
+    """What is known before, as :func:`tune.prepare` wrote it."""
+    data = json.loads((out / "known.json").read_text())
+    return {spec: schedule.Known.from_dict(one) for spec, one in data.items()}
+
+
+def search_of(args, runner, pool, wanted, text=None):
+    """The search of a part behind preparations; ``wanted`` stands for the tasks that the arguments ask for."""
+    tune.prepare(args, pool, text=text or texts_of("today"))
+    return tune.Search(args, runner, pool, known_in(args.out), {}, wanted)

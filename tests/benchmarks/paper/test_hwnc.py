@@ -1,0 +1,96 @@
+"""TVM's HWNC schedule: every knob gives the exact sums, on the CPU; what means nothing is refused."""
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from subbyte.workload import ConvWorkload
+
+HERE = Path(__file__).parent
+
+pytest.importorskip("tvm")
+hwnc = pytest.importorskip("benchmarks.paper.hwnc.kernel")
+from benchmarks.paper.hwnc.case import HwncCase  # noqa: E402
+from benchmarks.paper.hwnc.space import KNOBS, OPERANDS, HwncSpace  # noqa: E402
+
+COMPILER = shutil.which("g++") or shutil.which("clang++")
+WORKLOAD = ConvWorkload(8, 3, 4, 64, 64, 3, 3, 1)
+BATCH = ConvWorkload(32, 2, 2, 64, 64, 3, 3, 1)
+"""Four groups of 8 images, so that the knobs along the batch have work."""
+
+
+def run_on_cpu(text, launch, buffers, folder):
+    """Compile the kernel's text for the CPU and run it on the arrays of its arguments."""
+    body = text.partition("extern")
+    body = "".join(body[1:]).replace("__shared__ alignas(64)", "alignas(64) static")
+    signature = body[body.index(f"{launch.entry}(") :].partition(")")[0].partition("(")[2]
+    types = [part.partition("*")[0].strip() + "*" for part in signature.split(",")]
+    parameters = ", ".join(f"{kind} p{i}" for i, kind in enumerate(types))
+    call = f"{launch.entry}({', '.join(f'p{i}' for i in range(len(types)))})"
+    grid, block = (", ".join(map(str, size)) for size in (launch.grid, launch.block))
+    start = f'extern "C" void run({parameters}) {{ run_blocks({{{grid}}}, {{{block}}}, [=] {{ {call}; }}); }}'
+    source, library = folder / "kernel.cpp", folder / "kernel.so"
+    source.write_text(f'#include "{HERE / "wmma_on_cpu.h"}"\n{body}\n{start}\n')
+    command = [COMPILER, "-std=c++20", "-O0", "-w", "-fPIC", "-shared", "-pthread", str(source), "-o", str(library)]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    pointers = (buffers[argument.name].ctypes.data_as(ctypes.c_void_p) for argument in launch.arguments)
+    ctypes.CDLL(str(library)).run(*pointers)
+
+
+def check(workload, operand, folder, break_it=None, **knobs):
+    space = HwncSpace(workload, operand)
+    values = {name: choices[0] for name, choices in KNOBS.items()} | knobs
+    config = space.config(space.index(type(space.config(0)).from_dict(values)))
+    assert space.why_not(config) is None
+    text = hwnc.source(workload, config, "sm_90a", OPERANDS[operand])
+    launch = hwnc.launch_of(workload, values, OPERANDS[operand])
+    case = HwncCase(workload, seed=1)
+    out = next(argument for argument in launch.arguments if argument.name == "Out")
+    buffers = {a.name: case.operand(a) for a in launch.arguments if a.role == "in"}
+    buffers["Out"] = np.full(out.shape, 0x5A5A5A5A, np.int32)
+    run_on_cpu(break_it(text) if break_it else text, launch, buffers, folder)
+    return case.check(buffers["Out"], out)
+
+
+CHANGES = [
+    {"block_col_warps": 2, "warp_col_tiles": 1, "chunk": 2, "reorder_inner": 1, "vector_as": 8, "vector_ws": 8},
+    {"vector_as": 16, "vector_ws": 8, "split_block_k_nums": 4, "auto_unroll_max_step": 512, "warp_col_tiles": 2},
+]
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs g++ or clang++")
+@pytest.mark.parametrize("operand", OPERANDS)
+@pytest.mark.parametrize("knobs", CHANGES)
+def test_sums_are_exact(operand, knobs, tmp_path):
+    report = check(WORKLOAD, operand, tmp_path, **knobs)
+    assert report.ok, str(report)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs g++ or clang++")
+@pytest.mark.parametrize("operand", OPERANDS)
+def test_warps_along_the_batch(operand, tmp_path):
+    report = check(BATCH, operand, tmp_path, block_row_warps=2, warp_row_tiles=2, chunk=2)
+    assert report.ok, str(report)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs g++ or clang++")
+def test_a_wrong_kernel_is_found_out(tmp_path):
+    def broken(text):
+        return text.replace("ax8 < 3", "ax8 < 2")
+
+    report = check(WORKLOAD, "s8", tmp_path, broken, warp_col_tiles=2)
+    assert not report.ok
+    assert report.wrong > 0
+
+
+def test_refused_and_valid_are_the_product():
+    space = HwncSpace(ConvWorkload(8, 7, 7, 512, 512, 3, 3, 1), "s4")
+    assert len(space) == 194_400
+    assert len(space.valid) + sum(space.refused.values()) == len(space)
+    assert "leave further warps" in space.why_not(space.valid[0] + 1)
+    config = space.config(space.valid[-1])
+    assert space.index(config) == space.valid[-1]

@@ -1,0 +1,94 @@
+"""The judging race's program on a small landscape, and its tables from made-up records."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import subbyte
+from benchmarks.paper import race_table as tables
+from benchmarks.paper import table
+from subbyte.analysis import LandscapeFacts, Race, Run
+from subbyte.measure.fake import FakeRunner
+from subbyte.tune import Landscape
+
+
+@pytest.fixture
+def search_race():
+    pytest.importorskip("kernel_tuner")
+    pytest.importorskip("optuna")
+    from benchmarks.paper import race
+
+    return race
+
+
+def test_the_race_keeps_complete_seeds_only(search_race, tmp_path, capsys):
+    space = subbyte.space("n8h7w7c64k64r3s3p1")
+    results = FakeRunner().run(space.workload, [space.config(index) for index in space.valid])
+    made = Landscape.from_results(space, dict(zip(space.valid, results, strict=True)), {"name": "Some GPU"})
+    file = made.save(tmp_path / "small.json.gz")
+    arguments = ["--landscapes", str(file), "--trials", "12", "--workers", "2", "-o", str(tmp_path / "out")]
+    who = ["random", search_race.GENETIC, search_race.TPE]
+    assert search_race.main([*arguments, "--participants", *who, "--seeds", "2"]) == 0
+    race = Race.load(tmp_path / "out" / "small.json.gz")
+    assert race.participants == tuple(who)
+    assert [(run.seed, run.participant) for run in race.runs] == [(seed, name) for seed in (0, 1) for name in who]
+    assert {run.evaluated for run in race.runs} == {12}
+    assert "kernel-tuner" in race.versions
+    assert search_race.main([*arguments, "--participants", *who, "--seeds", "2", "--limit", "-1"]) == 1
+    assert "0 of 2 seeds are complete" in capsys.readouterr().out
+    assert search_race.main(["--landscapes", "nowhere", "-o", str(tmp_path)]) == 2
+
+
+def made_up(workload, kind, trials=200, seeds=8):
+    """A record in which `auto` is far ahead and everybody else alike."""
+    facts = LandscapeFacts(f"{workload}.{kind}", workload, "spec", "H200", "sm_90a", kind, "0", 900, 0, 10.0)
+    rng = np.random.default_rng(0)
+    names = ("auto", *tables.BASELINES, "diverse", *tables.CONTROLS)
+    runs = []
+    for name in names:
+        for seed in range(seeds):
+            end = (0.95 if name == "auto" else 0.8) + rng.normal(0, 0.001)
+            runs.append(Run(facts.name, name, seed, tuple([10.0 / end] * trials), trials, 0))
+    return Race((facts,), names, trials, tuple(runs), versions={"xgboost": "3.2"})
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    (tmp_path / "races").mkdir()
+    for workload, kind in (("resnet50.stage2@8", "paper"), ("resnet50.stage4@8", "paper"),
+                           ("resnet50.stage5@8", "paper"), ("resnet50.stage5@8", "extended")):  # fmt: skip
+        made_up(workload, kind).save(tmp_path / "races" / f"{workload}.{kind}.json.gz")
+    readme = tmp_path / "README.md"
+    others = "\n".join([*table.LANDSCAPES, *table.EVIDENCE])
+    readme.write_text(f"before\n{table.RACE[0]}\nold\n{table.RACE[1]}\nafter\n{others}\n")
+    monkeypatch.setattr(table, "landscapes", lambda: "none")
+    return ["--readme", str(readme), "--results", str(tmp_path)], readme
+
+
+def test_tables_are_computed_from_the_records(place, capsys):
+    arguments, readme = place
+    assert table.main([*arguments, "--check"]) == 1
+    assert "stale" in capsys.readouterr().err
+    assert table.main(arguments) == 0
+    assert table.main([*arguments, "--check"]) == 0
+    text = readme.read_text()
+    assert text.startswith("before\n")
+    assert "\nold\n" not in text
+    assert f"{table.RACE[1]}\nafter\n" in text
+    assert "| resnet50.stage2@8, paper (seen) | 25 | **+18." in text
+    assert "| 2 judged of the paper space | 100 | **+18." in text
+    assert "| resnet50.stage5@8, extended | 200 |" in text
+    assert "diverse against autotvm on 3 landscapes of the judged set, 8 seeds, 200 trials: equivalent" in text
+    assert "| `diverse:measure=score` | 3 judged together |" in text
+    assert text.count("| `auto` |") == 4
+
+
+def test_tables_without_records_or_markers(place, tmp_path, capsys):
+    arguments, readme = place
+    (tmp_path / "none").mkdir()
+    assert table.main([*arguments[:2], "--results", str(tmp_path / "none")]) == 0
+    assert "No race has been recorded yet" in readme.read_text()
+    readme.write_text("no markers")
+    assert table.main(arguments) == 2
+    assert "once each" in capsys.readouterr().err
