@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 
 TARGET = Path(__file__).resolve().parent.parent / "docs/api.md"
-PACKAGES = ("workload", "device", "data", "schedule", "space", "technique", "sparse", "kernel", "emulator", "measure",
-            "tune", "tune.exchange", "analysis", "exercises")  # fmt: skip
+PACKAGES = ("workload", "numerics", "device", "gpu", "emulator", "spaces", "families", "records", "records.exchange",
+            "kernel", "technique", "measure", "tune", "sparse", "analysis", "exercises")  # fmt: skip
 SHOWN = 60
 HEAD = """# API reference
 

@@ -91,9 +91,9 @@ def _text(job: tuple[str, str, str, int]) -> str:
 
 def generator() -> str:
     """Digest of the source files that decide the generated texts."""
-    from subbyte.kernel.build import _generator
+    from subbyte.kernel.build import generator_digest
 
-    return _generator()[:16]
+    return generator_digest()[:16]
 
 
 def _lines(path: Path) -> Iterator[Any]:

@@ -157,12 +157,12 @@ def build_all(target: Path, what: Iterable[str], workers: int, known: Path | Non
     """Build what is offered and not in the table ``known``; how many rows were written."""
     import subbyte.tirx.lower  # noqa: F401 - loads TVM once; the processes are forked with it
     from subbyte.kernel import nvrtc
-    from subbyte.kernel.build import _generator
+    from subbyte.kernel.build import generator_digest
 
     there = {_name(row) for row in load(known)[1]} if known else set()
     jobs = [job for job in offered(what) if (*job[:2], WarpgroupConfig.from_dict(job[2]).key) not in there]
     rows: list[Row] = []
-    head = {"schema": SCHEMA, "generator": _generator()[:16], "nvrtc": [nvrtc.version()]}
+    head = {"schema": SCHEMA, "generator": generator_digest()[:16], "nvrtc": [nvrtc.version()]}
     with ProcessPoolExecutor(workers, get_context("fork")) as pool:
         for row in pool.map(build_row, jobs, chunksize=4):
             rows.append(row)

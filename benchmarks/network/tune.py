@@ -63,11 +63,10 @@ from benchmarks.shared.written import write_at_once
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
 from subbyte.families import space
 from subbyte.families.mma.config import ConvConfig
-from subbyte.families.registry import family_names
 from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.families.wgmma.small_space import SMALL
 from subbyte.gpu.timing import TimingProtocol, command_line
-from subbyte.kernel.build import _generator
+from subbyte.kernel.build import generator_digest
 from subbyte.kernel.choose import recorded_best
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.fake import FakeRunner
@@ -379,8 +378,8 @@ def remeasure(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> Non
     data = {
         "format": "subbyte-layer-finals", "schema": 1, "workload": layer.label, "spec": layer.spec,
         "trials": {path.stem.rpartition(".")[2]: len(read_log(path).trials) for path in logs_of(args.out, layer)},
-        "generator": {name: _generator(name) for name in family_names()},
-        "device": dict(runner.device), "protocol": PROTOCOL.to_dict(), "rounds": ROUNDS,
+        "generator": generator_digest(), "device": dict(runner.device), "protocol": PROTOCOL.to_dict(),
+        "rounds": ROUNDS,
         "command": command_line(), "entries": entries,
     }  # fmt: skip
     write_at_once(args.out / "remeasured" / f"{layer.label}.json", data)

@@ -82,7 +82,7 @@ def test_a_second_search_ends_the_first_and_none_runs_on(monkeypatch: pytest.Mon
     before = searches()
     small = space("n8h14w14c64k64r3s3p1", "sm_90a")
     runner = FakeRunner(delay=0.03)
-    monkeypatch.setattr("subbyte.tune.tuning.Sources.of", lambda _self, _workload: (runner, small))
+    monkeypatch.setattr("subbyte.tune.sources.Sources.of", lambda _self, _workload: (runner, small))
     bench = workbench(NAME)
     first = bench.tune("random", 2000)
     second = bench.tune("random", 2000)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from subbyte.renamed import know_old_names
+
 TYPE_CHECKING = False  # the command line begins here: what is imported above stands between it and Ctrl-C
 if TYPE_CHECKING:
     from typing import Any
@@ -18,6 +20,9 @@ _HOME = {
     "ConvConfig": "subbyte.families",
     "WarpgroupConfig": "subbyte.families",
     "workload": "subbyte.workload",
+    "gemm": "subbyte.workload",
+    "Operand": "subbyte.workload",
+    "Precision": "subbyte.workload",
     "workloads": "subbyte.workload",
     "Requantization": "subbyte.numerics",
     "reference": "subbyte.numerics",
@@ -54,3 +59,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
+
+
+know_old_names()

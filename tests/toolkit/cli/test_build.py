@@ -57,7 +57,7 @@ def test_the_warpgroup_family(capsys):
     assert main(["explain", "tiling", layer, "--family", "warpgroup"]) == 0
     assert "warpgroup" in capsys.readouterr().out
     assert main(["explain", "tiling", layer, "--family", "warpgroup", "--block", "1,0"]) == 2
-    assert "--block shows a block of the warp family" in capsys.readouterr().err
+    assert "--block is of the warp family; leave it away with --family warpgroup" in capsys.readouterr().err
     assert main(["explain", "layout", layer, "--family", "warpgroup"]) == 2
     assert "only kernels of the warp family (mma.sync) are shown here" in capsys.readouterr().err
     assert main(["build", layer, "--family", "warpgroup", "--arch", "sm_80"]) == 2
@@ -68,7 +68,10 @@ def test_the_warpgroup_family(capsys):
     ("arguments", "says"),
     [
         (["--family", "warp", "--set", "tile_width=8"], "tile_width is a knob of the warpgroup family: add --family"),
-        (["--set", "tile_width=8", "chunk=2"], "chunk is a knob of the warp family, tile_width of the warpgroup"),
+        (
+            ["--set", "tile_width=8", "chunk=2"],
+            "tile_width is a knob of the warpgroup family, chunk is a knob of the warp family",
+        ),
         (["--family", "warpgroup", "--set", "chunk=2"], "chunk is a knob of the warp family: add --family warp"),
         (["--family", "warpgroup", "--set", "ring=1"], "stages: a ring of 1 slots"),
         (["--family", "warpgroup", "--arch", "sm_86"], "wgmma exists on sm_90a alone, not on sm_86"),

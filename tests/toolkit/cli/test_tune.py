@@ -19,7 +19,7 @@ FAKE = ["tune", WORKLOAD, "--runner", "fake", "--trials", "12"]
 
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch, tmp_path):
-    monkeypatch.setattr("subbyte.tune.tuning.has_gpu", lambda: False)
+    monkeypatch.setattr("subbyte.tune.sources.has_gpu", lambda: False)
     monkeypatch.setattr("subbyte.records.landscape_file.SHIPPED", tmp_path)
 
 
@@ -115,7 +115,7 @@ def test_the_warpgroup_space_of_another_architecture_is_refused_in_a_sentence(ca
 
 
 def test_without_a_working_configuration_it_falls_short(monkeypatch, capsys):
-    monkeypatch.setattr("subbyte.tune.tuning._open", lambda *_: FakeRunner(failures={"launch": 1.0}))
+    monkeypatch.setattr("subbyte.tune.sources._open", lambda *_: FakeRunner(failures={"launch": 1.0}))
     assert main(FAKE) == 1
     assert "(12 launch failed)" in capsys.readouterr().out
 
@@ -128,7 +128,7 @@ def test_ctrl_c_prints_the_best_so_far(monkeypatch, capsys):
             self.device = {**self.device, "used": True}
             return super().run(workload, configs)
 
-    monkeypatch.setattr("subbyte.tune.tuning._open", lambda *_: Interrupted())
+    monkeypatch.setattr("subbyte.tune.sources._open", lambda *_: Interrupted())
     assert main(FAKE) == 130
     out = capsys.readouterr().out
     assert "1 trial on fake, interrupted" in out

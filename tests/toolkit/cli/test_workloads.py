@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from subbyte.cli.main import main
 from subbyte.workload import LAYERS
 
@@ -18,6 +20,28 @@ def test_a_refused_layer_says_why(capsys):
     assert "kernel size 11x11" in capsys.readouterr().out
 
 
+def test_types_of_operands_are_shown_where_they_are_not_int4(capsys):
+    assert main(["workloads", "resnet18@8", "resnet50.stage2@8:w1a2", "gemm64x1024x512"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["workload", "spec", "operands", "layers", "operations", "bytes", "kernels"]
+    found = {line.split()[0]: line for line in lines}
+    assert "bipolar1 x uint2" in found["resnet50.stage2@8:w1a2"]
+    assert found["resnet50.stage2@8:w1a2"].endswith(
+        "operands: these kernels compute int4 x int4, not w1a2 (bipolar1 x uint2) (the warp and warpgroup families)"
+    )
+    assert found["gemm64x1024x512"].split()[1:5] == ["gemm64x1024x512", "int4", "x", "int4"]
+    assert found["gemm64x1024x512"].endswith("yes")
+
+
+@pytest.mark.parametrize("command", ["build", "run", "tune --runner fake"])
+def test_operands_that_no_kernel_computes_are_refused_in_one_sentence(command, capsys):
+    assert main([*command.split(), "n8h14w14c64k64r3s3p1:w1a2"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert "operands: these kernels compute int4 x int4, not w1a2" in err
+
+
 def test_json(capsys):
     assert main(["workloads", "resnet50.stage2@8", "n1h9w9c3k5r3s3u2", "--json"]) == 0
     out, err = capsys.readouterr()
@@ -26,7 +50,8 @@ def test_json(capsys):
     assert (found["schema"], found["command"]) == (1, "workloads")
     first, second = found["workloads"]
     assert first == {
-        "name": "resnet50.stage2@8", "spec": "n8h56w56c64k64r3s3p1", "count": 3, "input": [8, 56, 56, 64],
+        "name": "resnet50.stage2@8", "spec": "n8h56w56c64k64r3s3p1", "kind": "conv", "operands": "int4 x int4",
+        "count": 3, "input": [8, 56, 56, 64],
         "weights": [64, 3, 3, 64], "output": [8, 56, 56, 64], "pad": 1, "stride": 1, "dilation": 1,
         "operations": 1849688064, "bytes": 1624064, "covered": True, "reason": None,
     }  # fmt: skip

@@ -40,7 +40,7 @@ def test_two_tiles_of_channels_are_proposed_by_estimate():
 
 def test_the_best_known_is_the_fastest_measured_of_all_families_and_nothing_is_built(monkeypatch):
     monkeypatch.setattr("subbyte.kernel.choose.make_plan", pytest.fail)
-    monkeypatch.setattr("subbyte.kernel.choose.build", pytest.fail)
+    monkeypatch.setattr("subbyte.kernel.choose.Kernel", pytest.fail)
     config, reason = best_known(workload_named("resnet50.stage2@8"))
     assert isinstance(config, WarpgroupConfig)
     assert "3.52 us" in reason
@@ -127,7 +127,7 @@ def test_every_record_can_be_built():
 
 
 def test_what_is_too_large_for_every_configuration_is_refused_before_any_plan(monkeypatch):
-    monkeypatch.setattr("subbyte.kernel.coverage.warpgroup_candidates", pytest.fail)
+    monkeypatch.setattr("subbyte.families.wgmma.family.warpgroup_candidates", pytest.fail)
     for spec in ("n8h99999w99999c64k64r3s3p1", "n8h1w1c32k32r3s3p99999", "n800000000h4w8c32k32r1s1p0"):
         with pytest.raises(Unsupported, match=r"index: a tensor of \d+ words exceeds 32-bit indices"):
             subbyte.compile(spec, family="warpgroup")

@@ -20,7 +20,7 @@ from subbyte.kernel.coverage import covered
 from subbyte.kernel.default import default_config
 from subbyte.measure.fake import FakeRunner
 from subbyte.tune import Study, build_bundle, tune
-from subbyte.tune.tuning import Sources
+from subbyte.tune.sources import Sources
 from subbyte.workload import ConvWorkload, workload
 
 BEYOND = (
@@ -83,7 +83,11 @@ def test_everybody_gives_the_same_answer(monkeypatch):
         if covered(layer, family="warp") is None:
             assert _row(layer)["covered"]
         elif lacking % 10 == 0:  # what the warpgroup family tries takes a while to list
-            assert any(choose._warpgroup(layer, ARCHS["sm_90a"])) == _row(layer)["covered"] == (covered(layer) is None)
+            assert (
+                any(choose._choices(layer, ARCHS["sm_90a"], "warpgroup"))
+                == _row(layer)["covered"]
+                == (covered(layer) is None)
+            )
     assert 40 < lacking < 200
 
 

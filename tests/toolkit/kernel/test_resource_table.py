@@ -14,7 +14,8 @@ import pytest
 import resource_table as tool
 
 from subbyte.errors import InvalidInput
-from subbyte.families import Space, space
+from subbyte.families import space
+from subbyte.families.mma.space import Space
 
 WORKLOAD = "n8h7w7c32k32r1s1p0"
 

@@ -280,7 +280,7 @@ def test_built_kernel_is_plain_data() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: build(WORKLOAD, {"chunk": 1}), "expected a ConvConfig"),
+        (lambda: build(WORKLOAD, {"chunk": 1}), "expected a Configuration"),
         (lambda: build(WORKLOAD, arch=80), "arch=80: expected an Arch"),
         (lambda: build(WORKLOAD, arch=None), "arch=None: expected an Arch"),
         (lambda: build(WORKLOAD, clip=(0,)), "clip=.*expected 2 values, each an integer"),

@@ -14,16 +14,17 @@ import pytest
 
 from subbyte.device.arch import ARCHS
 from subbyte.errors import InvalidInput
-from subbyte.families import Space, space
+from subbyte.families import space
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.enumeration import READS, SAME
 from subbyte.families.mma.plan import Plan, plan
 from subbyte.families.mma.rules import HOISTED_ADDRESSES, RULES, registers_allowed, registers_needed, why_not
+from subbyte.families.mma.space import Space
 from subbyte.families.mma.values import KINDS, value_lists
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as named
 
-REASONS = {"grid",
+REASONS = {"operands", "grid",
     "not covered", "atom", "accumulator", "divisibility", "index", "stages", "threads", "shared memory", "registers",
     "code size",
 }  # fmt: skip
@@ -240,6 +241,7 @@ def test_hash_changes_with_every_ingredient() -> None:
         replace(base, knobs={**base.knobs, "chunk": (2, 1, 4, 8)}),
         replace(base, knobs=dict(reversed(base.knobs.items()))),
         *(space(replace(SMALL, **{name: getattr(SMALL, name) + 1}), "sm_80") for name in SMALL_FIELDS),
+        *(space(f"{SMALL.spec}:{types}", "sm_80") for types in ("w1a2", "w1a1", "w1a1:plus", "w4a4")),
     ]
     hashes = [base.hash, *(other.hash for other in others)]
     assert len(set(hashes)) == len(hashes)
@@ -269,6 +271,11 @@ Request = tuple[ConvWorkload, ConvConfig, str]
 Case = tuple[str, Request, Request]
 
 CASES: list[Case] = [
+    (
+        "operands: these kernels compute int4 x int4, not w4a4:signed.unsigned (int4 x uint4)",
+        (named("n8h14w14c64k64r3s3p1:w4a4:signed.unsigned"), C(1, 1), "sm_80"),
+        (named("n8h14w14c64k64r3s3p1:w4a4:signed.signed"), C(1, 1), "sm_80"),
+    ),
     (
         "not covered: kernel size",
         (W(1, 12, 12, 32, 32, 8, 3), C(1, 1), "sm_80"),

@@ -240,7 +240,9 @@ def test_wrong_input_is_one_sentence(arguments: dict[str, object], words: str) -
         ("gemm100000", "would fit"),
         ("vgg16.conv1_2@512", r"\d+ images would fit"),
         ("gemm0", "must be an integer"),
-        ("gemm4096x2", "unknown workload"),
+        ("gemm4096x2", "expected M x N x K"),
+        ("gemm4096:w1a2", "leave its types of operands away, gemm4096x4096x4096"),
+        ("resnet50.stage2@8:w1a2", "shapes alone are simulated"),
         ("bert", "is a network"),
         ("bert.ffn3", "bert.ffn1"),
         (17, "int"),
@@ -278,3 +280,7 @@ def test_shapes_name_what_they_are() -> None:
     assert sizes(shape_of("bert.ffn1@8")) == (1024, 3072, 768)
     assert shape_of("maskrcnn.stage2@1").label == "maskrcnn.stage2@1"
     assert sizes(shape_of("maskrcnn.fpn5@1")) == (25 * 42, 256, 9 * 256)
+
+
+def test_a_matrix_product_of_the_library_is_one_of_the_model() -> None:
+    assert sparse.simulate(subbyte.gemm(64, 128, 256)) == sparse.simulate("gemm64x128x256")

@@ -110,7 +110,6 @@ def test_warps_share_the_slots_of_their_block() -> None:
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("pixels", [4, 8])
 def test_the_kernels_plan_has_the_same_slots_and_fragments(stride: int, pixels: int) -> None:
-    pytest.importorskip("subbyte.space")
     from subbyte.families.mma.config import ConvConfig
     from subbyte.families.mma.plan import plan
 

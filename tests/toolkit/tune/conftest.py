@@ -1,4 +1,4 @@
-"""A small space with the interface of subbyte.space.Space: 3*3*3*2*2*2 = 216 configurations, some refused."""
+"""A small space with the interface of a Space: 3*3*3*2*2*2 = 216 configurations, some refused."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ import pytest
 
 from subbyte.errors import InvalidInput
 from subbyte.measure.fake import FakeRunner
-from subbyte.records import landscape
 from subbyte.records.checked import file_path, new_folder, number, whole, wholes
+from subbyte.records.landscape import landscape
 from subbyte.tune import Landscape, build_bundle
 from subbyte.tune.recording import assemble, measured, record_landscape
 

@@ -17,8 +17,8 @@ import warnings
 from pathlib import Path
 
 import pytest
-import subbyte.space as space_module
 
+import subbyte.families as space_module
 from subbyte.errors import SubbyteError
 from subbyte.measure.fake import FakeRunner
 from subbyte.records.log import NotRecorded
@@ -126,7 +126,7 @@ def test_kills_played_at_random_moments(fate, tmp_path):
 
 SCRIPT = """
 import importlib.util, sys, warnings
-import subbyte.space
+import subbyte.families
 from subbyte.measure.fake import FakeRunner
 from subbyte.tune import tune_network
 from subbyte.workload import ConvWorkload
@@ -134,7 +134,7 @@ warnings.simplefilter("ignore")
 place = importlib.util.spec_from_file_location("toy", sys.argv[1])
 toy = importlib.util.module_from_spec(place)
 place.loader.exec_module(toy)
-subbyte.families.mma.space = lambda workload, *_, **__: toy.ToySpace(workload)
+subbyte.families.space = lambda workload, *_, **__: toy.ToySpace(workload)
 pairs = [(ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1, name="big"), 4),
          (ConvWorkload(8, 7, 7, 64, 64, 3, 3, 1, name="small"), 1),
          (ConvWorkload(8, 14, 14, 64, 64, 1, 1, name="pointwise"), 2)]

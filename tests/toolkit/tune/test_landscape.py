@@ -11,8 +11,8 @@ import pytest
 import subbyte
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.measure.fake import FakeRunner
-from subbyte.records import landscape
 from subbyte.records.describe import config_at, describe_space
+from subbyte.records.landscape import landscape
 from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape, find_landscape, shipped
 

@@ -7,8 +7,8 @@ import math
 import re
 
 import pytest
-import subbyte.space as space_module
 
+import subbyte.families as space_module
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.measure.fake import FakeRunner
 from subbyte.records.result import Failed, Measured
@@ -35,7 +35,7 @@ def toy_spaces(make_space, monkeypatch, tmp_path):
 
     (tmp_path / "landscapes").mkdir()
     monkeypatch.setattr(space_module, "space", space, raising=False)
-    monkeypatch.setattr("subbyte.tune.tuning.has_gpu", lambda: False)
+    monkeypatch.setattr("subbyte.tune.sources.has_gpu", lambda: False)
     monkeypatch.setattr("subbyte.records.landscape_file.SHIPPED", tmp_path / "landscapes")
 
 

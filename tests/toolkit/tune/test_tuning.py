@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 import pytest
-import subbyte.space as space_module
 
 import subbyte
+import subbyte.families as space_module
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.measure.fake import FakeRunner
 from subbyte.tune import Landscape, Study, read_log, tune
-from subbyte.tune.tuning import has_gpu
+from subbyte.tune.sources import has_gpu
 from subbyte.workload import ConvWorkload
 
 DEVICE = {"runner": "cuda", "name": "GPU"}
@@ -27,7 +27,7 @@ def toy_spaces(make_space, monkeypatch):
         return make_space(workload, layout)
 
     monkeypatch.setattr(space_module, "space", space, raising=False)
-    monkeypatch.setattr("subbyte.tune.tuning.has_gpu", lambda: False)
+    monkeypatch.setattr("subbyte.tune.sources.has_gpu", lambda: False)
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from subbyte.families.wgmma.small_space import SMALL
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
 from subbyte.records import landscape_file, landscape_space
-from subbyte.tune import Landscape, Study, find_landscape, tune, tuning
+from subbyte.tune import Landscape, Study, find_landscape, sources, tune
 from subbyte.workload import ConvWorkload, workload
 
 LAYER = ConvWorkload(8, 7, 7, 64, 64, 3, 3, 1, name="layer@8")
@@ -31,7 +31,7 @@ def made():
 def recorded(made, tmp_path, monkeypatch):
     """The one landscape that is shipped here, and no GPU."""
     monkeypatch.setattr(landscape_file, "SHIPPED", tmp_path)
-    monkeypatch.setattr(tuning, "has_gpu", lambda: False)
+    monkeypatch.setattr(sources, "has_gpu", lambda: False)
     results = dict(zip(made.valid, FakeRunner().run(LAYER, [made.config(i) for i in made.valid]), strict=True))
     return Landscape.from_results(made, results, {"name": "fake"}).save(
         tmp_path / f"{LAYER.label}.{SMALL}.sm_90a.json.gz"
@@ -93,7 +93,7 @@ def test_the_command_line_prints_what_is_not_at_its_default(recorded, capsys):
 
 @pytest.mark.parametrize("stage", [2, 3, 4, 5])
 def test_the_stages_are_searched_without_a_gpu(stage, monkeypatch):
-    monkeypatch.setattr(tuning, "has_gpu", lambda: False)
+    monkeypatch.setattr(sources, "has_gpu", lambda: False)
     row = tune(f"resnet50.stage{stage}@8", kind="warpgroup", trials=100).rows()[0]
     assert (row["space"], row["device"], row["trials"]) == (SMALL, "NVIDIA H200", 100)
     assert row["fraction_of_optimum"] > 0.95

@@ -15,11 +15,12 @@ from subbyte.analysis.recorded import OURS, recorded_ablation, recorded_landscap
 from subbyte.arguments import checked
 from subbyte.device import arch as arch_named
 from subbyte.device.ceilings import DEFAULT_DEVICE, Ceilings, ceilings
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.registry import family_names
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
+from subbyte.workload.coverage import int4_alone
 
 _BITS = {"int4": 4, "int8": 8, "float16": 16, "bfloat16": 16, "fp8": 8, "int32": 32}
 
@@ -191,11 +192,13 @@ def speed_of_light(
     workload, a GPU whose ceilings were not measured, or a time that is not positive.
     """
     w, limits = parse(workload), ceilings(device)
+    if (reason := int4_alone(w)) is not None:
+        raise Unsupported(f"speed of {w.label}: {reason}")
     if microseconds is not None and not microseconds > 0:
         raise InvalidInput(f"microseconds={microseconds}: a measured time is greater than 0")
     best, atom = _best(w, device, limits)
     if microseconds is not None:
-        best = Timed(f"{OURS} int4", microseconds, w.operations / microseconds / 1e6, "", "given")
+        best = Timed(f"{OURS} {w.precision.label}", microseconds, w.operations / microseconds / 1e6, "", "given")
     others: dict[str, Timed] = {}
     for found in _sides(w, device):
         if not found.side.startswith(OURS):
@@ -279,7 +282,7 @@ def _best(w: ConvWorkload, device: str, limits: Ceilings) -> tuple[Timed | None,
         index, result = one.best
         config = one.config(index)
         tops = w.operations / result.microseconds / 1e6
-        timed = Timed(f"{OURS} int4", result.microseconds, tops, config.key, one.name)
+        timed = Timed(f"{OURS} {w.precision.label}", result.microseconds, tops, config.key, one.name)
         found.append((timed, _atom(config.to_dict(), limits)))
     for record in side_by_sides():
         for row in record.rows if record.device == device else ():
@@ -298,7 +301,11 @@ def _atom(config: Mapping[str, Any], limits: Ceilings) -> str:
 
 def _bytes(w: ConvWorkload, side: str) -> float:
     """Bytes of x, w and y once, in the types of a side, which its name tells: "cuDNN int8 to int32, graph API"."""
+    x, weights, y = w.n * w.h * w.w * w.c, w.k * w.r * w.s * w.c, w.n * w.p * w.q * w.k
+    if side.startswith(OURS):
+        types = w.precision
+        sizes = (types.activations.stored_bits(x), types.weights.stored_bits(weights), types.output.stored_bits(y))
+        return sum(sizes) / 8
     named = [word.strip(",") for word in side.split()]
     bits = [_BITS[word] for word in named if word in _BITS] or [4]
-    x, weights, y = w.n * w.h * w.w * w.c, w.k * w.r * w.s * w.c, w.n * w.p * w.q * w.k
     return ((x + weights) * bits[0] + y * bits[-1]) / 8

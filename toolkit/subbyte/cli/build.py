@@ -38,7 +38,7 @@ def add_parser(subparsers: Any) -> None:
     add_arch_argument(parser)
     add_config_arguments(parser, "auto")
     parser.add_argument("--emit", choices=FORMS, help="what to print (default: a summary); cubin needs -o")
-    parser.add_argument("--output", choices=("int4", "int32"), default="int4", help="requantized, or the raw sums")
+    parser.add_argument("--output", metavar="TYPE", help="the workload's output type (int4), or int32: the raw sums")
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="write to FILE instead of stdout")
     parser.add_argument("--export", metavar="DIR", type=Path, help="also write cubin, launch data and a C header there")
 
@@ -65,18 +65,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def chosen_kernel(args: argparse.Namespace, arch: str, output: str = "int4") -> Kernel:
+def chosen_kernel(args: argparse.Namespace, arch: str, output: str | None = None) -> Kernel:
     """The kernel that ``--family`` and ``--set`` ask for: without ``--set`` what :func:`subbyte.compile` takes."""
+    from subbyte.device.arch import arch as arch_named
+    from subbyte.families.registry import family_named
     from subbyte.kernel import build
-    from subbyte.kernel.choose import best_known
     from subbyte.kernel.choose import compile as compile_kernel
-    from subbyte.kernel.default import USUAL, default_config
+    from subbyte.kernel.choose import known_config
 
     if not args.settings:
         return compile_kernel(args.workload, arch, family=args.family, output=output)
-    family = asked_family(args)
-    usual = default_config(args.workload, arch) if family == USUAL else best_known(args.workload, arch, family)[0]
-    return build(args.workload, configuration(args, usual), arch, output=output)
+    known = known_config(args.workload, arch_named(arch), family_named(asked_family(args)))
+    return build(args.workload, configuration(args, known), arch, output=output)
 
 
 def description(kernel: Kernel) -> dict[str, Any]:

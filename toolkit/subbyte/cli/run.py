@@ -93,7 +93,7 @@ def _save(
 ) -> None:
     """x [N,H,W,C], w [K,R,S,C], bias, multiplier, shift [K], clip [2] and the kernel's own y [N,P,Q,K]."""
     if requant is None:
-        raise InvalidInput("--save needs an int4 output")
+        raise InvalidInput("--save needs a requantized output")
     file = BytesIO()
     np.savez_compressed(
         file, x=x, w=w, bias=requant.bias, multiplier=requant.multiplier, shift=requant.shift,

@@ -1,4 +1,4 @@
-"""``subbyte workloads``: names, shapes, operations, and what kernels cover."""
+"""``subbyte workloads``: names, shapes, types of operands, operations, and what kernels cover."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from subbyte.cli.arguments import add_workloads_argument, command_parser, emit
-from subbyte.workload import LAYERS, NETWORKS, ConvWorkload, workloads
+from subbyte.workload import INT4, LAYERS, NETWORKS, ConvWorkload, workloads
 
 
 def add_parser(subparsers: Any) -> None:
@@ -14,8 +14,9 @@ def add_parser(subparsers: Any) -> None:
     parser = command_parser(
         subparsers,
         "workloads",
-        "Names, shapes and operations of the convolutions; without arguments those of all networks at batch 8.",
-        "subbyte workloads resnet50@16 n8h56w56c64k64r3s3p1",
+        "Names, shapes, types of operands and operations of the workloads; without arguments the convolutions of all "
+        "networks at batch 8.",
+        "subbyte workloads resnet50@16 n8h56w56c64k64r3s3p1 resnet50.stage2@8:w1a2 gemm64x1024x1024",
     )
     add_workloads_argument(parser, nargs="*")
 
@@ -38,6 +39,8 @@ def _row(workload: ConvWorkload) -> dict[str, Any]:
     return {
         "name": workload.label,
         "spec": workload.spec,
+        "kind": workload.kind,
+        "operands": str(workload.precision),
         "count": layer.count if layer else 1,
         "input": [workload.n, workload.h, workload.w, workload.c],
         "weights": [workload.k, workload.r, workload.s, workload.c],
@@ -54,28 +57,37 @@ def _row(workload: ConvWorkload) -> dict[str, Any]:
 
 def _kernels(workload: ConvWorkload) -> str:
     """``yes``, which architectures a family covers alone, or why there is none."""
+    from subbyte.device.arch import ARCHS
+    from subbyte.families.registry import families, usual
     from subbyte.kernel.coverage import covered
 
-    warp = covered(workload, family="warp")
-    if warp is None:
+    reason = covered(workload, family=usual().name)
+    if reason is None:
         return "yes"
-    return covered(workload) or f"on sm_90a alone (the warpgroup family; the warp family: {warp})"
+    for other in families().values():
+        archs = [name for name, arch in ARCHS.items() if other is not usual() and other.covers(workload, arch) is None]
+        if archs:
+            why = f"the {other.name} family; the {usual().name} family: {reason}"
+            return f"on {', '.join(archs)} alone ({why})"
+    return covered(workload) or "yes"
 
 
 def _table(rows: list[dict[str, Any]], kernels: list[str]) -> str:
-    head = ["workload", "spec", "layers", "operations", "bytes", "kernels"]
-    cells = [head] + [
-        [row["name"], row["spec"], str(row["count"]), f"{row['operations']:,}", f"{row['bytes']:,}",
-         kernel]
-        for row, kernel in zip(rows, kernels, strict=True)
-    ]  # fmt: skip
-    widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
-    right = (2, 3, 4)
-    lines = (
-        "  ".join(
-            text.rjust(width) if column in right else text.ljust(width)
-            for column, (text, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in cells
-    )
-    return "\n".join(lines)
+    """Aligned text; the types of operands have a column where some are not int4."""
+    columns = {
+        "workload": [row["name"] for row in rows],
+        "spec": [row["spec"] for row in rows],
+        "operands": [row["operands"] for row in rows],
+        "layers": [str(row["count"]) for row in rows],
+        "operations": [f"{row['operations']:,}" for row in rows],
+        "bytes": [f"{row['bytes']:,}" for row in rows],
+        "kernels": kernels,
+    }
+    if set(columns["operands"]) <= {str(INT4)}:
+        del columns["operands"]
+    right = ("layers", "operations", "bytes")
+    padded = []
+    for head, texts in columns.items():
+        width = max(map(len, [head, *texts]))
+        padded.append([text.rjust(width) if head in right else text.ljust(width) for text in [head, *texts]])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*padded, strict=True))

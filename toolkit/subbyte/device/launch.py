@@ -12,8 +12,8 @@ class Argument:
     """One pointer argument, in the kernel's order. ``role`` is ``in`` or ``out``; ``shape`` counts elements.
 
     ``form`` says how the elements are arranged (see :mod:`subbyte.kernel.operands`): ``nhwc`` or ``nhwcnc`` for
-    activations and outputs, the vector width for weights, ``fixed8``, ``fixed0``, ``float8`` or ``general``
-    for parameters.
+    activations and outputs (``nhwcnc.planes`` where they are stored as bit planes), the vector width for weights,
+    ``fixed8``, ``fixed0``, ``float8`` or ``general`` for parameters.
     """
 
     name: str

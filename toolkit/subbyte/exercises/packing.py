@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 from subbyte.exercises.feedback import Feedback, call, mistake
 from subbyte.numerics import pack_words
@@ -20,7 +19,6 @@ EXAMPLES = ((1, 2, 3, 4, 5, 6, 7, 0), (-1, 0, 0, 0, 0, 0, 0, 0), (-8, 7, -3, 2, 
 Words = NDArray[np.uint32]
 
 
-@checked
 def check_pack(pack: Callable[[list[int]], int]) -> Feedback:
     """Check ``pack(values)``: eight values from -8 to 7 as one 32-bit word, value i in bits 4*i to 4*i + 3."""
     for values in EXAMPLES:
@@ -99,7 +97,6 @@ class Warp:
         return read
 
 
-@checked
 def check_gather(gather: Callable[[Warp, Words], Words]) -> Feedback:
     """Check ``gather(warp, word)``: the eight values of eight neighbouring lanes as one word in the first of them.
 
@@ -171,7 +168,6 @@ def _gathered(values: Words, offsets: tuple[int, ...], bits: int) -> list[int]:
     return [int(value) for value in word[::GROUP]]
 
 
-@checked
 def check_address(byte: Callable[[int, int], int]) -> Feedback:
     """Check ``byte(image, tile)``: where the word of an image's tile of 8 channels starts in its NHWCnc block.
 

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from subbyte.errors import InvalidInput, WrongResult
 
+DTYPES = ("int8", "uint8", "int16", "int32")
+"""Of values of 1 to 8 bits, and of sums."""
+
 
 @dataclass(frozen=True)
 class CheckReport:
@@ -46,14 +49,16 @@ class CheckReport:
 def compare(actual: NDArray[Any], expected: NDArray[Any]) -> CheckReport:
     """Compare an output [N,P,Q,K] with the reference, element by element.
 
-    Both int8 (int4 values) or both int32. Raises InvalidInput when shape or dtype differ, when the output is not an
-    integer array or when it is empty: an answer of the wrong form is refused, never broadcast or converted.
+    Both of the output type's dtype (int4: int8) or both int32. Raises InvalidInput when shape or dtype differ, when the
+    output is not an integer array or when it is empty: an answer of the wrong form is refused, never broadcast or
+    converted.
     """
     given: tuple[tuple[str, Any], ...] = (("actual", actual), ("expected", expected))
     for name, array in given:
-        if not isinstance(array, np.ndarray) or array.dtype not in (np.int8, np.int32):
+        if not isinstance(array, np.ndarray) or array.dtype.name not in DTYPES:
             shown = f"{array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
-            raise InvalidInput(f"{name} output is {shown}: must be a numpy array of int8 (int4 values) or int32")
+            raise InvalidInput(f"{name} output is {shown}: must be a numpy array of int8 (int4 values), int32 or of "
+                               "the dtype of another output type")  # fmt: skip
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         raise InvalidInput(
             f"output is {actual.dtype}{list(actual.shape)}, the reference {expected.dtype}{list(expected.shape)}: "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
@@ -16,26 +17,30 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, shown
 from subbyte.families.base import Plan
-from subbyte.families.registry import family_named, family_of
+from subbyte.families.registry import family_named, family_names, family_of
 from subbyte.kernel import nvrtc
 from subbyte.kernel.recommended import recommended_text
 from subbyte.kernel.resources import Resources, read_resources
 from subbyte.numerics.requant import check_clip
 from subbyte.workload.conv import ConvWorkload
 
-OUTPUTS = ("int4", "int32")
 REQUANT_FORMS = ("fixed", "general")
 
 
-def make_plan(workload: Any, config: Any, arch: Arch | str, output: str, clip: Any, requant: str) -> Plan:
-    """The plan of a request, checked. Raises InvalidInput, and Unsupported with the reason when it cannot be built."""
-    one_of(output, "output", OUTPUTS)
+def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, clip: Any, requant: str) -> Plan:
+    """The plan of a request, checked; without an output and a clip the workload's output type and its whole range.
+
+    Raises InvalidInput, and Unsupported with the reason when it cannot be built.
+    """
     one_of(requant, "requant", REQUANT_FORMS)
     family = family_of(config)
     if not isinstance(workload, ConvWorkload):
         raise InvalidInput(f"workload={shown(workload)}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
+    types = workload.precision
+    given = one_of(types.output.name if output is None else output, "output", types.outputs)
+    ends = (types.output.least, types.output.largest) if clip is None else check_clip(clip, types.output)
     target = arch if isinstance(arch, Arch) else arch_named(arch)
-    plan = family.plan(workload, config, target, output, check_clip(clip), requant)
+    plan = family.plan(workload, config, target, given, ends, requant)
     reason = family.why_not(plan)
     if reason is not None:
         raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")
@@ -84,20 +89,27 @@ def tir_text(plan: Plan) -> str:
 def machine_code(plan: Plan, text: str) -> tuple[bytes, Resources]:
     """Cubin and resources of a CUDA text for the plan's architecture, from the cache or through NVRTC."""
     family = family_of(plan.config)
-    content = json.dumps([text, plan.arch.name, nvrtc.OPTIONS, nvrtc.version()])
+    cubin, log = compiled(text, plan.arch.name, family.report)
+    resources = read_resources(log, plan.arch, plan.launch.block[0], plan.shared_bytes)
+    reason = family.refused(cubin, log, resources.local_bytes)
+    if reason is not None:
+        raise BuildFailed(f"{plan.workload} with {plan.config.key}: {reason}")
+    return cubin, resources
+
+
+def compiled(text: str, arch: str, more: Callable[[str], list[str]] = lambda ptx: []) -> tuple[bytes, str]:
+    """Cubin and compiler's report of a CUDA text, from the cache or through NVRTC; ``more`` gives lines to add to the
+    report from the PTX. Raises BuildFailed."""
+    content = json.dumps([text, arch, nvrtc.OPTIONS, nvrtc.version()])
     stem = hashlib.sha256(content.encode()).hexdigest()[:32]
     cubin_path, log_path = (cache_folder("kernels") / f"{stem}.{suffix}" for suffix in ("cubin", "log"))
     cubin, log = read_cached(cubin_path), read_cached(log_path)
     if cubin is None or log is None:
-        cubin, ptx, report = nvrtc.compile_both(text, plan.arch.name)
-        log = "\n".join([report, *family.report(ptx)]).encode()
+        cubin, ptx, report = nvrtc.compile_both(text, arch)
+        log = "\n".join([report, *more(ptx)]).encode()
         write_cached(cubin_path, cubin)
         write_cached(log_path, log)
-    resources = read_resources(log.decode(), plan.arch, plan.launch.block[0], plan.shared_bytes)
-    reason = family.refused(cubin, log.decode(), resources.local_bytes)
-    if reason is not None:
-        raise BuildFailed(f"{plan.workload} with {plan.config.key}: {reason}")
-    return cubin, resources
+    return cubin, log.decode()
 
 
 def _plan_key(plan: Plan) -> str:
@@ -105,7 +117,7 @@ def _plan_key(plan: Plan) -> str:
     fields = [
         plan.workload.spec, plan.config.to_dict(), asdict(plan.arch), plan.output, plan.clip, plan.requant,
         plan.launch.to_dict(),
-        _generator(family_of(plan.config).name), _version("apache-tvm"), _version("apache-tvm-ffi"),
+        generator_digest(family_of(plan.config).name), _version("apache-tvm"), _version("apache-tvm-ffi"),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]
 
@@ -118,11 +130,13 @@ def _version(package: str) -> str:
 
 
 @cache
-def _generator(family: str) -> str:
-    """Digest of the source files that decide the text of a family's kernels."""
+def generator_digest(*names: str) -> str:
+    """Digest of the source files that decide the text of the kernels of some families; without a name, of all."""
     package = Path(__file__).parents[1]
-    places = [package / "tirx", package / "workload" / "conv.py", package / "families" / "shared"]
+    what = [package / "workload" / name for name in ("conv.py", "operand.py", "precision.py")]
+    places = [package / "tirx", *what, package / "families" / "shared"]
     files = []
-    for place in (*places, *family_named(family).sources):
+    sources = (place for name in names or family_names() for place in family_named(name).sources)
+    for place in (*places, *sources):
         files += sorted(place.rglob("*.py")) if place.is_dir() else [place]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

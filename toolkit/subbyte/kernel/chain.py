@@ -1,4 +1,4 @@
-"""Layers one behind the other, from int4 to int4, without a re-layout between them."""
+"""Layers one behind the other, each reading what the one before it gave, without a re-layout between them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from subbyte.errors import InvalidInput
 from subbyte.kernel.execute import EMULATOR, resolve_device, run_words
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import check_channels
-from subbyte.numerics import Requantization, check_int4
+from subbyte.numerics import Requantization, check_values
+from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
     from subbyte.gpu.chain import GpuChain
 
 
 class Chain:
-    """Kernels of int4 outputs whose words are the next kernel's input.
+    """Kernels whose requantized outputs are, word for word, the next kernel's input.
 
-    ``weights`` and ``requants`` hold int8 [K,R,S,C] and a :class:`~subbyte.numerics.Requantization` for each layer.
-    Raises
-    InvalidInput when two neighbours differ in sizes, layout or architecture, when one gives int32 sums, and for
-    weights and requantizations that are not those of their layer.
+    ``weights`` and ``requants`` hold values of the layer's type (int4: int8) [K,R,S,C] and a
+    :class:`~subbyte.numerics.Requantization` for each layer. Raises InvalidInput when two neighbours differ in sizes,
+    type, layout or architecture, when one gives int32 sums, and for weights and requantizations that are not those of
+    their layer.
     """
 
     @checked
@@ -40,7 +41,7 @@ class Chain:
         check_layers(kernels)
         for number, (kernel, w, r) in enumerate(zip(kernels, weights, requants, strict=True)):
             wl = kernel.workload
-            check_int4(w, f"weights[{number}]", (wl.k, wl.r, wl.s, wl.c))
+            check_values(w, f"weights[{number}]", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
             check_channels(r, wl)
         self.kernels = [kernel.for_requantization(r) for kernel, r in zip(kernels, requants, strict=True)]
         check_chain([kernel.launch for kernel in self.kernels])
@@ -70,7 +71,8 @@ class Chain:
         inputs = []
         for number, (kernel, w, requant) in enumerate(zip(self.kernels, self._weights, self._requants, strict=True)):
             n, wl = number, kernel.workload
-            first = x if n == 0 else np.zeros((wl.n, wl.h, wl.w, wl.c), np.int8)
+            any_value = wl.precision.activations.values[0]  # of a later layer: its words come from the one before
+            first = x if n == 0 else np.full((wl.n, wl.h, wl.w, wl.c), any_value, wl.precision.activations.dtype)
             buffers = kernel.pack(first, w, requant)
             if n:
                 del buffers["A"]
@@ -79,22 +81,24 @@ class Chain:
 
 
 def check_layers(kernels: Sequence[Kernel]) -> None:
-    """Raise InvalidInput unless each kernel's int4 output, in true sizes, is the next one's input on the same GPU."""
+    """Raise InvalidInput unless each kernel's output, in true sizes, is the next one's input on the same GPU."""
     if not kernels:
         raise InvalidInput("a chain needs at least one layer")
     for number, kernel in enumerate(kernels):
-        if kernel.output != "int4":
+        if kernel.output == SUMS:
+            wanted = kernel.workload.precision.output
             raise InvalidInput(
                 f"layer {number} ({kernel.workload.label}) gives {kernel.output} sums: each layer of a chain gives "
-                "int4 values; build it with output='int4'"
+                f"{wanted} values; build it with output='{wanted}'"
             )
     for number, (before, after) in enumerate(pairwise(kernels)):
         gives, takes = before.workload, after.workload
         out, into = (gives.n, gives.p, gives.q, gives.k), (takes.n, takes.h, takes.w, takes.c)
         layouts = before.plan.layout, after.plan.layout
-        if out != into or layouts[0] != layouts[1] or before.arch != after.arch:
+        types = gives.precision.output, takes.precision.activations
+        if out != into or types[0] != types[1] or layouts[0] != layouts[1] or before.arch != after.arch:
             raise InvalidInput(
-                f"layer {number} gives int4 {list(out)} in {layouts[0]} on {before.arch}, layer {number + 1} takes "
-                f"int4 {list(into)} in {layouts[1]} on {after.arch}: batch, height, width, channels, layout and "
-                "architecture must be the same"
+                f"layer {number} gives {types[0]} {list(out)} in {layouts[0]} on {before.arch}, layer {number + 1} "
+                f"takes {types[1]} {list(into)} in {layouts[1]} on {after.arch}: batch, height, width, channels, type, "
+                "layout and architecture must be the same"
             )

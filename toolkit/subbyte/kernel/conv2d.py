@@ -11,7 +11,8 @@ from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.numerics import Requantization
 from subbyte.spaces.configuration import Configuration
-from subbyte.workload import ConvWorkload
+from subbyte.workload import INT4, ConvWorkload, Precision
+from subbyte.workload.precision import SUMS
 
 
 @checked
@@ -26,14 +27,17 @@ def conv2d(
     device: str = "auto",
     arch: str | None = None,
     config: Configuration | None = None,
+    precision: Precision | str = INT4,
 ) -> Any:
     """Convolve int4 values: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], both -8..7.
 
     With ``requant`` the result is int4 values, int8 [N,P,Q,K]; without, the raw int32 sums. Takes numpy, torch and CuPy
     arrays and gives back x's kind. ``arch`` defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the
-    best one known. Kernels are built once and cached. Raises InvalidInput for wrong shapes, dtypes or values,
-    Unsupported with the reason when no kernel covers the convolution.
+    best one known. ``precision``, such as ``"w1a2"``, says that values are of other types. Kernels are built once and
+    cached. Raises InvalidInput for wrong shapes, dtypes or values, Unsupported with the reason when no kernel covers
+    the convolution.
     """
+    types = Precision.of(precision)
     for name, array in (("x", x), ("w", w)):
         if len(getattr(array, "shape", ())) != 4:
             raise InvalidInput(f"{name} has shape {tuple(getattr(array, 'shape', ()))}: expected four dimensions, "
@@ -42,8 +46,8 @@ def conv2d(
     k, r, s, depth = (int(size) for size in w.shape)
     if depth != c:
         raise InvalidInput(f"w has {depth} input channels, x has {c}; w is [K,R,S,C] (groups are not supported)")
-    workload = ConvWorkload(n, h, width, c, k, r, s, pad, stride, dilation)
-    output = "int32" if requant is None else "int4"
+    workload = ConvWorkload(n, h, width, c, k, r, s, pad, stride, dilation, precision=types)
+    output = SUMS if requant is None else types.output.name
     kernel = _built(workload, config, device_arch(device) if arch is None else arch, output)
     return kernel.run(x, w, requant, device)
 

@@ -18,11 +18,16 @@ def covered(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", family: s
     architecture or family.
     """
     found, target = workload_named(workload), arch_named(arch) if isinstance(arch, str) else arch
-    reasons = []
+    reasons: dict[str, list[str]] = {}
     asked = asked_families(family)
     for one in asked:
         reason = one.covers(found, target)
         if reason is None:
             return None
-        reasons.append(reason if len(asked) == 1 else f"{reason} (the {one.name} family)")
-    return "; ".join(reasons)
+        reasons.setdefault(reason, []).append(one.name)
+    if len(asked) == 1:
+        return next(iter(reasons))
+    return "; ".join(
+        f"{reason} (the {' and '.join(names)} famil{'y' if len(names) == 1 else 'ies'})"
+        for reason, names in reasons.items()
+    )

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from subbyte.arguments import whole
 from subbyte.errors import InvalidInput, MissingDependency, shown
 from subbyte.numerals import natural
-from subbyte.numerics import Requantization, reference
+from subbyte.numerics import Requantization, random_values, reference
+from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
     from subbyte.emulator import EmulatorRun
@@ -97,16 +98,16 @@ def run_words(kernel: Kernel, buffers: dict[str, NDArray[Any]], device: str) -> 
 
 
 def random_operands(kernel: Kernel, seed: int) -> tuple[NDArray[np.int8], NDArray[np.int8], Requantization | None]:
-    """Full-range int4 operands, and a requantization with which the output uses the whole range."""
+    """Operands over the whole range of their types, and a requantization with which the output uses its whole range."""
     w = kernel.workload
     rng = np.random.default_rng(whole(seed, "seed"))
-    x = rng.integers(-8, 8, (w.n, w.h, w.w, w.c), np.int8)
-    weights = rng.integers(-8, 8, (w.k, w.r, w.s, w.c), np.int8)
-    return x, weights, Requantization.random(w, rng) if kernel.output == "int4" else None
+    x = random_values(w.precision.activations, (w.n, w.h, w.w, w.c), rng)
+    weights = random_values(w.precision.weights, (w.k, w.r, w.s, w.c), rng)
+    return x, weights, Requantization.random(w, rng) if kernel.output != SUMS else None
 
 
 def expected(kernel: Kernel, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None) -> NDArray[Any]:
-    """What the kernel must give, from the independent reference: int8 or int32 [N,P,Q,K]."""
+    """What the kernel must give, from the independent reference: values of the output type or int32 [N,P,Q,K]."""
     sums = reference(kernel.workload, x, w)
     return sums if requant is None else requant.apply(sums)
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import subbyte
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.base import Plan
 from subbyte.families.registry import family_of
 from subbyte.files import replace_file
 from subbyte.numerics.float_requant import LARGEST_PRODUCT
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK
+from subbyte.workload.precision import INT4
 
 if TYPE_CHECKING:
     from subbyte.kernel.kernel import Kernel
@@ -42,6 +43,9 @@ def export(kernel: Kernel, folder: Path) -> list[Path]:
     Files of the same stem are replaced. Raises InvalidInput when the folder cannot be written.
     """
     plan = kernel.plan
+    if plan.workload.precision != INT4:
+        types = plan.workload.precision
+        raise Unsupported(f"export of {plan.workload}: C headers are written for {INT4}, not for {types}")
     stem = stem_of(plan)
     contents = {
         "cubin": kernel.cubin,

@@ -23,6 +23,7 @@ from subbyte.numerics import Requantization
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
+from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
     from subbyte.device.arch import Arch
@@ -59,7 +60,7 @@ class Kernel:
 
     @property
     def output(self) -> str:
-        """``int4`` (requantized) or ``int32`` (raw sums)."""
+        """The workload's output type (``int4``, requantized) or ``int32`` (raw sums)."""
         return self.plan.output
 
     @property
@@ -117,13 +118,13 @@ class Kernel:
 
         Raises InvalidInput when ``requant`` is missing for an int4 output, or given for an int32 one.
         """
-        if self.output == "int32":
+        if self.output == SUMS:
             if requant is not None:
                 raise InvalidInput('requant given, but this kernel was built with output="int32"')
             return self
         if requant is None:
             raise InvalidInput(
-                "an int4 output needs requant=, for example subbyte.Requantization.from_scale(0.01, k=K); "
+                f"an {self.output} output needs requant=, for example subbyte.Requantization.from_scale(0.01, k=K); "
                 'or build with output="int32" for the raw sums'
             )
         if not isinstance(requant, Requantization):
@@ -138,22 +139,21 @@ class Kernel:
     def pack(
         self, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Input buffers by argument name: ``x`` int8 [N,H,W,C], ``w`` int8 [K,R,S,C], both -8..7.
-
-        Raises InvalidInput.
+        """Input buffers by argument name: ``x`` [N,H,W,C] and ``w`` [K,R,S,C], values of the workload's types (int4:
+        int8, -8..7). Raises InvalidInput.
         """
         buffers: dict[str, NDArray[Any]] = {
             "A": operands.activation_words(self.argument("A"), self.workload, x),
             "Wt": operands.weight_words(self.argument("Wt"), self.workload, w),
         }
-        if self.output == "int4":
+        if self.output != SUMS:
             if requant is None:
-                raise InvalidInput("an int4 output needs requant=")
+                raise InvalidInput(f"an {self.output} output needs requant=")
             buffers["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant)
         return buffers
 
     def unpack(self, words: NDArray[Any]) -> NDArray[Any]:
-        """Output words as int8 (int4 values) or int32 [N,P,Q,K]."""
+        """Output words as values of the output type (int4: int8) or int32 [N,P,Q,K]."""
         return operands.output_values(self.argument("Out"), self.workload, words)
 
     def run(self, x: Any, w: Any, requant: Requantization | None = None, device: str = "auto") -> Any:
@@ -214,14 +214,15 @@ def build(
     config: Configuration | None = None,
     arch: Arch | str = "sm_90a",
     *,
-    output: str = "int4",
-    clip: tuple[int, int] = (-8, 7),
+    output: str | None = None,
+    clip: tuple[int, int] | None = None,
     requant: str = "fixed",
 ) -> Kernel:
     """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
 
     ``config`` is a configuration of any family, such as a ConvConfig; it defaults to the best one of the warp family
-    known for the workload and architecture (:func:`subbyte.compile` chooses among all families). ``requant`` is
+    known for the workload and architecture (:func:`subbyte.compile` chooses among all families). ``output`` is the
+    workload's output type (``int4``, also without it) or ``int32``; ``clip`` lies within that type. ``requant`` is
     ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown
     workload or architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
     """

@@ -14,39 +14,60 @@ from subbyte.errors import InvalidInput, shown
 from subbyte.families.registry import families
 from subbyte.numerics import (
     Requantization,
-    check_int4,
+    accumulator_bound,
+    check_values,
     float_words,
     from_nhwc_words,
     from_nhwcnc,
+    storages,
     to_nhwc_words,
     to_nhwcnc,
 )
-from subbyte.numerics.int4 import check_array
-from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
+from subbyte.numerics.arrays import check_array
+from subbyte.numerics.float_requant import LARGEST_PRODUCT
+from subbyte.numerics.layout import BLOCK_WORDS
+from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+from subbyte.workload.operand import Operand
 
+NHWCNC = "nhwcnc"
 FLOAT = "float"
 """How the form of parameters in floating point begins."""
 
 
-def activation_words(argument: Argument, workload: ConvWorkload, x: NDArray[np.int8]) -> NDArray[np.uint32]:
-    """int4 values int8 [N,H,W,C] as the words of argument ``A``: packed, or ready for the unpacked atom.
+def layout_words(form: str, values: NDArray[Any], operand: Operand) -> NDArray[np.uint32]:
+    """Values [N,H,W,C] of a type in the layout and storage that a form names: ``nhwcnc``, ``nhwc``, and behind a point
+    how values are stored where that is not as their type says (``nhwcnc.planes``). Raises InvalidInput."""
+    layout, storage = _parts(form)
+    return (to_nhwcnc if layout == NHWCNC else to_nhwc_words)(values, operand, storage)
 
-    Raises InvalidInput.
+
+def _parts(form: str) -> tuple[str, str | None]:
+    """Layout, and storage where the form names one."""
+    layout, _, stored = form.partition(".")
+    return layout, stored if stored in storages() else None
+
+
+def activation_words(argument: Argument, workload: ConvWorkload, x: NDArray[np.int8]) -> NDArray[np.uint32]:
+    """Values [N,H,W,C] of the workload's type (int4: int8) as the words of argument ``A``.
+
+    Its form is that of :func:`layout_words`, or of int4 ready for the unpacked atom. Raises InvalidInput.
     """
-    w = workload
-    check_int4(x, "x", (w.n, w.h, w.w, w.c))
-    layout, _, stored = argument.form.partition(".")
-    words = to_nhwcnc(x) if layout == "nhwcnc" else to_nhwc_words(x)
-    if stored:
+    w, operand = workload, workload.precision.activations
+    check_values(x, "x", operand, (w.n, w.h, w.w, w.c))
+    words = layout_words(argument.form, x, operand)
+    if "." in argument.form and _parts(argument.form)[1] is None:
         # As the atom splits a word: even channels, then odd ones, each times 16.
         words = np.stack([words << np.uint32(4), words], axis=-1) & np.uint32(LOW_NIBBLES)
     return _sized(argument, words)
 
 
 def weight_words(argument: Argument, workload: ConvWorkload, w: NDArray[np.int8]) -> NDArray[np.uint32]:
-    """int4 values int8 [K,R,S,C] as the prepared words of argument ``Wt``. Raises InvalidInput."""
+    """Values [K,R,S,C] of the workload's type (int4: int8) as the prepared words of argument ``Wt``.
+
+    Raises InvalidInput.
+    """
     wl = workload
-    check_int4(w, "w", (wl.k, wl.r, wl.s, wl.c))
+    check_values(w, "w", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
     for family in families().values():
         words = family.weight_words(argument.form, w)
         if words is not None:
@@ -58,7 +79,7 @@ def parameter_words(argument: Argument, workload: ConvWorkload, requant: Requant
     """The words of argument ``Prm``. Raises InvalidInput when the kernel's form cannot express ``requant``."""
     check_channels(requant, workload)
     if argument.form == "general":
-        return _sized(argument, requant.words(workload.filter_blocks * CHANNEL_BLOCK))
+        return _sized(argument, requant.words(workload.padded_filters))
     words = fast_words(argument.form, workload, requant)
     if words is None:
         raise InvalidInput('this requantization is not exact in the kernel\'s fixed form; build with requant="general"')
@@ -71,33 +92,38 @@ def check_channels(requant: Requantization, workload: ConvWorkload) -> None:
         raise InvalidInput(f"requant is {shown(requant)}: expected a Requantization, such as Requantization.from_scale")
     if requant.channels != workload.k:
         raise InvalidInput(f"requantization of {requant.channels} channels: the layer has {workload.k}")
+    if requant.output != workload.precision.output.dense:
+        raise InvalidInput(f"requantization to {requant.output}: the layer gives {workload.precision.output}")
 
 
 def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32] | None:
     """The parameter words of a form with one multiplication (``fixed8``, ``fixed0``, ``float8``); None where the form
     is not exact for ``requant``."""
-    padded = workload.filter_blocks * CHANNEL_BLOCK
+    padded = workload.padded_filters
     if form.startswith(FLOAT):
-        return float_words(requant, padded, int(form.removeprefix(FLOAT)), workload.r * workload.s * workload.c)
+        # Counted in products of int4 values: of other types a sum is as large as that of more or fewer of them.
+        terms = ceil_div(accumulator_bound(workload), LARGEST_PRODUCT)
+        return float_words(requant, padded, int(form.removeprefix(FLOAT)), terms)
     return requant.fixed_words(padded, int(form.removeprefix("fixed")))
 
 
 def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any]) -> NDArray[Any]:
-    """The words of argument ``Out`` as int8 (int4 values) or int32 [N,P,Q,K], padding cropped."""
-    w = workload
-    packed = argument.form == "nhwcnc"
+    """The words of argument ``Out`` as values of the output type (int4: int8) or int32 [N,P,Q,K], padding cropped."""
+    w, operand = workload, workload.precision.output
+    layout, storage = _parts(argument.form)
+    packed = layout == NHWCNC
     check_array(words, "words", np.dtype(argument.dtype).type)
     if words.size != prod(argument.shape):
         raise InvalidInput(f"words hold {words.size} elements, the kernel gives {prod(argument.shape)}")
     if argument.dtype == "int32":
-        blocked = (w.batch_groups, w.p, w.q, w.filter_blocks, BATCH_GROUP, CHANNEL_BLOCK)
-        flat = (w.batch_groups * BATCH_GROUP, w.p, w.q, w.filter_blocks * CHANNEL_BLOCK)
+        blocked = (w.batch_groups, w.p, w.q, w.filter_blocks, BATCH_GROUP, operand.block)
+        flat = (w.batch_groups * BATCH_GROUP, w.p, w.q, w.padded_filters)
         raw = words.reshape(blocked).transpose(0, 4, 1, 2, 3, 5) if packed else words
         return np.ascontiguousarray(raw.reshape(flat)[: w.n, ..., : w.k])
     if packed:
-        return from_nhwcnc(words.reshape(w.batch_groups, w.p, w.q, w.filter_blocks, BATCH_GROUP, 4), w.n, w.k)
-    shape = (w.batch_groups * BATCH_GROUP, w.p, w.q, w.filter_blocks * 4)
-    return from_nhwc_words(words.reshape(shape), w.n, w.k)
+        blocks = words.reshape(w.batch_groups, w.p, w.q, -1, BATCH_GROUP, BLOCK_WORDS)
+        return from_nhwcnc(blocks, w.n, w.k, operand, storage)
+    return from_nhwc_words(words.reshape(w.batch_groups * BATCH_GROUP, w.p, w.q, -1), w.n, w.k, operand, storage)
 
 
 def _sized(argument: Argument, words: NDArray[Any]) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from subbyte.families.base import Plan
 from subbyte.families.registry import config_from_dict, family_of
+from subbyte.files import slug
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
@@ -64,4 +65,4 @@ def save(workload: ConvWorkload, found: Recommendation) -> Path:
 
 def path_of(spec: str, arch: str) -> Path:
     """Where the recommendation of a workload and architecture is kept."""
-    return FOLDER / f"{spec}-{arch}.json"
+    return FOLDER / f"{slug(spec)}-{arch}.json"

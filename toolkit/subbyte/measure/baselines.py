@@ -133,10 +133,21 @@ def load_torch() -> Any:
     return torch
 
 
+def load_frontend() -> Any:
+    """cuDNN's graph API. Raises MissingDependency naming why it cannot be used."""
+    try:
+        import cudnn  # type: ignore[import-not-found,unused-ignore]
+
+        cudnn.backend_version()
+    except Exception as error:  # it loads shared libraries, whose failures come in many classes
+        raise MissingDependency(
+            f"cuDNN's graph API cannot be used ({str(error)[:200]}): pip install nvidia-cudnn-frontend"
+        ) from None
+    return cudnn
+
+
 def versions() -> dict[str, str]:
     """Versions of PyTorch, cuDNN and its frontend, as far as they are installed."""
-    from subbyte.measure.cudnn_graph import load_frontend
-
     torch = load_torch()
     found = {"torch": str(torch.__version__), "cudnn": str(torch.backends.cudnn.version())}
     try:

@@ -1,4 +1,4 @@
-"""One workload to verify and time kernels on: random operands over the whole int4 range and the exact answer.
+"""One workload to verify and time kernels on: random operands over the range of their types, the exact answer.
 
 Everything is computed once and kept: the operands in each layout a kernel asks for, on the host and on the device,
 and the expected output, also packed, so that a right answer is recognised by comparing words.
@@ -28,13 +28,14 @@ from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.kernel import operands
 from subbyte.measure.noise import Watch
-from subbyte.numerics import Requantization, reference, to_nhwc_words, to_nhwcnc
+from subbyte.numerics import Requantization, random_values, reference
 from subbyte.records.result import Failed, Measured, Result
 from subbyte.workload import ConvWorkload
 
 
 class Case:
-    """Operands int8 ``x`` [N,H,W,C] and ``w`` [K,R,S,C], ``requant`` and the expected int8 output [N,P,Q,K].
+    """Operands ``x`` [N,H,W,C] and ``w`` [K,R,S,C], ``requant`` and the expected output [N,P,Q,K], values of the
+    workload's types (int4: int8).
 
     Drawn from ``seed`` unless given. Raises InvalidInput for operands that do not fit the workload.
     """
@@ -48,8 +49,11 @@ class Case:
         requant: Requantization | None = None,
     ) -> None:
         rng = np.random.default_rng(seed)
-        wl = workload
-        drawn = [rng.integers(-8, 8, s, np.int8) for s in ((wl.n, wl.h, wl.w, wl.c), (wl.k, wl.r, wl.s, wl.c))]
+        wl, types = workload, workload.precision
+        drawn = [
+            random_values(types.activations, (wl.n, wl.h, wl.w, wl.c), rng),
+            random_values(types.weights, (wl.k, wl.r, wl.s, wl.c), rng),
+        ]
         self.workload, self.seed = workload, seed
         self.x = drawn[0] if x is None else x
         self.w = drawn[1] if w is None else w
@@ -63,7 +67,7 @@ class Case:
 
     @cached_property
     def expected(self) -> NDArray[np.int8]:
-        """The requantized output, int4 values int8 [N,P,Q,K]."""
+        """The requantized output, values of the output type (int4: int8) [N,P,Q,K]."""
         return self.requant.apply(self.accumulators)
 
     def operand(self, argument: Argument) -> NDArray[Any]:
@@ -91,8 +95,8 @@ class Case:
             return compare(operands.output_values(argument, self.workload, output), self.accumulators)
         key = ("expected", argument.form)
         if key not in self._operands:
-            pack = to_nhwcnc if argument.form == "nhwcnc" else to_nhwc_words
-            self._operands[key] = pack(self.expected).ravel()
+            packed = operands.layout_words(argument.form, self.expected, self.workload.precision.output)
+            self._operands[key] = packed.ravel()
         packed = self._operands[key]
         if output.size == packed.size and np.array_equal(output.ravel(), packed):
             return CheckReport(self.expected.size, 0)

@@ -11,9 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subbyte.errors import MissingDependency, WrongResult
+from subbyte.errors import WrongResult
 from subbyte.gpu.timing import TimingProtocol, time_launch
-from subbyte.measure.baselines import BaselineResult, PlanCounts, TorchDevice, operands, relative_error
+from subbyte.measure.baselines import (
+    BaselineResult,
+    PlanCounts,
+    TorchDevice,
+    load_frontend,
+    operands,
+    relative_error,
+)
 from subbyte.measure.case import Case
 
 SCALE = 1.0 / 64
@@ -24,19 +31,6 @@ KEPT = 8
 """Plans that a result's ranking names."""
 SLOW_HOST = 500.0
 """Microseconds a single launch from Python may take beside the kernel."""
-
-
-def load_frontend() -> Any:
-    """cuDNN's graph API. Raises MissingDependency naming why it cannot be used."""
-    try:
-        import cudnn  # type: ignore[import-not-found,unused-ignore]
-
-        cudnn.backend_version()
-    except Exception as error:  # it loads shared libraries, whose failures come in many classes
-        raise MissingDependency(
-            f"cuDNN's graph API cannot be used ({str(error)[:200]}): pip install nvidia-cudnn-frontend"
-        ) from None
-    return cudnn
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,17 @@ from subbyte.measure.case import Case, Evaluator, launch_from_dict
 from subbyte.records.result import Measured
 from subbyte.records.shapes import Count, Name, Sample, Text, Time, Tree
 from subbyte.spaces.configuration import Configuration
-from subbyte.workload import ConvWorkload
+from subbyte.workload import INT4, ConvWorkload, Operand
 
 FINALISTS = 5
-EPILOGUE = "bias, multiply, shift, round, clip, packed int4 stored"
+
+
+def epilogue(output: Operand) -> str:
+    """What our kernels do after the sums, in words."""
+    return f"bias, multiply, shift, round, clip, packed {output} stored"
+
+
+EPILOGUE = epilogue(INT4.output)
 
 
 @dataclass(frozen=True)
@@ -156,7 +163,7 @@ def _sides(
     plan_seconds: float,
     graph_api: bool,
 ) -> Iterable[tuple[str, Callable[[], Row]]]:
-    yield "subbyte int4", lambda: ours(case, candidates, device, how)
+    yield f"subbyte {case.workload.precision.label}", lambda: ours(case, candidates, device, how)
 
     def baseline(measure: Callable[[], baselines.BaselineResult]) -> Callable[[], Row]:
         return lambda: _baseline_row(case, device, measure())
@@ -194,7 +201,8 @@ def ours(case: Case, candidates: Sequence[Candidate], device: CudaDevice, how: T
     finals = [(_time_in_full(tried[place][1], case, device, how), tried[place][1]) for _, place in right[:FINALISTS]]
     timing, winner = min(finals, key=lambda pair: pair[0].microseconds)
     evaluator.close()
-    what = ("subbyte int4", "int4", EPILOGUE, winner.config.key)
+    types = case.workload.precision
+    what = (f"subbyte {types.label}", types.output.name, epilogue(types.output), winner.config.key)
     return _row(case, device, timing, what, len(right), "every element equal", winner.config.to_dict())
 
 

@@ -26,13 +26,14 @@ from subbyte.arguments import checked, whole
 from subbyte.errors import InvalidInput, shown
 from subbyte.numerics.int4 import INT4_MIN, Int32Array
 from subbyte.numerics.requant import MOST_SCALED, Requantization, check_padded
+from subbyte.workload.precision import INT4
 
 EXPONENT = -32
 """Binade of the floats that the sums become: small enough for factors to be normal numbers, with about as many positive
 floats below it as above."""
 MOST_TERMS = 1 << 25
 """Products of a sum, at most: beyond it an int32 could not hold it."""
-LARGEST_PRODUCT = 64
+LARGEST_PRODUCT = INT4.largest_product
 """Magnitude of -8 * -8: a sum has at most this times its number of terms."""
 LEAST_PITCH = 2.0**-7
 """Sums for a level, at least: below it the offset is no denormal number any more."""
@@ -52,12 +53,15 @@ def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: 
     """The kernel's parameter buffer int32 [3][k_padded] of the floating-point form: what is added to the scaled sum,
     and the bits of factor and offset. None where some channel's values are not exact in it.
 
-    Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Raises InvalidInput.
+    Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Only for outputs of int4, which
+    has the 15 steps of this form; None for others. Raises InvalidInput.
     """
     if not isinstance(requant, Requantization):
         raise InvalidInput(f"requant={shown(requant)}: expected a Requantization")
     check_padded(k_padded, requant.channels)
     scale_log2, terms = whole(scale_log2, "scale_log2", 0, MOST_SCALED), whole(terms, "terms", 1, MOST_TERMS)
+    if requant.output != INT4.output:
+        return None
     limit = LARGEST_PRODUCT * terms
     steps = _steps(requant, limit)
     words = _lines(requant, steps, limit, scale_log2)

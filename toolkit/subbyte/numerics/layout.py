@@ -1,7 +1,9 @@
 """Where packed activations lie in memory: NHWC, HWNC and NHWCnc words, and the way between them.
 
-Sizes: ``NB = ceil(N/8)`` groups of 8 images, ``CB = ceil(C/32)`` blocks of 32 channels (four 32-bit words).
-Images and channels that fill up a group or block are zeros; they are cropped on the way back.
+Sizes: ``NB = ceil(N/8)`` groups of 8 images, ``CB`` blocks of channels, four 32-bit words each: ``ceil(C/32)`` of int4
+values, ``ceil(C/(128/b))`` of packed b-bit ones, ``ceil(C/128)*b`` of bit planes, those of one block behind each other.
+Images and channels that fill up a group or block have all bits 0 (the value 0, if the type's code 0 means it); they are
+cropped on the way back.
 
 ========  ============================  ==========================================================
 name      shape (uint32 words)          one warp access
@@ -14,20 +16,27 @@ nhwcnc    [NB][H][W][CB][8 n][4 words]  8 images: one run of 128 bytes
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.numerics.int4 import Int8Array, Words, check_array, check_int4, describe, pack_words, unpack_words
-from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
+from subbyte.numerics.arrays import Words, check_array, describe
+from subbyte.numerics.values import check_values, encode
+from subbyte.numerics.words import channel_unit, pack_codes, storage_of, unpack
+from subbyte.workload.conv import BATCH_GROUP, ceil_div
+from subbyte.workload.operand import BLOCK_BITS, WORD_BITS, Operand
+from subbyte.workload.precision import INT4
 
-BLOCK_WORDS = CHANNEL_BLOCK // 8
+BLOCK_WORDS = BLOCK_BITS // WORD_BITS
 """32-bit words in one channel block."""
 
 LAYOUT_NAMES = ("nhwc", "hwnc", "nhwcnc")
 
 
-def pad_axis(array: Int8Array, axis: int, multiple: int) -> Int8Array:
+def pad_axis(array: NDArray[Any], axis: int, multiple: int) -> NDArray[Any]:
     """``array`` with zeros added at the end of ``axis`` up to a multiple; the array itself when none are needed."""
     missing = -array.shape[axis] % multiple
     if not missing:
@@ -38,45 +47,57 @@ def pad_axis(array: Int8Array, axis: int, multiple: int) -> Int8Array:
 
 
 @checked
-def to_nhwc_words(x: Int8Array) -> Words:
-    """int4 values int8 [N,H,W,C] -> uint32 [NB*8][H][W][CB*4], zeros beyond N and C. Raises InvalidInput."""
-    checked = check_int4(x, "x", (None, None, None, None))
-    return pack_words(pad_axis(pad_axis(checked, 3, CHANNEL_BLOCK), 0, BATCH_GROUP))
+def to_nhwc_words(x: NDArray[Any], operand: Operand = INT4.activations, storage: str | None = None) -> Words:
+    """Values of a type (int4: int8) [N,H,W,C] -> uint32 [NB*8][H][W][CB*4], bits 0 beyond N and C.
+
+    ``storage`` is ``packed`` or ``planes``, by default what the type's bits ask for. Raises InvalidInput.
+    """
+    codes = encode(check_values(x, "x", operand, (None, None, None, None)), operand)
+    return pack_codes(pad_axis(pad_axis(codes, 3, channel_unit(operand, storage)), 0, BATCH_GROUP), operand, storage)
 
 
 @checked
-def from_nhwc_words(words: Words, n: int, c: int) -> Int8Array:
-    """uint32 [NB*8][H][W][CB*4] -> int8 [n,H,W,c], padding cropped. Raises InvalidInput when n or c do not fit."""
-    checked = _check_words(words, "nhwc")
-    images, channels = checked.shape[0], 8 * checked.shape[3]
-    wanted = (ceil_div(n, BATCH_GROUP) * BATCH_GROUP, ceil_div(c, CHANNEL_BLOCK) * CHANNEL_BLOCK)
+def from_nhwc_words(
+    words: Words, n: int, c: int, operand: Operand = INT4.activations, storage: str | None = None
+) -> NDArray[Any]:
+    """uint32 [NB*8][H][W][CB*4] -> values [n,H,W,c] in the type's dtype, padding cropped.
+
+    Raises InvalidInput when n or c do not fit.
+    """
+    checked, how, unit = _check_words(words, "nhwc"), storage_of(operand, storage), channel_unit(operand, storage)
+    images, channels = checked.shape[0], checked.shape[3] * how.unit(operand.bits) // how.words(operand.bits)
+    wanted = (ceil_div(n, BATCH_GROUP) * BATCH_GROUP, ceil_div(c, unit) * unit)
     if n < 1 or c < 1 or wanted != (images, channels):
         raise InvalidInput(f"words hold {images} images of {channels} channels: n={n}, c={c} would need {wanted}")
-    return np.ascontiguousarray(unpack_words(checked)[:n, :, :, :c])
+    return np.ascontiguousarray(unpack(checked, operand, storage)[:n, :, :, :c])
 
 
 @checked
-def to_hwnc_words(x: Int8Array) -> Words:
-    """int4 values int8 [N,H,W,C] -> uint32 [H][W][NB*8][CB*4], zeros beyond N and C. Raises InvalidInput."""
-    return relayout(to_nhwc_words(x), "nhwc", "hwnc")
+def to_hwnc_words(x: NDArray[Any], operand: Operand = INT4.activations, storage: str | None = None) -> Words:
+    """Values [N,H,W,C] -> uint32 [H][W][NB*8][CB*4], otherwise as :func:`to_nhwc_words`. Raises InvalidInput."""
+    return relayout(to_nhwc_words(x, operand, storage), "nhwc", "hwnc")
 
 
 @checked
-def from_hwnc_words(words: Words, n: int, c: int) -> Int8Array:
-    """uint32 [H][W][NB*8][CB*4] -> int8 [n,H,W,c], padding cropped. Raises InvalidInput."""
-    return from_nhwc_words(relayout(words, "hwnc", "nhwc"), n, c)
+def from_hwnc_words(
+    words: Words, n: int, c: int, operand: Operand = INT4.activations, storage: str | None = None
+) -> NDArray[Any]:
+    """uint32 [H][W][NB*8][CB*4] -> values [n,H,W,c], padding cropped. Raises InvalidInput."""
+    return from_nhwc_words(relayout(words, "hwnc", "nhwc"), n, c, operand, storage)
 
 
 @checked
-def to_nhwcnc(x: Int8Array) -> Words:
-    """int4 values int8 [N,H,W,C] -> uint32 [NB][H][W][CB][8][4], zeros beyond N and C. Raises InvalidInput."""
-    return relayout(to_nhwc_words(x), "nhwc", "nhwcnc")
+def to_nhwcnc(x: NDArray[Any], operand: Operand = INT4.activations, storage: str | None = None) -> Words:
+    """Values [N,H,W,C] -> uint32 [NB][H][W][CB][8][4], otherwise as :func:`to_nhwc_words`. Raises InvalidInput."""
+    return relayout(to_nhwc_words(x, operand, storage), "nhwc", "nhwcnc")
 
 
 @checked
-def from_nhwcnc(words: Words, n: int, c: int) -> Int8Array:
-    """uint32 [NB][H][W][CB][8][4] -> int8 [n,H,W,c], padding cropped. Raises InvalidInput."""
-    return from_nhwc_words(relayout(words, "nhwcnc", "nhwc"), n, c)
+def from_nhwcnc(
+    words: Words, n: int, c: int, operand: Operand = INT4.activations, storage: str | None = None
+) -> NDArray[Any]:
+    """uint32 [NB][H][W][CB][8][4] -> values [n,H,W,c], padding cropped. Raises InvalidInput."""
+    return from_nhwc_words(relayout(words, "nhwcnc", "nhwc"), n, c, operand, storage)
 
 
 @checked

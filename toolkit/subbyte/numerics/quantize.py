@@ -1,4 +1,4 @@
-"""Real numbers to int4 values and back: value = int4 * scale, symmetric around zero."""
+"""Real numbers to values of a type and back: real = value * scale. Int4 unless another type is given."""
 
 from __future__ import annotations
 
@@ -10,28 +10,43 @@ from numpy.typing import ArrayLike, NDArray
 
 from subbyte.arguments import checked, is_number
 from subbyte.errors import InvalidInput, shown
-from subbyte.numerics.int4 import INT4_MAX, INT4_MIN, Int8Array, describe, without_mask
+from subbyte.numerics.arrays import describe, without_mask
+from subbyte.workload.operand import Operand
+from subbyte.workload.precision import INT4
 
 
 @checked
-def quantize(array: ArrayLike, scale: float) -> Int8Array:
-    """Nearest int4 values of ``array / scale`` (ties to even, clipped to -8 … 7) as int8 of the same shape.
+def quantize(array: ArrayLike, scale: float, operand: Operand = INT4.activations) -> NDArray[Any]:
+    """Nearest values of a type (int4) to ``array / scale``, clipped to its range, in its dtype (int8) and shape.
 
-    Raises InvalidInput for a scale that is not positive and finite, or an array that is not.
+    Ties go to the even one of neighbouring integers; of a type with gaps, such as bipolar ones, to the larger value.
+    Zeros of a sparse type are the caller's choice. Raises InvalidInput for a scale that is not positive and finite, or
+    an array that is not.
     """
     real, factor = _finite(array), positive(scale)
     if factor is None:
         raise InvalidInput(f"scale={shown(scale)}: expected a positive finite number; scale_for(array) gives one")
-    return np.clip(np.rint(real / factor), INT4_MIN, INT4_MAX).astype(np.int8)
+    if operand.contiguous:
+        return np.clip(np.rint(real / factor), operand.least, operand.largest).astype(operand.dtype)
+    values = np.array(sorted(set(operand.values)))
+    return values[np.searchsorted((values[1:] + values[:-1]) / 2, real / factor, side="right")].astype(operand.dtype)
 
 
 @checked
-def scale_for(array: ArrayLike) -> float:
-    """The smallest scale with which no value of ``array`` is clipped (1.0 for zeros). Raises InvalidInput."""
+def scale_for(array: ArrayLike, operand: Operand = INT4.activations) -> float:
+    """The smallest scale with which no value of ``array`` is clipped to a type's range (1.0 for zeros).
+
+    Raises InvalidInput, also for negative numbers where the type has none.
+    """
     real = _finite(array)
     if not real.size:
         raise InvalidInput("array is empty: expected at least one value")
-    scale = max(float(real.max()) / INT4_MAX, float(real.min()) / INT4_MIN)
+    high, low = float(real.max()), float(real.min())
+    if (high > 0 >= operand.largest) or (low < 0 <= operand.least):
+        raise InvalidInput(
+            f"array goes from {low:g} to {high:g}: {operand.name} values go from {operand.least} to {operand.largest}"
+        )
+    scale = max([0.0, *(end / most for end, most in ((high, operand.largest), (low, operand.least)) if end * most > 0)])
     return scale if scale > 0 else 1.0
 
 

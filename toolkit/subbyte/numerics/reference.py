@@ -1,4 +1,7 @@
-"""What the right answer is: an exact int4 convolution on plain NHWC arrays, sharing no layout code with kernels."""
+"""What the right answer is: an exact convolution of values on plain NHWC arrays, sharing no layout code with kernels.
+
+It multiplies what codes mean, never codes: encodings, zero points and bit planes are in the values before it begins.
+"""
 
 from __future__ import annotations
 
@@ -9,44 +12,46 @@ from numpy.typing import NDArray
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
-from subbyte.numerics.int4 import Int8Array, Int32Array, check_int4
+from subbyte.numerics.arrays import Int32Array
+from subbyte.numerics.values import check_values
 from subbyte.workload.conv import ConvWorkload
-
-LARGEST_PRODUCT = 64
-"""Largest magnitude of a product of two int4 values: (-8) * (-8)."""
 
 _LOWERED_ELEMENTS = 1 << 22
 
 
 @checked
 def accumulator_bound(workload: ConvWorkload) -> int:
-    """Largest magnitude an accumulator of ``workload`` can reach: 64*R*S*C."""
-    return LARGEST_PRODUCT * workload.r * workload.s * workload.c
+    """Largest magnitude an accumulator of ``workload`` can reach: that of a product (64 of int4) times R*S*C."""
+    return workload.precision.largest_product * workload.r * workload.s * workload.c
 
 
 @checked
-def reference(workload: ConvWorkload, x: Int8Array, w: Int8Array) -> Int32Array:
-    """The exact convolution: int4 values x int8 [N,H,W,C], w int8 [K,R,S,C] -> y int32 [N,P,Q,K].
+def reference(workload: ConvWorkload, x: NDArray[Any], w: NDArray[Any]) -> Int32Array:
+    """The exact convolution: values x [N,H,W,C] and w [K,R,S,C] of the workload's types -> y int32 [N,P,Q,K].
 
+    Arrays are in the types' own dtypes (int4: int8). Pixels beyond the border are ``precision.pad_value``.
     The lowered matrix of a few output rows at a time is multiplied by the weights in float32, which is exact while
     every partial sum is an integer of magnitude up to 2^24, and in float64 beyond that. Raises InvalidInput for a
     wrong dtype, shape or value, and when an int32 accumulator could overflow.
     """
     if not isinstance(workload, ConvWorkload):
         raise InvalidInput(f"workload {workload!r}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
-    wl = workload
-    check_int4(x, "x", (wl.n, wl.h, wl.w, wl.c))
-    check_int4(w, "w", (wl.k, wl.r, wl.s, wl.c))
+    wl, types = workload, workload.precision
+    check_values(x, "x", types.activations, (wl.n, wl.h, wl.w, wl.c))
+    check_values(w, "w", types.weights, (wl.k, wl.r, wl.s, wl.c))
     bound = accumulator_bound(wl)
     if bound >= 1 << 31:
-        raise InvalidInput(f"workload {wl}: 64*R*S*C = {bound} overflows an int32 accumulator; use fewer channels")
+        raise InvalidInput(
+            f"workload {wl}: {types.largest_product}*R*S*C = {bound} overflows an int32 accumulator; use fewer channels"
+        )
     real: type[Any] = np.float32 if bound <= 1 << 24 else np.float64
     depth = wl.r * wl.s * wl.c
     filters = w.reshape(wl.k, depth).T.astype(real)
     y = np.empty((wl.n, wl.p, wl.q, wl.k), dtype=np.int32)
     rows = max(1, min(wl.p, _LOWERED_ELEMENTS // (wl.q * depth)))
     for image in range(wl.n):
-        padded = np.pad(x[image].astype(real), ((wl.pad, wl.pad), (wl.pad, wl.pad), (0, 0)))
+        border = ((wl.pad, wl.pad), (wl.pad, wl.pad), (0, 0))
+        padded = np.pad(x[image].astype(real), border, constant_values=types.pad_value)
         for first in range(0, wl.p, rows):
             last = min(first + rows, wl.p)
             lowered = _lower(wl, padded, first, last)

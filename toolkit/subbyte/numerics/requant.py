@@ -1,4 +1,4 @@
-"""Requantization: how an int32 accumulator becomes the int4 input of the next layer, exactly, in integers."""
+"""Requantization: how an int32 accumulator becomes the input of the next layer (int4), exactly, in integers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from subbyte.arguments import flag, is_whole, number, several, whole
 from subbyte.errors import InvalidInput, shown
-from subbyte.numerics.int4 import INT4_MAX, INT4_MIN, Int8Array, Int32Array, check_array, describe, without_mask
+from subbyte.numerics.arrays import Int32Array, check_array, describe, without_mask
 from subbyte.numerics.quantize import real_array
 from subbyte.workload.conv import LARGEST_SIZE, ConvWorkload
+from subbyte.workload.operand import Operand
+from subbyte.workload.precision import INT4
 
 MULTIPLIER_MAX = (1 << 31) - 1
 SHIFT_MIN, SHIFT_MAX = 1, 62
@@ -26,6 +28,7 @@ FIXED_SHIFT = 24
 FIXED_TOLERANCE = 2.0**-9
 """Relative error of a scale up to which the fixed form is preferred: 1/64 of a step at the end of the int4 range."""
 
+_WHOLE_RANGE: Any = None
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 
@@ -33,16 +36,18 @@ _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 class Requantization:
     """``y = clip(((acc + bias) * multiplier + 2^(shift-1)) >> shift, lo, hi)`` for each output channel.
 
-    ``bias``, ``multiplier`` (0 … 2^31-1) and ``shift`` (1 … 62) are int32 [K]; ``clip`` is (lo, hi) within -8 … 7,
-    (0, 7) for a ReLU. ``scale_error`` is the largest relative error of multiplier/2^shift against the real scale it
-    was made from (0.0 when made from integers). Raises InvalidInput.
+    ``bias``, ``multiplier`` (0 … 2^31-1) and ``shift`` (1 … 62) are int32 [K]; ``clip`` is (lo, hi) within the range of
+    the ``output`` type, -8 … 7 of int4, by default all of it; (0, 7) for a ReLU. ``scale_error`` is the largest
+    relative error of multiplier/2^shift against the real scale it was made from (0.0 when made from integers). Types
+    with gaps (bipolar ones) have no such rounding. Raises InvalidInput.
     """
 
     bias: Int32Array
     multiplier: Int32Array
     shift: Int32Array
-    clip: tuple[int, int] = (INT4_MIN, INT4_MAX)
+    clip: tuple[int, int] = _WHOLE_RANGE
     scale_error: float = 0.0
+    output: Operand = INT4.output
 
     def __post_init__(self) -> None:
         check_array(self.bias, "bias", np.int32, (None,))
@@ -52,7 +57,8 @@ class Requantization:
                 raise InvalidInput(f"{name} holds {array.min()} to {array.max()}: expected {least} to {most}")
         if not self.bias.size:
             raise InvalidInput("bias is empty: expected one value for each output channel")
-        object.__setattr__(self, "clip", check_clip(self.clip))
+        clip: Any = self.clip
+        object.__setattr__(self, "clip", check_clip(check_output(self.output) if clip is None else clip, self.output))
         object.__setattr__(self, "scale_error", number(self.scale_error, "scale_error"))
         for name in ("bias", "multiplier", "shift"):
             frozen = getattr(self, name).copy()
@@ -64,8 +70,9 @@ class Requantization:
         """Output channels K."""
         return int(self.bias.size)
 
-    def apply(self, acc: Int32Array) -> Int8Array:
-        """int32 [..., K] -> int4 values int8 [..., K], exact for every int32 accumulator. Raises InvalidInput."""
+    def apply(self, acc: Int32Array) -> NDArray[Any]:
+        """int32 [..., K] -> values of the output type in its dtype (int4: int8) [..., K], exact for every int32
+        accumulator. Raises InvalidInput."""
         checked = check_array(acc, "acc", np.int32)
         if checked.shape[-1:] != self.bias.shape:
             raise InvalidInput(f"acc is {describe(acc)}: expected a numpy array int32 [..., {self.channels}]")
@@ -73,7 +80,7 @@ class Requantization:
         product = (checked.astype(np.int64) + self.bias) * self.multiplier.astype(np.int64)
         # The bit below the cut is what adding 2^(shift-1) would carry; adding it afterwards cannot overflow.
         rounded = (product >> shift) + ((product >> (shift - 1)) & 1)
-        return np.clip(rounded, *self.clip).astype(np.int8)
+        return np.clip(rounded, *self.clip).astype(self.output.dtype)
 
     def fixed_words(self, k_padded: int, scale_log2: int) -> Int32Array | None:
         """The kernel's parameter buffer int32 [3][k_padded] of the fixed form, None where that form is not exact.
@@ -110,18 +117,19 @@ class Requantization:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
         lists: dict[str, Any] = {name: getattr(self, name).tolist() for name in ("bias", "multiplier", "shift")}
-        return {**lists, "clip": list(self.clip), "scale_error": self.scale_error}
+        output = {} if self.output == INT4.output else {"output": self.output.name}
+        return {**lists, "clip": list(self.clip), "scale_error": self.scale_error, **output}
 
     @classmethod
     def per_tensor(
-        cls, k: int, multiplier: int, shift: int, bias: int | Int32Array = 0, relu: bool = False
-    ) -> Requantization:
+        cls, k: int, multiplier: int, shift: int, bias: int | Int32Array = 0, relu: bool = False,
+        output: Operand = INT4.output,
+    ) -> Requantization:  # fmt: skip
         """One multiplier and shift for all ``k`` output channels; bias an integer or int32 [k]. Raises InvalidInput."""
         channels(k)
-        flag(relu, "relu")
-        return cls(
-            _int32("bias", bias, k), _int32("multiplier", multiplier, k), _int32("shift", shift, k), _clip_for(relu)
-        )
+        clip = _clip_for(flag(relu, "relu"), output)
+        biases, multipliers = _int32("bias", bias, k), _int32("multiplier", multiplier, k)
+        return cls(biases, multipliers, _int32("shift", shift, k), clip, output=output)
 
     @classmethod
     def from_scale(
@@ -132,12 +140,13 @@ class Requantization:
         *,
         k: int | None = None,
         workload: ConvWorkload | None = None,
+        output: Operand | None = None,
     ) -> Requantization:
         """The dyadic requantization nearest to ``y = (acc + bias) * scale``, scale a number or real [K].
 
-        K is the length of scale or bias, ``k``, or the workload's. Shift 24, which every kernel's fixed form takes, if
-        no scale is then off by more than 2^-9; otherwise multipliers have 31 bits. The largest relative error is in
-        ``scale_error``. Raises InvalidInput.
+        K is the length of scale or bias, ``k``, or the workload's; the output's type is given, the workload's, or int4.
+        Shift 24, which every kernel's fixed form takes, if no scale is then off by more than 2^-9; otherwise
+        multipliers have 31 bits. The largest relative error is in ``scale_error``. Raises InvalidInput.
         """
         flag(relu, "relu")
         scales = _scales(scale, bias, k, workload)
@@ -148,16 +157,17 @@ class Requantization:
             pairs = [_dyadic(float(value)) for value in scales]
         multiplier, shift = (np.array(column, dtype=np.int32) for column in zip(*pairs, strict=True))
         error = max(_error(*pair, float(value)) for pair, value in zip(pairs, scales, strict=True))
-        return cls(biases, multiplier, shift, _clip_for(relu), error)
+        made_for = output or (INT4 if workload is None else workload.precision).output
+        return cls(biases, multiplier, shift, _clip_for(relu, made_for), error, made_for)
 
     @classmethod
     def random(
         cls, workload: ConvWorkload, rng: np.random.Generator, *, relu: bool = False, wide: bool = False
     ) -> Requantization:
-        """One with which uniformly random int4 operands give outputs over the whole int4 range.
+        """One with which uniformly random operands of the workload's types give outputs over the output's whole range.
 
-        ``wide`` takes 31-bit multipliers, which need the general form. A product of two such operands has mean 1/4
-        and variance 462, so the accumulator's spread is known.
+        ``wide`` takes 31-bit multipliers, which need the general form. Mean and variance of a product of two such
+        operands follow from the types (1/4 and 462 of int4), so the accumulator's spread is known.
         """
         given: tuple[tuple[Any, type], ...] = ((workload, ConvWorkload), (rng, np.random.Generator))
         if wrong := [value for value, kind in given if not isinstance(value, kind)]:
@@ -165,14 +175,32 @@ class Requantization:
             raise InvalidInput(f"{shown(wrong[0])}: expected {said}")
         flag(relu, "relu")
         flag(wide, "wide")
-        depth = workload.r * workload.s * workload.c
-        spread = math.sqrt(462.2 * depth)
-        scale = rng.uniform(0.7, 1.4, workload.k) * 4.0 / spread
-        bias = np.rint(rng.uniform(-0.5, 0.5, workload.k) * spread - depth / 4).astype(np.int32)
+        types, depth = workload.precision, workload.r * workload.s * workload.c
+        mean, variance = product_moments(types.weights, types.activations)
+        # One decimal: recorded operands were drawn with the variance of int4 products rounded so.
+        spread = math.sqrt(max(round(variance, 1), 0.1) * depth)
+        output = types.output
+        levels, middle = output.largest - output.least + 1, (output.largest + output.least + 1) / 2
+        scale = rng.uniform(0.7, 1.4, workload.k) * (levels / 4) / spread
+        bias = rng.uniform(-0.5, 0.5, workload.k) * spread - mean * depth + middle / scale
+        biases = np.rint(bias).astype(np.int32)
         if not wide:
-            return cls.from_scale(scale, bias, relu)
+            return cls.from_scale(scale, biases, relu, output=output)
         multiplier, shift = (np.array(column, dtype=np.int32) for column in zip(*map(_dyadic, scale), strict=True))
-        return cls(bias, multiplier, shift, _clip_for(relu))
+        return cls(biases, multiplier, shift, _clip_for(relu, output), output=output)
+
+
+def product_moments(weights: Operand, activations: Operand) -> tuple[float, float]:
+    """Mean and variance of the product of a weight and an activation, each value as likely as another; of N:M sparse
+    types M - N of M are 0."""
+    means, squares = [], []
+    for one in (weights, activations):
+        share = one.group[0] / one.group[1] if one.group else 1.0
+        values = sorted(set(one.values))
+        means.append(share * sum(values) / len(values))
+        squares.append(share * sum(value * value for value in values) / len(values))
+    mean = math.prod(means)
+    return mean, math.prod(squares) - mean * mean
 
 
 def _dyadic(scale: float) -> tuple[int, int]:
@@ -191,19 +219,31 @@ def _error(multiplier: int, shift: int, scale: float) -> float:
     return abs(math.ldexp(multiplier, -shift) / scale - 1.0)
 
 
-def _clip_for(relu: bool) -> tuple[int, int]:
-    return (0, INT4_MAX) if relu else (INT4_MIN, INT4_MAX)
+def check_output(output: Any) -> tuple[int, int]:
+    """The range of a type that results can be rounded and clipped to. Raises InvalidInput for one with gaps."""
+    if not isinstance(output, Operand) or not output.contiguous:
+        raise InvalidInput(f"output={shown(output)}: expected a type of all integers in a row, such as Operand(4)")
+    return output.least, output.largest
 
 
-def check_clip(clip: Any) -> tuple[int, int]:
-    """``clip`` as two integers -8 <= lo <= hi <= 7. Raises InvalidInput for anything else, fractions included."""
+def _clip_for(relu: bool, output: Operand) -> tuple[int, int]:
+    low, high = check_output(output)
+    return (max(0, low) if relu else low), high
+
+
+def check_clip(clip: Any, output: Operand = INT4.output) -> tuple[int, int]:
+    """``clip`` as two integers within the output type's range (int4: -8 <= lo <= hi <= 7).
+
+    Raises InvalidInput for anything else, fractions included, and for a type that has gaps.
+    """
+    least, largest = check_output(output)
     ends = several(clip, "clip: (lo, hi) of") if not isinstance(clip, str | bytes) else []
     whole_ends = len(ends) == 2 and all(map(is_whole, ends))
     if not whole_ends:
         raise InvalidInput(f"clip={shown(clip)}: expected two integers (lo, hi)")
     low, high = map(int, ends)
-    if not INT4_MIN <= low <= high <= INT4_MAX:
-        raise InvalidInput(f"clip={shown(clip)}: expected {INT4_MIN} <= lo <= hi <= {INT4_MAX}, two integers")
+    if not least <= low <= high <= largest:
+        raise InvalidInput(f"clip={shown(clip)}: expected {least} <= lo <= hi <= {largest}, two integers")
     return low, high
 
 

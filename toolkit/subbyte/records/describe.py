@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import UNSET
 
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.families.registry import families, family_of_kind
 from subbyte.records.checked import whole
 from subbyte.records.foreign import FOREIGN, LARGEST, ForeignConfig, foreign_workload
 from subbyte.records.shapes import SpaceShape
 from subbyte.spaces.configuration import Configuration
-from subbyte.workload import ConvWorkload
+from subbyte.workload import ConvWorkload, MatmulWorkload, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,8 +85,14 @@ def arch_name(space: SpaceLike) -> str:
 
 
 def describe_workload(workload: ConvWorkload) -> dict[str, Any]:
-    """Spec, name and every size."""
+    """Spec, name and every size; the types of the operands and the kind where they are not those of an int4
+    convolution, so that what was written before both were recorded still says the same."""
     sizes = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(workload).items()}
+    if "precision" in sizes:  # not of a foreign kernel
+        unusual = {"precision": workload.precision.text, "kind": workload.kind}
+        usual = {"precision": "", "kind": ConvWorkload.kind}
+        del sizes["precision"]
+        sizes |= {name: value for name, value in unusual.items() if value != usual[name]}
     return {"spec": workload.spec, **sizes}
 
 
@@ -99,8 +105,13 @@ def workload_from_dict(data: Mapping[str, Any]) -> ConvWorkload:
         foreign: Any = foreign_workload(data)
         taken_for: ConvWorkload = foreign
         return taken_for
+    kinds = {one.kind: one for one in (ConvWorkload, MatmulWorkload)}
+    kind = data.get("kind", ConvWorkload.kind)
+    if not isinstance(kind, str) or kind not in kinds:
+        raise InvalidInput(f"workload kind={shown(kind)}: {did_you_mean(kind, kinds)}")
+    sizes = {key: value for key, value in data.items() if key not in ("spec", "kind", "precision")}
     try:
-        return ConvWorkload(**{key: value for key, value in data.items() if key != "spec"})
+        return kinds[kind](**sizes, precision=Precision.of(data.get("precision", "")))
     except TypeError as error:
         raise InvalidInput(f"workload {dict(data)}: {error}") from None
 
@@ -179,7 +190,7 @@ def config_from_dict(data: Mapping[str, Any], kind: str) -> Configuration:
 def versions(more: Iterable[str] = ()) -> dict[str, str]:
     """Versions of what the results depend on, and of the packages in ``more``; absent packages are left out."""
     found = {"python": platform.python_version()}
-    for name in ("subbyte", "apache-tvm", "cuda-bindings", *more):
+    for name in ("subbyte", "apache-tvm", "cuda-bindings", "cuda-core", *more):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

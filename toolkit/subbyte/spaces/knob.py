@@ -12,6 +12,8 @@ from typing import Any
 
 from subbyte.errors import InvalidInput, did_you_mean, shown
 
+Value = bool | int | str
+"""What a knob or a switch can be."""
 ROW = "knob"
 """Where a dataclass field keeps its row."""
 MOST = 1 << 12
@@ -81,6 +83,8 @@ class Knob:
         what = "switch" if self.switch else "knob"
         if self.values.listed:
             known = [str(one).lower() for one in self.values.listed]
+            if isinstance(self.values.listed[0], bool):
+                raise InvalidInput(f"{what} {self.name}={shown(value)}: allowed: true, false")
             raise InvalidInput(f"{what} {self.name}={shown(value)}: {did_you_mean(value, known)}")
         kind = "must be" if self.values.most is None else "allowed:"
         most = f" and at most {MOST:,}" if isinstance(value, int) and value > MOST else ""

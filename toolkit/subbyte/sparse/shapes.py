@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, replace
 
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.workload import NETWORKS, ConvWorkload, workload
+from subbyte.workload import INT4, NETWORKS, ConvWorkload, MatmulWorkload, workload
 
 LARGEST_SIDE = 1 << 20
 DEFAULT_BATCH = {"maskrcnn": 1}
@@ -75,7 +75,7 @@ def shape_of(given: str | Shape) -> Shape:
     ``maskrcnn.fpn2@1``), or what ``subbyte.workload`` takes. Raises InvalidInput with the closest names.
     """
     if isinstance(given, (ConvWorkload, MatrixProduct)):
-        return given
+        return _untyped(given)
     if not isinstance(given, str):
         raise InvalidInput(f"workload is a {type(given).__name__}: expected text such as 'resnet50.stage2@8'")
     name = given.strip().lower()
@@ -91,7 +91,19 @@ def shape_of(given: str | Shape) -> Shape:
         if (wanted := name.partition("@")[0]) not in names:
             raise InvalidInput(f"unknown workload {given!r}: {did_you_mean(wanted, names)}")
         return names[wanted]
-    return workload(given)
+    return _untyped(workload(given))
+
+
+def _untyped(given: Shape) -> Shape:
+    """A shape without types of operands: the model has kinds of values of its own. Raises InvalidInput for others than
+    int4, which a workload has unless it says otherwise."""
+    if isinstance(given, MatrixProduct):
+        return given
+    if given.precision != INT4:
+        raise InvalidInput(f"{given}: shapes alone are simulated; leave its types of operands away, {given.sizes}")
+    if isinstance(given, MatmulWorkload):
+        return MatrixProduct(given.rows, given.columns, given.depth, given.label)
+    return given
 
 
 def network_layers(given: str) -> tuple[NetworkLayer, ...]:

@@ -3,16 +3,18 @@
 from subbyte.callable_package import make_callable
 from subbyte.records.landscape import Landscape, LandscapeInfo, find_landscape, landscape, shipped
 from subbyte.records.manifest import read_manifest
-from subbyte.tune.background import Progress, StudyHandle, TuningHandle, start_tuning
+from subbyte.tune.background import Progress, StudyHandle
+from subbyte.tune.background_tuning import TuningHandle, start_tuning
 from subbyte.tune.bundle import BundleReport, build_bundle
 from subbyte.tune.finals import Finals, hold_finals
 from subbyte.tune.network import network_layers, tune_network
 from subbyte.tune.outcome import NetworkReport, TuningReport
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, read_log
 from subbyte.tune.recording import RecordingReport, assemble, record_landscape
+from subbyte.tune.sources import RUNNERS
 from subbyte.tune.strategy import STRATEGIES, Option, Strategy, make_strategy, register
 from subbyte.tune.study import Study
-from subbyte.tune.tuning import RUNNERS, tune
+from subbyte.tune.tuning import tune
 
 __all__ = [
     "RUNNERS",

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from subbyte.tune.record import StudyRecord, Trial
+from subbyte.tune.record import StudyRecord
 
 if TYPE_CHECKING:
     from subbyte.measure.runner import Runner
-    from subbyte.records.result import Result
-    from subbyte.tune.outcome import TuningReport
     from subbyte.tune.study import Callback, Stop, Study
 
 
@@ -93,79 +91,3 @@ class StudyHandle:
         now = self.progress
         state = "running" if now.running else now.error or now.ended
         return f"StudyHandle({state}, {now.done} of {now.total if now.total is not None else 'all'} trials)"
-
-
-class TuningHandle:
-    """Started by :func:`start_tuning`. Stopping lets the measurement in flight finish, so that nothing is lost."""
-
-    def __init__(self, tune: Callable[..., TuningReport], arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        self._stopping = threading.Event()
-        self._report: TuningReport | None = None
-        self._error: BaseException | None = None
-        self._lock = threading.Lock()
-        self._studies: dict[str, Study] = {}
-        callbacks = (*options.pop("callbacks", ()), self._note)
-        stop = (*options.pop("stop", ()), lambda _: self._stopping.is_set())
-        options = {**options, "callbacks": callbacks, "stop": stop}
-        self._thread = threading.Thread(
-            target=self._work, args=(tune, arguments, options), name="subbyte-tuning", daemon=True
-        )
-        self._thread.start()
-
-    def _work(self, tune: Callable[..., TuningReport], arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        try:
-            self._report = tune(*arguments, **options)
-        except BaseException as error:  # kept for wait(); a traceback printed by a thread lands in an unrelated cell
-            self._error = error
-
-    def _note(self, study: Study, _trial: Trial, _result: Result) -> None:
-        with self._lock:
-            self._studies[study.space.workload.label] = study
-
-    def stop(self) -> None:
-        """Ask the tuning to end after the measurement in flight. Returns at once and may be called twice."""
-        self._stopping.set()
-
-    def wait(self, timeout: float | None = None) -> TuningReport | None:
-        """Block until the tuning ended; its report, or None when ``timeout`` seconds passed before.
-
-        Interrupting the wait (Ctrl-C, the stop button) stops the tuning. Raises what the tuning raised.
-        """
-        try:
-            self._thread.join(timeout)
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            self.stop()
-            self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return self._report
-
-    @property
-    def running(self) -> bool:
-        """Whether it goes on."""
-        return self._thread.is_alive()
-
-    @property
-    def best(self) -> dict[str, float]:
-        """Best microseconds so far by workload; cheap, from any thread."""
-        with self._lock:
-            studies = dict(self._studies)
-        found = {label: study.best for label, study in studies.items()}
-        return {label: best.microseconds for label, best in found.items() if best and best.microseconds is not None}
-
-    @property
-    def done(self) -> int:
-        """Results so far."""
-        with self._lock:
-            return sum(len(study.trials) for study in self._studies.values())
-
-    def __repr__(self) -> str:
-        state = "running" if self.running else str(self._error or "ended")
-        return f"TuningHandle({state}, {self.done} trials of {len(self.best)} workloads)"
-
-
-def start_tuning(*arguments: Any, **options: Any) -> TuningHandle:
-    """:func:`subbyte.tune` with these arguments in a background thread: a workload, several, or a network."""
-    from subbyte.tune.tuning import tune
-
-    return TuningHandle(tune, arguments, options)

@@ -22,7 +22,7 @@ from typing import Any
 
 from subbyte.files import prove_writable, replace_file, writing
 from subbyte.measure.worker import WorkerDied, WorkerPool
-from subbyte.records.checked import file_path, new_folder, whole
+from subbyte.records.checked import file_path, new_folder, searchable, whole
 from subbyte.records.describe import (
     SpaceLike,
     arch_name,
@@ -68,6 +68,7 @@ def build_bundle(
     stops, as if interrupted, and the report counts what there is. Raises InvalidInput when the folder holds a
     bundle of another space, BrokenRecord when its manifest is damaged.
     """
+    searchable(space)
     whole(workers, "workers", 1)
     started = time.monotonic()
     root = new_folder(file_path(folder, "bundle") / "cubins", "bundle").parent

@@ -24,8 +24,8 @@ from subbyte.tune.allocation import LayerState, next_layer, portion_of
 from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.outcome import NetworkReport
 from subbyte.tune.record import best_of
+from subbyte.tune.sources import DEFAULT_TRIALS, Sources, log_path
 from subbyte.tune.study import Callback, Stop, Study
-from subbyte.tune.tuning import DEFAULT_TRIALS, Sources, log_path
 from subbyte.workload import NETWORKS, ConvWorkload
 from subbyte.workload import workloads as parse_workloads
 

@@ -85,7 +85,7 @@ class TuningReport:
         """Write :meth:`to_html` to a file. Raises InvalidInput when it cannot be written."""
         from subbyte.tune.report import write_page
 
-        return write_page(self, path)
+        return write_page(self.to_html(), path)
 
     def _repr_html_(self) -> str:
         shown = ("workload", "trials", "ended", "best_microseconds", "best_tops", "fraction_of_optimum", "device")
@@ -138,6 +138,12 @@ class NetworkReport(TuningReport):
             **super().to_dict(), "network": self.network, "network_microseconds": self.microseconds,
             "budget": self.trials, "ended": self.ended, "grants": grants,
         }  # fmt: skip
+
+    def to_html(self) -> str:
+        """A page of its own: as for a list of workloads, and where the trials went."""
+        from subbyte.tune.report import html_page
+
+        return html_page(self, self)
 
     def _repr_html_(self) -> str:
         shown = ("workload", "count", "trials", "best_microseconds", "best_tops", "share", "fraction_of_optimum")

@@ -6,15 +6,17 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from subbyte.families.registry import settings_text
 from subbyte.files import prove_writable, write_file
 from subbyte.html import Markup, cell, element, page, table
 from subbyte.records.result import Failed, Measured
 from subbyte.tune.finals import Finals
-from subbyte.tune.outcome import NetworkReport, TuningReport
 from subbyte.tune.record import StudyRecord
+
+if TYPE_CHECKING:
+    from subbyte.tune.outcome import NetworkReport, TuningReport
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #0072b2; --dot: #999; --grid: #8884; --bar: #009e73; --bad: #d55e00; }
@@ -33,13 +35,12 @@ svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 320, 170, 46, 24
 
 
-def html_page(report: TuningReport) -> str:
-    """The page, self-contained."""
-    network = isinstance(report, NetworkReport)
-    title = f"Tuning of {report.network}" if isinstance(report, NetworkReport) else "Tuning"
-    parts = [element("h1", title), _lead(report), _table(_summary_rows(report))]
-    if isinstance(report, NetworkReport) and report.grants:
-        parts += [_head("Where the trials went"), _allocation(report)]
+def html_page(report: TuningReport, network: NetworkReport | None = None) -> str:
+    """The page, self-contained; ``network`` is the same report where it is one of a network."""
+    title = f"Tuning of {network.network}" if network else "Tuning"
+    parts = [element("h1", title), _lead(report, network), _table(_summary_rows(report))]
+    if network and network.grants:
+        parts += [_head("Where the trials went"), _allocation(network)]
     parts.append(_head("Best so far"))
     parts += [_curve(record) for record in report.records]
     finals = [row for label, final in report.finals.items() for row in _finals_rows(label, final)]
@@ -68,21 +69,21 @@ def _head(words: str) -> Markup:
     return element("h2", words)
 
 
-def write_page(report: TuningReport, path: str | os.PathLike[str]) -> Path:
-    """Write the page in one step. Raises InvalidInput when the file cannot be written."""
+def write_page(text: str, path: str | os.PathLike[str]) -> Path:
+    """Write a page in one step. Raises InvalidInput when the file cannot be written."""
     target = Path(path)
     prove_writable(target, "report", parents=True)
-    write_file(target, html_page(report).encode(), "report")
+    write_file(target, text.encode(), "report")
     return target
 
 
-def _lead(report: TuningReport) -> Markup:
+def _lead(report: TuningReport, network: NetworkReport | None) -> Markup:
     trials = sum(len(record.trials) for record in report.records)
     words: list[str] = [f"{trials} trials on {len(report.records)} workload(s)"]
-    if isinstance(report, NetworkReport) and report.microseconds:
+    if network and network.microseconds:
         words += [
             "; all tuned layers together, as often as they occur: ",
-            element("b", f"{report.microseconds:.1f} us"),
+            element("b", f"{network.microseconds:.1f} us"),
         ]
     return element("p", *words, ". Interrupted." if report.interrupted else ".")
 
@@ -148,7 +149,7 @@ def _notes(records: Sequence[StudyRecord]) -> Iterable[dict[str, Any]]:
                        "what": "; ".join(trial.result.notes)}  # fmt: skip
 
 
-def _provenance(report: TuningReport, network: bool) -> list[dict[str, Any]]:
+def _provenance(report: TuningReport, network: NetworkReport | None) -> list[dict[str, Any]]:
     rows = []
     for record in report.records[: 1 if network else None]:
         header, device = record.header, record.header["device"] or {}
@@ -156,7 +157,7 @@ def _provenance(report: TuningReport, network: bool) -> list[dict[str, Any]]:
         options = "".join(f":{key}={value}" for key, value in strategy["options"].items())
         rows.append(
             {
-                "workload": report.network if isinstance(report, NetworkReport) else record.workload.label,
+                "workload": network.network if network else record.workload.label,
                 "measured by": f"{device.get('runner', '')} on {device.get('name', 'unknown')}",
                 "device": device.get("uuid") or device.get("landscape") or "",
                 "driver": device.get("driver") or device.get("driver_version") or "",

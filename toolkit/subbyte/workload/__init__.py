@@ -1,4 +1,4 @@
-"""What to compute: convolution shapes, named networks, free specs.
+"""What to compute: convolutions and matrix products, the types of their operands, named networks, free specs.
 
 The package can be called: ``subbyte.workload("resnet50.stage2@8")`` works whether or not this module was imported
 by its own name before, which puts the module in the place of the function.
@@ -10,19 +10,31 @@ from typing import Any
 
 from subbyte.callable_package import make_callable
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
+from subbyte.workload.matmul import MatmulWorkload, gemm
 from subbyte.workload.networks import DEFAULT_BATCH, LAYERS, NETWORKS, Layer
+from subbyte.workload.operand import Encoding, Operand, encodings, register_encoding, unregister_encoding
 from subbyte.workload.parse import WorkloadList, workload, workloads
+from subbyte.workload.precision import INT4, Precision
 
 __all__ = [
     "BATCH_GROUP",
     "CHANNEL_BLOCK",
     "DEFAULT_BATCH",
+    "INT4",
     "LAYERS",
     "NETWORKS",
     "ConvWorkload",
+    "Encoding",
     "Layer",
+    "MatmulWorkload",
+    "Operand",
+    "Precision",
     "WorkloadList",
     "ceil_div",
+    "encodings",
+    "gemm",
+    "register_encoding",
+    "unregister_encoding",
     "workload",
     "workloads",
 ]

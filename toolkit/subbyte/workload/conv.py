@@ -1,17 +1,20 @@
-"""What to compute: the shape of one convolution, without a word about how."""
+"""What to compute: the shape of one convolution and the types of its operands, without a word about how."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from subbyte.errors import InvalidInput, shown
 from subbyte.html import table
+from subbyte.workload.precision import INT4, Precision
 
 BATCH_GROUP = 8
 """Images that share one packed activation block (the ``n`` of NHWCnc, and the rows of one MMA tile)."""
 
 CHANNEL_BLOCK = 32
-"""Channels in one packed activation block (the ``c`` of NHWCnc): 32 int4 values, four 32-bit words."""
+"""Channels in one packed activation block (the ``c`` of NHWCnc) of int4 values: four 32-bit words. Of other types
+``Operand.block`` says it."""
 
 LARGEST_SIZE = 999_999_999
 """Of any size of a workload: what nine digits of a spec hold."""
@@ -24,11 +27,15 @@ def ceil_div(a: int, b: int) -> int:
 
 @dataclass(frozen=True)
 class ConvWorkload:
-    """A 2-D convolution: x int4 [N,H,W,C] * w int4 [K,R,S,C] -> y [N,P,Q,K].
+    """A 2-D convolution: x [N,H,W,C] * w [K,R,S,C] -> y [N,P,Q,K], int4 unless ``precision`` says otherwise.
 
-    ``pad`` zeros are added on each of the four sides; ``stride`` and ``dilation`` act on both axes.
+    ``pad`` pixels (zeros, unless ``precision.padding`` says otherwise) are added on each of the four sides; ``stride``
+    and ``dilation`` act on both axes. The types of the operands are a part of what two workloads are compared by.
     Raises InvalidInput when a size is not a positive integer or the output would be empty.
     """
+
+    kind: ClassVar[str] = "conv"
+    """``conv``, or ``matmul`` of a matrix product."""
 
     n: int
     h: int
@@ -41,6 +48,7 @@ class ConvWorkload:
     stride: int = 1
     dilation: int = 1
     name: str = field(default="", compare=False)
+    precision: Precision = INT4
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -50,6 +58,8 @@ class ConvWorkload:
                 raise InvalidInput(f"workload {name}={shown(value)}: must be an integer >= {least}{most}")
         if not isinstance(self.name, str):
             raise InvalidInput(f"workload name={shown(self.name)}: expected text")
+        if not isinstance(self.precision, Precision):
+            raise InvalidInput(f"workload precision={shown(self.precision)}: expected a Precision, see Precision.of")
         if self.p < 1 or self.q < 1:
             raise InvalidInput(
                 f"workload {self.spec}: the {self.r}x{self.s} kernel with dilation {self.dilation} does not fit "
@@ -83,25 +93,37 @@ class ConvWorkload:
 
     @property
     def channel_blocks(self) -> int:
-        """Blocks of 32 input channels, the last one padded with zeros."""
-        return ceil_div(self.c, CHANNEL_BLOCK)
+        """Blocks of input channels, 128 bits each (32 channels of int4), the last one padded with zeros."""
+        return ceil_div(self.c, self.precision.activations.block)
 
     @property
     def filter_blocks(self) -> int:
-        """Blocks of 32 output channels, the last one padded with zeros."""
-        return ceil_div(self.k, CHANNEL_BLOCK)
+        """Blocks of output channels, 128 bits each (32 channels of int4), the last one padded with zeros."""
+        return ceil_div(self.k, self.precision.output.block)
+
+    @property
+    def padded_filters(self) -> int:
+        """Output channels of all blocks."""
+        return self.filter_blocks * self.precision.output.block
 
     @property
     def bytes_moved(self) -> int:
-        """Bytes of x, w and y, each once, at four bits an element."""
-        x = self.n * self.h * self.w * self.c
-        w = self.k * self.r * self.s * self.c
-        y = self.n * self.p * self.q * self.k
-        return (x + w + y) // 2
+        """Bytes of x, w and y, each once, in the bits of their types."""
+        x = self.precision.activations.stored_bits(self.n * self.h * self.w * self.c)
+        w = self.precision.weights.stored_bits(self.k * self.r * self.s * self.c)
+        y = self.precision.output.stored_bits(self.n * self.p * self.q * self.k)
+        return (x + w + y) // 8
 
     @property
     def spec(self) -> str:
-        """The free spec that parses back to this workload, such as ``n8h56w56c64k64r3s3p1``."""
+        """The free spec that parses back to this workload: ``n8h56w56c64k64r3s3p1``, with ``:w1a2`` behind it where
+        the operands are others than int4."""
+        types = self.precision.text
+        return self.sizes + (f":{types}" if types else "")
+
+    @property
+    def sizes(self) -> str:
+        """The spec without the types of the operands."""
         text = f"n{self.n}h{self.h}w{self.w}c{self.c}k{self.k}r{self.r}s{self.s}p{self.pad}"
         return (
             text + (f"u{self.stride}" if self.stride != 1 else "") + (f"d{self.dilation}" if self.dilation != 1 else "")
@@ -118,6 +140,7 @@ class ConvWorkload:
     def _repr_html_(self) -> str:
         rows = {
             "spec": self.spec,
+            **({} if self.precision == INT4 else {"operands (weights x activations)": str(self.precision)}),
             "input [N,H,W,C]": [self.n, self.h, self.w, self.c],
             "weights [K,R,S,C]": [self.k, self.r, self.s, self.c],
             "output [N,P,Q,K]": [self.n, self.p, self.q, self.k],

@@ -5,15 +5,14 @@ What the kernels cover in the end is one question, :func:`subbyte.kernel.coverag
 
 from __future__ import annotations
 
-from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
+from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
+from subbyte.workload.precision import INT4
 
 LARGEST_KERNEL = 7
 STRIDES = (1, 2)
 DILATIONS = (1, 2)
 WORD_LIMIT = 1 << 31
 """Word indices of the kernels are 32-bit."""
-WORD_VALUES = 8
-"""int4 values in one word."""
 
 
 def too_large(words: int) -> str | None:
@@ -22,13 +21,20 @@ def too_large(words: int) -> str | None:
 
 
 def largest_tensor(workload: ConvWorkload) -> int:
-    """32-bit words of the largest of x, w and y (int4), padded as every kernel has them at least."""
-    w = workload
-    images, inputs, outputs = w.batch_groups * BATCH_GROUP, w.channel_blocks, w.filter_blocks
-    block = CHANNEL_BLOCK // WORD_VALUES
-    return block * max(
-        images * w.h * w.w * inputs, images * w.p * w.q * outputs, outputs * CHANNEL_BLOCK * w.r * w.s * inputs
+    """32-bit words of the largest of x, w and y, packed in their types, padded as every kernel has them at least."""
+    w, types = workload, workload.precision
+    images, filters = w.batch_groups * BATCH_GROUP, ceil_div(w.k, CHANNEL_BLOCK) * CHANNEL_BLOCK
+    return max(
+        images * w.h * w.w * w.channel_blocks * types.activations.block_words,
+        images * w.p * w.q * w.filter_blocks * types.output.block_words,
+        filters * w.r * w.s * ceil_div(w.c, types.weights.block) * types.weights.block_words,
     )
+
+
+def int4_alone(workload: ConvWorkload) -> str | None:
+    """Why kernels that multiply int4 by int4 values do not take the workload's operands; None when they do."""
+    types = workload.precision
+    return None if types == INT4 else f"operands: these kernels compute {INT4}, not {types.text} ({types})"
 
 
 def warp_limit(workload: ConvWorkload) -> str | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.precision import INT4, Precision
 
 DEFAULT_BATCH = 8
 """Images of a named workload without ``@batch``."""
@@ -33,11 +34,13 @@ class Layer:
     pad: int = 0
     stride: int = 1
 
-    def workload(self, batch: int = DEFAULT_BATCH) -> ConvWorkload:
-        """The workload at this batch size, named ``name@batch``. Raises InvalidInput for a batch below 1."""
+    def workload(self, batch: int = DEFAULT_BATCH, precision: Precision = INT4) -> ConvWorkload:
+        """The workload at this batch size, named ``name@batch``, with operands of other types than int4
+        ``name@batch:w1a2``. Raises InvalidInput for a batch below 1."""
+        types = f":{precision.text}" if precision.text else ""
         return ConvWorkload(
             n=batch, h=self.size, w=self.size, c=self.c, k=self.k, r=self.kernel, s=self.kernel,
-            pad=self.pad, stride=self.stride, name=f"{self.name}@{batch}",
+            pad=self.pad, stride=self.stride, name=f"{self.name}@{batch}{types}", precision=precision,
         )  # fmt: skip
 
 

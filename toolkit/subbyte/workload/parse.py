@@ -1,4 +1,4 @@
-"""From text to workloads: names with a batch, networks, free specs."""
+"""From text to workloads: names with a batch, networks, free specs, and the types of operands behind a colon."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from collections.abc import Iterable
 from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.html import table
 from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.matmul import MatmulWorkload, gemm
 from subbyte.workload.networks import DEFAULT_BATCH, LAYERS, NETWORKS
+from subbyte.workload.precision import INT4, Precision
 
 SPEC_EXAMPLE = "n8h56w56c64k64r3s3p1"
 _NUMBER = r"([0-9]{1,9})"
 _SPEC = re.compile(
     "".join(f"{letter}{_NUMBER}" for letter in "nhwckrs") + "".join(f"(?:{letter}{_NUMBER})?" for letter in "pud")
 )
+_GEMM = re.compile(f"gemm{_NUMBER}(?:x{_NUMBER}x{_NUMBER})?")
+GEMM_EXAMPLE = "gemm64x1024x1024"
 
 
 class WorkloadList(list[ConvWorkload]):
@@ -28,13 +32,15 @@ class WorkloadList(list[ConvWorkload]):
 def workload(given: str | ConvWorkload) -> ConvWorkload:
     """The workload that a text names; a ConvWorkload is returned as it is.
 
-    Texts (case-insensitive): a layer and a batch, ``resnet50.stage2@8`` (``resnet50.stage2`` means batch 8), or a
-    spec ``n8h56w56c64k64r3s3p1``: this order; ``p`` padding (0), ``u`` stride (1) and ``d`` dilation (1) may be left
-    out. Raises InvalidInput with the closest names.
+    Texts (case-insensitive): a layer and a batch, ``resnet50.stage2@8`` (``resnet50.stage2`` means batch 8), a spec
+    ``n8h56w56c64k64r3s3p1``: this order; ``p`` padding (0), ``u`` stride (1) and ``d`` dilation (1) may be left out, or
+    a matrix product ``gemm64x1024x1024`` (M x N x K; ``gemm4096`` has three equal sizes). Behind each the types of its
+    operands may stand, ``resnet50.stage2@8:w1a2`` (:class:`Precision`); without them they are int4.
+    Raises InvalidInput with the closest names.
     """
     if isinstance(given, ConvWorkload):
         return given
-    name, batch = _split(given)
+    name, batch, precision = _split(given)
     if name in NETWORKS:
         first = NETWORKS[name][1].name
         raise InvalidInput(
@@ -42,9 +48,11 @@ def workload(given: str | ConvWorkload) -> ConvWorkload:
             f"{first}@{batch or DEFAULT_BATCH}; `subbyte workloads {name}` lists them"
         )
     if name in LAYERS:
-        return LAYERS[name].workload(batch or DEFAULT_BATCH)
+        return LAYERS[name].workload(batch or DEFAULT_BATCH, precision)
     if re.match(r"n[0-9]", name):
-        return _from_spec(name, batch)
+        return _from_spec(name, batch, precision)
+    if re.match(r"gemm[0-9]", name):
+        return _product(name, batch, precision)
     raise _unknown(given, name)
 
 
@@ -66,25 +74,29 @@ def workloads(given: str | ConvWorkload | Iterable[str | ConvWorkload]) -> Workl
 
 def _expand(given: str | ConvWorkload) -> list[ConvWorkload]:
     if isinstance(given, str):
-        name, batch = _split(given)
+        name, batch, precision = _split(given)
         if name in NETWORKS:
-            return [layer.workload(batch or DEFAULT_BATCH) for layer in NETWORKS[name]]
+            return [layer.workload(batch or DEFAULT_BATCH, precision) for layer in NETWORKS[name]]
     return [workload(given)]
 
 
-def _split(given: object) -> tuple[str, int | None]:
-    """(name in lower case, batch or None). Raises InvalidInput for a batch that is no positive integer."""
+def _split(given: object) -> tuple[str, int | None, Precision]:
+    """(name in lower case, batch or None, types of the operands). Raises InvalidInput for a batch that is no positive
+    integer and for types that do not exist."""
     if not isinstance(given, str):
         raise InvalidInput(f"workload is a {type(given).__name__}: expected text such as 'resnet50.stage2@8'")
-    name, at, batch = given.strip().lower().partition("@")
+    what, colon, types = given.strip().lower().partition(":")
+    if colon and not types:
+        raise InvalidInput(f"workload {shown(given)}: expected the types of the operands after the colon, such as w1a2")
+    name, at, batch = what.partition("@")
     if at and not (re.fullmatch(r"[0-9]{1,9}", batch) and int(batch) > 0):
         raise InvalidInput(
             f"workload {shown(given)}: the batch after @ must be a positive integer, as in {shown(name)[1:-1]}@8"
         )
-    return name, int(batch) if at else None
+    return name, int(batch) if at else None, Precision.of(types) if colon else INT4
 
 
-def _from_spec(text: str, batch: int | None) -> ConvWorkload:
+def _from_spec(text: str, batch: int | None, precision: Precision) -> ConvWorkload:
     match = _SPEC.fullmatch(text)
     if match is None:
         raise InvalidInput(
@@ -97,13 +109,24 @@ def _from_spec(text: str, batch: int | None) -> ConvWorkload:
     pad, stride, dilation = (
         least if value is None else int(value) for value, least in zip(match.groups()[7:], (0, 1, 1), strict=True)
     )
-    return ConvWorkload(n, h, w, c, k, r, s, pad, stride, dilation)
+    return ConvWorkload(n, h, w, c, k, r, s, pad, stride, dilation, precision=precision)
+
+
+def _product(text: str, batch: int | None, precision: Precision) -> MatmulWorkload:
+    match = _GEMM.fullmatch(text)
+    if match is None:
+        raise InvalidInput(f"matrix product {shown(text)}: expected M x N x K, such as {GEMM_EXAMPLE}, or one size")
+    if batch is not None:
+        raise InvalidInput(f"matrix product {text}@{batch}: it has no images; M (the first size) counts its rows")
+    m, n, k = (int(size or match[1]) for size in match.groups())
+    return gemm(m, n, k, precision)
 
 
 def _unknown(given: str, name: str) -> InvalidInput:
     network = name.partition(".")[0]
     allowed = [layer.name for layer in NETWORKS[network]] if network in NETWORKS else [*NETWORKS, *LAYERS]
     return InvalidInput(
-        f"unknown workload {shown(given)}: {did_you_mean(name, allowed)} (a spec looks like {SPEC_EXAMPLE}; "
+        f"unknown workload {shown(given)}: {did_you_mean(name, allowed)} (a spec looks like {SPEC_EXAMPLE} or "
+        f"{GEMM_EXAMPLE}; "
         "`subbyte workloads` lists every name)"
     )

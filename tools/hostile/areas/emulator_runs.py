@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from hostile.harness import Case
@@ -62,13 +63,14 @@ def _warpgroup(layer: Any, seed: int) -> bool:
     """One of the configurations that are tried first, where the family covers the layer."""
     from subbyte.device.arch import ARCHS
     from subbyte.errors import Unsupported
-    from subbyte.kernel.coverage import candidates, covered
+    from subbyte.families import family_named
+    from subbyte.kernel.coverage import covered
 
     reason = covered(layer, "sm_90a", "warpgroup")
     if reason is not None:
         raise Unsupported(reason)
-    listed = candidates(layer, ARCHS["sm_90a"])
-    return _same(layer, random.Random(seed).choice(listed[:20]), "sm_90a", seed, "int4")
+    listed = list(islice(family_named("warpgroup").candidates(layer, ARCHS["sm_90a"]), 20))
+    return _same(layer, random.Random(seed).choice(listed), "sm_90a", seed, "int4")
 
 
 def _same(layer: Any, config: Any, arch: str, seed: int, output: str) -> bool:

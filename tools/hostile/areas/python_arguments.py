@@ -72,10 +72,13 @@ def _short(value: object) -> str:
 def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     """By name a public function or method and arguments that it takes."""
     import subbyte
-    from subbyte import analysis, device, exercises, kernel, space, technique, tune
+    from subbyte import analysis, device, exercises, families, kernel, technique, tune
     from subbyte import numerics as data
     from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.mma.values import value_lists
+    from subbyte.families.mma.weights import prepare_weights
     from subbyte.families.wgmma.config import WarpgroupConfig
+    from subbyte.families.wgmma.weights import prepare_warpgroup_weights
     from subbyte.kernel.build import make_plan
     from subbyte.kernel.coverage import covered
     from subbyte.measure.fake import FakeRunner
@@ -84,7 +87,7 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     x, w = np.ones((1, 4, 6, 32), np.int8), np.ones((32, 3, 3, 32), np.int8)
     words, requant = data.to_nhwc_words(x), data.Requantization.per_tensor(32, 1, 4)
     built = kernel.Kernel(make_plan(layer, config, "sm_80", "int4", (-8, 7), "fixed"))
-    layers, paper, one = kernel.Chain([built], [w], [requant]), space.space(layer), {"workload": layer}
+    layers, paper, one = kernel.Chain([built], [w], [requant]), families.space(layer), {"workload": layer}
     found: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {}
 
     def add(function: Callable[..., object], called: str = "", /, **given: Any) -> None:
@@ -110,8 +113,8 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
         add(function, words=data.relayout(words, "nhwc", layout), n=1, c=32)
     add(data.pack_words, values=np.ones((2, 8), np.int8))
     add(data.unpack_words, words=words)
-    add(data.prepare_weights, w=w, vec=4)
-    add(data.prepare_warpgroup_weights, w=w, split=1, groups=1, order="rows", tiles=1)
+    add(prepare_weights, w=w, vec=4)
+    add(prepare_warpgroup_weights, w=w, split=1, groups=1, order="rows", tiles=1)
     add(data.quantize, array=[0.5, 1.0], scale=0.25)
     add(data.scale_for, array=[0.5, 1.0])
     add(data.relayout, words=words, source="nhwc", target="nhwcnc")
@@ -134,8 +137,8 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     add(requant.apply, "apply", acc=np.ones((2, 32), np.int32))
     add(requant.words, "words", k_padded=32)
     add(requant.fixed_words, "fixed_words", k_padded=32, scale_log2=8)
-    add(space.space, **one, arch="sm_80", kind="paper", layout="nhwc")
-    add(space.value_lists, kind="paper", **one)
+    add(families.space, **one, arch="sm_80", kind="paper", layout="nhwc")
+    add(value_lists, kind="paper", **one)
     add(paper.config, "space.config", index=3)
     add(paper.index, "space.index", config=paper.config(3))
     add(paper.plan, "space.plan", which=3)

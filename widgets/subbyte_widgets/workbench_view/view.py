@@ -12,8 +12,8 @@ from subbyte.errors import SubbyteError
 from subbyte.html import Markup, element, join
 from subbyte.measure.runner import Runner
 from subbyte.records.landscape import Landscape
+from subbyte.tune.sources import Sources
 from subbyte.tune.study import Study
-from subbyte.tune.tuning import Sources
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import Displayed, View
 from subbyte_widgets._selection import FIRST, Selection

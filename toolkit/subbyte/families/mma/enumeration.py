@@ -24,6 +24,7 @@ from subbyte.workload.conv import BATCH_GROUP
 SAME = "same program"
 """Kind of refusal of a configuration that builds the same program as another one of its space."""
 READS: dict[Callable[[Plan], str | None], tuple[str, tuple[str, ...]]] = {
+    rules._operands: ("operands", ()),
     rules._sizes: ("index", ()),
     rules._coverage: ("not covered", ()),
     rules._atom: ("atom", ()),

@@ -16,7 +16,7 @@ from subbyte.device.atoms import UNPACKED_REDUCTION_LIMIT
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.plan import Plan
 from subbyte.workload.conv import ConvWorkload
-from subbyte.workload.coverage import largest_tensor, too_large, warp_limit
+from subbyte.workload.coverage import int4_alone, largest_tensor, too_large, warp_limit
 
 REGISTER_OVERHEAD = 40
 """Registers for addresses, loop state and temporaries, beside accumulators and fragments."""
@@ -28,6 +28,10 @@ UNROLLED_LIMIT = 1600
 GRID_LIMIT = 65_535
 """Blocks along the second grid dimension."""
 SPILLS = Path(__file__).with_name("spills.json")
+
+
+def _operands(plan: Plan) -> str | None:
+    return int4_alone(plan.workload)
 
 
 def _sizes(plan: Plan) -> str | None:
@@ -164,8 +168,8 @@ def _unrolled(plan: Plan) -> str | None:
 
 
 RULES: tuple[Callable[[Plan], str | None], ...] = (
-    _sizes, _coverage, _atom, _accumulator, _columns, _grid, _chunk, _tile, _index, _stages, _threads, _shared,
-    _registers, _unrolled,
+    _operands, _sizes, _coverage, _atom, _accumulator, _columns, _grid, _chunk, _tile, _index, _stages, _threads,
+    _shared, _registers, _unrolled,
 )  # fmt: skip
 
 
@@ -181,7 +185,7 @@ def why_not(plan: Plan) -> str | None:
 def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
     """Why no configuration of the family can be built, whatever it is; None when some may. Takes no time."""
     plan = Plan(workload, ConvConfig(), arch)
-    return _sizes(plan) or _coverage(plan) or _accumulator(plan)
+    return _operands(plan) or _sizes(plan) or _coverage(plan) or _accumulator(plan)
 
 
 def registers_needed(plan: Plan) -> int:

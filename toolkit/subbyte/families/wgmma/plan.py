@@ -155,7 +155,7 @@ class WarpgroupPlan(WarpgroupMemory):
 
     @property
     def weight_form(self) -> str:
-        """How :func:`subbyte.numerics.prepare_warpgroup_weights` must arrange the weights."""
+        """How :func:`subbyte.families.wgmma.weights.prepare_warpgroup_weights` must arrange the weights."""
         c = self.config
         order = "taps" if self.lowered else "rows" if c.keep_rows else "groups"
         return f"warpgroup-{c.split}-{c.channel_groups}-{order}-{self.padded_tiles}"

@@ -12,7 +12,7 @@ from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.workload import ConvWorkload, ceil_div
-from subbyte.workload.coverage import largest_tensor, too_large
+from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 
 WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
 """Pixels of an instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
@@ -44,8 +44,10 @@ def _arch(plan: WarpgroupPlan) -> str | None:
 
 
 def sizes(plan: WarpgroupPlan) -> str | None:
-    """Why a plan is of sizes beyond reason; None when it is not. Asked before whatever goes through all rows."""
-    return too_large(largest_tensor(plan.workload)) or _rows_listed(plan.output_size[0])
+    """Why a plan is of other operands or of sizes beyond reason; None when it is not. Asked before whatever goes
+    through all rows."""
+    w = plan.workload
+    return int4_alone(w) or too_large(largest_tensor(w)) or _rows_listed(plan.output_size[0])
 
 
 def _rows_listed(rows: int) -> str | None:
@@ -59,8 +61,8 @@ def hopeless_warpgroup(workload: ConvWorkload, arch: Arch) -> str | None:
     w = workload
     flat = ceil_div(w.p * w.q, 2 * max(WIDTHS)) if w.r == w.s == 1 and w.pad == 0 else w.p
     rows = flat if w.stride == 1 else min(flat, w.p)
-    reason = _arch(WarpgroupPlan(w, WarpgroupConfig(), arch)) or too_large(largest_tensor(w)) or sum_limit(w)
-    return reason or _rows_listed(rows)
+    reason = int4_alone(w) or _arch(WarpgroupPlan(w, WarpgroupConfig(), arch)) or too_large(largest_tensor(w))
+    return reason or sum_limit(w) or _rows_listed(rows)
 
 
 def _accumulator(plan: WarpgroupPlan) -> str | None:

@@ -9,10 +9,12 @@ from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
+from subbyte.device.atom_cases import cases
+from subbyte.device.atom_texts import THREADS
 from subbyte.errors import InvalidInput, Unsupported, did_you_mean
+from subbyte.kernel.build import compiled
 from subbyte.kernel.kernel import Kernel
-from subbyte.measure.atoms.cases import cases
-from subbyte.measure.atoms.texts import THREADS
+from subbyte.kernel.resources import Resources, read_resources
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class AtomKernel(Kernel):
     def tir(self) -> str:
         """There is none. Raises Unsupported."""
         raise Unsupported("the program of an instruction begins at its CUDA text")
+
+    @cached_property
+    def _machine_code(self) -> tuple[bytes, Resources]:
+        cubin, log = compiled(self.text, self.arch)
+        return cubin, read_resources(log, self.plan.arch, THREADS, self.plan.shared_bytes)
 
     def run(self, *_: Any, **__: Any) -> Any:
         """Raises Unsupported."""

@@ -1,0 +1,65 @@
+"""Modules of the version before keep their names for one minor version, with a warning that says where they are."""
+
+import importlib
+import warnings
+
+import pytest
+
+from subbyte.renamed import MOVED
+
+NAMES = {
+    "data": "Requantization accumulator_bound check_int4 float_words from_hwnc_words from_nhwc_words from_nhwcnc "
+    "pack_words prepare_warpgroup_weights prepare_weights quantize reference relayout scale_for to_hwnc_words "
+    "to_nhwc_words to_nhwcnc unpack_words",
+    "schedule": "ATOMS KNOBS SWITCHES WARPGROUP_KNOBS Argument Atom ConvConfig Launch Plan WarpgroupConfig "
+    "WarpgroupPlan config_from_dict config_from_key plan warp_family_only",
+    "space": "KINDS ConvConfig Space space value_lists why_not",
+    "measure.driver": "detect describe CudaError DeviceHang",
+    "measure.result": "Measured Failed Result FAILURE_KINDS",
+    "measure.timing": "Protocol",
+    "tune.exchange": "FORMATS export_landscape from_frame from_kernel_tuner from_rows from_t4 import_landscape "
+    "restriction to_csv to_kernel_tuner to_t4 to_text",
+    "tune.landscape": "Landscape landscape find_landscape shipped",
+    "tune.log": "Entry LogWriter read_contents",
+}
+"""Public names of the modules before they moved: those of ``__all__`` where there was one, else what others used."""
+
+
+@pytest.mark.parametrize("old", NAMES)
+def test_every_public_name_of_the_version_before_is_found_with_a_warning(old: str) -> None:
+    module = importlib.import_module(f"subbyte.{old}")
+    for name in NAMES[old].split():
+        with pytest.warns(DeprecationWarning, match=rf"subbyte\.{old}\.{name} is now subbyte\.\w+(\.\w+)*\.{name};"):
+            assert getattr(module, name) is not None
+
+
+@pytest.mark.parametrize("old", MOVED)
+def test_every_old_module_can_be_imported_and_lists_its_names(old: str) -> None:
+    module = importlib.import_module(f"subbyte.{old}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        assert all(getattr(module, name) is not None for name in module.__all__)
+
+
+def test_the_names_are_the_same_objects() -> None:
+    from subbyte.numerics import Requantization
+
+    with pytest.warns(DeprecationWarning, match="subbyte.numerics.Requantization"):
+        from subbyte.data import Requantization as old
+    assert old is Requantization
+
+
+def test_the_package_that_was_a_function_too_is_still_called() -> None:
+    import subbyte
+
+    old = importlib.import_module("subbyte.space")
+    assert len(old("resnet50.stage2@8")) == len(subbyte.space("resnet50.stage2@8"))
+    importlib.import_module("subbyte.tune.landscape")
+    assert len(subbyte.tune.landscape("resnet50.stage2@8")) > 0
+
+
+def test_other_names_are_refused() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"subbyte\.dat"):
+        importlib.import_module("subbyte.dat")
+    with pytest.raises(AttributeError, match="no attribute 'pack_wrods'"):
+        importlib.import_module("subbyte.data").pack_wrods  # noqa: B018

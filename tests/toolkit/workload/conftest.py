@@ -1,0 +1,6 @@
+"""Makes operand_types.py known to the tests here."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent))

@@ -1,0 +1,121 @@
+"""Modules of the version before, under their old names, for one minor version.
+
+``import subbyte.data`` gives a module whose names come from where they are today, with a DeprecationWarning that says
+where. Nothing of it is loaded unless somebody asks for an old name.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+
+TYPE_CHECKING = False  # the command line begins with this package: see its __init__
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+    from typing import Any
+
+MOVED: dict[str, tuple[str, ...]] = {
+    "data": ("numerics", "families.mma.weights", "families.wgmma.weights"),
+    "data.weights": ("families.mma.weights",),
+    "data.warpgroup_weights": ("families.wgmma.weights",),
+    **{f"data.{name}": (f"numerics.{name}",) for name in (
+        "float_requant", "int4", "layout", "quantize", "reference", "requant")},
+    "schedule": ("families", "device.atoms", "device.launch", "families.mma.plan", "families.registry",
+                 "families.shared.old_names"),
+    "schedule.atoms": ("device.atoms",),
+    "schedule.launch": ("device.launch",),
+    "schedule.plan": ("families.mma.plan",),
+    "schedule.config": ("families.mma.config",),
+    "schedule.families": ("families.registry", "families.shared.old_names"),
+    "schedule.warpgroup": ("families",),
+    "schedule.warpgroup_plan": ("families",),
+    "space": ("families.search", "families.mma.config", "families.mma.space", "families.mma.values",
+              "families.mma.rules"),
+    "space.constraints": ("families.mma.rules",),
+    "space.listed": ("spaces.listed",),
+    "space.space": ("families.search", "families.mma.space"),
+    "space.values": ("families.mma.values",),
+    "measure.gpu": ("gpu.launched",),
+    **{f"measure.{name}": (f"gpu.{name}",) for name in (
+        "arrays", "chain", "check", "device", "driver", "lock", "telemetry", "timing")},
+    **{f"measure.{name}": (f"records.{name}",) for name in ("measurements", "result")},
+    **{f"technique.{name}": (f"device.{name}",) for name in ("fragments", "memory", "shared_operand")},
+    **{f"technique.{name}": (f"families.mma.explain.{name}",) for name in ("machine", "packing_schemes", "warp")},
+    "technique.warpgroup_tiling": ("technique.tiling",),
+    "measure.atoms.cases": ("device.atom_cases",),
+    "measure.atoms.texts": ("device.atom_texts",),
+    "tune.recorded": ("records.recorded_space",),
+    **{f"tune.{name}": (f"records.{name}",) for name in (
+        "checked", "describe", "exchange", "exchange.files", "exchange.kernel_tuner", "exchange.rows", "exchange.t4",
+        "exchange.tables", "foreign", "landscape", "landscape_file", "landscape_space", "log", "table")},
+}  # fmt: skip
+"""Old module -> the modules that have its names today, in the order in which they are asked; below ``subbyte``."""
+CALLED = {
+    "space": "families.search",
+    "technique.fragments": "device.fragments",
+    "tune.landscape": "records.landscape",
+}
+"""Old modules that are called like their main function, and where that is: importing one puts it in the place of the
+function."""
+
+
+class _Renamed:
+    """Finds modules by their old names, where no module of that name is."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
+        """The module as it was called, None for any other name."""
+        root, _, old = name.partition(".")
+        if root != "subbyte" or old not in MOVED:
+            return None
+        return ModuleSpec(name, self, is_package=any(other.startswith(f"{old}.") for other in MOVED))  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """An ordinary module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Let it ask for every name where it is now."""
+        old = module.__name__.partition(".")[2]
+        module.__doc__ = f"{module.__name__} of earlier versions; see {', '.join(_full(old))}."
+
+        def found(name: str) -> Any:
+            for place in _full(old):
+                home = import_module(place)
+                if not name.startswith("__") and hasattr(home, name):
+                    _warn(f"{module.__name__}.{name}", f"{place}.{name}")
+                    return getattr(home, name)
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+
+        module.__getattr__ = found  # type: ignore[method-assign]
+        module.__all__ = _public(old)  # type: ignore[attr-defined]
+        if old in CALLED:
+            from subbyte.callable_package import make_callable
+
+            make_callable(module.__name__, getattr(import_module(f"subbyte.{CALLED[old]}"), old.rpartition(".")[2]))
+
+
+def _full(old: str) -> list[str]:
+    return [f"subbyte.{place}" for place in MOVED[old]]
+
+
+def _public(old: str) -> list[str]:
+    """The names that ``from subbyte.data import *`` brings."""
+    names: set[str] = set()
+    for place in _full(old):
+        home = import_module(place)
+        own = (name for name, value in vars(home).items() if getattr(value, "__module__", None) == place)
+        names.update(getattr(home, "__all__", None) or (name for name in own if not name.startswith("_")))
+    return sorted(names)
+
+
+def _warn(old: str, new: str) -> None:
+    import warnings
+
+    warnings.warn(f"{old} is now {new}; the old name goes in the next minor version", DeprecationWarning, stacklevel=3)
+
+
+def know_old_names() -> None:
+    """Let old module names be imported."""
+    if not any(isinstance(finder, _Renamed) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Renamed())  # a folder that an update emptied would pass for a package

@@ -1,0 +1,261 @@
+"""The type of an operand: which integers its codes of a few bits mean, and how many of them may differ from zero.
+
+Names and ranges only, no arrays: :mod:`subbyte.numerics` turns values into codes and codes into packed words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any
+
+from subbyte.errors import InvalidInput, did_you_mean, shown
+
+MOST_BITS = 8
+"""Of an operand."""
+WORD_BITS = 32
+BLOCK_BITS = 128
+"""Of one image in a block of neighbouring channels: four 32-bit words, 16 bytes."""
+DENSE = "dense"
+"""The sparsity of an operand of which any value may differ from zero."""
+LARGEST_GROUP = 32
+"""Neighbours that an N:M pattern looks at, at most."""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How the codes 0 to 2^bits - 1 of an operand are read: ``value(code, bits)`` is an integer.
+
+    ``prefix`` stands before the bits in the name of a type (``int4``); ``zero_points`` says whether a zero point may
+    be subtracted. Of codes with the same value the least is the one that is stored.
+    """
+
+    name: str
+    value: Callable[[int, int], int]
+    prefix: str
+    meaning: str
+    zero_points: bool = False
+    least_bits: int = 1
+
+
+def _twos_complement(code: int, bits: int) -> int:
+    return code - (code >> (bits - 1) << bits)
+
+
+def _plain(code: int, bits: int) -> int:
+    return code
+
+
+def _bipolar(code: int, bits: int) -> int:
+    return 2 * code - ((1 << bits) - 1)
+
+
+SIGNED, UNSIGNED, OFFSET, BIPOLAR = "signed", "unsigned", "offset", "bipolar"
+_ENCODINGS: dict[str, Encoding] = {
+    one.name: one
+    for one in (
+        Encoding(SIGNED, _twos_complement, "int", "two's complement", zero_points=True),
+        Encoding(UNSIGNED, _plain, "uint", "the code itself"),
+        Encoding(OFFSET, _plain, "offset", "the code less a zero point, by default half the codes", zero_points=True),
+        Encoding(BIPOLAR, _bipolar, "bipolar", "twice the code less 2^bits - 1: odd numbers, -1 and 1 for one bit"),
+    )
+}
+
+
+def register_encoding(encoding: Encoding) -> None:
+    """Make an encoding known: texts, packing, layouts and the reference then take operands of it.
+
+    Raises InvalidInput for a name or prefix that is no word of small letters, or is taken by another.
+    """
+    for word in (encoding.name, encoding.prefix):
+        if not re.fullmatch("[a-z]+", word):
+            raise InvalidInput(f"encoding {shown(word)}: expected a word of small letters, without digits")
+    for one in _ENCODINGS.values():
+        if one != encoding and (one.name == encoding.name or one.prefix == encoding.prefix):
+            raise InvalidInput(f"encoding {encoding.name!r} ({encoding.prefix}) exists; choose another name and prefix")
+    _ENCODINGS[encoding.name] = encoding
+
+
+def unregister_encoding(name: str) -> None:
+    """Forget an encoding, for tests."""
+    _ENCODINGS.pop(name, None)
+
+
+def encodings() -> dict[str, Encoding]:
+    """All encodings by name."""
+    return dict(_ENCODINGS)
+
+
+def encoding_named(name: Any) -> Encoding:
+    """The encoding of this name. Raises InvalidInput with the closest names."""
+    found = _ENCODINGS.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise InvalidInput(f"encoding {shown(name)}: {did_you_mean(name, _ENCODINGS)}")
+    return found
+
+
+@cache
+def _table(encoding: Encoding, bits: int, zero_point: int) -> tuple[int, ...]:
+    return tuple(encoding.value(code, bits) - zero_point for code in range(1 << bits))
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A type of values: ``bits`` 1 to 8 of an ``encoding``, less a zero point, ``dense`` or N:M sparse along channels.
+
+    ``Operand(4)`` is int4, -8 to 7. Encodings: ``signed`` (two's complement, may have a zero point), ``unsigned``,
+    ``offset`` (the code less a zero point, 2^(bits-1) unless given), ``bipolar`` (2 code - (2^bits - 1)), and what
+    :func:`register_encoding` adds. An unsigned type with a zero point is an offset one, and the other way round
+    without. ``sparsity`` N:M, such as ``2:4``: of M neighbouring channels N at most differ from zero.
+    Raises InvalidInput.
+    """
+
+    bits: int
+    encoding: str = SIGNED
+    zero_point: int | None = None
+    sparsity: str = DENSE
+
+    def __post_init__(self) -> None:
+        how = encoding_named(self.encoding)
+        if type(self.bits) is not int or not how.least_bits <= self.bits <= MOST_BITS:
+            raise InvalidInput(
+                f"operand bits={shown(self.bits)}: {how.name} operands have {how.least_bits} to {MOST_BITS} bits"
+            )
+        usual = 1 << (self.bits - 1) if how.name == OFFSET else 0
+        zero = usual if self.zero_point is None else self.zero_point
+        if how.name in (UNSIGNED, OFFSET):  # one type, one name
+            how = encoding_named(OFFSET if zero else UNSIGNED)
+        codes = _table(how, self.bits, 0)
+        if type(zero) is not int or (zero and not how.zero_points) or (zero and not min(codes) <= zero <= max(codes)):
+            allowed = f"an integer from {min(codes)} to {max(codes)}" if how.zero_points else "none, so 0"
+            raise InvalidInput(f"zero point {shown(zero)}: {how.name} operands of {self.bits} bits have {allowed}")
+        object.__setattr__(self, "encoding", how.name)
+        object.__setattr__(self, "zero_point", zero)
+        if _pattern(self.sparsity) is not None and zero not in codes:
+            raise InvalidInput(f"sparsity {self.sparsity}: {how.name} values are never 0; expected {DENSE!r}")
+
+    @cached_property
+    def values(self) -> tuple[int, ...]:
+        """The value of each code: 2^bits integers."""
+        return _table(encoding_named(self.encoding), self.bits, self.zero_point or 0)
+
+    @cached_property
+    def least(self) -> int:
+        """The least value."""
+        return min(self.values)
+
+    @cached_property
+    def largest(self) -> int:
+        """The largest value."""
+        return max(self.values)
+
+    @cached_property
+    def magnitude(self) -> int:
+        """The largest absolute value."""
+        return max(-self.least, self.largest)
+
+    @cached_property
+    def contiguous(self) -> bool:
+        """Whether every integer from least to largest is a value."""
+        return len(set(self.values)) == self.largest - self.least + 1
+
+    @cached_property
+    def dtype(self) -> str:
+        """The numpy dtype of arrays of its values: the first of int8, uint8, int16 and int32 that holds them."""
+        fits = (name for name, low, high in _DTYPES if low <= self.least and self.largest <= high)
+        return next(fits, "int64")
+
+    @property
+    def group(self) -> tuple[int, int] | None:
+        """(N, M) of an N:M sparse operand, None for a dense one."""
+        return _pattern(self.sparsity)
+
+    @property
+    def dense(self) -> Operand:
+        """The same type without its sparsity."""
+        return self if self.sparsity == DENSE else replace(self, sparsity=DENSE)
+
+    @property
+    def packed(self) -> bool:
+        """Whether whole elements fill a 32-bit word; others are stored as bit planes (3, 5, 6 and 7 bits)."""
+        return WORD_BITS % self.bits == 0
+
+    @property
+    def block(self) -> int:
+        """Channels in one block of 128 bits: 32 of int4. Of bit planes each has its own 128 bits."""
+        return BLOCK_BITS // self.bits if self.packed else BLOCK_BITS
+
+    @property
+    def block_words(self) -> int:
+        """32-bit words of an image in one block of channels: 4, of bit planes 4 for each bit."""
+        return BLOCK_BITS // WORD_BITS * (1 if self.packed else self.bits)
+
+    def stored_bits(self, count: int) -> int:
+        """Bits of ``count`` values, each once: of N:M sparse ones N of M values, and where each stands among the M."""
+        if self.group is None:
+            return count * self.bits
+        kept, among = self.group
+        return -(-count * kept // among) * (self.bits + (among - 1).bit_length())
+
+    @property
+    def name(self) -> str:
+        """As messages write it: ``int4``, ``uint2``, ``bipolar1``, ``offset4-z3``, ``int4-2of4``."""
+        return f"{encoding_named(self.encoding).prefix}{self.bits}{self._more}"
+
+    @property
+    def code(self) -> str:
+        """The name without the bits, as a spec writes it: ``signed``, ``offset-z3``, ``signed-2of4``."""
+        return self.encoding + self._more
+
+    @property
+    def _more(self) -> str:
+        usual = 1 << (self.bits - 1) if self.encoding == OFFSET else 0
+        zero = f"-z{self.zero_point}" if self.zero_point != usual else ""
+        return zero + (f"-{self.sparsity.replace(':', 'of')}" if self.sparsity != DENSE else "")
+
+    @classmethod
+    def of_code(cls, bits: int, code: str) -> Operand:
+        """The type of so many bits that a spec writes as ``code``. Raises InvalidInput with the closest encodings."""
+        match = _CODE.fullmatch(code)
+        if match is None:
+            raise InvalidInput(
+                f"operand type {shown(code)}: expected an encoding, then -z and a zero point, then -NofM, such as "
+                f"signed, offset-z3 or signed-2of4; {did_you_mean(code, _ENCODINGS)}"
+            )
+        zero, kept, among = match.groups()[1:]
+        sparsity = f"{int(kept)}:{int(among)}" if kept else DENSE
+        return cls(bits, encoding_named(match[1]).name, None if zero is None else int(zero), sparsity)
+
+    @classmethod
+    def named(cls, name: Any) -> Operand:
+        """The type of this name: ``int4``, ``uint2``, ``bipolar1``, ``int4-2of4``. Raises InvalidInput."""
+        match = _NAME.fullmatch(name.strip().lower()) if isinstance(name, str) else None
+        by_prefix = {one.prefix: one for one in _ENCODINGS.values()}
+        if match is None or match[1] not in by_prefix:
+            raise InvalidInput(f"operand type {shown(name)}: {did_you_mean(name, [f'{one}4' for one in by_prefix])}")
+        return cls.of_code(int(match[2]), by_prefix[match[1]].name + match[3])
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _pattern(sparsity: Any) -> tuple[int, int] | None:
+    """(N, M) of a sparsity, None of a dense one. Raises InvalidInput."""
+    if sparsity == DENSE:
+        return None
+    match = re.fullmatch(r"([1-9][0-9]?):([1-9][0-9]?)", sparsity) if isinstance(sparsity, str) else None
+    if match is None or not int(match[1]) < int(match[2]) <= LARGEST_GROUP:
+        raise InvalidInput(
+            f"sparsity {shown(sparsity)}: expected {DENSE!r} or N:M with N < M <= {LARGEST_GROUP}, such as '2:4'"
+        )
+    return int(match[1]), int(match[2])
+
+
+_DTYPES = (
+    ("int8", -128, 127), ("uint8", 0, 255), ("int16", -(1 << 15), (1 << 15) - 1), ("int32", -(1 << 31), (1 << 31) - 1),
+)  # fmt: skip
+_MORE = r"(?:-z(-?[0-9]{1,3}))?(?:-([0-9]{1,2})of([0-9]{1,2}))?"
+_CODE = re.compile(rf"([a-z]+){_MORE}")
+_NAME = re.compile(r"([a-z]+)([0-9]{1,2})((?:-.*)?)")
