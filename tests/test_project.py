@@ -153,8 +153,6 @@ def test_telling_kinds_apart_is_refused(source: str) -> None:
     assert not house_rules.kinds_told_apart("toolkit/subbyte/families/mma/space.py", source)
 
 
-<<<<<<< HEAD
-=======
 @pytest.mark.parametrize("path", house_rules.TYPED)
 def test_what_everybody_builds_on_says_its_types(path: str) -> None:
     assert not house_rules.untyped(path, (ROOT / path).read_text())
@@ -167,21 +165,6 @@ def test_an_unsaid_type_is_refused(body: str) -> None:
     assert house_rules.untyped("toolkit/subbyte/kernel/kernel.py", f"class Kernel:\n    {body}\n")
 
 
-def test_modules_do_not_import_each_other_in_a_circle() -> None:
-    sources = {}
-    for path in [*LIBRARY, *VIEWS]:
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts[1:]).removesuffix(".__init__")
-        sources[name] = path.read_text()
-    cycle = house_rules.import_cycle(sources)
-    assert not cycle, " -> ".join(cycle)
-
-
-def test_a_circle_is_refused_and_a_lazy_import_is_none() -> None:
-    assert house_rules.import_cycle({"a": "from b import x", "b": "import a"}) == ["a", "b", "a"]
-    assert not house_rules.import_cycle({"a": "from b import x", "b": "def f():\n    import a"})
-
-
->>>>>>> open
 def test_files_stay_short_enough_to_read_in_one_go() -> None:
     files = [path for path in project_files() if path.suffix in (".py", ".js")]
     found = [line for path in files for line in house_rules.too_long(relative(path), path.read_text())]
