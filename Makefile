@@ -53,6 +53,7 @@ lint: env ## style and format
 	@echo "== ruff"
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
+	@$(VENV)/bin/lint-imports --no-cache
 
 types: env ## static types
 	@echo "== mypy"

@@ -4,7 +4,7 @@
     python benchmarks/collect_tuning.py --record results/opponents/side-by-side-....json --generator 1a2b3c4
 
 LOGS is the folder that ``tune_network.py`` wrote. Kept are: the fastest configuration of each layer
-(``toolkit/subbyte/kernel/warpgroup_best.json``), landscapes of the small spaces that were measured whole
+(``toolkit/subbyte/kernel/best.json``), landscapes of the small spaces that were measured whole
 (``toolkit/subbyte/landscapes``), and every trial with the finals (``results/warpgroup/tuning-*.json.gz``). Of a layer
 without finals the entry stays only with ``--keep``: it is of another generator. With ``--record`` what ``opponents.py
 compare`` found fastest is kept, where it is better than what is known.
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--package", type=Path, default=PACKAGE)
     parser.add_argument("--results", type=Path, default=HERE / "results" / "warpgroup")
     args = parser.parse_args(arguments)
-    best = args.package / "kernel" / "warpgroup_best.json"
+    best = args.package / "kernel" / "best.json"
     known = json.loads(best.read_text(encoding="utf-8")) if best.exists() else {}
     if args.record is not None:
         record = json.loads(args.record.read_text(encoding="utf-8"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -39,41 +40,117 @@ def project_files() -> list[Path]:
     return [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
 
 
-def test_imports_follow_the_flow_of_data() -> None:
-    found = [line for path in LIBRARY for line in house_rules.wrong_imports(relative(path), path.read_text())]
+WRONG_IMPORTS = {
+    "subbyte/tune/study.py": "def f():\n    import plotly.graph_objects\n",
+    "subbyte/numerics/int4.py": "from subbyte.kernel.build import build\n",
+    "subbyte/kernel/build.py": "from subbyte import tune\n",
+    "subbyte/records/log.py": "def f():\n    from subbyte.kernel import build\n",
+    "subbyte/families/mma/plan.py": "from subbyte.families.wgmma import plan\n",
+    "subbyte/sparse/machines.py": "from subbyte.technique import record\n",
+    "subbyte/errors.py": "import subbyte.workload\n",
+    "subbyte/gpu/launched.py": "from subbyte.cli import main\n",
+    "subbyte/device/arch.py": "def f():\n    from subbyte.device import launch\n",
+    "subbyte/device/launch.py": "from subbyte.device import arch\n",
+    "subbyte_widgets/picture.py": "from subbyte_widgets import view\n",
+    "subbyte_widgets/view.py": "def f():\n    from subbyte_widgets import picture\n",
+    "subbyte/nowhere/room.py": "",
+}
+"""Modules that break a contract each, with what an error says of them behind."""
+NOT_ALLOWED = (
+    ("numerics", "kernel"), ("kernel", "tune"), ("records", "kernel"), ("errors", "workload"), ("gpu", "cli"),
+    ("families.mma", "families.wgmma"),
+)  # fmt: skip
+REFUSED = (
+    *(f"subbyte.{room} is not allowed to import subbyte.{other}" for room, other in NOT_ALLOWED),
+    "subbyte.sparse.machines -> subbyte.technique", "subbyte.tune.study -> plotly",
+    "No cycles are allowed in subbyte.device", "No cycles are allowed in subbyte_widgets", "nowhere",
+)  # fmt: skip
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    """The import rules of pyproject.toml on the packages that lie in a folder."""
+    program = Path(sys.executable).with_name("lint-imports")
+    command = [str(program), "--no-cache", "--config", str(ROOT / "pyproject.toml")]
+    here = {**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=here)
+
+
+def test_an_import_against_the_flow_a_circle_and_a_room_without_a_place_are_refused(tmp_path: Path) -> None:
+    """`make lint` looks at the library itself."""
+    for package in ("toolkit/subbyte", "widgets/subbyte_widgets"):
+        for path in (ROOT / package).rglob("*.py"):
+            made = tmp_path / path.relative_to((ROOT / package).parent)
+            made.parent.mkdir(parents=True, exist_ok=True)
+            made.touch()
+    assert lint_imports(tmp_path).returncode == 0
+    for name, source in WRONG_IMPORTS.items():
+        made = tmp_path / name
+        made.parent.mkdir(parents=True, exist_ok=True)
+        (made.parent / "__init__.py").touch()
+        made.write_text(source)
+    done = lint_imports(tmp_path)
+    assert done.returncode == 1
+    said = " ".join(done.stdout.split())
+    assert [text for text in REFUSED if text not in said] == []
+
+
+@cache
+def family_classes() -> frozenset[str]:
+    """Classes that only families may name."""
+    return frozenset(house_rules.family_classes({relative(path): path.read_text() for path in LIBRARY}))
+
+
+def test_no_kind_of_kernel_is_named_outside_families() -> None:
+    assert family_classes() >= {"ConvConfig", "WarpgroupConfig"}
+    found = [
+        line
+        for path in (*LIBRARY, *VIEWS)
+        for line in house_rules.family_by_name(relative(path), path.read_text(), family_classes())
+    ]
     assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("toolkit/subbyte/tune/study.py", "def f():\n    import plotly.graph_objects\n"),
-        ("toolkit/subbyte/numerics/int4.py", "from subbyte.kernel.build import build\n"),
-        ("toolkit/subbyte/kernel/build.py", "from subbyte import tune\n"),
-        ("toolkit/subbyte/records/log.py", "def f():\n    from subbyte.kernel import build\n"),
-        ("toolkit/subbyte/families/mma/plan.py", "from subbyte.families.wgmma.plan import WarpgroupPlan\n"),
-        ("toolkit/subbyte/sparse/machines.py", "from subbyte.technique import record\n"),
-        ("toolkit/subbyte/measure/runner.py", "from subbyte.tune import study"),
-        ("toolkit/subbyte/errors.py", "import subbyte.workload\n"),
-        ("toolkit/subbyte/gpu/launched.py", "from subbyte.cli import main\n"),
+        ("toolkit/subbyte/kernel/build.py", "from subbyte.families.mma.plan import BLOCK_WORDS\n"),
+        ("toolkit/subbyte/tune/study.py", "def f(config):\n    return warp_family_only(config)\n"),
+        ("toolkit/subbyte/cli/run.py", 'FAMILY = "warpgroup"\n'),
+        ("toolkit/subbyte/cli/run.py", 'def f(family):\n    return family.name == "mma"\n'),
+        ("toolkit/subbyte/measure/case.py", "from subbyte.families import ConvConfig\n"),
+        ("widgets/subbyte_widgets/store_path/view.py", "def f(config: WarpgroupConfig) -> None: ...\n"),
+        ("widgets/subbyte_widgets/store_path/view.py", "wgmma = 1\n"),
     ],
 )
-def test_an_import_against_the_flow_is_refused(path: str, source: str) -> None:
-    assert house_rules.wrong_imports(path, source)
+def test_a_kind_of_kernel_by_name_is_refused(path: str, source: str) -> None:
+    assert house_rules.family_by_name(path, source, family_classes())
+    assert not house_rules.family_by_name("toolkit/subbyte/families/mma/plan.py", source, family_classes())
 
 
-def test_modules_do_not_import_each_other_in_a_circle() -> None:
-    sources = {}
-    for path in [*LIBRARY, *VIEWS]:
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts[1:]).removesuffix(".__init__")
-        sources[name] = path.read_text()
-    cycle = house_rules.import_cycle(sources)
-    assert not cycle, " -> ".join(cycle)
+def test_a_sentence_may_explain_a_kind_of_kernel() -> None:
+    source = '"""Of kernels on wgmma."""\nfrom subbyte.families.base import Plan\nWORDS = "as wgmma reads it"\n'
+    assert not house_rules.family_by_name("widgets/subbyte_widgets/svg.py", source, family_classes())
 
 
-def test_a_circle_is_refused_and_a_lazy_import_is_none() -> None:
-    assert house_rules.import_cycle({"a": "from b import x", "b": "import a"}) == ["a", "b", "a"]
-    assert not house_rules.import_cycle({"a": "from b import x", "b": "def f():\n    import a"})
+def test_kinds_are_told_apart_inside_families_alone() -> None:
+    found = [
+        line for path in (*LIBRARY, *VIEWS) for line in house_rules.kinds_told_apart(relative(path), path.read_text())
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "isinstance(config, ConvConfig | None)",
+        "isinstance(plan, (Plan, wgmma.plan.WarpgroupPlan))",
+        "type(config) is WarpgroupConfig",
+        "match config:\n    case ConvConfig():\n        pass\n",
+    ],
+)
+def test_telling_kinds_apart_is_refused(source: str) -> None:
+    assert house_rules.kinds_told_apart("toolkit/subbyte/analysis/speed.py", source)
+    assert not house_rules.kinds_told_apart("toolkit/subbyte/families/mma/space.py", source)
 
 
 def test_files_stay_short_enough_to_read_in_one_go() -> None:

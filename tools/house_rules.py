@@ -1,27 +1,19 @@
 """The project's own rules as functions: each returns the list of violations, one sentence apiece.
 
-``tests/test_project.py`` applies them to the checkout and shows for each a case that it refuses.
+``tests/test_project.py`` applies them to the checkout and shows for each a case that it refuses. Who may import whom
+stands in pyproject.toml (import-linter).
 """
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-UI = ("ipywidgets", "anywidget", "plotly", "subbyte_widgets")
-
-ROOMS = (
-    "workload", "numerics", "device", "gpu", "emulator", "tirx", "spaces", "families", "records", "kernel", "technique",
-    "measure", "tune", "sparse", "analysis", "exercises", "cli",
-)  # fmt: skip
-"""The folders of the library in the order in which data flows: each imports only from those before it, late imports
-included. Modules beside the folders (errors, files, arguments ...) may be imported by all; ``__main__`` is of
-``cli``."""
-COMMON = {"shared", "base", "registry"}
+COMMON = {"shared", "base", "registry", "topic", "search"}
 """What families have in common."""
-ALONE = {"sparse": {"workload", "numerics", "device"}, "info_record": {"workload"}, "__init__": set(ROOMS)}
-"""Folders that keep to fewer rooms than the order allows; modules beside the folders import none but for these."""
+OPEN = ("kernel", "tune", "cli", "measure")
+"""Rooms that, like the views, know no family by name: a kind of kernel is a folder under families."""
 
 LENGTHS = {"toolkit/**/*.py": 400, "widgets/**/*.py": 400, "widgets/**/view.py": 150, "widgets/**/view.js": 250}
 CELL_LINES = 15
@@ -34,75 +26,82 @@ REGISTRY = re.compile(
 )
 
 
-def imported(source: str, *, top_level_only: bool = False) -> Iterator[tuple[int, str]]:
-    """(line, dotted name) of every import of a module; imports for type checkers alone do not count."""
-
-    def visit(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
-        for node in nodes:
-            if isinstance(node, ast.Import):
-                yield from ((node.lineno, alias.name) for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
-            elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-                yield from visit(node.orelse)
-            elif not (top_level_only and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)):
-                yield from visit(ast.iter_child_nodes(node))
-
-    yield from visit([ast.parse(source)])
+def family_classes(sources: Mapping[str, str]) -> set[str]:
+    """Names of the configurations, plans, spaces and families that the folders of families (path -> source) define,
+    but for those that what families have in common defines as well."""
+    own: set[str] = set()
+    shared: set[str] = set()
+    for path, source in sources.items():
+        parts = Path(path).with_suffix("").parts
+        if parts[2] == "families" and len(parts) > 3:
+            names = {node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)}
+            (shared if parts[3] in COMMON else own).update(names)
+    return {name for name in own - shared if re.search(r"(Config|Plan|Family|Space)$", name)}
 
 
-def wrong_imports(path: str, source: str) -> list[str]:
-    """Imports of a library file (``path`` from the repository root) that go against the flow of data."""
-    parts = Path(path).with_suffix("").parts
-    room = "cli" if parts[2:] == ("__main__",) else parts[2] if len(parts) > 2 else ""
-    above = set(ROOMS[: ROOMS.index(room)]) if room in ROOMS else set()
-    allowed = ALONE.get(room, above)
+_FAMILY = re.compile(r"warp_?family|warpgroup|wgmma", re.IGNORECASE)
+"""A kind of kernel in a name; what else families are called (mma, warp) is an instruction or 32 threads as well."""
+
+
+def family_by_name(path: str, source: str, classes: Collection[str]) -> list[str]:
+    """Names of a kind of kernel, or of its classes or folder, in the code of a room that is open to all kinds.
+
+    Looked at are identifiers, imports, texts that are a name themselves, and comparisons of something called a family
+    with a text; sentences, docstrings and comments may explain.
+    """
+    parts = Path(path).parts
+    if parts[0] != "widgets" and not (len(parts) > 2 and parts[2] in OPEN):
+        return []
     found = []
-    for line, name in imported(source):
-        root, _, rest = name.partition(".")
-        target = rest.partition(".")[0]
-        if root in UI:
-            found.append(f"{path}:{line}: the library imports {root}, a view")
-        elif root != "subbyte":
-            continue
-        elif target == "cli" and room != "cli":
-            found.append(f"{path}:{line}: {room} imports the command line")
-        elif target in ROOMS and target not in {room, *allowed}:
-            choice = ", ".join(sorted(allowed)) or "nothing"
-            found.append(f"{path}:{line}: {room} imports {target}; it may import {choice}")
-        elif room == "families" and len(parts) > 4 and _other_family(parts[3], name):
-            found.append(f"{path}:{line}: the family {parts[3]} imports another; what they share is in families/shared")
+    for node in ast.walk(ast.parse(source)):
+        for name in _names(node):
+            folder = re.match(r"subbyte\.families\.(\w+)\.", name)
+            foreign = folder and folder[1] not in COMMON
+            if foreign or name in classes or name.rpartition(".")[2] in classes or _FAMILY.search(name):
+                found.append(f"{path}:{getattr(node, 'lineno', 0)}: {name}: a kind of kernel by name; ask its family")
     return found
 
 
-def _other_family(own: str, name: str) -> bool:
-    """Whether a module of one family imports another family."""
-    parts = name.split(".")
-    return (
-        parts[:2] == ["subbyte", "families"] and len(parts) > 3 and parts[2] not in {own, "shared", "base", "registry"}
-    )
+def _names(node: ast.AST) -> list[str]:
+    """Names that a node gives or uses."""
+    if isinstance(node, ast.Import):
+        return [f"{alias.name}." for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    if isinstance(node, ast.Constant):
+        return [node.value] if isinstance(node.value, str) and re.fullmatch(r"[\w.:/-]+", node.value) else []
+    if isinstance(node, ast.Compare):
+        texts = [one.value for one in (node.left, *node.comparators) if isinstance(one, ast.Constant)]
+        about = any("family" in ast.unparse(one) for one in (node.left, *node.comparators))
+        return [
+            f"warp_family {text!r}" for text in texts if about and isinstance(text, str) and text not in ("", "auto")
+        ]
+    given = (getattr(node, field, None) for field in ("id", "attr", "name", "arg"))
+    return [name for name in given if isinstance(name, str)]
 
 
-def import_cycle(sources: Mapping[str, str]) -> list[str]:
-    """A cycle among the modules (dotted name -> source) through imports that run when a module is loaded, or []."""
-    edges = {}
-    for module, source in sources.items():
-        names = [name for _, name in imported(source, top_level_only=True)]
-        targets = {name if name in sources else name.rpartition(".")[0] for name in names}
-        edges[module] = sorted(targets & set(sources) - {module})
-    done: set[str] = set()
-
-    def walk(module: str, path: list[str]) -> list[str]:
-        if module in path:
-            return [*path[path.index(module) :], module]
-        if module not in done:
-            for target in edges[module]:
-                if cycle := walk(target, [*path, module]):
-                    return cycle
-            done.add(module)
+def kinds_told_apart(path: str, source: str) -> list[str]:
+    """``isinstance`` or ``type() is`` on a configuration or a plan outside the folder of families."""
+    if path.startswith("toolkit/subbyte/families/"):
         return []
-
-    return next(filter(None, (walk(module, []) for module in edges)), [])
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        asked: list[ast.expr] = []
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("isinstance", "issubclass")
+        ):
+            asked = node.args[1:]
+        elif isinstance(node, ast.Compare) and "type(" in ast.unparse(node.left):
+            asked = node.comparators
+        elif isinstance(node, ast.MatchClass):
+            asked = [node.cls]
+        names = re.findall(r"\w+", " ".join(map(ast.unparse, asked)))
+        told = [name for name in names if re.search(r"(Config|Configuration|Plan)$", name)]
+        if told:
+            found.append(f"{path}:{getattr(node, 'lineno', 0)}: asks for a {told[0]}; ask family_of(config) instead")
+    return found
 
 
 def too_long(path: str, text: str) -> list[str]:

@@ -290,7 +290,7 @@ def test_a_pack_is_replaced_when_all_its_kernels_are_built(logs, tmp_path, monke
 def test_what_is_kept_can_be_read_again(logs, tmp_path, capsys):
     for folder in ("kernel", "landscapes"):
         (tmp_path / folder).mkdir()
-    recorded = tmp_path / "kernel" / "warpgroup_best.json"
+    recorded = tmp_path / "kernel" / "best.json"
     recorded.write_text('{"other": {"microseconds": 1.0}}')
     options = ["--generator", "1a2b3c4", "--date", "2026-11-20", "--package", str(tmp_path), "--results", str(tmp_path)]
     assert collect_tuning.main([str(logs), *options, "--keep"]) == 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from subbyte.technique.fragments import fragments
+from subbyte.device.fragments import fragments
 
 CELL = 'from subbyte_widgets import FragmentExplorer\nview = FragmentExplorer("m16n8k64.s4", row=3, column=21)\nview'
 STATE = """() => {

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from subbyte.device.fragments import INSTRUCTIONS, LANES, WARPGROUP_INSTRUCTIONS, fragments
 from subbyte.errors import InvalidInput
 from subbyte.families.wgmma.weights import prepare_warpgroup_weights
-from subbyte.technique.fragments import INSTRUCTIONS, LANES, WARPGROUP_INSTRUCTIONS, fragments
 from subbyte_widgets import FragmentExplorer
 from subbyte_widgets._base import picture_in
 from subbyte_widgets.fragment_explorer.picture import Chosen, fragments_svg, in_words

@@ -79,4 +79,4 @@ def test_the_selected_kernel_is_followed() -> None:
     assert "Packed stores of warp 2" in view.to_svg()
     selection.configuration = ConvConfig()
     selection.settle()
-    assert "the warpgroup family's, with register_packing on and image_groups 1" in view.to_svg()
+    assert "only kernels of the warpgroup family (wgmma) are shown here" in view.to_svg()

@@ -22,12 +22,13 @@ MOVED: dict[str, tuple[str, ...]] = {
     "data.warpgroup_weights": ("families.wgmma.weights",),
     **{f"data.{name}": (f"numerics.{name}",) for name in (
         "float_requant", "int4", "layout", "quantize", "reference", "requant")},
-    "schedule": ("families", "device.atoms", "device.launch", "families.mma.plan", "families.registry"),
+    "schedule": ("families", "device.atoms", "device.launch", "families.mma.plan", "families.registry",
+                 "families.shared.old_names"),
     "schedule.atoms": ("device.atoms",),
     "schedule.launch": ("device.launch",),
     "schedule.plan": ("families.mma.plan",),
     "schedule.config": ("families.mma.config",),
-    "schedule.families": ("families.registry",),
+    "schedule.families": ("families.registry", "families.shared.old_names"),
     "schedule.warpgroup": ("families",),
     "schedule.warpgroup_plan": ("families",),
     "space": ("families.search", "families.mma.config", "families.mma.space", "families.mma.values",
@@ -40,13 +41,22 @@ MOVED: dict[str, tuple[str, ...]] = {
     **{f"measure.{name}": (f"gpu.{name}",) for name in (
         "arrays", "chain", "check", "device", "driver", "lock", "telemetry", "timing")},
     **{f"measure.{name}": (f"records.{name}",) for name in ("measurements", "result")},
+    **{f"technique.{name}": (f"device.{name}",) for name in ("fragments", "memory", "shared_operand")},
+    **{f"technique.{name}": (f"families.mma.explain.{name}",) for name in ("machine", "packing_schemes", "warp")},
+    "technique.warpgroup_tiling": ("technique.tiling",),
+    "measure.atoms.cases": ("device.atom_cases",),
+    "measure.atoms.texts": ("device.atom_texts",),
     "tune.recorded": ("records.recorded_space",),
     **{f"tune.{name}": (f"records.{name}",) for name in (
         "checked", "describe", "exchange", "exchange.files", "exchange.kernel_tuner", "exchange.rows", "exchange.t4",
         "exchange.tables", "foreign", "landscape", "landscape_file", "landscape_space", "log", "table")},
 }  # fmt: skip
 """Old module -> the modules that have its names today, in the order in which they are asked; below ``subbyte``."""
-CALLED = {"space": "families.search", "tune.landscape": "records.landscape"}
+CALLED = {
+    "space": "families.search",
+    "technique.fragments": "device.fragments",
+    "tune.landscape": "records.landscape",
+}
 """Old modules that are called like their main function, and where that is: importing one puts it in the place of the
 function."""
 

@@ -82,9 +82,9 @@ def log_with_failures(path: str, spec: str, kind: str, count: int) -> None:
 
 def gpu_question() -> tuple[Any, str]:
     """The module and the name of the function by which tuning asks whether there is a GPU."""
-    from subbyte.tune import tuning
+    from subbyte.tune import sources
 
-    return tuning, "has_gpu"
+    return sources, "has_gpu"
 
 
 def has_no_gpu() -> None:

@@ -32,7 +32,7 @@ def everything() -> list[Entry]:
 
 def shipped() -> Iterator[Found]:
     """The fastest configuration of each layer, of both families; compile takes one of the two."""
-    best = json.loads((ROOT / "toolkit/subbyte/kernel/warpgroup_best.json").read_text())
+    best = json.loads((ROOT / "toolkit/subbyte/kernel/best.json").read_text())
     for spec, entry in best.items():
         for name, one in (("best", entry), ("best warp", entry.get("warp"))):
             if one is not None:

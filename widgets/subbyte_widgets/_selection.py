@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,11 @@ import traitlets
 
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
-from subbyte.families.mma.config import ConvConfig
-from subbyte.families.registry import config_from_dict, config_from_key, warp_family_only
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.base import Family
+from subbyte.families.registry import config_from_dict, config_from_key, families, family_of, not_here, shows
+from subbyte.info_record import InfoRecord
 from subbyte.kernel.choose import best_known
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 
@@ -38,26 +39,35 @@ class Choice:
 
     @property
     def config(self) -> Any:
-        """The configuration, a ConvConfig or a WarpgroupConfig: of all families the one that ``subbyte.compile`` tries
-        first, when none is named. Raises Unsupported when there is none."""
+        """The configuration, of any family: of all the one that ``subbyte.compile`` tries first, when none is named.
+        Raises Unsupported when there is none."""
         named = self.configuration
         return config_from_key(named) if named else best_known(self.workload, self.arch)[0]
 
-    @property
-    def warp_config(self) -> tuple[ConvConfig, str]:
-        """The configuration for a view that shows the warp family alone, and what that view says of it.
+    def config_for(self, record: type[InfoRecord]) -> tuple[Any, str]:
+        """The configuration for a view that draws ``record``, and what that view says of it; see :meth:`config_of`."""
+        return self.config_of(tuple(family for family in families().values() if shows(family.plain, record)))
 
-        When none is named, that is the best known of this family; empty words where it is the best known of all.
-        Raises Unsupported for a named configuration of the other family, and when there is none.
+    def config_of(self, shown: Sequence[Family]) -> tuple[Any, str]:
+        """The configuration for a view that shows kernels of some families alone, and what that view says of it.
+
+        When none is named, that is the best known of these families; empty words where it is the best known of all.
+        Raises Unsupported for a named configuration of another family, and when there is none.
         """
         if self.configuration:
-            named: ConvConfig = warp_family_only(self.config)
+            named = self.config
+            if family_of(named) not in shown:
+                raise not_here(named, shown)
             return named, ""
-        (best, how), (config, reason) = (best_known(self.workload, self.arch, which) for which in ("auto", "warp"))
-        if isinstance(best, ConvConfig):
+        best, how = best_known(self.workload, self.arch)
+        if family_of(best) in shown:
             return best, ""
-        found: ConvConfig = warp_family_only(config)
-        return found, f"Shown is the best of the warp family: {found.key}, {reason}. Best of all: {best.key}, {how}."
+        name = shown[0].name
+        config, reason = best_known(self.workload, self.arch, name)
+        return (
+            config,
+            f"Shown is the best of the {name} family: {config.key}, {reason}. Best of all: {best.key}, {how}.",
+        )
 
 
 class _Text(traitlets.Unicode):
@@ -83,7 +93,7 @@ def workload_text(given: ConvWorkload | str) -> str:
         return found.spec  # a name of the user's own
 
 
-def configuration_text(given: ConvConfig | WarpgroupConfig | dict[str, Any] | str | None) -> str:
+def configuration_text(given: Configuration | Mapping[str, Any] | str | None) -> str:
     """The key of a configuration, empty for none; text is kept. Raises InvalidInput when it means nothing."""
     if isinstance(given, str):
         if given.strip():
@@ -91,7 +101,7 @@ def configuration_text(given: ConvConfig | WarpgroupConfig | dict[str, Any] | st
         return given.strip()
     if not given:
         return ""
-    return given.key if isinstance(given, ConvConfig | WarpgroupConfig) else config_from_dict(given).key
+    return (config_from_dict(given) if isinstance(given, Mapping) else given).key
 
 
 PARTS = ("workload", "configuration", "trial", "arch")
@@ -106,9 +116,9 @@ def _only_parts(given: Mapping[str, Any]) -> None:
 class Selection(ipywidgets.Widget):
     """One selection that any number of views follow: ``View(..., selection=s)`` or ``s.attach(view)``.
 
-    ``workload`` and ``configuration`` are texts (a name or a spec; the key of a configuration of either family, empty
-    for the best known), so that menus, text fields and ``jslink`` fit; a ConvWorkload, a ConvConfig or WarpgroupConfig,
-    or a dict is taken too. Views of the warp family say so when a configuration of the other one is selected.
+    ``workload`` and ``configuration`` are texts (a name or a spec; the key of a configuration of any family, empty
+    for the best known), so that menus, text fields and ``jslink`` fit; a ConvWorkload, a configuration, or a dict is
+    taken too. Views that cannot show kernels of the selected configuration's family say so.
     ``trial`` is the place of a trial in the study that a monitor shows, -1 for none; ``arch`` is what kernels are built
     for. Text that means nothing raises InvalidInput; when it comes from a browser, ``error`` says so and the selection
     stays.
@@ -137,7 +147,7 @@ class Selection(ipywidgets.Widget):
 
     @property
     def config(self) -> Any:
-        """The selected configuration (a ConvConfig or a WarpgroupConfig); the best known when none is named."""
+        """The selected configuration, of any family; the best known when none is named."""
         return self.now.config
 
     def choose(self, **parts: Any) -> None:

@@ -57,7 +57,7 @@ def test_the_warpgroup_family(capsys):
     assert main(["explain", "tiling", layer, "--family", "warpgroup"]) == 0
     assert "warpgroup" in capsys.readouterr().out
     assert main(["explain", "tiling", layer, "--family", "warpgroup", "--block", "1,0"]) == 2
-    assert "--block shows a block of the warp family" in capsys.readouterr().err
+    assert "--block is of the warp family; leave it away with --family warpgroup" in capsys.readouterr().err
     assert main(["explain", "layout", layer, "--family", "warpgroup"]) == 2
     assert "only kernels of the warp family (mma.sync) are shown here" in capsys.readouterr().err
     assert main(["build", layer, "--family", "warpgroup", "--arch", "sm_80"]) == 2

@@ -276,13 +276,32 @@ def test_text_that_does_not_compile_is_refused_with_the_compilers_words() -> Non
         nvrtc.compile_cubin('extern "C" __global__ void k(int* p) { *p = missing; }', "sm_80")
 
 
-def test_without_the_compiler_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
-    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", None)
+def test_an_architecture_the_compiler_does_not_know_is_refused_in_its_words() -> None:
+    with pytest.raises(BuildFailed, match=r"NVRTC refused the kernel for sm_00: .*--gpu-architecture"):
+        nvrtc.compile_cubin('extern "C" __global__ void k() {}', "sm_00")
+
+
+def test_ptx_needs_no_driver_and_is_that_of_the_machine_code() -> None:
+    text = 'extern "C" __global__ void k(int* p) { *p = 5; }'
+    cubin, ptx, report = nvrtc.compile_both(text, "sm_90a")
+    assert cubin.startswith(b"\x7fELF")
+    assert ".target sm_90a" in ptx
+    assert ".entry k" in ptx
+    assert "\0" not in ptx + report
+    assert report.startswith("ptxas info")
+    assert nvrtc.compile_ptx(text, "sm_90a") == ptx
+
+
+@pytest.mark.parametrize("missing", [("cuda.bindings", "cuda.bindings.nvrtc"), ("cuda.core",)])
+def test_without_the_compiler_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...]
+) -> None:
+    for name in missing:
+        monkeypatch.setitem(sys.modules, name, None)
     nvrtc._library.cache_clear()
     try:
-        with pytest.raises(MissingDependency, match=r"pip install 'subbyte\[cuda13\]'") as missing:
+        with pytest.raises(MissingDependency, match=r"pip install 'subbyte\[cuda13\]'") as refused:
             nvrtc.compile_cubin("", "sm_80")
-        assert missing.value.exit_code == 3
+        assert refused.value.exit_code == 3
     finally:
         nvrtc._library.cache_clear()

@@ -1,5 +1,7 @@
 """A driver in Python with the calling conventions of ``cuda.bindings.driver``: memory, streams, graphs, a clock.
 
+Of cuda-core, what needs no driver is real; a launch runs here.
+
 Device memory is host memory, so copies are real. A "cubin" is a key of ``kernels``; its function gets one uint32 array
 per pointer argument. Time is simulated: work on the stream advances a clock that events read.
 """
@@ -8,7 +10,9 @@ import ctypes
 import enum
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import cuda.core
 import numpy as np
 import pytest
 
@@ -19,6 +23,7 @@ CODES = [
     "CUDA_ERROR_INVALID_IMAGE", "CUDA_ERROR_NO_BINARY_FOR_GPU", "CUDA_ERROR_NOT_FOUND", "CUDA_ERROR_NOT_READY",
     "CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
 ]  # fmt: skip
+CORE = ("Kernel", "LaunchConfig", "Stream")
 CUresult = enum.IntEnum("CUresult", {name: number for number, name in enumerate(CODES)})
 OK = CUresult.CUDA_SUCCESS
 ATTRIBUTES = {
@@ -69,6 +74,8 @@ class FakeDriver:
         self.loaded = {}
         self.calls = []
         self.launched = []
+        self.overlapping = []
+        self.core = SimpleNamespace(**{name: getattr(cuda.core, name) for name in CORE}, launch=self._launch)
         self.next = 1
         self.free_bytes = 1 << 33
 
@@ -192,16 +199,24 @@ class FakeDriver:
     def cuFuncSetAttribute(self, function, attribute, value):
         return (OK if value <= 232448 else CUresult.CUDA_ERROR_INVALID_VALUE,)
 
+    def _launch(self, stream, config, kernel, *pointers):
+        """cuda-core's ``launch``; its errors begin with the driver's name for the status."""
+        self.calls.append("launch")
+        if self.sticky is not None:
+            raise Exception(f"{self.sticky.name}: said in many words")
+        self._run(int(kernel.handle), (*config.grid, *config.block, config.shmem_size), pointers)
+        self.overlapping.append(config.programmatic_stream_serialization)
+
     def cuLaunchKernel(self, function, gx, gy, gz, bx, by, bz, shared, stream, params, extra):
-        assert isinstance(params, int)
+        assert params == 0, "kernels with arguments are launched by cuda-core"
+        return self._run(function, (gx, gy, gz, bx, by, bz, shared), ())
+
+    def _run(self, function, geometry, pointers):
         body = self.loaded[function]
-        pointers = []
-        for i in range(body.arguments):
-            address = ctypes.c_uint64.from_address(params + 8 * i).value
-            pointers.append(ctypes.c_uint64.from_address(address).value)
+        assert len(pointers) == body.arguments
 
         def work():
-            self.launched.append((gx, gy, gz, bx, by, bz, shared))
+            self.launched.append(geometry)
             self.clock += self.cold_us if self.flushed else self.kernel_us
             self.flushed = False
             try:

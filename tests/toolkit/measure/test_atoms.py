@@ -14,12 +14,12 @@ import pytest
 
 from subbyte.cli.main import main
 from subbyte.device import ARCHS
+from subbyte.device.atom_texts import EMPTY_TEXT, INPUT_WORDS, STEPS, THREADS, TILE
 from subbyte.emulator import require_clean, run_cuda
 from subbyte.emulator.trace import KINDS
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
 from subbyte.gpu.device import CudaDevice
 from subbyte.measure.atoms import Case, atom_kernel, cases, measure_atoms, text_of
-from subbyte.measure.atoms.texts import EMPTY_TEXT, INPUT_WORDS, STEPS, THREADS, TILE
 from subbyte.technique import fragments, kernel_reading
 
 module = importlib.import_module("subbyte.measure.atoms.measure")

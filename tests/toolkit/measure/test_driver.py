@@ -7,7 +7,7 @@ import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency
 from subbyte.gpu import device as module
-from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.device import CudaDevice, CudaFunction
 from subbyte.gpu.driver import CudaError, DeviceHang, describe, detect, load_api
 
 
@@ -33,10 +33,12 @@ def test_unknown_device_lists_those_there_are(fake):
 
 
 def _bindings(monkeypatch, initialise):
+    import cuda.core  # itself needs the real ones
+
     module = types.ModuleType("cuda.bindings")
     module.driver = types.SimpleNamespace(cuInit=initialise)
     monkeypatch.setitem(sys.modules, "cuda.bindings", module)
-    return module
+    return cuda.core
 
 
 def test_no_bindings_is_one_sentence(monkeypatch):
@@ -66,9 +68,31 @@ def test_no_gpu_is_one_sentence(monkeypatch, code, message):
         load_api()
 
 
-def test_load_api_gives_the_module(monkeypatch):
-    module = _bindings(monkeypatch, lambda flags: (0,))
-    assert load_api() is module.driver
+def test_load_api_gives_the_driver_and_cuda_core(monkeypatch):
+    def initialise(flags):
+        return (0,)
+
+    core = _bindings(monkeypatch, initialise)
+    api = load_api()
+    assert api.cuInit is initialise
+    assert api.core is core
+
+
+def test_no_cuda_core_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cuda.core", None)
+    with pytest.raises(MissingDependency, match=r"cuda-core cannot be imported.*pip install.*works without it"):
+        load_api()
+
+
+def test_an_old_cuda_core_is_named(monkeypatch):
+    import cuda
+
+    old = types.ModuleType("cuda.core")
+    old.__version__, old.LaunchConfig = "1.0.1", type("LaunchConfig", (), {})
+    monkeypatch.setitem(sys.modules, "cuda.core", old)
+    monkeypatch.setattr(cuda, "core", old)
+    with pytest.raises(MissingDependency, match=r"cuda-core 1\.0\.1 is too old: pip install 'cuda-core>=1\.2,<2'"):
+        load_api()
 
 
 def test_memory_comes_back_as_it_went(fake):
@@ -106,6 +130,22 @@ def test_launch_passes_pointers_and_geometry(fake, double):
     function.launch((3, 2, 1), (64, 1, 1), 128, [source.pointer, target.pointer])
     assert (target.download((9,), np.uint32) == 2 * np.arange(9)).all()
     assert device.api.launched == [(3, 2, 1, 64, 1, 1, 128)]
+    assert device.api.overlapping == [False]
+    function.launch((3, 2, 1), (64, 1, 1), 128, [source.pointer, target.pointer], overlap=True)
+    assert device.api.overlapping == [False, True]
+
+
+def test_a_launch_after_a_crash_names_the_kernel_and_the_status(fake):
+    device, buffer = _crashing(fake, recovers=True)
+    with pytest.raises(CudaError, match=r"^the launch of conv_kernel failed: CUDA_ERROR_ILLEGAL_ADDRESS$") as caught:
+        CudaFunction(device, 0, 0, "conv_kernel").launch((1, 1, 1), (1, 1, 1), 0, [buffer.pointer])
+    assert caught.value.kind == "crash"
+
+
+def test_what_cuda_core_refuses_by_itself_stays_as_it_is(fake, double):
+    device = CudaDevice(0, fake.Driver({b"cubin": double}))
+    with pytest.raises(ValueError, match="grid"):
+        device.load(b"cubin", "conv_kernel").launch((0, 1, 1), (64, 1, 1), 0, [])
 
 
 def test_cubin_of_another_gpu_names_the_arch(fake):

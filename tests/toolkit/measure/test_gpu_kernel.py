@@ -101,10 +101,17 @@ def test_block_too_large_for_the_kernel(fake):
 
 
 class OnDevice:
-    def __init__(self, buffer, shape, typestr="<u4", strides=None):
-        self.__cuda_array_interface__ = {
-            "typestr": typestr, "shape": shape, "strides": strides, "data": (buffer.pointer, False), "version": 3,
-        }  # fmt: skip
+    """An array in the fake driver's memory, as another library would export it."""
+
+    def __init__(self, buffer, shape, typestr="<u4", strides=None, ordinal=0):
+        memory = buffer.device.api.memory[buffer.pointer].view(typestr)
+        self._array, self._ordinal = np.lib.stride_tricks.as_strided(memory, shape, strides), ordinal
+
+    def __dlpack__(self, **_):
+        return self._array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return 2, self._ordinal
 
 
 def test_device_arrays_run_without_a_copy(fake):

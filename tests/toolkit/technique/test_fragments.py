@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from subbyte.device.fragments import COLUMNS, INSTRUCTIONS, WARPGROUP_INSTRUCTIONS, Fragments, Map
+from subbyte.device.shared_operand import SWIZZLES, SharedOperand
 from subbyte.emulator import require_clean, run_cuda
 from subbyte.errors import InvalidInput, WrongResult
 from subbyte.technique import check_fragments, fragments
-from subbyte.technique.fragments import COLUMNS, INSTRUCTIONS, WARPGROUP_INSTRUCTIONS, Fragments, Map
 from subbyte.technique.mma import execute, execute_warpgroup, gather, scatter
-from subbyte.technique.shared_operand import SWIZZLES, SharedOperand
 
 sys.path.append(str(Path(__file__).parents[1] / "emulator"))
 from wgmma_cases import RIGHT, SHARED_BYTES, Wgmma

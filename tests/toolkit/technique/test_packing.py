@@ -106,7 +106,7 @@ def test_quad_is_the_generated_kernels_program() -> None:
 
 
 def test_a_wrong_selector_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from subbyte.technique import packing_schemes
+    from subbyte.families.mma.explain import packing_schemes
 
     monkeypatch.setattr(packing_schemes, "EXCHANGES", ((1, 0x6240, 0x3715), (2, 0x5410, 0x7632)))
     values = _values(4)

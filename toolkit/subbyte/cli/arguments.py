@@ -13,6 +13,7 @@ from subbyte.numerals import natural
 from subbyte.streams import put, say
 
 if TYPE_CHECKING:
+    from subbyte.spaces.configuration import Configuration
     from subbyte.workload import ConvWorkload
 
 SCHEMA = 1
@@ -88,11 +89,12 @@ def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm
     parser.add_argument("--arch", metavar="ARCH", type=_arch, default=default, help=text)
 
 
-def add_config_arguments(parser: argparse.ArgumentParser, family: str = "warp") -> None:
-    """``--set knob=value``, once or several times, and ``--family`` with its default: read them with
-    :func:`configuration`. The default ``auto`` may be asked for as well."""
-    from subbyte.families.registry import families, family_names
+def add_config_arguments(parser: argparse.ArgumentParser, family: str = "") -> None:
+    """``--set knob=value``, once or several times, and ``--family`` with its default (empty: the usual one): read them
+    with :func:`configuration`. The default ``auto`` may be asked for as well."""
+    from subbyte.families.registry import families, family_names, usual
 
+    family = family or usual().name
     text = "a knob or switch of the configuration, such as chunk=2 or layout=nhwc; several may follow"
     parser.add_argument("--set", metavar="KNOB=VALUE", dest="settings", action="append", default=[], help=text)
     names = " or ".join(f"{one.name} ({one.title})" for one in families().values())
@@ -129,8 +131,7 @@ def asked_family(args: argparse.Namespace) -> str:
     named: str = args.family
     if named != "auto":
         return named
-    from subbyte.families.registry import families
-    from subbyte.kernel.default import USUAL
+    from subbyte.families.registry import families, usual
     from subbyte.spaces.configuration import named_once
 
     settings = asked_settings(args)
@@ -139,28 +140,26 @@ def asked_family(args: argparse.Namespace) -> str:
     if len(owners) > 1:
         each = ", ".join(f"{knob} is a knob of the {family} family" for family, knob in owners.items())
         raise InvalidInput(f"--set: {each}; take knobs of one family")
-    return next(iter(owners), USUAL)
+    return next(iter(owners), usual().name)
 
 
-def configuration(args: argparse.Namespace, base: Any = None) -> Any:
+def configuration(args: argparse.Namespace, base: Configuration | None = None) -> Configuration | None:
     """``base`` with the values of ``--set``; without ``--set`` the base itself, which may be None.
 
-    Without a base the values change the default configuration of the family. Raises InvalidInput.
+    Without a base the values change the plain configuration of the family. Raises InvalidInput.
     """
-    from subbyte.kernel.default import USUAL
+    from subbyte.families.registry import family_named, usual
 
     values = asked_settings(args)
     has_family = hasattr(args, "family")
-    family = asked_family(args) if has_family else USUAL
-    if not values and (base or family == USUAL):
+    family = family_named(asked_family(args)) if has_family else usual()
+    if not values and (base or family is usual()):
         return base
-    from subbyte.families.registry import family_named
-
     for knob in values if has_family else ():
         owner = _owner(knob)
-        if owner not in (None, family):
+        if owner not in (None, family.name):
             raise InvalidInput(f"{knob} is a knob of the {owner} family: add --family {owner}")
-    return (base or family_named(family).configurations[0]()).with_values(values)
+    return (base or family.plain).with_values(values)
 
 
 def kind_list() -> str:

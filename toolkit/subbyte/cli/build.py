@@ -67,16 +67,16 @@ def run(args: argparse.Namespace) -> int:
 
 def chosen_kernel(args: argparse.Namespace, arch: str, output: str | None = None) -> Kernel:
     """The kernel that ``--family`` and ``--set`` ask for: without ``--set`` what :func:`subbyte.compile` takes."""
+    from subbyte.device.arch import arch as arch_named
+    from subbyte.families.registry import family_named
     from subbyte.kernel import build
-    from subbyte.kernel.choose import best_known
     from subbyte.kernel.choose import compile as compile_kernel
-    from subbyte.kernel.default import USUAL, default_config
+    from subbyte.kernel.choose import known_config
 
     if not args.settings:
         return compile_kernel(args.workload, arch, family=args.family, output=output)
-    family = asked_family(args)
-    usual = default_config(args.workload, arch) if family == USUAL else best_known(args.workload, arch, family)[0]
-    return build(args.workload, configuration(args, usual), arch, output=output)
+    known = known_config(args.workload, arch_named(arch), family_named(asked_family(args)))
+    return build(args.workload, configuration(args, known), arch, output=output)
 
 
 def description(kernel: Kernel) -> dict[str, Any]:

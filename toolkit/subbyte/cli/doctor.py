@@ -19,9 +19,6 @@ from subbyte.gpu.driver import GpuInfo, detect
 PINS = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
 """The only pair whose kernels are tested: a newer ffi crashes while it serializes."""
 
-WARPGROUP_ARCH = "sm_90a"
-"""The architecture with instructions of a warpgroup."""
-
 _OK, _NOTE, _MISSING = "ok", "note", "missing"
 
 
@@ -161,18 +158,7 @@ def _version(name: str) -> str | None:
 
 
 def _architecture(name: str, gpus: list[GpuInfo]) -> dict[str, Any]:
-    arch = ARCHS[name]
-    s4 = (
-        "native" if arch.native_s4 else "emulated, about 40 times slower than int8: values are unpacked to int8 instead"
-    )
-    return {
-        "name": name,
-        "gpus": arch.gpus,
-        "int4_instructions": s4,
-        "default_atom": arch.default_atom,
-        "warpgroup": arch.name == WARPGROUP_ARCH,
-        "here": any(gpu.arch == name for gpu in gpus),
-    }
+    return {**ARCHS[name].described(), "here": any(gpu.arch == name for gpu in gpus)}
 
 
 def _landscapes() -> list[str]:
@@ -203,10 +189,8 @@ def _text(report: dict[str, Any]) -> str:
     lines += ["", "int4 matrix instructions"]
     for arch in report["architectures"]:
         here = "  <- this GPU" if arch["here"] else ""
-        wgmma = ", or wgmma of a warpgroup" if arch["warpgroup"] else ""
-        lines.append(
-            f"  {arch['name']:8}{arch['gpus']:18}{arch['int4_instructions']} ({arch['default_atom']}{wgmma}){here}"
-        )
+        instructions = ARCHS[arch["name"]].instructions
+        lines.append(f"  {arch['name']:8}{arch['gpus']:18}{arch['int4_instructions']} ({instructions}){here}")
     landscapes = ", ".join(report["landscapes"]) or "none"
     cache = report["cache"]
     lines += ["", f"recorded landscapes: {landscapes}"]

@@ -1,9 +1,14 @@
-"""``subbyte explain``: a technique as numbers and a picture in plain text."""
+"""``subbyte explain``: a technique as numbers and a picture in plain text.
+
+Three topics are of every convolution or instruction and stand here. All others are what the families can show of their
+kernels (:mod:`subbyte.families.topic`): a command for each name, whichever families have it.
+"""
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from subbyte.cli.arguments import (
@@ -18,53 +23,100 @@ from subbyte.cli.arguments import (
     shown,
 )
 from subbyte.errors import InvalidInput
+from subbyte.families.registry import family_named, topic_giving, topics
+from subbyte.families.topic import Option, Topic
 from subbyte.numerals import natural
 
 DEFAULT_WORKLOAD = "resnet50.stage2@8"
 _PAIR = re.compile(r"(\d{1,6})[x,](\d{1,6})")
+_READ: dict[str, Callable[[str], Any]] = {"number": natural_number, "seed": seed, "pair": str, "text": str}
+"""How the text of an option is read while the command line is; pairs are taken apart when they are used."""
+
+Said = tuple[dict[str, Any], str]
+"""What a topic prints: the fields of the JSON object, and the text."""
 
 
 def add_parser(subparsers: Any) -> None:
     """Add the arguments of ``subbyte explain`` and of its topics."""
+    known = {name: found for name, found in topics().items() if name not in _GENERAL}
     parser = subparsers.add_parser(
         "explain",
-        help="a technique as numbers: tiling, duplicates, packing, layout, fragments, taps, speed",
+        help=f"a technique as numbers: {', '.join([*known, *_GENERAL])}",
         description="A technique as numbers and a picture in plain text.",
         epilog="example:\n  subbyte explain duplicates resnet50.stage2@8 --tile 1x4",
     )
-    topics = parser.add_subparsers(dest="topic", metavar="TOPIC", title="topics", required=True)
-    _add_tiling(topics)
-    _add_duplicates(topics)
-    _add_packing(topics)
-    _add_layout(topics)
-    _add_fragments(topics)
-    _add_taps(topics)
-    _add_speed(topics)
+    commands = parser.add_subparsers(dest="topic", metavar="TOPIC", title="topics", required=True)
+    for name, found in known.items():
+        _add_topic(commands, name, found)
+    for add, _ in _GENERAL.values():
+        add(commands)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the record of the topic and return 0."""
-    record, text = _TOPICS[args.topic](args)
-    emit("explain", {"topic": args.topic, **record}, args, text)
+    record, text = _GENERAL[args.topic][1](args) if args.topic in _GENERAL else _of_a_family(args)
+    emit("explain", {"topic": args.topic, **record}, args, "" if args.json else text)
     return 0
 
 
-def _add_tiling(topics: Any) -> None:
-    parser = command_parser(
-        topics,
-        "tiling",
-        "How the convolution becomes a matrix product, and how that is cut into blocks, warps and instructions.",
-        "subbyte explain tiling resnet50.stage2@8 --set warp_col_tiles=2 --block 3,1",
-    )
-    add_workload_argument(parser, DEFAULT_WORKLOAD)
-    parser.add_argument("--block", metavar="I,J", default="0,0", help="pixel tile and column block (default 0,0)")
-    add_config_arguments(parser)
-    add_arch_argument(parser)
+def _add_topic(commands: Any, name: str, found: Mapping[str, Topic[Any]]) -> None:
+    """The command of one topic; its ``--family`` is the first that has it unless another is asked for."""
+    family, first = next(iter(found.items()))
+    parser = command_parser(commands, name, first.summary, first.example)
+    if first.of != "any":
+        add_workload_argument(parser, DEFAULT_WORKLOAD)
+    options: dict[str, tuple[Option, list[str]]] = {}
+    for owner, topic in found.items():
+        for option in topic.options:
+            options.setdefault(option.name, (option, []))[1].append(owner)
+    for option, owners in options.values():
+        alone = "" if len(owners) == len(found) else f" ({' and '.join(owners)} family)"
+        parser.add_argument(
+            f"--{option.name}", metavar=option.metavar, type=_READ[option.kind], help=option.meaning + alone
+        )
+    add_config_arguments(parser, family)
+    if first.of != "any":
+        add_arch_argument(parser)
 
 
-def _add_duplicates(topics: Any) -> None:
+def _of_a_family(args: argparse.Namespace) -> Said:
+    """The topic of the family that is asked for."""
+    from subbyte.device.arch import arch
+    from subbyte.kernel.choose import known_config
+    from subbyte.technique import topics as records
+
+    family, found = family_named(args.family), topics()[args.topic]
+    if family.name not in found:
+        topic_giving(next(iter(found.values())).gives, configuration(args) or family.plain)  # raises what to see
+    topic = found[family.name]
+    options = _options(args, found, family.name)
+    if topic.of == "any":
+        return topic.in_words(topic.record(None, **options), options)
+    target = arch(args.arch)
+    config = None
+    if args.settings:
+        config = configuration(args, None if family.starts_plain else known_config(args.workload, target, family))
+    plan = records.planned(family, topic, args.workload, config, target)
+    return topic.in_words(records.shown(topic, plan, **options), options)
+
+
+def _options(args: argparse.Namespace, found: Mapping[str, Topic[Any]], family: str) -> dict[str, Any]:
+    """The options of the family's topic. Raises InvalidInput for one that another family's alone has."""
+    own = {option.name: option for option in found[family].options}
+    for owner, topic in found.items():
+        for option in topic.options:
+            if option.name not in own and getattr(args, option.name) is not None:
+                raise InvalidInput(f"--{option.name} is of the {owner} family; leave it away with --family {family}")
+    given = {name: getattr(args, name) for name in own}
+    for name, option in own.items():
+        if option.kind == "pair" and given[name] is not None:
+            given[name] = _pair(f"--{name}", given[name], option.such)
+    return found[family].values(given)
+
+
+def _add_duplicates(commands: Any) -> None:
     parser = command_parser(
-        topics,
+        commands,
         "duplicates",
         "Which entries of the lowered (im2col) tile are the same input pixel, and the loads that sharing saves.",
         "subbyte explain duplicates resnet50.stage2@8 --tile 1x4 --json",
@@ -77,45 +129,9 @@ def _add_duplicates(topics: Any) -> None:
     )
 
 
-def _add_packing(topics: Any) -> None:
+def _add_fragments(commands: Any) -> None:
     parser = command_parser(
-        topics,
-        "packing",
-        "How the lanes of a warp pack int4 results into words with shuffles, step by step on random values.",
-        "subbyte explain packing --scheme quad",
-    )
-    parser.add_argument(
-        "--family", choices=("warp", "warpgroup"), default="warp", help="warp (shuffles, default) or warpgroup"
-    )
-    parser.add_argument("--warp", type=natural_number, metavar="N", help="of a warpgroup, 0 (default) to 3")
-    parser.add_argument("--scheme", help="quad (default) or width8")
-    parser.add_argument(
-        "--tiles", type=natural_number, metavar="N", help="8x8 tiles to pack (default: all the scheme takes)"
-    )
-    parser.add_argument("--seed", type=seed, metavar="N", help="seed of the values (default 0)")
-
-
-def _add_layout(topics: Any) -> None:
-    parser = command_parser(
-        topics,
-        "layout",
-        "The addresses one warp of the kernel reads and writes, the sectors they touch and the bank conflicts.",
-        "subbyte explain layout resnet50.stage2@8 --layout nhwc --set warp_row_tiles=8",
-    )
-    add_workload_argument(parser, DEFAULT_WORKLOAD)
-    parser.add_argument("--layout", help="nhwc, hwnc or nhwcnc (default: that of the configuration, nhwcnc)")
-    parser.add_argument("--block", metavar="I,J", default="0,0", help="pixel tile and column block (default 0,0)")
-    parser.add_argument("--warp", type=natural_number, metavar="N", default=0, help="warp of the block (default 0)")
-    parser.add_argument(
-        "--iteration", type=natural_number, metavar="N", default=0, help="stage of the main loop (default 0)"
-    )
-    add_config_arguments(parser)
-    add_arch_argument(parser)
-
-
-def _add_fragments(topics: Any) -> None:
-    parser = command_parser(
-        topics,
+        commands,
         "fragments",
         "Which lane and register holds which element of a matrix instruction, and which GPUs have it.",
         "subbyte explain fragments --instruction m16n8k32.s8",
@@ -129,23 +145,9 @@ def _add_fragments(topics: Any) -> None:
     )
 
 
-def _add_taps(topics: Any) -> None:
+def _add_speed(commands: Any) -> None:
     parser = command_parser(
-        topics,
-        "taps",
-        "Where each tap begins in shared memory in a kernel of the warpgroup family, and its descriptor.",
-        "subbyte explain taps resnet50.stage2@8 --row 0",
-    )
-    add_workload_argument(parser, DEFAULT_WORKLOAD)
-    parser.add_argument(
-        "--row", type=natural_number, metavar="N", default=0, help="output row of the first block (default 0)"
-    )
-    add_config_arguments(parser, "warpgroup")
-
-
-def _add_speed(topics: Any) -> None:
-    parser = command_parser(
-        topics,
+        commands,
         "speed",
         "The speed of light: floors of launching, moving and multiplying beside the best recorded times.",
         "subbyte explain speed resnet50.stage2@8",
@@ -154,28 +156,7 @@ def _add_speed(topics: Any) -> None:
     parser.add_argument("--gpu", default="NVIDIA H200", help="GPU whose measured ceilings count (default NVIDIA H200)")
 
 
-def _tiling(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    from subbyte.technique import tiling, warpgroup_tiling
-
-    if args.family == "warpgroup":
-        if args.block != "0,0":
-            raise InvalidInput("--block shows a block of the warp family; leave it away with --family warpgroup")
-        levels = warpgroup_tiling(args.workload, configuration(args, _estimated(args)), args.arch)
-        return levels.to_dict(), "" if args.json else levels.text()
-    record = tiling(args.workload, configuration(args), arch=args.arch)
-    place = _pair("--block", args.block, "a pixel tile and a column block such as 0,0")
-    chosen = {"block": record.block(*place).to_dict()}
-    return {**record.to_dict(), **chosen}, "" if args.json else record.text(*place)
-
-
-def _estimated(args: argparse.Namespace) -> Any:
-    """The configuration of the warpgroup family that ``--set`` changes."""
-    from subbyte.kernel.choose import best_known
-
-    return best_known(args.workload, args.arch, "warpgroup")[0]
-
-
-def _duplicates(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _duplicates(args: argparse.Namespace) -> Said:
     from subbyte.technique import duplicates
 
     at = None if args.at is None else _pair("--at", args.at, "an output pixel such as 0,0")
@@ -190,76 +171,29 @@ def _duplicates(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
         if len(record.pixels) % warps:
             raise InvalidInput(f"--warp {args.warp}: {count} warps cannot share {len(record.pixels)} pixels evenly")
         record = record.warp(warp, len(record.pixels) // warps)
-    return record.to_dict(), "" if args.json else record.text()
+    return record.to_dict(), record.text()
 
 
-def _packing(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    import numpy as np
-
-    from subbyte.technique import packed_stores, packing_program
-
-    for name in ("warp",) if args.family == "warp" else ("scheme", "tiles", "seed"):
-        if getattr(args, name) is not None:
-            other = "warpgroup" if args.family == "warp" else "warp"
-            raise InvalidInput(f"--{name} is of the {other} family; leave it away with --family {args.family}")
-    if args.family == "warpgroup":
-        stores = packed_stores(args.warp or 0)
-        return stores.to_dict(), "" if args.json else stores.text()
-    program = packing_program("quad" if args.scheme is None else args.scheme)
-    tiles = program.tiles if args.tiles is None else args.tiles
-    if not 1 <= tiles <= program.tiles:
-        raise InvalidInput(f"--tiles {tiles}: scheme {program.scheme} takes 1 to {program.tiles}")
-    values = np.random.default_rng(args.seed or 0).integers(-8, 8, (tiles, 8, 8))
-    trace = program.run(values)
-    record = {**program.to_dict(), "values": values.tolist(), "trace": trace.to_dict()}
-    return record, "" if args.json else f"{program.text()}\n\n{trace.text()}"
-
-
-def _layout(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    from subbyte.technique import accesses
-
-    record = accesses(
-        args.workload,
-        configuration(args),
-        args.layout,
-        arch=args.arch,
-        block=_pair("--block", args.block, "a pixel tile and a column block such as 0,0"),
-        warp=args.warp,
-        iteration=args.iteration,
-    )
-    return record.to_dict(), "" if args.json else record.text()
-
-
-def _fragments(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _fragments(args: argparse.Namespace) -> Said:
     from subbyte.technique import fragments
 
     record = fragments(args.instruction)
-    return record.to_dict(), "" if args.json else record.text()
+    return record.to_dict(), record.text()
 
 
-def _taps(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    from subbyte.kernel.choose import best_known
-    from subbyte.technique import tap_addresses
-
-    if args.family != "warpgroup":
-        raise InvalidInput("taps are addresses in the warpgroup family only; see `subbyte explain duplicates`")
-    record = tap_addresses(
-        args.workload, configuration(args, best_known(args.workload, family="warpgroup")[0]), args.row
-    )
-    return record.to_dict(), "" if args.json else record.text()
-
-
-def _speed(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _speed(args: argparse.Namespace) -> Said:
     from subbyte.analysis import speed_of_light
 
     record = speed_of_light(args.workload, args.gpu)
-    return record.to_dict(), "" if args.json else record.text()
+    return record.to_dict(), record.text()
 
 
-_TOPICS = {
-    "tiling": _tiling, "duplicates": _duplicates, "packing": _packing, "layout": _layout, "fragments": _fragments,
-    "taps": _taps, "speed": _speed,
-}  # fmt: skip
+_GENERAL: dict[str, tuple[Callable[[Any], None], Callable[[argparse.Namespace], Said]]] = {
+    "duplicates": (_add_duplicates, _duplicates),
+    "fragments": (_add_fragments, _fragments),
+    "speed": (_add_speed, _speed),
+}
+"""Topics of no family: how each is added to the command line, and what it prints."""
 
 
 def _pair(name: str, text: str, meaning: str) -> tuple[int, int]:

@@ -57,12 +57,19 @@ def _row(workload: ConvWorkload) -> dict[str, Any]:
 
 def _kernels(workload: ConvWorkload) -> str:
     """``yes``, which architectures a family covers alone, or why there is none."""
+    from subbyte.device.arch import ARCHS
+    from subbyte.families.registry import families, usual
     from subbyte.kernel.coverage import covered
 
-    warp = covered(workload, family="warp")
-    if warp is None:
+    reason = covered(workload, family=usual().name)
+    if reason is None:
         return "yes"
-    return covered(workload) or f"on sm_90a alone (the warpgroup family; the warp family: {warp})"
+    for other in families().values():
+        archs = [name for name, arch in ARCHS.items() if other is not usual() and other.covers(workload, arch) is None]
+        if archs:
+            why = f"the {other.name} family; the {usual().name} family: {reason}"
+            return f"on {', '.join(archs)} alone ({why})"
+    return covered(workload) or "yes"
 
 
 def _table(rows: list[dict[str, Any]], kernels: list[str]) -> str:

@@ -8,6 +8,7 @@ Whether an instruction is native or emulated was read off its SASS (``IMMA`` or 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean, shown
@@ -32,6 +33,27 @@ class Arch:
     threads_per_block: int = 1024
     blocks_per_sm: int = 32
     """Resident blocks of a multiprocessor, however small they are."""
+    warpgroups: bool = False
+    """Four warps issue one matrix instruction together (``wgmma``)."""
+
+    @property
+    def int4_instructions(self) -> str:
+        """How int4 matrix instructions run, in words."""
+        if self.native_s4:
+            return "native"
+        return "emulated, about 40 times slower than int8: values are unpacked to int8 instead"
+
+    @property
+    def instructions(self) -> str:
+        """What multiplies matrices here, in words."""
+        return self.default_atom + (", or wgmma of a warpgroup" if self.warpgroups else "")
+
+    def described(self) -> dict[str, Any]:
+        """Name and instructions, ready for JSON."""
+        return {
+            "name": self.name, "gpus": self.gpus, "int4_instructions": self.int4_instructions,
+            "default_atom": self.default_atom, "warpgroup": self.warpgroups,
+        }  # fmt: skip
 
 
 ARCHS = {
@@ -41,7 +63,7 @@ ARCHS = {
         Arch("sm_80", "A100, A30", 166912, 167936, 2048, True, True, "s4.m16n8k32"),
         Arch("sm_86", "A10, A40, RTX 30", 101376, 102400, 1536, True, True, "s4.m16n8k32", blocks_per_sm=16),
         Arch("sm_89", "L4, L40, RTX 40", 101376, 102400, 1536, True, True, "s4.m16n8k32", blocks_per_sm=24),
-        Arch("sm_90a", "H100, H200", 232448, 233472, 2048, True, False, "s8.m16n8k32"),
+        Arch("sm_90a", "H100, H200", 232448, 233472, 2048, True, False, "s8.m16n8k32", warpgroups=True),
     )
 }
 

@@ -12,7 +12,8 @@ from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, short
 from subbyte.families import space
 from subbyte.families.mma.config import ConvConfig
-from subbyte.technique import tiling
+from subbyte.families.registry import shows
+from subbyte.technique import Tiling, tiling
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
 
@@ -165,7 +166,7 @@ def check_waste(answer: Any, workload: ConvWorkload | str, arch: str = "sm_80") 
     blocks than any other of those."""
     if unanswered(answer):
         return Feedback(False, "Replace the ... by a ConvConfig.")
-    if not isinstance(answer, ConvConfig):
+    if not shows(answer, Tiling):
         return Feedback(False, f"{short(answer)}: a ConvConfig is asked, such as ConvConfig(1, 2, 4, 4).")
     w = parse(workload)
     found = space(w, arch)

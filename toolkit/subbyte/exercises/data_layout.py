@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from subbyte.arguments import checked
+from subbyte.device.memory import SectorUse
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, short
 from subbyte.families.mma.config import ConvConfig
 from subbyte.technique import accesses
-from subbyte.technique.memory import SectorUse
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
 

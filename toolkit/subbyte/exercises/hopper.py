@@ -4,14 +4,14 @@ value of a knob costs."""
 from __future__ import annotations
 
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, call, short
-from subbyte.families import space
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
+from subbyte.technique.topics import plan_of
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
 from subbyte.workload.conv import ceil_div
@@ -112,7 +112,7 @@ def _agrees(function: Any, wrong: Any) -> bool:
 def check_grid(answer: Any, workload: ConvWorkload | str, config: WarpgroupConfig) -> Feedback:
     """Check the number of blocks that a configuration of the warpgroup family launches for a workload."""
     w = parse(workload)
-    plan = space(w, kind="warpgroup").plan(config)
+    plan = cast("WarpgroupPlan", plan_of(w, config))
     if unanswered(answer):
         return Feedback(False, "Replace the ... by a number of blocks.")
     if same(answer, plan.grid_blocks):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,17 @@ from numpy.typing import NDArray
 from subbyte.device.arch import Arch
 from subbyte.device.atoms import Atom
 from subbyte.device.launch import Launch
-from subbyte.errors import Unsupported
+from subbyte.families.topic import Topic
+from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
+from subbyte.spaces.knob import Value
 from subbyte.workload.conv import ConvWorkload
 
 
 class Plan(Protocol):
     """Everything about one kernel that can be known before generating it; a frozen dataclass."""
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
     @property
     def workload(self) -> ConvWorkload:
@@ -94,6 +96,14 @@ class Plan(Protocol):
         ...
 
 
+class Function(Protocol):
+    """A TIRx function (``tvm.tirx.PrimFunc``), as :func:`subbyte.tirx.function.kernel_function` makes one."""
+
+    def script(self) -> str:
+        """The TIRx script."""
+        ...
+
+
 class Space(Protocol):
     """All listed configurations of a workload on an architecture; an index is a mixed radix over ``knobs``."""
 
@@ -113,12 +123,12 @@ class Space(Protocol):
         ...
 
     @property
-    def knobs(self) -> Mapping[str, tuple[Any, ...]]:
+    def knobs(self) -> Mapping[str, tuple[Value, ...]]:
         """Value lists in order; the first knob varies fastest."""
         ...
 
     @property
-    def fixed(self) -> Mapping[str, Any]:
+    def fixed(self) -> Mapping[str, Value]:
         """Fields that do not vary."""
         ...
 
@@ -147,15 +157,15 @@ class Space(Protocol):
         """The configuration at ``index``."""
         ...
 
-    def index(self, config: Any) -> int:
+    def index(self, config: Configuration) -> int:
         """The index of a configuration. Raises InvalidInput for one outside the space."""
         ...
 
-    def plan(self, which: Any, /) -> Any:
+    def plan(self, which: int | Configuration, /) -> Plan:
         """The plan of a configuration, given itself or by its index."""
         ...
 
-    def why_not(self, which: Any, /) -> str | None:
+    def why_not(self, which: int | Configuration, /) -> str | None:
         """The reason a constraint refuses it, or None."""
         ...
 
@@ -167,19 +177,17 @@ class ExportParts:
     weights_section: str
     weight_shape: tuple[int, ...]
     words: Mapping[str, str]
-    defines: Mapping[str, Any] = field(default_factory=dict)
+    defines: Mapping[str, int | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Topic:
-    """One thing that ``subbyte explain`` and the views can show of a family's kernels.
+class PixelTile:
+    """Output pixels, as (rows, columns), whose input is loaded together: by a block, and by one of the ``warps`` that
+    share the block's."""
 
-    ``record(workload, config, arch, **options)`` gives the info record; ``options`` are names with their defaults.
-    """
-
-    summary: str
-    record: Any
-    options: Mapping[str, Any] = field(default_factory=dict)
+    block: tuple[int, int]
+    warps: int
+    warp: tuple[int, int]
 
 
 class Family(ABC):
@@ -210,7 +218,7 @@ class Family(ABC):
         """Whether a configuration is of this family."""
         return isinstance(config, self.configurations)
 
-    def decode(self, values: Mapping[str, Any]) -> Configuration | None:
+    def decode(self, values: Mapping[str, object]) -> Configuration | None:
         """The configuration of recorded fields, None when they are of another family. Raises InvalidInput."""
         for kind in self.configurations:
             if set(values) <= set(kind.rows):
@@ -228,6 +236,14 @@ class Family(ABC):
     def knobs(self) -> tuple[str, ...]:
         """Names of all knobs and switches of its kernels."""
         return tuple(dict.fromkeys(name for kind in self.configurations for name in kind.rows))
+
+    @property
+    def plain(self) -> Configuration:
+        """A configuration with every knob at its default."""
+        return self.configurations[0]()
+
+    starts_plain: ClassVar[bool] = True
+    """Values given alone change the plain configuration, which can be built for most layers; else the best known."""
 
     # ---- plans and spaces ---------------------------------------------------------------------------------------
 
@@ -256,26 +272,31 @@ class Family(ABC):
         """Why no kernel of the family computes the workload on the architecture, None when one does."""
 
     @abstractmethod
-    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, Any]) -> Space:
+    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> Space:
         """The space of a kind; ``fixed`` are fields to hold at other values than the usual. Raises InvalidInput."""
 
     @abstractmethod
     def recorded_space(
-        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Any]
+        self,
+        workload: ConvWorkload,
+        arch: Arch,
+        kind: str,
+        knobs: Mapping[str, tuple[Value, ...]],
+        fixed: Mapping[str, Value],
     ) -> Space:
         """The space of a record's header under today's constraints."""
 
-    removed: ClassVar[Mapping[str, Any]] = {}
+    removed: ClassVar[Mapping[str, Value]] = {}
     """Knobs that are no more, with the value that means a kernel without them."""
     slow_to_list: ClassVar[bool] = False
     """Finding all valid configurations of a space takes noticeable time."""
 
-    def still_there(self, knobs: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
+    def still_there(self, knobs: Mapping[str, tuple[Value, ...]]) -> Mapping[str, tuple[Value, ...]]:
         """Recorded value lists without knobs that are no more. Raises Unsupported where some kernels had one."""
         return knobs
 
     @abstractmethod
-    def held(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
+    def held(self, fixed: Mapping[str, object]) -> dict[str, Value]:
         """All fields that a space holds fixed, with those of ``fixed`` set. Raises InvalidInput for a knob."""
 
     # ---- choosing -----------------------------------------------------------------------------------------------
@@ -299,7 +320,7 @@ class Family(ABC):
     # ---- generating ---------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def emit(self, plan: Plan) -> Any:
+    def emit(self, plan: Plan) -> Function:
         """The TIRx function of a plan."""
 
     @property
@@ -323,6 +344,18 @@ class Family(ABC):
     def export(self, plan: Plan) -> ExportParts:
         """What a C header of the kernel needs."""
 
-    def not_here(self, config: Configuration, what: str) -> Unsupported:
-        """The error of a view or a record that shows kernels of another family."""
-        return Unsupported(f"{what}; {config.key} is of the {self.name} family ({self.title})")
+    # ---- showing ------------------------------------------------------------------------------------------------
+
+    @property
+    def instruction(self) -> str:
+        """What its kernels are built on, as the title begins."""
+        return self.title.partition(",")[0]
+
+    @property
+    def topics(self) -> Mapping[str, Topic[InfoRecord]]:
+        """What can be shown of its kernels, by the name of the command."""
+        return {}
+
+    def loads_together(self, plan: Plan) -> PixelTile:
+        """The output pixels whose input a block, and each of its warps, loads together."""
+        return PixelTile(plan.tile, 1, plan.tile)

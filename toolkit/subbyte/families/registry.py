@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from subbyte.errors import InvalidInput, Unsupported, did_you_mean, shown
 from subbyte.families.base import Family
+from subbyte.families.topic import Record, Topic
+from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration, named_once
 
 _LINES: dict[str, str] = {
@@ -88,7 +90,7 @@ def config_from_key(key: str) -> Configuration:
         found = family.from_key(text)
         if found is not None:
             return found
-    return next(iter(families().values())).configurations[0].from_key(key)
+    return usual().configurations[0].from_key(key)
 
 
 def config_from_dict(values: Mapping[str, Any]) -> Configuration:
@@ -98,7 +100,7 @@ def config_from_dict(values: Mapping[str, Any]) -> Configuration:
         found = family.decode(named)
         if found is not None:
             return found
-    return next(iter(families().values())).configurations[0].from_dict(named)
+    return usual().configurations[0].from_dict(named)
 
 
 def kinds() -> dict[str, Family]:
@@ -122,19 +124,55 @@ def family_of_kind(kind: str) -> Family | None:
     return next(found, None)
 
 
-def warp_family_only(config: Any) -> Any:
-    """``config``, where mma.sync kernels are explained. Raises Unsupported for one of another family."""
-    usual = next(iter(families().values()))
-    other = (
-        None if config is None or usual.owns(config) else next((f for f in families().values() if f.owns(config)), None)
+def usual() -> Family:
+    """The family of a request that names none: the first, whose kernels run on every architecture."""
+    return next(iter(families().values()))
+
+
+def topics() -> dict[str, dict[str, Topic[InfoRecord]]]:
+    """Every topic's name, with the families that have it by name."""
+    found: dict[str, dict[str, Topic[InfoRecord]]] = {}
+    for family in families().values():
+        for name, topic in family.topics.items():
+            found.setdefault(name, {})[family.name] = topic
+    return found
+
+
+def topic_giving(gives: type[Record], config: object = None) -> tuple[Family, Topic[Record]]:
+    """The family of a configuration (None: the first that has one) and its topic that gives a record.
+
+    Raises InvalidInput for what is no configuration, Unsupported where such a record is made of kernels of other
+    families alone.
+    """
+    own = None if config is None else family_of(config)
+    having = [(family, topic) for family in families().values() if (topic := _giving(family, gives)) is not None]
+    for family, topic in having:
+        if own in (None, family):
+            return family, topic
+    if own is None:
+        raise Unsupported(f"{gives.__name__}: no family's kernels are shown so")
+    raise not_here(config, [family for family, _ in having])
+
+
+def not_here(config: object, having: Iterable[Family]) -> Unsupported:
+    """What to say where kernels of some families are shown and a configuration is of another."""
+    own, key = family_of(config), getattr(config, "key", config)
+    others = " or ".join(f"the {family.name} family ({family.instruction})" for family in having) or "no family"
+    see = ", ".join(f"`subbyte explain {name}`" for name in ("duplicates", *own.topics))
+    return Unsupported(
+        f"only kernels of {others} are shown here; {key} is of the {own.name} family ({own.instruction}): see {see} "
+        f"with --family {own.name}, and its text"
     )
-    if other is not None:
-        raise Unsupported(
-            f"only kernels of the {usual.name} family (mma.sync) are shown here; {config.key} is of the {other.name} "
-            "family (wgmma): see its taps, stores, fragments and text (`subbyte explain taps`, `explain packing "
-            "--family warpgroup`, notebook 09_hopper)"
-        )
-    return config
+
+
+def shows(config: object, record: type[InfoRecord]) -> bool:
+    """Whether ``config`` is a configuration of a family that has a topic giving a record."""
+    return any(family.owns(config) and _giving(family, record) is not None for family in families().values())
+
+
+def _giving(family: Family, gives: type[Record]) -> Topic[Record] | None:
+    found = next((topic for topic in family.topics.values() if topic.gives is gives), None)
+    return cast("Topic[Record] | None", found)
 
 
 def settings_text(values: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """Arrays of any library in, the same library out.
 
 The public functions take NumPy, PyTorch and CuPy arrays and give back the kind they were given, on the same device.
-Any other library's array is accepted when it has ``__cuda_array_interface__`` (on a GPU) or ``__dlpack__`` (in host
-memory); its results come back as NumPy arrays.
+Any other library's array is accepted when it has ``__dlpack__``, or ``__cuda_array_interface__`` version 3; its results
+come back as NumPy arrays. What lies on a GPU is looked at through cuda-core's views.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,14 @@ from numpy.typing import NDArray
 from subbyte.errors import InvalidInput
 from subbyte.numerics.int4 import without_mask
 
-_WORDS = ("<u4", "<i4", "|u4", "|i4")
+if TYPE_CHECKING:
+    from cuda.core.utils import StridedMemoryView
+
+_WORDS = (np.dtype(np.uint32), np.dtype(np.int32))
+_HOST = 1
+"""DLPack's number for host memory (``kDLCPU``)."""
+_NO_WAIT = -1
+"""Said in place of a stream: whoever asks for a view waits for the other library's work himself."""
 
 
 @dataclass(frozen=True)
@@ -81,28 +89,30 @@ def to_host(array: Any, name: str) -> tuple[NDArray[Any], Origin]:
 
 
 def _foreign(array: Any, name: str) -> NDArray[Any]:
+    if not _exports(array):
+        raise InvalidInput(
+            f"{name} is a {type(array).__name__}: must be an array (numpy, torch, cupy, or one with __dlpack__ or "
+            "__cuda_array_interface__)"
+        )
     try:
-        if hasattr(array, "__cuda_array_interface__"):
-            return _copy_from_gpu(array.__cuda_array_interface__, name)
-        if hasattr(array, "__dlpack__"):
+        if hasattr(array, "__dlpack__") and array.__dlpack_device__()[0] == _HOST:
             return np.from_dlpack(array)
-    except (BufferError, RuntimeError, TypeError) as error:
+    except (AttributeError, BufferError, RuntimeError, TypeError) as error:
         raise InvalidInput(f"{name}: the {type(array).__name__} cannot be read on the host ({error})") from None
-    raise InvalidInput(
-        f"{name} is a {type(array).__name__}: must be an array (numpy, torch, cupy, or one with __dlpack__ or "
-        "__cuda_array_interface__)"
-    )
+    return _copy_from_gpu(array, name)
 
 
-def _copy_from_gpu(interface: dict[str, Any], name: str) -> NDArray[Any]:
+def _copy_from_gpu(array: Any, name: str) -> NDArray[Any]:
     from subbyte.gpu.device import open_device
 
-    dtype = np.dtype(interface["typestr"])
-    _require_contiguous(interface, name, dtype.itemsize)
-    host = np.empty(interface["shape"], dtype)
-    device = open_device()
+    open_device()  # a view asks the driver where the array lies
+    view = _view(array, name)
+    _require_contiguous(view, name)
+    host = np.empty(view.shape, view.dtype)
+    device = open_device(view.device_id)
+    device.activate()
     device.wait_for_others()
-    device.call("cuMemcpyDtoH", host.ctypes.data, int(interface["data"][0]), host.nbytes)
+    device.call("cuMemcpyDtoH", host.ctypes.data, view.ptr, host.nbytes)
     return host
 
 
@@ -111,46 +121,46 @@ def device_pointer(array: Any, name: str, shape: tuple[int, ...], ordinal: int) 
 
     Raises InvalidInput when the array is not on GPU ``ordinal``, not contiguous, of another width or size.
     """
-    interface = _interface(array, name, ordinal)
-    typestr = str(interface["typestr"])
-    if typestr not in _WORDS:
-        raise InvalidInput(f"{name} has elements of type {typestr}: must be 32-bit integers (packed words, or int32)")
-    if prod(interface["shape"]) != prod(shape):
-        raise InvalidInput(f"{name} has shape {list(interface['shape'])}: must hold {prod(shape)} words, {list(shape)}")
-    _require_contiguous(interface, name, 4)
-    return int(interface["data"][0])
+    view = _view(array, name) if _exports(array) else None
+    if view is None or view.device_id < 0:
+        raise InvalidInput(f"{name} is a {type(array).__name__} in host memory: must be on cuda:{ordinal}")
+    if view.device_id != ordinal:
+        raise InvalidInput(f"{name} is on cuda:{view.device_id}: must be on cuda:{ordinal}, where the kernel is loaded")
+    if view.dtype not in _WORDS:
+        raise InvalidInput(f"{name} has elements of type {view.dtype}: must be 32-bit integers (packed words or int32)")
+    if prod(view.shape) != prod(shape):
+        raise InvalidInput(f"{name} has shape {list(view.shape)}: must hold {prod(shape)} words, {list(shape)}")
+    _require_contiguous(view, name)
+    return int(view.ptr)
 
 
-def _interface(array: Any, name: str, ordinal: int) -> dict[str, Any]:
-    library = library_of(array)
-    if library == "torch":
-        if not array.is_cuda:
-            raise InvalidInput(f"{name} is a torch tensor on {array.device}: must be on cuda:{ordinal}")
-        where = array.device.index
-        dtypes = {"torch.int32": "<i4", "torch.uint32": "<u4"}
-        strides = None if array.is_contiguous() else tuple(4 * step for step in array.stride())
-        interface: dict[str, Any] = {
-            "typestr": dtypes.get(str(array.dtype), str(array.dtype)),
-            "shape": tuple(array.shape),
-            "strides": strides,
-            "data": (array.data_ptr(), False),
-        }
-    elif hasattr(array, "__cuda_array_interface__"):
-        interface = array.__cuda_array_interface__
-        where = int(array.device.id) if library == "cupy" else ordinal
-    else:
-        raise InvalidInput(f"{name} is a {type(array).__name__} in host memory: must be an array on cuda:{ordinal}")
-    if where != ordinal:
-        raise InvalidInput(f"{name} is on cuda:{where}: must be on cuda:{ordinal}, where the kernel is loaded")
-    return interface
+def _exports(array: Any) -> bool:
+    return hasattr(array, "__dlpack__") or hasattr(array, "__cuda_array_interface__")
 
 
-def _require_contiguous(interface: dict[str, Any], name: str, itemsize: int) -> None:
-    strides = interface.get("strides")
-    if strides is None:
+def _view(array: Any, name: str) -> StridedMemoryView:
+    """Address, shape, strides and device of an array of any library; waits for nothing. Raises InvalidInput."""
+    from cuda.core.utils import StridedMemoryView
+
+    try:
+        if hasattr(array, "__dlpack__"):
+            # Handed on without its class: of a torch tensor cuda-core would read the C struct, whose layout it has to
+            # guess for a torch newer than itself.
+            array = SimpleNamespace(__dlpack__=array.__dlpack__, __dlpack_device__=array.__dlpack_device__)
+            view = StridedMemoryView.from_dlpack(array, stream_ptr=_NO_WAIT)
+        else:
+            view = StridedMemoryView.from_cuda_array_interface(array, stream_ptr=_NO_WAIT)
+        view.dtype  # noqa: B018 - found out when asked for, and refused then
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} cannot be viewed ({error}): must be a plain, dense array") from None
+    return view
+
+
+def _require_contiguous(view: StridedMemoryView, name: str) -> None:
+    if view.strides is None:
         return
-    step = itemsize
-    for size, stride in zip(reversed(interface["shape"]), reversed(strides), strict=True):
+    step = 1
+    for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if size > 1 and stride != step:
-            raise InvalidInput(f"{name} is not C-contiguous (strides {list(strides)}): make it so first")
+            raise InvalidInput(f"{name} is not C-contiguous (strides {list(view.strides)}): make it so first")
         step *= size

@@ -1,4 +1,8 @@
-"""One open GPU: memory, modules, launches, graphs, through the CUDA driver API.
+"""One open GPU: memory, modules, launches, graphs.
+
+Launches go through cuda-core, all else through the CUDA driver API: what cuda-core owns it destroys whenever Python
+drops it, which after a reset may hit memory that is someone else's by then, waits forever on a GPU that hangs, and
+writes warnings after a crash; and its graphs lose the status of a capture that failed.
 
 Everything runs in the device's *primary* context, the one PyTorch and CuPy use, so that their pointers can be
 passed to a kernel as they are. Work goes to one stream of our own; :meth:`CudaDevice.synchronize` waits with a time
@@ -12,13 +16,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from subbyte.errors import InvalidInput
-from subbyte.gpu.driver import CudaError, DeviceHang, call, describe, load_api, status_name
+from subbyte.gpu.driver import CudaError, DeviceHang, call, describe, load_api, refused, status_name
+
+if TYPE_CHECKING:
+    from cuda.core import LaunchConfig
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,8 @@ class CudaDevice:
         self._context = self.call("cuDevicePrimaryCtxRetain", self._device)
         self.activate()
         self.stream = self.call("cuStreamCreate", self.api.CUstream_flags.CU_STREAM_NON_BLOCKING.value)
+        self.queue = self.api.core.Stream.from_handle(int(self.stream))
+        """The same stream as cuda-core takes it; it owns nothing."""
         self._done = self.call("cuEventCreate", self.api.CUevent_flags.CU_EVENT_DISABLE_TIMING.value)
         self._flush: DeviceBuffer | None = None
         self.spun_up = False
@@ -241,6 +250,9 @@ class CudaFunction:
     def __init__(self, device: CudaDevice, module: Any, handle: Any, entry: str) -> None:
         self.device, self.entry = device, entry
         self._module, self._handle, self._generation = module, handle, device.generation
+        # A module's function, which goes with its context: cuda-core passes the handle on as it is and owns nothing.
+        self._kernel = device.api.core.Kernel.from_handle(int(handle))
+        self._configs: dict[tuple[Any, ...], LaunchConfig] = {}
 
     @property
     def attributes(self) -> FunctionAttributes:
@@ -278,24 +290,22 @@ class CudaFunction:
         ``overlap``: it may begin before the launch ahead of it has ended; only for kernels that wait for that one
         themselves (``Launch.overlap``).
         """
-        values = np.array(pointers, np.uint64)
-        addresses = values.ctypes.data + 8 * np.arange(len(pointers), dtype=np.uint64)
-        stream = self.device.stream
-        if not overlap:
-            self.device.call(
-                "cuLaunchKernel", self._handle, *grid, *block, shared_bytes, stream, int(addresses.ctypes.data), 0
-            )
-            return
-        config = self.device.api.CUlaunchConfig()
-        config.gridDimX, config.gridDimY, config.gridDimZ = grid
-        config.blockDimX, config.blockDimY, config.blockDimZ = block
-        config.sharedMemBytes, config.hStream = shared_bytes, stream
-        attribute, value = self.device.api.CUlaunchAttribute(), self.device.api.CUlaunchAttributeValue()
-        value.programmaticStreamSerializationAllowed = 1
-        kind = self.device.api.CUlaunchAttributeID
-        attribute.id, attribute.value = kind.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value
-        config.attrs, config.numAttrs = [attribute], 1
-        self.device.call("cuLaunchKernelEx", config, self._handle, int(addresses.ctypes.data), 0)
+        asked = (grid, block, shared_bytes, overlap)
+        config = self._configs.get(asked) or self._config(*asked)
+        try:
+            self.device.api.core.launch(self.device.queue, config, self._kernel, *pointers)
+        except Exception as error:
+            raise refused(f"the launch of {self.entry}", error) from None
+
+    def _config(
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int, overlap: bool
+    ) -> LaunchConfig:
+        """Made once for each way the kernel is launched."""
+        config = self.device.api.core.LaunchConfig(
+            grid=grid, block=block, shmem_size=shared_bytes, programmatic_stream_serialization=overlap
+        )
+        self._configs[grid, block, shared_bytes, overlap] = config
+        return config
 
     def unload(self) -> None:
         """Unload the module; nothing to do when its context is gone."""

@@ -1,11 +1,14 @@
 """The CUDA driver: loaded on first use, its errors, the GPUs it sees.
 
-``cuda.bindings`` is imported by :func:`load_api`: importing this module needs neither a GPU nor a driver.
+``cuda.bindings`` and ``cuda.core`` are imported by :func:`load_api`: importing this module needs neither a GPU nor a
+driver. GPUs are described through ``cuda.bindings``: cuda-core has no memory size, and its bus id comes from the CUDA
+runtime, which refuses a driver older than itself, of which ``subbyte doctor`` must still tell.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
@@ -69,13 +72,17 @@ class GpuInfo:
 
 
 def load_api() -> Any:
-    """The initialised ``cuda.bindings.driver`` module. Raises MissingDependency naming what this machine lacks."""
+    """What ``cuda.bindings.driver`` has, initialised, and as ``core`` the module ``cuda.core``.
+
+    Raises MissingDependency naming what this machine lacks.
+    """
     try:
         from cuda.bindings import driver
     except ImportError:
         raise MissingDependency(
             "no CUDA bindings for Python: install the package cuda-bindings (pip install cuda-bindings)" + _WITHOUT
         ) from None
+    core = _load_core()
     try:
         status = driver.cuInit(0)[0]
     except Exception as error:  # the bindings raise whatever their dynamic loader raised
@@ -85,7 +92,19 @@ def load_api() -> Any:
         raise MissingDependency("no NVIDIA GPU is visible to the driver" + _WITHOUT)
     if int(status):
         raise MissingDependency(f"the NVIDIA driver could not start ({name})" + _WITHOUT)
-    return driver
+    return SimpleNamespace(**vars(driver), core=core)
+
+
+def _load_core() -> ModuleType:
+    try:
+        import cuda.core as core
+
+        if hasattr(core.LaunchConfig, "programmatic_stream_serialization"):  # new in 1.2
+            return core
+        found = f"cuda-core {core.__version__} is too old"
+    except ImportError as error:
+        found = f"cuda-core cannot be imported ({error})"
+    raise MissingDependency(f"{found}: pip install 'cuda-core>=1.2,<2'" + _WITHOUT)
 
 
 def status_name(status: Any) -> str:
@@ -100,6 +119,17 @@ def call(api: Any, function: str, *arguments: Any) -> Any:
         code = status_name(status)
         raise CudaError(f"{function} failed: {code}", code)
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def refused(what: str, error: Exception) -> CudaError:
+    """cuda-core's error as ours: its words begin with the driver's name for the status. Raises any other error again.
+
+    cuda-core has no public name for the class of its errors, and they carry no status.
+    """
+    code = str(error).partition(":")[0]
+    if not code.startswith("CUDA_ERROR_"):
+        raise error
+    return CudaError(f"{what} failed: {code}", code)
 
 
 def detect(api: Any = None) -> list[GpuInfo]:

@@ -1,6 +1,7 @@
 """What the GPU was doing while it was measured: clocks, power, temperature, throttling, through NVML.
 
 The package ``nvidia-ml-py`` is optional: without it, or where NVML refuses a reading, the value is None.
+cuda-core reads neither the power nor, with the pinned ``cuda-bindings`` 13.0, anything else of NVML.
 """
 
 from __future__ import annotations

@@ -15,16 +15,17 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, Unsupported
 from subbyte.families.base import Family
-from subbyte.families.registry import asked_families, config_from_dict, family_of
+from subbyte.families.registry import asked_families, config_from_dict, family_of, usual
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.coverage import covered
+from subbyte.kernel.default import default_config
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.recommended import recommendation
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
-RECORDS = Path(__file__).with_name("warpgroup_best.json")
+RECORDS = Path(__file__).with_name("best.json")
 RECORDED_ON = "sm_90a"
 """The architecture that the recorded times are of."""
 TRIES = 8
@@ -53,9 +54,9 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     """The kernel to use for ``workload``: the fastest recorded one, else the one estimated fastest of the newest
     instruction that covers the convolution. ``Kernel.reason`` says why.
 
-    ``family`` (``warp`` or ``warpgroup``) asks for one family alone; the other options are those of
-    :func:`subbyte.build`. No GPU is needed. Raises InvalidInput for an unknown workload, architecture or option,
-    Unsupported with the reason when no family that was asked for covers it.
+    ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; the other options
+    are those of :func:`subbyte.build`. No GPU is needed. Raises InvalidInput for an unknown workload, architecture or
+    option, Unsupported with the reason when no family that was asked for covers it.
     """
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch
@@ -84,6 +85,14 @@ def best_known(workload: ConvWorkload, arch: Arch | str = "sm_90a", family: str 
     return _best_known(workload, arch_named(arch) if isinstance(arch, str) else arch, family)
 
 
+def known_config(workload: ConvWorkload, arch: Arch | str, family: Family) -> Configuration:
+    """The configuration of a family to start from: what :func:`subbyte.build` takes, or the best known. Raises
+    Unsupported."""
+    if family is usual():
+        return default_config(workload, arch)
+    return best_known(workload, arch, family.name)[0]
+
+
 @cache
 def _best_known(workload: ConvWorkload, arch: Arch, family: str) -> tuple[Configuration, str]:
     choice = next(_choices(workload, arch, family), None)
@@ -94,8 +103,8 @@ def _best_known(workload: ConvWorkload, arch: Arch, family: str) -> tuple[Config
 
 @cache
 def recorded_best() -> dict[str, dict[str, Any]]:
-    """The fastest measured configuration by workload spec, with its time and origin; under ``warp`` the fastest of the
-    other family, where it was measured beside it."""
+    """The fastest measured configuration by workload spec, with its time and origin; under the names of
+    other families the fastest of each, where it was measured beside it."""
     found: dict[str, dict[str, Any]] = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.is_file() else {}
     return found
 
@@ -126,15 +135,16 @@ def _recorded(workload: ConvWorkload, arch: Arch) -> list[Choice]:
         return []
     generator = f", generator {best['generator'].split(',')[0]}"
     entries = [(best["microseconds"], config_from_dict(best["config"]), generator)]
-    if "warp" in best and best["warp"]["microseconds"] < best["microseconds"]:
-        entries.append((best["warp"]["microseconds"], config_from_dict(best["warp"]["config"]), ""))
+    beside = [one for one in best.values() if isinstance(one, dict) and "microseconds" in one]  # of other families
+    faster = [one for one in beside if one["microseconds"] < best["microseconds"]]
+    entries += [(one["microseconds"], config_from_dict(one["config"]), "") for one in faster]
     entries.sort(key=lambda entry: entry[0])
     choices = []
     for microseconds, config, origin in entries:
         one = family_of(config)
         slower = [(time, family_of(other).name) for time, other, _ in entries if time > microseconds]
-        beside = "".join(f"; the {name} family's best needs {time:.2f} us" for time, name in slower)
-        text = f"fastest measured configuration ({microseconds:.2f} us on {best['device']}{origin}{beside})"
+        slower_ones = "".join(f"; the {name} family's best needs {time:.2f} us" for time, name in slower)
+        text = f"fastest measured configuration ({microseconds:.2f} us on {best['device']}{origin}{slower_ones})"
         choices.append(Choice(one, config, f"{one.name} family, {text}", True))
     return choices
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import Unsupported
-from subbyte.families.registry import family_named
+from subbyte.families.registry import usual
 from subbyte.kernel.recommended import recommendation
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
-
-USUAL = "warp"
-"""The family of :func:`subbyte.build` without a configuration: its kernels run on every architecture."""
 
 
 def default_config(workload: ConvWorkload, arch: Arch | str) -> Configuration:
@@ -21,7 +18,7 @@ def default_config(workload: ConvWorkload, arch: Arch | str) -> Configuration:
     found = recommendation(workload.spec, target.name)
     if found is not None:
         return found.config
-    family = family_named(USUAL)
+    family = usual()
     reason = family.covers(workload, target)
     if reason is not None:
         raise Unsupported(f"{workload}: no kernel computes it on {target.name}: {reason.removeprefix('not covered: ')}")

@@ -1,20 +1,32 @@
-"""CUDA text to cubin or PTX with NVRTC: no CUDA toolkit and no GPU needed."""
+"""CUDA text to cubin or PTX with NVRTC: no CUDA toolkit and no GPU needed.
+
+cuda-core compiles; the version, and PTX, come from ``cuda.bindings``: cuda-core does not tell the first, and for PTX it
+asks the driver, which a machine without a GPU does not have.
+"""
 
 from __future__ import annotations
 
+import io
 from functools import cache
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from subbyte.errors import BuildFailed, MissingDependency
 
-OPTIONS = ("-default-device", "--std=c++17", "--ptxas-options=-v", "--disable-warnings")
+if TYPE_CHECKING:
+    from cuda.core import Program
+
+OPTIONS = {
+    "std": "c++17", "device_as_default_execution_space": True, "ptxas_options": "-v", "disable_warnings": True,
+}  # fmt: skip
 """Options of every compilation, beside the architecture; part of the cache key."""
 
 
 @cache
 def _library() -> ModuleType:
-    """The NVRTC bindings, once they and the library behind them have answered."""
+    """The NVRTC bindings, once they, the library behind them and cuda-core have answered."""
     try:
+        import cuda.core  # noqa: F401
         from cuda.bindings import nvrtc
 
         _check(nvrtc, nvrtc.nvrtcVersion()[0])
@@ -39,44 +51,37 @@ def compile_cubin(text: str, arch: str) -> tuple[bytes, str]:
     return cubin, log
 
 
+def compile_ptx(text: str, arch: str) -> str:
+    """The PTX that the machine code for ``arch`` is made from. Raises BuildFailed with the compiler's log."""
+    return compile_both(text, arch)[1]
+
+
 def compile_both(text: str, arch: str) -> tuple[bytes, str, str]:
     """Machine code for ``arch``, the PTX it was made from and the compiler's report. Raises BuildFailed."""
-    (cubin, ptx), log = _compile(text, arch, "CUBIN", "PTX")
-    return cubin, ptx.rstrip(b"\0").decode(), log
-
-
-def compile_ptx(text: str, arch: str) -> str:
-    """PTX for the virtual architecture of ``arch``. Raises BuildFailed with the compiler's log."""
-    (ptx,), _ = _compile(text, arch.replace("sm_", "compute_"), "PTX")
-    return ptx.rstrip(b"\0").decode()
-
-
-def _compile(text: str, arch: str, *kinds: str) -> tuple[list[bytes], str]:
     nvrtc = _library()
-    status, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernel.cu", 0, None, None)
-    _check(nvrtc, status)
+    from cuda.core import Program, ProgramOptions
+
+    program = Program(text, "c++", ProgramOptions(name="kernel.cu", arch=arch, **OPTIONS))
+    log = io.StringIO()
     try:
-        options = [f"--gpu-architecture={arch}".encode(), *(option.encode() for option in OPTIONS)]
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-        _, size = nvrtc.nvrtcGetProgramLogSize(program)
-        buffer = bytearray(size)
-        nvrtc.nvrtcGetProgramLog(program, buffer)
-        log = buffer.rstrip(b"\0").decode(errors="replace").strip()
-        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            raise BuildFailed(f"NVRTC refused the kernel for {arch}: {log[:2000]}")
-        return [_result(nvrtc, program, kind) for kind in kinds], log
+        cubin = bytes(program.compile("cubin", logs=log).code)
+        return cubin, _ptx(nvrtc, program), log.getvalue().rstrip("\0").strip()
+    except Exception as error:  # cuda-core has no public name for the class of what NVRTC refuses
+        if "NVRTC_ERROR" not in str(error):
+            raise
+        reason = str(error).partition("compilation log:")[2].rstrip("\0").strip() or str(error)
+        raise BuildFailed(f"NVRTC refused the kernel for {arch}: {reason[:2000]}") from None
     finally:
-        nvrtc.nvrtcDestroyProgram(program)
+        program.close()
 
 
-def _result(nvrtc: ModuleType, program: object, kind: str) -> bytes:
-    """What was compiled, as CUBIN or as PTX."""
-    status, size = getattr(nvrtc, f"nvrtcGet{kind}Size")(program)
+def _ptx(nvrtc: ModuleType, program: Program) -> str:
+    status, size = nvrtc.nvrtcGetPTXSize(program.handle)
     _check(nvrtc, status)
     data = bytearray(size)
-    (status,) = getattr(nvrtc, f"nvrtcGet{kind}")(program, data)
+    (status,) = nvrtc.nvrtcGetPTX(program.handle, data)
     _check(nvrtc, status)
-    return bytes(data)
+    return data.rstrip(b"\0").decode()
 
 
 def _check(nvrtc: ModuleType, status: object) -> None:

@@ -190,7 +190,7 @@ def config_from_dict(data: Mapping[str, Any], kind: str) -> Configuration:
 def versions(more: Iterable[str] = ()) -> dict[str, str]:
     """Versions of what the results depend on, and of the packages in ``more``; absent packages are left out."""
     found = {"python": platform.python_version()}
-    for name in ("subbyte", "apache-tvm", "cuda-bindings", *more):
+    for name in ("subbyte", "apache-tvm", "cuda-bindings", "cuda-core", *more):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -119,7 +119,7 @@ class ForeignSpace:
 
     def index(self, config: ForeignConfig | Mapping[str, Any]) -> int:
         """The index of a configuration. Raises InvalidInput naming the knob that is not of this space."""
-        given = config.to_dict() if isinstance(config, ForeignConfig) else dict(config)
+        given = dict(config) if isinstance(config, Mapping) else config.to_dict()
         if set(given) != set(self.knobs):
             odd = sorted(set(given) ^ set(self.knobs))
             raise InvalidInput(f"knobs {', '.join(odd)}: the space has {', '.join(self.knobs)}")

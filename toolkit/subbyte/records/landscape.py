@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 from subbyte.arguments import checked
 from subbyte.charts import Charted
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
-from subbyte.families.registry import family_of_kind
+from subbyte.families.registry import families, family_of_kind, usual
 from subbyte.records.checked import file_path, number
 from subbyte.records.describe import SpaceLike, config_at, describe_space, describe_workload, workload_from_dict
 from subbyte.records.landscape_file import (
@@ -274,20 +273,31 @@ def find_landscape(
     ``fixed`` are switches the landscape must have been recorded with; those not named must be at their defaults. Where
     the whole space of a kind was not recorded, a landscape of its part is found.
     """
-    wanted = ConvConfig().with_values({} if fixed is None else fixed).to_dict()
     if not isinstance(workload, ConvWorkload):
         raise InvalidInput(f"workload {workload!r}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
+    if fixed and not any(set(fixed) <= set(one.held({})) for one in families().values()):
+        usual().held(fixed)  # says which are held
     found: dict[str, str] = {}
     for name, path in shipped().items():
         header = read_header(path)
         space = header["space"]
         same = header["workload"]["spec"] == workload.spec
-        same = same and all(wanted.get(key) == value for key, value in space["fixed"].items())
+        same = same and _holds(space, {} if fixed is None else fixed)
         if same and arch in (None, space["arch"]):
             found.setdefault(space["kind"], name)
     family = None if kind is None else family_of_kind(kind)
     kinds = list(found) if kind is None else [kind, *([family.parts[kind]] if family and kind in family.parts else [])]
     return next((found[one] for one in kinds if one in found), None)
+
+
+def _holds(space: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
+    """Whether a recorded space holds ``fixed``, and everything else as its family usually does. Raises InvalidInput for
+    a value that no such field has."""
+    family = family_of_kind(space["kind"])
+    if family is None or not set(fixed) <= set(family.held({})):
+        return family is None and not fixed
+    wanted = family.held(fixed)
+    return all(wanted.get(key) == value for key, value in space["fixed"].items())
 
 
 @checked

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from subbyte import files
 from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.registry import family_of_kind
 from subbyte.files import slug
 from subbyte.records import reading
 from subbyte.records.checked import file_path
@@ -50,7 +50,8 @@ def default_name(header: Mapping[str, Any]) -> str:
 
     It becomes a file's name, whatever the header says."""
     workload, space = header["workload"], header["space"]
-    usual = ConvConfig().to_dict()
+    family = family_of_kind(space["kind"])
+    usual = {} if family is None else family.held({})
     other = "".join(f".{key}={value}" for key, value in space["fixed"].items() if value != usual.get(key)).lower()
     return slug(f"{workload['name'] or workload['spec']}.{space['kind']}.{space['arch']}{other}")
 

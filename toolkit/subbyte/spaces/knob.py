@@ -12,6 +12,8 @@ from typing import Any
 
 from subbyte.errors import InvalidInput, did_you_mean, shown
 
+Value = bool | int | str
+"""What a knob or a switch can be."""
 ROW = "knob"
 """Where a dataclass field keeps its row."""
 MOST = 1 << 12

@@ -10,8 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from subbyte.arguments import checked
+from subbyte.device.memory import BANKS, LINE, SECTOR, WORD
 from subbyte.technique.accesses import Access
-from subbyte.technique.memory import BANKS, LINE, SECTOR, WORD
 from subbyte.technique.record import InfoRecord, Table
 
 SECTORS_OF_A_LINE = LINE // SECTOR

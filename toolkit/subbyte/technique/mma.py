@@ -1,7 +1,7 @@
 """An mma instruction executed from register words, and the check that a fragment map agrees with it.
 
 The executor is written from the text of the PTX ISA register by register, not from the maps of
-:mod:`subbyte.technique.fragments`, so that the check compares two independent statements.
+:mod:`subbyte.device.fragments`, so that the check compares two independent statements.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from subbyte.arguments import checked, whole
+from subbyte.device.fragments import LANES, Fragments, Map, fragments
+from subbyte.device.shared_operand import PIECE_BYTES
 from subbyte.errors import InvalidInput, WrongResult
-from subbyte.technique.fragments import LANES, Fragments, Map, fragments
-from subbyte.technique.shared_operand import PIECE_BYTES
 
 _GROUP = np.arange(LANES) // 4
 _THREAD = np.arange(LANES) % 4

@@ -8,8 +8,8 @@ import ipywidgets
 
 from subbyte.errors import SubbyteError
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
-from subbyte.technique.tiling import tiling
+from subbyte.spaces.configuration import Configuration
+from subbyte.technique.tiling import Tiling, tiling
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import Panel, refuse_unknown
 from subbyte_widgets._selection import Choice
@@ -26,7 +26,7 @@ class TilingExplorer(Panel):
     def __init__(
         self,
         workload: ConvWorkload | str = "resnet50.stage2@8",
-        config: ConvConfig | None = None,
+        config: Configuration | None = None,
         arch: str = "sm_90a",
         **options: Any,
     ) -> None:
@@ -43,7 +43,7 @@ class TilingExplorer(Panel):
 
     def turn_to(self, choice: Choice) -> None:
         """Set the knobs to what is selected and draw its tiling."""
-        config, note = choice.warp_config
+        config, note = choice.config_for(Tiling)
         self.workload, self.config, self.arch = choice.workload, config, choice.arch
         self._set_knobs()
         self._draw(note)

@@ -80,7 +80,7 @@ class ConvolutionTiling(View):
 
     def turn_to(self, choice: Choice) -> None:
         """Draw the tiling of what is selected; the place inside it stays."""
-        config, note = choice.warp_config
+        config, note = choice.config_for(Tiling)
         self.show(tiling(choice.workload, config, arch=choice.arch))
         self.note = note
 

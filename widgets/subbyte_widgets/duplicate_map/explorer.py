@@ -53,9 +53,9 @@ class DuplicateExplorer(Panel):
     def turn_to(self, choice: Choice) -> None:
         """Set the controls to the selected convolution and its block tile, and draw their map."""
         self.workload = w = choice.workload
-        tile, warps = tile_of(choice)
-        values = {self.kernel: w.r, self.stride: w.stride, self.dilation: w.dilation, self.tile_height: tile[0],
-                  self.tile_width: tile[1], self.warps: warps}  # fmt: skip
+        tile = tile_of(choice)
+        values = {self.kernel: w.r, self.stride: w.stride, self.dilation: w.dilation, self.tile_height: tile.block[0],
+                  self.tile_width: tile.block[1], self.warps: tile.warps}  # fmt: skip
         self._moved = True
         try:
             for control, value in values.items():

@@ -8,9 +8,10 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.base import PixelTile
+from subbyte.families.registry import family_of
 from subbyte.technique.duplicates import Duplicates, duplicates
-from subbyte.technique.tiling import tiling
+from subbyte.technique.topics import plan_of
 from subbyte_widgets._base import View, refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
@@ -76,15 +77,11 @@ class DuplicateMap(View):
 
     def turn_to(self, choice: Choice) -> None:
         """Draw the map of the selected kernel's block tile, or of one warp's part where that has too many entries."""
-        if isinstance(choice.config, WarpgroupConfig):
-            self.warps = 1
-            self.show(duplicates(choice.workload, tile_of(choice)[0]))
-            return
-        cut = tiling(choice.workload, choice.config, arch=choice.arch)
-        entries = len(cut.pixels) * choice.workload.r * choice.workload.s
+        tile = tile_of(choice)
+        entries = tile.block[0] * tile.block[1] * choice.workload.r * choice.workload.s
         whole = entries <= MOST_CELLS
-        self.warps = cut.config.blk_row_warps if whole else 1
-        self.show(duplicates(choice.workload, cut.tile if whole else cut.warp_tile))
+        self.warps = tile.warps if whole else 1
+        self.show(duplicates(choice.workload, tile.block if whole else tile.warp))
 
     def to_svg(self) -> str:
         """The map with its selection, as a picture that stands alone."""
@@ -94,11 +91,7 @@ class DuplicateMap(View):
         return standalone(duplicates_svg(self.record, self.selected, self.warps), HERE / "view.css")
 
 
-def tile_of(choice: Choice) -> tuple[tuple[int, int], int]:
-    """Output pixels of the selected kernel's block, and the warps that share them; of the warpgroup family those of one
-    warpgroup's pass."""
-    w, config = choice.workload, choice.config
-    if isinstance(config, WarpgroupConfig):
-        return (min(config.tile_rows, w.p), min(config.tile_width, w.q)), 1
-    cut = tiling(w, config, arch=choice.arch)
-    return cut.tile, cut.config.blk_row_warps
+def tile_of(choice: Choice) -> PixelTile:
+    """Output pixels whose input the selected kernel's blocks load together, and the warps that share them."""
+    config = choice.config
+    return family_of(config).loads_together(plan_of(choice.workload, config, choice.arch))

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from subbyte.technique.fragments import LANES, Fragments
-from subbyte.technique.shared_operand import PIECE_BYTES
+from subbyte.device.fragments import LANES, Fragments
+from subbyte.device.shared_operand import PIECE_BYTES
 from subbyte_widgets.svg import element, text
 
 WIDTH = 760.0

@@ -7,22 +7,19 @@ from typing import Any
 
 import traitlets
 
+from subbyte.device.fragments import EVERY_PATTERN, Fragments, fragments, narrowest
 from subbyte.errors import SubbyteError
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.technique.fragments import INSTRUCTIONS, WARPGROUP_INSTRUCTIONS, Fragments, fragments
-from subbyte.technique.tiling import tiling
+from subbyte.technique.topics import plan_of
 from subbyte_widgets._base import PACKED, View
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.fragment_explorer.picture import Chosen, fragments_svg, in_words
 from subbyte_widgets.svg import sentence_svg, standalone
 
-WARPGROUP_S8 = "wgmma.m64n8k32.s8"
-"""The instruction of the warpgroup family, with its fewest columns: wider ones repeat its pattern every eight."""
 HERE = Path(__file__).parent
 
 
 class FragmentExplorer(View):
-    """Draws the :class:`~subbyte.technique.fragments.Fragments` of every matrix instruction, of a warp or of four.
+    """Draws the :class:`~subbyte.device.fragments.Fragments` of every matrix instruction, of a warp or of four.
 
     The browser writes ``instruction`` and the selected element: ``operand`` (``a``, ``b`` or ``c``), ``row``,
     ``column``. An atom's name such as ``s8.m16n8k32`` is accepted as instruction too.
@@ -42,8 +39,7 @@ class FragmentExplorer(View):
 
     def __init__(self, instruction: str = "m16n8k32.s8", **options: Any) -> None:
         super().__init__(instruction=instruction, **options)
-        names = (*INSTRUCTIONS, *WARPGROUP_INSTRUCTIONS)
-        self.pictures = {name: fragments_svg(fragments(name), whole=False) for name in names}
+        self.pictures = {name: fragments_svg(fragments(name), whole=False) for name in EVERY_PATTERN}
         self._say(None)
 
     @property
@@ -67,11 +63,7 @@ class FragmentExplorer(View):
 
     def turn_to(self, choice: Choice) -> None:
         """Show the instruction of the selected kernel."""
-        config = choice.config
-        if isinstance(config, WarpgroupConfig):
-            self.instruction = WARPGROUP_S8
-        else:
-            self.instruction = tiling(choice.workload, config, arch=choice.arch).instruction
+        self.instruction = narrowest(plan_of(choice.workload, choice.config, choice.arch).atom.name)
 
     def to_svg(self) -> str:
         """The chosen instruction with the selected element, as a picture that stands alone."""

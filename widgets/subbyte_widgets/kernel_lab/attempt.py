@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from subbyte import html
-from subbyte.families.mma.config import ConvConfig
 from subbyte.html import Markup, element
 from subbyte.records.landscape import Landscape
 from subbyte.records.result import Measured
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 
@@ -17,7 +17,7 @@ from subbyte.workload import ConvWorkload
 class Attempt:
     """What came of one configuration: what the check said, where it ran, what it needs, microseconds on that GPU."""
 
-    config: ConvConfig
+    config: Configuration
     ok: bool
     outcome: str
     where: str = ""
@@ -26,7 +26,7 @@ class Attempt:
 
 
 def attempt_one(
-    workload: ConvWorkload, config: ConvConfig, arch: str, device: str, say: Callable[[str], None]
+    workload: ConvWorkload, config: Configuration, arch: str, device: str, say: Callable[[str], None]
 ) -> Attempt:
     """Build ``config``, run it on random operands, compare every element; time it where there is a GPU."""
     from subbyte.gpu.check import compare
@@ -66,7 +66,7 @@ def _time(microseconds: float | None) -> str:
     return "" if microseconds is None else f"{microseconds:.2f} µs"
 
 
-def _recorded(landscape: Landscape, config: ConvConfig) -> str:
+def _recorded(landscape: Landscape, config: Configuration) -> str:
     result = landscape.results.get(landscape.by_config.get(config, -1))
     if isinstance(result, Measured):
         return _time(result.microseconds)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, cast
+from typing import Any
 
 import ipywidgets
 
 from subbyte.errors import SubbyteError
 from subbyte.families import space as space_of
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.registry import usual
 from subbyte.html import element, text
 from subbyte.kernel.default import default_config
 from subbyte.records.landscape import Landscape
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 from subbyte_widgets._base import Displayed
@@ -26,8 +27,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
 
     ``workload``: a name, a spec or a ConvWorkload; ``device``: ``auto``, ``emulator`` or ``cuda:0``. What a constraint
     refuses is said at once, with its reason. With a ``landscape``, the controls start at its fastest configuration and
-    its recorded time stands beside each attempt.
-    With a ``selection``, the controls show its configuration and change it.
+    its recorded time stands beside each attempt. With a ``selection``, they show its configuration and change it.
     ``attempts`` holds every outcome, ``wait()`` blocks until the one under way is there.
     """
 
@@ -66,7 +66,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
 
     def turn_to(self, choice: Choice) -> None:
         """Set the controls to what is selected; say whether it can be built."""
-        self._base, self.note = choice.warp_config
+        self._base, self.note = choice.config_of((usual(),))
         if (choice.workload, choice.arch) != (self.workload, self.arch):
             self.workload, self.arch = choice.workload, choice.arch
             self.space = space_of(self.workload, self.arch)
@@ -96,9 +96,9 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
             self.write_selection(configuration=self.config)
 
     @property
-    def config(self) -> ConvConfig:
+    def config(self) -> Configuration:
         """The configuration the controls show."""
-        return cast(ConvConfig, self._base.with_values({name: knob.value for name, knob in self.knobs.items()}))
+        return self._base.with_values({name: knob.value for name, knob in self.knobs.items()})
 
     def start(self) -> None:
         """Build, run and check the shown configuration in the background; one at a time."""
@@ -122,7 +122,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
         self.button.disabled = reason is not None
         self.status.value = text(f"Refused: {reason}" if reason else f"Ready. {self.note}".strip())
 
-    def _work(self, config: ConvConfig) -> None:
+    def _work(self, config: Configuration) -> None:
         try:
             attempt = attempt_one(self.workload, config, self.arch, self.device, self._say)
         except SubbyteError as problem:

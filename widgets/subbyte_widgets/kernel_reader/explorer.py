@@ -9,16 +9,17 @@ import ipywidgets
 
 from subbyte.device.arch import ARCHS
 from subbyte.errors import SubbyteError
-from subbyte.families.mma.config import DUPLICATE_AWARE, LAYOUTS, ConvConfig
-from subbyte.families.wgmma.config import SWITCH_VALUES, WarpgroupConfig
 from subbyte.kernel.default import default_config
 from subbyte.kernel.kernel import build
+from subbyte.spaces.configuration import Configuration
 from subbyte.technique.kernel_reading import KernelReading, kernel_reading
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 from subbyte_widgets._base import Panel, refuse_unknown
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.kernel_reader.view import KernelReader
+
+SAID = {True: "on", False: "off"}
 
 
 class KernelExplorer(Panel):
@@ -32,7 +33,7 @@ class KernelExplorer(Panel):
     def __init__(
         self,
         workload: ConvWorkload | str = "resnet50.stage2@8",
-        config: ConvConfig | None = None,
+        config: Configuration | None = None,
         arch: str = "sm_90a",
         **options: Any,
     ) -> None:
@@ -40,27 +41,17 @@ class KernelExplorer(Panel):
         selection = options.pop("selection", None)
         self.workload = parse_workload(workload)
         self.config: Any = config or default_config(self.workload, arch)
-        start = self.config.to_dict()
-        choices: dict[str, list[Any]] = {
-            "duplicate_aware": [*DUPLICATE_AWARE], "register_packing": [("on", True), ("off", False)],
-            "layout": [*LAYOUTS],
-        }  # fmt: skip
-        self.switches = {
-            name: ipywidgets.Dropdown(options=values, value=start[name], description=name.replace("_", " "))
-            for name, values in choices.items()
-        }
         self.arch = ipywidgets.Dropdown(options=list(ARCHS), value=arch, description="architecture")
         self.status = ipywidgets.HTML()
-        for control in (*self.switches.values(), self.arch):
-            control.style, control.layout = {"description_width": "112px"}, ipywidgets.Layout(width="215px")
-            control.observe(self._update, "value")
-        self.view = KernelReader(**options)
-        self._asked = 0
-        self._thread: threading.Thread | None = None
-        row = ipywidgets.Layout(flex_flow="row wrap", max_width="900px")
-        controls = ipywidgets.HBox([*self.switches.values(), self.arch, self.status], layout=row)
+        self._moved, self._asked = True, 0
+        self._prepare(self.arch)
+        self.switches: dict[str, ipywidgets.Dropdown] = {}
+        self.controls = ipywidgets.HBox(layout=ipywidgets.Layout(flex_flow="row wrap", max_width="900px"))
+        self._set_switches()
         self._moved = False
-        super().__init__([controls, self.view], selection)
+        self.view = KernelReader(**options)
+        self._thread: threading.Thread | None = None
+        super().__init__([self.controls, self.view], selection)
         if selection is None:
             self._update()
 
@@ -70,10 +61,7 @@ class KernelExplorer(Panel):
         self._moved = True
         try:
             self.arch.value = choice.arch
-            sharing = SWITCH_VALUES["duplicate_aware"] if isinstance(self.config, WarpgroupConfig) else DUPLICATE_AWARE
-            self.switches["duplicate_aware"].options = [*sharing]
-            for name, switch in self.switches.items():
-                switch.value = getattr(self.config, name)
+            self._set_switches()
         finally:
             self._moved = False
         self._update()
@@ -87,6 +75,24 @@ class KernelExplorer(Panel):
             self.save_picture()
         return self.view.record
 
+    def _set_switches(self) -> None:
+        """The switches of the configuration at their present values; another kind of kernel may have others."""
+        rows = {name: row for name, row in self.config.rows.items() if row.switch}
+        if [*rows] != [*self.switches]:
+            self.switches = {name: ipywidgets.Dropdown(description=name.replace("_", " ")) for name in rows}
+            for control in self.switches.values():
+                self._prepare(control)
+            self.controls.children = [*self.switches.values(), self.arch, self.status]
+        for name, row in rows.items():
+            self.switches[name].options = [
+                (SAID[one], one) if isinstance(one, bool) else one for one in row.values.listed
+            ]
+            self.switches[name].value = getattr(self.config, name)
+
+    def _prepare(self, control: ipywidgets.Dropdown) -> None:
+        control.style, control.layout = {"description_width": "112px"}, ipywidgets.Layout(width="215px")
+        control.observe(self._update, "value")
+
     def _update(self, _change: Any = None) -> None:
         if self._moved:
             return
@@ -97,7 +103,7 @@ class KernelExplorer(Panel):
         self._thread = threading.Thread(target=self._work, args=job, name="subbyte-reader", daemon=True)
         self._thread.start()
 
-    def _work(self, number: int, changed: ConvConfig, arch: str, before: threading.Thread | None) -> None:
+    def _work(self, number: int, changed: Configuration, arch: str, before: threading.Thread | None) -> None:
         if before is not None:
             before.join()
         if number != self._asked:

@@ -7,7 +7,7 @@ from typing import Any
 import ipywidgets
 
 from subbyte.errors import InvalidInput, SubbyteError
-from subbyte.families.mma.config import ConvConfig
+from subbyte.spaces.configuration import Configuration
 from subbyte.technique import Tiling, tiling
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import Panel, refuse_unknown
@@ -34,7 +34,7 @@ class LayoutExplorer(Panel):
     def __init__(
         self,
         workload: ConvWorkload | str = "resnet50.stage2@8",
-        config: ConvConfig | None = None,
+        config: Configuration | None = None,
         arch: str = "sm_90a",
         block: int = 0,
         **options: Any,
@@ -60,7 +60,7 @@ class LayoutExplorer(Panel):
 
     def turn_to(self, choice: Choice) -> None:
         """Draw the selected kernel, at the same place where it has one."""
-        config, note = choice.warp_config
+        config, note = choice.config_for(Tiling)
         self._moved = True
         try:
             self._open(tiling(choice.workload, config, arch=choice.arch))

@@ -8,7 +8,7 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
-from subbyte.families.mma.config import ConvConfig
+from subbyte.spaces.configuration import Configuration
 from subbyte.technique import Access, Accesses, access_map, accesses
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import PACKED, SHELL, View, refuse_outside, refuse_unknown, script
@@ -43,7 +43,7 @@ class LayoutView(View):
     def __init__(
         self,
         workload: ConvWorkload | str | None = None,
-        config: ConvConfig | None = None,
+        config: Configuration | None = None,
         where: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
@@ -56,12 +56,12 @@ class LayoutView(View):
 
     def turn_to(self, choice: Choice) -> None:
         """Draw the accesses of the selected kernel's first block."""
-        config, self.note = choice.warp_config
+        config, self.note = choice.config_for(Accesses)
         self.show(choice.workload, config, arch=choice.arch)
         self.data_layout = config.layout
 
     def show(
-        self, workload: ConvWorkload | str, config: ConvConfig | None = None, whole: bool = True, **where: Any
+        self, workload: ConvWorkload | str, config: Configuration | None = None, whole: bool = True, **where: Any
     ) -> None:
         """Draw the accesses of another warp; what cannot be is said in the view.
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from subbyte.errors import InvalidInput
-from subbyte.technique.load_steps import LoadSteps
+from subbyte.spaces.configuration import Configuration
+from subbyte.technique.load_steps import LoadSteps, load_steps
+from subbyte.workload import ConvWorkload
 from subbyte_widgets.load_stepper.picture import Layout, changes, links, marked, steps_svg
 from subbyte_widgets.load_stepper.words import end, sentence, start
 from subbyte_widgets.svg import INK
@@ -44,3 +48,14 @@ def _way(record: LoadSteps, layout: Layout) -> dict[str, Any]:
     kinds = [step.kind for step in record.steps]
     stops = [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]]
     return {"svg": steps_svg(layout, 0), "steps": steps, "stops": stops, "start": start(record), "end": end(record)}
+
+
+def in_ways(workload: ConvWorkload, config: Configuration, arch: str, ways: Sequence[str]) -> list[LoadSteps]:
+    """The steps of a configuration in its own way of sharing, and in each other one with which it can be built."""
+    own = load_steps(workload, config, arch=arch)
+    made = {own.sharing: own}
+    for way in ways:
+        with suppress(InvalidInput):
+            if way not in made:
+                made[way] = load_steps(workload, config.with_values({"duplicate_aware": way}), arch=arch)
+    return [made[way] for way in dict.fromkeys((*ways, own.sharing)) if way in made]

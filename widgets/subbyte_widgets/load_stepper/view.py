@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import traitlets
 
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.registry import usual
+from subbyte.spaces.configuration import Configuration
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import FIRST, Choice
 from subbyte_widgets._stepper import PLAYER, Stepper, style
-from subbyte_widgets.load_stepper.page import MOST_BYTES, aligned, page_data
+from subbyte_widgets.load_stepper.page import MOST_BYTES, aligned, in_ways, page_data
 from subbyte_widgets.load_stepper.picture import steps_svg
 from subbyte_widgets.load_stepper.words import in_words
 from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
 WAYS = ("none", "shared", "full")
-SMALL = ConvConfig(blk_row_warps=2, blk_col_warps=1, warp_row_tiles=4, warp_col_tiles=2, tile_height=2)
+SMALL = usual().plain.with_values(
+    {"blk_row_warps": 2, "blk_col_warps": 1, "warp_row_tiles": 4, "warp_col_tiles": 2, "tile_height": 2}
+)
 """Two warps with four output pixels each: small enough to see every instruction."""
 __all__ = ["MOST_BYTES", "SMALL", "WAYS", "LoadStepper", "telling_step"]
 
@@ -50,7 +52,7 @@ class LoadStepper(Stepper):
     def __init__(
         self,
         source: ConvWorkload | str | Sequence[LoadSteps] | None = None,
-        config: ConvConfig = SMALL,
+        config: Configuration = SMALL,
         *,
         arch: str = "sm_80",
         block: int | None = None,
@@ -73,11 +75,11 @@ class LoadStepper(Stepper):
         if not self.error:
             refuse_outside(self, {"step": step})
 
-    def show(self, workload: ConvWorkload | str, config: ConvConfig = SMALL, **where: Any) -> None:
+    def show(self, workload: ConvWorkload | str, config: Configuration = SMALL, **where: Any) -> None:
         """Generate and step through another kernel, for each way of sharing; ``where`` takes ``arch``, ``block`` and
         ``warp``. What cannot be generated is said in the view."""
         try:
-            made = [replace(config, duplicate_aware=way) for way in self._ways]
+            made = [config.with_values({"duplicate_aware": way}) for way in self._ways]
             records = [load_steps(workload, one, **where) for one in made]
         except SubbyteError as refused:
             self.error = str(refused)
@@ -101,9 +103,8 @@ class LoadStepper(Stepper):
 
     def turn_to(self, choice: Choice) -> None:
         """Step through the selected kernel; where three ways are too much to send, through the one it has."""
-        config, self.note = choice.warp_config
-        ways = [replace(config, duplicate_aware=way) for way in self._ways]
-        made = [load_steps(choice.workload, one, arch=choice.arch) for one in ways]
+        config, self.note = choice.config_for(LoadSteps)
+        made = in_ways(choice.workload, config, choice.arch, self._ways)
         own = [record for record in made if record.sharing == config.duplicate_aware]
         self.show_records(made)
         if self.error:

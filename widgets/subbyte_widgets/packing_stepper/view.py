@@ -8,8 +8,8 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
-from subbyte.technique.packing import PackingTrace, packing_program
-from subbyte.technique.tiling import tiling
+from subbyte.technique.packing import PackingRun, PackingTrace, packing_program
+from subbyte.technique.topics import explained
 from subbyte_widgets._base import refuse_outside, script
 from subbyte_widgets._selection import Choice
 from subbyte_widgets._stepper import PLAYER, Stepper, style
@@ -70,14 +70,9 @@ class PackingStepper(Stepper):
         A tile is 8 images by 8 channels of one output pixel; the kernel packs four at a time, of several pixels where
         a warp has fewer column tiles.
         """
-        config, note = choice.warp_config
-        config = tiling(choice.workload, config, arch=choice.arch).config
-        if not config.register_packing:
-            raise InvalidInput(
-                f"{config.key} packs its outputs through shared memory, not in registers: there is nothing to step "
-                "through. Choose register_packing=true."
-            )
-        self.show(self.values[: config.warp_row_tiles * config.warp_col_tiles])
+        config, note = choice.config_for(PackingRun)
+        run = explained(PackingRun, choice.workload, config, choice.arch, scheme="width8")  # which takes most tiles
+        self.show(self.values[: len(run.values)])
         self.note = note
 
     @property

@@ -16,10 +16,9 @@ from subbyte.analysis.landscape_view import (
     landscape_points,
 )
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
-from subbyte.families.mma.config import ConvConfig
-from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.records.landscape import Landscape
 from subbyte.records.landscape import landscape as landscape_named
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import PACKED, View, packed, refuse_unknown, script
 from subbyte_widgets._selection import Choice
@@ -57,10 +56,7 @@ class SpaceExplorer(View):
     brush: traitlets.Dict[str, Any] = traitlets.Dict(
         help="What the lines are kept by: least and greatest digit of a knob, or microseconds of 'time'"
     ).tag(sync=True)
-    config = traitlets.Union(
-        [traitlets.Instance(ConvConfig), traitlets.Instance(WarpgroupConfig)], default_value=None, allow_none=True,
-        help="The selected configuration",
-    )  # fmt: skip
+    config = traitlets.Instance(Configuration, allow_none=True, help="The selected configuration")
 
     def __init__(self, landscape: Landscape | ConvWorkload | str | Path | None = None, **options: Any) -> None:
         self.landscape: Landscape | None = None

@@ -1,4 +1,4 @@
-"""The path of a byte: how a warp of the warpgroup family turns sums into packed words, without asking other lanes."""
+"""The path of a byte: how a warp of a warpgroup turns sums into packed words, without asking other lanes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
-from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.technique.packed_stores import PackedStores, packed_stores
+from subbyte.technique.topics import explained
 from subbyte_widgets._base import PACKED, SHELL, View, refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
@@ -17,9 +17,6 @@ from subbyte_widgets.store_path.picture import in_words, stores_svg
 from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
-ELSEWHERE = (
-    "This kernel packs in another way; this one is the warpgroup family's, with register_packing on and image_groups 1."
-)
 
 
 class StorePath(View):
@@ -46,11 +43,8 @@ class StorePath(View):
 
     def turn_to(self, choice: Choice) -> None:
         """Draw the way of the selected kernel, where it packs in this one."""
-        config = choice.config
-        if isinstance(config, WarpgroupConfig) and config.register_packing and config.image_groups == 1:
-            self.show(self.record or 0)
-        else:
-            self.error = ELSEWHERE
+        warp = self.record.warp if self.record else 0
+        self.show(explained(PackedStores, choice.workload, choice.config, choice.arch, warp=warp))
 
     def show(self, warp: int | PackedStores) -> None:
         """Draw another warp; what cannot be drawn is said in the view."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from subbyte.technique.shared_operand import PIECE_BYTES, SharedOperand
+from subbyte.device.shared_operand import PIECE_BYTES, SharedOperand
 from subbyte.technique.taps import PIXEL_BYTES, StoredRow, Tap, TapAddresses
 from subbyte_widgets.svg import element, text
 

@@ -8,8 +8,8 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
-from subbyte.families.wgmma.config import WarpgroupConfig
 from subbyte.technique.taps import TapAddresses, tap_addresses
+from subbyte.technique.topics import explained
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import PACKED, SHELL, View, refuse_outside, script
 from subbyte_widgets._given import expect
@@ -18,9 +18,6 @@ from subbyte_widgets.svg import sentence_svg, standalone
 from subbyte_widgets.tap_windows.picture import detail_svg, in_words, windows_svg
 
 HERE = Path(__file__).parent
-OTHER_FAMILY = (
-    "Taps are addresses in the warpgroup family alone; this kernel is of the warp family: see its duplicate map."
-)
 
 
 class TapWindows(View):
@@ -50,10 +47,7 @@ class TapWindows(View):
 
     def turn_to(self, choice: Choice) -> None:
         """Draw the taps of the selected kernel."""
-        if isinstance(choice.config, WarpgroupConfig):
-            self.show(tap_addresses(choice.workload, choice.config))
-        else:
-            self.error = OTHER_FAMILY
+        self.show(explained(TapAddresses, choice.workload, choice.config, choice.arch))
 
     def show(self, source: TapAddresses | ConvWorkload | str) -> None:
         """Draw other taps; what cannot be drawn is said in the view."""

@@ -6,21 +6,15 @@ from collections.abc import Callable
 
 import ipywidgets
 
-from subbyte.device.arch import ARCHS, Arch
+from subbyte.device.arch import ARCHS
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import SubbyteError
-from subbyte.families.mma.config import ConvConfig
-from subbyte.families.mma.plan import plan
-from subbyte.families.mma.rules import why_not
-from subbyte.families.wgmma.config import WarpgroupConfig
-from subbyte.families.wgmma.plan import WarpgroupPlan
-from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.families.registry import family_of, usual
 from subbyte.html import element
 from subbyte.kernel.choose import best_known
 from subbyte.records.landscape import Landscape
 from subbyte.records.result import Measured
 from subbyte.tune.strategy import STRATEGIES
-from subbyte.workload import ConvWorkload
 from subbyte.workload.networks import LAYERS
 from subbyte_widgets._selection import Selection
 
@@ -94,18 +88,13 @@ class Controls(ipywidgets.VBox):
         self.say(self.selection.error or in_words(self.selection, self._known()))
 
 
-def _refused(workload: ConvWorkload, config: ConvConfig | WarpgroupConfig, arch: Arch) -> str | None:
-    if isinstance(config, WarpgroupConfig):
-        return why_not_warpgroup(WarpgroupPlan(workload, config, arch))
-    return why_not(plan(workload, config, arch))
-
-
 def in_words(selection: Selection, landscape: Landscape | None) -> str:
     """What is known of the selection in one sentence: its key, and its recorded time or why it is refused."""
     choice = selection.now
     try:
         config = choice.config
-        reason = _refused(choice.workload, config, arch_named(choice.arch))
+        family = family_of(config)
+        reason = family.why_not(family.plan(choice.workload, config, arch_named(choice.arch)))
     except SubbyteError as problem:
         return str(problem)
     named = config.key if choice.configuration else f"best known configuration {config.key}"
@@ -117,7 +106,7 @@ def in_words(selection: Selection, landscape: Landscape | None) -> str:
         how = "" if choice.configuration else best_known(choice.workload, choice.arch)[1]
         if "measured configuration" in how:  # with its time, from another record than this landscape
             return f"{named}: {how}."
-        builder = "kernel reader builds" if isinstance(config, WarpgroupConfig) else "laboratory builds and checks"
+        builder = "laboratory builds and checks" if family is usual() else "kernel reader builds"
         return f"{named}: no recorded time here; the {builder} it."
     share = result.microseconds / landscape.best[1].microseconds if landscape else 1.0
     device = landscape.device.get("name", "") if landscape else ""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
-from subbyte.families.base import ExportParts, Family
+from subbyte.families.base import ExportParts, Family, Function, PixelTile
 from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.estimate import estimated_cycles, estimated_first
@@ -21,7 +21,10 @@ from subbyte.families.mma.rules import hopeless, why_not
 from subbyte.families.mma.space import Space, held_fields
 from subbyte.families.mma.values import value_lists
 from subbyte.families.mma.weights import VECTORS, prepare_weights
+from subbyte.families.topic import Topic
+from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
+from subbyte.spaces.knob import Value
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
 _HERE = Path(__file__).parent
@@ -69,17 +72,17 @@ class MmaFamily(Family):
         paper = self.space(workload, arch, "paper", {})
         return None if paper.valid else paper.why_not(0) or "no configuration of the warp family fits"
 
-    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, Any]) -> Space:
+    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> Space:
         """The space of a kind. Raises InvalidInput for a knob among the fixed fields."""
         return Space(workload, arch, kind, value_lists(kind, workload), held_fields(fixed))
 
     def recorded_space(
-        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Any]
+        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Value]
     ) -> Space:
         """The space of a record's header under today's constraints."""
         return Space(workload, arch, kind, knobs, fixed)
 
-    def held(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
+    def held(self, fixed: Mapping[str, object]) -> dict[str, Value]:
         """Switches and atom, with those of ``fixed`` set. Raises InvalidInput for a knob."""
         return held_fields(fixed)
 
@@ -108,7 +111,7 @@ class MmaFamily(Family):
         share *= 1.0 if one.layout == "nhwcnc" else 0.7
         return max(share, 0.005)
 
-    def emit(self, plan: AnyPlan) -> Any:
+    def emit(self, plan: AnyPlan) -> Function:
         """The TIRx function of a plan."""
         from subbyte.families.mma.emit.conv import conv_kernel
 
@@ -134,6 +137,18 @@ class MmaFamily(Family):
             {"vector": str(one.vector), "groups": str(w.filter_blocks * 4 // one.vector)},
             {"WEIGHT_VECTOR": one.vector},
         )
+
+    @property
+    def topics(self) -> Mapping[str, Topic[InfoRecord]]:
+        """Tiling, packing in registers, memory accesses, loads step by step."""
+        from subbyte.families.mma.explain import TOPICS
+
+        return TOPICS
+
+    def loads_together(self, plan: AnyPlan) -> PixelTile:
+        """A block's rectangle of pixels, and that of each warp along it."""
+        one = cast(Plan, plan)
+        return PixelTile(one.tile, one.config.blk_row_warps, one.warp_tile)
 
 
 MMA = MmaFamily()

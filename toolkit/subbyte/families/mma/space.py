@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean, shown
@@ -15,6 +15,8 @@ from subbyte.families.mma.config import SWITCHES, ConvConfig
 from subbyte.families.mma.enumeration import SAME, plainest, sort_out
 from subbyte.families.mma.plan import Plan
 from subbyte.families.mma.rules import hopeless, why_not
+from subbyte.spaces.configuration import Configuration
+from subbyte.spaces.knob import Value
 from subbyte.spaces.listed import ListedTable, Sorted, listed
 from subbyte.workload import ConvWorkload
 
@@ -33,16 +35,18 @@ class Space(ListedTable):
     arch: Arch
     kind: str
     knobs: Mapping[str, tuple[int, ...]]
-    fixed: Mapping[str, Any]
+    fixed: Mapping[str, Value]
 
     def config(self, index: int) -> ConvConfig:
         """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
-        return ConvConfig(**self.values_at(index), **self.fixed)
+        held: Mapping[str, Any] = self.fixed
+        return ConvConfig(**self.values_at(index), **held)
 
-    def index(self, config: ConvConfig) -> int:
+    def index(self, config: Configuration) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
         index, weight = 0, 1
-        _check_config(config)
+        if not isinstance(config, ConvConfig):
+            raise InvalidInput(f"configuration {shown(config)}: expected a ConvConfig, such as ConvConfig(chunk=2)")
         for name, choices in self.knobs.items():
             value = getattr(config, name)
             if value not in choices:
@@ -52,17 +56,17 @@ class Space(ListedTable):
         other = self.config(index)
         if other != config:
             names = [name for name in other.to_dict() if getattr(other, name) != getattr(config, name)]
-            shown = ", ".join(f"{name}={getattr(config, name)} (here {getattr(other, name)})" for name in names)
-            raise InvalidInput(f"configuration is not of the {self.kind} space: {shown}")
+            said = ", ".join(f"{name}={getattr(config, name)} (here {getattr(other, name)})" for name in names)
+            raise InvalidInput(f"configuration is not of the {self.kind} space: {said}")
         return index
 
-    def plan(self, which: int | ConvConfig) -> Plan:
+    def plan(self, which: int | Configuration, /) -> Plan:
         """The plan of a configuration, given itself or by its index. Raises InvalidInput."""
         if isinstance(which, ConvConfig):
             return Plan(self.workload, which, self.arch)
-        return Plan(self.workload, self.config(which), self.arch)
+        return Plan(self.workload, self.config(cast(int, which)), self.arch)
 
-    def why_not(self, which: int | ConvConfig) -> str | None:
+    def why_not(self, which: int | Configuration, /) -> str | None:
         """Why a configuration is refused ("kind: details"), None when it is valid.
 
         It cannot be built (:mod:`subbyte.families.mma.rules`), or an earlier one of the space builds the same program.
@@ -101,7 +105,7 @@ class Space(ListedTable):
         return space_hash(self.index_hash, self.valid)
 
 
-def held_fields(fixed: Mapping[str, Any]) -> dict[str, Any]:
+def held_fields(fixed: Mapping[str, object]) -> dict[str, Value]:
     """All fields that a space holds fixed, with those of ``fixed`` set. Raises InvalidInput for a knob."""
     for name in fixed:
         if name not in HELD:
@@ -113,8 +117,3 @@ def held_fields(fixed: Mapping[str, Any]) -> dict[str, Any]:
 def space_hash(index_hash: str, valid: Sequence[int]) -> str:
     """:attr:`Space.hash` of a space whose indices mean the same and whose constraints leave ``valid`` (ascending)."""
     return hashlib.sha256(f"{index_hash} {','.join(map(str, valid))}".encode()).hexdigest()[:16]
-
-
-def _check_config(config: ConvConfig) -> None:
-    if not isinstance(config, ConvConfig):
-        raise InvalidInput(f"configuration {shown(config)}: expected a ConvConfig, such as ConvConfig(chunk=2)")

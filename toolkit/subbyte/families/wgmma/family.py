@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
-from subbyte.families.base import ExportParts, Family
+from subbyte.families.base import ExportParts, Family, PixelTile
 from subbyte.families.base import Plan as AnyPlan
+from subbyte.families.topic import Topic
 from subbyte.families.wgmma.config import REMOVED, WarpgroupConfig, without_removed
 from subbyte.families.wgmma.estimate import estimated_cycles, warpgroup_candidates
 from subbyte.families.wgmma.faults import fault, wrapped_indices
@@ -24,6 +25,7 @@ from subbyte.families.wgmma.rules import hopeless_warpgroup, why_not_warpgroup
 from subbyte.families.wgmma.small_space import SMALL, small_space
 from subbyte.families.wgmma.space import WARPGROUP, WarpgroupSpace, held_switches, warpgroup_space, warpgroup_values
 from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
+from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
@@ -56,6 +58,7 @@ class WgmmaFamily(Family):
     features = ("estimate",)
     removed = REMOVED
     slow_to_list = True
+    starts_plain = False
 
     def still_there(self, knobs: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
         """Value lists without removed knobs. Raises Unsupported where some kernels had one."""
@@ -176,6 +179,19 @@ class WgmmaFamily(Family):
             **{f"{name}_step": str(places[name]) for name in AXES},
         }  # fmt: skip
         return ExportParts("weights_warpgroup", (*(size for _, size in axes), FRAGMENT_THREADS, 4), words)
+
+    @property
+    def topics(self) -> Mapping[str, Topic[InfoRecord]]:
+        """Tiling, packed stores, taps."""
+        from subbyte.families.wgmma.explain import TOPICS
+
+        return TOPICS
+
+    def loads_together(self, plan: AnyPlan) -> PixelTile:
+        """The output pixels of one warpgroup's pass."""
+        one = cast(WarpgroupPlan, plan)
+        tile = min(one.config.tile_rows, one.workload.p), min(one.config.tile_width, one.workload.q)
+        return PixelTile(tile, 1, tile)
 
 
 @lru_cache(256)

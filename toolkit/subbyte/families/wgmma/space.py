@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import accumulate, product
 from math import prod
 from operator import mul
-from typing import Any
+from typing import Any, cast
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean, shown
@@ -24,6 +24,7 @@ from subbyte.families.wgmma.config import SWITCH_VALUES, WarpgroupConfig
 from subbyte.families.wgmma.memory import PIXEL_BYTES
 from subbyte.families.wgmma.plan import WarpgroupPlan
 from subbyte.families.wgmma.rules import WIDTHS, hopeless_warpgroup, why_not_warpgroup
+from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.listed import ListedTable, Sorted, listed
 from subbyte.workload import ConvWorkload, ceil_div
 
@@ -65,7 +66,7 @@ class WarpgroupSpace(ListedTable):
         """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
         return WarpgroupConfig(**self.values_at(index), **self.fixed)
 
-    def index(self, config: WarpgroupConfig) -> int:
+    def index(self, config: Configuration) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
         if not isinstance(config, WarpgroupConfig):
             raise InvalidInput(f"configuration {shown(config)}: expected a WarpgroupConfig")
@@ -80,12 +81,12 @@ class WarpgroupSpace(ListedTable):
             weight *= len(choices)
         return index
 
-    def plan(self, which: int | WarpgroupConfig) -> WarpgroupPlan:
+    def plan(self, which: int | Configuration, /) -> WarpgroupPlan:
         """The plan of a configuration, given itself or by its index. Raises InvalidInput."""
-        config = which if isinstance(which, WarpgroupConfig) else self.config(which)
+        config = which if isinstance(which, WarpgroupConfig) else self.config(cast(int, which))
         return WarpgroupPlan(self.workload, config, self.arch)
 
-    def why_not(self, which: int | WarpgroupConfig) -> str | None:
+    def why_not(self, which: int | Configuration, /) -> str | None:
         """Why a configuration cannot be built ("kind: details"), None when it can."""
         return why_not_warpgroup(self.plan(which))
 

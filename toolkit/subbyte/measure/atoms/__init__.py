@@ -5,7 +5,7 @@ Every number is measured with a small CUDA text of this package, compiled on the
 
 from __future__ import annotations
 
-from subbyte.measure.atoms.cases import Case, cases
+from subbyte.device.atom_cases import Case, cases
 from subbyte.measure.atoms.measure import measure_atoms
 from subbyte.measure.atoms.program import AtomKernel, atom_kernel
 from subbyte.measure.atoms.report import text_of

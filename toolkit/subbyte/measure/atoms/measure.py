@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from subbyte.device.atom_cases import Case, cases
+from subbyte.device.atom_texts import EMPTY_TEXT, INPUT_WORDS
 from subbyte.errors import InvalidInput
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import Timing, TimingProtocol, command_line, time_launch
-from subbyte.measure.atoms.cases import Case, cases
-from subbyte.measure.atoms.texts import EMPTY_TEXT, INPUT_WORDS
 
 SCHEMA = 1
 PROTOCOL = TimingProtocol(launches=2, warmup_ms=3, min_total_ms=20, repeats=7, cold=False)

@@ -9,12 +9,12 @@ from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
+from subbyte.device.atom_cases import cases
+from subbyte.device.atom_texts import THREADS
 from subbyte.errors import InvalidInput, Unsupported, did_you_mean
 from subbyte.kernel.build import compiled
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.resources import Resources, read_resources
-from subbyte.measure.atoms.cases import cases
-from subbyte.measure.atoms.texts import THREADS
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,12 @@ the generated kernel is written with.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
 
-from subbyte.arguments import checked
 from subbyte.errors import Unsupported
-from subbyte.technique.record import InfoRecord, Table
-from subbyte.workload import ConvWorkload
+from subbyte.families.wgmma.plan import WarpgroupPlan
+from subbyte.families.wgmma.rules import why_not_warpgroup
+from subbyte.info_record import InfoRecord, Table
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
-
-if TYPE_CHECKING:
-    from subbyte.device.arch import Arch
-    from subbyte.families.wgmma.config import WarpgroupConfig
-    from subbyte.families.wgmma.plan import WarpgroupPlan
 
 INSTRUCTION_CHANNELS = 64
 
@@ -94,23 +88,9 @@ class WarpgroupTiling(InfoRecord):
         return "\n".join([super().text(), "", *lines])
 
 
-@checked
-def warpgroup_tiling(
-    workload: ConvWorkload | str, config: WarpgroupConfig | None = None, arch: Arch | str = "sm_90a"
-) -> WarpgroupTiling:
-    """How a configuration (default: the one to try first) cuts a workload.
-
-    Raises InvalidInput for an unknown workload or architecture, Unsupported with the reason for a configuration that
-    cannot be built.
-    """
-    from subbyte.device import arch as arch_named
-    from subbyte.families.wgmma.plan import WarpgroupPlan
-    from subbyte.families.wgmma.rules import why_not_warpgroup
-    from subbyte.kernel.choose import best_known
-    from subbyte.workload import workload as parse
-
-    found, target = parse(workload), arch_named(arch) if isinstance(arch, str) else arch
-    plan = WarpgroupPlan(found, cast("WarpgroupConfig", config or best_known(found, target, "warpgroup")[0]), target)
+def warpgroup_tiling(plan: WarpgroupPlan) -> WarpgroupTiling:
+    """How a plan cuts its workload. Raises Unsupported with the reason for one that cannot be built."""
+    found, target = plan.workload, plan.arch
     if reason := why_not_warpgroup(plan):
         raise Unsupported(f"{found.label} with {plan.config.key} on {target.name} cannot be built: {reason}")
     rows = max(plan.segment_end(segment) - plan.segment_start(segment) for segment in range(plan.config.segments))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from subbyte.technique import machine as m
-from subbyte.technique.machine import LANES, Registers
+from subbyte.families.mma.explain import machine as m
+from subbyte.families.mma.explain.machine import LANES, Registers
 
 Action = Callable[[Registers, np.ndarray], None]
 _LANE = np.arange(LANES)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from subbyte.errors import InvalidInput
-from subbyte.technique.record import Table
+from subbyte.info_record import Table
 
 PIECE_BYTES = 16
 SWIZZLES = (0, 32, 64, 128)

@@ -10,7 +10,7 @@ follow one rule. With ``g = lane >> 2``, ``t = lane & 3`` and ``e`` elements in 
 
 A warpgroup instruction (wgmma) belongs to four warps. Warp ``w`` holds the rows ``16w`` to ``16w + 15`` of A, C and D
 by the same rule, with registers ``4j`` to ``4j + 3`` of C for the columns from ``8j``. B is no register operand: it
-lies in shared memory, where a descriptor says how (:mod:`subbyte.technique.shared_operand`).
+lies in shared memory, where a descriptor says how (:mod:`subbyte.device.shared_operand`).
 
 Support was read off the machine code that ptxas 13.0 makes of a one-instruction kernel: a single ``IMMA``/``BMMA``
 (``IGMMA``/``BGMMA``) of that shape is native, a call to a routine is emulated, a refusal is absent. The maps themselves
@@ -23,9 +23,9 @@ import re
 from dataclasses import dataclass, replace
 
 from subbyte.arguments import checked
+from subbyte.device.shared_operand import PIECE_BYTES, SWIZZLES, SharedOperand
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.technique.record import InfoRecord, Table, columns_text, grid_text
-from subbyte.technique.shared_operand import PIECE_BYTES, SWIZZLES, SharedOperand
+from subbyte.info_record import InfoRecord, Table, columns_text, grid_text
 
 LANES = 32
 WARPS = 4
@@ -202,6 +202,8 @@ WARPGROUP_INSTRUCTIONS = {
     "wgmma.m64n8k256.b1": _Instruction(64, 256, "b1", 1, (("and.popc", "absent", "absent", "native"),)),
 }
 """The instructions of a warpgroup with their smallest n; all others repeat its pattern every eight columns."""
+EVERY_PATTERN = (*INSTRUCTIONS, *WARPGROUP_INSTRUCTIONS)
+"""One instruction of each pattern."""
 COLUMNS = (8, 16, 24, *range(32, 257, 16))
 """Columns n that a warpgroup instruction can have (PTX ISA, table "Matrix Shape" of wgmma)."""
 
@@ -230,6 +232,16 @@ def fragments(instruction: str) -> Fragments:
         for arch, status in zip(_NAMES, (turing, ampere, ampere, ampere, hopper), strict=True)
     )
     return Fragments(name, chosen.m, chosen.n, chosen.k, chosen.dtype, chosen.bits, a, b, c, support, shared)
+
+
+@checked
+def narrowest(instruction: str) -> str:
+    """The instruction with the fewest columns that has the same pattern; wider ones repeat it every eight columns.
+
+    Raises InvalidInput with the known instructions.
+    """
+    name, chosen = _chosen(instruction)
+    return name.replace(f"n{chosen.n}k", "n8k")
 
 
 def _register_maps(chosen: _Instruction) -> tuple[Map, Map]:
@@ -265,6 +277,5 @@ def _chosen(instruction: str) -> tuple[str, _Instruction]:
     if found and int(found[1]) not in COLUMNS:
         raise InvalidInput(f"instruction {instruction!r}: n of a wgmma is one of {', '.join(map(str, COLUMNS))}")
     if name not in INSTRUCTIONS:
-        known = (*INSTRUCTIONS, *WARPGROUP_INSTRUCTIONS)
-        raise InvalidInput(f"unknown instruction {instruction!r}: {did_you_mean(name, known)}")
+        raise InvalidInput(f"unknown instruction {instruction!r}: {did_you_mean(name, EVERY_PATTERN)}")
     return name, INSTRUCTIONS[name]

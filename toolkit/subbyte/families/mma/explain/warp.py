@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from subbyte.device.memory import WORD, bank_conflicts, sectors
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.families.mma.config import LAYOUTS, ConvConfig
+from subbyte.families.mma.config import LAYOUTS
+from subbyte.families.mma.explain.accesses import Access, Accesses
 from subbyte.families.mma.plan import BLOCK_WORDS, COPY_WORDS, Plan
-from subbyte.families.mma.plan import plan as make_plan
 from subbyte.families.mma.rules import why_not
-from subbyte.families.registry import warp_family_only
-from subbyte.technique.accesses import Access
-from subbyte.technique.memory import WORD, bank_conflicts, sectors
-from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 ALL_LAYOUTS = ("nhwc", "hwnc", "nhwcnc")
 Lane = tuple[int, tuple[int, ...]] | None
@@ -31,33 +29,16 @@ class Warp:
     iteration: int
 
     @classmethod
-    def of(
-        cls,
-        workload: ConvWorkload | str,
-        config: ConvConfig,
-        layout: str | None,
-        arch: str,
-        block: tuple[int, int],
-        number: int,
-        iteration: int,
-    ) -> Warp:
+    def of(cls, plan: Plan, layout: str | None, block: tuple[int, int], number: int, iteration: int) -> Warp:
         """The warp with these numbers. Raises InvalidInput."""
-        from subbyte.device import arch as arch_of
-        from subbyte.workload import workload as parse
-
-        warp_family_only(config)
-        if not isinstance(config, ConvConfig):
-            raise InvalidInput(f"config {config!r}: expected a ConvConfig, such as ConvConfig(chunk=2)")
-        wanted = str(config.layout if layout is None else layout).lower()
+        wanted = str(plan.config.layout if layout is None else layout).lower()
         if wanted not in ALL_LAYOUTS:
             raise InvalidInput(f"unknown layout {layout!r}: {did_you_mean(wanted, ALL_LAYOUTS)}")
-        if wanted in LAYOUTS:
-            config = replace(config, layout=wanted)
-        target = arch_of(arch)
-        found = parse(workload)
-        plan = make_plan(found, config, target)
+        if wanted in LAYOUTS and wanted != plan.config.layout:
+            plan = replace(plan, config=replace(plan.config, layout=wanted))
+        config = plan.config
         if reason := why_not(plan):
-            raise InvalidInput(f"{found.label} with {config.key} on {target.name} is refused: {reason}")
+            raise InvalidInput(f"{plan.workload.label} with {config.key} on {plan.arch.name} is refused: {reason}")
         grid = plan.launch.grid
         for name, given, limit in (
             ("block's pixel tile", block[0], grid[0]),
@@ -287,4 +268,23 @@ def _access(kind: str, instruction: str, memory: str, size: int, axes: tuple[str
         places=tuple(None if lane is None else lane[1] for lane in lanes),
         sectors=sectors(addresses, size) if memory == "global" else None,
         banks=bank_conflicts(addresses, size) if memory == "shared" else None,
+    )
+
+
+def accesses(
+    plan: Plan, layout: str | None = None, block: tuple[int, int] = (0, 0), warp: int = 0, iteration: int = 0
+) -> Accesses:
+    """What one warp of a plan's kernel reads and writes, and what each access costs; see
+    :func:`subbyte.accesses`. Raises InvalidInput."""
+    who = Warp.of(plan, layout, block, warp, iteration)
+    return Accesses(
+        workload=who.plan.workload,
+        config=who.plan.config,
+        arch=who.plan.arch.name,
+        layout=who.layout,
+        block=block,
+        warp=warp,
+        iteration=iteration,
+        tile=who.tile_load(),
+        accesses=tuple(who.all_accesses()),
     )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from subbyte.device.launch import Argument, Launch
-from subbyte.measure.atoms.texts import (
+from subbyte.device.atom_texts import (
     COLUMNS,
     INPUT_WORDS,
     STEPS,
@@ -15,6 +14,7 @@ from subbyte.measure.atoms.texts import (
     warp_text,
     warpgroup_text,
 )
+from subbyte.device.launch import Argument, Launch
 
 _AMPERE = ("sm_80", "sm_86", "sm_89")
 _ALL = ("sm_75", *_AMPERE, "sm_90a")

@@ -1,0 +1,61 @@
+"""What can be shown of a kernel on ``mma.sync``: the records of its topics are in the modules of this folder."""
+
+from subbyte.families.mma.explain.accesses import Accesses
+from subbyte.families.mma.explain.load_steps import LoadSteps, load_steps
+from subbyte.families.mma.explain.packing import PackingRun, packing_run
+from subbyte.families.mma.explain.tiling import Tiling, tiling, with_block
+from subbyte.families.mma.explain.warp import accesses
+from subbyte.families.topic import Option, Topic
+from subbyte.info_record import InfoRecord
+
+_BLOCK = Option(
+    "block", "pixel tile and column block (default 0,0)", (0, 0), "pair", "I,J",
+    "a pixel tile and a column block such as 0,0",
+)  # fmt: skip
+TOPICS: dict[str, Topic[InfoRecord]] = {
+    "tiling": Topic(
+        "How the convolution becomes a matrix product, and how that is cut into blocks, warps and instructions.",
+        "subbyte explain tiling resnet50.stage2@8 --set warp_col_tiles=2 --block 3,1",
+        Tiling,
+        lambda plan, block=(0, 0): tiling(plan),
+        (_BLOCK,),
+        plain=True,
+        said=with_block,
+    ),
+    "packing": Topic(
+        "How the lanes of a warp pack int4 results into words with shuffles, step by step on random values.",
+        "subbyte explain packing --scheme quad",
+        PackingRun,
+        packing_run,
+        (
+            Option("scheme", "quad (default) or width8", "quad", "text", "SCHEME"),
+            Option("tiles", "8x8 tiles to pack (default: all the scheme takes)"),
+            Option("seed", "seed of the values (default 0)", 0, "seed"),
+        ),
+        of="any",
+    ),
+    "layout": Topic(
+        "The addresses one warp of the kernel reads and writes, the sectors they touch and the bank conflicts.",
+        "subbyte explain layout resnet50.stage2@8 --layout nhwc --set warp_row_tiles=8",
+        Accesses,
+        accesses,
+        (
+            Option("layout", "nhwc, hwnc or nhwcnc (default: the configuration's, nhwcnc)", None, "text", "LAYOUT"),
+            _BLOCK,
+            Option("warp", "warp of the block (default 0)", 0),
+            Option("iteration", "stage of the main loop (default 0)", 0),
+        ),
+    ),
+    "loads": Topic(
+        "What one warp of the kernel copies, loads and multiplies, step by step, from its run on the CPU.",
+        "subbyte explain loads n8h6w6c32k32r3s3p1 --arch sm_80 --set duplicate_aware=full",
+        LoadSteps,
+        load_steps,
+        (
+            Option("block", "block along the pixels (default: the first of the second row of tiles)"),
+            Option("warp", "warp of the block (default 0)", 0),
+        ),
+        of="run",
+        plain=True,
+    ),
+}

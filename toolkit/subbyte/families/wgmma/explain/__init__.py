@@ -1,0 +1,31 @@
+"""What can be shown of a kernel on ``wgmma``: the records of its topics are in the modules of this folder."""
+
+from subbyte.families.topic import Option, Topic
+from subbyte.families.wgmma.explain.stores import PackedStores, packed_stores
+from subbyte.families.wgmma.explain.taps import TapAddresses, tap_addresses
+from subbyte.families.wgmma.explain.tiling import WarpgroupTiling, warpgroup_tiling
+from subbyte.info_record import InfoRecord
+
+TOPICS: dict[str, Topic[InfoRecord]] = {
+    "tiling": Topic(
+        "How output channels and pixels are cut into blocks, passes, warpgroups and instructions.",
+        "subbyte explain tiling resnet50.stage2@8 --family warpgroup",
+        WarpgroupTiling,
+        warpgroup_tiling,
+    ),
+    "packing": Topic(
+        "How a warp of a warpgroup turns sums into packed words of the next layer's input.",
+        "subbyte explain packing --family warpgroup --warp 1",
+        PackedStores,
+        packed_stores,
+        (Option("warp", "of a warpgroup, 0 (default) to 3", 0),),
+        of="any",
+    ),
+    "taps": Topic(
+        "Where each tap begins in shared memory in a kernel of the warpgroup family, and its descriptor.",
+        "subbyte explain taps resnet50.stage2@8 --row 0",
+        TapAddresses,
+        tap_addresses,
+        (Option("row", "output row of the first block (default 0)", 0),),
+    ),
+}
