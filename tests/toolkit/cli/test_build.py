@@ -65,7 +65,7 @@ def test_the_wgmma_family(capsys):
 
 
 def test_names_of_earlier_versions_are_understood(capsys):
-    now, then = (["stages=4", "consumers_m=1"], ["RING=4", "groups_m=1"])
+    now, then = (["stages=3", "consumers_m=1"], ["RING=3", "groups_m=1"])
     texts = []
     for family, knobs in (("wgmma", now), ("warpgroup", then)):
         command = ["build", LAYER, "--family", family, "--set", "tile_width=10", "stagger=0", *knobs]
@@ -158,7 +158,7 @@ def test_json(capsys):
         ),
         (["n1h1w1c32k1048576r1s1", "--arch", "sm_80", "--set", "warp_col_tiles=1", "blk_col_warps=1"], "grid: 131072"),
         ([LAYER, "--set", "tile_wdth=6"], "did you mean tile_width"),
-        ([LAYER, "--set", "consumers_k=2"], "did you mean consumers_m"),
+        ([LAYER, "--set", "consumers_k=2"], "did you mean consumers_n or consumers_m"),
         (["n1h1w1c67108864k32r1s1", "--arch", "sm_80"], "32 bits could overflow"),
     ],
 )

@@ -40,6 +40,9 @@ PACKING = "true = int4 values are packed in the registers that hold their sums; 
 LAYOUT = "of activations and outputs in memory"
 
 
+_SCHEDULED = frozenset(Schedule.__dataclass_fields__)
+
+
 class WgmmaConfig(Configuration):
     """A schedule of either kernel. Whether it can be built is decided by the rules of its kernel, never here."""
 
@@ -51,6 +54,13 @@ class WgmmaConfig(Configuration):
     def schedule(self) -> Schedule:
         """The same choices as geometry, memory and emitter ask for them."""
         raise NotImplementedError
+
+    def scheduled(self, **meant: int) -> Schedule:
+        """A schedule with the knobs that have its names; ``meant`` is what the others mean there."""
+        own: dict[str, Any] = {
+            name: value for name, value in vars(self).items() if name in Schedule.__dataclass_fields__
+        }
+        return Schedule(**{**own, **meant})
 
     if not TYPE_CHECKING:
 

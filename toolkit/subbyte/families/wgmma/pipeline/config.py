@@ -115,15 +115,7 @@ class PipelineConfig(WgmmaConfig):
         """The same choices as geometry, memory and emitter ask for them."""
         keep_rows, early_release, pass_parts = ROW_REUSE[self.row_reuse]
         producer_late, lean_start = STARTS[self.start]
-        return Schedule(
-            tile_width=self.tile_width, tile_rows=self.tile_rows, consumers_m=self.consumers_m,
-            consumers_n=self.consumers_n, consumers_rows=self.consumers_rows, segments=self.segments,
-            m_iterations=self.m_iterations, tiles_m=self.tiles_m, cluster_split_k=self.cluster_split_k,
-            channel_groups=self.channel_groups, stages=self.stages, keep_rows=keep_rows, early_release=early_release,
-            pass_parts=pass_parts, load_ahead=self.load_ahead, unroll=self.unroll, in_flight=self.in_flight,
-            stagger=self.stagger, dependent_launch=self.dependent_launch, flatten=int(self.flatten == 1),
-            joined=int(self.flatten == 2), producers=self.producers, image_groups=self.image_groups,
-            half_rows=self.half_rows, producer_late=producer_late, lean_start=lean_start,
-            producer_registers=self.producer_registers, duplicate_aware=self.duplicate_aware,
-            register_packing=self.register_packing, layout=self.layout,
+        return self.scheduled(
+            keep_rows=keep_rows, early_release=early_release, pass_parts=pass_parts, producer_late=producer_late,
+            lean_start=lean_start, flatten=int(self.flatten == 1), joined=int(self.flatten == 2),
         )  # fmt: skip

@@ -73,11 +73,4 @@ class SinglePassConfig(WgmmaConfig):
     @property
     def schedule(self) -> Schedule:
         """The same choices as geometry, memory and emitter ask for them."""
-        return Schedule(
-            tile_width=self.tile_width, tile_rows=self.tile_rows, consumers_m=self.consumers_m,
-            consumers_n=self.consumers_n, segments=self.segments, cluster_split_k=self.cluster_split_k,
-            unroll=self.unroll, in_flight=self.in_flight, dependent_launch=self.dependent_launch,
-            multicast=self.multicast, weights_ahead=self.weights_ahead, late_parameters=int(self.parameters == 1),
-            early_parameters=int(self.parameters == 2), early_start=self.early_start,
-            duplicate_aware=self.duplicate_aware, register_packing=self.register_packing, layout=self.layout,
-        )  # fmt: skip
+        return self.scheduled(late_parameters=int(self.parameters == 1), early_parameters=int(self.parameters == 2))
