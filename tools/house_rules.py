@@ -21,7 +21,7 @@ NOTEBOOK_BYTES = 1_000_000
 
 MACHINE_PATH = re.compile(r"(?<![\w.~$}])/(?:home|Users|root|work|opt|tmp|mnt)/[A-Za-z]\w*")
 REGISTRY = re.compile(
-    r"(?:pypi|pythonhosted|registry|artifactory|nexus)[\w-]*\.[\w.-]*\w|extra-index|--index-url|index-url\s*=",
+    r"(?:pypi|pythonhosted|artifactory|nexus|registry(?=[\w-]*\.[\w-]+\.))[\w-]*\.[\w.-]*\w|extra-index|--index-url|index-url\s*=",
     re.IGNORECASE,
 )
 

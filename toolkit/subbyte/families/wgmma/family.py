@@ -18,7 +18,7 @@ from subbyte.families.base import ExportParts, Family, PixelTile
 from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma import translate
-from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.estimate import candidates, estimated_cycles
 from subbyte.families.wgmma.faults import fault, wrapped_indices
@@ -26,7 +26,6 @@ from subbyte.families.wgmma.former import EARLIER, RetiredConfig
 from subbyte.families.wgmma.former_space import FORMER, FormerSpace
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import hopeless
 from subbyte.families.wgmma.single.config import SinglePassConfig
 from subbyte.families.wgmma.space import (
     KINDS,
@@ -175,7 +174,7 @@ class WgmmaFamily(Family):
 
     def emit(self, plan: AnyPlan) -> Any:
         """The TIRx function of a plan."""
-        from subbyte.families.wgmma.emit.conv import wgmma_kernel
+        from subbyte.families.wgmma.kernel import wgmma_kernel
 
         return wgmma_kernel(cast(WgmmaPlan, plan))
 
