@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from math import log2
 from pathlib import Path
@@ -25,7 +26,7 @@ from toy_family.config import VALUES, ToyConfig
 from toy_family.plan import ToyPlan, why_not
 from toy_family.space import KIND, ToySpace, held, plan_of
 from toy_family.threads import TOPICS
-from toy_family.types import CHANNELS, TYPES, other_types
+from toy_family.types import CHANNELS, TYPES, WORDS, other_types
 
 _HERE = Path(__file__).parent
 
@@ -113,8 +114,13 @@ class ToyFamily(Family):
         return pack_codes(pad_axis(pad_axis(encode(w, operand), 3, CHANNELS), 0, CHANNELS), operand)
 
     def export(self, plan: Plan) -> ExportParts:
-        """What a C header needs."""
-        raise NotImplementedError
+        """What a C header needs: all that knows the types of operands."""
+        w = plan.workload
+        parts = re.split(r"^//@ (\w+)\n", (_HERE / "export.h").read_text(encoding="utf-8"), flags=re.MULTILINE)
+        texts = dict(zip(parts[1::2], parts[2::2], strict=True))
+        sections = {"index": texts[f"index_{plan.layout}"], "output": texts[f"output_{plan.output}"]}
+        sections |= {name: texts[name] for name in ("operands", "weights")}
+        return ExportParts(sections, (w.padded_filters, w.r, w.s, w.channel_blocks * WORDS), {})
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:

@@ -202,6 +202,13 @@ def test_views_show_it(toy: str, tmp_path: Path) -> None:
     bench.close()
 
 
+def test_it_is_exported(toy: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    files = said(capsys, "build", toy, "--set", "threads=32", "--export", str(tmp_path))["files"]
+    assert sorted(Path(file).suffix for file in files) == [".cubin", ".h", ".json"]
+    described = json.loads(next(tmp_path.glob("*.json")).read_text())
+    assert described["operands"]["w"]["device"]["shape"] == [64, 3, 3, 4]
+
+
 def test_nothing_of_it_stays(toy: str) -> None:
     import toy_family
 

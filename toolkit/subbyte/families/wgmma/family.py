@@ -224,7 +224,11 @@ class WgmmaFamily(Family):
             "weight_axes": ", ".join(f"{name} [{size}]" for name, size in axes),
             **{f"{name}_step": str(places[name]) for name in AXES},
         }  # fmt: skip
-        return ExportParts("weights_warpgroup", (*(size for _, size in axes), FRAGMENT_THREADS, 4), words)
+        return ExportParts(
+            {"weights": (_HERE / "weights.h").read_text(encoding="utf-8")},
+            (*(size for _, size in axes), FRAGMENT_THREADS, 4),
+            words,
+        )
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
