@@ -153,6 +153,18 @@ def test_telling_kinds_apart_is_refused(source: str) -> None:
     assert not house_rules.kinds_told_apart("toolkit/subbyte/families/mma/space.py", source)
 
 
+@pytest.mark.parametrize("path", house_rules.TYPED)
+def test_what_everybody_builds_on_says_its_types(path: str) -> None:
+    assert not house_rules.untyped(path, (ROOT / path).read_text())
+
+
+@pytest.mark.parametrize(
+    "body", ["plan: Any", "def emit(self, plan: Plan) -> Any: ...", "def index(self, config: Any | None) -> int: ..."]
+)
+def test_an_unsaid_type_is_refused(body: str) -> None:
+    assert house_rules.untyped("toolkit/subbyte/kernel/kernel.py", f"class Kernel:\n    {body}\n")
+
+
 def test_files_stay_short_enough_to_read_in_one_go() -> None:
     files = [path for path in project_files() if path.suffix in (".py", ".js")]
     found = [line for path in files for line in house_rules.too_long(relative(path), path.read_text())]

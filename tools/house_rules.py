@@ -21,7 +21,7 @@ NOTEBOOK_BYTES = 1_000_000
 
 MACHINE_PATH = re.compile(r"(?<![\w.~$}])/(?:home|Users|root|work|opt|tmp|mnt)/[A-Za-z]\w*")
 REGISTRY = re.compile(
-    r"(?:pypi|pythonhosted|registry|artifactory|nexus)[\w-]*\.[\w.-]*\w|extra-index|--index-url|index-url\s*=",
+    r"(?:pypi|pythonhosted|artifactory|nexus|registry(?=[\w-]*\.[\w-]+\.))[\w-]*\.[\w.-]*\w|extra-index|--index-url|index-url\s*=",
     re.IGNORECASE,
 )
 
@@ -101,6 +101,33 @@ def kinds_told_apart(path: str, source: str) -> list[str]:
         told = [name for name in names if re.search(r"(Config|Configuration|Plan)$", name)]
         if told:
             found.append(f"{path}:{getattr(node, 'lineno', 0)}: asks for a {told[0]}; ask family_of(config) instead")
+    return found
+
+
+TYPED = {
+    "toolkit/subbyte/families/base.py": ("Plan", "Function", "Space", "ExportParts", "Family"),
+    "toolkit/subbyte/families/topic.py": ("Trace", "Option", "Topic"),
+    "toolkit/subbyte/kernel/kernel.py": ("Kernel",),
+}
+"""Classes that everybody builds on: what they take and give is said by a type."""
+
+
+def untyped(path: str, source: str) -> list[str]:
+    """Public methods and fields of the classes in :data:`TYPED` that take or give ``Any``."""
+    found = []
+    classes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name in TYPED[path]]
+    for one in classes:
+        for node in one.body:
+            said: list[ast.expr | None] = []
+            name = ""
+            if isinstance(node, ast.FunctionDef) and not (node.name.startswith("_") and node.name != "__call__"):
+                given = node.args
+                arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+                said, name = [node.returns, *(arg.annotation for arg in arguments if arg)], node.name
+            elif isinstance(node, ast.AnnAssign):
+                said, name = [node.annotation], ast.unparse(node.target)
+            if any(text is not None and re.search(r"\bAny\b", ast.unparse(text)) for text in said):
+                found.append(f"{path}:{node.lineno}: {one.name}.{name} takes or gives Any; say the type")
     return found
 
 

@@ -17,6 +17,9 @@ from subbyte.workload import ConvWorkload
 
 FORM = GraphForm("int8", "int8", scaled=True)
 SIDE = "CUTLASS int8 to int8"
+BUILD = "build it with benchmarks/baselines/cutlass/build.sh"
+PREFIXES = ("baseline", "opponent")
+"""What the functions of the library begin with; the second in those that were built before it was called so."""
 
 
 class Driver:
@@ -24,32 +27,38 @@ class Driver:
 
     def __init__(self, path: Path) -> None:
         try:
-            self.library = ctypes.CDLL(str(path))
+            library = ctypes.CDLL(str(path))
         except OSError as error:
-            raise MissingDependency(f"{path}: {error}; build it with benchmarks/cutlass/build.sh") from None
+            raise MissingDependency(f"{path}: {error}; {BUILD}") from None
+        prefix = next((word for word in PREFIXES if hasattr(library, f"{word}_count")), None)
+        if prefix is None:
+            raise MissingDependency(f"{path}: no library of CUTLASS's instances; {BUILD}")
+        name, self._open, self._launch, self._close, count = (
+            getattr(library, f"{prefix}_{what}") for what in ("name", "open", "launch", "close", "count")
+        )
         pointer = ctypes.c_void_p
-        self.library.baseline_name.restype = ctypes.c_char_p
-        self.library.baseline_open.restype = pointer
-        self.library.baseline_open.argtypes = [
+        name.restype = ctypes.c_char_p
+        self._open.restype = pointer
+        self._open.argtypes = [
             ctypes.c_int, ctypes.POINTER(ctypes.c_int), pointer, pointer, pointer, ctypes.c_float,
         ]  # fmt: skip
-        self.library.baseline_launch.argtypes = [pointer, pointer]
-        self.library.baseline_close.argtypes = [pointer]
-        self.names = [self.library.baseline_name(i).decode() for i in range(self.library.baseline_count())]
+        self._launch.argtypes = [pointer, pointer]
+        self._close.argtypes = [pointer]
+        self.names = [name(i).decode() for i in range(count())]
 
     def open(self, index: int, sizes: list[int], pointers: tuple[int, int, int], scale: float) -> int | None:
         """An instance made ready for a convolution, None when it does not take it."""
-        held: int | None = self.library.baseline_open(index, (ctypes.c_int * 10)(*sizes), *pointers, scale)
+        held: int | None = self._open(index, (ctypes.c_int * 10)(*sizes), *pointers, scale)
         return held
 
     def launch(self, held: int, stream: int) -> None:
         """Enqueue it. Raises RuntimeError when CUTLASS refuses."""
-        if self.library.baseline_launch(held, stream):
+        if self._launch(held, stream):
             raise RuntimeError("CUTLASS could not launch")
 
     def close(self, held: int) -> None:
         """Free it."""
-        self.library.baseline_close(held)
+        self._close(held)
 
 
 def sizes_of(wl: ConvWorkload, channels: int) -> list[int]:

@@ -110,7 +110,9 @@ def baseline_sides(
     """The named plans of a side that are there and right, and why the others are not."""
     if side == CUTLASS:
         if driver is None:
-            reason = "the library of CUTLASS's instances was not given (--cutlass, benchmarks/cutlass/build.sh)"
+            reason = (
+                "the library of CUTLASS's instances was not given (--cutlass, benchmarks/baselines/cutlass/build.sh)"
+            )
             return [], [{"side": side, "plan": plan, "reason": reason} for plan in plans]
 
         def one(plan: str) -> Side:

@@ -3,11 +3,10 @@
 import sys
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).resolve().parents[2])  # this folder itself would hide modules of others
-
-from benchmarks.shared.command import program  # noqa: E402
-
 PARTS = ["tune", "collect", "estimate", "chains"]
 
 if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[2])  # the folder itself would hide modules of others
+    from benchmarks.shared.command import program
+
     sys.exit(program("network", __doc__, PARTS))

@@ -3,10 +3,6 @@
 import sys
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).resolve().parents[2])  # this folder itself would hide modules of others
-
-from benchmarks.shared.command import program  # noqa: E402
-
 PARTS = [
     "sample",
     "wgmma-sample",
@@ -23,4 +19,7 @@ PARTS = [
 ]
 
 if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[2])  # the folder itself would hide modules of others
+    from benchmarks.shared.command import program
+
     sys.exit(program("paper", __doc__, PARTS))

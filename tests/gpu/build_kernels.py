@@ -17,7 +17,6 @@ import json
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -44,6 +43,7 @@ from subbyte.kernel import build
 from subbyte.kernel.choose import compile as compile_kernel
 from subbyte.kernel.nvrtc import compile_cubin
 from subbyte.records.checked import new_folder
+from subbyte.records.describe import describe_workload
 from subbyte.tune.bundle import build_bundle
 from subbyte.workload import ConvWorkload, workload
 
@@ -164,9 +164,9 @@ def one(named: Named, arch: str, folder: Path) -> dict | None:
         print(f"  left out ({name}): {error}", file=sys.stderr)
         return None
     line = {
-        "name": name, "workload": asdict(found), "config": kernel.config.to_dict(), "launch": kernel.launch.to_dict(),
-        "cubin": kept(folder, kernel.cubin), "output": kernel.output, "clip": list(options.get("clip", (-8, 7))),
-        "arch": arch,
+        "name": name, "workload": describe_workload(found), "config": kernel.config.to_dict(),
+        "launch": kernel.launch.to_dict(), "cubin": kept(folder, kernel.cubin), "output": kernel.output,
+        "clip": list(options.get("clip", (-8, 7))), "arch": arch,
     }  # fmt: skip
     if name in DESIGNS:
         text = text_with_every_lane_arriving(kernel.plan)

@@ -16,7 +16,7 @@ from subbyte.errors import MissingDependency, SubbyteError
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.driver import detect
 from subbyte.measure.worker import Worker
-from subbyte.workload import ConvWorkload
+from subbyte.records.describe import workload_from_dict
 
 sys.path.append(str(Path(__file__).parent))  # prebuilt.py and checks.py, for the tests and for the processes they start
 VARIABLE, PASSED = "SUBBYTE_GPU_BUNDLE", "SUBBYTE_GPU_PASSED"
@@ -36,7 +36,9 @@ def pytest_generate_tests(metafunc):
     """One test for each prebuilt kernel that the module's ``wanted(entry)`` asks for."""
     if "entry" in metafunc.fixturenames:
         entries = [entry for entry in _kernels() if metafunc.module.wanted(entry)]
-        names = [f"{i}-{e['name']}-{ConvWorkload(**e['workload']).spec}-{e['output']}" for i, e in enumerate(entries)]
+        names = [
+            f"{i}-{e['name']}-{workload_from_dict(e['workload']).spec}-{e['output']}" for i, e in enumerate(entries)
+        ]
         skipped = pytest.param(None, marks=pytest.mark.skip(reason=f"{VARIABLE} names no folder with kernels.jsonl"))
         metafunc.parametrize("entry", entries or [skipped], ids=names or ["none"])
 

@@ -17,7 +17,6 @@ from subbyte.errors import BuildFailed
 from subbyte.families.mma.config import ConvConfig
 from subbyte.measure.case import launch_from_dict
 from subbyte.records.describe import workload_from_dict
-from subbyte.workload import ConvWorkload
 
 FAULTS = ("good", "spin", "stray", "silent", "zeros", "memory", "no_image", "compiler_dies", "other")
 KINDS = ("ok", "timeout", "crash", "wrong", "wrong", "memory", "launch", "crash", "ok")
@@ -26,7 +25,7 @@ KINDS = ("ok", "timeout", "crash", "wrong", "wrong", "memory", "launch", "crash"
 def loaded(folder, entry):
     """A kernel of ``kernels.jsonl``: ``.workload .cubin .launch .clip``."""
     return SimpleNamespace(
-        workload=ConvWorkload(**entry["workload"]), cubin=(folder / entry["cubin"]).read_bytes(),
+        workload=workload_from_dict(entry["workload"]), cubin=(folder / entry["cubin"]).read_bytes(),
         launch=launch_from_dict(entry["launch"]), clip=tuple(entry["clip"]),
     )  # fmt: skip
 

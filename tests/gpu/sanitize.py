@@ -46,8 +46,7 @@ from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.timing import command_line
 from subbyte.measure.case import Case, launch_from_dict
 from subbyte.numerics import Requantization
-from subbyte.records.describe import now
-from subbyte.workload import ConvWorkload
+from subbyte.records.describe import now, workload_from_dict
 
 TOOLS = ("memcheck", "synccheck", "racecheck", "initcheck")
 AS_BUILT, EVERY_LANE = "as built", "every lane arrives"
@@ -359,7 +358,7 @@ def run_here(folder: Path, form: str, numbers: list[int], limit: float) -> int:
     variants, device = read_variants(folder), open_device(0)
     print(f"{DEVICE} {json.dumps({'name': device.info.name, 'arch': device.info.arch})}", flush=True)
     for variant in (variants[number] for number in numbers):
-        wl = ConvWorkload(**variant["workload"])
+        wl = workload_from_dict(variant["workload"])
         drawn = Case(wl).requant
         case = Case(wl, requant=Requantization(drawn.bias, drawn.multiplier, drawn.shift, tuple(variant["clip"])))
         key = config_from_dict(variant["config"]).key

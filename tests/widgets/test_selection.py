@@ -314,8 +314,9 @@ def test_the_other_family_is_shown_or_named() -> None:
     compare = KernelExplorer(selection=s)
     of_warps = (
         ConvolutionTiling(selection=s), TilingExplorer(selection=s), LayoutView(selection=s),
-        LayoutExplorer(selection=s), LoadStepper(selection=s), PackingStepper(selection=s), KernelLab(selection=s),
+        LayoutExplorer(selection=s), LoadStepper(selection=s), PackingStepper(selection=s),
     )  # fmt: skip
+    lab = KernelLab(selection=s)
     duplicates = (DuplicateMap(selection=s), DuplicateExplorer(selection=s))
     s.settle()
     assert not any(view.error for view in (reader, fragments, editor, compare))
@@ -327,6 +328,7 @@ def test_the_other_family_is_shown_or_named() -> None:
     for view in of_warps:
         assert "only kernels of the mma family" in view.error, view
         assert WARPGROUP.key in view.error
+    assert (lab.error, lab.config) == ("", WARPGROUP)
     compare.switches["duplicate_aware"].value = "none"
     assert "wgmma" in compare.wait().title()
     assert len(compare.view.configs) == 2

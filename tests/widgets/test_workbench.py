@@ -128,8 +128,8 @@ def test_the_best_known_is_of_all_families_and_views_of_one_say_so(bench: Workbe
         assert best.key in view.note
         assert view.note in html.unescape(view.static()["text/html"])
     assert bench.following["Tiling"].view.record.config == warp
-    assert bench.choosing["Laboratory"].config == warp
-    assert said in bench.choosing["Laboratory"].status.value
+    assert bench.choosing["Laboratory"].config == best
+    assert bench.choosing["Laboratory"].status.value == "Ready."
     assert bench.choosing["Space"].note.startswith("Marked is the best of this landscape. Best of all: ")
     for name in ("Duplicates", "Taps"):  # both families
         bench.following[name].catch_up()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ import traitlets
 
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
-from subbyte.families.base import Family
 from subbyte.families.registry import config_from_dict, config_from_key, families, family_of, not_here, shows
 from subbyte.info_record import InfoRecord
 from subbyte.kernel.choose import best_known
@@ -45,15 +44,12 @@ class Choice:
         return config_from_key(named) if named else best_known(self.workload, self.arch)[0]
 
     def config_for(self, record: type[InfoRecord]) -> tuple[Any, str]:
-        """The configuration for a view that draws ``record``, and what that view says of it; see :meth:`config_of`."""
-        return self.config_of(tuple(family for family in families().values() if shows(family.plain, record)))
+        """The configuration for a view that draws ``record``, and what that view says of it.
 
-    def config_of(self, shown: Sequence[Family]) -> tuple[Any, str]:
-        """The configuration for a view that shows kernels of some families alone, and what that view says of it.
-
-        When none is named, that is the best known of these families; empty words where it is the best known of all.
-        Raises Unsupported for a named configuration of another family, and when there is none.
+        When none is named, that is the best known of a family whose kernels are shown so; empty words where it is the
+        best known of all. Raises Unsupported for a named configuration of another family, and when there is none.
         """
+        shown = tuple(family for family in families().values() if shows(family.plain, record))
         if self.configuration:
             named = self.config
             if family_of(named) not in shown:

@@ -1,5 +1,6 @@
 """Side by side with cuDNN and CUTLASS, as far as it goes without a GPU."""
 
+import _ctypes
 import gzip
 import importlib.util
 import json
@@ -170,6 +171,8 @@ def test_layers_that_do_not_chain_read_the_same_input():
 def test_the_cutlass_driver_is_asked_for_by_name(tmp_path):
     with pytest.raises(MissingDependency, match=r"build\.sh"):
         Driver(tmp_path / "none.so")
+    with pytest.raises(MissingDependency, match=r"no library of CUTLASS's instances; build it with .*build\.sh"):
+        Driver(Path(_ctypes.__file__))
     assert sizes_of(workload("resnet50.conv1@8"), 16) == [8, 224, 224, 16, 64, 7, 7, 3, 2, 1]
     tiles = (ROOT / "benchmarks" / "baselines" / "cutlass" / "tiles.txt").read_text().splitlines()
     assert all(len(line.split()) == 5 for line in tiles)

@@ -13,7 +13,7 @@ from subbyte.analysis import recorded
 from subbyte.analysis.recorded import SideBySide, recorded_ablation, side_by_sides
 from subbyte.analysis.speed import recorded_workloads, roofline, speed_of_light, studied_workloads
 from subbyte.device.ceilings import ceilings
-from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.errors import BrokenRecord, InvalidInput, Unsupported
 from subbyte.records.result import Measured
 
 STAGES = [f"resnet50.stage{stage}@8" for stage in (2, 3, 4, 5)]
@@ -164,3 +164,8 @@ def test_plain_data_and_table_hold_the_same_numbers() -> None:
     assert one.finding in one.text()
     slower = replace(one, measured=replace(one.measured, microseconds=2 * one.measured.microseconds))
     assert slower.finding != one.finding
+
+
+def test_operands_without_measured_ceilings_are_refused() -> None:
+    with pytest.raises(Unsupported, match="the ceilings are those of int4 x int4 kernels, not of bipolar1 x uint2"):
+        speed_of_light("resnet50.stage2@8:w1a2")

@@ -77,7 +77,9 @@ def test_everybody_gives_the_same_answer(monkeypatch):
     for number, layer in enumerate(drawn(200)):
         arch = "sm_80" if number % 6 else "sm_90a"
         warp = covered(layer, arch, "mma") is None
-        assert [answers(built, layer, arch), answers(tuned, layer, arch)] == 2 * [warp]
+        assert answers(tuned, layer, arch) == warp
+        if warp or arch == "sm_80":  # elsewhere another family may compute it, and takes a while to list
+            assert answers(built, layer, arch) == warp
         assert number % 8 or bool(space(layer, arch).valid) == warp
         lacking += not warp
         if covered(layer, family="mma") is None:
@@ -87,6 +89,7 @@ def test_everybody_gives_the_same_answer(monkeypatch):
                 any(choose._choices(layer, ARCHS["sm_90a"], "wgmma"))
                 == _row(layer)["covered"]
                 == (covered(layer) is None)
+                == answers(built, layer, "sm_90a")
             )
     assert 40 < lacking < 200
 

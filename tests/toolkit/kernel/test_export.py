@@ -17,9 +17,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import subbyte
 from subbyte.device.arch import arch
 from subbyte.emulator import run_cuda
 from subbyte.errors import InvalidInput
+from subbyte.families import config_from_key
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.mma.plan import Plan, plan
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
@@ -91,7 +93,7 @@ class Host:
         compiler, *flags = LANGUAGES[language]
         macros = {"HEADER": f'"{self.stem}.h"', "STEM": self.stem, "NAME": self.stem.upper()}
         macros["VALUES"] = " ".join(f"VALUE({name})" for name in self.values)
-        if made.output == "int4":
+        if made.output != "int32":
             macros["REQUANTIZED"] = "1"
         if made.launch.overlap:
             macros["OVERLAPPING"] = "1"
@@ -142,7 +144,7 @@ def constants(made: Plan | WgmmaPlan) -> dict[str, int]:
     for argument in launch.arguments:
         values[f"{buffers[argument.name]}_WORDS"] = argument.nbytes // 4
         values[f"{buffers[argument.name]}_BYTES"] = argument.nbytes
-    if made.output == "int4":
+    if made.output != "int32":
         values |= {"CLIP_LOW": made.clip[0], "CLIP_HIGH": made.clip[1]}
         values |= {"NOT_EXACT": 2} if made.requant == "fixed" else {}
     return values
@@ -172,6 +174,20 @@ def verify(host: Host) -> None:
     host.call("call_unpack", words, y)
     np.testing.assert_array_equal(y, kernel.unpack(words))
     verify_launch(host)
+
+
+@pytest.mark.parametrize("output", ["uint2", "int32"])
+@pytest.mark.parametrize("layout", ["nhwcnc", "nhwc"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_family_of_other_operands_brings_its_own_texts(
+    toy: str, tmp_path: Path, output: str, layout: str, language: str
+) -> None:
+    kernel = subbyte.build(toy, config_from_key(f"toy-th64-wo1-{layout}"), output=output)
+    made: Any = kernel.plan
+    text = header(made, CUBIN)
+    assert "x  uint2 [N=3][H=5][W=4][C=9]  input, values 0..3" in text
+    assert "@" not in text
+    verify(Host(made, text, tmp_path, language))
 
 
 def verify_launch(host: Host) -> None:

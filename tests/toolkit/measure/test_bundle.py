@@ -161,7 +161,7 @@ def make_bundle(tmp_path):
         (folder / "cubins").mkdir(parents=True, exist_ok=True)
         space = {"kind": "paper", "arch": arch, "hash": "abc", "size": 10, "knobs": {"chunk": list(range(1, 11))},
                  "fixed": {}, "base": ConvConfig().to_dict()}  # fmt: skip
-        workload = {"spec": WORKLOAD.spec, **{name: getattr(WORKLOAD, name) for name in WORKLOAD.__dataclass_fields__}}
+        workload = describe_workload(WORKLOAD)
         lines = [{"format": "subbyte-bundle", "schema": 1, "workload": workload, "space": space, "versions": {}}]
         for index, cubin in enumerate(cubins):
             entry = {"index": index, "config": ConvConfig(chunk=index + 1).to_dict()}

@@ -284,3 +284,6 @@ def test_shapes_name_what_they_are() -> None:
 
 def test_a_matrix_product_of_the_library_is_one_of_the_model() -> None:
     assert sparse.simulate(subbyte.gemm(64, 128, 256)) == sparse.simulate("gemm64x128x256")
+    with pytest.warns(DeprecationWarning, match=r"is now subbyte\.gemm"):
+        old = sparse.MatrixProduct(64, 128, 256, "mine")
+    assert sparse.simulate(old).workload == "mine"

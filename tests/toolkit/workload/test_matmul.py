@@ -53,6 +53,12 @@ def test_rows_are_pixels(m, pixels):
 
 def test_texts():
     assert workload("GEMM4096") == gemm(4096, 4096, 4096)
+    assert [workload(text).label for text in ("GEMM4096", "gemm4:w1a2", "gemm4x4x4")] == [
+        "gemm4096",
+        "gemm4:w1a2",
+        "gemm4x4x4",
+    ]
+    assert workload(workload("gemm4:w1a2").label) == gemm(4, 4, 4, "w1a2")
     assert workload("gemm64x1024x512:w1a2") == subbyte.gemm(64, 1024, 512, "w1a2")
     assert gemm(64, 1024, 512, Precision.of("w1a2")).precision.text == "w1a2"
 

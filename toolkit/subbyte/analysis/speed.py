@@ -18,9 +18,8 @@ from subbyte.device.ceilings import DEFAULT_DEVICE, Ceilings, ceilings
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.registry import family_names
 from subbyte.technique.record import InfoRecord, Table, columns_text
-from subbyte.workload import ConvWorkload
+from subbyte.workload import INT4, ConvWorkload
 from subbyte.workload import workload as parse
-from subbyte.workload.coverage import int4_alone
 
 _BITS = {"int4": 4, "int8": 8, "float16": 16, "bfloat16": 16, "fp8": 8, "int32": 32}
 
@@ -192,8 +191,8 @@ def speed_of_light(
     workload, a GPU whose ceilings were not measured, or a time that is not positive.
     """
     w, limits = parse(workload), ceilings(device)
-    if (reason := int4_alone(w)) is not None:
-        raise Unsupported(f"speed of {w.label}: {reason}")
+    if w.precision != INT4:
+        raise Unsupported(f"speed of {w.label}: the ceilings are those of {INT4} kernels, not of {w.precision}")
     if microseconds is not None and not microseconds > 0:
         raise InvalidInput(f"microseconds={microseconds}: a measured time is greater than 0")
     best, atom = _best(w, device, limits)

@@ -89,7 +89,7 @@ def _text(kernel: Kernel, device: str, report: str, timing: Any) -> str:
 
 
 def _save(
-    path: Path, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None, y: NDArray[np.int8]
+    path: Path, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None, y: NDArray[np.integer]
 ) -> None:
     """x [N,H,W,C], w [K,R,S,C], bias, multiplier, shift [K], clip [2] and the kernel's own y [N,P,Q,K]."""
     if requant is None:

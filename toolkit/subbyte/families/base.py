@@ -175,9 +175,14 @@ class Space(Protocol):
 
 @dataclass(frozen=True)
 class ExportParts:
-    """What the C header of a kernel needs of its family: the section that prepares weights, and the words in it."""
+    """What the C header of a kernel needs of its family.
 
-    weights_section: str
+    ``sections``: C texts by name, beside those of the template or in their place. ``weights`` gives the function
+    ``prepare_weights``; a kernel of other operands than int4 brings ``index``, ``operands`` and ``output`` as well.
+    ``words`` are what stands for ``@name@`` in them, ``defines`` constants of the header.
+    """
+
+    sections: Mapping[str, str]
     weight_shape: tuple[int, ...]
     words: Mapping[str, str]
     defines: Mapping[str, int | str] = field(default_factory=dict)

@@ -74,6 +74,10 @@ class Topic(Generic[Record_co]):
     of: Literal["plan", "run", "any"] = "plan"
     plain: bool = False
     """Without a configuration, the family's plain one is shown, not the best known."""
+    tab: str = ""
+    """What the workbench calls the view of the record; empty where none is registered."""
+    view: str = ""
+    """``module:CLASS`` of a view that draws the record and follows a selection; imported when a workbench is opened."""
     said: Callable[..., tuple[dict[str, object], str]] | None = None
     """``said(record, **options)``: what the command prints as JSON and as text, where that is more than the record."""
 

@@ -47,19 +47,17 @@ class Chain:
         check_chain([kernel.launch for kernel in self.kernels])
         self._weights, self._requants = list(weights), list(requants)
 
-    def run(self, x: NDArray[np.int8], device: str = "auto") -> NDArray[np.int8]:
+    def run(self, x: NDArray[np.int8], device: str = "auto") -> NDArray[np.integer]:
         """All layers on ``x`` int8 [N,H,W,C]; int8 [N,P,Q,K] of the last. ``device`` as for :meth:`Kernel.run`."""
         last = self.kernels[-1]
         place = resolve_device(device, last.arch)
         if place != EMULATOR:
             with self.on_gpu(x, int(place.partition(":")[2])) as chain:
-                found: NDArray[np.int8] = last.unpack(chain.run())
-                return found
+                return last.unpack(chain.run())
         words: Any = None
         for kernel, buffers in zip(self.kernels, self._inputs(x), strict=True):
             words = run_words(kernel, buffers if words is None else {**buffers, "A": words}, EMULATOR)
-        result: NDArray[np.int8] = last.unpack(words)
-        return result
+        return last.unpack(words)
 
     def on_gpu(self, x: NDArray[np.int8], ordinal: int = 0) -> GpuChain:
         """The chain on a GPU, ready to run and to be timed with and without launch overlap; close it afterwards."""

@@ -18,9 +18,8 @@ from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.base import Plan
 from subbyte.families.registry import family_of
 from subbyte.files import replace_file
-from subbyte.numerics.float_requant import LARGEST_PRODUCT
-from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK
-from subbyte.workload.precision import INT4
+from subbyte.workload.conv import BATCH_GROUP
+from subbyte.workload.precision import INT4, SUMS
 
 if TYPE_CHECKING:
     from subbyte.kernel.kernel import Kernel
@@ -29,10 +28,10 @@ FORMAT, SCHEMA = "subbyte-kernel", 1
 C_NAMES = {"A": "x", "Wt": "w", "Prm": "parameters", "Out": "y"}
 """What the header calls each kernel argument."""
 BUFFERS = {"A": "ACTIVATION", "Wt": "WEIGHT", "Prm": "PARAMETER", "Out": "OUTPUT"}
-COPY_WORDS = 4
-"""Words of one image's pixel and 32 channels."""
 BYTES_PER_LINE = 24
 LONGEST_STEM = 120
+_ELEMENTS = {1: "thirty-two", 2: "sixteen", 4: "eight", 8: "four"}
+"""Of so many bits in a word."""
 OVERLAP_USAGE = """
  *   launch_overlapping(the same)             instead of launch, behind another kernel of the stream"""
 
@@ -43,9 +42,12 @@ def export(kernel: Kernel, folder: Path) -> list[Path]:
     Files of the same stem are replaced. Raises InvalidInput when the folder cannot be written.
     """
     plan = kernel.plan
-    if plan.workload.precision != INT4:
+    if missing := [name for name in _names(plan) if name not in _sections(plan)]:
         types = plan.workload.precision
-        raise Unsupported(f"export of {plan.workload}: C headers are written for {INT4}, not for {types}")
+        raise Unsupported(
+            f"export of {plan.workload}: C headers are written for {INT4}, not for {types} (its family gives no "
+            f"{', '.join(missing)})"
+        )
     stem = stem_of(plan)
     contents = {
         "cubin": kernel.cubin,
@@ -73,8 +75,9 @@ def stem_of(plan: Plan) -> str:
     parts = [plan.workload.label, plan.arch.name, plan.output]
     if plan.layout != "nhwcnc":
         parts.append(plan.layout)
-    if plan.output == "int4":
-        if plan.clip != (-8, 7):
+    if plan.output != SUMS:
+        output = plan.workload.precision.output
+        if plan.clip != (output.least, output.largest):
             parts.append("clip" + "to".join(str(value).replace("-", "m") for value in plan.clip))
         if plan.requant != "fixed":
             parts.append(plan.requant)
@@ -103,33 +106,42 @@ def description(kernel: Kernel) -> dict[str, Any]:
         "resources": kernel.resources.to_dict(),
         "cubin": {"bytes": len(kernel.cubin), "sha256": hashlib.sha256(kernel.cubin).hexdigest()},
     }
-    if kernel.output == "int4":
+    if kernel.output != SUMS:
         data["clip"], data["requant"] = list(plan.clip), plan.requant
     return data
 
 
 def header(plan: Plan, cubin: bytes) -> str:
     """The text of the C header for a plan and its machine code."""
-    parts = family_of(plan.config).export(plan)
-    names = ["top", f"index_{plan.layout}", "operands", parts.weights_section]
-    if plan.output == "int4":
+    sections = _sections(plan)
+    words = family_of(plan.config).export(plan).words
+    values = {**_constants(plan), **_words(plan), **words, **_machine_code(cubin)}
+    return re.sub(r"@(\w+)@", lambda match: values[match[1]], "\n".join(sections[name] for name in _names(plan)))
+
+
+def _names(plan: Plan) -> list[str]:
+    """The sections of a plan's header, in order."""
+    names = ["top", "index", "operands", "weights"]
+    if plan.output != SUMS:
         names.append(f"parameters_{plan.parameter_form.rstrip('0123456789')}")
-    names += [f"output_{plan.output}", "driver", *(["overlapping"] if plan.launch.overlap else []), "end"]
-    sections = _sections()
-    values = {**_constants(plan), **_words(plan), **parts.words, **_machine_code(cubin)}
-    return re.sub(r"@(\w+)@", lambda match: values[match[1]], "\n".join(sections[name] for name in names))
+    return [*names, "output", "driver", *(["overlapping"] if plan.launch.overlap else []), "end"]
 
 
-def _sections() -> dict[str, str]:
-    """The template's parts by the names on their ``//@`` lines."""
+def _sections(plan: Plan) -> dict[str, str]:
+    """The texts by name: the template's parts by the names on their ``//@`` lines, then those of the family."""
     text = Path(__file__).with_name("export_template.h").read_text(encoding="utf-8")
     parts = re.split(r"^//@ (\w+)\n", text, flags=re.MULTILINE)
-    return {name: body.strip("\n") + "\n" for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+    found = {name: body.strip("\n") + "\n" for name, body in zip(parts[1::2], parts[2::2], strict=True)}
+    if plan.workload.precision == INT4:
+        found |= {"index": found[f"index_{plan.layout}"], "output": found[f"output_{plan.output}"]}
+    else:
+        del found["operands"]
+    return found | dict(family_of(plan.config).export(plan).sections)
 
 
 def _shapes(plan: Plan) -> dict[str, tuple[int, ...]]:
     """Shape of each argument's words (or int32 sums), by the argument's name."""
-    w, packed = plan.workload, plan.layout == "nhwcnc"
+    w, types, packed = plan.workload, plan.workload.precision, plan.layout == "nhwcnc"
     images = w.batch_groups * BATCH_GROUP
 
     def tensor(height: int, width: int, blocks: int, words: int) -> tuple[int, ...]:
@@ -138,21 +150,23 @@ def _shapes(plan: Plan) -> dict[str, tuple[int, ...]]:
         return (images, height, width, blocks * words)
 
     shapes: dict[str, tuple[int, ...]] = {
-        "A": tensor(w.h, w.w, w.channel_blocks, COPY_WORDS),
+        "A": tensor(w.h, w.w, w.channel_blocks, types.activations.block_words),
         "Wt": family_of(plan.config).export(plan).weight_shape,
-        "Out": tensor(w.p, w.q, w.filter_blocks, COPY_WORDS if plan.output == "int4" else CHANNEL_BLOCK),
-        "Prm": (3, w.filter_blocks * CHANNEL_BLOCK),
+        "Out": tensor(
+            w.p, w.q, w.filter_blocks, types.output.block if plan.output == SUMS else types.output.block_words
+        ),
+        "Prm": (3, w.padded_filters),
     }
     return {argument.name: shapes[argument.name] for argument in plan.launch.arguments}
 
 
 def _operands(plan: Plan) -> dict[str, Any]:
     """By the header's names: the caller's array, and the words on the device."""
-    w = plan.workload
-    y_type = "int8" if plan.output == "int4" else "int32"
+    w, types = plan.workload, plan.workload.precision
+    y_type = SUMS if plan.output == SUMS else types.output.dtype
     host: dict[str, dict[str, Any]] = {
-        "A": {"dtype": "int8", "shape": [w.n, w.h, w.w, w.c], "axes": "NHWC"},
-        "Wt": {"dtype": "int8", "shape": [w.k, w.r, w.s, w.c], "axes": "KRSC"},
+        "A": {"dtype": types.activations.dtype, "shape": [w.n, w.h, w.w, w.c], "axes": "NHWC"},
+        "Wt": {"dtype": types.weights.dtype, "shape": [w.k, w.r, w.s, w.c], "axes": "KRSC"},
         "Out": {"dtype": y_type, "shape": [w.n, w.p, w.q, w.k], "axes": "NPQK"},
         "Prm": {"dtype": "int32", "shape": [3, w.k], "axes": "bias, multiplier, shift"},
     }
@@ -178,7 +192,7 @@ def _constants(plan: Plan) -> dict[str, str]:
     shape |= {"PAD": w.pad, "STRIDE": w.stride, "DILATION": w.dilation}
     shape |= {"CHANNEL_BLOCKS": w.channel_blocks, "FILTER_BLOCKS": w.filter_blocks}
     shape |= family_of(plan.config).export(plan).defines
-    if plan.output == "int4":
+    if plan.output != SUMS:
         shape |= {f"CLIP_{end}": f"({value})" for end, value in zip(("LOW", "HIGH"), plan.clip, strict=True)}
     start: dict[str, Any] = {"ENTRY": f'"{launch.entry}"', "SHARED_BYTES": launch.shared_bytes}
     for what, sizes in (("GRID", launch.grid), ("BLOCK", launch.block)):
@@ -190,8 +204,9 @@ def _constants(plan: Plan) -> dict[str, str]:
         words = prod(argument.shape)
         buffers[f"{BUFFERS[argument.name]}_WORDS"] = f"((size_t){words})"
         buffers[f"{BUFFERS[argument.name]}_BYTES"] = f"((size_t){argument.nbytes})"
-    returns = {"OK": "0", "BAD_VALUE": "1 /* an operand outside -8..7, or a parameter outside its range */"}
-    if plan.output == "int4" and plan.requant == "fixed":
+    outside = "outside -8..7" if w.precision == INT4 else "that is no value of its type"
+    returns = {"OK": "0", "BAD_VALUE": f"1 /* an operand {outside}, or a parameter outside its range */"}
+    if plan.output != SUMS and plan.requant == "fixed":
         returns["NOT_EXACT"] = "2 /* parameters that this kernel cannot apply exactly */"
     return {
         "stem": stem, "NAME": name, "version": subbyte.__version__, "arch": plan.arch.name,
@@ -203,7 +218,7 @@ def _constants(plan: Plan) -> dict[str, str]:
 
 def _words(plan: Plan) -> dict[str, str]:
     """What the comments say: sizes, layouts and, for a requantizing kernel, its parameters."""
-    w, quantized = plan.workload, plan.output == "int4"
+    w, types, quantized = plan.workload, plan.workload.precision, plan.output != SUMS
     sizes = {key: str(getattr(w, key)) for key in ("n", "h", "w", "c", "k", "r", "s", "p", "q")}
     sizes |= {key: str(getattr(w, key)) for key in ("pad", "stride", "dilation")}
     label = _in_a_comment(w.label)
@@ -216,17 +231,20 @@ def _words(plan: Plan) -> dict[str, str]:
     grid, block = (map(str, size) for size in (plan.launch.grid, plan.launch.block))
     return {
         **sizes, **shapes,
-        "title": f"{label} ({w.spec}): an int4 convolution for {plan.arch.name}.",
+        "title": f"{label} ({w.spec}): {_a(types.label)} convolution for {plan.arch.name}.",
+        "x_type": types.activations.name, "x_values": f"{types.activations.least}..{types.activations.largest}",
+        "w_type": types.weights.name, "w_values": f"{types.weights.least}..{types.weights.largest}",
+        "bits": str(types.activations.bits), "elements": _ELEMENTS.get(types.activations.bits, "a word"),
         "output": plan.output,
         "clip": f", requantized and clipped to {plan.clip[0]}..{plan.clip[1]}" if quantized else ", the raw sums",
-        "host_y": "int8" if quantized else "int32",
+        "host_y": types.output.dtype if quantized else SUMS,
         "images": str(w.batch_groups * BATCH_GROUP),
-        "channels": str(w.channel_blocks * CHANNEL_BLOCK),
-        "filters": str(w.filter_blocks * CHANNEL_BLOCK),
+        "channels": str(w.channel_blocks * types.activations.block),
+        "filters": str(w.padded_filters),
         "channel_blocks": str(w.channel_blocks), "filter_blocks": str(w.filter_blocks), "taps": str(w.r * w.s),
         "grid": ", ".join(grid), "block": ", ".join(block),
         "shared": f"{plan.shared_bytes:,}", "shared_bytes": str(plan.shared_bytes),
-        "largest_sum": str(LARGEST_PRODUCT * w.r * w.s * w.c),
+        "largest_sum": str(types.largest_product * w.r * w.s * w.c),
         "fixed_shift": str(32 - plan.atom.scale_log2),
         "scale_log2": str(plan.atom.scale_log2),
         "usage_parameters": usage if quantized else "",
@@ -235,6 +253,10 @@ def _words(plan: Plan) -> dict[str, str]:
         "launch_parameters": read if quantized else "",
         "launch_argument": "CUdeviceptr parameters, " if quantized else "",
     }  # fmt: skip
+
+
+def _a(word: str) -> str:
+    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
 
 
 def _in_a_comment(words: str) -> str:

@@ -6,13 +6,13 @@
  * driver API and nothing else. The file @stem@.json says how the kernel is
  * scheduled and started.
  *
- *   x  int4 [N=@n@][H=@h@][W=@w@][C=@c@]  input, values -8..7
- *   w  int4 [K=@k@][R=@r@][S=@s@][C=@c@]  weights, values -8..7
+ *   x  @x_type@ [N=@n@][H=@h@][W=@w@][C=@c@]  input, values @x_values@
+ *   w  @w_type@ [K=@k@][R=@r@][S=@s@][C=@c@]  weights, values @w_values@
  *   y  @output@ [N=@n@][P=@p@][Q=@q@][K=@k@]  output@clip@
  *   padding @pad@, stride @stride@, dilation @dilation@
  *
  * On the host the tensors are C-contiguous, one value to an int8 (y: @host_y@); on the device they are the words that
- * the functions below describe. A word is a uint32 with element i of eight at bits 4i. N is filled up to @images@, C to
+ * the functions below describe. A word is a uint32 with element i of @elements@ at bits @bits@i. N is filled up to @images@, C to
  * @channels@ and K to @filters@ with zeros; the functions do it, and crop it again.
  *
  * In this order, every name with the prefix @stem@_:
@@ -88,68 +88,6 @@ static inline int @stem@_pack_activations(const int8_t *x, uint32_t *words)
                         return @NAME@_BAD_VALUE;
                     }
                     words[word] |= @stem@_at(value, c);
-                }
-            }
-        }
-    }
-    return @NAME@_OK;
-}
-
-//@ weights_warp
-/* Weights: w int8 [K][R][S][C] -> words uint32 @w_words@, all of them written:
- * [channel blocks][R*S][filter tiles / V][32 lanes][V], V = @vector@ words that a lane loads together.
- * Lane 4*o + j holds channels 8j..8j+7 of the block for filter 8*tile + o, tile = group*V + v.
- * BAD_VALUE when a value is outside -8..7. */
-static inline int @stem@_prepare_weights(const int8_t *w, uint32_t *words)
-{
-    const size_t filters = @k@, taps = @taps@, channels = @c@;
-    const size_t vector = @vector@, groups = @groups@;
-    for (size_t i = 0; i < @NAME@_WEIGHT_WORDS; ++i) {
-        words[i] = 0;
-    }
-    for (size_t k = 0; k < filters; ++k) {
-        const size_t tile = k / 8;
-        for (size_t tap = 0; tap < taps; ++tap) {
-            for (size_t c = 0; c < channels; ++c) {
-                const size_t lane = k % 8 * 4 + c % 32 / 8;
-                const size_t group = (c / 32 * taps + tap) * groups + tile / vector;
-                const int8_t value = *w++;
-                if (value < -8 || value > 7) {
-                    return @NAME@_BAD_VALUE;
-                }
-                words[(group * 32 + lane) * vector + tile % vector] |= @stem@_at(value, c);
-            }
-        }
-    }
-    return @NAME@_OK;
-}
-
-//@ weights_warpgroup
-/* Weights: w int8 [K][R][S][C] -> words uint32 @w_words@, all of them written: fragments of 128 threads * 4 words, each
- * 64 filters and @fragment_channels@ channels of one tap. The axes before them are @weight_axes@.
- * Thread 32*i + 4*g + q holds filters 16*i + 2*g and 16*i + 2*g + 1 and channels 8*q..8*q+7 of a block of 32.
- * BAD_VALUE when a value is outside -8..7. */
-static inline int @stem@_prepare_weights(const int8_t *w, uint32_t *words)
-{
-    const size_t filters = @k@, rows = @r@, columns = @s@, channels = @c@;
-    const size_t halves = @halves@, steps = @steps@, groups = @weight_groups@;
-    for (size_t i = 0; i < @NAME@_WEIGHT_WORDS; ++i) {
-        words[i] = 0;
-    }
-    for (size_t k = 0; k < filters; ++k) {
-        for (size_t row = 0; row < rows; ++row) {
-            for (size_t column = 0; column < columns; ++column) {
-                for (size_t c = 0; c < channels; ++c) {
-                    const size_t block = c / 32, step = block / halves % steps, part = block / halves / steps;
-                    const size_t fragment = k / 64 * @tile_step@ + part / groups * @rank_step@
-                        + part % groups * @group_step@ + step * @step_step@ + row * @row_step@ + column * @column_step@;
-                    const size_t thread = k % 64 / 16 * 32 + k % 16 / 2 * 4 + c % 32 / 8;
-                    const size_t bit = c % 8 / 2 * 8 + block % halves * 4;
-                    const int8_t value = *w++;
-                    if (value < -8 || value > 7) {
-                        return @NAME@_BAD_VALUE;
-                    }
-                    words[(fragment * 128 + thread) * 4 + c % 2 * 2 + k % 2] |= ((uint32_t)value & 15u) << bit;
                 }
             }
         }

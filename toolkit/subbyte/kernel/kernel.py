@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from subbyte.device.arch import Arch
     from subbyte.emulator import EmulatorRun
     from subbyte.gpu.timing import Timing, TimingProtocol
+
+
+Array = TypeVar("Array")
+"""A numpy, torch or CuPy array."""
 
 
 @dataclass(frozen=True)
@@ -138,11 +142,11 @@ class Kernel:
 
     def pack(
         self, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None = None
-    ) -> dict[str, NDArray[Any]]:
+    ) -> dict[str, NDArray[np.generic]]:
         """Input buffers by argument name: ``x`` [N,H,W,C] and ``w`` [K,R,S,C], values of the workload's types (int4:
         int8, -8..7). Raises InvalidInput.
         """
-        buffers: dict[str, NDArray[Any]] = {
+        buffers: dict[str, NDArray[np.generic]] = {
             "A": operands.activation_words(self.argument("A"), self.workload, x),
             "Wt": operands.weight_words(self.argument("Wt"), self.workload, w),
         }
@@ -152,11 +156,11 @@ class Kernel:
             buffers["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant)
         return buffers
 
-    def unpack(self, words: NDArray[Any]) -> NDArray[Any]:
+    def unpack(self, words: NDArray[np.generic]) -> NDArray[np.integer]:
         """Output words as values of the output type (int4: int8) or int32 [N,P,Q,K]."""
         return operands.output_values(self.argument("Out"), self.workload, words)
 
-    def run(self, x: Any, w: Any, requant: Requantization | None = None, device: str = "auto") -> Any:
+    def run(self, x: Array, w: object, requant: Requantization | None = None, device: str = "auto") -> Array:
         """Convolve: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], values -8..7, on ``device``.
 
         ``device`` is ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``. Takes numpy, torch
@@ -165,7 +169,8 @@ class Kernel:
         """
         from subbyte.kernel.execute import run
 
-        return run(self.for_requantization(requant), x, w, requant, device)
+        found: Array = run(self.for_requantization(requant), x, w, requant, device)
+        return found
 
     @checked
     def time(self, protocol: TimingProtocol | None = None, device: str = "auto", seed: int = 0) -> Timing:
@@ -220,8 +225,8 @@ def build(
 ) -> Kernel:
     """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
 
-    ``config`` is a configuration of any family, such as a ConvConfig; it defaults to the best one of the warp family
-    known for the workload and architecture (:func:`subbyte.compile` chooses among all families). ``output`` is the
+    ``config`` is a configuration of any family, such as a ConvConfig; it defaults to the best one known of the family
+    whose kernels run on every architecture (:func:`subbyte.compile` chooses among all). ``output`` is the
     workload's output type (``int4``, also without it) or ``int32``; ``clip`` lies within that type. ``requant`` is
     ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown
     workload or architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.

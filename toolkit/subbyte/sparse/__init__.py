@@ -4,6 +4,9 @@ The unit skips zeros of both operands. No GPU has it: what stands here is what i
 its own cycles it would take, never microseconds. On the GPUs that exist unstructured sparsity mostly loses.
 """
 
+import warnings
+from typing import Any
+
 from subbyte.sparse.bitmap import CondensedVector, TwoLevelBitmap, encode
 from subbyte.sparse.convolution import SparseConvolution, convolve
 from subbyte.sparse.evaluate import Cycles, Traffic
@@ -14,7 +17,7 @@ from subbyte.sparse.patterns import check_nm, prune, random_matrix
 from subbyte.sparse.product import SparseProduct, count, spgemm
 from subbyte.sparse.profiles import Profile, Profiles, profile
 from subbyte.sparse.rows import im2col
-from subbyte.sparse.shapes import NETWORK_NAMES, MatrixProduct, network_layers
+from subbyte.sparse.shapes import NETWORK_NAMES, network_layers
 from subbyte.sparse.simulation import BASELINES, Simulation, Speedups, simulate
 from subbyte.sparse.surfaces import Surface, surface
 from subbyte.sparse.trace import REASONS, Counts, Step
@@ -30,7 +33,6 @@ __all__ = [
     "Experiment",
     "Figures",
     "Machine",
-    "MatrixProduct",
     "NetworkCycles",
     "Profile",
     "Profiles",
@@ -58,3 +60,15 @@ __all__ = [
     "spgemm",
     "surface",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "MatrixProduct":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from subbyte.workload import MatmulWorkload, gemm
+
+    def product(m: int, n: int, k: int, name: str = "") -> MatmulWorkload:
+        return gemm(m, n, k, name=name)
+
+    warnings.warn("subbyte.sparse.MatrixProduct is now subbyte.gemm(m, n, k)", DeprecationWarning, stacklevel=2)
+    return product

@@ -15,7 +15,7 @@ from subbyte.sparse.bitmap import POSITIONS, packed_words
 from subbyte.sparse.cost import LEVELS, Counts8, histogram
 from subbyte.sparse.patterns import ACTIVATION_GROUPS, Source, grouped_mask, seed_of, source, weight_mask
 from subbyte.sparse.photographs import relu_mask
-from subbyte.sparse.shapes import MatrixProduct, Shape, sizes
+from subbyte.sparse.shapes import Shape, is_product, sizes
 from subbyte.workload import ConvWorkload
 
 LARGEST_COUNTS = 1 << 28
@@ -76,7 +76,7 @@ def activations_of(shape: Shape, given: Any, seed: int = 0) -> Operand:
     elements = view.n * view.h * view.w * view.c
     _check_size(shape, -(-m // POSITIONS) * k, elements)
     if isinstance(given, np.ndarray):
-        wanted = (shape.m, shape.k) if isinstance(shape, MatrixProduct) else (view.n, view.h, view.w, view.c)
+        wanted = (m, k) if is_product(shape) else (view.n, view.h, view.w, view.c)
         if given.shape != wanted:
             raise InvalidInput(f"activations of shape {list(given.shape)}: {shape.label} needs {list(wanted)}")
         full = _nonzero(given, "activations").reshape(view.n, view.h, view.w, view.c)
@@ -100,11 +100,11 @@ def weights_of(shape: Shape, given: Any, seed: int = 0) -> Operand:
     """The weights of a layer, from a source or from an array [K, R, S, C] ([K, N] of a matrix product)."""
     seed = seed_of(seed)
     _, n, k = sizes(shape)
-    offsets, channels = (shape.r * shape.s, shape.c) if isinstance(shape, ConvWorkload) else (1, k)
+    offsets, channels = shape.r * shape.s, shape.c
     _check_size(shape, -(-n // POSITIONS) * k, n * k)
     if isinstance(given, np.ndarray):
-        product = isinstance(shape, MatrixProduct)
-        wanted = (k, n) if isinstance(shape, MatrixProduct) else (n, shape.r, shape.s, channels)
+        product = is_product(shape)
+        wanted = (k, n) if product else (n, shape.r, shape.s, channels)
         if given.shape != wanted:
             raise InvalidInput(f"weights of shape {list(given.shape)}: {shape.label} needs {list(wanted)}")
         mask = _nonzero(given, "weights")
@@ -172,9 +172,10 @@ def _activation_mask(view: ConvWorkload, found: Source, seed: int) -> NDArray[np
 
 def _as_convolution(shape: Shape) -> ConvWorkload:
     """A matrix product [M, K] as a 1x1 convolution of one image of one row of M pixels with K channels."""
-    if isinstance(shape, ConvWorkload):
+    if not is_product(shape):
         return shape
-    return ConvWorkload(1, 1, shape.m, shape.k, shape.n, 1, 1)
+    m, n, k = sizes(shape)
+    return ConvWorkload(1, 1, m, k, n, 1, 1)
 
 
 def _nonzero(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
@@ -201,7 +202,7 @@ def _check_size(shape: Shape, counts: int, elements: int) -> None:
     if max(counts, elements) > LARGEST_COUNTS:
         factor = max(counts, elements) / LARGEST_COUNTS
         what = (
-            f"{max(1, int(shape.n / factor))} images" if isinstance(shape, ConvWorkload) and shape.n > factor
+            f"{max(1, int(shape.n / factor))} images" if not is_product(shape) and shape.n > factor
             else f"sides {factor**0.5:.1f} times smaller"
         )  # fmt: skip
         raise InvalidInput(

@@ -13,36 +13,14 @@ import re
 from dataclasses import dataclass, replace
 
 from subbyte.errors import InvalidInput, did_you_mean
-from subbyte.workload import INT4, NETWORKS, ConvWorkload, MatmulWorkload, workload
+from subbyte.workload import INT4, NETWORKS, ConvWorkload, MatmulWorkload, gemm, workload
 
-LARGEST_SIDE = 1 << 20
 DEFAULT_BATCH = {"maskrcnn": 1}
-_GEMM = re.compile(r"gemm(\d{1,9})(?:x(\d{1,9})x(\d{1,9}))?")
 TOKENS, STEPS, UNITS = 128, 32, 1024
 
 
-@dataclass(frozen=True)
-class MatrixProduct:
-    """Activations [M, K] times weights [K, N]. Raises InvalidInput for a size outside 1 to 2^20."""
-
-    m: int
-    n: int
-    k: int
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        for letter in "mnk":
-            value = getattr(self, letter)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_SIDE:
-                raise InvalidInput(f"matrix product {letter}={value!r}: must be an integer from 1 to {LARGEST_SIDE:,}")
-
-    @property
-    def label(self) -> str:
-        """The name it was asked for by, else its sizes."""
-        return self.name or f"gemm{self.m}x{self.n}x{self.k}"
-
-
-Shape = ConvWorkload | MatrixProduct
+Shape = ConvWorkload
+"""Of a convolution or, of the kind ``matmul``, a matrix product."""
 
 
 @dataclass(frozen=True)
@@ -56,32 +34,33 @@ class NetworkLayer:
     """Whether its input is the picture itself, which has no zeros to skip."""
 
 
+def is_product(shape: Shape) -> bool:
+    """Whether a shape is a matrix product of activations [M, K] and weights [K, N]."""
+    return shape.kind == MatmulWorkload.kind
+
+
 def sizes(shape: Shape) -> tuple[int, int, int]:
     """M, N, K of the (lowered) matrix product: outputs pixels or tokens, filters, depth."""
-    if isinstance(shape, MatrixProduct):
-        return shape.m, shape.n, shape.k
     return shape.n * shape.p * shape.q, shape.k, shape.r * shape.s * shape.c
 
 
 def lowers(shape: Shape) -> bool:
     """Whether the product reads a lowered matrix that differs from the tensor: not for 1x1 convolutions."""
-    return isinstance(shape, ConvWorkload) and not (shape.r == shape.s == shape.stride == 1 and shape.pad == 0)
+    return not (shape.r == shape.s == shape.stride == 1 and shape.pad == 0)
 
 
 def shape_of(given: str | Shape) -> Shape:
-    """The shape that a text names; a ConvWorkload or MatrixProduct is returned as it is.
+    """The shape that a text names; a workload is returned as it is.
 
-    Texts: ``gemm4096``, ``gemm1024x512x256`` (M x N x K), a layer of :func:`network_layers` (``bert.ffn1@8``,
-    ``maskrcnn.fpn2@1``), or what ``subbyte.workload`` takes. Raises InvalidInput with the closest names.
+    Texts: a layer of :func:`network_layers` (``bert.ffn1@8``, ``maskrcnn.fpn2@1``), or what ``subbyte.workload`` takes,
+    such as ``gemm1024x512x256`` (M x N x K). Raises InvalidInput with the closest names, and for operands of other
+    types than int4: the model has kinds of values of its own.
     """
-    if isinstance(given, (ConvWorkload, MatrixProduct)):
+    if isinstance(given, ConvWorkload):
         return _untyped(given)
     if not isinstance(given, str):
         raise InvalidInput(f"workload is a {type(given).__name__}: expected text such as 'resnet50.stage2@8'")
     name = given.strip().lower()
-    if found := _GEMM.fullmatch(name):
-        m, n, k = (int(size or found[1]) for size in found.groups())
-        return MatrixProduct(m, n, k, name)
     network = name.partition("@")[0].partition(".")[0]
     if network in _OWN:
         if "." not in name:
@@ -95,14 +74,8 @@ def shape_of(given: str | Shape) -> Shape:
 
 
 def _untyped(given: Shape) -> Shape:
-    """A shape without types of operands: the model has kinds of values of its own. Raises InvalidInput for others than
-    int4, which a workload has unless it says otherwise."""
-    if isinstance(given, MatrixProduct):
-        return given
     if given.precision != INT4:
         raise InvalidInput(f"{given}: shapes alone are simulated; leave its types of operands away, {given.sizes}")
-    if isinstance(given, MatmulWorkload):
-        return MatrixProduct(given.rows, given.columns, given.depth, given.label)
     return given
 
 
@@ -141,12 +114,12 @@ def _maskrcnn(batch: int) -> tuple[NetworkLayer, ...]:
 def _bert(batch: int) -> tuple[NetworkLayer, ...]:
     rows = TOKENS * batch
     parts = (("qkv", 36, 768, 768), ("output", 12, 768, 768), ("ffn1", 12, 3072, 768), ("ffn2", 12, 768, 3072))
-    return tuple(NetworkLayer(MatrixProduct(rows, n, k, f"bert.{name}@{batch}"), count) for name, count, n, k in parts)
+    return tuple(NetworkLayer(gemm(rows, n, k, name=f"bert.{name}@{batch}"), count) for name, count, n, k in parts)
 
 
 def _lstm(batch: int) -> tuple[NetworkLayer, ...]:
-    inputs = MatrixProduct(batch * STEPS, 4 * UNITS, UNITS, f"lstm.input@{batch}")
-    recurrent = MatrixProduct(batch, 4 * UNITS, UNITS, f"lstm.recurrent@{batch}")
+    inputs = gemm(batch * STEPS, 4 * UNITS, UNITS, name=f"lstm.input@{batch}")
+    recurrent = gemm(batch, 4 * UNITS, UNITS, name=f"lstm.recurrent@{batch}")
     return NetworkLayer(inputs, 2), NetworkLayer(recurrent, 2 * STEPS)
 
 

@@ -10,7 +10,7 @@ from subbyte.sparse import machines
 from subbyte.sparse.evaluate import Cycles, Evaluation, Product, Traffic
 from subbyte.sparse.machines import Machine
 from subbyte.sparse.operands import Operand, activations_of, weights_of
-from subbyte.sparse.shapes import MatrixProduct, Shape, lowers, shape_of, sizes
+from subbyte.sparse.shapes import Shape, lowers, shape_of, sizes
 
 BASELINES = {
     "same_unit": "the same unit in dense mode",
@@ -109,7 +109,7 @@ def simulate(
     workload: str | Shape, *, activations: Any = 1.0, weights: Any = 1.0, mode: str = "dual",
     im2col: str = "implicit", machine: str | Machine = "dstc", weights_side: str = "auto", seed: int = 0,
 ) -> Simulation:  # fmt: skip
-    """Simulate one layer: ``resnet50.stage2@8``, ``gemm4096``, ``bert.ffn1@8``, a ConvWorkload or a MatrixProduct.
+    """Simulate one layer: ``resnet50.stage2@8``, ``gemm4096``, ``bert.ffn1@8``, or a workload.
 
     ``activations`` and ``weights``: a density 0 to 1, a source such as ``runs:0.4``, ``2:4`` or ``photos`` (see
     :mod:`subbyte.sparse.patterns`), or an array, mask or values, of the tensor's shape. ``mode``: whose zeros are
@@ -136,7 +136,7 @@ def summarize(product: Product, shape: Shape, unit: Machine, mode: str, im2col: 
     one = product.evaluate(unit, mode, im2col, weights_side)
     x, w = product.operands(mode)
     notes = []
-    if x.counts is None and mode in ("activation", "dual") and not isinstance(shape, MatrixProduct) and shape.pad:
+    if x.counts is None and mode in ("activation", "dual") and shape.pad:
         notes.append("activations without zeros are processed dense: padding is multiplied too")
     return Simulation(
         workload=shape.label, shape=sizes(shape), machine=unit, mode=mode, im2col=im2col,

@@ -119,7 +119,8 @@ def _product(text: str, batch: int | None, precision: Precision) -> MatmulWorklo
     if batch is not None:
         raise InvalidInput(f"matrix product {text}@{batch}: it has no images; M (the first size) counts its rows")
     m, n, k = (int(size or match[1]) for size in match.groups())
-    return gemm(m, n, k, precision)
+    types = f":{precision.text}" if precision.text else ""
+    return gemm(m, n, k, precision, "" if match[2] else text + types)
 
 
 def _unknown(given: str, name: str) -> InvalidInput:

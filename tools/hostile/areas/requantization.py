@@ -22,7 +22,6 @@ WRONG: tuple[Any, ...] = (
 WRONG_WHOLE = (*WRONG, 2.5, 2.0, float("nan"), True, np.float32(1), np.zeros(2), 10**5000)
 WRONG_FLAG = (None, "no", 0, 1, [], np.zeros(2))
 WRONG_CLIP = (
-    None,
     "-8",
     (0.5, 6.7),
     (-8.0, 7.0),
@@ -68,6 +67,7 @@ def cases(rng: random.Random) -> Iterator[Case]:
     for number in range(1_500):
         yield _from_scale(rng, number)
     per = Requantization.per_tensor
+    yield Case("clip=None", partial(_clipped, None), "answer", lambda made: made.clip == (-8, 7))
     for _ in range(300):
         for name, wrong in (
             ("k", rng.choice((*WRONG_WHOLE, 0, -1))), ("multiplier", rng.choice((*WRONG_WHOLE, -1, 2**31))),

@@ -33,7 +33,7 @@ LETTERS = "nhwckrs"
 
 
 def cases(rng: random.Random) -> Iterator[Case]:
-    """About 9,400 cases."""
+    """About 11,800 cases."""
     from subbyte.workload import LAYERS, NETWORKS, ConvWorkload, workload, workloads
 
     for entry in corpus("specs"):
@@ -59,8 +59,37 @@ def cases(rng: random.Random) -> Iterator[Case]:
         yield Case(
             f"ConvWorkload{tuple(map(_short, sizes))}", partial(ConvWorkload, *sizes), "refuse" if wrong else "either"
         )
+    for _ in range(2_000):
+        name, types = rng.choice(("n1h3w4c5k2r3s3p1", "resnet50.stage2@8", "vgg16@2", "gemm8x9x10")), _types(rng)
+        text = f"{name}:{types}"
+        call = workloads if name.startswith("vgg") else workload
+        judge = None if call is workloads else _reads_back
+        yield Case(f"{call.__name__}({text!r})", partial(call, text), right=judge, seconds=1.0)
+    for _ in range(400):
+        text = _damaged(rng, "gemm" + "x".join(rng.choice(NUMBERS) for _ in range(rng.randint(1, 4))))
+        yield Case(f"workload({text!r})", partial(workload, text), right=_reads_back, seconds=1.0)
     for name in (None, 5, b"x", ["a"], object()):
         yield Case(f"ConvWorkload(name={name!r})", partial(ConvWorkload, 1, 4, 4, 8, 8, 1, 1, name=name), "refuse")
+
+
+def _types(rng: random.Random) -> str:
+    """Types of operands, of parts that exist and parts that do not."""
+    codes = ("signed", "unsigned", "offset", "bipolar", "offset-z3", "signed-z-1", "signed-2of4", "offset-z1-1of2",
+             "float", "z3", "signed-4of2", "unsigned-z99", "-", "")  # fmt: skip
+    bits = "".join(letter + rng.choice(("1", "2", "3", "4", "8", *NUMBERS)) for letter in "wao"[: rng.randint(1, 3)])
+    parts = [rng.choice((bits, "w1a2", "w4a4", "w3a5"))]
+    if rng.random() < 0.7:
+        parts.append(".".join(rng.choice(codes) for _ in range(rng.choice((2, 2, 2, 3, 1, 4)))))
+    if rng.random() < 0.3:
+        parts.append(rng.choice(("zero", "minus", "plus", "one", "")))
+    return ":".join(parts)
+
+
+def _reads_back(found: object) -> bool:
+    """The spec of what was understood means the same."""
+    from subbyte.workload import ConvWorkload, workload
+
+    return isinstance(found, ConvWorkload) and workload(found.spec) == found
 
 
 def _short(value: object) -> str:

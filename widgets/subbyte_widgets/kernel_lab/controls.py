@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import ipywidgets
 
-from subbyte.families.registry import usual
-from subbyte.spaces.knob import Knob
+from subbyte.families import Space, space
+from subbyte.families.registry import family_of
+from subbyte.spaces.configuration import Configuration
+from subbyte.spaces.knob import Value
+from subbyte.workload import ConvWorkload
 
-ROWS: Mapping[str, Knob] = usual().configurations[0].rows
-SWITCHES: dict[str, tuple[Any, ...]] = {name: row.values.listed for name, row in ROWS.items() if row.switch}
+
+def space_around(workload: ConvWorkload, arch: str, config: Configuration) -> Space:
+    """The first space of the configuration's family. Raises InvalidInput."""
+    return space(workload, arch, next(iter(family_of(config).kinds)))
+
+
+def offered(around: Space, config: Configuration) -> dict[str, tuple[Value, ...]]:
+    """The values of each knob of a space, then those of each switch of the configuration."""
+    switches = {name: row.values.listed for name, row in config.rows.items() if row.switch}
+    return {**around.knobs, **switches}
 
 
 def options(values: Sequence[Any], value: Any) -> list[tuple[str, Any]]:
@@ -20,11 +31,11 @@ def options(values: Sequence[Any], value: Any) -> list[tuple[str, Any]]:
     return [(str(v).lower() if isinstance(v, bool) else str(v), v) for v in offered]
 
 
-def dropdown(name: str) -> ipywidgets.Dropdown:
+def dropdown(name: str, meaning: str) -> ipywidgets.Dropdown:
     """The control of one knob or switch, still empty."""
     return ipywidgets.Dropdown(
         description=name,
-        tooltip=ROWS[name].meaning,
+        tooltip=meaning,
         style={"description_width": "130px"},
         layout=ipywidgets.Layout(width="250px"),
     )

@@ -8,8 +8,6 @@ from typing import Any
 import ipywidgets
 
 from subbyte.errors import SubbyteError
-from subbyte.families import space as space_of
-from subbyte.families.registry import usual
 from subbyte.html import element, text
 from subbyte.kernel.default import default_config
 from subbyte.records.landscape import Landscape
@@ -19,7 +17,7 @@ from subbyte.workload import workload as parse_workload
 from subbyte_widgets._base import Displayed
 from subbyte_widgets._selection import FIRST, Choice, Follower, Selection
 from subbyte_widgets.kernel_lab.attempt import Attempt, attempt_one, table
-from subbyte_widgets.kernel_lab.controls import SWITCHES, dropdown, options
+from subbyte_widgets.kernel_lab.controls import dropdown, offered, options, space_around
 
 
 class KernelLab(Displayed, Follower, ipywidgets.VBox):
@@ -43,33 +41,26 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
         selection: Selection | None = None,
     ) -> None:
         self.workload = parse_workload(workload)
-        self.space = space_of(self.workload, arch)
         self.arch, self.device, self.landscape = arch, device, landscape
         self.attempts: tuple[Attempt, ...] = ()
         self._thread: threading.Thread | None = None
         self._busy, self._problem = False, ""
         self._base = landscape.config(landscape.best[0]) if landscape else default_config(self.workload, arch)
-        self.knobs = {name: dropdown(name) for name in (*self.space.knobs, *SWITCHES)}
+        self.knobs: dict[str, ipywidgets.Dropdown] = {}
         self.button = ipywidgets.Button(description="Build and check", button_style="primary", icon="play")
         self.status, self.table = ipywidgets.HTML(), ipywidgets.HTML()
-        self._set_knobs()
-        for knob in self.knobs.values():
-            knob.observe(self._turned, "value")
-        self.button.on_click(lambda _button: self.start())
-        grid = ipywidgets.GridBox(
-            tuple(self.knobs.values()),
-            layout=ipywidgets.Layout(grid_template_columns="repeat(auto-fill, 260px)", max_width="860px"),
+        self.grid = ipywidgets.GridBox(
+            layout=ipywidgets.Layout(grid_template_columns="repeat(auto-fill, 260px)", max_width="860px")
         )
-        super().__init__([grid, ipywidgets.HBox([self.button, self.status]), self.table])
+        self._set_knobs()
+        self.button.on_click(lambda _button: self.start())
+        super().__init__([self.grid, ipywidgets.HBox([self.button, self.status]), self.table])
         self._judge()
         self.selection = selection
 
     def turn_to(self, choice: Choice) -> None:
         """Set the controls to what is selected; say whether it can be built."""
-        self._base, self.note = choice.config_of((usual(),))
-        if (choice.workload, choice.arch) != (self.workload, self.arch):
-            self.workload, self.arch = choice.workload, choice.arch
-            self.space = space_of(self.workload, self.arch)
+        self._base, self.workload, self.arch = choice.config, choice.workload, choice.arch
         self._set_knobs()
         self._judge()
 
@@ -85,9 +76,18 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
             self.status.value, self.button.disabled = text(words), True
 
     def _set_knobs(self) -> None:
-        for name, values in {**self.space.knobs, **SWITCHES}.items():
-            self.knobs[name].options = options(values, getattr(self._base, name))
-            self.knobs[name].value = getattr(self._base, name)
+        """Knobs of the base's own family, at its values."""
+        self.space = space_around(self.workload, self.arch, self._base)
+        values = offered(self.space, self._base)
+        others = [*values] != [*self.knobs]
+        if others:
+            self.knobs = {name: dropdown(name, self._base.rows[name].meaning) for name in values}
+            self.grid.children = tuple(self.knobs.values())
+        for name, knob in self.knobs.items():
+            knob.options = options(values[name], getattr(self._base, name))
+            knob.value = getattr(self._base, name)
+            if others:
+                knob.observe(self._turned, "value")
 
     def _turned(self, _change: Any) -> None:
         if not self._turning:

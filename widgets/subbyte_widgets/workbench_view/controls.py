@@ -9,7 +9,7 @@ import ipywidgets
 from subbyte.device.arch import ARCHS
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import SubbyteError
-from subbyte.families.registry import family_of, usual
+from subbyte.families.registry import family_of
 from subbyte.html import element
 from subbyte.kernel.choose import best_known
 from subbyte.records.landscape import Landscape
@@ -106,8 +106,7 @@ def in_words(selection: Selection, landscape: Landscape | None) -> str:
         how = "" if choice.configuration else best_known(choice.workload, choice.arch)[1]
         if "measured configuration" in how:  # with its time, from another record than this landscape
             return f"{named}: {how}."
-        builder = "laboratory builds and checks" if family is usual() else "kernel reader builds"
-        return f"{named}: no recorded time here; the {builder} it."
+        return f"{named}: no recorded time here; the laboratory builds and checks it."
     share = result.microseconds / landscape.best[1].microseconds if landscape else 1.0
     device = landscape.device.get("name", "") if landscape else ""
     return f"{named}: {result.microseconds:.2f} µs on {device}, {share:.2f} times the best of its landscape."

@@ -17,27 +17,12 @@ from subbyte.tune.study import Study
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import Displayed, View
 from subbyte_widgets._selection import FIRST, Selection
-from subbyte_widgets.convolution_tiling import TilingExplorer
-from subbyte_widgets.duplicate_map import DuplicateMap
-from subbyte_widgets.fragment_explorer import FragmentExplorer
 from subbyte_widgets.kernel_lab import KernelLab
-from subbyte_widgets.kernel_reader import KernelExplorer
-from subbyte_widgets.layout_view import LayoutView
-from subbyte_widgets.load_stepper import LoadStepper
-from subbyte_widgets.packing_stepper import PackingStepper
 from subbyte_widgets.space_explorer import SpaceExplorer
-from subbyte_widgets.speed_of_light import SpeedOfLight
-from subbyte_widgets.store_path import StorePath
-from subbyte_widgets.tap_windows import TapWindows
 from subbyte_widgets.tuning_monitor import TuningMonitor
 from subbyte_widgets.tuning_monitor.view import Source
 from subbyte_widgets.workbench_view.controls import Controls
-
-FOLLOWING: dict[str, type[Any]] = {
-    "Tiling": TilingExplorer, "Duplicates": DuplicateMap, "Load": LoadStepper, "Packing": PackingStepper,
-    "Layout": LayoutView, "Taps": TapWindows, "Stores": StorePath, "Fragments": FragmentExplorer,
-    "Kernel": KernelExplorer, "Speed": SpeedOfLight,
-}  # fmt: skip
+from subbyte_widgets.workbench_view.following import following_views
 
 
 class Workbench(Displayed, ipywidgets.VBox):
@@ -74,7 +59,7 @@ class Workbench(Displayed, ipywidgets.VBox):
             self.selection.attach(view)
         if explorer.landscape is not None and not explorer.error and not self.selection.configuration:
             self.selection.choose(configuration=explorer.landscape.config(explorer.landscape.best[0]))
-        self.following = {name: view(selection=self.selection) for name, view in FOLLOWING.items()}
+        self.following = {name: view(selection=self.selection) for name, view in following_views().items()}
         self.controls = Controls(self.selection, self.tune, lambda: explorer.landscape)
         self.upper, self.lower = _tabs(self.choosing), _tabs(self.following)
         layout = ipywidgets.Layout(max_width="920px")

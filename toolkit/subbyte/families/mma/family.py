@@ -133,7 +133,7 @@ class MmaFamily(Family):
         w = one.workload
         groups = w.filter_blocks * CHANNEL_BLOCK // 8 // one.vector
         return ExportParts(
-            "weights_warp",
+            {"weights": (_HERE / "weights.h").read_text(encoding="utf-8")},
             (w.channel_blocks, w.r * w.s, groups, BLOCK_WORDS, one.vector),
             {"vector": str(one.vector), "groups": str(w.filter_blocks * 4 // one.vector)},
             {"WEIGHT_VECTOR": one.vector},

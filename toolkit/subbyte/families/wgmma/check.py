@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from subbyte.device.arch import Arch
 from subbyte.families.wgmma.pipeline import rules as pipeline
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import first_reason
+from subbyte.families.wgmma.rules import WIDTHS, architecture, first_reason, rows_listed, sum_limit
 from subbyte.families.wgmma.single import rules as single
 from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.workload import ConvWorkload, ceil_div
+from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 
 
 def why_not(plan: WgmmaPlan) -> str | None:
@@ -14,3 +18,12 @@ def why_not(plan: WgmmaPlan) -> str | None:
     if isinstance(plan.config, SinglePassConfig):
         return first_reason((*single.RULES, single.order_of_loads), plan)
     return first_reason(pipeline.RULES, plan)
+
+
+def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
+    """Why no configuration of the family can be built, whatever it is; None when some may. Takes no time."""
+    w = workload
+    flat = ceil_div(w.p * w.q, 2 * max(WIDTHS)) if w.r == w.s == 1 and w.pad == 0 else w.p
+    rows = flat if w.stride == 1 else min(flat, w.p)
+    reason = int4_alone(w) or architecture(WgmmaPlan(w, PipelineConfig(), arch)) or too_large(largest_tensor(w))
+    return reason or sum_limit(w) or rows_listed(rows)

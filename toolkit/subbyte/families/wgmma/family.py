@@ -18,7 +18,7 @@ from subbyte.families.base import ExportParts, Family, PixelTile
 from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma import translate
-from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.estimate import candidates, estimated_cycles
 from subbyte.families.wgmma.faults import fault, wrapped_indices
@@ -26,7 +26,6 @@ from subbyte.families.wgmma.former import EARLIER, RetiredConfig
 from subbyte.families.wgmma.former_space import FORMER, FormerSpace
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import hopeless
 from subbyte.families.wgmma.single.config import SinglePassConfig
 from subbyte.families.wgmma.space import (
     KINDS,
@@ -175,7 +174,7 @@ class WgmmaFamily(Family):
 
     def emit(self, plan: AnyPlan) -> Any:
         """The TIRx function of a plan."""
-        from subbyte.families.wgmma.emit.conv import wgmma_kernel
+        from subbyte.families.wgmma.kernel import wgmma_kernel
 
         return wgmma_kernel(cast(WgmmaPlan, plan))
 
@@ -225,7 +224,11 @@ class WgmmaFamily(Family):
             "weight_axes": ", ".join(f"{name} [{size}]" for name, size in axes),
             **{f"{name}_step": str(places[name]) for name in AXES},
         }  # fmt: skip
-        return ExportParts("weights_warpgroup", (*(size for _, size in axes), FRAGMENT_THREADS, 4), words)
+        return ExportParts(
+            {"weights": (_HERE / "weights.h").read_text(encoding="utf-8")},
+            (*(size for _, size in axes), FRAGMENT_THREADS, 4),
+            words,
+        )
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:

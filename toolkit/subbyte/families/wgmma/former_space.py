@@ -15,11 +15,10 @@ from typing import Any
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, shown
 from subbyte.families.wgmma import translate
-from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.former import RetiredConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import hopeless
 from subbyte.families.wgmma.space import digest_of
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.listed import ListedTable, Sorted, listed

@@ -11,9 +11,9 @@ from functools import cache
 
 from subbyte.device.arch import Arch
 from subbyte.device.atoms import UNPACKED_REDUCTION_LIMIT
-from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.workload import ConvWorkload, ceil_div
+from subbyte.workload import ConvWorkload
 from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 
 WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
@@ -48,22 +48,14 @@ def sizes(plan: WgmmaPlan) -> str | None:
     """Why a plan is of other operands or of sizes beyond reason; None when it is not. Asked before whatever goes
     through all rows."""
     w = plan.workload
-    return int4_alone(w) or too_large(largest_tensor(w)) or _rows_listed(plan.output_size[0])
+    return int4_alone(w) or too_large(largest_tensor(w)) or rows_listed(plan.output_size[0])
 
 
-def _rows_listed(rows: int) -> str | None:
+def rows_listed(rows: int) -> str | None:
+    """Why a plan has too many output rows; None when it has not."""
     if rows > MOST_ROWS:
         return f"rows: {rows} output rows exceed the {MOST_ROWS} that this family plans; split the image"
     return None
-
-
-def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
-    """Why no configuration of the family can be built, whatever it is; None when some may. Takes no time."""
-    w = workload
-    flat = ceil_div(w.p * w.q, 2 * max(WIDTHS)) if w.r == w.s == 1 and w.pad == 0 else w.p
-    rows = flat if w.stride == 1 else min(flat, w.p)
-    reason = int4_alone(w) or architecture(WgmmaPlan(w, PipelineConfig(), arch)) or too_large(largest_tensor(w))
-    return reason or sum_limit(w) or _rows_listed(rows)
 
 
 def accumulator(plan: WgmmaPlan) -> str | None:
@@ -111,7 +103,8 @@ def images(plan: WgmmaPlan) -> str | None:
 
 def padding(plan: WgmmaPlan) -> str | None:
     """Every output row meets an input row."""
-    if not _every_row_reached(plan.workload, plan.arch):
+    kind = type(plan.config)
+    if not _every_row_reached(plan.workload, kind, plan.arch):  # type: ignore[arg-type]  # a class can be hashed
         return "padding: an output row meets padding alone"
     if plan.knobs.stagger == 2 and all(plan.tap_variants([tap])[1] for tap in range(plan.tap_rows)):
         return "padding: every kernel row meets padding alone in some tile iteration, which none may for stagger=2"
@@ -119,9 +112,9 @@ def padding(plan: WgmmaPlan) -> str | None:
 
 
 @cache
-def _every_row_reached(workload: ConvWorkload, arch: Arch) -> bool:
+def _every_row_reached(workload: ConvWorkload, kind: type[WgmmaConfig], arch: Arch) -> bool:
     """Some kernel row of every output row lies in the image."""
-    plan = WgmmaPlan(workload, PipelineConfig(), arch)
+    plan = WgmmaPlan(workload, kind(), arch)
     (first, last), step, tap_step = plan.row_range, plan.rows.pixel_step, plan.rows.tap_step
     return all(
         any(first <= row * step + tap * tap_step <= last for tap in range(workload.r))

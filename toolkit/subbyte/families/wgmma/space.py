@@ -20,12 +20,12 @@ from typing import Any, cast
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.families.base import Space
-from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import SWITCH_VALUES, WgmmaConfig
 from subbyte.families.wgmma.pipeline import rules as pipeline_rules
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import first_reason, hopeless
+from subbyte.families.wgmma.rules import first_reason
 from subbyte.families.wgmma.single import rules as single_rules
 from subbyte.families.wgmma.single.config import SinglePassConfig
 from subbyte.families.wgmma.values import Values, searched_values, small_values

@@ -20,6 +20,8 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         packed_stores,
         (Option("warp", "of a warpgroup, 0 (default) to 3", 0),),
         of="any",
+        tab="Stores",
+        view="subbyte_widgets.store_path:StorePath",
     ),
     "taps": Topic(
         "Where each tap begins in shared memory in a kernel of the wgmma family, and its descriptor.",
@@ -27,5 +29,7 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         TapAddresses,
         tap_addresses,
         (Option("row", "output row of the first block (default 0)", 0),),
+        tab="Taps",
+        view="subbyte_widgets.tap_windows:TapWindows",
     ),
 }
