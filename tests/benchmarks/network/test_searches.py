@@ -20,7 +20,7 @@ from benchmarks.network import builders, collect, schedule, tune
 from benchmarks.network import searches as past
 from subbyte.device.arch import arch
 from subbyte.families.mma.config import ConvConfig
-from subbyte.families.registry import config_from_dict, config_from_key
+from subbyte.families.registry import config_from_dict
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.single.config import SinglePassConfig
 from subbyte.families.wgmma.space import WGMMA, WgmmaSpace, wgmma_space
@@ -87,8 +87,10 @@ def test_the_committed_record_is_read_whole(recorded):
     for final in data["finals"][:8]:
         mine = next(one for one in recorded if (one.spec, one.kind) == (final["spec"], "wgmma"))
         times = {config.key: result.microseconds for config, result in mine.trials if isinstance(result, Measured)}
-        first = {e["key"]: e["first_microseconds"] for e in final["entries"] if e["family"] == "warpgroup"}
-        assert all(times[key] == pytest.approx(us, abs=1e-3) for key, us in first.items() if us is not None)
+        first = [e for e in final["entries"] if e["family"] == "warpgroup" and e["first_microseconds"] is not None]
+        assert all(
+            times[config_from_dict(e["config"]).key] == pytest.approx(e["first_microseconds"], abs=1e-3) for e in first
+        )
 
 
 def test_the_layers_that_still_improved_have_the_first_turns():
@@ -124,13 +126,12 @@ def test_a_layer_that_nobody_searched_has_the_first_turn():
 
 def test_texts_of_the_committed_record_are_known():
     kept = past.texts_in(RECORD)
-    layers = {one["spec"]: {e["key"] for e in one["entries"]} for one in past._record(RECORD)["finals"]}
+    layers = {one["spec"]: one["entries"] for one in past._record(RECORD)["finals"]}
     assert set(kept) == set(layers)
     for spec, some in kept.items():
         assert 1 <= len(some) <= past.PROBES
-        assert {config_from_dict(one["config"]).key for one in some} <= {
-            config_from_key(key).key for key in layers[spec]
-        }
+        recorded = [e["config"] for e in layers[spec] if not e["config"].get("staging")]  # a knob of long ago
+        assert {config_from_dict(one["config"]).key for one in some} <= {config_from_dict(e).key for e in recorded}
         assert all(len(one["text"]) == 20 for one in some)
 
 
@@ -163,7 +164,7 @@ def test_a_search_goes_on_from_the_record(tmp_path, pool, recorded):
     mine = next(one for one in recorded if (one.spec, one.kind) == (LAYER.spec, "wgmma"))
     space = going.study.space
     inside = [(c, r) for c, r in mine.trials if builders.place_of(space, c) is not None and space.why_not(c) is None]
-    assert len(inside) > 0.9 * len(mine.trials)
+    assert len(inside) > 0.7 * len(mine.trials)  # the others have knobs given up since
     assert [trial.config for trial in going.study.trials] == [config for config, _ in inside]
     assert runner.asked == []
     going.study.run(runner, len(inside) + 6, 2)

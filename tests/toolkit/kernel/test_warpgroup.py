@@ -129,7 +129,7 @@ def test_raw_sums_in_the_other_layout():
 )
 def test_switches_show_in_the_machine_code(switch, more, fewer):
     workload, config = LARGE["stage 4, batch 8"]
-    config = replace(config, split=1)
+    config = replace(config, cluster_split_k=1)
     on, off = (subbyte.build(workload, one).instructions for one in (config, replace(config, **SWITCHES[switch])))
     assert sum("IGMMA" in opcode for opcode in off)
     assert _count(off, more) > 0
