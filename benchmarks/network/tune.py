@@ -61,8 +61,7 @@ from benchmarks.shared.gpu_case import need_gpus
 from benchmarks.shared.written import write_at_once
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
-from subbyte.families.registry import config_from_dict
+from subbyte.families.registry import config_from_dict, family_of
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.space import SMALL, WGMMA
 from subbyte.gpu.timing import TimingProtocol, command_line
@@ -335,10 +334,9 @@ def of_landscape(layer: ConvWorkload, kind: str) -> list[Any]:
 def recorded(layer: ConvWorkload, family: str) -> list[Any]:
     """The configuration of a family that earlier measurements found best."""
     best = recorded_best().get(layer.spec, {})
-    if family == "mma":
-        return [ConvConfig.from_dict(best["warp"]["config"])] if "warp" in best else []
-    known = best and best.get("family", "wgmma") == "warpgroup"
-    return [config_from_dict(best["config"])] if known else []
+    entries = [one for one in (best, *best.values()) if isinstance(one, dict) and "config" in one]
+    configs = [config_from_dict(one["config"]) for one in entries]
+    return [config for config in configs if family_of(config).name == family]
 
 
 def further(args: argparse.Namespace, layer: ConvWorkload) -> list[WgmmaConfig]:
