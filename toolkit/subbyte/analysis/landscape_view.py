@@ -11,8 +11,10 @@ from functools import lru_cache
 from typing import Any
 
 from subbyte.arguments import checked
+from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.families import space as space_of
+from subbyte.families.registry import family_of_kind
 from subbyte.records.landscape import Landscape
 from subbyte.records.result import Measured
 from subbyte.spaces.configuration import Configuration
@@ -150,13 +152,15 @@ def landscape_points(landscape: Landscape) -> LandscapePoints:
 
 def index_of(landscape: Landscape, config: Configuration) -> int:
     """Index of a configuration in the landscape's space, refused ones included; -1 when it is not of this space."""
-    index, weight = 0, 1
-    for name, values in landscape.header["space"]["knobs"].items():
-        value = getattr(config, name, None)  # None: a configuration of the other family
-        if value not in values:
-            return -1
-        index += values.index(value) * weight
-        weight *= len(values)
+    family, described = family_of_kind(landscape.kind), landscape.header["space"]
+    if family is None or not family.owns(config):
+        return -1
+    knobs = {name: tuple(values) for name, values in described["knobs"].items()}
+    space = family.recorded_space(landscape.workload, arch(landscape.arch), landscape.kind, knobs, described["fixed"])
+    try:
+        index = space.index(config)
+    except InvalidInput:
+        return -1
     return index if landscape.config(index) == config else -1
 
 
