@@ -14,7 +14,7 @@ import subbyte
 import subbyte_widgets
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.families.mma.config import ConvConfig
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.kernel.choose import best_known
 from subbyte.technique.tiling import tiling
 from subbyte.workload import workload
@@ -43,7 +43,7 @@ from subbyte_widgets._selection import Choice, Follower
 LAYER = "n8h7w7c64k64r3s3p1"
 SMALL = ConvConfig(blk_row_warps=1, blk_col_warps=1, warp_row_tiles=4, warp_col_tiles=2)
 OTHER = ConvConfig(blk_row_warps=2, blk_col_warps=1, warp_row_tiles=2, warp_col_tiles=4)
-WARPGROUP = WarpgroupConfig(tile_width=8, segments=7, ring=3, stagger=0)
+WARPGROUP = PipelineConfig(tile_width=8, segments=7, stages=3, stagger=0)
 REFUSED = ConvConfig(warp_col_tiles=16, blk_col_warps=4)
 
 
@@ -113,7 +113,7 @@ FOLLOWERS = [one for name in subbyte_widgets.__all__ if isinstance(one := getatt
 
 @pytest.mark.parametrize("view", FOLLOWERS, ids=lambda view: view.__name__)
 def test_every_view_follows(view: Any) -> None:
-    wg = view.__name__ in ("StorePath", "TapWindows")  # of the warpgroup family alone
+    wg = view.__name__ in ("StorePath", "TapWindows")  # of the wgmma family alone
     first, then = ("wgp-tw14-tr1-cm1-sg28-st3-sta0", "wgp-tw8-tr1-cm1-sg7-st3-sta0") if wg else ("", "")
     s = Selection("resnet50.stage3@8", first)
     one = view(selection=s)
@@ -326,7 +326,7 @@ def test_the_other_family_is_shown_or_named() -> None:
     tile = f"output tile {WARPGROUP.tile_rows}x{min(WARPGROUP.tile_width, s.now.workload.q)}"
     assert all(not view.error and tile in view.alternative for view in duplicates)
     for view in of_warps:
-        assert "only kernels of the warp family" in view.error, view
+        assert "only kernels of the mma family" in view.error, view
         assert WARPGROUP.key in view.error
     assert (lab.error, lab.config) == ("", WARPGROUP)
     compare.switches["duplicate_aware"].value = "none"

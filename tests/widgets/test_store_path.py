@@ -9,7 +9,7 @@ import pytest
 
 from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import ConvConfig
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.technique import packed_stores
 from subbyte_widgets import Selection, StorePath
 from subbyte_widgets.store_path.picture import (
@@ -72,11 +72,11 @@ def test_what_is_none_of_its_is_refused() -> None:
 
 def test_the_selected_kernel_is_followed() -> None:
     selection = Selection(
-        "n8h8w8c64k64r3s3p1", configuration=WarpgroupConfig(tile_width=8, segments=2, ring=5, stagger=0)
+        "n8h8w8c64k64r3s3p1", configuration=PipelineConfig(tile_width=8, segments=2, stages=5, stagger=0)
     )
     view = StorePath(2, selection=selection)
     selection.settle()
     assert "Packed stores of warp 2" in view.to_svg()
     selection.configuration = ConvConfig()
     selection.settle()
-    assert "only kernels of the warpgroup family (wgmma) are shown here" in view.to_svg()
+    assert "only kernels of the wgmma family (wgmma) are shown here" in view.to_svg()

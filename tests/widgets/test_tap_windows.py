@@ -11,13 +11,13 @@ import subbyte
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import ConvConfig
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.kernel.execute import random_operands
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
 from subbyte_widgets import Selection, TapWindows
 from subbyte_widgets.tap_windows.picture import windows_svg
 
-CONFIG = WarpgroupConfig(tile_width=8, segments=2, ring=5, stagger=0)
+CONFIG = PipelineConfig(tile_width=8, segments=2, stages=5, stagger=0)
 
 
 def _record(sharing: str = "full", row: int = 1) -> TapAddresses:

@@ -1,4 +1,4 @@
-"""Views of searches and spaces take the warpgroup family too, and what is selected there opens in the others."""
+"""Views of searches and spaces take the wgmma family too, and what is selected there opens in the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import subbyte
 from subbyte.families import space
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.records.landscape import Landscape
 from subbyte.records.result import Measured
 from subbyte.tune.record import StudyRecord
@@ -20,13 +20,13 @@ LAYER = "n8h8w8c64k64r3s3p1"
 @pytest.fixture(scope="module")
 def landscape() -> Landscape:
     """Made-up times of a whole small space."""
-    known, draw = space(LAYER, kind="warpgroup-small"), random.Random(0)
+    known, draw = space(LAYER, kind="wgmma-small"), random.Random(0)
     return Landscape.from_results(known, {i: Measured(4 + draw.random()) for i in known.valid}, {"name": "none"})
 
 
 @pytest.fixture(scope="module")
 def record(landscape: Landscape) -> StudyRecord:
-    report = subbyte.tune(LAYER, "replay", trials=20, kind="warpgroup", landscape=landscape)
+    report = subbyte.tune(LAYER, "replay", trials=20, kind="wgmma", landscape=landscape)
     found: StudyRecord = report.records[0]
     return found
 
@@ -36,7 +36,7 @@ def test_spaces_and_searches_are_drawn(landscape: Landscape, record: StudyRecord
         assert not view.error
         assert "none" in view.to_svg() or "auto" in view.to_svg()
     explorer = SpaceExplorer(landscape)
-    assert isinstance(explorer.config, WarpgroupConfig)
+    assert isinstance(explorer.config, WgmmaConfig)
     assert explorer.config == landscape.config(landscape.best[0])
 
 
@@ -45,7 +45,7 @@ def test_a_trial_opens_in_the_other_views(landscape: Landscape, record: StudyRec
     bench.choosing["Tuning"].selected = 5
     bench.selection.settle()
     config = bench.selection.now.config
-    assert isinstance(config, WarpgroupConfig)
+    assert isinstance(config, WgmmaConfig)
     assert config == landscape.config(record.trials[5].index)
     assert bench.choosing["Space"].selected == record.trials[5].index
     for name in ("Duplicates", "Taps", "Stores", "Fragments"):

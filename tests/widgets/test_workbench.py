@@ -11,7 +11,7 @@ import subbyte
 from subbyte.errors import InvalidInput
 from subbyte.families import space
 from subbyte.families.mma.config import ConvConfig
-from subbyte.families.wgmma.config import WarpgroupConfig
+from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.kernel.choose import best_known
 from subbyte.measure.fake import FakeRunner
 from subbyte.workload import workload as parse
@@ -114,12 +114,12 @@ def test_the_monitor_says_that_it_shows_another_layer(bench: Workbench) -> None:
 
 def test_the_best_known_is_of_all_families_and_views_of_one_say_so(bench: Workbench) -> None:
     bench.controls.best.click()
-    best, warp = (best_known(parse(NAME), family=which)[0] for which in ("auto", "warp"))
+    best, warp = (best_known(parse(NAME), family=which)[0] for which in ("auto", "mma"))
     assert bench.selection.config == best
-    assert isinstance(best, WarpgroupConfig)
+    assert isinstance(best, WgmmaConfig)
     assert f"best known configuration {best.key}: " in bench.controls.status.value
     assert "3.52 us" in bench.controls.status.value
-    said = f"Shown is the best of the warp family: {warp.key}, "
+    said = f"Shown is the best of the mma family: {warp.key}, "
     for name in ("Tiling", "Load", "Packing", "Layout"):
         view = bench.following[name]
         view.catch_up()
@@ -137,7 +137,7 @@ def test_the_best_known_is_of_all_families_and_views_of_one_say_so(bench: Workbe
         assert not bench.following[name].error, name
     bench.selection.configuration = best  # named: no other one is shown in its place
     bench.following["Tiling"].catch_up()
-    assert "only kernels of the warp family" in bench.following["Tiling"].error
+    assert "only kernels of the mma family" in bench.following["Tiling"].error
     assert not bench.following["Tiling"].note
 
 

@@ -12,6 +12,7 @@ from benchmarks.network import estimate as estimate_regret
 from subbyte.device.arch import arch
 from subbyte.families import space
 from subbyte.families.wgmma.estimate import Constants, candidates, estimated_cycles
+from subbyte.families.wgmma.family import WGMMA
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.kernel.choose import TRIES
@@ -82,7 +83,8 @@ def test_records_and_logs_are_read_and_nothing_is_refused(tmp_path, capsys):
 
 def test_kernels_with_a_knob_that_is_no_more_are_left_out(tmp_path):
     layer = workloads("resnet50.stage5@8")[0]
-    listed = space(layer, kind="wgmma-small")
+    lists = {"tile_width": (8, 6), "segments": (1, 7), "ring": (3, 4, 5), "load_ahead": (1, 2), "unroll": (1, 2)}
+    listed = WGMMA.recorded_space(layer, arch("sm_90a"), "warpgroup-small", lists, WGMMA.held({}))
     described = describe_space(listed)
     described["knobs"]["staging"] = [0, 4]
     trials = [[index + half * len(listed), [4.0 + half]] for index in listed.valid[:12] for half in range(2)]

@@ -40,7 +40,7 @@ def check_tap_start(
     if tap is None:
         raise InvalidInput(f"tap ({r}, {s}) of output row {output_row} reads rows outside the image: choose another")
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a number of bytes from the start of the ring.")
+        return Feedback(False, "Replace the ... by a number of bytes from the start of the pipeline.")
     if same(answer, tap.start):
         where = f"Slot {tap.slot} begins at {tap.slot * record.slot_bytes:,}, pixel {tap.column} of it"
         return Feedback(
