@@ -103,6 +103,21 @@ def config_from_dict(values: Mapping[str, Any]) -> Configuration:
     return usual().configurations[0].from_dict(named)
 
 
+def family_of_fields(values: Mapping[str, Any]) -> tuple[Family, Configuration | None]:
+    """The family of recorded fields and their configuration; None for a kernel with a knob that is no more.
+
+    Raises InvalidInput for fields of no family."""
+    named = named_once(values)
+    for family in families().values():
+        try:
+            found = family.decode(named)
+        except Unsupported:
+            return family, None
+        if found is not None:
+            return family, found
+    return usual(), usual().configurations[0].from_dict(named)
+
+
 def kinds() -> dict[str, Family]:
     """Kind of space -> its family."""
     return {kind: family for family in families().values() for kind in family.kinds}
