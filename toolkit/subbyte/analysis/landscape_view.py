@@ -11,9 +11,10 @@ from functools import lru_cache
 from typing import Any
 
 from subbyte.arguments import checked
-from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.families import space as space_of
 from subbyte.records.landscape import Landscape
+from subbyte.records.recorded_space import space_of as recorded_space
 from subbyte.records.result import Measured
 from subbyte.spaces.configuration import Configuration
 from subbyte.technique.record import InfoRecord, Table
@@ -150,13 +151,13 @@ def landscape_points(landscape: Landscape) -> LandscapePoints:
 
 def index_of(landscape: Landscape, config: Configuration) -> int:
     """Index of a configuration in the landscape's space, refused ones included; -1 when it is not of this space."""
-    index, weight = 0, 1
-    for name, values in landscape.header["space"]["knobs"].items():
-        value = getattr(config, name, None)  # None: a configuration of the other family
-        if value not in values:
-            return -1
-        index += values.index(value) * weight
-        weight *= len(values)
+    known = landscape.by_config.get(config)
+    if known is not None:
+        return known
+    try:
+        index = recorded_space(landscape).index(config)
+    except SubbyteError:
+        return -1
     return index if landscape.config(index) == config else -1
 
 
