@@ -17,7 +17,9 @@ from subbyte.gpu.check import compare
 from subbyte.kernel.choose import best_known
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.measure.fake import FakeRunner
+from subbyte.measure.gpu_worker import Built, build_candidate
 from subbyte.measure.replay import ReplayRunner
+from subbyte.measure.worker import WorkerPool
 from subbyte.numerics import Requantization, reference
 from subbyte.records.landscape import Landscape
 from subbyte.records.recorded_space import space_of
@@ -200,6 +202,19 @@ def test_views_show_it(toy: str, tmp_path: Path) -> None:
     choice.settle()
     assert "threads of block 0" in bench.following["Threads"].alternative
     bench.close()
+
+
+def test_processes_that_build_know_it(toy: str) -> None:
+    layer, config = subbyte.workload(toy), config_from_key("toy-th64-wo1")
+    with WorkerPool(1, "building", 120) as pool:
+        built = pool.submit(build_candidate, None, layer, config, "sm_90a").result()
+    assert isinstance(built, Built), built
+    assert built.cubin == subbyte.build(layer, config).cubin
+
+
+def test_another_kind_of_space_is_named_in_the_refusal(toy: str) -> None:
+    with pytest.raises(Unsupported, match="the toy family covers it: kind='toy'"):
+        tune(toy, "fake", trials=1)
 
 
 def test_it_is_exported(toy: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
