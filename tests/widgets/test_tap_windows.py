@@ -85,7 +85,9 @@ def test_strides_and_swizzles_are_read_from_the_descriptor() -> None:
     strided = TapWindows(tap_addresses("n8h16w16c64k64r3s3p1u2", CONFIG, 1)).to_svg()
     assert "pixel: 32 x 16 = 512 bytes" in strided
     assert "the stride of 2" in strided
-    swizzled = TapWindows(tap_addresses("n8h8w8c64k64r3s3p1", replace(CONFIG, swizzle=1), 1)).to_svg()
+    plain = tap_addresses("n8h8w8c64k64r3s3p1", CONFIG, 1)
+    taps = tuple(replace(tap, descriptor=tap.descriptor | 3 << 62) for tap in plain.taps)
+    swizzled = TapWindows(replace(plain, taps=taps)).to_svg()
     assert "swizzle: 3" in swizzled
     assert "halves exchanged" in swizzled
 
@@ -104,7 +106,7 @@ def test_the_selected_kernel_is_followed() -> None:
     assert "Taps of output row 0" in view.to_svg()
     selection.configuration = ConvConfig()
     selection.settle()
-    assert "warp family" in view.to_svg()
+    assert "mma family" in view.to_svg()
 
 
 @pytest.mark.parametrize("sharing", ["full", "none"])

@@ -167,9 +167,9 @@ def test_values_outside_a_space_widen_it():
         PipelineConfig(stages=99, producers=2), PipelineConfig(stages=77, layout="nhwc"), PipelineConfig(stagger=0),
     ]  # fmt: skip
     plain, wide = wgmma_space(TINY, arch("sm_90a"), WGMMA), builders.widened(TINY, "sm_90a", named)
-    assert set(wide.knobs) == {*plain.knobs, "swizzle"}
+    assert set(wide.knobs) == {*plain.knobs, "producers"}
     assert wide.knobs["stages"] == (*plain.knobs["stages"], 99)
-    assert wide.knobs["producers"] == (0, 1)
+    assert wide.knobs["producers"] == (1, 2)
     assert builders.place_of(wide, named[2].with_values({"stages": 99, "producers": 2, "tile_width": 6})) is not None
     assert builders.widened(TINY, "sm_90a").knobs == plain.knobs
 

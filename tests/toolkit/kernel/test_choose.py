@@ -128,7 +128,7 @@ def test_every_record_can_be_built():
 
 
 def test_what_is_too_large_for_every_configuration_is_refused_before_any_plan(monkeypatch):
-    monkeypatch.setattr("subbyte.families.wgmma.family.warpgroup_candidates", pytest.fail)
+    monkeypatch.setattr("subbyte.families.wgmma.family.candidates", pytest.fail)
     for spec in ("n8h99999w99999c64k64r3s3p1", "n8h1w1c32k32r3s3p99999", "n800000000h4w8c32k32r1s1p0"):
         with pytest.raises(Unsupported, match=r"index: a tensor of \d+ words exceeds 32-bit indices"):
             subbyte.compile(spec, family="wgmma")

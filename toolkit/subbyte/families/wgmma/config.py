@@ -27,6 +27,11 @@ RENAMED = {
     "split": "cluster_split_k", "ring": "stages", "overlap": "dependent_launch", "bulk_weights": "multicast",
 }  # fmt: skip
 """Knobs that had another name in earlier versions."""
+MERGED = {
+    "keep_rows": "row_reuse", "early_release": "row_reuse", "pass_parts": "row_reuse", "producer_late": "start",
+    "lean_start": "start", "joined": "flatten", "late_parameters": "parameters", "early_parameters": "parameters",
+}  # fmt: skip
+"""Knobs of earlier versions that are values of another one today."""
 
 WIDTH = "output pixels (8 images each) of one instruction: its N / 8"
 CONSUMERS_M = "consumers along the output channels, 64 each"
@@ -67,7 +72,7 @@ class WgmmaConfig(Configuration):
         def __getattr__(self, name: str) -> Any:
             """A field of earlier versions."""
             kind, today = type(self).__name__, RENAMED.get(name, name)
-            if name.startswith("_") or today not in Schedule.__dataclass_fields__:
+            if name not in RENAMED and name not in MERGED:
                 raise AttributeError(f"{kind} has no field {name!r}")
             warnings.warn(f"{name}: a field of earlier versions; see {kind}", DeprecationWarning, stacklevel=2)
             return getattr(self.schedule, today)

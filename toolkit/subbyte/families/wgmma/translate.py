@@ -18,11 +18,6 @@ from subbyte.families.wgmma.schedule import Schedule
 from subbyte.families.wgmma.single.config import SinglePassConfig
 from subbyte.spaces.configuration import named_once
 
-MERGED = {
-    "keep_rows": "row_reuse", "early_release": "row_reuse", "pass_parts": "row_reuse", "producer_late": "start",
-    "lean_start": "start", "joined": "flatten", "late_parameters": "parameters", "early_parameters": "parameters",
-}  # fmt: skip
-"""Knobs that are values of another one today."""
 _BOTH = ("tile_width", "tile_rows", "groups_m", "groups_x", "segments", "split", "unroll", "in_flight", "overlap",
          *SWITCH_VALUES)  # fmt: skip
 _SINGLE = (*_BOTH, "bulk_weights", "weights_ahead", "early_start")
