@@ -11,10 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 from subbyte.arguments import checked
-from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
+from subbyte.device.arch import arch
+from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.families import space as space_of
+from subbyte.families.registry import family_of_kind
 from subbyte.records.landscape import Landscape
-from subbyte.records.recorded_space import space_of as recorded_space
 from subbyte.records.result import Measured
 from subbyte.spaces.configuration import Configuration
 from subbyte.technique.record import InfoRecord, Table
@@ -151,12 +152,14 @@ def landscape_points(landscape: Landscape) -> LandscapePoints:
 
 def index_of(landscape: Landscape, config: Configuration) -> int:
     """Index of a configuration in the landscape's space, refused ones included; -1 when it is not of this space."""
-    known = landscape.by_config.get(config)
-    if known is not None:
-        return known
+    family, described = family_of_kind(landscape.kind), landscape.header["space"]
+    if family is None or not family.owns(config):
+        return -1
+    knobs = {name: tuple(values) for name, values in described["knobs"].items()}
+    space = family.recorded_space(landscape.workload, arch(landscape.arch), landscape.kind, knobs, described["fixed"])
     try:
-        index = recorded_space(landscape).index(config)
-    except SubbyteError:
+        index = space.index(config)
+    except InvalidInput:
         return -1
     return index if landscape.config(index) == config else -1
 
