@@ -12,7 +12,7 @@ from typing import Any
 
 COMMON = {"shared", "base", "registry", "topic", "search"}
 """What families have in common."""
-OPEN = ("kernel", "tune", "cli", "measure")
+OPEN = ("records", "kernel", "measure", "tune", "analysis", "cli")
 """Rooms that, like the views, know no family by name: a kind of kernel is a folder under families."""
 
 LENGTHS = {"toolkit/**/*.py": 400, "widgets/**/*.py": 400, "widgets/**/view.py": 150, "widgets/**/view.js": 250}

@@ -20,15 +20,17 @@ from subbyte.numerics.values import encode
 from subbyte.numerics.words import pack_codes
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
+from subbyte.workload import register_encoding
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.precision import Precision
 from toy_family.config import VALUES, ToyConfig
 from toy_family.plan import ToyPlan, why_not
 from toy_family.space import KIND, ToySpace, held, plan_of
 from toy_family.threads import TOPICS
-from toy_family.types import CHANNELS, TYPES, WORDS, other_types
+from toy_family.types import CHANNELS, POWERS, TYPES, WORDS, other_types
 
 _HERE = Path(__file__).parent
+register_encoding(POWERS)  # processes that build for this one import this module, and no more
 
 
 class ToyFamily(Family):

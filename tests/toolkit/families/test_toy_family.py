@@ -15,9 +15,12 @@ from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families import config_from_dict, config_from_key, family_of, space
 from subbyte.gpu.check import compare
 from subbyte.kernel.choose import best_known
-from subbyte.kernel.execute import expected, random_operands
+from subbyte.kernel.execute import expected, random_operands, run_words
+from subbyte.measure.case import Case
 from subbyte.measure.fake import FakeRunner
+from subbyte.measure.gpu_worker import Built, build_candidate
 from subbyte.measure.replay import ReplayRunner
+from subbyte.measure.worker import WorkerPool
 from subbyte.numerics import Requantization, reference
 from subbyte.records.landscape import Landscape
 from subbyte.records.recorded_space import space_of
@@ -200,6 +203,33 @@ def test_views_show_it(toy: str, tmp_path: Path) -> None:
     choice.settle()
     assert "threads of block 0" in bench.following["Threads"].alternative
     bench.close()
+
+
+def test_processes_that_build_know_it(toy: str) -> None:
+    layer, config = subbyte.workload(toy), config_from_key("toy-th64-wo1")
+    with WorkerPool(1, "building", 120) as pool:
+        built = pool.submit(build_candidate, None, layer, config, "sm_90a").result()
+    assert isinstance(built, Built), built
+    assert built.cubin == subbyte.build(layer, config).cubin
+
+
+def test_what_a_gpu_would_be_given_and_asked_is_right(toy: str) -> None:
+    for layout in ("nhwcnc", "nhwc"):
+        kernel = subbyte.build(toy, config_from_key(f"toy-th64-wo1-{layout}"))
+        case = Case(kernel.workload, seed=5)
+        kernel = kernel.for_requantization(case.requant)
+        words = {one.name: case.operand(one) for one in kernel.launch.arguments if one.role == "in"}
+        given = kernel.pack(case.x, case.w, case.requant)
+        assert all(np.array_equal(words[name], given[name]) for name in given)
+        out = run_words(kernel, words, "emulator")
+        assert case.check(out, kernel.argument("Out")).ok
+        out.flat[0] ^= 1
+        assert not case.check(out, kernel.argument("Out")).ok
+
+
+def test_another_kind_of_space_is_named_in_the_refusal(toy: str) -> None:
+    with pytest.raises(Unsupported, match="the toy family covers it: kind='toy'"):
+        tune(toy, "fake", trials=1)
 
 
 def test_it_is_exported(toy: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

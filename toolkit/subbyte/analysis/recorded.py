@@ -14,8 +14,8 @@ import msgspec
 import subbyte
 from subbyte.analysis.ablation import Ablation, ablation
 from subbyte.arguments import checked
-from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
-from subbyte.families.registry import family_named
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.families.registry import family_named, family_of_kind, usual
 from subbyte.measure.sidebyside import Absence, Row
 from subbyte.records.landscape import Landscape, read_header
 from subbyte.records.landscape_file import SUFFIX, read_file, shipped
@@ -157,15 +157,12 @@ def side_by_sides() -> tuple[SideBySide, ...]:
 
 @checked
 @cache
-def recorded_ablation(spec: str, device: str, family: str = "mma") -> Ablation | None:
-    """What each technique brings to a workload on a GPU, from the kept landscapes of a family of kernels (``mma`` or
-    ``wgmma``); None without them. Raises InvalidInput for another family."""
+def recorded_ablation(spec: str, device: str, family: str | None = None) -> Ablation | None:
+    """What each technique brings to a workload on a GPU, from the kept landscapes of a family of kernels (default: the
+    usual one); None without them. Raises InvalidInput for an unknown family."""
     folder = results_folder()
-    places = {"mma": "ablation", "wgmma": "warpgroup/ablation"}
-    name = family_named(family).name
-    if name not in places:
-        raise InvalidInput(f"family={family!r}: {did_you_mean(family, places)}")
-    fitting = _ablation_files(folder / places[name]).get((spec, device), ()) if folder else ()
+    name = usual().name if family is None else family_named(family).name
+    fitting = _ablation_files(folder).get((spec, device, name), ()) if folder else ()
     try:
         return ablation(map(_as_recorded, fitting)) if fitting else None
     except InvalidInput:  # not yet every combination
@@ -179,11 +176,13 @@ def _as_recorded(path: Path) -> Landscape:
 
 
 @lru_cache(maxsize=4)
-def _ablation_files(folder: Path) -> dict[tuple[str, str], tuple[Path, ...]]:
-    """The landscapes of a folder by workload and GPU."""
-    found: dict[tuple[str, str], tuple[Path, ...]] = {}
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
-        found[_header_of(path)] = (*found.get(_header_of(path), ()), path)
+def _ablation_files(folder: Path) -> dict[tuple[str, str, str], tuple[Path, ...]]:
+    """The landscapes in folders called ``ablation`` by workload, GPU and family."""
+    found: dict[tuple[str, str, str], tuple[Path, ...]] = {}
+    for path in sorted(folder.glob(f"**/ablation/*{SUFFIX}")):
+        family = family_of_kind(read_header(path)["space"]["kind"])
+        key = (*_header_of(path), "" if family is None else family.name)
+        found[key] = (*found.get(key, ()), path)
     return found
 
 

@@ -16,7 +16,7 @@ from subbyte.arguments import checked
 from subbyte.device import arch as arch_named
 from subbyte.device.ceilings import DEFAULT_DEVICE, Ceilings, ceilings
 from subbyte.errors import InvalidInput, Unsupported
-from subbyte.families.registry import family_names
+from subbyte.families.registry import families, family_names, family_of_fields
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.workload import INT4, ConvWorkload
 from subbyte.workload import workload as parse
@@ -195,7 +195,7 @@ def speed_of_light(
         raise Unsupported(f"speed of {w.label}: the ceilings are those of {INT4} kernels, not of {w.precision}")
     if microseconds is not None and not microseconds > 0:
         raise InvalidInput(f"microseconds={microseconds}: a measured time is greater than 0")
-    best, atom = _best(w, device, limits)
+    best, atom, family = _best(w, device, limits)
     if microseconds is not None:
         best = Timed(f"{OURS} {w.precision.label}", microseconds, w.operations / microseconds / 1e6, "", "given")
     others: dict[str, Timed] = {}
@@ -205,13 +205,13 @@ def speed_of_light(
     return SpeedLimits(
         w.label, w.spec, w.n, device, w.operations, w.bytes_moved, atom, limits.ceiling(atom),
         _floors(w, limits, atom), best, tuple(sorted(others.values(), key=lambda side: side.microseconds)),
-        recorded_ablation(w.spec, device, "wgmma" if atom == limits.warpgroup_atom else "mma"),
+        recorded_ablation(w.spec, device, family),
     )  # fmt: skip
 
 
 @checked
 def studied_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
-    """The workloads on a GPU that have a recorded landscape, or an ablation of one of the two families."""
+    """The workloads on a GPU that have a recorded landscape, or an ablation of a family."""
     found = {one.workload.spec for one in recorded_landscapes(device)}
     return tuple(
         w for w in recorded_workloads(device)
@@ -274,28 +274,28 @@ def _sides(w: ConvWorkload, device: str) -> list[Timed]:
     ]
 
 
-def _best(w: ConvWorkload, device: str, limits: Ceilings) -> tuple[Timed | None, str]:
-    """The fastest recorded time of ours, and the atom of its configuration (the GPU's default without any)."""
-    found: list[tuple[Timed, str]] = []
+def _best(w: ConvWorkload, device: str, limits: Ceilings) -> tuple[Timed | None, str, str]:
+    """The fastest recorded time of ours, the measured atom and the family of its configuration; without any, the
+    fastest atom and the family of the newest instruction."""
+    found: list[tuple[Timed, Mapping[str, Any]]] = []
     for one in recorded_landscapes(device, w.spec):
         index, result = one.best
         config = one.config(index)
         tops = w.operations / result.microseconds / 1e6
         timed = Timed(f"{OURS} {w.precision.label}", result.microseconds, tops, config.key, one.name)
-        found.append((timed, _atom(config.to_dict(), limits)))
+        found.append((timed, config.to_dict()))
     for record in side_by_sides():
         for row in record.rows if record.device == device else ():
             if row.spec == w.spec and row.side.startswith(OURS) and row.config:
                 timed = Timed(row.side, row.microseconds, row.tops, row.plan, record.name)
-                found.append((timed, _atom(row.config, limits)))
-    fastest = max(limits.tops, key=lambda atom: limits.tops[atom])
-    return min(found, key=lambda pair: pair[0].microseconds) if found else (None, fastest)
-
-
-def _atom(config: Mapping[str, Any], limits: Ceilings) -> str:
-    """The matrix instruction of a configuration; those of the wgmma family name none."""
-    named = str(config.get("atom", limits.warpgroup_atom))
-    return arch_named(limits.arch).default_atom if named == "auto" else named
+                found.append((timed, row.config))
+    if not found:
+        newest = max(families().values(), key=lambda one: one.rank)
+        return None, max(limits.tops, key=lambda atom: limits.tops[atom]), newest.name
+    timed, values = min(found, key=lambda pair: pair[0].microseconds)
+    family, known = family_of_fields(values)
+    config = known or family.plain  # a kernel that cannot be built any more had the same instruction
+    return timed, limits.measured(family.plan(w, config, arch_named(limits.arch)).atom.name), family.name
 
 
 def _bytes(w: ConvWorkload, side: str) -> float:

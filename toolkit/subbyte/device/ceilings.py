@@ -46,6 +46,11 @@ class Ceilings:
         """The warpgroup atom that was measured; "" on a GPU without such instructions."""
         return next((atom for atom in self.tops if atom.startswith(_WARPGROUP)), "")
 
+    def measured(self, atom: str) -> str:
+        """The atom that was measured for ``atom``: one of a warpgroup stands for those of all widths."""
+        name = atom.replace("s8.m64", _WARPGROUP)
+        return self.warpgroup_atom if name.startswith(_WARPGROUP) and self.warpgroup_atom else name
+
     @checked
     def ceiling(self, atom: str) -> float:
         """10^12 operations per second of an atom. All warpgroup atoms share the ceiling of the one measured.

@@ -20,6 +20,21 @@ _LINES: dict[str, str] = {
 """Name -> where its object is. The order is that of lists and of questions."""
 
 
+_OWN = frozenset(_LINES)
+
+
+def registered() -> dict[str, str]:
+    """The families that others than the library made known, with their places: for processes that work for this one."""
+    return {name: place for name, place in _LINES.items() if name not in _OWN}
+
+
+def register_all(lines: Mapping[str, str]) -> None:
+    """Make several families known and import them, with what their modules make known themselves."""
+    for name, place in lines.items():
+        register(name, place)
+        _object(place)
+
+
 def register(name: str, place: str) -> None:
     """Make a family known: ``place`` is ``module:OBJECT``, imported when first asked for. Raises InvalidInput for a
     name that is taken by another."""
@@ -101,6 +116,21 @@ def config_from_dict(values: Mapping[str, Any]) -> Configuration:
         if found is not None:
             return found
     return usual().configurations[0].from_dict(named)
+
+
+def family_of_fields(values: Mapping[str, Any]) -> tuple[Family, Configuration | None]:
+    """The family of recorded fields and their configuration; None for a kernel with a knob that is no more.
+
+    Raises InvalidInput for fields of no family."""
+    named = named_once(values)
+    for family in families().values():
+        try:
+            found = family.decode(named)
+        except Unsupported:
+            return family, None
+        if found is not None:
+            return family, found
+    return usual(), usual().configurations[0].from_dict(named)
 
 
 def kinds() -> dict[str, Family]:

@@ -26,6 +26,7 @@ from typing import IO, Any, NoReturn
 
 from subbyte import errors, processes
 from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.families.registry import register_all, registered
 
 _LIFE_CHECK_S = 0.2
 _SHOWN = 300
@@ -46,7 +47,8 @@ class WorkerRaised(SubbyteError):
 class Worker:
     """One child process, started at the first call and again after a death. ``name`` appears in messages.
 
-    ``prepare`` is called first in each new process and travels by pickle, such as ``partial(load, data)``.
+    ``prepare`` is called first in each new process and travels by pickle, such as ``partial(load, data)``. Families of
+    kernels that were registered here are known there.
     Not for several threads at once, except for :meth:`close`.
     """
 
@@ -71,9 +73,13 @@ class Worker:
         what cannot be pickled.
         """
         request = _pickled(function, arguments)
-        if self._ready() and self.prepare is not None:
+        more = registered()
+        first = [_pickled(register_all, (more,))] if more else []
+        first += [_pickled(self.prepare, ())] if self.prepare is not None else []
+        if self._ready() and first:
             try:
-                self._ask(_pickled(self.prepare, ()), timeout)
+                for one in first:
+                    self._ask(one, timeout)
             except BaseException:  # a process that is not prepared is of no use
                 self.close()
                 raise

@@ -51,7 +51,7 @@ class RecordedSpace:
 
     def index(self, config: Configuration) -> int:
         """The index of a configuration. Raises InvalidInput."""
-        family = family_of(config)
+        family = family_of_kind(self.kind) or family_of(config)
         return family.recorded_space(self.workload, arch_named(self.arch), self.kind, self.knobs, self.fixed).index(
             config
         )

@@ -20,9 +20,9 @@ def space_around(workload: ConvWorkload, arch: str, config: Configuration) -> Sp
 
 
 def offered(around: Space, config: Configuration) -> dict[str, tuple[Value, ...]]:
-    """The values of each knob of a space, then those of each switch of the configuration."""
-    switches = {name: row.values.listed for name, row in config.rows.items() if row.switch}
-    return {**around.knobs, **switches}
+    """The values of each knob of a space that the configuration has, then those of each of its switches."""
+    knobs = {name: values for name, values in around.knobs.items() if name in config.rows}
+    return knobs | {name: row.values.listed for name, row in config.rows.items() if row.switch}
 
 
 def options(values: Sequence[Any], value: Any) -> list[tuple[str, Any]]:
