@@ -197,7 +197,12 @@ def test_parts_of_shared_memory_do_not_overlap():
 
 def test_blocks_that_share_weights_are_neighbours_in_a_cluster() -> None:
     wide = plan_of("n8h28w28c128k128r3s3p1", "wgs-tw14-tr1-cm1-sg28-mc4-un2-if3")
-    assert (wide.peers, wide.grid, wide.launch.cluster, wide.weight_chunks) == (4, (2 * 4, 28 * 2 // 4), 4, 3)
+    assert (wide.multicast_blocks, wide.grid, wide.launch.cluster, wide.weight_chunks) == (
+        4,
+        (2 * 4, 28 * 2 // 4),
+        4,
+        3,
+    )
     split = plan_of("n8h14w14c256k256r3s3p1", "wgs-tw14-tr1-cm1-sg14-sk2-mc2")
     assert (split.grid, split.launch.cluster, split.weight_chunks) == ((4 * 2 * 2, 7), 4, 6)
 

@@ -80,8 +80,8 @@ def detail_svg(record: TapAddresses, index: int) -> str:
     return element("g", [
         element("path", class_="cut", d=f"M{LEFT} {y - 10:.4g}H{WIDE - LEFT}"),
         text(LEFT, y + 8, f"Tap ({tap.r}, {tap.s}): {what}", "h"),
-        text(LEFT, y + 26, f"Output columns 0 to {q} read input row {tap.input_row} in stage buffer {tap.slot}, from its "
-                           f"pixel {tap.column} on (numbers: input columns):", "s"),
+        text(LEFT, y + 26, f"Output columns 0 to {q} read input row {tap.input_row} in stage buffer {tap.slot}, from "
+                           f"its pixel {tap.column} on (numbers: input columns):", "s"),
         *_row(record, tap, y + 38),
         *_core_matrices(tap, y + 108),
         *_descriptor(tap, y + 108),

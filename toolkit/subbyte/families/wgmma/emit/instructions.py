@@ -1,4 +1,4 @@
-"""The instructions of the warpgroup family by name: each function emits one, on TIRx expressions.
+"""The instructions of the wgmma family by name: each function emits one, on TIRx expressions.
 
 Addresses of shared memory are 32-bit byte addresses (``Block.base`` and up).
 """
