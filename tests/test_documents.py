@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -108,6 +109,38 @@ def test_the_glossary_defines_a_word_once() -> None:
     terms = re.findall(r"^\*\*(.+?)\*\* - ", (ROOT / "GLOSSARY.md").read_text(), re.MULTILINE)
     assert len(terms) > 60
     assert sorted(set(terms)) == sorted(terms)
+
+
+def glossary_words(text: str) -> list[str]:
+    """The bold words that a glossary's entries begin with, one by one."""
+    terms = re.findall(r"\*\*([^*]+)\*\*(?= -)", text)
+    return [word for term in terms for word in re.split(r", | / |\s*\(|\)", " ".join(term.split())) if word]
+
+
+def unused(words: list[str], text: str) -> list[str]:
+    """Those of some words that a text in lower case uses nowhere, singular or plural, with blanks, hyphens or not."""
+
+    def pattern(word: str) -> str:
+        parts = map(re.escape, re.split(r"[\s-]", word.lower()))
+        return r"(?<![^\W_])" + r"[\s_-]*".join(parts) + r"(s|es)?(?![^\W_])"
+
+    return [word for word in words if not re.search(pattern(word), text)]
+
+
+def test_every_word_of_the_glossary_is_used() -> None:
+    patterns = ("toolkit/**/*.py", "widgets/**/*.py", "widgets/**/*.js", "docs/*.md")
+    texts = [path.read_text() for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        texts += ["".join(cell["source"]) for cell in json.loads(path.read_text())["cells"]]
+    words = glossary_words((ROOT / "GLOSSARY.md").read_text())
+    assert len(words) > 100
+    assert not unused(words, "\n".join(texts).lower())
+
+
+def test_a_word_that_nobody_uses_is_refused() -> None:
+    words = glossary_words("**pipeline, stage buffer** - Where stages lie.\n\n**tap (offset)** - A place.\n")
+    assert words == ["pipeline", "stage buffer", "tap", "offset"]
+    assert unused(words, "two stage_buffers of a pipeline; tapping, offset") == ["tap"]
 
 
 def test_binder_installs_this_checkout_with_the_same_pins() -> None:

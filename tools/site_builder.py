@@ -1,4 +1,4 @@
-"""The notebooks as a site that opens from a folder: no server, no network, views that answer to mouse and keyboard.
+"""The notebooks as a site that opens from a folder: no server, no network, interactive views.
 
 python tools/site_builder.py                  executes every notebook and writes build/site/
 python tools/site_builder.py 02 --to FOLDER   some of them, elsewhere

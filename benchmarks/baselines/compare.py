@@ -26,7 +26,7 @@ from benchmarks.shared import kernel_pack
 from benchmarks.shared.command import answering, parser_of
 from benchmarks.shared.gpu_case import GpuCase
 from benchmarks.shared.written import begun, digest_of, digest_of_json, refuse_others, write_at_once
-from subbyte.device.ceilings import warpgroup_peak
+from subbyte.device.peaks import warpgroup_peak
 from subbyte.errors import InvalidInput
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.launched import GpuKernel

@@ -1,4 +1,4 @@
-"""Packs what ``subbyte.compile`` takes for some layers, and beside it the best recorded kernels of the warp family.
+"""Packs what ``subbyte.compile`` takes for some layers, and beside it the best recorded kernels of the mma family.
 
     python benchmarks/baselines pack FOLDER WORKLOAD...
 
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def chosen(workload: ConvWorkload) -> list[Packed]:
-    """What :func:`subbyte.compile` takes, and the three fastest of a recorded landscape of the warp family."""
+    """What :func:`subbyte.compile` takes, and the three fastest of a recorded landscape of the mma family."""
     kernels: list[Kernel] = [subbyte.compile(workload)]
     name = find_landscape(workload, "sm_90a")
     if name is not None:

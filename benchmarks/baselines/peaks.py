@@ -1,6 +1,6 @@
 """Writes the measured peaks that the toolkit reckons with from the records of ``subbyte bench atoms``.
 
-    python benchmarks/baselines peaks            # toolkit/subbyte/device/ceilings.json from results/atoms-*.json
+    python benchmarks/baselines peaks            # toolkit/subbyte/device/peaks.json from results/atoms-*.json
     python benchmarks/baselines peaks --check    # exit status 1 when that file is out of date
 
 One record for each GPU: the newest of its name. Instructions of int4 convolutions go into ``tops``, one-bit ones into
@@ -18,11 +18,11 @@ from typing import Any
 from benchmarks.shared.command import RESULTS, ROOT, answering, parser_of
 
 RECORDS = RESULTS
-TARGET = ROOT / "toolkit" / "subbyte" / "device" / "ceilings.json"
+TARGET = ROOT / "toolkit" / "subbyte" / "device" / "peaks.json"
 _VARIANTS = (".shared", ".unpacked")
 
 
-def ceilings_of(record: Mapping[str, Any], name: str) -> dict[str, Any]:
+def peaks_of(record: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The entry of one GPU: its plain numbers, and where they come from."""
     device = record["device"]
     rows = {row["atom"]: row for row in record["atoms"] if not row["atom"].endswith(_VARIANTS)}
@@ -51,7 +51,7 @@ def document(folder: Path = RECORDS) -> str:
     devices: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.glob("atoms-*.json"), key=lambda path: json.loads(path.read_text())["date"]):
         record = json.loads(path.read_text(encoding="utf-8"))
-        devices[record["device"]["name"]] = ceilings_of(record, path.name)
+        devices[record["device"]["name"]] = peaks_of(record, path.name)
     return json.dumps({"schema": 1, "devices": dict(sorted(devices.items()))}, indent=2) + "\n"
 
 

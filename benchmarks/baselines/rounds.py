@@ -40,7 +40,7 @@ from benchmarks.shared import kernel_pack
 from benchmarks.shared.command import RESULTS, again, answering, parser_of
 from benchmarks.shared.gpu_case import GpuCase
 from benchmarks.shared.written import begun, digest_of, digest_of_json, prove_writable, refuse_others
-from subbyte.device.ceilings import warpgroup_peak
+from subbyte.device.peaks import warpgroup_peak
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.lock import hold

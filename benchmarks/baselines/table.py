@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.shared.command import FOLDER, RESULTS, ROOT, answering, parser_of
 from benchmarks.shared.documents import markdown, update
-from subbyte.device.ceilings import Ceilings, ceilings
+from subbyte.device.peaks import MeasuredPeaks, measured_peaks
 
 MARKERS = "<!-- baselines:start -->", "<!-- baselines:end -->"
 SUMMARY = "<!-- benchmark:start -->", "<!-- benchmark:end -->"
@@ -50,7 +50,7 @@ def tables(folder: Path) -> str:
     if not files:
         return "Nothing has been recorded yet."
     record = json.loads(files[-1].read_text(encoding="utf-8"))
-    limits, peak = ceilings(record["gpu"]["name"]), peak_of(record)
+    limits, peak = measured_peaks(record["gpu"]["name"]), peak_of(record)
     others = [cell for cell in record["cells"] if "ours" in cell and cell["opponents"] and not is_stage(cell)]
     parts = [
         provenance(record, files[-1].name), stage_table(stages_of(record), limits, peak), sides_table(files),
@@ -109,7 +109,7 @@ def stage_order(cell: dict[str, Any]) -> tuple[int, str]:
     return int(batch), name
 
 
-def floor(cell: dict[str, Any], limits: Ceilings, peak: float) -> tuple[float, str]:
+def floor(cell: dict[str, Any], limits: MeasuredPeaks, peak: float) -> tuple[float, str]:
     """The larger of two floors in microseconds, and its name: moving the bytes, or a launch and multiplying."""
     multiply = limits.launch_microseconds + cell["operations"] / 1e6 / peak
     copy = cell.get("copy", {}).get("microseconds", 0.0)
@@ -166,7 +166,7 @@ def processes(record: dict[str, Any]) -> str:
     return "one process" if count == 1 else f"{count} processes, each layer in one of them"
 
 
-def stage_table(cells: list[dict[str, Any]], limits: Ceilings, peak: float) -> str:
+def stage_table(cells: list[dict[str, Any]], limits: MeasuredPeaks, peak: float) -> str:
     """The twelve cells of the four 3x3 stages."""
     rows = []
     for cell in cells:
@@ -201,7 +201,7 @@ def sides_table(files: list[Path]) -> str:
     return markdown(title, head, rows) if rows else ""
 
 
-def others_table(cells: list[dict[str, Any]], limits: Ceilings, peak: float) -> str:
+def others_table(cells: list[dict[str, Any]], limits: MeasuredPeaks, peak: float) -> str:
     """All other layers."""
     rows = []
     for cell in cells:

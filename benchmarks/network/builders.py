@@ -1,4 +1,4 @@
-"""Parts of ``tune`` that run in other processes: sorting out a space, building, and measuring."""
+"""Parts of ``tune`` that run in other processes: enumerating a space, building, and measuring."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KEPT_WORKLOADS = 40
 NICENESS = 10
 """Of building processes."""
 PART = 8000
-"""Products of a space that are sorted out by one call."""
+"""Products of a space that are enumerated by one call."""
 SHAPE_KNOBS = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k")
 """Knobs that decide how the work is divided; the others how it is fetched."""
 MODE_KNOBS = ("flatten", "tiles_m", "producers", CHOICE, "image_groups")
@@ -132,7 +132,7 @@ def sorted_space(
     limit: int = LISTED,
     include: Sequence[WgmmaConfig] = (),
 ) -> tuple[WgmmaSpace, list[int]]:
-    """A space, sorted out side by side, and its valid indices in the order of their estimates.
+    """A space, enumerated side by side, and its valid indices in the order of their estimates.
 
     Of a space of more than ``limit`` products is looked at whatever is near (:func:`near_part`) the best by estimate of
     each shape that ``compile`` would consider, or near ``include``. What was found is kept in the folder ``kept``, for

@@ -1,4 +1,4 @@
-"""Chains of layers under one CUDA graph, with and without launch overlap, beside each layer alone.
+"""Chains of layers under one CUDA graph, with and without programmatic dependent launch, beside each layer alone.
 
     python benchmarks/network chains --build FOLDER [--batch 8 64 256]     # where TVM is
     python benchmarks/network chains --measure FOLDER --out RECORD.json    # where the GPU is; needs CuPy
@@ -6,7 +6,7 @@
 Two kinds: four equal 3x3 layers, and the main path of ResNet-50 from its first 1x1 to its last, 48 convolutions with
 strides 1 and 2 (pooling, shortcuts and additions left out). The packed words that a layer writes are what the next one
 reads: no kernel stands between. Every element of every layer's output is compared with the exact reference, which goes
-through the layers one by one; then the chain runs twenty times more, with launch overlap, to the same last output.
+through the layers one by one; then the chain runs twenty times more, with dependent launch, to the same last output.
 The record is written after every chain; started again, it goes on with the chains that the record lacks, or has with
 other kernels.
 """

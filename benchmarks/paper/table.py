@@ -154,7 +154,7 @@ def contributions(records: list[Ablation | Retuned]) -> str:
 
 
 def warpgroup(records: list[Ablation]) -> str:
-    """The bars of Figures 15 and 16 of the warpgroup family, which has one way of sharing."""
+    """The bars of Figures 15 and 16 of the wgmma family, which has one way of sharing."""
     names = ("duplicate_aware", "register_packing", "layout")
     rows = []
     for one in records:
@@ -167,7 +167,7 @@ def warpgroup(records: list[Ablation]) -> str:
         "- packing", "- layout", "S sharing", "S packing", "S layout",
     )  # fmt: skip
     title = (
-        "**The warpgroup family**: the same for kernels on wgmma, with 95 % intervals. `sharing` off: the producer "
+        "**The wgmma family**: the same for kernels on wgmma, with 95 % intervals. `sharing` off: the producer "
         "loads, unpacks and stores the pixels of every tap anew. The fastest of the sample on the left."
     )
     return markdown(title, head, rows) if rows else ""

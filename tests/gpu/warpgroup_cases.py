@@ -16,7 +16,7 @@ from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.emit import instructions
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
-from subbyte.families.wgmma.pipeline.emit.consume import Pass
+from subbyte.families.wgmma.pipeline.emit.consume import Iteration
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SinglePassConfig
 from subbyte.kernel.build import generated_text
@@ -406,19 +406,19 @@ def text_with_every_lane_arriving(plan: WgmmaPlan) -> str:
     def begin(address: Any, warps: int) -> Any:
         return init(address, warps if warps % 4 else 32 * warps)
 
-    # patch.object also leaves behind no attribute of Pass where it was inherited, as an assignment would.
+    # patch.object also leaves behind no attribute of Iteration where it was inherited, as an assignment would.
     with (
         patch.object(Block, "arrive", arrive),
-        patch.object(Pass, "_give_back_group", _all_lanes_give_back),
+        patch.object(Iteration, "_release_lane_by_lane", _all_lanes_release),
         patch.object(instructions, "barrier_init", begin),
     ):
         return generated_text(plan)
 
 
-def _all_lanes_give_back(self: Pass, before: bool, where: list[Any]) -> None:
-    """In the place of ``Pass._give_back_group``, where each lane gives back another slot."""
-    plan, ring = self.block.plan, self.block.plan.stages
-    for part in range(plan.group_parts):
-        place = self.first_slot[0] + T.uint32((ring - plan.group_parts if before else 0) + part)
+def _all_lanes_release(self: Iteration, before: bool, where: list[Any]) -> None:
+    """In the place of ``Iteration._release_lane_by_lane``, where each lane releases another stage buffer."""
+    plan, depth = self.block.plan, self.block.plan.stages
+    for stage in range(plan.group_stages):
+        place = self.first_buffer[0] + T.uint32((depth - plan.group_stages if before else 0) + stage)
         with when(every(where) if where else True):
-            instructions.barrier_arrive(self.block.empty(place % T.uint32(ring)))
+            instructions.barrier_arrive(self.block.empty(place % T.uint32(depth)))

@@ -103,7 +103,7 @@ def test_what_cannot_be_shown_is_one_sentence() -> None:
     view = SpeedOfLight("resnet50.stage9@8")
     assert "stage9" in view.error
     assert "stage9" in view.to_svg()
-    assert "no ceilings of" in SpeedOfLight(device="T4").error
+    assert "no peaks of" in SpeedOfLight(device="T4").error
     with pytest.raises(InvalidInput, match="did you mean layer"):
         SpeedOfLight(layr="x")
 

@@ -115,7 +115,7 @@ def test_the_record_is_drawn(sharing: str) -> None:
     svg = windows_svg(record)
     for tap in record.taps:
         assert f"tap ({tap.r}, {tap.s})" in svg
-        assert f"slot {tap.slot}, start {tap.start:,}" in svg
+        assert f"buffer {tap.slot}, start {tap.start:,}" in svg
     rows, behind = (3 * 9, 3) if sharing == "full" else (9, 0)  # behind a row: the last tap's zero
     cells = _cells(svg)
     assert len(cells) == rows * record.pitch + behind

@@ -44,6 +44,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     **{f"measure.{name}": (f"records.{name}",) for name in ("measurements", "result")},
     **{f"technique.{name}": (f"device.{name}",) for name in ("fragments", "memory", "shared_operand")},
     **{f"technique.{name}": (f"families.mma.explain.{name}",) for name in ("machine", "packing_schemes", "warp")},
+    "device.ceilings": ("device.peaks",),
     "technique.warpgroup_tiling": ("technique.tiling",),
     "measure.atoms.cases": ("device.atom_cases",),
     "measure.atoms.texts": ("device.atom_texts",),
@@ -54,6 +55,7 @@ MOVED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Old module -> the modules that have its names today, in the order in which they are asked; below ``subbyte``."""
 CALLED = {
+    "device.ceilings": "device.peaks",
     "space": "families.search",
     "technique.fragments": "device.fragments",
     "tune.landscape": "records.landscape",

@@ -1,4 +1,4 @@
-"""The ceilings of the toolkit are those of the committed records, and an outdated file is refused."""
+"""The measured peaks of the toolkit are those of the committed records, and an outdated file is refused."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.baselines import peaks as program
-from subbyte.device.ceilings import Ceilings, ceilings
+from subbyte.device.peaks import MeasuredPeaks, measured_peaks
 from subbyte.errors import InvalidInput
 
 
@@ -15,22 +15,22 @@ def test_the_file_is_what_the_records_say() -> None:
 
 
 def test_every_number_stands_in_a_record() -> None:
-    found = ceilings()
+    found = measured_peaks()
     name = found.provenance.rpartition("/")[2]
     record = json.loads((program.RECORDS / name).read_text())
     measured = {row["atom"]: row["tops"] for row in record["atoms"]}
     for atom, value in {**found.tops, **found.binary_tops}.items():
         assert value == pytest.approx(measured[atom], abs=0.06)
-        assert found.ceiling(atom) == value
+        assert found.peak(atom) == value
     assert found.copy_terabytes_per_second == pytest.approx(record["copy"]["terabytes_per_second"], abs=0.006)
     assert set(found.binary_tops) == {atom for atom in measured if atom.startswith("b1") and "shared" not in atom}
-    assert found.ceiling("s8.wgmma.m64n224k32") == found.ceiling("s8.m64n8k32") == found.tops["s8.wgmma.m64n128k32"]
-    with pytest.raises(InvalidInput, match="no measured ceiling"):
-        found.ceiling("s8.m8n8k64")
+    assert found.peak("s8.wgmma.m64n224k32") == found.peak("s8.m64n8k32") == found.tops["s8.wgmma.m64n128k32"]
+    with pytest.raises(InvalidInput, match="no measured peak"):
+        found.peak("s8.m8n8k64")
 
 
 def test_an_outdated_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "ceilings.json"
+    target = tmp_path / "peaks.json"
     target.write_text(program.TARGET.read_text().replace("sm_90a", "sm_80"))
     monkeypatch.setattr(program, "TARGET", target)
     assert program.main(["--check"]) == 1
@@ -48,4 +48,4 @@ def test_a_newer_record_replaces_an_older_one_of_the_same_gpu(tmp_path: Path) ->
     name = record["device"]["name"]
     assert list(devices) == [name]
     assert devices[name]["date"] == "2099-01-01"
-    assert Ceilings(name, **devices[name]).warpgroup_atom == "s8.wgmma.m64n128k32"
+    assert MeasuredPeaks(name, **devices[name]).warpgroup_atom == "s8.wgmma.m64n128k32"

@@ -12,7 +12,7 @@ import subbyte
 from subbyte.analysis import recorded
 from subbyte.analysis.recorded import SideBySide, recorded_ablation, side_by_sides
 from subbyte.analysis.speed import recorded_workloads, roofline, speed_of_light, studied_workloads
-from subbyte.device.ceilings import ceilings
+from subbyte.device.peaks import measured_peaks
 from subbyte.errors import BrokenRecord, InvalidInput, Unsupported
 from subbyte.records.result import Measured
 
@@ -66,9 +66,9 @@ def test_a_time_of_ones_own_takes_the_place_of_the_record() -> None:
             speed_of_light("resnet50.stage2@8", microseconds=wrong)
     with pytest.raises(InvalidInput, match="did you mean NVIDIA H200"):
         speed_of_light("resnet50.stage2@8", "NVIDIA H20")
-    with pytest.raises(InvalidInput, match="no measured ceiling"):
-        ceilings().ceiling("s4.m16n8k32x")
-    assert ceilings().ceiling("s8.m64n224k32") == ceilings().ceiling("s8.m64n128k32")
+    with pytest.raises(InvalidInput, match="no measured peak"):
+        measured_peaks().peak("s4.m16n8k32x")
+    assert measured_peaks().peak("s8.m64n224k32") == measured_peaks().peak("s8.m64n128k32")
 
 
 def test_every_recorded_time_stands_under_its_roof() -> None:
@@ -111,12 +111,12 @@ def test_the_opponents_record_counts() -> None:
     with pytest.raises(InvalidInput, match=r"alexnet.conv1@8 is not in side-by-side.*, which holds \d+ layers"):
         record.of_workloads("alexnet.conv1@8")
     one = speed_of_light("resnet50.stage3@256")
-    assert one.atom == ceilings().warpgroup_atom
+    assert one.atom == measured_peaks().warpgroup_atom
     assert one.ablation == recorded_ablation(one.spec, H200, "wgmma")
     slow = replace(one, others=(replace(one.others[0], microseconds=1.0),))
     assert slow.finding.endswith(f"; {one.others[0].side.partition(',')[0]} is faster: it takes 1.00 us.")
     nothing = speed_of_light("n8h7w7c32k32r3s3p1")
-    assert nothing.atom == ceilings().warpgroup_atom, "any instruction may be used where nothing is recorded"
+    assert nothing.atom == measured_peaks().warpgroup_atom, "any instruction may be used where nothing is recorded"
 
 
 def test_studied_workloads_are_those_with_landscapes_or_ablations() -> None:
@@ -166,6 +166,8 @@ def test_plain_data_and_table_hold_the_same_numbers() -> None:
     assert slower.finding != one.finding
 
 
-def test_operands_without_measured_ceilings_are_refused() -> None:
-    with pytest.raises(Unsupported, match="the ceilings are those of int4 x int4 kernels, not of bipolar1 x uint2"):
+def test_operands_without_measured_peaks_are_refused() -> None:
+    with pytest.raises(
+        Unsupported, match="the measured peaks are those of int4 x int4 kernels, not of bipolar1 x uint2"
+    ):
         speed_of_light("resnet50.stage2@8:w1a2")

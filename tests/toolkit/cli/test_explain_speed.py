@@ -20,6 +20,6 @@ def test_speed_as_text_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert [floor["microseconds"] for floor in found["floors"]] == [floor.microseconds for floor in one.floors]
 
 
-def test_a_gpu_without_measured_ceilings_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_gpu_without_measured_peaks_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "speed", "--gpu", "T4"]) == 2
-    assert "no ceilings of 'T4' were measured" in capsys.readouterr().err
+    assert "no peaks of 'T4' were measured" in capsys.readouterr().err

@@ -1,5 +1,5 @@
-"""Parts that hold all rows of a pass: exact and clean in any order, refused where they mean nothing, and what goes
-wrong with them is found."""
+"""Stages that hold all rows of a tile iteration: exact and clean in any order, refused where they mean nothing, and
+what goes wrong with them is found."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KERNELS = [
     ("n8h14w14c128k128r3s3p1u2", "wgp-tw8-tr4-cm2-sg1-cg2-st2-rr3-la1-sta0"),  # as stage 5's layer with stride 2
     ("n8h13w11c128k64r3s3p1u2", "wgp-tw6-tr2-cm1-sg4-cg2-st3-rr3-sta0"),
     ("n8h9w6c128k96r3s3p2d2", "wgp-tw6-tr2-cm1-sg2-cg2-st2-rr3-sta0"),
-    ("n8h9w9c128k64r5s5p2", "wgp-tw10-tr1-cm1-sg3-cg2-st2-rr3-la1-sta0"),  # two passes with rows above the image
+    ("n8h9w9c128k64r5s5p2", "wgp-tw10-tr1-cm1-sg3-cg2-st2-rr3-la1-sta0"),  # two iterations with rows above the image
     ("n8h6w12c128k64r3s3p1", "wgp-tw6-tr2-cm1-sg2-cg2-st4-rr3-sta0-pr2"),  # columns divided among blocks
     ("n8h6w14c128k64r3s3p1", "wgp-tw8-tr1-cm1-cn2-sg2-cg2-st3-rr3-sta0-nhwc"),
     ("n8h5w6c128k128r3s3p1", "wgp-tw6-tr2-cm1-sg1-mi2-cg2-st2-rr3-sta0"),
@@ -66,12 +66,12 @@ def test_what_cannot_be_built_is_refused(spec: str, key: str, reason: str) -> No
 
 def test_rows_of_the_image_alone() -> None:
     plan = plan_of("resnet50.stage5@256", "wgp-tw7-tr2-cm1-cr2-sg1-cg8-st5-rr3-sta0-ig2")
-    assert (plan.window, plan.part_rows, plan.least_part_rows) == (6, 5, 4)  # rows 0 to 4, then 3 to 6
-    assert plan.slot_bytes == 5 * 2 * 8 * 512 + 512
+    assert (plan.window, plan.stage_rows, plan.least_stage_rows) == (6, 5, 4)  # rows 0 to 4, then 3 to 6
+    assert plan.buffer_bytes == 5 * 2 * 8 * 512 + 512
     assert plan.copies == 5 * plan.row_copies == 10
     assert config_from_key(plan.config.key) == plan.config
     strided = plan_of("resnet50.stage5.down3x3@256", "wgp-tw8-tr4-cm2-sg1-cg8-st3-rr3-la1-sta0")
-    assert (strided.window, strided.part_rows, strided.least_part_rows) == (9, 8, 7)
+    assert (strided.window, strided.stage_rows, strided.least_stage_rows) == (9, 8, 7)
     assert why_not(plan) is why_not(strided) is None
 
 
@@ -81,8 +81,8 @@ def test_no_row_of_zeros_is_stored_and_arrivals_are_fewer() -> None:
     )
     assert joint["wgmma"] == rows["wgmma"] == 19 * 3 * 4  # of 21 kernel rows over 7 rows, two meet padding alone
     assert rows["bytes"] == 9 * 7 * 16 * 64
-    assert joint["bytes"] == 10 * 7 * 16 * 64  # a row twice, for a slot of five
-    assert rows["arrivals"] - joint["arrivals"] == (24 - 4) * 4 * 3  # parts, warps; one filled them and two read them
+    assert joint["bytes"] == 10 * 7 * 16 * 64  # a row twice, for a stage buffer of five
+    assert rows["arrivals"] - joint["arrivals"] == (24 - 4) * 4 * 3  # stages, warps; one filled them and two read them
     pieces = 7 * 16 * 4 * 2  # of a row: two stores for each 16 bytes
     assert rows["stores"] - joint["stores"] >= 2 * pieces
 
@@ -100,14 +100,14 @@ def _counts(spec: str, key: str) -> dict[str, int]:
 
 
 def test_a_part_given_back_while_it_is_multiplied_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    correct = own_rows.OwnRows._give_back_group
+    correct = own_rows.OwnRows._release_lane_by_lane
 
     def early(self: own_rows.OwnRows, before: bool, where: list[Any]) -> None:
-        """Each group's part behind its own first multiplications, in place of the next one's."""
+        """Each group's stage behind its own first multiplications, in place of the next one's."""
         if before:
             correct(self, False, where[:1])
 
-    monkeypatch.setattr(own_rows.OwnRows, "_give_back_group", early)
+    monkeypatch.setattr(own_rows.OwnRows, "_release_lane_by_lane", early)
     run, *_ = Generated("n16h7w7c256k32r3s3p1", STAGE5[1].replace("cg2", "cg4")).run(0)  # built by no other test
     assert "race" in {finding.kind for finding in run.findings}, str(run)
 
@@ -121,6 +121,6 @@ def test_rows_above_the_image_left_out_of_the_address_are_found(monkeypatch: pyt
 
 def test_a_row_that_only_some_parts_have_left_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     correct = produce._rows
-    monkeypatch.setattr(produce, "_rows", lambda block, part: [*correct(block, part)[:-1], block.plan.part_rows - 2])
+    monkeypatch.setattr(produce, "_rows", lambda block, stage: [*correct(block, stage)[:-1], block.plan.stage_rows - 2])
     _, wrong, _ = Generated("n16h7w7c128k48r3s3p1", STAGE5[1]).run(0)
     assert wrong

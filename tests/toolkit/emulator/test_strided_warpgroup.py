@@ -51,7 +51,7 @@ def _kernel(spec: str, **knobs: Any) -> Generated:
 def test_slots_given_back_early_leave_every_sum_exact(name: str) -> None:
     spec, knobs = CASES[name]
     kernel = _kernel(spec, **knobs, row_reuse=2)
-    assert kernel.plan.held_parts == knobs["stages"]
+    assert kernel.plan.held_stages == knobs["stages"]
     kernel.require_exact(3)
 
 
@@ -65,17 +65,19 @@ def test_a_shorter_ring_than_that_is_refused() -> None:
 def test_a_part_given_back_while_it_is_multiplied_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from subbyte.families.wgmma.pipeline.emit import consume
 
-    correct = consume.Pass._release_passed
-    monkeypatch.setattr(consume.Pass, "_release_passed", lambda self, tap, group: correct(self, tap + 1, group))
+    correct = consume.Iteration._release_multiplied
+    monkeypatch.setattr(
+        consume.Iteration, "_release_multiplied", lambda self, tap, group: correct(self, tap + 1, group)
+    )
     spec, knobs = CASES["stride 2"]
     run, *_ = _kernel(spec, **knobs, row_reuse=2, load_ahead=1).run(0)  # no other test has built this kernel
     assert "race" in {finding.kind for finding in run.findings}
 
 
 @pytest.mark.parametrize("groups", [1, 2])
-def test_rows_that_no_pass_reads_go_back_when_they_have_come(groups: int) -> None:
+def test_rows_that_no_iteration_reads_are_released_when_they_arrive(groups: int) -> None:
     kernel = _kernel("n8h12w14c64k128r2s3p1u3", tile_width=8, consumers_m=groups, stages=3, stagger=0)
-    assert kernel.plan.passes_by
+    assert kernel.plan.meets_unread_rows
     kernel.require_exact(2)
 
 

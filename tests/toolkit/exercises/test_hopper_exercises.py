@@ -20,11 +20,11 @@ from subbyte.technique.taps import tap_addresses
 LAYER = "n8h14w14c64k128r3s3p1"
 CONFIG = PipelineConfig(tile_width=14, segments=2, stages=4, stagger=0)
 ROW, R, S = 4, 1, 2
-SLOT = (2 * 15 + 1) * 256
+BUFFER = (2 * 15 + 1) * 256
 
 
 def test_the_start_is_one_the_kernel_uses() -> None:
-    start = 0 * SLOT + 2 * 256  # input row 4 of 4 slots
+    start = 0 * BUFFER + 2 * 256  # input row 4 of 4 stages
     assert check_tap_start(start, LAYER, CONFIG, ROW, R, S)
     rows = of_kind(subbyte.build(LAYER, CONFIG).trace().trace, "wgmma")
     assert start in set(rows["shared"].tolist())
@@ -36,10 +36,10 @@ def test_the_start_is_one_the_kernel_uses() -> None:
         (512 // 16, "units of 16 bytes"),
         (2 * 128, "256 bytes, not 128"),
         (2, "counts pixels"),
-        (0, "where the slot begins"),
-        (4 * SLOT + 512, "modulo the number of slots"),
-        (1 * SLOT + 512, "kernel row 1 reads input row 4"),
-        (99, "in which slot does it lie"),
+        (0, "where the stage buffer begins"),
+        (4 * BUFFER + 512, "modulo the number of stages"),
+        (1 * BUFFER + 512, "kernel row 1 reads input row 4"),
+        (99, "in which stage buffer does it lie"),
         (..., "Replace the ..."),
     ],
 )
@@ -49,10 +49,10 @@ def test_a_wrong_start_is_named(answer: Any, words: str) -> None:
     assert words in said.message
 
 
-def test_a_slot_that_is_left_out_or_too_small_is_named() -> None:
-    start = 3 * SLOT + 256  # input row 3
+def test_a_buffer_that_is_left_out_or_too_small_is_named() -> None:
+    start = 3 * BUFFER + 256  # input row 3
     assert check_tap_start(start, LAYER, CONFIG, 4, 0, 1)
-    assert "the slot is missing" in check_tap_start(256, LAYER, CONFIG, 4, 0, 1).message
+    assert "the stage buffer is missing" in check_tap_start(256, LAYER, CONFIG, 4, 0, 1).message
     assert "every block of 32 channels" in check_tap_start(3 * 15 * 256 + 256, LAYER, CONFIG, 4, 0, 1).message
     with pytest.raises(InvalidInput, match="outside the image"):
         check_tap_start(0, LAYER, CONFIG, 0, 0, 0)

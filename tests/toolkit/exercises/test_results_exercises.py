@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from subbyte.analysis import speed_of_light
-from subbyte.device import ceilings
+from subbyte.device import measured_peaks
 from subbyte.errors import InvalidInput
 from subbyte.exercises import check_fair_share, check_floors, check_verdict
 
@@ -21,7 +21,7 @@ MOVING, MULTIPLYING = 1_624_064 / 4.26e12 * 1e6, 1_849_688_064 / 1126e12 * 1e6
 def test_the_floors_are_those_of_the_record() -> None:
     one = speed_of_light(LAYER)
     right = {"moving": one.floor_of("bytes"), "multiplying": one.floor_of("arithmetic")}
-    limits = ceilings()
+    limits = measured_peaks()
     feedback = check_floors(right, LAYER, limits.copy_terabytes_per_second, one.ceiling_tops)
     assert feedback
     assert "limited by multiplying" in feedback.message
@@ -38,8 +38,8 @@ def test_the_floors_are_those_of_the_record() -> None:
         ({"moving": MOVING * (1_624_064 + 8 * 802_816) / 1_624_064, "multiplying": MULTIPLYING}, "lowered matrix"),
         ({"moving": MOVING, "multiplying": MULTIPLYING / 2}, "counts as two"),
         ({"moving": MOVING, "multiplying": MULTIPLYING / 8}, "one image"),
-        ({"moving": MOVING, "multiplying": 77.0}, "amount over ceiling"),
-        ({"moving": MOVING, "multiplying": "much"}, "amount over ceiling"),
+        ({"moving": MOVING, "multiplying": 77.0}, "amount over measured peak"),
+        ({"moving": MOVING, "multiplying": "much"}, "amount over measured peak"),
         ({"moving": MOVING, "multiplying": ...}, "Replace the ... of multiplying"),
         ({}, "moving, multiplying"),
     ],

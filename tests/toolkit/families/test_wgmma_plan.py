@@ -118,7 +118,7 @@ def test_reasons_of_workload_and_architecture():
 def test_taps_meet_the_rows_of_the_definition(workload, rows):
     plan = WgmmaPlan(workload, PipelineConfig(tile_width=8, tile_rows=rows), H200)
     w, (first, last) = workload, plan.row_range
-    for row, count in plan.passes:
+    for row, count in plan.iterations:
         touched = set()
         for tap in range(w.r):
             low, high = plan.tap_rows_at(row, count, tap)
@@ -144,12 +144,12 @@ def test_a_lowered_image_has_a_part_for_every_tap(workload):
     assert plan.left_zeros == plan.right_zeros == 0
     assert plan.pitch == plan.columns_loaded <= plan.width_covered
     on = WgmmaPlan(workload, replace(config, duplicate_aware="full"), H200)
-    assert plan.slot_bytes < on.slot_bytes
+    assert plan.buffer_bytes < on.buffer_bytes
     assert [one.shape for one in plan.launch.arguments] == [one.shape for one in on.launch.arguments]
 
 
 def test_operands_in_flight_are_fewer_than_those_of_a_loop_body():
-    """A turn writes the registers of its operands again: their instructions must have ended (seen on a GPU)."""
+    """A loop body writes the registers of its operands again: their instructions must have ended (seen on a GPU)."""
     for unroll, asked, lowered in ((1, 1, False), (1, 2, False), (2, 2, False), (1, 1, True), (2, 2, True)):
         config = PipelineConfig(tile_width=14, unroll=unroll, in_flight=asked, stagger=0, stages=6)
         config = replace(config, duplicate_aware="none" if lowered else "full")
@@ -189,7 +189,7 @@ def test_registers_never_exceed_what_the_block_was_launched_with():
 
 def test_parts_of_shared_memory_do_not_overlap():
     plan = WgmmaPlan(STAGE4, replace(GOOD, stages=5, register_packing=False), H200)
-    edges = [plan.stages * plan.slot_bytes, plan.parameter_base, plan.weight_base, plan.packing_base,
+    edges = [plan.stages * plan.buffer_bytes, plan.parameter_base, plan.weight_base, plan.packing_base,
              plan.exchange_base, plan.barrier_base, plan.shared_bytes]  # fmt: skip
     assert edges == sorted(edges)
     assert plan.barrier_base % 8 == plan.weight_base % 16 == plan.exchange_base % 16 == 0
@@ -197,7 +197,12 @@ def test_parts_of_shared_memory_do_not_overlap():
 
 def test_blocks_that_share_weights_are_neighbours_in_a_cluster() -> None:
     wide = plan_of("n8h28w28c128k128r3s3p1", "wgs-tw14-tr1-cm1-sg28-mc4-un2-if3")
-    assert (wide.peers, wide.grid, wide.launch.cluster, wide.weight_chunks) == (4, (2 * 4, 28 * 2 // 4), 4, 3)
+    assert (wide.multicast_blocks, wide.grid, wide.launch.cluster, wide.weight_chunks) == (
+        4,
+        (2 * 4, 28 * 2 // 4),
+        4,
+        3,
+    )
     split = plan_of("n8h14w14c256k256r3s3p1", "wgs-tw14-tr1-cm1-sg14-sk2-mc2")
     assert (split.grid, split.launch.cluster, split.weight_chunks) == ((4 * 2 * 2, 7), 4, 6)
 

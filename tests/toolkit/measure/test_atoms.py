@@ -1,4 +1,4 @@
-"""Ceilings: the texts compute what they claim, the record is complete, and without a GPU there is a clear error."""
+"""Measured peaks: texts compute what they claim, the record is complete, and without a GPU there is a clear error."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_the_program_of_an_instruction_can_be_read(name: str, opcode: str) -> No
     reading = kernel_reading(program)
     assert any(one.startswith(opcode) for one in reading.counts["matrix"])
     assert reading.rows["tir"] == ()
-    assert reading.title().startswith(f"Kernel of the ceiling of {name} on sm_90a")
+    assert reading.title().startswith(f"Kernel of the measured peak of {name} on sm_90a")
     assert program.resources.local_bytes == 0
     with pytest.raises(Unsupported, match="subbyte bench atoms"):
         program.run()

@@ -120,7 +120,7 @@ class SideBySide(InfoRecord):
 
 
 def _as_rows(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The cells of an opponents' record as rows, ours first in each."""
+    """The cells of a record of baselines as rows, ours first in each."""
     rows, missing = [], [{"side": "all", **one} for one in data["missing"]]
     for cell in data["cells"]:
         common = {name: cell[name] for name in ("workload", "spec", "operations")}

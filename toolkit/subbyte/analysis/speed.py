@@ -1,6 +1,6 @@
 """The speed of light: how fast a convolution could be on a GPU, how fast it was, and what lies between.
 
-Three floors, each from a measured ceiling (:mod:`subbyte.device.ceilings`): launching a kernel, moving every operand
+Three floors, each from a measured peak (:mod:`subbyte.device.peaks`): launching a kernel, moving every operand
 and result once at four bits, and multiplying at the rate of the kernel family's own matrix instruction.
 """
 
@@ -14,7 +14,7 @@ from subbyte.analysis.ablation import Ablation
 from subbyte.analysis.recorded import OURS, recorded_ablation, recorded_landscapes, side_by_sides
 from subbyte.arguments import checked
 from subbyte.device import arch as arch_named
-from subbyte.device.ceilings import DEFAULT_DEVICE, Ceilings, ceilings
+from subbyte.device.peaks import DEFAULT_DEVICE, MeasuredPeaks, measured_peaks
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.registry import families, family_names, family_of_fields
 from subbyte.technique.record import InfoRecord, Table, columns_text
@@ -166,7 +166,7 @@ class Roofline(InfoRecord):
         return replace(self, points=tuple(point for point in self.points if point.spec in specs))
 
     def ridge(self, atom: str) -> float:
-        """Operations per byte at which bandwidth and an instruction's ceiling meet."""
+        """Operations per byte at which bandwidth and an instruction's measured peak meet."""
         return self.roofs[atom] / self.copy_terabytes_per_second
 
     def title(self) -> str:
@@ -188,11 +188,11 @@ def speed_of_light(
     """The floors of a workload on a GPU beside the best recorded time and the other sides.
 
     ``microseconds`` stands in for the recorded time: what was measured just now. Raises InvalidInput for an unknown
-    workload, a GPU whose ceilings were not measured, or a time that is not positive.
+    workload, a GPU whose peaks were not measured, or a time that is not positive.
     """
-    w, limits = parse(workload), ceilings(device)
+    w, limits = parse(workload), measured_peaks(device)
     if w.precision != INT4:
-        raise Unsupported(f"speed of {w.label}: the ceilings are those of {INT4} kernels, not of {w.precision}")
+        raise Unsupported(f"speed of {w.label}: the measured peaks are those of {INT4} kernels, not of {w.precision}")
     if microseconds is not None and not microseconds > 0:
         raise InvalidInput(f"microseconds={microseconds}: a measured time is greater than 0")
     best, atom, family = _best(w, device, limits)
@@ -203,7 +203,7 @@ def speed_of_light(
         if not found.side.startswith(OURS):
             others[found.side] = found  # records come by date: the latest one counts
     return SpeedLimits(
-        w.label, w.spec, w.n, device, w.operations, w.bytes_moved, atom, limits.ceiling(atom),
+        w.label, w.spec, w.n, device, w.operations, w.bytes_moved, atom, limits.peak(atom),
         _floors(w, limits, atom), best, tuple(sorted(others.values(), key=lambda side: side.microseconds)),
         recorded_ablation(w.spec, device, family),
     )  # fmt: skip
@@ -232,7 +232,7 @@ def recorded_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]
 @checked
 def roofline(device: str = DEFAULT_DEVICE) -> Roofline:
     """Everything recorded on a GPU under its roofs: ours at its best, every other side. Raises InvalidInput."""
-    limits = ceilings(device)
+    limits = measured_peaks(device)
     points: list[RooflinePoint] = []
     roofs: dict[str, float] = {}
     for w in recorded_workloads(device):
@@ -248,8 +248,8 @@ def roofline(device: str = DEFAULT_DEVICE) -> Roofline:
     return Roofline(device, {**roofs, fastest: limits.tops[fastest]}, limits.copy_terabytes_per_second, tuple(points))
 
 
-def _floors(w: ConvWorkload, limits: Ceilings, atom: str) -> tuple[Floor, ...]:
-    copy, peak = limits.copy_terabytes_per_second, limits.ceiling(atom)
+def _floors(w: ConvWorkload, limits: MeasuredPeaks, atom: str) -> tuple[Floor, ...]:
+    copy, peak = limits.copy_terabytes_per_second, limits.peak(atom)
     return (
         Floor("launch", limits.launch_microseconds, "an empty kernel in a CUDA graph"),
         Floor("bytes", w.bytes_moved / copy / 1e6, f"x, w and y once, {w.bytes_moved:,} bytes at {copy:g} TB/s"),
@@ -274,7 +274,7 @@ def _sides(w: ConvWorkload, device: str) -> list[Timed]:
     ]
 
 
-def _best(w: ConvWorkload, device: str, limits: Ceilings) -> tuple[Timed | None, str, str]:
+def _best(w: ConvWorkload, device: str, limits: MeasuredPeaks) -> tuple[Timed | None, str, str]:
     """The fastest recorded time of ours, the measured atom and the family of its configuration; without any, the
     fastest atom and the family of the newest instruction."""
     found: list[tuple[Timed, Mapping[str, Any]]] = []

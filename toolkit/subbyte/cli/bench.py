@@ -1,4 +1,4 @@
-"""``subbyte bench``: this toolkit's kernels and cuDNN side by side on this GPU; ``bench atoms``: its ceilings."""
+"""``subbyte bench``: this toolkit's kernels and cuDNN side by side on this GPU; ``bench atoms``: its measured peaks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "bench",
         "Time this toolkit's kernels and cuDNN (float16, bfloat16, float8, int8) side by side; needs PyTorch.\n"
-        "With the one word `atoms`: the ceilings of this GPU, each matrix instruction alone, copies, launches.\n"
+        "With the one word `atoms`: the measured peaks of this GPU, each matrix instruction alone, copies, launches.\n"
         "With --from: a record of either, printed again; needs no GPU.",
         "subbyte bench resnet50.stage2@8\n  subbyte bench atoms --out atoms.json\n  subbyte bench --from atoms.json",
     )
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _atoms(args: argparse.Namespace) -> int:
-    """The ceilings of this GPU."""
+    """The measured peaks of this GPU."""
     from subbyte.gpu.lock import hold
     from subbyte.measure.atoms import measure_atoms, text_of
 
@@ -88,7 +88,7 @@ def _device(number: int) -> CudaDevice:
 def _show(args: argparse.Namespace) -> int:
     """A record of an earlier run as it was printed then."""
     from subbyte.measure import atoms, sidebyside
-    from subbyte.measure.atoms.report import CeilingsShape
+    from subbyte.measure.atoms.report import PeaksShape
     from subbyte.records.reading import json_file, typed
 
     if args.bundle or args.workloads not in ([], ["atoms"]):
@@ -101,7 +101,7 @@ def _show(args: argparse.Namespace) -> int:
     except InvalidInput as error:
         raise InvalidInput(f"cannot read {error!s:.300}; give a file of `subbyte bench --out`") from None
     of_atoms = isinstance(record, dict) and record.get("kind") == "atoms"
-    typed(record, CeilingsShape if of_atoms else sidebyside.BenchShape, source, advice)
+    typed(record, PeaksShape if of_atoms else sidebyside.BenchShape, source, advice)
     try:
         text = (atoms if of_atoms else sidebyside).text_of(record)
         shown = {**record, "command": record["command"]}

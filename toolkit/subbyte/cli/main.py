@@ -37,7 +37,7 @@ examples:
   subbyte workloads resnet50
   subbyte build resnet50.stage2@8 --arch sm_80 --emit cuda
 
-exit codes: 0 done, 1 wrong result or falls short, 2 bad input, 3 the machine lacks something
+exit codes: 0 done, 1 check failed or nothing valid found, 2 bad input, 3 the machine lacks something
 with --json a failure is one object on stdout too: {"schema", "command", "error": {"kind", "message", "exit_code"}}
 `subbyte COMMAND --help` shows the arguments of a command and an example."""
 _BROKEN_PIPE = 141  # 128 + SIGPIPE, as shells report it

@@ -68,7 +68,7 @@ def add_parser(subparsers: Any) -> None:
     add("--device", metavar="N", default="0", help="GPU number, several (0,1: side by side) or any; default 0")
     add("--timeout", metavar="S", type=seconds, help="seconds a candidate may take on the GPU (default 20)")
     add("--finalists", metavar="N", type=natural_number,
-        help="measure the N fastest once more, side by side (default 5, 0 with made-up times)")  # fmt: skip
+        help="top-k re-measurement: the N fastest again, side by side (default 5; made-up times: 0)")  # fmt: skip
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
     add("--space", metavar="KIND", default="paper",
         help=f"{kind_list()}; default paper")  # fmt: skip

@@ -1,6 +1,17 @@
 """What GPUs can do."""
 
-from subbyte.device.arch import ARCHS, Arch, arch
-from subbyte.device.ceilings import Ceilings, ceilings
+from typing import TYPE_CHECKING
 
-__all__ = ["ARCHS", "Arch", "Ceilings", "arch", "ceilings"]
+from subbyte.device import peaks
+from subbyte.device.arch import ARCHS, Arch, arch
+from subbyte.device.peaks import MeasuredPeaks, measured_peaks
+
+__all__ = ["ARCHS", "Arch", "MeasuredPeaks", "arch", "measured_peaks"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """The names of earlier versions, for one minor version."""
+        if name not in ("Ceilings", "ceilings"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(peaks, name)

@@ -71,7 +71,7 @@ def check_floors(answer: Any, workload: ConvWorkload | str, terabytes_per_second
                 ((lambda a, f=factor, r=right[name]: _near(a, f * r)), "right digits, wrong unit: microseconds.")
                 for factor in (1e-6, 1e-3, 1e3, 1e6)
             ]
-            hint = "amount over ceiling: tera is 10^12, a microsecond 10^-6 seconds."
+            hint = "amount over measured peak: tera is 10^12, a microsecond 10^-6 seconds."
             wrong.append(f"{name}: {recognise(value, [*scaled, *units], hint)}")
     if wrong:
         return Feedback(False, " ".join(wrong))

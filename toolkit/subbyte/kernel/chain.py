@@ -1,4 +1,4 @@
-"""Layers one behind the other, each reading what the one before it gave, without a re-layout between them."""
+"""Layers back to back, each reading what the one before it gave, without a re-layout between them."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ runs differ by more than the rounds of one. An interval therefore has to know bo
 * divided by the number of runs it is the variance of the value; the interval is the value plus and minus Student's
   quantile (97.5 %) for as many degrees of freedom as the pooled variance has, times its root.
 
-A ratio is taken within rounds (the opponent's sample over ours of the same round) and then treated in the same way.
+A ratio is taken within rounds (the baseline's sample over ours of the same round) and then treated in the same way.
 **Ahead** or **behind** is said only when the interval excludes 1.
 """
 
@@ -63,7 +63,7 @@ class Interval:
         return (self.high - self.low) / 2 / self.value
 
     def verdict(self) -> str:
-        """Of a ratio opponent over ours: ``ahead``, ``behind``, ``even``; ``open`` after a single run."""
+        """Of a ratio baseline over ours: ``ahead``, ``behind``, ``even``; ``open`` after a single run."""
         if not self.low or math.isinf(self.high):
             return OPEN
         return AHEAD if self.low > 1 else BEHIND if self.high < 1 else EVEN

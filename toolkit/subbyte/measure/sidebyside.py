@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from subbyte.device.ceilings import peak_tops
 from subbyte.device.launch import Launch
+from subbyte.device.peaks import peak_tops
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.files import inside
 from subbyte.gpu.device import CudaDevice

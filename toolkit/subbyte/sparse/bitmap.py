@@ -1,8 +1,9 @@
 """Two-level bitmaps: how the dual-side sparse Tensor Core stores an operand (Wang et al. 2021, arXiv 2105.09564).
 
 The left operand A [M, K] is encoded along its columns, the right operand B [K, N] along its rows: in both cases the 32
-positions of a warp tile share one k. Level 1 has one bit for each warp tile, 32 x 16 of A or 16 x 32 of B: not empty.
-Level 2 has, for the tiles that are not empty, 16 words: word k has bit p set where position p of the tile is not zero.
+positions of a sparse warp tile share one k. Level 1 has one bit for each such tile, 32 x 16 of A or 16 x 32 of B: not
+empty. Level 2 has, for the tiles that are not empty, 16 words: word k has bit p set where position p of the tile is not
+zero.
 The values follow, packed, tile by tile, k by k, position by position. Empty tiles store nothing but their level-1 bit.
 """
 

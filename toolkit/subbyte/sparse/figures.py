@@ -252,7 +252,7 @@ def _f7() -> Experiment:
     about = (
         "against fixed 2:4 (2 times the dense core) and 75 % vector-wise pruning (4 times), both at their nominal rates"
     )
-    source = "the rates of the two opponents are nominal, in their favour; the paper's own figures are not available"
+    source = "the rates of the two baselines are nominal, in their favour; the paper's own figures are not available"
     return Experiment("F7", about, source, heads, tuple(rows), values, {})
 
 

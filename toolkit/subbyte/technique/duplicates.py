@@ -3,7 +3,7 @@
 Source: Choi et al. 2022 (arXiv 2202.06819), section 3.1, Figure 4 and Algorithm 1. For an output tile of Th x Tw
 pixels and an R x S kernel the lowered tile has one entry per (output pixel, kernel offset), with the flat index
 ``k(ph, pw, r, s) = ((ph*Tw + pw)*R + r)*S + s``. Entries that read the same input pixel are copies of one *datum*;
-the copy with the lowest index is *genuine*, the others are *duplicates*. A datum is one tile of 8 images x 32
+the copy with the lowest index is *genuine*, any other is a duplicate index. A datum is one tile of 8 images x 32
 channels of one pixel, 128 bytes of int4, which is exactly one operand of a matrix instruction.
 """
 

@@ -1,4 +1,4 @@
-"""The last word on a study: its fastest configurations measured once more, side by side, and ties called ties."""
+"""Top-k re-measurement: a study's fastest configurations measured once more, side by side, and ties called ties."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Finals:
 
     @property
     def winner(self) -> Trial | None:
-        """The fastest of the finals; None when they could not be held."""
+        """The fastest of the re-measurement; None when there was none."""
         return self.trials[self.standings[0].place] if self.standings else None
 
     @property

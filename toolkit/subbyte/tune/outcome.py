@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False, repr=False)
 class TuningReport:
     """One record per tuned workload. ``optima`` holds the landscape's best microseconds by spec where it is known;
-    ``skipped`` says by label why a workload was not tuned; ``finals`` holds the finals by label, where they were held.
+    ``skipped`` says by label why a workload was not tuned; ``finals`` holds the top-k re-measurements by label, where
+    there were any.
     """
 
     records: tuple[StudyRecord, ...]
@@ -32,7 +33,7 @@ class TuningReport:
 
     @property
     def best(self) -> dict[str, Configuration]:
-        """Fastest configuration by workload label (of the finals, where they were held); workloads without any
+        """Fastest configuration by workload label (of those measured again, where any were); workloads without any
         success are left out."""
         found = {}
         for record in self.records:
@@ -53,7 +54,7 @@ class TuningReport:
 
     def rows(self) -> list[dict[str, Any]]:
         """One summary per workload; ``fraction_of_optimum`` is 1.0 for the landscape's best, None when unknown;
-        ``finals`` is None when none were held."""
+        ``finals`` is None where nothing was measured again."""
         rows = []
         for record in self.records:
             optimum, found = self.optima.get(record.workload.spec), record.best_microseconds

@@ -1,4 +1,4 @@
-"""Limits that a convolution's sizes alone decide: of every kernel, and of the warp family.
+"""Limits that a convolution's sizes alone decide: of every kernel, and of the mma family.
 
 What the kernels cover in the end is one question, :func:`subbyte.kernel.coverage.covered`.
 """
@@ -38,7 +38,7 @@ def int4_alone(workload: ConvWorkload) -> str | None:
 
 
 def warp_limit(workload: ConvWorkload) -> str | None:
-    """Why no kernel of the warp family covers the workload: kernel size, stride or dilation; None when some do.
+    """Why no kernel of the mma family covers the workload: kernel size, stride or dilation; None when some do.
 
     Channels and images never matter here: they are padded to 32 and 8 with zeros.
     """

@@ -12,11 +12,11 @@ from hostile.harness import Case
 
 WARP, WARPGROUP, CONV2D = 196, 84, 62
 LARGEST = 60_000
-"""Multiply-accumulates of a layer of the warp family and of conv2d; the warpgroup family's are padded to more."""
+"""Multiply-accumulates of a layer of the mma family and of conv2d; the wgmma family's are padded to more."""
 
 
 def cases(rng: random.Random) -> Iterator[Case]:
-    """196 runs of the warp family, 62 of conv2d and 84 of the warpgroup family; cheap layers first."""
+    """196 runs of the mma family, 62 of conv2d and 84 of the wgmma family; cheap layers first."""
     drawn = sorted((_layer(rng, 7, 2, 2) for _ in range(WARP)), key=lambda layer: layer.macs)
     for number, layer in enumerate(drawn):
         arch = rng.choice(("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a"))

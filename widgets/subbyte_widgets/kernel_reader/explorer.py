@@ -25,7 +25,7 @@ SAID = {True: "on", False: "off"}
 class KernelExplorer(Panel):
     """A :class:`KernelReader` that compares a kernel with the one whose techniques the controls name.
 
-    ``workload``: a name, a spec or a ConvWorkload; ``config`` defaults to the best known of the warp family. Kernels
+    ``workload``: a name, a spec or a ConvWorkload; ``config`` defaults to the best known of the mma family. Kernels
     are built in the background; ``wait()`` blocks until the view shows what the controls say. With a ``selection``, the
     kernel is the selected one.
     """

@@ -80,8 +80,8 @@ def detail_svg(record: TapAddresses, index: int) -> str:
     return element("g", [
         element("path", class_="cut", d=f"M{LEFT} {y - 10:.4g}H{WIDE - LEFT}"),
         text(LEFT, y + 8, f"Tap ({tap.r}, {tap.s}): {what}", "h"),
-        text(LEFT, y + 26, f"Output columns 0 to {q} read input row {tap.input_row} in slot {tap.slot}, from its pixel "
-                           f"{tap.column} on (numbers: input columns):", "s"),
+        text(LEFT, y + 26, f"Output columns 0 to {q} read input row {tap.input_row} in stage buffer {tap.slot}, from "
+                           f"its pixel {tap.column} on (numbers: input columns):", "s"),
         *_row(record, tap, y + 38),
         *_core_matrices(tap, y + 108),
         *_descriptor(tap, y + 108),
@@ -102,7 +102,7 @@ def _panel(record: TapAddresses, tap: Tap, x: float, y: float, wide: float) -> l
         drawn += _cells(_reached(record, tap, row), x, top, box, ROW - 3)
         if row.slot == tap.slot:
             drawn.append(_window(record, tap, x, top, box, ROW))
-    below = f"slot {tap.slot}, start {tap.start:,}" if wide > NARROW else f"start {tap.start:,}"
+    below = f"buffer {tap.slot}, start {tap.start:,}" if wide > NARROW else f"start {tap.start:,}"
     return [*drawn, text(x, y + HEAD + len(shown) * ROW + 11, below, "s")]
 
 

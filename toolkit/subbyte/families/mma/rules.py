@@ -121,7 +121,7 @@ def _tile(plan: Plan) -> str | None:
 
 def _stages(plan: Plan) -> str | None:
     if plan.config.stages < 2:
-        return f"stages: {plan.config.stages}; the ring needs at least 2"
+        return f"stages: {plan.config.stages}; the pipeline needs at least 2"
     return None
 
 

@@ -19,7 +19,7 @@ VECTORS = (1, 2, 4)
 
 @checked
 def prepare_weights(w: Int8Array, vec: int) -> Words:
-    """int4 values int8 [K,R,S,C] -> uint32 [CB][R*S][KT/vec][32 lanes][vec], the order of the warp family.
+    """int4 values int8 [K,R,S,C] -> uint32 [CB][R*S][KT/vec][32 lanes][vec], the order of the mma family.
 
     ``CB = ceil(C/32)`` channel blocks; ``KT`` eight-filter tiles of K padded to 32; ``vec`` = words of one load =
     min(warp_col_tiles, 4). Lane ``4*o + j`` holds word ``j`` (channels 8j to 8j+7 of the block) of filter

@@ -17,7 +17,7 @@ class WgmmaChannels(WgmmaGeometry):
 
     @property
     def channels(self) -> int:
-        """32-channel blocks of one part (staged row and channel group)."""
+        """32-channel blocks of one stage (staged row and channel group)."""
         return self.workload.channel_blocks // (self.knobs.cluster_split_k * self.knobs.channel_groups)
 
     @property
@@ -27,7 +27,7 @@ class WgmmaChannels(WgmmaGeometry):
 
     @property
     def steps(self) -> int:
-        """Fragments along the channels of one part, for each tap."""
+        """Fragments along the channels of one stage, for each tap."""
         return self.channels // self.halves
 
     @property
@@ -46,7 +46,7 @@ class WgmmaChannels(WgmmaGeometry):
     @property
     def in_flight(self) -> int:
         """Instruction groups that may be unfinished when the next operand is unpacked: fewer than the operands of a
-        loop body, whose registers the next turn writes again."""
+        loop body, whose registers the next one writes again."""
         return min(self.knobs.in_flight, self.unroll * self.tap_cols * self.knobs.tiles_m - 1)
 
     @property
@@ -55,8 +55,8 @@ class WgmmaChannels(WgmmaGeometry):
         return self.unroll * self.tap_cols * self.groups_together
 
     @property
-    def peers(self) -> int:
-        """Blocks that copy weights to one another."""
+    def multicast_blocks(self) -> int:
+        """Blocks of a cluster that copy weights to one another: the multicast width."""
         return max(self.knobs.multicast, 1)
 
     @property
@@ -71,7 +71,7 @@ class WgmmaChannels(WgmmaGeometry):
 
     @property
     def run(self) -> int:
-        """Weight fragments of one kernel row, or of one channel group where every pass loads its own rows."""
+        """Weight fragments of one kernel row, or of one channel group where every tile iteration loads its own rows."""
         return self.steps * self.tap_cols * self.groups
 
     @property

@@ -1,9 +1,9 @@
 """What the configurations of both wgmma kernels share.
 
-Words: a *warpgroup* is four warps that issue one instruction together. *Consumers* multiply; *producers* bring input
+Words: a *warpgroup* is four warps that issue one instruction together. *Consumers* multiply; *producers* load input
 rows into the pipeline. A *fragment row* is ``tile_width`` neighbouring output pixels of one output row, for 8 images
 each (or for several groups of 8, ``image_groups``): the columns of one wgmma. A *tile iteration* of a consumer is
-``tile_rows`` fragment rows times 64 output channels (or 128, ``tiles_m``). A *stage* of the pipeline holds one input
+``tile_rows`` fragment rows times 64 output channels (or 128, ``tiles_m``). A *stage* of the pipeline is one input
 row, or a channel group of it.
 """
 
@@ -25,6 +25,7 @@ SWITCH_VALUES: dict[str, tuple[Any, ...]] = {
 RENAMED = {
     "groups_m": "consumers_m", "groups_x": "consumers_n", "groups_y": "consumers_rows", "filter_passes": "m_iterations",
     "split": "cluster_split_k", "ring": "stages", "overlap": "dependent_launch", "bulk_weights": "multicast",
+    "pass_parts": "stage_per_iteration", "joined": "flat_batch",
 }  # fmt: skip
 """Knobs that had another name in earlier versions."""
 MERGED = {
@@ -36,7 +37,7 @@ MERGED = {
 WIDTH = "output pixels (8 images each) of one instruction: its N / 8"
 CONSUMERS_M = "consumers along the output channels, 64 each"
 CONSUMERS_N = "consumers along the output row"
-SEGMENTS = "parts that the rows of an image are divided into, one block each"
+SEGMENTS = "segments that the rows of an image are divided into, one block each"
 SPLIT_K = "blocks of a cluster that share the input channels of a tile and add up in distributed shared memory"
 UNROLL = "pairs of 32-channel blocks in one loop body: how far weights are fetched ahead in registers"
 IN_FLIGHT = "instruction groups that may be unfinished while the next operand is prepared"

@@ -49,14 +49,14 @@ class Constants:
     shared_epilogue: float = 1.77
     """How much longer it takes beside another warpgroup's multiplications."""
     load: float = 101.0
-    """For each 16-byte load of a producer thread: asking, unpacking, storing."""
-    part: float = 351.0
-    """For each part of the ring: what is left of the wait for memory."""
+    """For each 16-byte load of a producer thread: issuing, unpacking, storing."""
+    stage: float = 351.0
+    """For each stage of the pipeline: what is left of the wait for memory."""
     cache: float = 28.5
-    """Bytes per cycle from the L2 while all multiprocessors ask."""
+    """Bytes per cycle from the L2 while all multiprocessors load."""
     cluster: float = 708.0
     """For an exchange of partial sums."""
-    peer: float = 39.3
+    exchange: float = 39.3
     """Bytes per cycle of that exchange."""
     memory: float = 1828.0
     """Bytes per cycle from and to memory, of the whole GPU."""
@@ -115,29 +115,30 @@ def _combinations(lists: Mapping[str, Sequence[int]]) -> Iterator[PipelineConfig
 def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
     """A rough count of cycles from launch to launch, good enough to rank configurations of one workload.
 
-    Blocks run in waves of as many as fit. In a wave go on at once: a warpgroup's own work, pass after pass; the
-    multiplications and epilogues of all warpgroups of a multiprocessor; the producer's loads; what comes from the L2.
+    Blocks run in waves of as many as fit. In a wave go on at once: a warpgroup's own work, iteration after iteration;
+    the multiplications and epilogues of all warpgroups of a multiprocessor; the producer's loads; what comes
+    from the L2.
     """
     k = k or Constants()
     config, w = plan.knobs, plan.workload
-    passes = _passes(plan)
+    iterations = _iterations(plan)
     fragments = w.r * w.s * plan.steps * config.channel_groups
     tensor = fragments * plan.halves * plan.accumulators
-    parts = _parts(plan, passes)
+    stages = _stages(plan, iterations)
     epilogue = k.epilogue * plan.accumulators
     multiprocessors = MULTIPROCESSORS if config.cluster_split_k <= 2 else CLUSTER_MULTIPROCESSORS
     resident = min(_resident(plan), ceil_div(plan.grid_blocks, multiprocessors))
     warpgroups = config.consumers * resident
-    own = passes * (max(fragments * config.tiles_m * k.fragment, tensor) + epilogue)
+    own = iterations * (max(fragments * config.tiles_m * k.fragment, tensor) + epilogue)
     multiplied = warpgroups * tensor * _busiest(plan)
-    together = passes * (multiplied + epilogue * (1.0 if warpgroups == 1 else k.shared_epilogue))
-    producer = parts * (plan.copies * k.load + k.part) / config.producers
+    together = iterations * (multiplied + epilogue * (1.0 if warpgroups == 1 else k.shared_epilogue))
+    producer = stages * (plan.copies * k.load + k.stage) / config.producers
     once = config.consumers_m / max(config.multicast, 1)
-    weights = 2048 * fragments * config.tiles_m * (once if config.multicast else config.consumers * passes)
-    pixels = parts * plan.part_rows * plan.columns_loaded * plan.channels * 128 * config.image_groups
+    weights = 2048 * fragments * config.tiles_m * (once if config.multicast else config.consumers * iterations)
+    pixels = stages * plan.stage_rows * plan.columns_loaded * plan.channels * 128 * config.image_groups
     fetched = (weights + pixels) * resident / k.cache
     setup = k.setup + (
-        k.cluster + config.consumers * plan.exchanged_bytes / k.peer if config.cluster_split_k > 1 else 0.0
+        k.cluster + config.consumers * plan.exchanged_bytes / k.exchange if config.cluster_split_k > 1 else 0.0
     )
     waves = ceil_div(plan.grid_blocks, multiprocessors * resident)
     busy = waves * (setup + _longest(k.sharpness, own, together, producer, fetched))
@@ -151,18 +152,18 @@ def _longest(sharpness: float, *cycles: float) -> float:
     return float(longest * sum((one / longest) ** sharpness for one in cycles) ** (1 / sharpness))
 
 
-def _passes(plan: WgmmaPlan) -> int:
-    """Passes of a consumer warpgroup."""
+def _iterations(plan: WgmmaPlan) -> int:
+    """Tile iterations of a consumer warpgroup."""
     config = plan.knobs
     rows = ceil_div(plan.output_size[0], config.segments)
     return ceil_div(rows, config.tile_rows * config.consumers_rows) * config.m_iterations
 
 
-def _parts(plan: WgmmaPlan, passes: int) -> int:
-    """Parts of the ring that a block's producer brings."""
+def _stages(plan: WgmmaPlan, iterations: int) -> int:
+    """Stages that a block's producer loads."""
     config = plan.knobs
     if not plan.keep_rows:
-        return passes * plan.group_parts * config.channel_groups
+        return iterations * plan.group_stages * config.channel_groups
     return plan.most_staged * config.channel_groups
 
 
@@ -204,11 +205,11 @@ def _completed(plan: WgmmaPlan) -> Iterator[PipelineConfig]:
     changes: dict[str, int] = {"load_ahead": 1 if plan.accumulators > 112 else 2}
     spare = plan.arch.shared_per_block - 12 * plan.parameter_channels - 4096
     whole = plan.most_staged
-    fitting = spare // max(plan.slot_bytes, 1)
-    least = (plan.window + (config.consumers_rows - 1) * plan.next_pass) * config.channel_groups
-    if plan.keep_rows and plan.tap_rows > 1 and least > fitting:  # a pass's rows find no room at once
+    fitting = spare // max(plan.buffer_bytes, 1)
+    least = (plan.window + (config.consumers_rows - 1) * plan.next_iteration) * config.channel_groups
+    if plan.keep_rows and plan.tap_rows > 1 and least > fitting:  # an iteration's rows find no room at once
         changes["row_reuse"] = 2
-        least = replace(plan, config=base.with_values(changes)).held_parts
+        least = replace(plan, config=base.with_values(changes)).held_stages
     changes["stages"] = max(1, min(fitting, whole * config.channel_groups, least + 3 * config.channel_groups))
     if not config.keep_rows:
         changes["stages"] = max(1, min(fitting, 6))
@@ -218,7 +219,7 @@ def _completed(plan: WgmmaPlan) -> Iterator[PipelineConfig]:
     if config.consumers == 1 and plan.workload.s > 1:  # a lone warpgroup has nobody else to fill its pauses
         changes["in_flight"] = min(3, changes["unroll"] * plan.workload.s - 1)
     completed = WgmmaPlan(plan.workload, base.with_values(changes), plan.arch)
-    ragged = plan.flat and not config.joined and plan.flat_pixels % plan.width_covered > 0
+    ragged = plan.flat and not config.flat_batch and plan.flat_pixels % plan.width_covered > 0
     conditional = plan.x_tiles > 1 or ragged or plan.flat_strided
     if conditional and completed.registers[0] != completed.registers[1]:  # conditions take registers of their own
         changes["producer_registers"] = completed.producer_least + CONDITION_REGISTERS

@@ -1,9 +1,9 @@
-"""What a warpgroup kernel computes where: rows, columns, taps and channels of the image, and the work of one block.
+"""What a wgmma kernel computes where: rows, columns, taps and channels of the image, and the work of one block.
 
-Words: *staged row* k and *staged column* c count input rows and columns that some output needs (see ``Axis``); a *part*
-is one staged row (with ``pass_parts`` those of a pass) and channel group: what one slot of the ring holds; *fragment*
-is 64 output channels times one or two blocks of 32 input channels of one tap: 16 bytes of weights for each of 128
-threads.
+Words: *staged row* k and *staged column* c count input rows and columns that some output needs (see ``Axis``); a
+*stage* is one staged row (with ``stage_per_iteration`` those of a tile iteration) and channel group, and lies in a
+*stage buffer*, of which the pipeline has ``stages``; *fragment* is 64 output channels times one or two blocks of 32
+input channels of one tap: 16 bytes of weights for each of 128 threads.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class WgmmaGeometry:
 
     @property
     def lowered(self) -> bool:
-        """The ring holds columns of the lowered matrix (im2col): the pixels of every tap, loaded for it anew."""
+        """The pipeline holds columns of the lowered matrix (im2col): the pixels of every tap, loaded for it anew."""
         return self.knobs.duplicate_aware == "none"
 
     @property
     def keep_rows(self) -> bool:
-        """A row stays in the ring for later passes."""
+        """A row stays in its stage buffer for later tile iterations."""
         return bool(self.knobs.keep_rows) and not self.lowered
 
     @property
@@ -64,11 +64,11 @@ class WgmmaGeometry:
 
     @property
     def groups(self) -> int:
-        """Parts of one staged row: its channel groups; of a lowered image those of every tap, tap after tap."""
+        """Stages of one staged row: its channel groups; of a lowered image those of every tap, tap after tap."""
         return self.knobs.channel_groups * (self.workload.r * self.workload.s if self.lowered else 1)
 
     def tap_of(self, group: Index) -> tuple[Index, Index, Index]:
-        """Channel group, kernel row and kernel column of a part's group (both 0 where taps are addresses)."""
+        """Channel group, kernel row and kernel column of a stage's group (both 0 where taps are addresses)."""
         if not self.lowered:
             return group, 0, 0
         taps = self.workload.r * self.workload.s
@@ -81,7 +81,7 @@ class WgmmaGeometry:
         """Rows do not matter (1x1, no padding, stride 1 or ``flatten``): the output's pixels are cut into rows of the
         tile's width."""
         w = self.workload
-        return w.r == w.s == 1 and w.pad == 0 and (w.stride == 1 or bool(self.knobs.flatten or self.knobs.joined))
+        return w.r == w.s == 1 and w.pad == 0 and (w.stride == 1 or bool(self.knobs.flatten or self.knobs.flat_batch))
 
     @property
     def flat_strided(self) -> bool:
@@ -96,7 +96,7 @@ class WgmmaGeometry:
     @property
     def image_groups(self) -> int:
         """Groups of 8 images, or several of them, with tiles of their own."""
-        return 1 if self.knobs.joined else ceil_div(self.workload.batch_groups, self.knobs.image_groups)
+        return 1 if self.knobs.flat_batch else ceil_div(self.workload.batch_groups, self.knobs.image_groups)
 
     @cached_property
     def flat_pixels(self) -> int:
@@ -169,12 +169,12 @@ class WgmmaGeometry:
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of output pixels that the warpgroups of a block compute in one pass each."""
+        """Rows and columns of output pixels that the warpgroups of a block compute in one tile iteration each."""
         return self.knobs.tile_rows * self.knobs.consumers_rows, self.width_covered
 
     @property
     def filters(self) -> int:
-        """Output channels a block computes in one pass."""
+        """Output channels a block computes in one tile iteration."""
         return MMA_FILTERS * self.knobs.consumers_m * self.knobs.tiles_m
 
     @property
@@ -204,7 +204,7 @@ class WgmmaGeometry:
 
     @property
     def consumer_tiles(self) -> int:
-        """Tiles of 64 output channels that a consumer computes, one after the other or in one pass."""
+        """Tiles of 64 output channels that a consumer computes, one after the other or in one tile iteration."""
         return self.knobs.m_iterations * self.knobs.tiles_m
 
     def segment_start(self, segment: Index) -> Index:
@@ -221,8 +221,8 @@ class WgmmaGeometry:
         return self.segment_start(segment + 1)
 
     @cached_property
-    def passes(self) -> tuple[tuple[int, int], ...]:
-        """First output row and number of rows of every pass, over all segments."""
+    def iterations(self) -> tuple[tuple[int, int], ...]:
+        """First output row and number of rows of every tile iteration, over all segments."""
         found = []
         for segment in range(self.knobs.segments):
             first, end = self.segment_start(segment), self.segment_end(segment)
@@ -231,12 +231,12 @@ class WgmmaGeometry:
 
     @property
     def rows_together(self) -> int:
-        """Output rows for which a pass loads its rows: its own, or those of all warpgroups where none are kept."""
+        """Output rows for which a tile iteration loads its rows: its own, or of all consumers."""
         return self.knobs.tile_rows * (1 if self.keep_rows else self.knobs.consumers_rows)
 
     @property
     def window(self) -> int:
-        """Staged rows of one pass."""
+        """Staged rows of one tile iteration."""
         return (self.rows_together - 1) * self.rows.pixel_step + (self.tap_rows - 1) * self.rows.tap_step + 1
 
     def staged_rows(self, segment: int) -> int:
@@ -252,35 +252,35 @@ class WgmmaGeometry:
         return self.knobs.stages or self.window
 
     @property
-    def group_parts(self) -> int:
-        """Parts of one channel group that a pass reads."""
-        return 1 if self.knobs.pass_parts else self.window
+    def group_stages(self) -> int:
+        """Stages of one channel group that a tile iteration reads."""
+        return 1 if self.knobs.stage_per_iteration else self.window
 
     @property
-    def next_pass(self) -> int:
-        """Staged rows from one pass to the next."""
+    def next_iteration(self) -> int:
+        """Staged rows from one tile iteration to the next."""
         return self.knobs.tile_rows * self.rows.pixel_step
 
     @property
-    def passes_by(self) -> bool:
-        """A warpgroup meets staged rows that it does not read: those of other warpgroups' passes, or between two."""
-        return self.knobs.consumers_rows > 1 or self.next_pass > self.window
+    def meets_unread_rows(self) -> bool:
+        """A warpgroup meets staged rows that it does not read: those of others' iterations, or between two."""
+        return self.knobs.consumers_rows > 1 or self.next_iteration > self.window
 
     @property
-    def held_parts(self) -> int:
-        """Parts that the ring must hold at least where rows are kept: from the first that a warpgroup has not given
-        back to the last that it waits for. Warpgroups that wait for one another may be a pass apart."""
+    def held_stages(self) -> int:
+        """Stages that the pipeline must hold at least where rows are kept: from the first that a warpgroup has not
+        released to the last that it waits for. Warpgroups that wait for one another may be an iteration apart."""
         config, groups = self.knobs, self.knobs.channel_groups
-        others = (config.consumers_rows - 1) * self.next_pass
-        unread = max(self.next_pass - self.window, 0)
-        spread = self.next_pass - self.rows.pixel_step  # from the first to the last fragment row
+        others = (config.consumers_rows - 1) * self.next_iteration
+        unread = max(self.next_iteration - self.window, 0)
+        spread = self.next_iteration - self.rows.pixel_step  # from the first to the last fragment row
         if not config.early_release or config.stagger or config.m_iterations > 1:
             return (self.window + unread + others) * groups
-        # Parts are given back when the multiplications of the next one are under way; then a further one is waited for.
-        # With one part for each row it is waited for before that.
-        gap, parts = (2 * self.rows.tap_step, 1) if groups == 1 else (max(self.rows.tap_step - 1, 0), 2)
-        entered = (spread + max(gap, unread)) * groups + parts
-        kept = self.window - self.next_pass * config.consumers_rows
+        # Stages are released when the multiplications of the next one are under way; then a further one is waited for.
+        # With one stage for each row it is waited for before that.
+        gap, stages = (2 * self.rows.tap_step, 1) if groups == 1 else (max(self.rows.tap_step - 1, 0), 2)
+        entered = (spread + max(gap, unread)) * groups + stages
+        kept = self.window - self.next_iteration * config.consumers_rows
         return max(entered, kept * groups) + others * groups
 
     @cached_property
@@ -294,8 +294,8 @@ class WgmmaGeometry:
     def tap_rows_at(
         self, row: Index, count: Index, tap: Index, most: Any = max, least: Any = min
     ) -> tuple[Index, Index]:
-        """Of a pass that begins at output row ``row``: the fragment rows whose input row for this tap is in the image
-        (the others would multiply padding). ``most`` and ``least`` are max and min for the kind of index."""
+        """Of an iteration that begins at output row ``row``: the fragment rows whose input row for this tap is in the
+        image (the others would multiply padding). ``most`` and ``least`` are max and min for the kind of index."""
         if self.lowered:
             return 0, count
         (first, last), step, tap_step = self.row_range, self.rows.pixel_step, self.rows.tap_step
@@ -309,15 +309,15 @@ class WgmmaGeometry:
         return least(most(low, 0), count), least(high, count)
 
     def tap_range(self, row: Index, count: Index, most: Any = max, least: Any = min) -> tuple[Index, Index]:
-        """Of a pass of ``count`` rows from ``row``: the kernel rows that meet any input row, from and to."""
+        """Of a tile iteration of ``count`` rows from ``row``: the kernel rows that meet any input row, from and to."""
         (first, last), step, tap_step = self.row_range, self.rows.pixel_step, max(self.rows.tap_step, 1)
         low = (most(first - (row + count - 1) * step, 0) + tap_step - 1) // tap_step
         return low, least(most(last - row * step, 0) // tap_step + 1, self.tap_rows)
 
     @cached_property
     def taps_skipped(self) -> bool:
-        """Some pass leaves out a kernel row, with its weights, because it meets padding alone. Where no rows are kept,
-        the weights of a kernel row are not in one place, and are passed over one by one."""
+        """Some tile iteration leaves out a kernel row, with its weights, because it meets padding alone. Where no rows
+        are kept, the weights of a kernel row are not in one place, and are skipped one by one."""
         return self.keep_rows and self.tap_variants(range(self.tap_rows))[1]
 
     def tap_variants(self, taps: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], bool]:
@@ -325,12 +325,12 @@ class WgmmaGeometry:
         are empty ones."""
         seen: dict[tuple[int, int], int] = {}
         empty = False
-        if self.tap_rows == 1:  # every pass meets the one row there is
-            for _, count in self.passes:
+        if self.tap_rows == 1:  # every iteration meets the one row there is
+            for _, count in self.iterations:
                 seen[0, count] = seen.get((0, count), 0) + 1
             taps = ()
         for tap in taps:
-            for row, count in self.passes:
+            for row, count in self.iterations:
                 found = self.tap_rows_at(row, count, tap)
                 if found[0] < found[1]:
                     seen[found] = seen.get(found, 0) + 1

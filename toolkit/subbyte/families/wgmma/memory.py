@@ -1,4 +1,4 @@
-"""The shared memory of a warpgroup kernel: what lies where, and how much of it there is."""
+"""The shared memory of a wgmma kernel: what lies where, and how much of it there is."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def columns_loaded(self) -> int:
-        """Most columns of one part that come from memory."""
+        """Most columns of one stage that come from memory."""
         first, last = self.col_range
         if self.x_tiles == 1:
             return min(last, self.columns_needed - 1) - first + 1
@@ -59,7 +59,7 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def least_columns(self) -> int:
-        """Fewest columns of one part that come from memory."""
+        """Fewest columns of one stage that come from memory."""
         if self.x_tiles == 1:
             return self.columns_loaded
         step, last = self.width_covered * self.cols.pixel_step, self.col_range[1]
@@ -78,34 +78,34 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def pitch(self) -> int:
-        """Columns from one 32-channel block of a part to the next."""
+        """Columns from one 32-channel block of a stage to the next."""
         if self.x_tiles == 1:
             return self.left_zeros + self.columns_loaded + self.right_zeros
         return self.columns_read
 
     @property
-    def slot_bytes(self) -> int:
-        """Bytes of one slot of the ring."""
-        return self.part_rows * self.row_bytes + (self.slack_columns if self.separate else 0) * self.column_bytes
+    def buffer_bytes(self) -> int:
+        """Bytes of one stage buffer."""
+        return self.stage_rows * self.row_bytes + (self.slack_columns if self.separate else 0) * self.column_bytes
 
     @property
     def row_bytes(self) -> int:
-        """Bytes from one row of a part to the next."""
+        """Bytes from one row of a stage to the next."""
         return self.channels * self.pitch * self.column_bytes
 
     @property
-    def part_rows(self) -> int:
-        """Rows that a part has room for."""
-        return max(self._rows_of_parts) if self.knobs.pass_parts else 1
+    def stage_rows(self) -> int:
+        """Rows that a stage buffer has room for."""
+        return max(self._rows_of_stages) if self.knobs.stage_per_iteration else 1
 
     @property
-    def least_part_rows(self) -> int:
-        """Rows that every part has."""
-        return min(self._rows_of_parts) if self.knobs.pass_parts else 1
+    def least_stage_rows(self) -> int:
+        """Rows that every stage has."""
+        return min(self._rows_of_stages) if self.knobs.stage_per_iteration else 1
 
     @cached_property
-    def _rows_of_parts(self) -> tuple[int, ...]:
-        """Rows of the image that a part holds with ``pass_parts``, of every pass of all segments."""
+    def _rows_of_stages(self) -> tuple[int, ...]:
+        """Rows of the image that a stage has with ``stage_per_iteration``, of every tile iteration of all segments."""
         step, taps = self.rows.pixel_step, (self.tap_rows - 1) * self.rows.tap_step
         first, last = self.row_range
         found = []
@@ -118,29 +118,29 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def slack_columns(self) -> int:
-        """Columns behind a slot that a descriptor can reach."""
+        """Columns behind a stage buffer that a descriptor can reach."""
         return max(0, self.columns_read - self.pitch)
 
     @cached_property
     def separate(self) -> bool:
-        """Every slot has room behind it for the columns that its last descriptors reach too far.
+        """Every stage buffer has room behind it for the columns that its last descriptors reach too far.
 
-        Where shared memory has no room they lie in the next slot. What is read there goes into outputs outside the
-        image, which are not stored.
+        Where shared memory has no room they lie in the next stage buffer. What is read there goes into outputs
+        outside the image, which are not stored.
         """
-        ring = self.stages * (self.part_rows * self.row_bytes + self.slack_columns * self.column_bytes)
-        return ring + self._behind_ring <= self.arch.shared_per_block
+        pipeline = self.stages * (self.stage_rows * self.row_bytes + self.slack_columns * self.column_bytes)
+        return pipeline + self._behind_pipeline <= self.arch.shared_per_block
 
     @property
-    def _behind_ring(self) -> int:
-        """Bytes of shared memory behind the ring."""
+    def _behind_pipeline(self) -> int:
+        """Bytes of shared memory behind the pipeline."""
         behind = 12 * self.parameter_channels + self.weight_bytes + self.packing_bytes
         return behind + self.exchange_bytes + self.barrier_bytes
 
     @property
     def parameter_base(self) -> int:
         """Byte where the requantization parameters of the block's output channels begin."""
-        return self.stages * self.slot_bytes + (0 if self.separate else self.slack_columns * self.column_bytes)
+        return self.stages * self.buffer_bytes + (0 if self.separate else self.slack_columns * self.column_bytes)
 
     @property
     def parameter_channels(self) -> int:
@@ -148,8 +148,8 @@ class WgmmaMemory(WgmmaChannels):
         return self.filters * self.knobs.m_iterations if self.output == "int4" else 0
 
     @property
-    def parameter_turns(self) -> int:
-        """Words of the parameters that one producer thread brings."""
+    def parameter_loads(self) -> int:
+        """Words of the parameters that one producer thread loads."""
         return ceil_div(3 * self.parameter_channels, 128)
 
     @property
@@ -191,7 +191,7 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def exchange_pixels(self) -> int:
-        """Pixels of a pass (of each warpgroup) that one block of the cluster finishes."""
+        """Pixels of a tile iteration (of each warpgroup) that one block of the cluster finishes."""
         return self.knobs.tile_rows * self.row_pixels // self.knobs.cluster_split_k
 
     @property
@@ -203,9 +203,8 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def barrier_base(self) -> int:
-        """Byte where the barriers begin: one "full" for each slot of the ring, one "empty" each, one for parameters,
-        in a cluster one for the partial sums of each consumer, and one for each chunk of weights that bulk copies
-        bring."""
+        """Byte where the barriers begin: one "full" and one "empty" for each stage buffer, one for parameters,
+        in a cluster one for the partial sums of each consumer, and one for each chunk of bulk-copied weights."""
         return self.exchange_base + self.exchange_bytes
 
     @property
@@ -227,28 +226,28 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def copies(self) -> int:
-        """16-byte loads of one producer thread for one part."""
-        return self.part_rows * self.row_copies
+        """16-byte loads of one producer thread for one stage."""
+        return self.stage_rows * self.row_copies
 
     @property
     def row_copies(self) -> int:
-        """16-byte loads of one producer thread for one row of a part."""
+        """16-byte loads of one producer thread for one row of a stage."""
         return ceil_div(self.columns_loaded * self.knobs.image_groups * self.channels, 16)
 
-    def copy_place(self, turn: int, unit: Index) -> tuple[Index, Index]:
-        """Channel block and loaded column of a producer thread's load: ``unit`` is the thread's group of 8 lanes
-        (0 to 15); groups go along the channel blocks first, as memory does."""
+    def copy_place(self, load: int, unit: Index) -> tuple[Index, Index]:
+        """Channel block and loaded column of load number ``load`` of a producer thread: ``unit`` is the thread's group
+        of 8 lanes (0 to 15); groups go along the channel blocks first, as memory does."""
         if 16 % self.channels == 0:
-            return unit % self.channels, unit // self.channels + turn * (16 // self.channels)
+            return unit % self.channels, unit // self.channels + load * (16 // self.channels)
         if self.channels % 16 == 0:
-            return unit + turn % (self.channels // 16) * 16, turn // (self.channels // 16)
-        return (unit + turn * 16) % self.channels, (unit + turn * 16) // self.channels
+            return unit + load % (self.channels // 16) * 16, load // (self.channels // 16)
+        return (unit + load * 16) % self.channels, (unit + load * 16) // self.channels
 
     @property
     def evenly_apart(self) -> bool:
-        """A thread's loads of a part lie at constant distances, and so do its stores."""
+        """A thread's loads of a stage lie at constant distances, and so do its stores."""
         together = 16 // self.channels
-        if self.knobs.flatten or self.knobs.joined or self.lowered:
+        if self.knobs.flatten or self.knobs.flat_batch or self.lowered:
             return False
         if self.channels % 16 == 0:
             return True

@@ -1,4 +1,4 @@
-"""The plan of a warpgroup kernel: every size, index map and address, computed without TVM.
+"""The plan of a wgmma kernel: every size, index map and address, computed without TVM.
 
 How the convolution becomes wgmma: M = 64 output channels (weights, unpacked from int4 in registers), N = ``tile_width``
 pixels times 8 images (activations, int8 in shared memory), K = 32 input channels of one tap. An input pixel of 32
@@ -23,7 +23,7 @@ EPILOGUE_CYCLES = 16
 
 @dataclass(frozen=True)
 class WgmmaPlan(WgmmaMemory):
-    """Everything about one kernel of the warpgroup family that can be known before generating it."""
+    """Everything about one kernel of the wgmma family that can be known before generating it."""
 
     @property
     def atom(self) -> Atom:
@@ -64,15 +64,15 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def late_start(self) -> tuple[int, int, int]:
-        """Kernel row, channel group and turn of its loop behind which a warpgroup is about an epilogue into its first
-        pass. The kernel row is one that every pass has."""
+        """Kernel row, channel group and loop body behind which a warpgroup is about an epilogue into its first
+        tile iteration. The kernel row is one that every iteration has."""
         tap = next(tap for tap in range(self.tap_rows) if not self.tap_variants([tap])[1])
-        per_turn = self.unroll * self.tap_cols * self.halves * self.knobs.tile_rows * self.row_pixels * 4
-        turns = ceil_div(EPILOGUE_CYCLES * self.knobs.tile_rows * self.row_pixels * 4, per_turn)
+        per_body = self.unroll * self.tap_cols * self.halves * self.knobs.tile_rows * self.row_pixels * 4
+        turns = ceil_div(EPILOGUE_CYCLES * self.knobs.tile_rows * self.row_pixels * 4, per_body)
         in_group = self.steps // self.unroll
         if self.keep_rows:
             return tap, 0, min(turns, in_group) - 1
-        groups = min(self.groups, self.stages // self.group_parts)  # the others' parts wait in the ring meanwhile
+        groups = min(self.groups, self.stages // self.group_stages)  # the others' stages wait in the pipeline
         last = min(turns, groups * in_group) - 1
         return tap, last // in_group, last % in_group
 
@@ -85,7 +85,7 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def first_copies(self) -> int:
-        """Loads of a thread of a consumer for the row that it brings; the producer has the rest."""
+        """Loads of a thread of a consumer for the row that it loads; the producer has the rest."""
         return self.copies // 2 if self.knobs.early_start == 2 else self.copies
 
     @property
@@ -100,9 +100,9 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def producer_overhead(self) -> int:
-        """Registers of a producer thread beside the words on their way; more where each tap has its own edges, or parts
-        have several rows."""
-        return 48 if self.lowered else 40 if self.knobs.pass_parts else 32
+        """Registers of a producer thread beside the words on their way; more where each tap has its own edges, or
+        stages have several rows."""
+        return 48 if self.lowered else 40 if self.knobs.stage_per_iteration else 32
 
     @property
     def producer_least(self) -> int:
@@ -116,12 +116,12 @@ class WgmmaPlan(WgmmaMemory):
 
         Together they may not exceed what the block was launched with, or setmaxnreg waits forever.
         """
-        parts = self.knobs.threads // 128
-        granted = self.arch.registers_per_sm // 128 // parts // 8 * 8
+        warpgroups = self.knobs.threads // 128
+        granted = self.arch.registers_per_sm // 128 // warpgroups // 8 * 8
         if granted >= 240:
             return 255, 255
         producer = min(self.knobs.producer_registers or self.producer_least, granted)
-        others = granted * parts - producer * self.knobs.producers
+        others = granted * warpgroups - producer * self.knobs.producers
         return min(others // self.knobs.consumers // 8 * 8, 240), producer
 
     # ---- launch -------------------------------------------------------------------------------------------------
@@ -132,8 +132,8 @@ class WgmmaPlan(WgmmaMemory):
         them of shares of the input channels); groups, segments and column tiles (last fastest)."""
         c = self.knobs
         if self.odd_places:
-            return c.cluster_split_k * self.peers, self.filter_blocks * self.places // self.peers
-        return self.filter_blocks * c.cluster_split_k * self.peers, self.places // self.peers
+            return c.cluster_split_k * self.multicast_blocks, self.filter_blocks * self.places // self.multicast_blocks
+        return self.filter_blocks * c.cluster_split_k * self.multicast_blocks, self.places // self.multicast_blocks
 
     @property
     def places(self) -> int:
@@ -144,7 +144,7 @@ class WgmmaPlan(WgmmaMemory):
     def odd_places(self) -> bool:
         """Two blocks share weights, but one place has no neighbour: there two tiles of output channels form a cluster,
         and each block copies weights for itself."""
-        return self.peers == 2 and self.places % 2 == 1
+        return self.multicast_blocks == 2 and self.places % 2 == 1
 
     @property
     def grid_blocks(self) -> int:
@@ -209,5 +209,5 @@ class WgmmaPlan(WgmmaMemory):
         arguments.append(Argument("Wt", "uint32", (weights,), "in", self.weight_form))
         return Launch(
             "conv_kernel", (*self.grid, 1), (self.knobs.threads, 1, 1), self.shared_bytes, tuple(arguments),
-            self.knobs.cluster_split_k * self.peers, bool(self.knobs.dependent_launch),
+            self.knobs.cluster_split_k * self.multicast_blocks, bool(self.knobs.dependent_launch),
         )  # fmt: skip

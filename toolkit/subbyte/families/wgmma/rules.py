@@ -23,16 +23,16 @@ CONSUMER_OVERHEAD = 44
 INSTRUCTION_OVERHEAD = 34
 """Registers that the compiler wants beside the sums of one wgmma among those that a thread has when it is launched."""
 LOADS_AT_ONCE = 12
-"""16-byte loads a producer thread may have in flight for one part."""
-PASS_LOADS = 16
-"""The same for a part of several rows (``pass_parts``)."""
+"""16-byte loads a producer thread may have in flight for one stage."""
+ITERATION_LOADS = 16
+"""The same for a stage of several rows (``stage_per_iteration``)."""
 CONDITIONAL_LOADS = 13
 """16-byte loads a producer thread may have in flight where columns are divided among blocks and a block has more than
 two warpgroups: of 109 kernels with more of them 102 needed local memory, of 217 others 19."""
 CODE_LIMIT = 900
 """wgmma instructions of one kernel: beyond it the instruction cache is outgrown several times."""
 MOST_ROWS = 1 << 14
-"""Output rows of an image as a kernel sees them: a plan lists the passes over all of them."""
+"""Output rows of an image as a kernel sees them: a plan lists the tile iterations over all of them."""
 GRID_LIMIT = 65535
 """Blocks of a launch along y (CUDA)."""
 
@@ -141,7 +141,7 @@ def row_division(plan: WgmmaPlan) -> str | None:
 
 
 def _divided(plan: WgmmaPlan, rows: int) -> bool:
-    """Every warpgroup has a row in the last pass over this many rows."""
+    """Every warpgroup has a row in the last tile iteration over this many rows."""
     last = rows % plan.rows_together
     return last == 0 or last > plan.rows_together - plan.knobs.tile_rows
 
@@ -178,7 +178,7 @@ def channel_division(plan: WgmmaPlan) -> str | None:
     if not plan.keep_rows and config.early_release:
         return "same program: without the duplicate-aware load no row is released early; row_reuse=1 builds the same"
     if not config.keep_rows and config.channel_groups == 1:
-        return "stages: with all channels in one part, rows are kept (row_reuse=1)"
+        return "stages: with all channels in one stage, rows are kept (row_reuse=1)"
     if plan.lowered and config.consumers_rows > 1:
         return "stages: consumers_rows above 1 needs rows that are kept (duplicate_aware=full)"
     if not plan.keep_rows and config.stagger and config.consumers == 2 and (plan.lowered or config.stagger == 1):
@@ -231,7 +231,7 @@ def registers(plan: WgmmaPlan) -> str | None:
     needed = plan.accumulators + 4 * plan.held_fragments + CONSUMER_OVERHEAD
     if needed > consumer:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
-    most = PASS_LOADS if plan.knobs.pass_parts else LOADS_AT_ONCE
+    most = ITERATION_LOADS if plan.knobs.stage_per_iteration else LOADS_AT_ONCE
     if plan.copies > most:
         return f"registers: {plan.copies} loads of a producer thread exceed {most}; use channel_groups"
     if plan.x_tiles > 1 and plan.knobs.threads > 256 and plan.loads_ahead > CONDITIONAL_LOADS:

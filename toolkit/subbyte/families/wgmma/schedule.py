@@ -30,7 +30,7 @@ class Schedule:
     """A row stays in its stage for later tile iterations."""
     early_release: int = 0
     """Until nobody reads it any more, not until the tile iteration ends."""
-    pass_parts: int = 0
+    stage_per_iteration: int = 0
     """A stage has all rows of a tile iteration, not one."""
     load_ahead: int = 1
     unroll: int = 1
@@ -39,13 +39,13 @@ class Schedule:
     dependent_launch: int = 1
     flatten: int = 0
     """Pixels of a 1x1 kernel with a stride follow one another."""
-    joined: int = 0
-    """Those of all groups of images do."""
+    flat_batch: int = 0
+    """Those of all groups of images do: a flattened batch."""
     producers: int = 1
     image_groups: int = 1
     half_rows: int = 0
     producer_late: int = 0
-    """The producer asks for its first rows when those of the consumers have come."""
+    """The producer loads its first rows when those of the consumers have arrived."""
     lean_start: int = 0
     """Nobody waits for the whole block."""
     producer_registers: int = 0
@@ -66,5 +66,5 @@ class Schedule:
 
     @property
     def threads(self) -> int:
-        """Threads of a block: the consumers, and the warpgroups that bring rows."""
+        """Threads of a block: the consumers, and the warpgroups that load rows."""
         return 128 * (self.consumers + self.producers)

@@ -1,7 +1,7 @@
 """The spaces of wgmma kernels: the knobs of both kernels side by side, ``multicast`` chooses between them.
 
-``multicast`` 0 is the kernel with a pipeline, n > 0 the one of a single pass. A knob that means nothing to the chosen
-kernel has to be at the first value of its list: every other combination is the same program.
+``multicast`` 0 is the kernel with a pipeline, n > 0 the one of a single tile iteration. A knob that means nothing to
+the chosen kernel has to be at the first value of its list: every other combination is the same program.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SPACE_VERSION = 2
 """Goes up when other indices become valid: a test compares sample layers (``tests/golden/spaces.json``)."""
 CHOICE = "multicast"
 LOAD_ORDER = ("weights_ahead", "parameters", "early_start")
-"""Knobs of a single pass that one rule alone reads: it is asked last."""
+"""Knobs of a single tile iteration that one rule alone reads: it is asked last."""
 LIST_LIMIT = 1_000_000
 """Products up to which searches hold all valid configurations."""
 LISTED = 600_000

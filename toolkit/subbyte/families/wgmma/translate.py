@@ -75,7 +75,7 @@ def refused(config: RetiredConfig) -> str | None:
             if getattr(config, name) != needed:
                 return f"stages: bulk_weights needs {name}={needed}"
         if config.early_parameters and config.late_parameters:
-            return "stages: parameters are asked for once, early or late (early_parameters=0 or late_parameters=0)"
+            return "stages: parameters are loaded once, early or late (early_parameters=0 or late_parameters=0)"
         return None
     for name in _SINGLE_ALONE:
         if getattr(config, name):
@@ -116,7 +116,7 @@ def before(config: WgmmaConfig, stages: int | None = None, strided: bool = False
     made = config.schedule
     fields = {name: getattr(made, RENAMED.get(name, name)) for name in RetiredConfig.rows if name not in REMOVED}
     fields["ring"] = stages or made.stages or RetiredConfig().ring
-    return RetiredConfig(**{**fields, "flatten": int(strided) if made.joined else made.flatten})
+    return RetiredConfig(**{**fields, "flatten": int(strided) if made.flat_batch else made.flatten})
 
 
 def changed(config: WgmmaConfig, values: Mapping[str, Any]) -> Found:

@@ -17,13 +17,13 @@ Values = tuple[int, ...]
 FEW_GROUPS = 2
 """Groups of 8 images up to which the time to the first and behind the last multiplication is what counts."""
 LARGE_ROWS = 1 << 17
-"""Bytes of the input rows of one output row, unpacked, from which on they come in parts."""
+"""Bytes of the input rows of one output row, unpacked, from which on they come in channel groups."""
 SOME_WORK = 10**8
 """Multiplications of a layer from which on it matters when a block reads its weights."""
 LARGE_WORK = 3 * 10**9
 """Multiplications of a layer from which on the time of its blocks' multiplications is what counts."""
 MANY_BLOCKS = 16
-"""Blocks of 32 channels of which wide rows do not fit into the ring whole."""
+"""Blocks of 32 channels of which wide rows do not fit into the pipeline whole."""
 SEGMENTS = (1, 2, 4, 5, 7, 8, 14, 16, 28, 33, 56, 66, 132, 264)
 """Of 1x1 layers, whose pixels need not be divided by rows: also what shares them out to 132 multiprocessors."""
 LOW = 28

@@ -63,7 +63,7 @@ def atom_kernel(name: str, arch: Arch | str = "sm_90a") -> AtomKernel:
         raise InvalidInput(f"{name} is not measured on {target.name}: it is on {', '.join(case.archs)}")
     runs = "native" if target.name in case.native else "emulated"
     plan: Any = SimpleNamespace(
-        workload=SimpleNamespace(label=f"the ceiling of {name}", spec=name),
+        workload=SimpleNamespace(label=f"the measured peak of {name}", spec=name),
         config=SimpleNamespace(key=f"{case.title} ({runs})", threads=THREADS),
         arch=target, atom=SimpleNamespace(name=name), output="int32", launch=case.launch(1),
         shared_bytes=case.shared_bytes,

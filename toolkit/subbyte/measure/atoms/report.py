@@ -1,4 +1,4 @@
-"""The record of a GPU's ceilings as text."""
+"""The record of a GPU's measured peaks as text."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class AtomShape(msgspec.Struct, frozen=True):
     clocks: dict[Name, Tree]
 
 
-class CeilingsShape(msgspec.Struct, frozen=True):
-    """What of a record of ceilings is printed."""
+class PeaksShape(msgspec.Struct, frozen=True):
+    """What of a record of measured peaks is printed."""
 
     device: DeviceShape
     date: Name

@@ -71,7 +71,7 @@ class ModelQuality:
         results: Mapping[int, Result],
         ks: Sequence[int] = (1, 5, 10, 32),
     ) -> ModelQuality:
-        """On results by index that the model never saw; ``score`` is a strategy's ``scores``."""
+        """On held-out configurations, which the model never saw; ``score`` is a strategy's ``scores``."""
         indices = np.array(sorted(results), dtype=np.int64)
         found = [results[index] for index in indices.tolist()]
         speeds = [1.0 / result.microseconds if isinstance(result, Measured) else 0.0 for result in found]

@@ -1,4 +1,4 @@
-"""The warp family's kernel, written in TVM TIRx.
+"""The mma family's kernel, written in TVM TIRx.
 
 :mod:`~subbyte.families.mma.emit.conv` is the kernel; the other modules emit its parts: ``stage`` (global to
 shared memory), ``multiply`` (shared memory to registers to Tensor Cores), ``epilogue`` (registers to packed words in

@@ -57,7 +57,7 @@ def _body(plan: Plan, activations: Any, output: Any, parameters: Any, weights: A
 
 
 def _main_loop(block: Block) -> None:
-    """Stages go round in a ring: while one is multiplied, the next ``stages - 1`` are on their way."""
+    """Stages go round in a pipeline: while one is multiplied, the next ``stages - 1`` are on their way."""
     stages, iterations = block.plan.stages, block.plan.iterations
     ahead = stages - 1
     for stage in range(max(ahead, 1)):

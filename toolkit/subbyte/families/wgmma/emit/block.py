@@ -1,4 +1,4 @@
-"""What the parts of a warpgroup kernel share while it is emitted, and the addresses they have in common."""
+"""What the modules that emit a wgmma kernel share, and the addresses they have in common."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Block:
     filter_block: Any
     rank: Any
     """Index among the blocks that share the input channels."""
-    peer: Any
-    """Index among the blocks that share weights."""
-    lonely: Any
+    multicast_rank: Any
+    """Rank among the blocks of the cluster that share weights."""
+    unpaired: Any
     """Whether the block's neighbour in the cluster needs other weights."""
     first_staged: Any
     """First staged row that the block needs and the image has."""
-    parts: Any
-    """Parts that go through the ring."""
+    stage_count: Any
+    """Stages that go through the pipeline."""
     cut: Any = 0
     """Of half rows: 1 where the segment begins with the right half of a row, 0 where it ends with the left half of one,
     anything else where it has none."""
@@ -69,7 +69,7 @@ class Block:
 
     @property
     def y(self) -> Any:
-        """Index of a consumer among those that take passes in turn."""
+        """Index of a consumer among those that take tile iterations in turn."""
         return self.warpgroup // (self.plan.knobs.consumers_m * self.plan.knobs.consumers_n)
 
     @property
@@ -83,36 +83,36 @@ class Block:
         return self.cut + self.y == 1
 
     def fragment_place(self, fragment: Any) -> Any:
-        """Where a fragment row lies among the rows of its consumer's pass."""
+        """Where a fragment row lies among the rows of its consumer's tile iteration."""
         if not self.plan.knobs.half_rows:
             return fragment
         return T.Select(self.swapped, self.plan.knobs.tile_rows - 1 - fragment, fragment)
 
-    def tile(self, filter_pass: Any) -> Any:
+    def tile(self, m_iteration: Any) -> Any:
         """Tile of 64 output channels of a consumer, of those it computes one after the other or together."""
-        return (self.filter_block * self.plan.consumer_tiles + filter_pass) * self.plan.knobs.consumers_m + self.m
+        return (self.filter_block * self.plan.consumer_tiles + m_iteration) * self.plan.knobs.consumers_m + self.m
 
-    # ---- ring ---------------------------------------------------------------------------------------------------
+    # ---- pipeline -----------------------------------------------------------------------------------------------
 
-    def slot(self, part: Any) -> Any:
-        """Slot of a part."""
-        return T.cast(part, "uint32") % T.uint32(self.plan.stages)
+    def buffer(self, stage: Any) -> Any:
+        """Stage buffer of a stage."""
+        return T.cast(stage, "uint32") % T.uint32(self.plan.stages)
 
-    def turn(self, part: Any) -> Any:
-        """Parity of how often the part's slot was filled before."""
-        return T.cast(part, "uint32") // T.uint32(self.plan.stages) % T.uint32(2)
+    def phase(self, stage: Any) -> Any:
+        """Phase parity: that of how often the stage's buffer was filled before."""
+        return T.cast(stage, "uint32") // T.uint32(self.plan.stages) % T.uint32(2)
 
-    def slot_address(self, slot: Any) -> Any:
-        """Byte address of a slot."""
-        return self.base + slot * T.uint32(self.plan.slot_bytes)
+    def buffer_address(self, buffer: Any) -> Any:
+        """Byte address of a stage buffer."""
+        return self.base + buffer * T.uint32(self.plan.buffer_bytes)
 
-    def full(self, slot: Any) -> Any:
-        """Byte address of the barrier that says that a slot is filled."""
-        return self.base + T.uint32(self.plan.barrier_base) + slot * T.uint32(8)
+    def full(self, buffer: Any) -> Any:
+        """Byte address of the barrier that says that a stage buffer is filled."""
+        return self.base + T.uint32(self.plan.barrier_base) + buffer * T.uint32(8)
 
-    def empty(self, slot: Any) -> Any:
-        """Byte address of the barrier that says that a slot may be written again."""
-        return self.full(slot) + T.uint32(8 * self.plan.stages)
+    def empty(self, buffer: Any) -> Any:
+        """Byte address of the barrier that says that a stage buffer may be written again."""
+        return self.full(buffer) + T.uint32(8 * self.plan.stages)
 
     @property
     def parameters_barrier(self) -> Any:
@@ -143,19 +143,19 @@ class Block:
         return self.parameters_barrier + T.uint32(8 + exchanged) + chunk * T.uint32(8)
 
     def set_up_barriers(self) -> None:
-        """One producer thread sets up the barriers: a "full" one hears from every warp that fills, an "empty" one from
-        every warp that reads, one for partial sums from the bytes of the cluster's other blocks. Where a
-        block makes a single pass nothing is filled again."""
+        """One producer thread sets up the barriers: a "full" one counts every warp that fills, an "empty" one
+        every warp that reads, one for partial sums the bytes of the cluster's other blocks. Where a
+        block makes a single tile iteration nothing is filled again."""
         plan, config = self.plan, self.plan.knobs
         readers = config.consumers
         with when(self.thread == 128 * config.consumers):
             if config.multicast:
-                for part in range(plan.window):
-                    op.barrier_init(self.full(T.uint32(part)), 4)
+                for stage in range(plan.window):
+                    op.barrier_init(self.full(T.uint32(stage)), 4)
             else:
-                for slot in range(plan.stages):
-                    op.barrier_init(self.full(T.uint32(slot)), 4)
-                    op.barrier_init(self.empty(T.uint32(slot)), 4 * readers)
+                for buffer in range(plan.stages):
+                    op.barrier_init(self.full(T.uint32(buffer)), 4)
+                    op.barrier_init(self.empty(T.uint32(buffer)), 4 * readers)
             op.barrier_init(self.parameters_barrier, 4)
             if config.cluster_split_k > 1:
                 for warpgroup in range(config.consumers):
@@ -176,10 +176,10 @@ class Block:
         channels, padded = plan.parameter_channels, plan.workload.filter_blocks * 32
         if not channels:
             return None
-        held = registers("parameters", plan.parameter_turns)
-        with when(self.warpgroup == plan.knobs.consumers), self._parameter_turns() as (turn, index):
+        held = registers("parameters", plan.parameter_loads)
+        with when(self.warpgroup == plan.knobs.consumers), self._parameter_words() as (load, index):
             channel = T.min(self.filter_block * channels + index % channels, padded - 1)
-            T.buffer_store(held, T.cast(self.parameters[index // channels * padded + channel], "uint32"), [turn])
+            T.buffer_store(held, T.cast(self.parameters[index // channels * padded + channel], "uint32"), [load])
         return held
 
     def keep_parameters(self, held: Any) -> None:
@@ -188,15 +188,15 @@ class Block:
             return
         config = self.plan.knobs
         with when(config.producers == 1 or self.warpgroup == config.consumers):
-            with self._parameter_turns() as (turn, index):
-                T.buffer_store(self.shared, held[turn], [self.plan.parameter_base // 4 + index])
+            with self._parameter_words() as (load, index):
+                T.buffer_store(self.shared, held[load], [self.plan.parameter_base // 4 + index])
             op.emit(T.cuda.warp_sync())
             self.arrive(self.parameters_barrier)
 
     @contextmanager
-    def _parameter_turns(self) -> Iterator[tuple[Any, Any]]:
+    def _parameter_words(self) -> Iterator[tuple[Any, Any]]:
         count, threads = 3 * self.plan.parameter_channels, 128
-        with loop("turn", self.plan.parameter_turns) as turn:
-            index = bind("index", turn * threads + self.member)
+        with loop("turn", self.plan.parameter_loads) as load:
+            index = bind("index", load * threads + self.member)
             with when(count % threads == 0 or index < count):
-                yield turn, index
+                yield load, index

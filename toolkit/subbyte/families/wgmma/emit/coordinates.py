@@ -24,13 +24,13 @@ def coordinates(plan: WgmmaPlan, activations: Any, output: Any, parameters: Any,
     IRBuilder.name("shared", shared)
     warpgroup = registers("warpgroup", 1)
     op.first_lane(warpgroup[0], T.cast(thread // 128, "uint32"))
-    filter_block, place, peer, lonely = _neighbours(plan, tile, place)
+    filter_block, place, multicast_rank, unpaired = _neighbours(plan, tile, place)
     per_group = plan.x_tiles * config.segments
     alone = plan.image_groups == 1
     segment = bind("segment", place // plan.x_tiles if alone else place // plan.x_tiles % config.segments)
     first_row = bind("first_row", plan.segment_start(segment))
     end_row = bind("end_row", plan.segment_end(segment))
-    first_staged, parts = _parts(plan, first_row, end_row)
+    first_staged, stages = _stages(plan, first_row, end_row)
     return Block(
         plan=plan,
         activations=activations,
@@ -50,31 +50,31 @@ def coordinates(plan: WgmmaPlan, activations: Any, output: Any, parameters: Any,
         tile_x=bind("tile_x", place % plan.x_tiles),
         filter_block=bind("filter_block", filter_block),
         rank=bind("rank", tile % config.cluster_split_k),
-        peer=peer,
-        lonely=lonely,
+        multicast_rank=multicast_rank,
+        unpaired=unpaired,
         first_staged=first_staged,
-        parts=parts,
+        stage_count=stages,
     )
 
 
 def _neighbours(plan: WgmmaPlan, tile: Any, place: Any) -> tuple[Any, Any, Any, Any]:
-    """Block of output channels and place of a block, its index among those that share weights, and whether it is none
-    of them after all."""
-    split, peers = plan.knobs.cluster_split_k, plan.peers
-    if peers == 1:
+    """Block of output channels and place of a block, its multicast rank, and whether it is unpaired: alone with its
+    weights."""
+    split, blocks = plan.knobs.cluster_split_k, plan.multicast_blocks
+    if blocks == 1:
         return tile // split, place, 0, False
-    peer = bind("peer", tile // split % peers)
+    rank = bind("peer", tile // split % blocks)
     if not plan.odd_places:
-        return tile // (split * peers), bind("my_place", place * peers + peer), peer, False
+        return tile // (split * blocks), bind("my_place", place * blocks + rank), rank, False
     pairs = plan.places // 2
     beyond = bind("beyond", place - plan.filter_blocks * pairs)
-    lonely = bind("lonely", beyond >= 0)
-    filter_block = T.Select(lonely, beyond * 2 + peer, place // pairs)
+    unpaired = bind("lonely", beyond >= 0)
+    filter_block = T.Select(unpaired, beyond * 2 + rank, place // pairs)
     return (
         filter_block,
-        bind("my_place", T.Select(lonely, T.int32(plan.places - 1), place % pairs * 2 + peer)),
-        peer,
-        lonely,
+        bind("my_place", T.Select(unpaired, T.int32(plan.places - 1), place % pairs * 2 + rank)),
+        rank,
+        unpaired,
     )
 
 
@@ -82,8 +82,8 @@ def _times(value: Any, factor: int) -> Any:
     return value if factor == 1 else value * factor
 
 
-def _parts(plan: WgmmaPlan, first_row: Any, end_row: Any) -> tuple[Any, Any]:
-    """First staged row of the block's segment that the image has, and the number of parts the ring takes."""
+def _stages(plan: WgmmaPlan, first_row: Any, end_row: Any) -> tuple[Any, Any]:
+    """First staged row of the block's segment that the image has, and the number of stages in all."""
     config = plan.knobs
     low, high = plan.row_range
     step, taps = plan.rows.pixel_step, (plan.tap_rows - 1) * plan.rows.tap_step
@@ -91,10 +91,10 @@ def _parts(plan: WgmmaPlan, first_row: Any, end_row: Any) -> tuple[Any, Any]:
     if plan.keep_rows:
         last = T.min((end_row - 1) * step + taps, high)
         return first, bind("parts", (last - first + 1) * config.channel_groups)
-    passes = (end_row - first_row + plan.rows_together - 1) // plan.rows_together * config.m_iterations
-    parts = bind("parts", passes * plan.groups * plan.group_parts)
-    if any(n & (n - 1) for n in (plan.group_parts, plan.groups, config.m_iterations)):
+    iterations = (end_row - first_row + plan.rows_together - 1) // plan.rows_together * config.m_iterations
+    stages = bind("parts", iterations * plan.groups * plan.group_stages)
+    if any(n & (n - 1) for n in (plan.group_stages, plan.groups, config.m_iterations)):
         # Where the range is known, NVVM 13.0 computes an index such as ``(turn + 2) % 3 * 16`` in 8 bits, as
         # ``16 * turn - 48 * ((turn + 2) / 3)``, and adds the 32 taken out of it to the address: it wrapped around.
-        parts = op.hidden("parts_hidden", parts)
-    return first, parts
+        stages = op.hidden("parts_hidden", stages)
+    return first, stages

@@ -31,11 +31,11 @@ SIGNS = 0x88888888
 """The upper bit of every int4 value: the difference between v and v + 8."""
 
 
-def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any, own: Any = None) -> None:
-    """Emit everything between the multiplications of a pass and the next pass. ``own``: registers with the parameters
-    of the thread's two channels, where they do not lie in shared memory."""
+def epilogue(block: Block, sums: Any, row: Any, count: Any, m_iteration: Any, own: Any = None) -> None:
+    """Emit everything between the multiplications of a tile iteration and the next one. ``own``: registers with the
+    parameters of the thread's two channels, where they do not lie in shared memory."""
     plan = block.plan
-    target = Target(block, row, count, filter_pass, own)
+    target = Target(block, row, count, m_iteration, own)
     pixels, first_pixel = plan.knobs.tile_rows * plan.row_pixels, 0
     if plan.knobs.cluster_split_k > 1:
         pixels = plan.exchange_pixels
@@ -45,24 +45,24 @@ def epilogue(block: Block, sums: Any, row: Any, count: Any, filter_pass: Any, ow
     target.store(sums, first_pixel, pixels)
 
 
-def channel_of_thread(block: Block, filter_pass: Any) -> Any:
+def channel_of_thread(block: Block, m_iteration: Any) -> Any:
     """The first of a thread's two neighbouring channels, among those of the block."""
-    return (filter_pass * block.plan.knobs.consumers_m + block.m) * 64 + block.member // 32 * 16 + block.lane // 4 * 2
+    return (m_iteration * block.plan.knobs.consumers_m + block.m) * 64 + block.member // 32 * 16 + block.lane // 4 * 2
 
 
 class Target:
-    """Where the results of one pass go."""
+    """Where the results of one tile iteration go."""
 
-    def __init__(self, block: Block, row: Any, count: Any, filter_pass: Any, own: Any = None) -> None:
+    def __init__(self, block: Block, row: Any, count: Any, m_iteration: Any, own: Any = None) -> None:
         self.block, self.row, self.count, self.own = block, row, count, own
         plan = block.plan
         self.warp = bind("warp", block.member // 32)
-        self.local_channel = channel_of_thread(block, filter_pass)
-        self.channel_block = bind("channel_block", block.tile(filter_pass) * 2 + self.warp // 2)
+        self.local_channel = channel_of_thread(block, m_iteration)
+        self.channel_block = bind("channel_block", block.tile(m_iteration) * 2 + self.warp // 2)
         self.first_col = bind("first_col", (block.tile_x * plan.knobs.consumers_n + block.x) * plan.knobs.tile_width)
 
     def store(self, sums: Any, first: Any, pixels: int) -> None:
-        """Requantize, pack and store ``pixels`` of the pass from ``first``; ``sums`` are theirs alone."""
+        """Requantize, pack and store ``pixels`` of the tile iteration from ``first``; ``sums`` are theirs alone."""
         plan = self.block.plan
         exists: Any = True
         if plan.padded_tiles * 2 > plan.workload.filter_blocks:
@@ -97,7 +97,7 @@ class Target:
         for index, group in enumerate(groups):
             with when(True if group.matrices == 4 else lane < 8 * group.matrices):
                 op.load_shared16(read, place + T.uint32(index * GROUP_BYTES), 4 * index)
-        op.emit(T.cuda.warp_sync())  # all have read: the next pass may write
+        op.emit(T.cuda.warp_sync())  # all have read: the next iteration may write
         for index, group in enumerate(groups):
             self._store_group(group, first, [read[4 * index + i] for i in range(4)])
 
@@ -178,13 +178,13 @@ class Target:
         return word & (positive - (positive >> T.uint32(3)))
 
     def inside(self, pixel: Any, end: Any, ragged: bool, row: int | None = None) -> Any:
-        """The output has this pixel of the pass (which lies in fragment row ``row``, where that is known)."""
+        """The output has this pixel of the tile iteration (which lies in fragment row ``row``, where that is known)."""
         plan, w = self.block.plan, self.block.plan.workload
         row, col, _ = self._position(pixel, row)
         conditions = [pixel < end] if ragged else []
         if plan.knobs.half_rows:
             conditions += self._in_half(row, col)
-        if any(count < plan.knobs.tile_rows for _, count in plan.passes):
+        if any(count < plan.knobs.tile_rows for _, count in plan.iterations):
             conditions.append(row < self.count)
         if plan.flat and plan.flat_pixels % plan.width_covered:
             conditions.append((self.row + row) * plan.width_covered + self.first_col + col < plan.flat_pixels)
@@ -193,7 +193,7 @@ class Target:
         return every(conditions)
 
     def word(self, pixel: Any, image: Any, row: int | None = None) -> Any:
-        """First word of the 32 channels of an image and a pixel of the pass."""
+        """First word of the 32 channels of an image and a pixel of the tile iteration."""
         plan, block = self.block.plan, self.block
         row, col, group = self._position(pixel, row)
         if plan.knobs.half_rows:
@@ -214,7 +214,7 @@ class Target:
         return [T.Or(T.Or(whole, T.Not(block.narrow)), T.And(place >= first, place < end))]
 
     def _position(self, pixel: Any, row: int | None) -> tuple[Any, Any, Any]:
-        """Fragment row, column and group of images of a pixel of the pass."""
+        """Fragment row, column and group of images of a pixel of the tile iteration."""
         width, groups = self.block.plan.row_pixels, self.block.plan.knobs.image_groups
         if self.block.plan.knobs.tile_rows == 1:
             row = 0

@@ -56,13 +56,13 @@ def _send(block: Block, sums: Any, other: int) -> None:
     place, barrier = registers("place", 1), registers("peer_barrier", 1)
     home = (
         T.uint32(other)
-        if block.plan.peers == 1
-        else T.cast(block.peer * block.plan.knobs.cluster_split_k + other, "uint32")
+        if block.plan.multicast_blocks == 1
+        else T.cast(block.multicast_rank * block.plan.knobs.cluster_split_k + other, "uint32")
     )
-    op.peer_address(place[0], block.base + T.cast(_offset(block, block.rank), "uint32"), home)
-    op.peer_address(barrier[0], block.exchange_barrier(block.warpgroup), home)
+    op.remote_address(place[0], block.base + T.cast(_offset(block, block.rank), "uint32"), home)
+    op.remote_address(barrier[0], block.exchange_barrier(block.warpgroup), home)
     share = block.plan.exchange_pixels
     with loop("pixel", share) as pixel:
         first = (other * share + pixel) * 4
         words = [sums[first + i] for i in range(4)]
-        op.store_peer16(place[0] + T.cast(pixel * _pitch(block), "uint32"), words, barrier[0])
+        op.store_remote16(place[0] + T.cast(pixel * _pitch(block), "uint32"), words, barrier[0])

@@ -1,4 +1,4 @@
-"""The instructions of the warpgroup family by name: each function emits one, on TIRx expressions.
+"""The instructions of the wgmma family by name: each function emits one, on TIRx expressions.
 
 Addresses of shared memory are 32-bit byte addresses (``Block.base`` and up).
 """
@@ -66,13 +66,13 @@ def store_transposed(address: Any, words: list[Any]) -> None:
     emit(T.ptx[f"stmatrix.sync.aligned.m8n8.x{len(words)}.trans.shared.b16"](address, *words))
 
 
-def store_peer16(address: Any, words: list[Any], barrier: Any) -> None:
+def store_remote16(address: Any, words: list[Any], barrier: Any) -> None:
     """Four words to the shared memory of a block of the cluster; they report their bytes to a barrier there."""
     how = "st_async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32"
     emit(T.ptx[how](address, *words, barrier))
 
 
-def peer_address(target: Any, address: Any, rank: Any) -> None:
+def remote_address(target: Any, address: Any, rank: Any) -> None:
     """The address in the cluster's window of ``address`` in block ``rank``."""
     emit(T.ptx["mapa.shared::cluster.u32"](target, address, rank))
 

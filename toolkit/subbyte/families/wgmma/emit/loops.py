@@ -1,4 +1,4 @@
-"""Loops that stand in the text only where they turn more than once."""
+"""Loops that stand in the text only where they have more than one iteration."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tvm.script import tirx as T
 from subbyte.tirx.emit import loop
 
 
-def turns_of(name: str, extent: int, emit: Callable[[Any], None]) -> None:
-    """A serial loop; without one where there is only one turn."""
+def loop_over(name: str, extent: int, emit: Callable[[Any], None]) -> None:
+    """A serial loop; without one where there is only one iteration."""
     if extent == 1:
         emit(0)
         return

@@ -24,7 +24,7 @@ PIXELS = PACKING_ROWS // BATCH_GROUP
 
 
 def store_through_shared(target: Target, sums: Any, first: Any, pixels: int, parameters: list[list[Any]]) -> None:
-    """Requantize ``pixels`` of the pass from ``first``, write them, read them in rows, pack and store."""
+    """Requantize ``pixels`` of the tile iteration from ``first``, write them, read them in rows, pack and store."""
     block, plan = target.block, target.block.plan
     warp = block.warpgroup * 4 + target.warp
     piece = bind("piece", plan.packing_base // 4 + warp * (PACKING_ROWS * PACKING_PITCH))

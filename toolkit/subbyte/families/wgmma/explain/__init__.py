@@ -8,7 +8,7 @@ from subbyte.info_record import InfoRecord
 
 TOPICS: dict[str, Topic[InfoRecord]] = {
     "tiling": Topic(
-        "How output channels and pixels are cut into blocks, passes, warpgroups and instructions.",
+        "How output channels and pixels are cut into blocks, tile iterations, warpgroups and instructions.",
         "subbyte explain tiling resnet50.stage2@8 --family wgmma",
         WarpgroupTiling,
         warpgroup_tiling,

@@ -1,9 +1,9 @@
 """Where the taps of a convolution begin in shared memory: the duplicate-aware load of the wgmma family.
 
 An input pixel of 8 images and 32 channels lies in shared memory once, as 256 bytes: two core matrices of wgmma. All
-taps of a kernel row read the same slot of the ring, each from another pixel on; a tap of another kernel row reads
-another slot. So a tap is nothing but the start address of a descriptor. Without the technique every tap has a slot of
-its own, with columns of the lowered matrix.
+taps of a kernel row read the same stage buffer, each from another pixel on; a tap of another kernel row reads another
+buffer. So a tap only changes an address, the start address of a descriptor; no data moves. Without the technique every
+tap has a stage buffer of its own, with columns of the lowered matrix.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PIXEL_BYTES = 256
 
 @dataclass(frozen=True)
 class Tap:
-    """One kernel position: the input row it reads, its slot of the ring and its first pixel there.
+    """One kernel position: the input row it reads, its stage buffer (``slot``) and its first pixel there.
 
     ``pixels`` are the input columns of the output columns, in order (-1: beyond the image, zeros or never stored);
     ``start`` is the first byte in shared memory; ``descriptor`` what wgmma is given.
@@ -39,7 +39,7 @@ class Tap:
 
 @dataclass(frozen=True)
 class StoredRow:
-    """What the producer puts into a slot of the ring: pixels of an input row, by column (-1: zeros)."""
+    """What the producer puts into a stage buffer (``slot``): pixels of an input row, by column (-1: zeros)."""
 
     slot: int
     input_row: int
@@ -78,7 +78,7 @@ class TapAddresses(InfoRecord):
     def table(self) -> Table:
         """One row for each tap."""
         rows = ((t.r, t.s, t.input_row, t.slot, t.column, t.start, f"{t.descriptor:#018x}") for t in self.taps)
-        names = ("kernel row", "column", "input row", "slot", "from pixel", "start, bytes", "descriptor")
+        names = ("kernel row", "column", "input row", "stage buffer", "from pixel", "start, bytes", "descriptor")
         return Table(names, tuple(rows))
 
 
@@ -100,7 +100,7 @@ def tap_addresses(plan: WgmmaPlan, row: int = 0) -> TapAddresses:
     stored = tuple(map(_of_tap, taps)) if plan.lowered else tuple(dict.fromkeys(_stored(plan, tap) for tap in taps))
     return TapAddresses(
         found.label, plan.config.key, not plan.lowered, output_row, plan.knobs.tile_width, plan.pitch,
-        plan.slot_bytes, plan.column_bytes, stored, taps,
+        plan.buffer_bytes, plan.column_bytes, stored, taps,
     )  # fmt: skip
 
 
@@ -109,14 +109,14 @@ def _tap(plan: WgmmaPlan, row: int, r: int, s: int) -> Tap:
     first_row = row // plan.knobs.tile_rows * plan.knobs.tile_rows
     if plan.lowered:
         group = r * w.s + s
-        part = (row // plan.knobs.tile_rows * plan.groups + group) * plan.window + row - first_row
+        stage = (row // plan.knobs.tile_rows * plan.groups + group) * plan.window + row - first_row
         column = 0
     else:
         staged = row * plan.rows.pixel_step + r * plan.rows.tap_step
-        part = max(staged - plan.row_range[0], 0) * plan.knobs.channel_groups
+        stage = max(staged - plan.row_range[0], 0) * plan.knobs.channel_groups
         column = s * plan.cols.tap_step
-    slot = part % plan.stages
-    start = slot * plan.slot_bytes + column * plan.column_bytes
+    slot = stage % plan.stages
+    start = slot * plan.buffer_bytes + column * plan.column_bytes
     low = ((start & 0x3FFFF) >> 4) + plan.descriptor_low
     inputs = (q * w.stride + s * w.dilation - w.pad if q < w.q else -1 for q in range(plan.knobs.tile_width))
     pixels = tuple(x if 0 <= x < w.w else -1 for x in inputs)

@@ -1,4 +1,4 @@
-"""How a kernel of the wgmma family cuts the matrix product: blocks, passes, warpgroups, instructions.
+"""How a kernel of the wgmma family cuts the matrix product: blocks, tile iterations, warpgroups, instructions.
 
 Output channels are the rows of the product here, pixels times images its columns. Everything is read off the plan that
 the generated kernel is written with.
@@ -15,6 +15,8 @@ from subbyte.info_record import InfoRecord, Table
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
 
 INSTRUCTION_CHANNELS = 64
+RECORDED = "pass"
+"""What records call a tile iteration."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ class WarpgroupTiling(InfoRecord):
     def table(self) -> Table:
         """One row for each level."""
         names = ("level", "of the level above", "output channels", "pixels x images", "depth")
-        return Table(names, tuple((one.name, one.count, one.channels, one.columns, one.depth) for one in self.levels))
+        shown = ("tile iteration" if one.name == RECORDED else one.name for one in self.levels)
+        sizes = ((one.count, one.channels, one.columns, one.depth) for one in self.levels)
+        return Table(names, tuple((name, *size) for name, size in zip(shown, sizes, strict=True)))
 
     def text(self) -> str:
         """The levels, and what a block consists of."""
@@ -105,16 +109,16 @@ def warpgroup_tiling(plan: WgmmaPlan) -> WarpgroupTiling:
 def _levels(plan: WgmmaPlan, rows: int) -> list[WarpgroupLevel]:
     w, c = plan.workload, plan.knobs
     images, depth = BATCH_GROUP * c.image_groups, w.r * w.s * w.channel_blocks * CHANNEL_BLOCK
-    part = depth // c.cluster_split_k
+    share = depth // c.cluster_split_k
     row = plan.row_pixels * BATCH_GROUP
-    passes = ceil_div(rows, c.tile_rows * c.consumers_rows) * c.m_iterations
-    pass_rows, width = c.tile_rows * c.consumers_rows, plan.width_covered
+    iterations = ceil_div(rows, c.tile_rows * c.consumers_rows) * c.m_iterations
+    iteration_rows, width = c.tile_rows * c.consumers_rows, plan.width_covered
     return [
         WarpgroupLevel("product", 1, w.k, w.p * w.q * w.batch_groups * BATCH_GROUP, depth),
-        WarpgroupLevel("block", plan.grid_blocks, plan.filters * c.m_iterations, rows * width * images, part),
-        WarpgroupLevel("pass", passes, plan.filters, pass_rows * width * images, part),
-        WarpgroupLevel("warpgroup", c.consumers, INSTRUCTION_CHANNELS * c.tiles_m, c.tile_rows * row, part),
+        WarpgroupLevel("block", plan.grid_blocks, plan.filters * c.m_iterations, rows * width * images, share),
+        WarpgroupLevel(RECORDED, iterations, plan.filters, iteration_rows * width * images, share),
+        WarpgroupLevel("warpgroup", c.consumers, INSTRUCTION_CHANNELS * c.tiles_m, c.tile_rows * row, share),
         WarpgroupLevel(
-            "instruction", c.tile_rows * c.tiles_m * part // CHANNEL_BLOCK, INSTRUCTION_CHANNELS, row, CHANNEL_BLOCK
+            "instruction", c.tile_rows * c.tiles_m * share // CHANNEL_BLOCK, INSTRUCTION_CHANNELS, row, CHANNEL_BLOCK
         ),
     ]  # fmt: skip

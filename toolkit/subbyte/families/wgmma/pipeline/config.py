@@ -23,7 +23,7 @@ from subbyte.spaces.configuration import configuration
 from subbyte.spaces.knob import choice, flag, knob, switch, whole
 
 ROW_REUSE = {0: (0, 0, 0), 1: (1, 0, 0), 2: (1, 1, 0), 3: (0, 0, 1)}
-"""``row_reuse`` -> keep_rows, early_release, pass_parts of the schedule."""
+"""``row_reuse`` -> keep_rows, early_release, stage_per_iteration of the schedule."""
 STARTS = {0: (0, 0), 1: (1, 0), 2: (0, 1), 3: (1, 1)}
 """``start`` -> producer_late, lean_start of the schedule."""
 
@@ -52,7 +52,7 @@ class PipelineConfig(WgmmaConfig):
         "tm", whole(), "tiles of 64 output channels that a consumer multiplies with the same pixels: 1, 2", default=1
     )
     cluster_split_k: int = knob("sk", whole(), SPLIT_K, default=1)
-    channel_groups: int = knob("cg", whole(), "parts that the input channels of a row come in", default=1)
+    channel_groups: int = knob("cg", whole(), "groups of the input channels of a row, a stage each", default=1)
     stages: int = knob("st", whole(), "stages of the pipeline", default=4, always=True)
     row_reuse: int = knob(
         "rr", whole(0, 3),
@@ -61,9 +61,7 @@ class PipelineConfig(WgmmaConfig):
         "3 = the same, with all rows of an iteration in one stage",
         default=1,
     )  # fmt: skip
-    load_ahead: int = knob(
-        "la", whole(), "stages that a producer has on their way from memory, in registers: 1, 2", default=2
-    )
+    load_ahead: int = knob("la", whole(), "stages whose loads a producer has in flight, in registers: 1, 2", default=2)
     unroll: int = knob("un", whole(), UNROLL, default=1)
     in_flight: int = knob("if", whole(), IN_FLIGHT, default=1)
     stagger: int = knob(
@@ -80,7 +78,7 @@ class PipelineConfig(WgmmaConfig):
         "they do across all groups of images, and tiles lie across their borders",
         default=0,
     )  # fmt: skip
-    producers: int = knob("pr", whole(), "warpgroups that bring input rows, in turns: 1, 2", default=1)
+    producers: int = knob("pr", whole(), "warpgroups that load input rows, in turns: 1, 2", default=1)
     image_groups: int = knob(
         "ig", whole(), "groups of 8 images of which one instruction takes the same pixels: 2 makes 7 pixels a width",
         default=1,
@@ -93,9 +91,9 @@ class PipelineConfig(WgmmaConfig):
     )  # fmt: skip
     start: int = knob(
         "ls", whole(0, 3),
-        "0 = everybody waits for the whole block behind the first loads; 1 = the same, and the producer asks for its "
-        "own first rows when those of the consumers have come; 2 = lean: nobody waits for the whole block, and rows "
-        "are asked for before weights; 3 = both",
+        "0 = everybody waits for the whole block behind the first loads; 1 = the same, and the producer loads its "
+        "own first rows when those of the consumers have arrived; 2 = lean: nobody waits for the whole block, and rows "
+        "are loaded before weights; 3 = both",
         default=0,
     )  # fmt: skip
     producer_registers: int = knob(
@@ -113,9 +111,10 @@ class PipelineConfig(WgmmaConfig):
     @property
     def schedule(self) -> Schedule:
         """The same choices as geometry, memory and emitter ask for them."""
-        keep_rows, early_release, pass_parts = ROW_REUSE[self.row_reuse]
+        keep_rows, early_release, stage_per_iteration = ROW_REUSE[self.row_reuse]
         producer_late, lean_start = STARTS[self.start]
         return self.scheduled(
-            keep_rows=keep_rows, early_release=early_release, pass_parts=pass_parts, producer_late=producer_late,
-            lean_start=lean_start, flatten=int(self.flatten == 1), joined=int(self.flatten == 2),
+            keep_rows=keep_rows, early_release=early_release, stage_per_iteration=stage_per_iteration,
+            producer_late=producer_late, lean_start=lean_start, flatten=int(self.flatten == 1),
+            flat_batch=int(self.flatten == 2),
         )  # fmt: skip

@@ -33,9 +33,9 @@ def half_rows(plan: WgmmaPlan) -> str | None:
     return None
 
 
-def joined(plan: WgmmaPlan) -> str | None:
-    """Pixels of all groups of images one behind the other."""
-    if not plan.knobs.joined:
+def flat_batch(plan: WgmmaPlan) -> str | None:
+    """A flattened batch: the pixels of all groups of images follow one another."""
+    if not plan.knobs.flat_batch:
         return None
     if not plan.flat:
         return "tile: flatten=2 needs a 1x1 kernel without padding"
@@ -44,21 +44,21 @@ def joined(plan: WgmmaPlan) -> str | None:
     if plan.workload.h != plan.workload.stride * plan.workload.p:
         return "tile: flatten=2 needs a height that the stride divides"
     if not plan.packed:
-        return "tile: groups of images lie one behind the other in the nhwcnc layout alone"
+        return "tile: groups of images follow one another in the nhwcnc layout alone"
     if plan.workload.batch_groups == 1:
         return "same program: one group of images; a smaller flatten builds the same"
     return None
 
 
 def producers(plan: WgmmaPlan) -> str | None:
-    """One or two warpgroups bring rows."""
+    """One or two warpgroups load rows."""
     config = plan.knobs
     if config.producers > 2:
         return f"threads: {config.producers} producer warpgroups: allowed: 1, 2"
     if config.producers == 2 and config.producer_late:
-        return "stages: two producers ask for their first rows at once (start=0 or 2)"
+        return "stages: two producers load their first rows at once (start=0 or 2)"
     if config.producer_late and plan.keep_rows and plan.most_staged * config.channel_groups <= config.consumers:
-        return "same program: the consumers bring every row; leave start at 0 or 2"
+        return "same program: the consumers load every row; leave start at 0 or 2"
     if config.producers == 2 and plan.stages < config.consumers + 2:
         return f"stages: {plan.stages} stages leave one of 2 producers without a row at the start"
     return None
@@ -72,29 +72,29 @@ def start(plan: WgmmaPlan) -> str | None:
     return None
 
 
-def pass_parts(plan: WgmmaPlan) -> str | None:
+def stage_per_iteration(plan: WgmmaPlan) -> str | None:
     """All rows of a tile iteration in one stage."""
-    if plan.knobs.pass_parts and (plan.keep_rows or plan.lowered or plan.tap_rows == 1):
+    if plan.knobs.stage_per_iteration and (plan.keep_rows or plan.lowered or plan.tap_rows == 1):
         return "stages: row_reuse=3 is for kernels of several rows, and duplicate_aware=full"
     return None
 
 
 def pipeline_depth(plan: WgmmaPlan) -> str | None:
-    """As many stages as the schedule holds at a time, and no more than there are parts."""
+    """As many stages as the schedule holds at a time, and no more than there are stages to load."""
     config = plan.knobs
     rows = plan.most_staged
     if plan.keep_rows:
         whole = rows * config.channel_groups
         if plan.stages > whole:
             return f"stages: {plan.stages} stages for {whole} rows and channel groups build the same program as fewer"
-        least = min(plan.held_parts, whole)
+        least = min(plan.held_stages, whole)
     elif plan.lowered:
         least = plan.window + 1
     else:
-        if plan.tap_rows > 1 and plan.group_parts > LANES:  # see OwnRows._give_back_group
+        if plan.tap_rows > 1 and plan.group_stages > LANES:  # see OwnRows._release_lane_by_lane
             return f"stages: a tile iteration of {plan.window} rows; with row_reuse=0 a warp releases {LANES}"
-        early = plan.tap_rows > 1  # slots are given back behind the first kernel row of the next channel group
-        least = plan.group_parts * (2 if config.channel_groups > 1 else 1) + (0 if early else 1)
+        early = plan.tap_rows > 1  # stages are released behind the first kernel row of the next channel group
+        least = plan.group_stages * (2 if config.channel_groups > 1 else 1) + (0 if early else 1)
     if config.load_ahead > 2:
         return f"stages: load_ahead {config.load_ahead}: allowed: 1, 2"
     if plan.stages < max(least, config.consumers):
@@ -103,8 +103,8 @@ def pipeline_depth(plan: WgmmaPlan) -> str | None:
 
 
 RULES: tuple[rules.Rule, ...] = (
-    rules.architecture, rules.sizes, joined, producers, start, pass_parts, rules.accumulator, rules.padding,
-    rules.width, rules.images, half_rows, rules.row_division, rules.consumers, rules.channel_division, rules.cluster,
-    pipeline_depth, rules.shared_memory, rules.registers, rules.code_size, rules.index,
+    rules.architecture, rules.sizes, flat_batch, producers, start, stage_per_iteration, rules.accumulator,
+    rules.padding, rules.width, rules.images, half_rows, rules.row_division, rules.consumers, rules.channel_division,
+    rules.cluster, pipeline_depth, rules.shared_memory, rules.registers, rules.code_size, rules.index,
 )  # fmt: skip
 """In the order they are asked."""

@@ -54,14 +54,14 @@ class SinglePassConfig(WgmmaConfig):
     )  # fmt: skip
     parameters: int = knob(
         "pa", whole(0, 2),
-        "when a consumer asks for its requantization parameters: 0 = behind its first row's loads; 1 = late, behind "
+        "when a consumer loads its requantization parameters: 0 = behind its first row's loads; 1 = late, behind "
         "that row's arrival; 2 = early, before it waits for the launch before, and its sums begin with them",
         default=0,
     )  # fmt: skip
     early_start: int = knob(
         "es", whole(0, 2),
         "1 = consumers read the first weights and meet at one barrier behind their rows; 2 = the same, and the only "
-        "consumer and the producer bring half of the first row each; 0 = rows are counted one by one",
+        "consumer and the producer load half of the first row each; 0 = rows are counted one by one",
         default=0,
     )  # fmt: skip
     duplicate_aware: str = switch(

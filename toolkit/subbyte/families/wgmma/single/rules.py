@@ -11,25 +11,27 @@ from subbyte.families.wgmma.plan import WgmmaPlan
 def techniques(plan: WgmmaPlan) -> str | None:
     """Each input pixel is loaded once: there is no other way here."""
     return (
-        "stages: a single pass loads every pixel once; duplicate_aware=none needs a pipeline" if plan.lowered else None
+        "stages: a single tile iteration loads every pixel once; duplicate_aware=none needs a pipeline"
+        if plan.lowered
+        else None
     )
 
 
 def single_pass(plan: WgmmaPlan) -> str | None:
-    """A single pass, and neighbours that divide its places."""
+    """A single tile iteration, and neighbours that divide its places."""
     knobs = plan.knobs
     if knobs.segments * knobs.tile_rows < plan.output_size[0]:
         return "stages: a block with bulk-copied weights must have a single tile iteration (segments * tile_rows)"
     if plan.flat or (16 % plan.channels and plan.channels % 16):
-        return "stages: a single pass is for kernels with rows, and 1, 2, 4, 8 or a multiple of 16 channel blocks"
+        return "stages: bulk-copied weights need a kernel with rows, and 1, 2, 4, 8 or a multiple of 16 channel blocks"
     if knobs.consumers > plan.window:
-        return f"stages: {knobs.consumers} consumers bring a row each; the block reads {plan.window}"
-    if plan.peers * knobs.cluster_split_k > 8:
-        return f"cluster: multicast {plan.peers} times cluster_split_k {knobs.cluster_split_k} blocks; allowed: up to 8"
-    if plan.places % plan.peers and (not plan.odd_places or plan.filter_blocks % 2):
-        return f"cluster: {plan.peers} blocks that share weights do not divide {plan.places} places"
-    if plan.ahead * FRAGMENT_BYTES // 16 % plan.peers:
-        return f"cluster: {plan.peers} blocks do not divide the 16-byte pieces of {plan.ahead} fragments"
+        return f"stages: {knobs.consumers} consumers load a row each; the block reads {plan.window}"
+    if plan.multicast_blocks * knobs.cluster_split_k > 8:
+        return f"cluster: multicast {knobs.multicast} times cluster_split_k {knobs.cluster_split_k} blocks; at most 8"
+    if plan.places % plan.multicast_blocks and (not plan.odd_places or plan.filter_blocks % 2):
+        return f"cluster: {plan.multicast_blocks} blocks that share weights do not divide {plan.places} places"
+    if plan.ahead * FRAGMENT_BYTES // 16 % plan.multicast_blocks:
+        return f"cluster: {plan.multicast_blocks} blocks do not divide the 16-byte pieces of {plan.ahead} fragments"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Shared memory and weights to Tensor Cores: the passes of a consumer warpgroup.
+"""Shared memory and weights to Tensor Cores: the tile iterations of a consumer warpgroup.
 
 Each 32-bit word of weights is unpacked to two operands; a tap is an address.
 """
@@ -14,16 +14,16 @@ from tvm.script import tirx as T
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.epilogue import epilogue
-from subbyte.families.wgmma.emit.loops import turns_of
+from subbyte.families.wgmma.emit.loops import loop_over
 from subbyte.families.wgmma.emit.multiply import unpacked, wgmma
 from subbyte.families.wgmma.pipeline.emit.control import (
     Counter,
     Sums,
     first_that_fits,
-    give_back,
     least,
     most,
-    pass_by,
+    release_unmultiplied,
+    release_unread,
 )
 from subbyte.families.wgmma.pipeline.emit.fetch import Fetch
 from subbyte.families.wgmma.pipeline.emit.own_rows import OwnRows
@@ -32,26 +32,26 @@ from subbyte.tirx.emit import bind, loop, registers, when
 Rows = tuple[int, int, bool]
 """Fragment rows from and to, and whether the last one is half a row."""
 NOTHING = (0, 0)
-"""Fragment rows of a kernel row that meets padding alone, where its weights have to be passed over."""
+"""Fragment rows of a kernel row that meets padding alone, where its weights have to be skipped."""
 
 
 def consume(block: Block, fetch: Fetch) -> None:
-    """All passes of one consumer warpgroup."""
+    """All tile iterations of one consumer warpgroup."""
     plan, config = block.plan, block.plan.knobs
     accumulators = registers("acc", plan.accumulators)
     started = registers("started", config.tile_rows * config.tiles_m)
     ready, released = Counter(block, "ready"), Counter(block, "released")
     stride = config.tile_rows * config.consumers_rows
     mine = bind("my_first_row", block.first_row + block.y * config.tile_rows)
-    passes = bind("passes", T.max(block.end_row - mine + (stride - 1), 0) // stride)
-    with loop("row_pass", passes, T.serial) as row_pass:
-        row = bind("row", mine + row_pass * stride)
+    iterations = bind("passes", T.max(block.end_row - mine + (stride - 1), 0) // stride)
+    with loop("row_pass", iterations, T.serial) as row_iteration:
+        row = bind("row", mine + row_iteration * stride)
         count = bind("rows", T.min(T.int32(config.tile_rows), block.end_row - row))
-        with loop("filter_pass", config.m_iterations, T.serial) as filter_pass:
+        with loop("filter_pass", config.m_iterations, T.serial) as m_iteration:
             with loop("i", config.tile_rows * config.tiles_m) as i:
                 T.buffer_store(started, T.uint32(0), [i])
-            state = Pass(
-                block, passes, row_pass, filter_pass, row, ready, fetch, accumulators, started, released, count
+            state = Iteration(
+                block, iterations, row_iteration, m_iteration, row, ready, fetch, accumulators, started, released, count
             )
             state.wait_for_other()
             state.multiply()
@@ -60,15 +60,15 @@ def consume(block: Block, fetch: Fetch) -> None:
             for tile in range(config.tiles_m):
                 sums = accumulators if config.tiles_m == 1 else Sums(accumulators, tile * plan.tile_sums)
                 epilogue(
-                    block, sums, row, count, filter_pass * config.tiles_m + tile if config.tiles_m > 1 else filter_pass
+                    block, sums, row, count, m_iteration * config.tiles_m + tile if config.tiles_m > 1 else m_iteration
                 )
-    if plan.keep_rows and plan.passes_by:
-        pass_by(block, ready, released)
+    if plan.keep_rows and plan.meets_unread_rows:
+        release_unread(block, ready, released)
 
 
 @dataclass
-class Pass(OwnRows):
-    """One pass: its coordinates, and the multiplications that make it up."""
+class Iteration(OwnRows):
+    """One tile iteration: its coordinates, and the multiplications that make it up."""
 
     fetch: Fetch
     accumulators: Any
@@ -83,7 +83,7 @@ class Pass(OwnRows):
         if not plan.keep_rows:
             together = plan.groups_together
             if self._in_order:
-                self.first_slot = registers("first_slot", 1)
+                self.first_buffer = registers("first_slot", 1)
             with loop("channel_group", plan.groups // together, T.serial) as first:
                 for place in range(together):
                     self._group(first * together + place, place)
@@ -97,7 +97,7 @@ class Pass(OwnRows):
 
         def tap_row(tap: Any) -> None:
             if ahead is None:
-                turns_of("channel_group", config.channel_groups, lambda group: self._tap_row(tap, group))
+                loop_over("channel_group", config.channel_groups, lambda group: self._tap_row(tap, group))
             else:
                 self._tap_row_ahead(tap, here, ahead)
             self.let_other_start(tap, max(taps - 2, 0))
@@ -106,53 +106,53 @@ class Pass(OwnRows):
             for tap in range(taps):
                 tap_row(tap)
         else:
-            turns_of("tap_row", taps, tap_row)
+            loop_over("tap_row", taps, tap_row)
 
     def _group(self, group: Any, place: int) -> None:
         """One channel group where rows are not kept; ``place`` counts those of one loop body."""
         plan = self.block.plan
         if self._in_order:
             self._enter_group(group)
-        turns_of("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group, place))
+        loop_over("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group, place))
         self.let_other_start(group, plan.groups * 2 // 3)
         if not self._in_order:
             self._release_before(group)
 
     def release(self) -> None:
-        """Give back the slots whose parts no later pass reads."""
+        """Release the stages that no later tile iteration reads."""
         plan, config, block = self.block.plan, self.block.plan.knobs, self.block
         if not plan.keep_rows:
             if not plan.lowered:
                 self._release_group(plan.groups - 1)
             return
         last = self.row + config.tile_rows * config.consumers_rows >= block.end_row
-        until = T.Select(last, block.parts, self._next_part)
-        if plan.passes_by:
-            until = T.min(until, self.ready.count[0])  # a part may be given back only when it has come
+        until = T.Select(last, block.stage_count, self._next_stage)
+        if plan.meets_unread_rows:
+            until = T.min(until, self.ready.count[0])  # a stage may be released only when it has arrived
         self._release_up_to(until)
 
     @property
-    def _next_part(self) -> Any:
-        """First part that this warpgroup's next pass reads."""
+    def _next_stage(self) -> Any:
+        """First stage that this warpgroup's next tile iteration reads."""
         plan, config = self.block.plan, self.block.plan.knobs
         following = (self.row + config.tile_rows * config.consumers_rows) * plan.rows.pixel_step
         return (following - self.block.first_staged) * config.channel_groups
 
     def _release_up_to(self, until: Any) -> None:
-        """Give back kept parts, in the last pass over filters."""
+        """Release kept stages, in the last iteration over output channels."""
         block, end = self.block, self.block.plan.knobs.m_iterations - 1
-        with when(end == 0 or self.filter_pass == end):
-            self.released.up_to(bind("until", until), lambda slot, _: block.arrive(block.empty(slot)))
+        with when(end == 0 or self.m_iteration == end):
+            self.released.up_to(bind("until", until), lambda buffer, _: block.arrive(block.empty(buffer)))
 
-    def _release_passed(self, tap: Any, group: Any) -> None:
-        """Give back the parts before this one, which are multiplied, unless the next pass reads them."""
+    def _release_multiplied(self, tap: Any, group: Any) -> None:
+        """Release the stages before this one, which are multiplied, unless the next tile iteration reads them."""
         rows, groups = self.block.plan.rows, self.block.plan.knobs.channel_groups
         staged = self.row * rows.pixel_step + tap * rows.tap_step - self.block.first_staged
-        self._release_up_to(T.min(staged * groups + group, self._next_part))
+        self._release_up_to(T.min(staged * groups + group, self._next_stage))
 
     def _release_before(self, group: Any) -> None:
-        """Give back the parts of the group before this one, whose multiplications have ended: those in flight are of
-        this group. Of a lowered image the ring holds few groups: end those of this one and give its parts back."""
+        """Release the stages of the group before this one, whose multiplications have ended: those in flight are of
+        this group. Of a lowered image the pipeline holds few groups: end those of this one and release its stages."""
         if self.block.plan.lowered:
             op.wgmma_wait(0)
             self._release_group(group)
@@ -160,12 +160,12 @@ class Pass(OwnRows):
             with when(group > 0):
                 self._release_group(group - 1)
 
-    def _part(self, fragment_row: Any, tap: Any, group: Any) -> Any:
-        """Part that a fragment row reads for a tap."""
+    def _stage(self, fragment_row: Any, tap: Any, group: Any) -> Any:
+        """Stage that a fragment row reads for a tap."""
         plan, config, block = self.block.plan, self.block.plan.knobs, self.block
         if not plan.keep_rows:
             row = block.y * config.tile_rows + fragment_row if config.consumers_rows > 1 else fragment_row
-            return self._pass_part(group) + row * plan.rows.pixel_step + tap * plan.rows.tap_step
+            return self._iteration_stage(group) + row * plan.rows.pixel_step + tap * plan.rows.tap_step
         staged = (self.row + fragment_row) * plan.rows.pixel_step + tap * plan.rows.tap_step - block.first_staged
         return T.max(staged, 0) * config.channel_groups + group
 
@@ -245,66 +245,66 @@ class Pass(OwnRows):
         if not self._in_order:
             low, high = self._rows_of(tap)
             with when(True if not self._variants(tap)[1] else low < high):
-                self._wait_for(bind("needed", self._part(high - 1, tap, group)))
+                self._wait_for(bind("needed", self._stage(high - 1, tap, group)))
         width = plan.knobs.tile_width * plan.cols.pixel_step * plan.column_bytes
         for i in range(plan.knobs.tile_rows):
             row = block.fragment_place(i)
             if self._in_order:
                 address = self._row_address(row, tap)
             else:
-                address = block.slot_address(block.slot(self._part(row, tap, group)))
+                address = block.buffer_address(block.buffer(self._stage(row, tap, group)))
             start = address + T.cast(block.x * width, "uint32")
             if plan.knobs.half_rows and i == plan.knobs.tile_rows - 1:
                 right = (plan.knobs.tile_width - plan.narrow_columns) * plan.cols.pixel_step * plan.column_bytes
                 start = start + T.Select(block.swapped, T.uint32(right), T.uint32(0))
             op.describe(descriptors[i], start, plan.descriptor_low)
 
-    def _wait_for(self, part: Any) -> None:
+    def _wait_for(self, stage: Any) -> None:
         block, config = self.block, self.block.plan.knobs
         if block.plan.keep_rows:
-            self.ready.up_to(part + 1, lambda slot, turn: block.wait(block.full(slot), turn))
-            if block.plan.passes_by:  # rows that other warpgroups read, or none
+            self.ready.up_to(stage + 1, lambda buffer, body_index: block.wait(block.full(buffer), body_index))
+            if block.plan.meets_unread_rows:  # rows that other warpgroups read, or none
                 mine = T.max(self.row * block.plan.rows.pixel_step - block.first_staged, 0) * config.channel_groups
                 until = bind("passed", T.min(mine, self.ready.count[0]))
-                self.released.up_to(until, lambda slot, _: give_back(block, slot))
+                self.released.up_to(until, lambda buffer, _: release_unmultiplied(block, buffer))
             return
-        first = part // block.plan.window * block.plan.window
-        with loop("wait", block.plan.window, T.serial) as i:  # those too that a short pass only gives back
-            block.wait(block.full(block.slot(first + i)), block.turn(first + i))
+        first = stage // block.plan.window * block.plan.window
+        with loop("wait", block.plan.window, T.serial) as i:  # those too that a short iteration only releases
+            block.wait(block.full(block.buffer(first + i)), block.phase(first + i))
 
     def _steps(
         self, descriptors: Any, low: int, high: int, here: tuple[Any, Any, int],
         before_last: Callable[[], None] | None, narrow: bool = False,
     ) -> None:  # fmt: skip
-        """The channel steps of one part (``here``: its kernel row and channel group, and ``place`` as in ``_group``),
+        """The channel steps of one stage (``here``: its kernel row and channel group, and ``place`` as in ``_group``),
         for fragment rows ``low`` to ``high``, the last of them ``narrow`` or not; ``before_last`` is emitted before
         the last fragment."""
         plan = self.block.plan
-        turns, (tap_row, group, place) = plan.steps // plan.unroll, here
-        per_turn = plan.unroll * plan.halves * plan.pitch * (plan.column_bytes // 16)
+        bodies, (tap_row, group, place) = plan.steps // plan.unroll, here
+        per_body = plan.unroll * plan.halves * plan.pitch * (plan.column_bytes // 16)
 
-        def body(turn: Any) -> None:
-            offset = bind("offset", T.cast(turn * per_turn, "uint32"))
+        def body(body_index: Any) -> None:
+            offset = bind("offset", T.cast(body_index * per_body, "uint32"))
             for step in range(plan.unroll):
                 for tap in range(plan.tap_cols):
                     if self._in_order and low < high and step * plan.tap_cols + tap == plan.in_flight:
-                        self._give_back_group(
-                            before=True, where=[tap_row == 0, group > 0, *([turn == 0] if turns > 1 else [])]
+                        self._release_lane_by_lane(
+                            before=True, where=[tap_row == 0, group > 0, *([body_index == 0] if bodies > 1 else [])]
                         )
                     if before_last and (step, tap) == (plan.unroll - 1, plan.tap_cols - 1):
-                        with when(True if turns == 1 else turn == turns - 1):
+                        with when(True if bodies == 1 else body_index == bodies - 1):
                             before_last()
                     self._fragment(descriptors, offset, step, tap, (low, high, narrow), place)
             if place == plan.groups_together - 1:
-                self.fetch.end_turn()
-            self.let_other_begin(tap_row, group, turn)
+                self.fetch.end_body()
+            self.let_other_begin(tap_row, group, body_index)
 
-        turns_of("turn", turns, body)
+        loop_over("turn", bodies, body)
         if low == high:
             op.wgmma_wait(0)
-            self._give_back_group(before=True, where=[tap_row == 0, group > 0])
+            self._release_lane_by_lane(before=True, where=[tap_row == 0, group > 0])
         if plan.knobs.early_release:
-            self._release_passed(tap_row, group)
+            self._release_multiplied(tap_row, group)
 
     def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, rows: Rows, place: int) -> None:
         """One weight fragment of every tile of output channels."""

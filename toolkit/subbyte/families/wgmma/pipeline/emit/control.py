@@ -14,24 +14,24 @@ from subbyte.tirx.emit import registers, when
 
 
 class Counter:
-    """How many parts this warp has gone past, with the slot and the parity of the next one."""
+    """How many stages this warp has gone past, with the stage buffer and the phase parity of the next one."""
 
     def __init__(self, block: Block, name: str) -> None:
         self.stages = block.plan.stages
         self.count = registers(name, 1, "int32")
-        self.slot, self.turn = (registers(f"{name}_{what}", 1) for what in ("slot", "turn"))
-        for state, zero in ((self.count, T.int32(0)), (self.slot, T.uint32(0)), (self.turn, T.uint32(0))):
+        self.buffer, self.phase = (registers(f"{name}_{what}", 1) for what in ("slot", "turn"))
+        for state, zero in ((self.count, T.int32(0)), (self.buffer, T.uint32(0)), (self.phase, T.uint32(0))):
             T.buffer_store(state, zero, [0])
 
     def up_to(self, end: Any, each: Callable[[Any, Any], None]) -> None:
-        """Go on to ``end``; ``each(slot, turn)`` is emitted for every part on the way."""
+        """Go on to ``end``; ``each(buffer, phase)`` is emitted for every stage on the way."""
         with T.While(self.count[0] < end):
-            each(self.slot[0], self.turn[0])
+            each(self.buffer[0], self.phase[0])
             T.buffer_store(self.count, self.count[0] + 1, [0])
-            T.buffer_store(self.slot, self.slot[0] + T.uint32(1), [0])
-            with when(self.slot[0] == T.uint32(self.stages)):
-                T.buffer_store(self.slot, T.uint32(0), [0])
-                T.buffer_store(self.turn, self.turn[0] ^ T.uint32(1), [0])
+            T.buffer_store(self.buffer, self.buffer[0] + T.uint32(1), [0])
+            with when(self.buffer[0] == T.uint32(self.stages)):
+                T.buffer_store(self.buffer, T.uint32(0), [0])
+                T.buffer_store(self.phase, self.phase[0] ^ T.uint32(1), [0])
 
 
 def most(a: Any, b: Any) -> Any:
@@ -68,18 +68,18 @@ class Sums:
         return self.accumulators[self.first + index]
 
 
-def pass_by(block: Block, ready: Counter, released: Counter) -> None:
-    """The parts that only the other warpgroups still read: give each back as soon as it has come."""
+def release_unread(block: Block, ready: Counter, released: Counter) -> None:
+    """The stages that only the other warpgroups still read: release each as soon as it has arrived."""
 
-    def wait_and_release(slot: Any, _: Any) -> None:
-        ready.up_to(released.count[0] + 1, lambda here, turn: block.wait(block.full(here), turn))
-        give_back(block, slot)
+    def wait_and_release(buffer: Any, _: Any) -> None:
+        ready.up_to(released.count[0] + 1, lambda here, phase: block.wait(block.full(here), phase))
+        release_unmultiplied(block, buffer)
 
-    released.up_to(block.parts, wait_and_release)
+    released.up_to(block.stage_count, wait_and_release)
 
 
-def give_back(block: Block, slot: Any) -> None:
-    """Give back a part that was only waited for. No wgmma stands between, which the warp's lanes reach together: a lane
-    that still waits would find the slot filled anew, and wait for ever."""
+def release_unmultiplied(block: Block, buffer: Any) -> None:
+    """Release a stage that was only waited for. No wgmma stands between, which the warp's lanes reach together: a lane
+    that still waits would find the stage buffer filled anew, and wait for ever."""
     op.emit(T.cuda.warp_sync())
-    block.arrive(block.empty(slot))
+    block.arrive(block.empty(buffer))

@@ -1,5 +1,5 @@
 """Weights of a consumer warpgroup: from global memory into registers, some fragments before they are multiplied,
-without a pause between passes.
+without a pause between tile iterations.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Fetch:
     beside wgmma."""
     left: Any
     row: Any
-    filter_pass: Any
+    m_iteration: Any
 
     @classmethod
     def begin(cls, block: Block) -> Fetch:
@@ -37,21 +37,21 @@ class Fetch:
         return cls(block, registers("fetched", 4 * block.plan.held_fragments), *state)
 
     def start(self) -> None:
-        """Fetch the first fragments of the first pass."""
+        """Fetch the first fragments of the first tile iteration."""
         config = self.block.plan.knobs
         T.buffer_store(self.row, self.block.first_row + self.block.y * config.tile_rows, [0])
-        T.buffer_store(self.filter_pass, T.int32(0), [0])
+        T.buffer_store(self.m_iteration, T.int32(0), [0])
         self._enter_run()
         for place in range(self.block.plan.held_fragments):
             self._load(place)
-        self.end_turn()
+        self.end_body()
 
     def end_fragment(self, held: int) -> None:
         """The fragment in registers ``held`` is unpacked: fetch another one in its place."""
         self._load(held)
 
-    def end_turn(self) -> None:
-        """At the end of a loop body: go on. Passes end there too, since they are whole numbers of loop bodies."""
+    def end_body(self) -> None:
+        """At the end of a loop body: go on. Iterations end there too: they are whole numbers of loop bodies."""
         self._step(self.block.plan.ahead)
 
     def _load(self, place: int) -> None:
@@ -64,7 +64,7 @@ class Fetch:
         return self.block.weights.ptr_to([self.cursor[0] + T.int64(words)])
 
     def _step(self, fragments: int) -> None:
-        """Go on by some fragments; at the end of a pass to the first one of the following pass."""
+        """Go on by some fragments; at the end of a tile iteration to the first one of the following one."""
         T.buffer_store(self.cursor, self.cursor[0] + T.int64(fragments * FRAGMENT_WORDS), [0])
         T.buffer_store(self.left, self.left[0] - fragments, [0])
         with when(self.left[0] == 0):
@@ -72,7 +72,7 @@ class Fetch:
             self._enter_run()
 
     def _advance(self) -> None:
-        """The pass behind this one; behind the last one the first again, whose fragments nobody waits for."""
+        """The tile iteration behind this one; behind the last one the first again, whose fragments nobody waits for."""
         config = self.block.plan.knobs
         step = config.tile_rows * config.consumers_rows
 
@@ -84,14 +84,14 @@ class Fetch:
         if config.m_iterations == 1:
             next_rows()
             return
-        T.buffer_store(self.filter_pass, self.filter_pass[0] + 1, [0])
-        with when(self.filter_pass[0] == config.m_iterations):
-            T.buffer_store(self.filter_pass, T.int32(0), [0])
+        T.buffer_store(self.m_iteration, self.m_iteration[0] + 1, [0])
+        with when(self.m_iteration[0] == config.m_iterations):
+            T.buffer_store(self.m_iteration, T.int32(0), [0])
             next_rows()
 
     def _enter_run(self) -> None:
         plan = self.block.plan
-        first, together = self.filter_pass[0], plan.knobs.tiles_m
+        first, together = self.m_iteration[0], plan.knobs.tiles_m
         tile = self.block.tile(first if together == 1 else first * together)
         start = plan.fragment_word(tile, self.block.rank) + self.block.member * 4
         taps = plan.tap_rows

@@ -1,4 +1,4 @@
-"""A block whose input rows go round in a pipeline: producers bring them, consumers multiply."""
+"""A block whose input rows go round in a pipeline: producers load them, consumers multiply."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _first_weights(block: Block, fetch: Fetch) -> None:
 
 
 def _roles(block: Block, fetch: Fetch, where: Columns, held: Any, following: Any, parameters: Any) -> None:
-    """What each warpgroup does from here on. The first part of every consumer is already in its registers."""
+    """What each warpgroup does from here on. The first stage of every consumer is already in its registers."""
     config = block.plan.knobs
     consumer_registers, producer_registers = block.plan.registers
     uneven = consumer_registers != producer_registers
@@ -89,11 +89,11 @@ def _roles(block: Block, fetch: Fetch, where: Columns, held: Any, following: Any
 
 
 def _store_first(block: Block, where: Columns, held: Any) -> None:
-    """Put a consumer's first part into its slot. In a lean start the barriers have to be set up only now."""
-    lean, exists = block.plan.knobs.lean_start, block.warpgroup < block.parts
+    """Put a consumer's first stage into its buffer. In a lean start the barriers have to be set up only now."""
+    lean, exists = block.plan.knobs.lean_start, block.warpgroup < block.stage_count
     with when(exists):
-        producer.store_part(block, where, held, block.warpgroup, arrive=not lean)
+        producer.store_stage(block, where, held, block.warpgroup, arrive=not lean)
     if lean:
         op.named_barrier(SET_UP + block.warpgroup, 256, wait=True)
         with when(exists):
-            block.arrive(block.full(block.slot(block.warpgroup)))
+            block.arrive(block.full(block.buffer(block.warpgroup)))

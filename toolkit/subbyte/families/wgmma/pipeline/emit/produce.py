@@ -1,6 +1,6 @@
-"""Global memory to the ring: input rows are read once, unpacked to signed bytes and stored for wgmma.
+"""Global memory to the pipeline: input rows are read once, unpacked to signed bytes and stored for wgmma.
 
-A part is one staged row of one channel group. 16 bytes of memory are 32 channels of one image's pixel; ``w << 4`` and
+A stage is one staged row of one channel group. 16 bytes of memory are 32 channels of one image's pixel; ``w << 4`` and
 ``w``, masked with 0xF0, are its even and odd channels times 16: the two halves of K. A block of 8 images so becomes
 256 bytes of shared memory, two core matrices of 8 rows by 16 bytes.
 """
@@ -22,10 +22,10 @@ from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.tirx.emit import bind, every, loop, registers, when
 
 
-def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0, first: bool = False) -> None:
-    """Read a part into registers, ``place`` the first of them; ``first``: a part that is asked for at the start."""
+def load_stage(block: Block, where: Columns, held: Any, stage: Any, place: int = 0, first: bool = False) -> None:
+    """Read a stage into registers, ``place`` the first of them; ``first``: a stage that is loaded at the start."""
     plan, w = block.plan, block.plan.workload
-    staged, group, inside = part_place(block, part)
+    staged, group, inside = stage_place(block, stage)
     channel_group, tap_row, tap_col = plan.tap_of(group)
     y = bind("y", staged * plan.rows.unit + tap_row * w.dilation - w.pad)
     x0 = bind("x0", (where.tile + where.left) * plan.cols.unit + tap_col * w.dilation - w.pad)
@@ -37,27 +37,27 @@ def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0
     image = block.member % 8 * plan.image_words(pixels, w.channel_blocks)
     source = bind("source", block.group * (pixels * w.channel_blocks * 32) + origin + image)
     count = where.count
-    if plan.knobs.joined:
+    if plan.knobs.flat_batch:
         inside = None  # in place of pixels behind the last one that one comes: no condition, and so no local memory
     elif plan.flat and plan.flat_pixels % plan.width_covered:
         count = bind("columns", T.min(T.int32(plan.width_covered), plan.flat_pixels - y * plan.width_covered))
     row_words = plan.rows.unit * plan.input_size[1] * w.channel_blocks * plan.block_words
-    rows = _rows(block, part)
+    rows = _rows(block, stage)
     lean = first and plan.knobs.lean_start and plan.evenly_apart
     if lean:
         here = registers("source_here", 1, "int64")
         T.buffer_store(here, T.cast(source + _offset(plan, *plan.copy_place(0, block.member // 8)), "int64"), [0])
-    for row, turn in product(range(plan.part_rows), range(plan.row_copies)):
-        block_index, column = plan.copy_place(turn, block.member // 8)
+    for row, load in product(range(plan.stage_rows), range(plan.row_copies)):
+        block_index, column = plan.copy_place(load, block.member // 8)
         offset = _offset(plan, block_index, column)
-        if plan.knobs.flatten or plan.knobs.joined:
+        if plan.knobs.flatten or plan.knobs.flat_batch:
             pixel = y * plan.width_covered + column
-            if plan.knobs.joined:
+            if plan.knobs.flat_batch:
                 pixel = bind("pixel", T.min(pixel, plan.flat_pixels - 1))
             pixel = (strided_pixel(plan, pixel) if plan.flat_strided else pixel) - y * plan.width_covered
             offset = (pixel * w.channel_blocks + block_index) * plan.block_words
         if lean:
-            words = T.int64(_offset(plan, *plan.copy_place(turn, 0)))
+            words = T.int64(_offset(plan, *plan.copy_place(load, 0)))
             more = T.cast(rows[row] * row_words, "int64") if row else T.int64(0)
             pointer = block.activations.ptr_to([here[0] + more + words])
         else:
@@ -66,9 +66,9 @@ def load_part(block: Block, where: Columns, held: Any, part: Any, place: int = 0
         if plan.lowered:
             x = x0 + column * plan.cols.unit
             conditions += [x >= 0, x < w.w]
-        if not exact(block, turn, count):
+        if not exact(block, load, count):
             conditions.append(column < (loaded(plan) if count is None else count))
-        target = place + 4 * (row * plan.row_copies + turn)
+        target = place + 4 * (row * plan.row_copies + load)
         if not conditions:
             op.load16(held, target, pointer, "activations")
             continue
@@ -87,148 +87,148 @@ def strided_pixel(plan: WgmmaPlan, output: Any) -> Any:
     return (output + row * (w.w - w.q)) * w.stride
 
 
-def store_part(block: Block, where: Columns, held: Any, part: Any, arrive: bool = True) -> None:
-    """Unpack a part from registers into its slot, and say that it is there."""
-    slot = bind("slot", block.slot(part))
-    for row in range(block.plan.part_rows):
-        unpack_part(block, where, held, slot, row=row)
+def store_stage(block: Block, where: Columns, held: Any, stage: Any, arrive: bool = True) -> None:
+    """Unpack a stage from registers into its buffer, and say that it is full."""
+    buffer = bind("slot", block.buffer(stage))
+    for row in range(block.plan.stage_rows):
+        unpack_stage(block, where, held, buffer, row=row)
     op.async_fence()
     op.emit(T.cuda.warp_sync())
     if arrive:
-        block.arrive(block.full(slot))
+        block.arrive(block.full(buffer))
 
 
-def unpack_part(block: Block, where: Columns, held: Any, slot: Any, place: int = 0, row: int = 0) -> None:
-    """Unpack a row of a part from registers, ``place`` the part's first, into a slot."""
+def unpack_stage(block: Block, where: Columns, held: Any, buffer: Any, place: int = 0, row: int = 0) -> None:
+    """Unpack a row of a stage from registers, ``place`` the stage's first, into a stage buffer."""
     plan = block.plan
     image = block.member % 8
     low, high = image * PIECE, image * PIECE + 8 * PIECE
     limit = loaded(plan) if where.count is None else where.count
-    start = bind("start", block.slot_address(slot) + T.cast(where.left * plan.column_bytes, "uint32"))
+    start = bind("start", block.buffer_address(buffer) + T.cast(where.left * plan.column_bytes, "uint32"))
     lean = plan.knobs.lean_start and plan.evenly_apart
     if lean:
         mine = _pixel(plan, *plan.copy_place(0, block.member // 8)) + low
         start, low, high = bind("here", start + T.cast(mine, "uint32")), 0, 8 * PIECE
-    for turn in range(plan.row_copies):
-        block_index, column = plan.copy_place(turn, block.member // 8)
-        pixel = _pixel(plan, *(plan.copy_place(turn, 0) if lean else (block_index, column)))
+    for load in range(plan.row_copies):
+        block_index, column = plan.copy_place(load, block.member // 8)
+        pixel = _pixel(plan, *(plan.copy_place(load, 0) if lean else (block_index, column)))
         pixel = pixel + row * plan.row_bytes if row else pixel
-        words = [held[place + 4 * (row * plan.row_copies + turn) + i] for i in range(4)]
-        with when(exact(block, turn, where.count) or column < limit):
+        words = [held[place + 4 * (row * plan.row_copies + load) + i] for i in range(4)]
+        with when(exact(block, load, where.count) or column < limit):
             even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
             op.store_shared16(start + T.cast(pixel + low, "uint32"), even)
             op.store_shared16(start + T.cast(pixel + high, "uint32"), [word & T.uint32(LOW_NIBBLES) for word in words])
 
 
 def _pixel(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
-    """Byte of a pixel of a part's row within its slot."""
+    """Byte of a pixel of a stage's row within its buffer."""
     return (block_index * (plan.pitch * plan.knobs.image_groups) + column) * PIXEL_BYTES
 
 
 def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
-    """Read the first parts: one by every warpgroup, and another one by every producer, unless it is late."""
+    """Read the first stages: one by every warpgroup, and another one by every producer, unless it is late."""
     consumers, late = block.plan.knobs.consumers, block.plan.knobs.producer_late
-    bring = [block.warpgroup < consumers] if late else []
-    with when(every([block.warpgroup < block.parts, *bring])):
-        load_part(block, where, held, block.warpgroup, first=True)
+    only = [block.warpgroup < consumers] if late else []
+    with when(every([block.warpgroup < block.stage_count, *only])):
+        load_stage(block, where, held, block.warpgroup, first=True)
     if not late and not block.plan.knobs.lean_start:
         load_second(block, where, following)
 
 
 def load_second(block: Block, where: Columns, following: Any) -> None:
-    """Read the second of every producer's first parts, where it has two on their way."""
+    """Read the second of every producer's first stages, where it has two in flight."""
     consumers, producers = block.plan.knobs.consumers, block.plan.knobs.producers
     if following is None:
         return
     if producers == 1:
-        with when(T.And(block.warpgroup == consumers, consumers + 1 < block.parts)):
-            load_part(block, where, following, consumers + 1, first=True)
+        with when(T.And(block.warpgroup == consumers, consumers + 1 < block.stage_count)):
+            load_stage(block, where, following, consumers + 1, first=True)
         return
-    with when(T.And(block.warpgroup >= consumers, block.warpgroup + producers < block.parts)):
-        load_part(block, where, following, block.warpgroup + producers, first=True)
+    with when(T.And(block.warpgroup >= consumers, block.warpgroup + producers < block.stage_count)):
+        load_stage(block, where, following, block.warpgroup + producers, first=True)
 
 
 def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: Callable[[], None]) -> None:
-    """A producer warpgroup: part after part, the next ones on their way while one is stored; two take the parts in
-    turns. ``behind_first`` emits what is less urgent than the first part."""
+    """A producer warpgroup: stage after stage, the next ones in flight while one is stored; two take the stages in
+    turns. ``behind_first`` emits what is less urgent than the first stage."""
     consumers, apart = block.plan.knobs.consumers, block.plan.knobs.producers
     first = consumers if apart == 1 else block.warpgroup
     late = block.plan.knobs.producer_late
     waits = late or block.plan.stages <= consumers  # for consumers, which may need what is less urgent
-    with when(waits or block.parts <= first):
+    with when(waits or block.stage_count <= first):
         behind_first()
     if late:
         _load_own(block, where, held, other)
     step = apart if other is None else 2 * apart
-    turns = bind("turns", (T.max(block.parts - first, 0) + step - 1) // step)
-    with loop("turn", turns, T.serial) as turn:
-        part = bind("part", first + turn * step)
-        _put(block, where, held, part)
+    rounds = bind("turns", (T.max(block.stage_count - first, 0) + step - 1) // step)
+    with loop("turn", rounds, T.serial) as round_:
+        stage = bind("part", first + round_ * step)
+        _put(block, where, held, stage)
         if not waits:
-            with when(turn == 0):
+            with when(round_ == 0):
                 behind_first()
-        with when(part + step < block.parts):
-            load_part(block, where, held, part + step)
+        with when(stage + step < block.stage_count):
+            load_stage(block, where, held, stage + step)
         if other is not None:
-            with when(part + apart < block.parts):
-                _put(block, where, other, part + apart)
-            with when(part + 3 * apart < block.parts):
-                load_part(block, where, other, part + 3 * apart)
+            with when(stage + apart < block.stage_count):
+                _put(block, where, other, stage + apart)
+            with when(stage + 3 * apart < block.stage_count):
+                load_stage(block, where, other, stage + 3 * apart)
 
 
 def _load_own(block: Block, where: Columns, held: Any, following: Any) -> None:
-    """The first parts of a late producer, which it asks for when those of the consumers have come."""
+    """The first stages of a late producer, which it loads when those of the consumers have arrived."""
     consumers = block.plan.knobs.consumers
-    for part in range(consumers):
-        with when(part < block.parts):
-            block.wait(block.full(T.uint32(part)), T.uint32(0))
-    for part, words in enumerate([held] if following is None else [held, following], consumers):
-        with when(part < block.parts):
-            load_part(block, where, words, part)
+    for stage in range(consumers):
+        with when(stage < block.stage_count):
+            block.wait(block.full(T.uint32(stage)), T.uint32(0))
+    for stage, words in enumerate([held] if following is None else [held, following], consumers):
+        with when(stage < block.stage_count):
+            load_stage(block, where, words, stage)
 
 
-def part_place(block: Block, part: Any) -> tuple[Any, Any, Any]:
-    """Staged row, group of the row's parts, and whether the row is in the image (None: always)."""
+def stage_place(block: Block, stage: Any) -> tuple[Any, Any, Any]:
+    """Staged row, group of the row's stages, and whether the row is in the image (None: always)."""
     plan, config = block.plan, block.plan.knobs
     if plan.keep_rows:
-        return block.first_staged + part // config.channel_groups, part % config.channel_groups, None
+        return block.first_staged + stage // config.channel_groups, stage % config.channel_groups, None
     low, high = plan.row_range
-    first = _pass_row(block, part) * plan.rows.pixel_step
-    if config.pass_parts:
-        return bind("staged", T.max(first, low)), part % plan.groups, None
-    staged = bind("staged", first + part % plan.window)
+    first = _iteration_row(block, stage) * plan.rows.pixel_step
+    if config.stage_per_iteration:
+        return bind("staged", T.max(first, low)), stage % plan.groups, None
+    staged = bind("staged", first + stage % plan.window)
     inside = bind("inside", T.And(staged >= low, staged <= high))
-    return staged, part // plan.window % plan.groups, inside
+    return staged, stage // plan.window % plan.groups, inside
 
 
-def _pass_row(block: Block, part: Any) -> Any:
-    """First output row of the pass that a part is brought for, where no rows are kept."""
+def _iteration_row(block: Block, stage: Any) -> Any:
+    """First output row of the tile iteration that a stage is loaded for, where no rows are kept."""
     plan = block.plan
-    row_pass = part // (plan.group_parts * plan.groups * plan.knobs.m_iterations)
-    return block.first_row + row_pass * plan.rows_together
+    row_iteration = stage // (plan.group_stages * plan.groups * plan.knobs.m_iterations)
+    return block.first_row + row_iteration * plan.rows_together
 
 
-def _rows(block: Block, part: Any) -> list[Any]:
-    """What each row of a part is counted from its first one. Where a part has fewer than its slot has room for, its
-    last one comes again: no condition, and so no local memory."""
+def _rows(block: Block, stage: Any) -> list[Any]:
+    """What each row of a stage is counted from its first one. Where a stage has fewer than its buffer has room for,
+    its last one is loaded again: no condition, and so no local memory."""
     plan, low, high = block.plan, *block.plan.row_range
-    found: list[Any] = list(range(plan.part_rows))
-    if plan.part_rows > plan.least_part_rows:
-        begin, step = bind("begin", _pass_row(block, part)), plan.rows.pixel_step
+    found: list[Any] = list(range(plan.stage_rows))
+    if plan.stage_rows > plan.least_stage_rows:
+        begin, step = bind("begin", _iteration_row(block, stage)), plan.rows.pixel_step
         behind = T.min(begin + plan.rows_together, block.end_row)
         last = T.min((behind - 1) * step + (plan.tap_rows - 1) * plan.rows.tap_step, high)
         most = bind("last_row", last - T.max(begin * step, low))
-        found[plan.least_part_rows :] = [T.min(row, most) for row in found[plan.least_part_rows :]]
+        found[plan.least_stage_rows :] = [T.min(row, most) for row in found[plan.least_stage_rows :]]
     return found
 
 
 def loaded(plan: WgmmaPlan) -> int:
-    """Pixels of a part and 32-channel block that come from memory: those of every group of images."""
+    """Pixels of a stage and 32-channel block that come from memory: those of every group of images."""
     return plan.columns_loaded * plan.knobs.image_groups
 
 
 def _offset(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
-    """Words from the first pixel of a part to a loaded one, which the groups of images take in turn."""
+    """Words from the first pixel of a stage to a loaded one, which the groups of images take in turn."""
     w, groups = plan.workload, plan.knobs.image_groups
     group = 0
     if groups > 1:
@@ -236,17 +236,17 @@ def _offset(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
     return (column * (plan.cols.unit * w.channel_blocks) + block_index) * plan.block_words + group
 
 
-def exact(block: Block, turn: int, count: Any) -> bool:
-    """Every thread has a column to load in this turn."""
+def exact(block: Block, load: int, count: Any) -> bool:
+    """Every thread has a column for this load."""
     plan = block.plan
     if count is not None:
         return False
     if plan.channels % 16 == 0 or 16 % plan.channels == 0:
-        return bool(plan.copy_place(turn, 15)[1] < loaded(plan))
-    return (turn + 1) * 16 <= loaded(plan) * plan.channels
+        return bool(plan.copy_place(load, 15)[1] < loaded(plan))
+    return (load + 1) * 16 <= loaded(plan) * plan.channels
 
 
-def _put(block: Block, where: Columns, held: Any, part: Any) -> None:
-    with when(part >= block.plan.stages):
-        block.wait(block.empty(block.slot(part)), block.turn(part) ^ T.uint32(1))
-    store_part(block, where, held, part)
+def _put(block: Block, where: Columns, held: Any, stage: Any) -> None:
+    with when(stage >= block.plan.stages):
+        block.wait(block.empty(block.buffer(stage)), block.phase(stage) ^ T.uint32(1))
+    store_stage(block, where, held, stage)

@@ -1,4 +1,4 @@
-"""When a consumer warpgroup begins a pass: at once, in turn with the other one, or late once (``stagger``)."""
+"""When a consumer warpgroup begins a tile iteration: at once, in turn with the other (ping-pong), or late (skewed)."""
 
 from __future__ import annotations
 
@@ -11,65 +11,65 @@ from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.tirx.emit import every, when
 
-TURNS, LATE = 1, 2
+PING_PONG, SKEWED = 1, 2
 """Values of ``stagger``."""
 
 
 @dataclass
 class Stagger:
-    """A pass of one of two warpgroups, as far as they wait for each other."""
+    """A tile iteration of one of two warpgroups, as far as they wait for each other."""
 
     block: Block
-    passes: Any
-    row_pass: Any
-    filter_pass: Any
+    iterations: Any
+    row_iteration: Any
+    m_iteration: Any
 
     @property
-    def _in_turns(self) -> bool:
+    def _ping_pong(self) -> bool:
         config = self.block.plan.knobs
-        return config.stagger == TURNS and config.consumers == 2
+        return config.stagger == PING_PONG and config.consumers == 2
 
     @property
-    def _late_once(self) -> bool:
+    def _skewed(self) -> bool:
         config = self.block.plan.knobs
-        return config.stagger == LATE and config.consumers == 2
+        return config.stagger == SKEWED and config.consumers == 2
 
-    def _passes_of(self, warpgroup: int) -> Any:
-        """Passes over rows of one of the two warpgroups."""
+    def _iterations_of(self, warpgroup: int) -> Any:
+        """Iterations over rows of one of the two warpgroups."""
         block, config = self.block, self.block.plan.knobs
         if config.consumers_rows == 1:
-            return self.passes
+            return self.iterations
         first = block.first_row + warpgroup * config.tile_rows
         return (block.end_row - first + (2 * config.tile_rows - 1)) // (2 * config.tile_rows)
 
     def wait_for_other(self) -> None:
-        """Begin a pass only when the other warpgroup is well into its own, so that epilogues do not coincide; or only
-        the first one, by about an epilogue."""
-        if self._late_once:
-            first = [self.block.warpgroup == 1, *self._first_pass]
+        """Begin an iteration only when the other warpgroup is well into its own, so that epilogues do not coincide; or
+        only the first one, by about an epilogue."""
+        if self._skewed:
+            first = [self.block.warpgroup == 1, *self._first_iteration]
             with when(every(first)):
                 op.named_barrier(2, 256, wait=True)
-        if not self._in_turns:
+        if not self._ping_pong:
             return
         per_row = self.block.plan.knobs.m_iterations
-        number = self.row_pass * per_row + self.filter_pass
-        after_other = [number > 0]  # the other's pass before this one, if there is one
+        number = self.row_iteration * per_row + self.m_iteration
+        after_other = [number > 0]  # the other's iteration before this one, if there is one
         if self.block.plan.knobs.consumers_rows > 1:
-            after_other.append(number <= self._passes_of(1) * per_row)
+            after_other.append(number <= self._iterations_of(1) * per_row)
         for warpgroup, conditions in ((0, after_other), (1, [])):
             with when(every([self.block.warpgroup == warpgroup, *conditions])):
                 op.named_barrier(1 + warpgroup, 256, wait=True)
 
     @property
-    def _first_pass(self) -> list[Any]:
-        return [self.row_pass == 0, *([self.filter_pass == 0] if self.block.plan.knobs.m_iterations > 1 else [])]
+    def _first_iteration(self) -> list[Any]:
+        return [self.row_iteration == 0, *([self.m_iteration == 0] if self.block.plan.knobs.m_iterations > 1 else [])]
 
-    def let_other_begin(self, tap: Any, group: Any, turn: Any) -> None:
-        """In the first pass, behind the turn that takes it about an epilogue further: the other warpgroup may begin."""
-        if not self._late_once:
+    def let_other_begin(self, tap: Any, group: Any, body: Any) -> None:
+        """In the first iteration, behind the loop body that takes it about an epilogue further: the other may begin."""
+        if not self._skewed:
             return
-        conditions = [self.block.warpgroup == 0, *self._first_pass]
-        for index, at in zip((tap, group, turn), self.block.plan.late_start, strict=True):
+        conditions = [self.block.warpgroup == 0, *self._first_iteration]
+        for index, at in zip((tap, group, body), self.block.plan.late_start, strict=True):
             if isinstance(index, int):
                 if index != at:
                     return
@@ -79,18 +79,18 @@ class Stagger:
             op.named_barrier(2, 256, wait=False)
 
     def let_other_start(self, index: Any, at: int) -> None:
-        """In the middle of a pass: the other warpgroup may begin its next one, if it has one."""
+        """In the middle of an iteration: the other warpgroup may begin its next one, if it has one."""
         config = self.block.plan.knobs
-        if not self._in_turns:
+        if not self._ping_pong:
             return
         if isinstance(index, int) and index != at:
             return
         here = [] if isinstance(index, int) else [index == at]
         last = config.m_iterations - 1
-        same = [self.row_pass < self._passes_of(1)] if config.consumers_rows > 1 else []
-        following = self.row_pass + 1 < self._passes_of(0)
+        same = [self.row_iteration < self._iterations_of(1)] if config.consumers_rows > 1 else []
+        following = self.row_iteration + 1 < self._iterations_of(0)
         if last:
-            following = T.Or(self.filter_pass < last, following)
+            following = T.Or(self.m_iteration < last, following)
         for warpgroup, conditions in ((0, same), (1, [following])):
             with when(every([self.block.warpgroup == warpgroup, *here, *conditions])):
                 op.named_barrier(2 - warpgroup, 256, wait=False)

@@ -1,9 +1,9 @@
-"""Weights of a block that makes a single pass, by bulk copies into shared memory.
+"""Weights of a block that makes a single tile iteration, by bulk copies into shared memory.
 
-One thread asks for all of them, a loop body's worth (a chunk) at a time, and a barrier counts the bytes of each chunk.
+One thread issues all of them, a loop body's worth (a chunk) at a time, and a barrier counts the bytes of each chunk.
 No thread waits for a word of them but the one that multiplies: a load into a register would be waited for by the
 thread's next fence. The blocks of a cluster that need the same weights copy a share each and send it to all of them
-(PTX ISA, cp.async.bulk with .multicast::cluster), so that the L2 is asked once.
+(PTX ISA, cp.async.bulk with .multicast::cluster), so that the L2 is read once.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Bulk:
         if ahead:
             self._read(self._await(T.uint32(0)), range(ahead))
 
-    def begin_turn(self, tap: Any, turn: Any) -> None:
+    def begin_body(self, tap: Any, body_index: Any) -> None:
         """Wait for the weights of a loop body, and read this thread's; the first of them may have been read ahead."""
         plan, ahead = self.block.plan, self.block.plan.knobs.weights_ahead
-        self.chunk = bind("chunk", T.cast(tap * (plan.steps // plan.unroll) + turn, "uint32"))
+        self.chunk = bind("chunk", T.cast(tap * (plan.steps // plan.unroll) + body_index, "uint32"))
         if not ahead:
             self._read(self._await(self.chunk), range(plan.ahead))
         elif ahead < plan.ahead:
@@ -77,23 +77,24 @@ class Bulk:
             op.load_shared16(self.held, start + T.uint32(place * FRAGMENT_BYTES), 4 * place)
 
 
-def ask(block: Block, first: int, end: int) -> None:
+def issue(block: Block, first: int, end: int) -> None:
     """One thread begins to copy this block's share of the chunks ``first`` to ``end``."""
     plan, config = block.plan, block.plan.knobs
     whole = plan.ahead * FRAGMENT_BYTES
-    share, first_byte, ranks = whole // plan.peers, block.peer * (whole // plan.peers), None
-    if plan.peers > 1:
-        everyone = sum(1 << peer * config.cluster_split_k for peer in range(plan.peers))
+    share = whole // plan.multicast_blocks
+    first_byte, ranks = block.multicast_rank * share, None
+    if plan.multicast_blocks > 1:
+        everyone = sum(1 << rank * config.cluster_split_k for rank in range(plan.multicast_blocks))
         ranks = T.uint32(everyone) << T.cast(block.rank, "uint32")
     if plan.odd_places:
-        own = T.uint32(1) << T.cast(block.peer * config.cluster_split_k + block.rank, "uint32")
-        ranks = T.Select(block.lonely, own, ranks)
-        share = bind("share", T.Select(block.lonely, T.int32(whole), T.int32(share)))
-        first_byte = T.Select(block.lonely, T.int32(0), first_byte)
+        own = T.uint32(1) << T.cast(block.multicast_rank * config.cluster_split_k + block.rank, "uint32")
+        ranks = T.Select(block.unpaired, own, ranks)
+        share = bind("share", T.Select(block.unpaired, T.int32(whole), T.int32(share)))
+        first_byte = T.Select(block.unpaired, T.int32(0), first_byte)
     if ranks is not None:
         ranks = bind("ranks", T.cast(ranks, "uint16"))
-    with when(block.thread == 128 * config.consumers), loop("chunk", end - first, T.serial) as turn:
-        chunk = bind("chunk", turn + first)
+    with when(block.thread == 128 * config.consumers), loop("chunk", end - first, T.serial) as index:
+        chunk = bind("chunk", index + first)
         mine = bind("mine", chunk * whole + first_byte)
         barrier = block.weight_barrier(T.cast(chunk, "uint32"))
         for m in range(config.consumers_m):

@@ -1,8 +1,8 @@
-"""A block that makes a single pass and gets its weights by bulk copies (``multicast``).
+"""A block that makes a single tile iteration and gets its weights by bulk copies (``multicast``).
 
 What counts here is how few instructions stand before the first multiplication: a warp that has its scheduler nearly to
-itself takes four cycles for each. Nothing goes round: input row ``p`` of the block has slot ``p`` of the ring, a row
-outside the image is loaded as zeros, and every barrier is waited for once. The warps that ask for the first row do that
+itself takes four cycles for each. Nothing goes round: input row ``p`` of the block has stage buffer ``p``, a row
+outside the image is loaded as zeros, and every barrier is waited for once. The warps that load the first row do that
 and nothing else before; barriers are set up by others.
 """
 
@@ -16,12 +16,12 @@ from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.wgmma.emit import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.epilogue import channel_of_thread, epilogue
-from subbyte.families.wgmma.emit.loops import turns_of
+from subbyte.families.wgmma.emit.loops import loop_over
 from subbyte.families.wgmma.emit.multiply import unpacked, wgmma
 from subbyte.families.wgmma.emit.rows import PIECE, Columns, columns, row_registers
 from subbyte.families.wgmma.emit.zeros import zero_padding
 from subbyte.families.wgmma.memory import PIXEL_BYTES
-from subbyte.families.wgmma.single.emit.bulk import Bulk, ask
+from subbyte.families.wgmma.single.emit.bulk import Bulk, issue
 from subbyte.tirx.emit import bind, every, registers, when
 
 WINDOW = 0x3FFFF
@@ -93,8 +93,8 @@ def _wait_for_launch(block: Block) -> None:
 
 
 def _produce(block: Block, where: Columns, held: Any) -> None:
-    """Set up barriers, ask for the weights, and bring all rows but the consumers' first ones; perhaps a share of the
-    first row, too."""
+    """Set up barriers, issue the copies of weights, and load all rows but the consumers' first ones; perhaps a share
+    of the first row, too."""
     plan, config = block.plan, block.plan.knobs
     chunks, consumers = plan.weight_chunks, config.consumers
     share, rest = None, range(plan.first_copies, plan.copies)
@@ -108,27 +108,27 @@ def _produce(block: Block, where: Columns, held: Any) -> None:
         op.cluster_wait()
     if config.early_start == 1:
         _say_set_up(block)
-    ask(block, 0, chunks if config.dependent_launch else 1)
+    issue(block, 0, chunks if config.dependent_launch else 1)
     if config.early_start != 1:
         _say_set_up(block)
     if share is None:
         _wait_for_launch(block)
-    parts = list(range(consumers, plan.window))
-    if parts:
-        _load_row(block, where, held, parts[0])
+    stages = list(range(consumers, plan.window))
+    if stages:
+        _load_row(block, where, held, stages[0])
     if not config.dependent_launch:
-        ask(block, 1, chunks)
+        issue(block, 1, chunks)
     zero_padding(block, where)
     if share is not None:
         _store_row(block, where, share, T.uint32(0), rest)
         op.named_barrier(SET_UP + consumers + 1, 128 * (consumers + 1), wait=False)
     op.named_barrier(SET_UP + consumers, 128, wait=True)
-    for part in parts:
-        _store_row(block, where, held, T.uint32(part))
+    for stage in stages:
+        _store_row(block, where, held, T.uint32(stage))
         op.emit(T.cuda.warp_sync())
-        block.arrive(block.full(T.uint32(part)))
-        if part + 1 < plan.window:
-            _load_row(block, where, held, part + 1)
+        block.arrive(block.full(T.uint32(stage)))
+        if stage + 1 < plan.window:
+            _load_row(block, where, held, stage + 1)
 
 
 def _say_set_up(block: Block) -> None:
@@ -166,11 +166,11 @@ def _begun_sums(block: Block, own: Any) -> Any:
     return sums
 
 
-def _load_row(block: Block, where: Columns, held: Any, part: Any, turns: range | None = None) -> None:
+def _load_row(block: Block, where: Columns, held: Any, stage: Any, loads: range | None = None) -> None:
     """Read a row, or some of a thread's loads of it, into registers, zeros for one outside the image. One address for
     all of them: the others differ from it by constants."""
     plan, w = block.plan, block.plan.workload
-    staged = bind("staged", block.first_row * plan.rows.pixel_step + part)
+    staged = bind("staged", block.first_row * plan.rows.pixel_step + stage)
     low, high = plan.row_range
     inside = bind("inside", T.And(staged >= low, staged <= high))
     y, x0 = staged * plan.rows.unit - w.pad, (where.tile + where.left) * plan.cols.unit - w.pad
@@ -182,25 +182,25 @@ def _load_row(block: Block, where: Columns, held: Any, part: Any, turns: range |
     mine = (column * per_column + channel) * plan.block_words
     source = block.group * (pixels * w.channel_blocks * 32) + origin + image + mine
     source = bind("source", T.cast(source, "int64"))
-    for place, turn in enumerate(turns or range(plan.copies)):
-        channels, columns = plan.copy_place(turn, 0)
+    for place, load in enumerate(loads or range(plan.copies)):
+        channels, columns = plan.copy_place(load, 0)
         pointer = block.activations.ptr_to([source + T.int64((columns * per_column + channels) * plan.block_words)])
         for i in range(4):
             T.buffer_store(held, T.uint32(0), [4 * place + i])
-        with when(every([inside, *_column_exists(block, where, turn, column + columns)])):
+        with when(every([inside, *_column_exists(block, where, load, column + columns)])):
             op.load16(held, 4 * place, pointer, "activations")
 
 
-def _store_row(block: Block, where: Columns, held: Any, slot: Any, turns: range | None = None) -> None:
-    """Unpack a row, or what some loads brought, from registers into its slot, visible to wgmma."""
+def _store_row(block: Block, where: Columns, held: Any, buffer: Any, loads: range | None = None) -> None:
+    """Unpack a row, or what some loads returned, from registers into its stage buffer, visible to wgmma."""
     plan = block.plan
     channel, column = plan.copy_place(0, block.member // 8)
     mine = (channel * plan.pitch + column + where.left) * PIXEL_BYTES + block.member % 8 * PIECE
-    here = bind("here", block.slot_address(slot) + T.cast(mine, "uint32"))
-    for place, turn in enumerate(turns or range(plan.copies)):
-        channels, columns = plan.copy_place(turn, 0)
+    here = bind("here", block.buffer_address(buffer) + T.cast(mine, "uint32"))
+    for place, load in enumerate(loads or range(plan.copies)):
+        channels, columns = plan.copy_place(load, 0)
         words = [held[4 * place + i] for i in range(4)]
-        with when(every(_column_exists(block, where, turn, column + columns))):
+        with when(every(_column_exists(block, where, load, column + columns))):
             for half in range(2):
                 offset = (channels * plan.pitch + columns) * PIXEL_BYTES + half * 8 * PIECE
                 values = [(word if half else word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
@@ -208,10 +208,10 @@ def _store_row(block: Block, where: Columns, held: Any, slot: Any, turns: range 
     op.async_fence()
 
 
-def _column_exists(block: Block, where: Columns, turn: int, column: Any) -> list[Any]:
-    """The condition of a load, where not every thread of every block has one in this turn."""
+def _column_exists(block: Block, where: Columns, load: int, column: Any) -> list[Any]:
+    """The condition of a load, where not every thread of every block has one."""
     plan = block.plan
-    if plan.copy_place(turn, 15)[1] < plan.least_columns:
+    if plan.copy_place(load, 15)[1] < plan.least_columns:
         return []
     return [column < (plan.columns_loaded if where.count is None else where.count)]
 
@@ -225,7 +225,7 @@ def _multiply(block: Block, weights: Bulk, begun: Any) -> Any:
         T.buffer_store(started, T.uint32(0 if begun is None else 1), [row])
     pixels = T.cast(block.x * (config.tile_width * plan.cols.pixel_step * PIXEL_BYTES), "uint32")
     right = bind("right", ((block.base + pixels & T.uint32(WINDOW)) >> T.uint32(4)) + T.uint32(plan.descriptor_low))
-    turns = plan.steps // plan.unroll
+    bodies = plan.steps // plan.unroll
     if not config.early_start:
         weights.read_first()
 
@@ -233,16 +233,16 @@ def _multiply(block: Block, weights: Bulk, begun: Any) -> Any:
         first = tap * plan.rows.tap_step
         _wait_for_rows(block, first)
 
-        def turn(index: Any) -> None:
-            weights.begin_turn(tap, index)
-            offset = (first * plan.slot_bytes + index * (plan.unroll * plan.halves * plan.pitch * PIXEL_BYTES)) // 16
+        def body(index: Any) -> None:
+            weights.begin_body(tap, index)
+            offset = (first * plan.buffer_bytes + index * (plan.unroll * plan.halves * plan.pitch * PIXEL_BYTES)) // 16
             b = bind("rows_at", right + T.cast(offset, "uint32"))
             for fragment in range(plan.ahead):
                 _fragment(block, weights, sums, started, fragment, b)
 
-        turns_of("turn", turns, turn)
+        loop_over("turn", bodies, body)
 
-    turns_of("tap_row", plan.tap_rows, tap_row)
+    loop_over("tap_row", plan.tap_rows, tap_row)
     op.wgmma_wait(0)
     return sums
 
@@ -252,10 +252,10 @@ def _wait_for_rows(block: Block, first: Any) -> None:
     kernel row waited for, too. For the consumers' own rows they have waited at another barrier (``early_start``)."""
     plan = block.plan
     for row in range(plan.knobs.tile_rows):
-        part = T.cast(first + row * plan.rows.pixel_step, "uint32")
-        counted = part >= T.uint32(plan.knobs.consumers) if plan.knobs.early_start else True
+        stage = T.cast(first + row * plan.rows.pixel_step, "uint32")
+        counted = stage >= T.uint32(plan.knobs.consumers) if plan.knobs.early_start else True
         with when(counted):
-            block.wait(block.full(part), T.uint32(0))
+            block.wait(block.full(stage), T.uint32(0))
 
 
 def _fragment(block: Block, weights: Bulk, sums: Any, started: Any, fragment: int, rows_at: Any) -> None:
@@ -269,7 +269,7 @@ def _fragment(block: Block, weights: Bulk, sums: Any, started: Any, fragment: in
     for half, operand in enumerate(operands):
         plane = (step * plan.halves + half) * plan.pitch + column * plan.cols.tap_step
         for row in range(plan.knobs.tile_rows):
-            place = plane * PIXEL_BYTES + row * plan.rows.pixel_step * plan.slot_bytes
+            place = plane * PIXEL_BYTES + row * plan.rows.pixel_step * plan.buffer_bytes
             mine = [sums[row * count + i] for i in range(count)]
             wgmma(plan, plan.atom, mine, operand, rows_at + T.uint32(place // 16), started, row)
     op.wgmma_commit()

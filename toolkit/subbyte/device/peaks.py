@@ -1,6 +1,6 @@
 """What a GPU can do at most, as measured: launching, copying, multiplying.
 
-The numbers are in ``ceilings.json`` beside this file, which ``benchmarks/baselines peaks`` writes from the records of
+The numbers are in ``peaks.json`` beside this file, which ``benchmarks/baselines peaks`` writes from the records of
 ``subbyte bench atoms``. They are measurements of single instructions and of plain copies, not data-sheet peaks, so that
 a share of them means something.
 """
@@ -8,22 +8,23 @@ a share of them means something.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 
-_FILE = Path(__file__).parent / "ceilings.json"
+_FILE = Path(__file__).parent / "peaks.json"
 DEFAULT_DEVICE = "NVIDIA H200"
 _WARPGROUP = "s8.wgmma.m64"
 
 
 @dataclass(frozen=True)
-class Ceilings:
+class MeasuredPeaks:
     """Measured limits of one GPU.
 
     ``launch_microseconds``: one empty kernel in a CUDA graph; ``copy_terabytes_per_second``: bytes read plus bytes
@@ -52,8 +53,8 @@ class Ceilings:
         return self.warpgroup_atom if name.startswith(_WARPGROUP) and self.warpgroup_atom else name
 
     @checked
-    def ceiling(self, atom: str) -> float:
-        """10^12 operations per second of an atom. All warpgroup atoms share the ceiling of the one measured.
+    def peak(self, atom: str) -> float:
+        """10^12 operations per second of an atom. All warpgroup atoms share the peak of the one measured.
 
         Raises InvalidInput for an atom that was not measured.
         """
@@ -63,26 +64,31 @@ class Ceilings:
             return known[name]
         if name.startswith(_WARPGROUP) and self.warpgroup_atom:
             return self.tops[self.warpgroup_atom]
-        raise InvalidInput(f"no measured ceiling of {atom!r} on {self.device}: {did_you_mean(atom, known)}")
+        raise InvalidInput(f"no measured peak of {atom!r} on {self.device}: {did_you_mean(atom, known)}")
+
+    def ceiling(self, atom: str) -> float:
+        """:meth:`peak` under the name of earlier versions, for one minor version."""
+        _former("MeasuredPeaks.ceiling", "peak")
+        return self.peak(atom)
 
 
 @cache
-def _all() -> dict[str, Ceilings]:
+def _all() -> dict[str, MeasuredPeaks]:
     data = json.loads(_FILE.read_text(encoding="utf-8"))
-    return {name: Ceilings(name, **values) for name, values in data["devices"].items()}
+    return {name: MeasuredPeaks(name, **values) for name, values in data["devices"].items()}
 
 
 def known_devices() -> tuple[str, ...]:
-    """Names of the GPUs whose ceilings were measured."""
+    """Names of the GPUs whose peaks were measured."""
     return tuple(_all())
 
 
 @checked
-def ceilings(device: str = DEFAULT_DEVICE) -> Ceilings:
+def measured_peaks(device: str = DEFAULT_DEVICE) -> MeasuredPeaks:
     """The measured limits of a GPU by its name. Raises InvalidInput with the closest names."""
     found = _all().get(str(device))
     if found is None:
-        raise InvalidInput(f"no ceilings of {device!r} were measured: {did_you_mean(device, known_devices())}")
+        raise InvalidInput(f"no peaks of {device!r} were measured: {did_you_mean(device, known_devices())}")
     return found
 
 
@@ -98,3 +104,21 @@ def warpgroup_peak(device: str) -> dict[str, Any] | None:
     found = _all().get(device)
     atom = found.warpgroup_atom if found else ""
     return {"atom": atom, "tops": found.tops[atom]} if found and atom else None
+
+
+_OLD_NAMES = {"Ceilings": "MeasuredPeaks", "ceilings": "measured_peaks"}
+"""Names of earlier versions, for one minor version."""
+
+
+def _former(old: str, new: str) -> None:
+    warnings.warn(f"{old} is now {new}; the old name goes in the next minor version", DeprecationWarning, stacklevel=3)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """The names of earlier versions."""
+        if name not in _OLD_NAMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        _former(name, _OLD_NAMES[name])
+        return globals()[_OLD_NAMES[name]]
