@@ -61,15 +61,15 @@ types: env ## static types
 
 test-unit: env ## unit and emulator tests, on JOBS processes
 	@echo "== unit and emulator tests"
-	@$(PYTEST) -n $(JOBS) --dist worksteal -m "not gpu and not browser and not notebook"
+	@$(PYTEST) -n $(JOBS) --dist worksteal --durations 20 -m "not gpu and not browser and not notebook"
 
 test-notebooks: env ## execute every notebook
 	@echo "== notebooks"
-	@$(PYTEST) -n $(JOBS) -m notebook tests/test_notebooks.py
+	@$(PYTEST) -n $(JOBS) --durations 5 -m notebook tests/test_notebooks.py
 
 test-browser: env ## JupyterLab in a real Chromium
 	@echo "== browser tests"
-	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist loadfile -m browser tests/browser
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist loadfile --durations 20 -m browser tests/browser
 
 test-gpu: env ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu
