@@ -18,7 +18,7 @@ from subbyte.families.base import Family
 from subbyte.families.registry import asked_families, config_from_dict, family_of, usual
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.coverage import covered
-from subbyte.kernel.default import default_config
+from subbyte.kernel.default import TRIES, default_config
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.recommended import recommendation
 from subbyte.spaces.configuration import Configuration
@@ -28,8 +28,6 @@ from subbyte.workload import workload as workload_named
 RECORDS = Path(__file__).with_name("best.json")
 RECORDED_ON = "sm_90a"
 """The architecture that the recorded times are of."""
-TRIES = 8
-"""Estimated configurations of a family that are built before another family is taken."""
 
 
 class Choice(NamedTuple):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import Unsupported
@@ -10,19 +13,31 @@ from subbyte.kernel.recommended import recommendation
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
+TRIES = 8
+"""Estimated configurations of a family that are built before another family is taken, or none."""
+
 
 def default_config(workload: ConvWorkload, arch: Arch | str) -> Configuration:
     """The recommended configuration of this workload and architecture, else the one estimated fastest: of the usual
     family, or where that has no kernel of the one ranked highest that has. Raises Unsupported when none has."""
+    return next(default_configs(workload, arch))
+
+
+def default_configs(workload: ConvWorkload, arch: Arch | str) -> Iterator[Configuration]:
+    """The same, with what to try next where the compiler's work on it is refused. Raises Unsupported when none has."""
     target = arch if isinstance(arch, Arch) else arch_named(arch)
     found = recommendation(workload.spec, target.name)
     if found is not None:
-        return found.config
+        yield found.config
+        return
     reason = usual().covers(workload, target)
     if reason is None:
-        return next(iter(usual().candidates(workload, target)))
-    for family in sorted(families().values(), key=lambda one: -one.rank):
-        first = None if family.covers(workload, target) else next(iter(family.candidates(workload, target)), None)
-        if first is not None:
-            return first
+        yield next(iter(usual().candidates(workload, target)))
+        return
+    others = sorted(families().values(), key=lambda one: -one.rank)
+    covering = [one for one in others if one.covers(workload, target) is None]
+    if covering:
+        for family in covering:
+            yield from islice(family.candidates(workload, target), TRIES)
+        return
     raise Unsupported(f"{workload}: no kernel computes it on {target.name}: {reason.removeprefix('not covered: ')}")

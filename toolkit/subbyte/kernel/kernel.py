@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subbyte.arguments import checked, one_of
 from subbyte.device.launch import Argument, Launch
-from subbyte.errors import InvalidInput
+from subbyte.errors import BuildFailed, InvalidInput, Unsupported
 from subbyte.families.base import Plan
 from subbyte.html import table
 from subbyte.kernel import build as steps
@@ -226,15 +226,22 @@ def build(
     """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
 
     ``config`` is a configuration of any family, such as a ConvConfig; it defaults to the best one known of the family
-    whose kernels run on every architecture (:func:`subbyte.compile` chooses among all). ``output`` is the
+    whose kernels run on every architecture, or where that has none of one that covers the workload
+    (:func:`subbyte.compile` chooses among all). ``output`` is the
     workload's output type (``int4``, also without it) or ``int32``; ``clip`` lies within that type. ``requant`` is
     ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown
     workload or architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
     """
-    from subbyte.kernel.default import default_config
+    from subbyte.kernel.default import default_configs
 
     found = workload_named(workload)
-    chosen = default_config(found, arch) if config is None else config
-    kernel = Kernel(steps.make_plan(found, chosen, arch, output, clip, requant))
-    _ = kernel.cubin
-    return kernel
+    failed: BuildFailed | None = None
+    for chosen in default_configs(found, arch) if config is None else [config]:
+        kernel = Kernel(steps.make_plan(found, chosen, arch, output, clip, requant))
+        try:
+            _ = kernel.cubin
+        except BuildFailed as error:
+            failed = failed or error
+            continue
+        return kernel
+    raise failed or Unsupported(f"{found}: no configuration can be built")
