@@ -47,7 +47,7 @@ class ForeignSpace:
 
     @cached_property
     def valid(self) -> tuple[int, ...]:
-        return tuple(index for index in range(len(self)) if self.why_not(index) is None)
+        return tuple(index for index in range(len(self)) if self.check(index) is None)
 
     @property
     def hash(self) -> str:

@@ -136,7 +136,7 @@ def test_a_space_with_plans():
 
 
 class Unlisted:
-    """A product of 10^12 that nobody can enumerate; only its ``why_not`` says what exists."""
+    """A product of 10^12 that nobody can enumerate; only its ``check`` says what exists."""
 
     arch, kind, hash = "sm_90a", "foreign", "unlisted"
 
