@@ -58,7 +58,7 @@ class ToySpace:
             scale *= len(choices)
         return place
 
-    def why_not(self, config: ConvConfig | int) -> str | None:
+    def check(self, config: ConvConfig | int) -> str | None:
         config = self.config(config) if isinstance(config, int) else config
         if config.threads > 256:
             return "more than eight warps"

@@ -41,7 +41,7 @@ class ForeignSpace:
             values[name] = choices[digit]
         return SimpleNamespace(**values)
 
-    def why_not(self, index: int) -> str | None:
+    def check(self, index: int) -> str | None:
         at = self.config(index)
         return "too many threads" if at.block * at.tile > 550 else None
 

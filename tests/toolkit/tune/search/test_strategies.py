@@ -146,7 +146,7 @@ class Unlisted:
     def __len__(self):
         return 10**12
 
-    def why_not(self, index):
+    def check(self, index):
         return None if index % 3 == 0 else "no multiple of 3"
 
     @property
