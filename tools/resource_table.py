@@ -211,7 +211,7 @@ def _kept(rows: list[Row], kind: str, target: Path) -> list[Row]:
         one = spaces[row["workload"], row["arch"]]
         if row["stack"] or row["spill"]:
             spills[row["workload"]][row["arch"]].append(one.config(row["index"]).key)
-        elif one.why_not(row["index"]) is None:
+        elif one.check(row["index"]) is None:
             kept.append(row)
     write_spills(target, spills)
     return kept

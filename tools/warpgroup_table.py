@@ -113,7 +113,7 @@ def _drawn(space: WgmmaSpace, held: dict[str, tuple[int, ...]], rng: random.Rand
         drawn = {name: rng.choice(values) for name, values in knobs.items()}
         own = own_values(drawn)
         config = kernel_of(drawn)(**own, **space.fixed)
-        if set(held) <= set(own) and space.why_not(config) is None:
+        if set(held) <= set(own) and space.check(config) is None:
             return config
     return None
 

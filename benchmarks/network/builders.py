@@ -84,7 +84,7 @@ def sorted_part(space: WgmmaSpace, indices: Sequence[int]) -> Part:
     valid: list[tuple[int, float]] = []
     refused = Counter[str]()
     for index in indices:
-        reason = space.why_not(index)
+        reason = space.check(index)
         if reason is None:
             valid.append((index, estimated_cycles(space.plan(index))))
         else:

@@ -169,7 +169,7 @@ def take_over(study: Study, runner: Any, searches: Iterable[Search]) -> int:
         for config, result in search.trials:
             with suppress(InvalidInput):
                 index = space.index(config)
-                if index not in told and space.why_not(index) is None:
+                if index not in told and space.check(index) is None:
                     study.tell(index, result)
                     told.add(index)
     return len(told) - before

@@ -75,7 +75,7 @@ def test_keys_go_by_speed_and_by_knob(
     for _ in range(4 - digits["warp_col_tiles"]):
         press("+")
     refused = known.index(known.config(ranked[0]).with_values({"warp_col_tiles": 16}))
-    reason = known.why_not(refused)
+    reason = known.check(refused)
     assert reason is not None
     assert said(tab).startswith(f"Configuration {refused}, refused: {reason}")
     tab.picture("space_refused", ".sb-space")

@@ -63,3 +63,25 @@ def test_other_names_are_refused() -> None:
         importlib.import_module("subbyte.dat")
     with pytest.raises(AttributeError, match="no attribute 'pack_wrods'"):
         importlib.import_module("subbyte.data").pack_wrods  # noqa: B018
+
+
+def test_old_names_of_spaces_families_and_peaks_warn_and_work() -> None:
+    import subbyte
+    from subbyte import device
+    from subbyte.families.registry import families
+
+    paper = subbyte.space("resnet50.stage2@8", "sm_90a")
+    with pytest.warns(DeprecationWarning, match=r"Space\.why_not is now Space\.check"):
+        assert paper.why_not(0) == paper.check(0)
+    plan = paper.plan(paper.valid[0])
+    family = next(iter(families().values()))
+    with pytest.warns(DeprecationWarning, match="why_not is now"):
+        assert family.why_not(plan) == family.check(plan)
+    with pytest.warns(DeprecationWarning, match="ceilings is now measured_peaks"):
+        peaks = device.peaks.ceilings()  # an old module of this name may hide that of the package
+    assert peaks == device.measured_peaks()
+    with pytest.warns(DeprecationWarning, match="ceiling is now peak"):
+        assert peaks.ceiling("s8.m16n8k32") == peaks.peak("s8.m16n8k32")
+    with pytest.warns(DeprecationWarning, match="Ceilings is now"):
+        from subbyte.device.ceilings import Ceilings
+    assert Ceilings is device.MeasuredPeaks

@@ -50,7 +50,7 @@ class ToyFamily(Family):
         """The plan of a kernel."""
         return ToyPlan(workload, cast(ToyConfig, config), arch, output, clip, requant)
 
-    def why_not(self, plan: Plan) -> str | None:
+    def check(self, plan: Plan) -> str | None:
         """Why the plan cannot be built, None when it can."""
         return why_not(cast(ToyPlan, plan))
 

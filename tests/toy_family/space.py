@@ -53,7 +53,7 @@ class ToySpace(ListedTable):
         config = which if isinstance(which, ToyConfig) else self.config(which)  # type: ignore[arg-type]
         return plan_of(self.workload, config, self.arch)
 
-    def why_not(self, which: int | Configuration, /) -> str | None:
+    def check(self, which: int | Configuration, /) -> str | None:
         """Why a configuration is refused, None when it is valid."""
         return why_not(self.plan(which))
 
@@ -64,7 +64,7 @@ class ToySpace(ListedTable):
 
     @cached_property
     def _sorted_out(self) -> Sorted:
-        reasons = {index: self.why_not(index) for index in range(len(self))}
+        reasons = {index: self.check(index) for index in range(len(self))}
         refused = Counter(reason.split(":")[0] for reason in reasons.values() if reason)
         return tuple(index for index, reason in reasons.items() if reason is None), dict(refused)
 

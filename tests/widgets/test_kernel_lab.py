@@ -17,7 +17,7 @@ LAYER = "n8h7w7c32k32r3s3p1"
 
 def test_the_controls_name_a_configuration_of_the_space() -> None:
     lab = KernelLab(LAYER)
-    assert lab.space.why_not(lab.config) is None
+    assert lab.space.check(lab.config) is None
     lab.knobs["chunk"].value = 1
     lab.knobs["duplicate_aware"].value = "none"
     assert lab.config.duplicate_aware == "none"
@@ -26,7 +26,7 @@ def test_the_controls_name_a_configuration_of_the_space() -> None:
 def test_a_refused_configuration_says_why_and_cannot_be_built() -> None:
     lab = KernelLab(LAYER)
     lab.knobs["warp_col_tiles"].value = 16
-    reason = lab.space.why_not(lab.config)
+    reason = lab.space.check(lab.config)
     assert reason is not None
     assert reason.split(":")[0] in lab.status.value
     assert lab.button.disabled

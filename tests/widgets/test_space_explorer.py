@@ -53,7 +53,7 @@ def test_the_page_gets_every_configuration(landscape: Landscape) -> None:
             assert reason == ""
         else:
             assert columns["time"][place] is None
-            assert reason == space(NAME, "sm_90a").why_not(index)
+            assert reason == space(NAME, "sm_90a").check(index)
     for key, cells in view.maps.items():
         x, y = key.split("|")
         record = [cell for row in landscape_map(landscape, x, y).cells for cell in row]

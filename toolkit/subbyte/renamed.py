@@ -55,13 +55,13 @@ MOVED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Old module -> the modules that have its names today, in the order in which they are asked; below ``subbyte``."""
 CALLED = {
-    "device.ceilings": "device.peaks",
+    "device.ceilings": "device.peaks:measured_peaks",
     "space": "families.search",
     "technique.fragments": "device.fragments",
     "tune.landscape": "records.landscape",
 }
-"""Old modules that are called like their main function, and where that is: importing one puts it in the place of the
-function."""
+"""Old modules that are called like their main function, and where that is, with its name today where that is another:
+importing one puts it in the place of the function."""
 
 
 class _Renamed:
@@ -95,7 +95,10 @@ class _Renamed:
         if old in CALLED:
             from subbyte.callable_package import make_callable
 
-            make_callable(module.__name__, getattr(import_module(f"subbyte.{CALLED[old]}"), old.rpartition(".")[2]))
+            home, _, function = CALLED[old].partition(":")
+            make_callable(
+                module.__name__, getattr(import_module(f"subbyte.{home}"), function or old.rpartition(".")[2])
+            )
 
 
 def _full(old: str) -> list[str]:

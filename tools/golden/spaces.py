@@ -96,7 +96,7 @@ def found_now(one: Sample) -> Sample:
     if one.seeds is None:
         looked_at = list(made.valid)
     else:
-        looked_at = [index for index in _sampled(made, one.seeds, one.label) if made.why_not(index) is None]
+        looked_at = [index for index in _sampled(made, one.seeds, one.label) if made.check(index) is None]
     text = f"{json.dumps({k: list(v) for k, v in made.knobs.items()})} {','.join(map(str, looked_at))}"
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     return Sample(one.spec, one.arch, one.kind, len(made), made.index_hash, one.seeds, len(looked_at), digest)
@@ -142,13 +142,13 @@ def _seeds(made: Any) -> tuple[int, ...]:
                 index = made.index(config)
             except InvalidInput:
                 continue
-            if made.why_not(index) is None:
+            if made.check(index) is None:
                 found.append(index)
     for _ in range(4000):
         if len(found) >= SEEDS:
             break
         index = rng.randrange(len(made))
-        if made.why_not(index) is None:
+        if made.check(index) is None:
             found.append(index)
     return tuple(sorted(set(found[: 4 * SEEDS : max(1, len(found[: 4 * SEEDS]) // SEEDS)][:SEEDS])))
 

@@ -74,7 +74,7 @@ class HwncSpace(Listed):
         """The index of a configuration."""
         return index_of(config.to_dict(), KNOBS)
 
-    def why_not(self, which: int | ForeignConfig) -> str | None:
+    def check(self, which: int | ForeignConfig) -> str | None:
         """Why a configuration cannot be built, or builds what another one builds too; None when it can."""
         config = self.config(which) if isinstance(which, int) else which
         return why_not(self.workload, OPERANDS[self.operand], dict(config.to_dict()))

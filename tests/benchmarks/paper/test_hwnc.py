@@ -45,7 +45,7 @@ def check(workload, operand, folder, break_it=None, **knobs):
     space = HwncSpace(workload, operand)
     values = {name: choices[0] for name, choices in KNOBS.items()} | knobs
     config = space.config(space.index(type(space.config(0)).from_dict(values)))
-    assert space.why_not(config) is None
+    assert space.check(config) is None
     text = hwnc.source(workload, config, "sm_90a", OPERANDS[operand])
     launch = hwnc.launch_of(workload, values, OPERANDS[operand])
     case = HwncCase(workload, seed=1)
@@ -91,6 +91,6 @@ def test_refused_and_valid_are_the_product():
     space = HwncSpace(ConvWorkload(8, 7, 7, 512, 512, 3, 3, 1), "s4")
     assert len(space) == 194_400
     assert len(space.valid) + sum(space.refused.values()) == len(space)
-    assert "leave further warps" in space.why_not(space.valid[0] + 1)
+    assert "leave further warps" in space.check(space.valid[0] + 1)
     config = space.config(space.valid[-1])
     assert space.index(config) == space.valid[-1]

@@ -56,7 +56,7 @@ def test_schedules_are_the_same_with_every_switch(layer):
             for space in spaces.values()
         ]
         assert all(one == knobs[0] for one in knobs)
-        assert all(space.why_not(index) is None for space in spaces.values())
+        assert all(space.check(index) is None for space in spaces.values())
 
 
 def test_what_does_not_build_is_left_out_and_choosing_goes_on(layer):
@@ -143,7 +143,7 @@ def test_the_committed_schedules_extend_the_records(stage, batch):
         knobs = {key: list(values) for key, values in spaces[combination].knobs.items()}
         assert meant(space["knobs"], "warpgroup") == knobs  # an index means the same schedule
         assert space["fixed"] == spaces[combination].fixed
-        reasons = [str(spaces[combination].why_not(index) or "") for index in one.schedules]
+        reasons = [str(spaces[combination].check(index) or "") for index in one.schedules]
         assert all(not reason or reason.startswith("retired: weight_ring") for reason in reasons)
 
 

@@ -36,7 +36,7 @@ def test_every_configuration_of_the_space_is_measured_or_has_its_reason(landscap
         assert values == [config[knob] for knob in points.knobs]
         assert (time is None) == bool(reason)
         if reason:
-            assert reason == known.why_not(index)
+            assert reason == known.check(index)
     assert len(points.table().rows) == len(known)
 
 
@@ -55,7 +55,7 @@ def test_a_map_is_what_the_rows_say(landscape: Landscape) -> None:
                 assert landscape.results[cell.index].microseconds == cell.best  # type: ignore[union-attr]
             else:
                 assert cell.best is None
-                assert cell.reason == space(NAME, "sm_90a").why_not(cell.index)
+                assert cell.reason == space(NAME, "sm_90a").check(cell.index)
     assert "chunk" in str(found)
     swapped = landscape_map(landscape, "warp_row_tiles", "chunk")
     assert swapped.cells == tuple(zip(*found.cells, strict=True))

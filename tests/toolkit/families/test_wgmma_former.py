@@ -114,7 +114,7 @@ def test_an_index_of_a_recorded_space_means_what_it_meant():
     for index in made.valid:
         config = made.config(index)
         assert made.index(config) == index
-        assert made.why_not(config) is made.why_not(index) is None
+        assert made.check(config) is made.check(index) is None
         assert made.plan(index) == WgmmaPlan(LAYER, config, H200)
     assert set(made.refused) >= {"retired", "stages"}
     assert sum(made.refused.values()) + len(made.valid) == len(made)
@@ -123,12 +123,12 @@ def test_an_index_of_a_recorded_space_means_what_it_meant():
 def test_what_is_retired_in_a_recorded_space_is_said():
     made = space()
     index = next(i for i in range(len(made)) if made.values_at(i)["at_once"])
-    assert made.why_not(index) == "retired: at_once=2 is of a knob that is no more"
+    assert made.check(index) == "retired: at_once=2 is of a knob that is no more"
     assert made.index(made.config(index)) == index
     with pytest.raises(Unsupported, match="retired"):
         made.plan(index)
     rings = [i for i in range(len(made)) if made.values_at(i)["bulk_weights"] and made.values_at(i)["ring"] == 4]
-    assert any("ring must be 3" in str(made.why_not(i)) for i in rings)
+    assert any("ring must be 3" in str(made.check(i)) for i in rings)
     with pytest.raises(InvalidInput, match="tile_width=14: not in the warpgroup-small space"):
         made.index(PipelineConfig(tile_width=14))
 

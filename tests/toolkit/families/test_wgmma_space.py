@@ -42,11 +42,11 @@ def test_indices_go_both_ways_and_valid_ones_have_no_reason(small):
         config = small.config(index)
         assert isinstance(config, WgmmaConfig)
         assert small.index(config) == index
-        assert small.why_not(index) is None
+        assert small.check(index) is None
         assert small.plan(index).config == config
     valid = set(small.valid)
     refused = next(index for index in range(len(small)) if index not in valid)
-    assert small.why_not(refused)
+    assert small.check(refused)
     again = subbyte.space(SMALL, kind="wgmma")
     assert again.index_hash == small.index_hash
     assert narrow(again).hash == narrow(small).hash != small.hash
@@ -85,7 +85,7 @@ def test_a_space_holds_the_switches(small):
     with pytest.raises(InvalidInput, match="duplicate_aware=none: not in the wgmma space"):
         small.index(off.config(index))
     lone = subbyte.space(ConvWorkload(8, 4, 4, 64, 64, 1, 1, 0), kind="wgmma", duplicate_aware="none")
-    reasons = [lone.why_not(index) for index in range(0, len(lone), len(lone) // 3000)]
+    reasons = [lone.check(index) for index in range(0, len(lone), len(lone) // 3000)]
     assert all(reasons)
     assert any("has no duplicates" in str(reason) for reason in reasons)
 
@@ -108,7 +108,7 @@ def test_when_weights_are_read_is_searched_where_it_matters(small):
     more = WgmmaSpace(
         layer, sm_90a, {"parameters": (0, 1, 2), "early_start": (0, 2), **lists, "weights_ahead": (0, 3, 6)}
     )
-    assert list(more.valid) == [index for index in range(len(more)) if more.why_not(index) is None]
+    assert list(more.valid) == [index for index in range(len(more)) if more.check(index) is None]
     found = [more.config(index) for index in more.valid]
     singles = [config for config in found if isinstance(config, SinglePassConfig)]
     without = {config.with_values(dict.fromkeys(ORDER, 0)) for config in singles}
@@ -128,7 +128,7 @@ def test_a_knob_of_the_other_kernel_is_no_other_program(small):
     weight = 1
     for name, values in small.knobs.items():
         if name == "stages":
-            assert small.why_not(single + weight).startswith("same program: stages has no meaning with multicast")
+            assert small.check(single + weight).startswith("same program: stages has no meaning with multicast")
         weight *= len(values)
 
 

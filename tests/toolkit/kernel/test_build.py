@@ -117,7 +117,7 @@ def test_raw_output_has_no_parameters() -> None:
 
 def test_default_configuration_is_a_valid_one() -> None:
     kernel = build("n8h7w7c32k32r3s3p1", arch="sm_86")
-    assert space(kernel.workload, "sm_86").why_not(kernel.config) is None
+    assert space(kernel.workload, "sm_86").check(kernel.config) is None
     assert kernel.resources.local_bytes == 0
 
 

@@ -47,7 +47,7 @@ def _drawn(rng: random.Random) -> tuple[Space, int]:
     candidates = space(workload, rng.choice(list(ARCHS)), rng.choice(("paper", "extended")), **fixed)
     while True:
         index = rng.randrange(len(candidates))
-        if candidates.why_not(index) is None:
+        if candidates.check(index) is None:
             return candidates, index
 
 

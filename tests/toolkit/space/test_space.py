@@ -43,9 +43,9 @@ def test_valid_and_refused_add_up_to_the_product(workload: str, arch: str) -> No
     assert set(candidates.refused) <= REASONS
     valid = set(candidates.valid)
     for index in random.Random(0).sample(range(1800), 100):
-        reason = candidates.why_not(index)
+        reason = candidates.check(index)
         assert (reason is None) == (index in valid)
-        assert candidates.why_not(candidates.config(index)) == reason
+        assert candidates.check(candidates.config(index)) == reason
         if reason is not None:
             kind, _, details = reason.partition(": ")
             assert kind in REASONS
@@ -62,7 +62,7 @@ def test_the_extended_space_has_ten_thousand_configurations_and_holds_the_papers
     paper, extended = (space(f"resnet50.stage{stage}@8", kind=kind) for kind in KINDS)
     assert 10_000 < len(extended.valid) < most
     assert len(extended.valid) + sum(extended.refused.values()) == len(extended)
-    assert all(extended.why_not(paper.config(index)) is None for index in paper.valid)
+    assert all(extended.check(paper.config(index)) is None for index in paper.valid)
     assert all(set(values) <= set(extended.knobs[name]) for name, values in paper.knobs.items())
 
 
@@ -95,7 +95,7 @@ def test_sorting_at_once_is_the_same_as_asking_each(workload: str, arch: str, ki
     rng = random.Random(3)
     drawn = rng.sample(range(len(candidates)), 1200) + rng.sample(candidates.valid, min(200, len(valid)))
     for index in drawn:
-        reason = candidates.why_not(index)
+        reason = candidates.check(index)
         assert (index in valid) == (reason is None), (index, reason)
 
 
@@ -109,7 +109,7 @@ def test_sorting_knows_every_rule_and_the_kind_of_its_reasons() -> None:
 
 def test_sorting_counts_the_kinds_of_reasons() -> None:
     candidates = _few(SMALL, split_channels=(1, 2, 4), chunk=(1, 2), stages=(1, 2, 3), min_blocks=(0, 1, 2, 9))
-    asked = Counter((candidates.why_not(index) or "").partition(":")[0] for index in range(len(candidates)))
+    asked = Counter((candidates.check(index) or "").partition(":")[0] for index in range(len(candidates)))
     assert asked.pop("") == len(candidates.valid)
     assert candidates.refused == dict(asked)
     assert {"same program", "stages", "divisibility"} <= set(asked)
@@ -124,7 +124,7 @@ def test_a_configuration_seen_to_spill_is_sorted_out(monkeypatch: pytest.MonkeyP
     assert set(before.valid) - set(after.valid) == {index}
     assert after.hash != before.hash
     assert after.index_hash == before.index_hash
-    assert "seen to spill" in str(after.why_not(index))
+    assert "seen to spill" in str(after.check(index))
 
 
 def _few(workload: ConvWorkload, arch: str = "sm_90a", **knobs: tuple[int, ...]) -> Space:
@@ -142,12 +142,12 @@ def test_configurations_said_to_build_the_same_program_do_and_others_do_not(work
     rng, pairs, texts = random.Random(4), [], {}
     while len(pairs) < 6:
         index = rng.randrange(len(candidates))
-        reason = candidates.why_not(index) or ""
+        reason = candidates.check(index) or ""
         if reason.startswith(SAME):
             pairs.append((candidates.config(index), ConvConfig.from_key(reason.rpartition(" ")[2])))
     for config, plain in pairs:
         assert config != plain
-        assert candidates.why_not(plain) is None
+        assert candidates.check(plain) is None
         texts[plain.key] = _text(candidates, plain)
         assert _text(candidates, config) == texts[plain.key]
     for index in rng.sample(candidates.valid, 10):
@@ -162,7 +162,7 @@ def _neighbours(candidates: Space, config: ConvConfig) -> list[ConvConfig]:
     """Valid configurations that differ in one of the knobs of which values can mean the same."""
     others = [config.with_values({name: value}) for name in ("tile_height", "stages", "unroll")
               for value in candidates.knobs.get(name, ()) if value != getattr(config, name)]  # fmt: skip
-    return [other for other in others if candidates.why_not(other) is None]
+    return [other for other in others if candidates.check(other) is None]
 
 
 def _text(candidates: Space, config: ConvConfig) -> str:
@@ -178,7 +178,7 @@ def test_of_values_that_mean_the_same_the_first_is_kept() -> None:
     kept = {(c.stages, c.min_blocks) for c in map(candidates.config, candidates.valid)}
     assert kept == {(3, 1), (3, 2)}  # one iteration: the number of stages means nothing
     twice = candidates.index(ConvConfig(2, 2, chunk=2, stages=2, min_blocks=0, tile_height=0))
-    assert candidates.why_not(twice) == "same program: builds the same program as brw2-bcw2-wrt4-wct4-ch2-ri0-st3-mb1"
+    assert candidates.check(twice) == "same program: builds the same program as brw2-bcw2-wrt4-wct4-ch2-ri0-st3-mb1"
     assert why_not(candidates.plan(twice)) is None  # it can be built, it is only not searched
 
 
@@ -410,7 +410,7 @@ def test_first_layer_of_alexnet_is_refused_with_the_reason() -> None:
     candidates = space("alexnet.conv1@1")
     assert candidates.valid == ()
     assert candidates.refused == {"not covered": 1800}
-    assert str(candidates.why_not(0)) == "not covered: kernel size 11x11: kernels cover 1 to 7 in each direction"
+    assert str(candidates.check(0)) == "not covered: kernel size 11x11: kernels cover 1 to 7 in each direction"
 
 
 # ---- broken requests ------------------------------------------------------------

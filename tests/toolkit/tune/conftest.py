@@ -58,7 +58,7 @@ class ToySpace:
             scale *= len(choices)
         return place
 
-    def why_not(self, config: ConvConfig | int) -> str | None:
+    def check(self, config: ConvConfig | int) -> str | None:
         config = self.config(config) if isinstance(config, int) else config
         if config.threads > 256:
             return "more than eight warps"
@@ -66,7 +66,7 @@ class ToySpace:
 
     @cached_property
     def valid(self) -> tuple[int, ...]:
-        return tuple(index for index in range(len(self)) if self.why_not(index) is None)
+        return tuple(index for index in range(len(self)) if self.check(index) is None)
 
     @property
     def hash(self) -> str:

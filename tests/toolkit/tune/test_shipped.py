@@ -37,7 +37,7 @@ def test_it_holds_every_valid_configuration_of_its_space_verified(one):
     made = space_today(one.header)
     assert made.hash == one.space_hash
     retired = [index for index in one.results if index not in set(made.valid)]
-    assert all(str(made.why_not(index)).startswith("retired: at_once=2") for index in retired)
+    assert all(str(made.check(index)).startswith("retired: at_once=2") for index in retired)
     assert (info.missing, info.dropped, info.notice) == (0, 0, "")
     assert bool(retired) == (one.kind == FORMER)
     if one.kind == FORMER:

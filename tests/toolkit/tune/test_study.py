@@ -282,7 +282,7 @@ def test_ctrl_c_closes_a_streaming_runner(toy):
 
 def test_queued_configurations_come_first_once_and_only_if_valid(toy):
     study = Study(toy, seed=1)
-    refused = next(index for index in range(len(toy)) if toy.why_not(index))
+    refused = next(index for index in range(len(toy)) if toy.check(index))
     told = toy.valid[0]
     study.tell(told, Measured(1.0))
     wanted = [toy.config(toy.valid[9]), toy.config(toy.valid[9]), toy.config(refused), toy.config(told)]

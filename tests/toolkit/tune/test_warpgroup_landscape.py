@@ -52,7 +52,7 @@ def test_it_is_a_part_of_the_whole_space():
         for index in some.valid:
             config = some.config(index)
             assert some.index(config) == index
-            assert whole.why_not(config) is None
+            assert whole.check(config) is None
 
 
 def test_1x1_kernels_and_other_architectures_have_none():
@@ -115,13 +115,13 @@ def test_what_was_not_recorded_is_refused_by_name(recorded):
 
 def test_what_is_refused_today_is_left_out(made, recorded, monkeypatch):
     first = made.config(made.valid[0])
-    whole = type(made).why_not
+    whole = type(made).check
 
     def stricter(self, which):
         config = which if isinstance(which, WgmmaConfig) else self.config(which)
         return "stages: refused in this test" if config == first else whole(self, which)
 
-    monkeypatch.setattr(type(made), "why_not", stricter)
+    monkeypatch.setattr(type(made), "check", stricter)
     held = Landscape.load(recorded)
     assert held.dropped == {made.valid[0]: "stages: refused in this test"}
     assert len(held) == len(made.valid) - 1
@@ -163,7 +163,7 @@ def test_a_knob_that_was_removed_first_is_left_out_where_no_kernel_had_it(tmp_pa
 
 def test_results_of_knobs_that_are_no_more_are_replayed():
     """Whoever searches a landscape of an earlier version finds all of it, and cannot build what is no more."""
-    at_once = [i for i in range(len(FORMER)) if "retired" in str(FORMER.why_not(i))][:4]
+    at_once = [i for i in range(len(FORMER)) if "retired" in str(FORMER.check(i))][:4]
     indices = [*FORMER.valid[:6], *at_once]
     results = dict(zip(indices, FakeRunner().run(LAYER, [FORMER.config(i) for i in indices]), strict=True))
     held = Landscape.fitted(Landscape.from_results(FORMER, results, {"name": "fake"}).header, results)

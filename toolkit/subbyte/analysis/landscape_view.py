@@ -215,7 +215,7 @@ def _refused(landscape: Landscape, size: int, known: dict[int, Any]) -> dict[int
     space = space_of(landscape.workload, landscape.arch, landscape.kind, **header["fixed"])
     if space.hash != landscape.space_hash:  # recorded under other rules: today's reasons would be wrong
         return {}
-    reasons = ((index, space.why_not(index)) for index in range(size) if index not in known)
+    reasons = ((index, space.check(index)) for index in range(size) if index not in known)
     return {index: (None, reason or "not measured: allowed, but without a record") for index, reason in reasons}
 
 

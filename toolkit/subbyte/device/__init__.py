@@ -12,6 +12,4 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """The names of earlier versions, for one minor version."""
-        if name not in ("Ceilings", "ceilings"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(peaks, name)
+        return peaks.former(name, __name__)

@@ -68,7 +68,9 @@ class MeasuredPeaks:
 
     def ceiling(self, atom: str) -> float:
         """:meth:`peak` under the name of earlier versions, for one minor version."""
-        _former("MeasuredPeaks.ceiling", "peak")
+        warnings.warn(
+            "ceiling is now peak; the old name goes in the next minor version", DeprecationWarning, stacklevel=2
+        )
         return self.peak(atom)
 
 
@@ -106,19 +108,24 @@ def warpgroup_peak(device: str) -> dict[str, Any] | None:
     return {"atom": atom, "tops": found.tops[atom]} if found and atom else None
 
 
-_OLD_NAMES = {"Ceilings": "MeasuredPeaks", "ceilings": "measured_peaks"}
+_OLD_NAMES: dict[str, Any] = {"Ceilings": MeasuredPeaks, "ceilings": measured_peaks}
 """Names of earlier versions, for one minor version."""
 
 
-def _former(old: str, new: str) -> None:
-    warnings.warn(f"{old} is now {new}; the old name goes in the next minor version", DeprecationWarning, stacklevel=3)
+def _warn(old: str, new: str) -> None:
+    warnings.warn(f"{old} is now {new}; the old name goes in the next minor version", DeprecationWarning, stacklevel=4)
+
+
+def former(name: str, module: str) -> object:
+    """What a name of earlier versions of a module is today, with a DeprecationWarning. Raises AttributeError."""
+    if name not in _OLD_NAMES:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    _warn(name, _OLD_NAMES[name].__name__)
+    return _OLD_NAMES[name]
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """The names of earlier versions."""
-        if name not in _OLD_NAMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        _former(name, _OLD_NAMES[name])
-        return globals()[_OLD_NAMES[name]]
+        return former(name, __name__)

@@ -65,7 +65,7 @@ def check_block(
         return Feedback(False, f"{shape} {recognise(mine, mistakes, wanted)}")
     if have != warps:
         return Feedback(False, f"{shape} The shape is right; it has to be {warps} warps, rows times columns.")
-    if reason := space(parse(workload), arch).why_not(config):
+    if reason := space(parse(workload), arch).check(config):
         return Feedback(False, f"{shape} That is asked for, but it is refused: {reason}.")
     return Feedback(True, f"{shape} {config.key}")
 

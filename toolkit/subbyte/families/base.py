@@ -21,6 +21,7 @@ from subbyte.device.launch import Launch
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
+from subbyte.spaces.former_names import FormerNames
 from subbyte.spaces.knob import Value
 from subbyte.workload.conv import ConvWorkload
 
@@ -168,7 +169,7 @@ class Space(Protocol):
         """The plan of a configuration, given itself or by its index."""
         ...
 
-    def why_not(self, which: int | Configuration, /) -> str | None:
+    def check(self, which: int | Configuration, /) -> str | None:
         """The reason a constraint refuses it, or None."""
         ...
 
@@ -198,7 +199,7 @@ class PixelTile:
     warp: tuple[int, int]
 
 
-class Family(ABC):
+class Family(FormerNames, ABC):
     """A kind of kernel. Instances hold no state; all that varies is in configurations, plans and spaces."""
 
     name: ClassVar[str]
@@ -282,10 +283,10 @@ class Family(ABC):
         clip: tuple[int, int] = (-8, 7),
         requant: str = "fixed",
     ) -> Plan:
-        """The plan of a kernel; it exists also for configurations that :meth:`why_not` refuses."""
+        """The plan of a kernel; it exists also for configurations that :meth:`check` refuses."""
 
     @abstractmethod
-    def why_not(self, plan: Plan) -> str | None:
+    def check(self, plan: Plan) -> str | None:
         """Why the plan cannot be built ("kind: details"), None when it can."""
 
     @abstractmethod

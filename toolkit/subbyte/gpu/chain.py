@@ -1,6 +1,6 @@
 """Layers back to back on a GPU: the packed output of each is the input of the next, with no kernel between.
 
-With ``overlap`` a layer is launched while the one before it still runs (programmatic launch overlap): it fetches its
+With ``overlap`` a layer is launched while the one before it still runs (programmatic dependent launch): it fetches its
 weights and sets up its barriers, then waits for the other's output by itself.
 """
 

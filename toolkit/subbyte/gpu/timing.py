@@ -10,7 +10,7 @@ around a single launch were rejected: their resolution and the launch latency be
 measured here. Hot and cold thus both contain one graph-node gap. The overwriting leaves dirty lines, which the kernel's
 misses write back: cold times are upper bounds.
 
-Successive launches do not overlap (no programmatic launch overlap is used).
+Successive launches do not overlap (no programmatic dependent launch is used).
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, 
     ends = (types.output.least, types.output.largest) if clip is None else check_clip(clip, types.output)
     target = arch if isinstance(arch, Arch) else arch_named(arch)
     plan = family.plan(workload, config, target, given, ends, requant)
-    reason = family.why_not(plan)
+    reason = family.check(plan)
     if reason is not None:
         raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")
     return plan

@@ -60,7 +60,7 @@ class Chain:
         return last.unpack(words)
 
     def on_gpu(self, x: NDArray[np.int8], ordinal: int = 0) -> GpuChain:
-        """The chain on a GPU, ready to run and to be timed with and without launch overlap; close it afterwards."""
+        """The chain on a GPU, to run and time with or without programmatic dependent launch; close it afterwards."""
         from subbyte.gpu.chain import GpuChain
 
         return GpuChain([(kernel.cubin, kernel.launch) for kernel in self.kernels], self._inputs(x), ordinal)

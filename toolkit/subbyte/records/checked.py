@@ -48,7 +48,7 @@ def new_folder(value: Any, what: str) -> Path:
 def searchable(space: Any) -> None:
     """Raises InvalidInput when ``space`` is nothing that can be searched, Unsupported where sizes of its workload leave
     nothing of it."""
-    if not all(hasattr(space, name) for name in ("knobs", "why_not", "__len__")):
+    if not all(hasattr(space, name) for name in ("knobs", "check", "__len__")):
         raise InvalidInput(
             f"space {shown(space)}: expected subbyte.space(WORKLOAD), or the space_of(LANDSCAPE) of "
             "subbyte.records.recorded_space"

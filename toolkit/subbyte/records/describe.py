@@ -74,7 +74,7 @@ class SpaceLike(Protocol):
         """The index of ``config``; InvalidInput when it lies outside the space."""
         ...
 
-    def why_not(self, which: int | Configuration, /) -> str | None:
+    def check(self, which: int | Configuration, /) -> str | None:
         """The reason a constraint refuses it, or None."""
         ...
 

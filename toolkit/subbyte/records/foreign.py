@@ -17,6 +17,7 @@ from typing import Any
 
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.html import table
+from subbyte.spaces.former_names import FormerNames
 
 FOREIGN = "foreign"
 """Kind of space of an imported table."""
@@ -78,7 +79,7 @@ class ForeignConfig:
         return self.key
 
 
-class ForeignSpace:
+class ForeignSpace(FormerNames):
     """The product of the knobs' values, of which the ``recorded`` indices are valid.
 
     ``arch`` names the device the table was measured on. Index = mixed radix over ``knobs``, first knob fastest.
@@ -125,7 +126,7 @@ class ForeignSpace:
             raise InvalidInput(f"knobs {', '.join(odd)}: the space has {', '.join(self.knobs)}")
         return index_of(given, self.knobs)
 
-    def why_not(self, which: int | ForeignConfig) -> str | None:
+    def check(self, which: int | ForeignConfig) -> str | None:
         """``unrecorded: ...`` for what the table does not hold, None for what it does."""
         index = which if isinstance(which, int) else self.index(which)
         return None if index in self._recorded else "unrecorded: the imported table does not hold this configuration"

@@ -54,7 +54,7 @@ def fit(
     if space is None or _unchanged(header, results, space):
         return dict(header), dict(results), {}
     asked = results if _slow(header) else set(results) - set(space.valid)
-    reasons = {index: space.why_not(index) for index in results if index in asked}
+    reasons = {index: space.check(index) for index in results if index in asked}
     dropped = {index: str(reason) for index, reason in reasons.items() if not _kept(reason)}
     described = {**header["space"], "hash": space.hash, "index_hash": space.index_hash}
     return (
@@ -79,5 +79,5 @@ def _unchanged(header: Mapping[str, Any], results: Mapping[int, Result], space: 
     """Whether what was recorded is as valid as it was. Where listing a space takes long only what is recorded is looked
     at, and what else has become valid is found when asked for (:attr:`Landscape.missing`)."""
     if _slow(header):
-        return all(_kept(space.why_not(index)) for index in results)
+        return all(_kept(space.check(index)) for index in results)
     return bool(header["space"]["hash"] == space.hash)

@@ -16,13 +16,14 @@ from subbyte.records.foreign import FOREIGN, ForeignSpace
 from subbyte.records.landscape_space import space_today
 from subbyte.records.log import read_header
 from subbyte.spaces.configuration import Configuration
+from subbyte.spaces.former_names import FormerNames
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
     from subbyte.records.landscape import Landscape
 
 
-class RecordedSpace:
+class RecordedSpace(FormerNames):
     """A convolution's space as far as a landscape holds it; indices are those of the space it was taken from.
 
     A landscape of a whole space gives the same valid configurations as the space itself, at no cost; one of a part
@@ -60,7 +61,7 @@ class RecordedSpace:
     def _recorded(self) -> frozenset[int]:
         return frozenset(self.valid)
 
-    def why_not(self, which: int | Configuration) -> str | None:
+    def check(self, which: int | Configuration) -> str | None:
         """``unrecorded: ...`` for what the landscape does not hold, None for what it does."""
         index = which if isinstance(which, int) else self.index(which)
         return None if index in self._recorded else "unrecorded: the landscape does not hold this configuration"

@@ -10,12 +10,13 @@ from typing import Any
 from subbyte.arguments import is_whole
 from subbyte.errors import InvalidInput, shown
 from subbyte.html import table
+from subbyte.spaces.former_names import FormerNames
 
 Sorted = tuple[tuple[int, ...], dict[str, int]]
 """Valid indices, ascending, and the number of refused ones by kind of reason."""
 
 
-class Listed:
+class Listed(FormerNames):
     """Base of the spaces. A space says its ``knobs`` (the first varies fastest) and how ``_sorted_out`` is found."""
 
     knobs: Mapping[str, tuple[int, ...]]

@@ -61,6 +61,6 @@ def plan_of(workload: ConvWorkload | str, config: Configuration, arch: Arch | st
     """The plan of a configuration of any family. Raises InvalidInput with the reason for one that is refused."""
     family, found = family_of(config), workload_named(workload)
     plan = family.plan(found, config, arch if isinstance(arch, Arch) else arch_named(arch))
-    if reason := family.why_not(plan):
+    if reason := family.check(plan):
         raise InvalidInput(f"{found.label} with {config.key} on {plan.arch.name} is refused: {reason}")
     return plan

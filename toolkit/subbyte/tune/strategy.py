@@ -174,7 +174,7 @@ class Random:
         found: list[int] = []
         while self._left and len(found) < n:
             index = self._draw()
-            if index not in self._told and self._space.why_not(index) is None:
+            if index not in self._told and self._space.check(index) is None:
                 found.append(index)
         return found
 
@@ -213,7 +213,7 @@ class Exhaustive:
             index = next(self._ahead, None)
             if index is None:
                 break
-            if index not in self._told and self._space.why_not(index) is None:
+            if index not in self._told and self._space.check(index) is None:
                 found.append(index)
         return found
 

@@ -138,7 +138,7 @@ class Study(Charted):
                     index = self.space.index(config)
                 except InvalidInput:
                     continue
-                if index not in known and self.space.why_not(index) is None:
+                if index not in known and self.space.check(index) is None:
                     known.add(index)
                     self._again.append(Trial(self._numbers, index, self.space.config(index), started=now()))
                     self._numbers += 1

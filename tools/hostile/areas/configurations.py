@@ -109,7 +109,7 @@ def _right(rng: random.Random, kind: Any, name: str) -> Any:
         return rng.random() < 0.5
     return (
         rng.choice((0, 1))
-        if usual == 0 or name in ("reorder_inner", "keep_rows", "overlap", "stagger")
+        if usual == 0 or name in ("reorder_inner", "row_reuse", "dependent_launch", "stagger")
         else rng.choice((1, 2, 28))
     )
 

@@ -142,7 +142,7 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     add(paper.config, "space.config", index=3)
     add(paper.index, "space.index", config=paper.config(3))
     add(paper.plan, "space.plan", which=3)
-    add(paper.why_not, "space.why_not", which=3)
+    add(paper.check, "space.check", which=3)
     add(covered, **one, arch="sm_80", family="auto")
     add(technique.accesses, **one, config=config, layout="nhwc", arch="sm_80", block=(0, 0), warp=0, iteration=0)
     add(technique.access_map, access=technique.accesses(layer, config, arch="sm_80").tile)

@@ -118,7 +118,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
     def _judge(self, _change: Any = None) -> None:
         if self._busy:
             return
-        reason = self.space.why_not(self.config)
+        reason = self.space.check(self.config)
         self.button.disabled = reason is not None
         self.status.value = text(f"Refused: {reason}" if reason else f"Ready. {self.note}".strip())
 

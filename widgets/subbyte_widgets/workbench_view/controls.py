@@ -94,7 +94,7 @@ def in_words(selection: Selection, landscape: Landscape | None) -> str:
     try:
         config = choice.config
         family = family_of(config)
-        reason = family.why_not(family.plan(choice.workload, config, arch_named(choice.arch)))
+        reason = family.check(family.plan(choice.workload, config, arch_named(choice.arch)))
     except SubbyteError as problem:
         return str(problem)
     named = config.key if choice.configuration else f"best known configuration {config.key}"

@@ -58,7 +58,7 @@ def test_a_foreign_landscape_is_kept_and_tuned(cache_file, tmp_path):
     assert (len(space), len(space.valid), space.refused) == (24, 20, {"unrecorded": 4})
     assert space.hash == found.space_hash
     assert all(space.index(space.config(index)) == index for index in range(len(space)))
-    assert "unrecorded" in space.why_not(next(i for i in range(24) if i not in found.results))
+    assert "unrecorded" in space.check(next(i for i in range(24) if i not in found.results))
     log = tmp_path / "log.jsonl"
     report = subbyte.tune("stencil", trials=None, landscape=path, log=log)
     assert report.rows()[0]["fraction_of_optimum"] == 1.0

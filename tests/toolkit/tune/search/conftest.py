@@ -41,13 +41,13 @@ class ForeignSpace:
             values[name] = choices[digit]
         return SimpleNamespace(**values)
 
-    def why_not(self, index: int) -> str | None:
+    def check(self, index: int) -> str | None:
         at = self.config(index)
         return "too many threads" if at.block * at.tile > 550 else None
 
     @cached_property
     def valid(self) -> tuple[int, ...]:
-        return tuple(index for index in range(len(self)) if self.why_not(index) is None)
+        return tuple(index for index in range(len(self)) if self.check(index) is None)
 
     @property
     def hash(self) -> str:

@@ -136,7 +136,7 @@ def test_a_space_with_plans():
 
 
 class Unlisted:
-    """A product of 10^12 that nobody can enumerate; only its ``why_not`` says what exists."""
+    """A product of 10^12 that nobody can enumerate; only its ``check`` says what exists."""
 
     arch, kind, hash = "sm_90a", "foreign", "unlisted"
 
@@ -146,7 +146,7 @@ class Unlisted:
     def __len__(self):
         return 10**12
 
-    def why_not(self, index):
+    def check(self, index):
         return None if index % 3 == 0 else "no multiple of 3"
 
     @property

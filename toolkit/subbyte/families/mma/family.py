@@ -56,7 +56,7 @@ class MmaFamily(Family):
         """The plan of a kernel."""
         return Plan(workload, cast(ConvConfig, config), arch, output, clip, requant)
 
-    def why_not(self, plan: AnyPlan) -> str | None:
+    def check(self, plan: AnyPlan) -> str | None:
         """Why the plan cannot be built, None when it can."""
         return why_not(cast(Plan, plan))
 
@@ -70,7 +70,7 @@ class MmaFamily(Family):
         if reason is not None or why_not(Plan(workload, _SMALL, arch)) is None:
             return reason
         paper = self.space(workload, arch, "paper", {})
-        return None if paper.valid else paper.why_not(0) or "no configuration of the mma family fits"
+        return None if paper.valid else paper.check(0) or "no configuration of the mma family fits"
 
     def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> Space:
         """The space of a kind. Raises InvalidInput for a knob among the fixed fields."""

@@ -66,7 +66,7 @@ class Space(ListedTable):
             return Plan(self.workload, which, self.arch)
         return Plan(self.workload, self.config(cast(int, which)), self.arch)
 
-    def why_not(self, which: int | Configuration, /) -> str | None:
+    def check(self, which: int | Configuration, /) -> str | None:
         """Why a configuration is refused ("kind: details"), None when it is valid.
 
         It cannot be built (:mod:`subbyte.families.mma.rules`), or an earlier one of the space builds the same program.

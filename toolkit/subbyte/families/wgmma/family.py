@@ -114,7 +114,7 @@ class WgmmaFamily(Family):
             raise config.unsupported(str(translate.refused(config)))
         return WgmmaPlan(workload, cast(WgmmaConfig, config), arch, output, clip, requant)
 
-    def why_not(self, plan: AnyPlan) -> str | None:
+    def check(self, plan: AnyPlan) -> str | None:
         """Why the plan cannot be built, None when it can."""
         return why_not(cast(WgmmaPlan, plan))
 

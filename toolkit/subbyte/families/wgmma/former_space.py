@@ -78,7 +78,7 @@ class FormerSpace(ListedTable):
         assert isinstance(config, WgmmaConfig)
         return WgmmaPlan(self.workload, config, self.arch)
 
-    def why_not(self, which: int | Configuration) -> str | None:
+    def check(self, which: int | Configuration) -> str | None:
         """Why a configuration cannot be built ("kind: details"; "retired: ..." where it could be), None when it can."""
         recorded = None if isinstance(which, Configuration) else self._recorded(which)
         config = translate.today(recorded) if recorded is not None else which
@@ -114,7 +114,7 @@ class FormerSpace(ListedTable):
             return (), {self.hopeless.split(":")[0]: len(self)}
         valid, rejected = [], Counter[str]()
         for index in range(len(self)):
-            reason = self.why_not(index)
+            reason = self.check(index)
             if reason is None:
                 valid.append(index)
             else:

@@ -170,7 +170,7 @@ def channel_division(plan: WgmmaPlan) -> str | None:
     if plan.halves == 1 and blocks > 1 and blocks % 2 == 0:
         return "divisibility: a part of an odd number of channel blocks would use half of each weight word"
     if plan.steps % config.unroll:
-        return f"divisibility: unroll {config.unroll} does not divide {plan.steps} channel steps of a part"
+        return f"divisibility: unroll {config.unroll} does not divide {plan.steps} channel steps of a stage"
     if plan.lowered and plan.workload.r == plan.workload.s == 1:
         return "same program: a kernel of one tap has no duplicates; duplicate_aware=full loads the same"
     if plan.lowered and not config.keep_rows:

@@ -92,7 +92,7 @@ class WgmmaSpace(ListedTable):
         config = which if isinstance(which, WgmmaConfig) else self.config(cast(int, which))
         return WgmmaPlan(self.workload, config, self.arch)
 
-    def why_not(self, which: int | Configuration, /) -> str | None:
+    def check(self, which: int | Configuration, /) -> str | None:
         """Why a configuration cannot be built ("kind: details"), None when it can."""
         if not isinstance(which, WgmmaConfig):
             values = self.values_at(cast(int, which))

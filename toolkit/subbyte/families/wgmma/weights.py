@@ -29,7 +29,7 @@ def prepare_warpgroup_weights(
     behind ``S``. Thread ``32*warp + 4*g +
     q`` holds in word ``i`` the output channel ``16*warp + 2*g + i%2`` and the four input channels ``2*k + i//2``,
     ``k = 4*q .. 4*q+3``: of block ``2*step`` in the low nibbles, of block ``2*step + 1`` in the high ones, or of block
-    ``step`` in the low ones alone where the blocks of a part are odd in number. Zeros beyond K and C. Raises
+    ``step`` in the low ones alone where the blocks of a stage are odd in number. Zeros beyond K and C. Raises
     InvalidInput.
     """
     whole(split, "split", 1, MOST_PARTS)

@@ -69,7 +69,7 @@ class Grid:
             return self.valid[np.minimum(self.rows(asked), len(self.valid) - 1)] == asked
         for index in asked.tolist():
             if index not in self._known:
-                self._known[index] = space.why_not(index) is None
+                self._known[index] = space.check(index) is None
         return np.array([self._known[index] for index in asked.tolist()], dtype=bool)
 
     def sample(self, count: int, rng: np.random.Generator, space: SpaceLike, exclude: Iterable[int] = ()) -> Indices:

@@ -63,7 +63,7 @@ class Step:
     """One step along K: every instruction of a warp is issued once for it."""
 
     iteration: int
-    """Stage of the main loop that brings its data to shared memory."""
+    """Stage of the main loop that loads its data into shared memory."""
     share: int
     """The warps that take it, by :attr:`WarpTile.share`."""
     r: int
