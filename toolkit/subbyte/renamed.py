@@ -54,14 +54,6 @@ MOVED: dict[str, tuple[str, ...]] = {
         "exchange.tables", "foreign", "landscape", "landscape_file", "landscape_space", "log", "table")},
 }  # fmt: skip
 """Old module -> the modules that have its names today, in the order in which they are asked; below ``subbyte``."""
-CALLED = {
-    "device.ceilings": "device.peaks:measured_peaks",
-    "space": "families.search",
-    "technique.fragments": "device.fragments",
-    "tune.landscape": "records.landscape",
-}
-"""Old modules that are called like their main function, and where that is, with its name today where that is another:
-importing one puts it in the place of the function."""
 
 
 class _Renamed:
@@ -92,13 +84,13 @@ class _Renamed:
 
         module.__getattr__ = found  # type: ignore[method-assign]
         module.__all__ = _public(old)  # type: ignore[attr-defined]
-        if old in CALLED:
+        package, _, last = module.__name__.rpartition(".")
+        parent = sys.modules[package]
+        function = getattr(parent, last, None) if package == "subbyte" else vars(parent).get(last)
+        if callable(function):  # the import puts the module in its place, as it always did
             from subbyte.callable_package import make_callable
 
-            home, _, function = CALLED[old].partition(":")
-            make_callable(
-                module.__name__, getattr(import_module(f"subbyte.{home}"), function or old.rpartition(".")[2])
-            )
+            make_callable(module.__name__, function)
 
 
 def _full(old: str) -> list[str]:
