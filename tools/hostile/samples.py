@@ -37,6 +37,7 @@ from subbyte.tune import Landscape, NetworkReport, Study, StudyRecord
 from subbyte.tune.finals import hold_finals
 from subbyte.tune.outcome import TuningReport
 from subbyte.workload import ConvWorkload, workload
+from subbyte.workload.matmul import MatmulWorkload, gemm
 from subbyte.workload.parse import WorkloadList
 
 LAYER = "n8h4w4c32k32r1s1p0"
@@ -169,6 +170,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     Kernel: kernel,
     Landscape: landscape,
     LandscapePoints: _points,
+    MatmulWorkload: lambda name: gemm(8, 32, 32, name=name),
     NetworkCycles: _network_cycles,
     NetworkReport: lambda name: tuning_report(name, NetworkReport),
     SpeedLimits: _limits,

@@ -27,7 +27,7 @@ def test_types_of_operands_are_shown_where_they_are_not_int4(capsys):
     found = {line.split()[0]: line for line in lines}
     assert "bipolar1 x uint2" in found["resnet50.stage2@8:w1a2"]
     assert found["resnet50.stage2@8:w1a2"].endswith(
-        "operands: these kernels compute int4 x int4, not w1a2 (bipolar1 x uint2) (the warp and warpgroup families)"
+        "operands: these kernels compute int4 x int4, not w1a2 (bipolar1 x uint2) (the mma and wgmma families)"
     )
     assert found["gemm64x1024x512"].split()[1:5] == ["gemm64x1024x512", "int4", "x", "int4"]
     assert found["gemm64x1024x512"].endswith("yes")

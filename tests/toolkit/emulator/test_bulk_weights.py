@@ -51,7 +51,7 @@ def test_faults_in_generated_kernels_are_found(case: str, old: str, new: str, fo
 
 
 REFUSED = [
-    ("n8h6w6c64k64r1s1p0", "wgs-tw6-tr1-cm1-sg6-mc2", "kernels with rows"),
+    ("n8h6w6c64k64r1s1p0", "wgs-tw6-tr1-cm1-sg6-mc2", "a kernel with rows"),
     ("n8h7w7c64k64r3s3p1", "wgs-tw8-tr1-cm1-sg7-mc2", "do not divide 7"),
     ("n8h7w7c64k128r3s3p1", "wgs-tw8-tr1-cm1-sg7-mc4", "do not divide 7"),
     ("n8h6w6c64k64r3s3p1", "wgs-tw6-tr1-cm1-sg3-mc1", "single tile iteration"),
