@@ -21,7 +21,7 @@ KERNELS = [
 ]
 REFUSED = [
     ("n8h6w6c64k64r3s3p1", "wgp-tw6-tr1-cm1-sg1-st4-sta0-pr2-ls1", "two producers"),
-    ("n8h2w6c64k64r1s1p0", "wgp-tw6-tr1-cm1-cr2-sg1-st2-la1-sta0-ls1", "the consumers bring every row"),
+    ("n8h2w6c64k64r1s1p0", "wgp-tw6-tr1-cm1-cr2-sg1-st2-la1-sta0-ls1", "the consumers load every row"),
 ]
 KERNEL = Generated(*KERNELS[0])
 
