@@ -257,7 +257,7 @@ def test_cache_folder_that_cannot_be_made_costs_the_entry_not_the_build(
         ({"output": "int8"}, InvalidInput, "output='int8': did you mean"),
         ({"requant": "fix"}, InvalidInput, "requant='fix': did you mean fixed"),
         ({"workload": "alexnet.conv1@1"}, Unsupported, "kernel size 11x11"),
-        ({"workload": "alexnet.conv1@1", "config": None}, Unsupported, "kernel size 11x11"),
+        ({"workload": "alexnet.conv1@1", "config": None, "arch": "sm_80"}, Unsupported, "kernel size 11x11"),
         ({"config": ConvConfig(warp_row_tiles=16, warp_col_tiles=16)}, Unsupported, "cannot be built: "),
         ({"config": ConvConfig(chunk=8)}, Unsupported, "chunk 8 does not divide 2 blocks"),
         ({"arch": "sm_75", "config": ConvConfig(atom="s8.m16n8k32")}, Unsupported, "needs sm_80"),
