@@ -20,7 +20,7 @@ from subbyte.records.describe import describe_space, describe_workload
 from subbyte.workload import workloads
 
 OTHER = replace(Constants(), fragment=300.0, load=300.0, setup=1500.0)
-WRONG = replace(Constants(), setup=1.0, fragment=1.0, epilogue=0.01, load=0.01, part=0.01, cluster=1e6)
+WRONG = replace(Constants(), setup=1.0, fragment=1.0, epilogue=0.01, load=0.01, stage=0.01, cluster=1e6)
 
 
 @pytest.fixture(scope="module")
