@@ -38,7 +38,7 @@ def test_a_block_does_what_the_record_says(mode: str) -> None:
     stored = int(of_kind(first, "global_store")["size"].sum())  # of a cluster each block stores its part
     block = record.levels[1]
     held = min(block.channels, kernel.workload.k) * _inside(record.block_pixels, kernel.workload) * record.images
-    assert stored * 2 * config.split == held
+    assert stored * 2 * config.cluster_split_k == held
 
 
 def _inside(pixels: tuple[int, int], w: subbyte.ConvWorkload) -> int:
