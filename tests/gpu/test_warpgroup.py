@@ -39,7 +39,7 @@ def test_another_kernels_bits_are_noticed(folder, device, guarded):
     assert min(different.values()) > 0
 
 
-@pytest.mark.parametrize("name", ["chain", "chain at once"])
+@pytest.mark.parametrize("name", ["chain", "chain of single passes"])
 def test_a_chain_reads_what_the_layer_before_wrote(folder, guarded, name):
     """1x1, 3x3 and stride 2 without a kernel between; launched in turn, and each before the one ahead has ended."""
     layers = [(one.workload, one.cubin, one.launch) for one in named(folder, name)]
