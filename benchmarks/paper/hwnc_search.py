@@ -16,13 +16,12 @@ import os
 import subprocess
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmarks.paper.hwnc.case import MakeHwncBody
 from benchmarks.paper.hwnc.kernel import build_s4, build_s8
 from benchmarks.paper.hwnc.space import HwncSpace
-from benchmarks.shared.command import again, answering, parser_of
+from benchmarks.shared.command import add_search, again, answering, parser_of
 from benchmarks.shared.gpu_case import need_gpus
 from subbyte.gpu.timing import TimingProtocol, command_line
 from subbyte.measure.cuda_runner import CudaRunner
@@ -42,14 +41,7 @@ ROUNDS = 9
 def main(arguments: Sequence[str]) -> int:
     """Deal the searches out to the GPUs."""
     parser = parser_of("paper hwnc-search", __doc__)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--gpus", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=440.0, help="when to stop searching, from the start")
-    parser.add_argument("--trials", type=int, default=500)
-    parser.add_argument("--strategy", default="autotvm")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--part", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
+    add_search(parser)
     args = parser.parse_args(arguments)
     if args.part is not None:
         return search(args)

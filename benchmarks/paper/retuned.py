@@ -20,10 +20,9 @@ import subprocess
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
-from benchmarks.shared.command import again, answering, parser_of
+from benchmarks.shared.command import add_search, again, answering, parser_of
 from benchmarks.shared.gpu_case import need_gpus
 from subbyte.families import Space, space
 from subbyte.gpu.timing import TimingProtocol, command_line
@@ -56,16 +55,9 @@ PROTOCOL = TimingProtocol(cold=False)
 def main(arguments: Sequence[str]) -> int:
     """Search on every GPU, then measure the best of each stage again."""
     parser = parser_of("paper retuned", __doc__)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--gpus", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=440.0, help="when to stop searching, from the start")
-    parser.add_argument("--trials", type=int, default=500)
-    parser.add_argument("--strategy", default="autotvm")
-    parser.add_argument("--seed", type=int, default=0)
+    add_search(parser)
     parser.add_argument("--runner", choices=("cuda", "fake"), default="cuda")
-    parser.add_argument("--part", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--remeasure", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     if args.part is not None:
         return search(args)

@@ -40,6 +40,18 @@ def parser_of(command: str, about: str | None) -> Parser:
     return Parser(prog=f"python benchmarks/{command}", description=(about or "").strip(), formatter_class=shown)
 
 
+def add_search(parser: Parser) -> None:
+    """The options of searches that are dealt out to the GPUs: a process for each ``--part``."""
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=440.0, help="when to stop searching, from the start")
+    parser.add_argument("--trials", type=int, default=500)
+    parser.add_argument("--strategy", default="autotvm")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--part", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
+
+
 def refuse(error: SubbyteError) -> int:
     """Say why there is nothing to do; the exit code."""
     print(f"error: {error}", file=sys.stderr)

@@ -16,7 +16,7 @@ from subbyte.arguments import checked
 from subbyte.device import arch as arch_named
 from subbyte.device.peaks import DEFAULT_DEVICE, MeasuredPeaks, measured_peaks
 from subbyte.errors import InvalidInput, Unsupported
-from subbyte.families.registry import families, family_names, family_of_fields
+from subbyte.families.registry import family_names, family_of_fields, newest_first
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.workload import INT4, ConvWorkload
 from subbyte.workload import workload as parse
@@ -290,8 +290,7 @@ def _best(w: ConvWorkload, device: str, limits: MeasuredPeaks) -> tuple[Timed | 
                 timed = Timed(row.side, row.microseconds, row.tops, row.plan, record.name)
                 found.append((timed, row.config))
     if not found:
-        newest = max(families().values(), key=lambda one: one.rank)
-        return None, max(limits.tops, key=lambda atom: limits.tops[atom]), newest.name
+        return None, max(limits.tops, key=lambda atom: limits.tops[atom]), newest_first()[0].name
     timed, values = min(found, key=lambda pair: pair[0].microseconds)
     family, known = family_of_fields(values)
     config = known or family.plain  # a kernel that cannot be built any more had the same instruction

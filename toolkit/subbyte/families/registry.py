@@ -84,6 +84,11 @@ def asked_families(family: str = "auto") -> list[Family]:
         raise InvalidInput(f"family={shown(family)}: {did_you_mean(family, ('auto', *family_names()))}") from None
 
 
+def newest_first(family: str = "auto") -> list[Family]:
+    """The families asked for, that with the newest instruction first. Raises InvalidInput with the closest names."""
+    return sorted(asked_families(family), key=lambda one: -one.rank)
+
+
 def family_of(config: object) -> Family:
     """The family of a configuration. Raises InvalidInput for what is none."""
     for family in families().values():

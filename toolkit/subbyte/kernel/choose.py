@@ -15,7 +15,7 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, Unsupported
 from subbyte.families.base import Family
-from subbyte.families.registry import asked_families, config_from_dict, family_of, usual
+from subbyte.families.registry import asked_families, config_from_dict, family_of, newest_first, usual
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.coverage import covered
 from subbyte.kernel.default import TRIES, default_config
@@ -63,7 +63,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
         try:
             kernel = Kernel(make_plan(found, choice.config, target, output, clip, requant), reason=choice.reason)
             if kernel.resources:  # built, and found without a fault
-                first = _in_order(family)[0]
+                first = newest_first(family)[0]
                 if choice.measured or choice.family is first:
                     return kernel
                 why = failed[0] if failed else first.covers(found, target)
@@ -107,14 +107,9 @@ def recorded_best() -> dict[str, dict[str, Any]]:
     return found
 
 
-def _in_order(family: str) -> list[Family]:
-    """The families asked for, that with the newest instruction first."""
-    return sorted(asked_families(family), key=lambda one: -one.rank)
-
-
 def _choices(workload: ConvWorkload, arch: Arch, family: str) -> Iterator[Choice]:
     """Configurations in the order to try them."""
-    wanted = [one for one in _in_order(family) if one.hopeless(workload, arch) is None]
+    wanted = [one for one in newest_first(family) if one.hopeless(workload, arch) is None]
     yield from (choice for choice in _recorded(workload, arch) if choice.family in wanted)
     for one in wanted:
         kept = recommendation(workload.spec, arch.name)

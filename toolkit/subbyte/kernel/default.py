@@ -8,7 +8,7 @@ from itertools import islice
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import Unsupported
-from subbyte.families.registry import families, usual
+from subbyte.families.registry import newest_first, usual
 from subbyte.kernel.recommended import recommendation
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
@@ -34,8 +34,7 @@ def default_configs(workload: ConvWorkload, arch: Arch | str) -> Iterator[Config
     if reason is None:
         yield next(iter(usual().candidates(workload, target)))
         return
-    others = sorted(families().values(), key=lambda one: -one.rank)
-    covering = [one for one in others if one.covers(workload, target) is None]
+    covering = [one for one in newest_first() if one.covers(workload, target) is None]
     if covering:
         for family in covering:
             yield from islice(family.candidates(workload, target), TRIES)
