@@ -18,7 +18,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.families.wgmma.emit import instructions as op
+from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.exchange import exchange
 from subbyte.families.wgmma.emit.pack_shared import store_through_shared

@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.families.wgmma.emit import instructions as op
+from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.rows import Columns, columns, row_registers
 from subbyte.families.wgmma.emit.zeros import zero_padding

@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.families.wgmma.emit import instructions as op
+from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.pipeline.emit.control import Counter
 from subbyte.families.wgmma.pipeline.emit.stagger import Stagger
 from subbyte.tirx.emit import bind, every, loop, when

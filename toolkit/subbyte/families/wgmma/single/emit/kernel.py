@@ -13,7 +13,7 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.device.atoms import LOW_NIBBLES
-from subbyte.families.wgmma.emit import instructions as op
+from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.epilogue import channel_of_thread, epilogue
 from subbyte.families.wgmma.emit.loops import loop_over

@@ -1,6 +1,6 @@
-"""The instructions of the wgmma family by name: each function emits one, on TIRx expressions.
+"""Instructions by name: each function emits one, on TIRx expressions.
 
-Addresses of shared memory are 32-bit byte addresses (``Block.base`` and up).
+Addresses of shared memory are 32-bit byte addresses.
 """
 
 from __future__ import annotations

@@ -1,0 +1,30 @@
+"""How to schedule the kernel on one-bit warpgroup products."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from subbyte.spaces.configuration import Configuration, configuration
+from subbyte.spaces.knob import flag, knob, whole
+
+
+
+@configuration
+class BitsConfig(Configuration):
+    """A schedule of the bits family (wgmma b1, sm_90a)."""
+
+    prefix: ClassVar[str] = "bits-"
+
+    tile_rows: int = knob("tr", whole(), "output rows of a block", default=1, always=True)
+    channels: int = knob("oc", whole(32, 256), "output channels of a block, and of an instruction", default=64,
+                         always=True)  # fmt: skip
+    consumers: int = knob("co", whole(1, 7), "warpgroups that multiply; they take tiles of 8 pixels in turn",
+                          default=2, always=True)  # fmt: skip
+    run_on: int = knob(
+        "ro", flag(), "1 = tiles of 8 pixels run on from one output row into the next (stride 1); 0 = they end with it",
+        default=0,
+    )  # fmt: skip
+    doubled: int = knob(
+        "db", flag(), "1 = one set of sums, doubled between planes of activations; 0 = a set for each plane", default=0
+    )
+    dependent_launch: int = knob("pdl", flag(), "1 = may start before the kernel before it has ended", default=1)

@@ -1,0 +1,77 @@
+"""The plan of a kernel on one-bit products: sizes, launch and the forms of its buffers, computed without TVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from subbyte.device.atoms import Atom
+from subbyte.device.launch import Argument, Launch
+from subbyte.families.bits.geometry import BitsGeometry
+from subbyte.workload.conv import BATCH_GROUP
+from subbyte.workload.precision import SUMS
+
+NHWCNC_PLANES = "nhwcnc.planes"
+THRESHOLDS = "thresholds"
+
+
+@dataclass(frozen=True)
+class BitsPlan(BitsGeometry):
+    """Everything about one kernel of the bits family that can be known before generating it."""
+
+    @property
+    def atom(self) -> Atom:
+        """The matrix instruction."""
+        ptx = f"wgmma.mma_async.sync.aligned.m64n{self.n}k256.s32.b1.b1.and.popc"
+        return Atom(f"b1.wgmma.m64n{self.n}k256", ptx, 8, 1, False, 90)
+
+    @property
+    def layout(self) -> str:
+        """Of activations and outputs in memory."""
+        return "nhwcnc"
+
+    @property
+    def parameter_form(self) -> str:
+        """What the parameters are."""
+        return THRESHOLDS
+
+    @property
+    def threads(self) -> int:
+        """Of a block: the consumers' and a warp that copies."""
+        return 128 * self.config.consumers + 32
+
+    @property
+    def places(self) -> int:
+        """Blocks that differ in their pixels."""
+        return self.workload.batch_groups * self.segments
+
+    @property
+    def operand_form(self) -> str:
+        """What decides the words of weights and parameters, as text: the workload, the schedule and the output."""
+        return f"bits {self.workload.spec} {self.config.key} {self.output}"
+
+    @property
+    def slice_words(self) -> int:
+        """Words of a block's weights; where sums are the output the table stands behind them."""
+        return self.weight_bytes // 4 + (self.table_words if self.output == SUMS else 0)
+
+    @cached_property
+    def launch(self) -> Launch:
+        """Grid, block and arguments."""
+        w = self.workload
+        groups = w.batch_groups
+        activations = groups * w.h * w.w * self.channel_blocks * self.planes * 32
+        arguments = [Argument("A", "uint32", (activations,), "in", NHWCNC_PLANES)]
+        if self.output == SUMS:
+            sums = groups * BATCH_GROUP * w.p * w.q * w.padded_filters
+            arguments.append(Argument("Out", "int32", (sums,), "out", NHWCNC_PLANES))
+        else:
+            words = groups * w.p * w.q * self.filter_blocks * self.output_planes * 32
+            arguments.append(Argument("Out", "uint32", (words,), "out", NHWCNC_PLANES))
+            table = self.slices * self.table_words
+            arguments.append(Argument("Prm", "int32", (table,), "in", self.operand_form))
+        arguments.append(Argument("Wt", "uint32", (self.slices * self.slice_words,), "in", self.operand_form))
+        return Launch(
+            "conv_kernel", (self.slices * self.places, 1, 1), (self.threads, 1, 1), self.shared_bytes,
+            tuple(arguments), 1, bool(self.config.dependent_launch),
+        )  # fmt: skip

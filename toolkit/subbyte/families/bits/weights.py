@@ -1,0 +1,97 @@
+"""Weights and what stands behind the sums, as a block of the kernel reads them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.families.bits.geometry import ONES, WORD_CHANNELS
+from subbyte.families.bits.plan import BitsPlan
+from subbyte.numerics.arrays import Words
+from subbyte.numerics.bit_products import channel_constants
+from subbyte.numerics.planes import plane_words
+from subbyte.numerics.thresholds import Thresholds
+from subbyte.numerics.values import encode
+from subbyte.workload.precision import SUMS
+
+HALF = 1 << 15
+"""Where two sums share a register: what makes 0 out of the least of them."""
+
+
+def channel_of_column() -> NDArray[np.int64]:
+    """The channel, of 32, of each of 32 columns.
+
+    A thread of a wgmma holds columns 8 j + 2 q + e (q = lane % 4). These are its channels 8 q + 2 j + e, so that a byte
+    of an output word is a thread's own.
+    """
+    column = np.arange(WORD_CHANNELS)
+    j, q, e = column // 8, column % 8 // 2, column % 2
+    return 8 * q + 2 * j + e
+
+
+def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
+    """Values [K,R,S,C] -> uint32 [slices][words]: [steps][2 pieces][N][4 words], then the table where sums are the
+    output. Raises InvalidInput."""
+    wl, oc = plan.workload, plan.config.channels
+    planes = plane_words(encode(w, wl.precision.weights), plan.weight_planes)  # [p][K][R][S][words]
+    full = np.zeros((plan.weight_planes, plan.slices * oc, wl.r * wl.s * plan.channel_blocks, 4), np.uint32)
+    padded = np.zeros((*planes.shape[:4], plan.channel_blocks * 4), np.uint32)
+    padded[..., : planes.shape[4]] = planes
+    full[:, : wl.k] = padded.reshape(plan.weight_planes, wl.k, -1, 4)
+    order = np.arange(oc).reshape(-1, WORD_CHANNELS)[:, channel_of_column()].reshape(-1)
+    ordered = full.reshape(plan.weight_planes, plan.slices, oc, -1, 4)[:, :, order]
+    pieces = full.shape[2]
+    found = np.zeros((plan.slices, 2 * plan.steps, plan.n, 4), np.uint32)
+    columns = ordered.transpose(1, 3, 0, 2, 4).reshape(plan.slices, pieces, plan.filter_columns, 4)
+    found[:, :pieces, : plan.filter_columns] = columns
+    if plan.form.per_pixel:
+        found[:, :pieces, plan.filter_columns : plan.filter_columns + ONES] = _ones(plan)[:, None]
+    flat = found.reshape(plan.slices, -1)
+    if plan.output == SUMS:
+        table = _arranged(plan, channel_constants(wl, w)[:, None])
+        flat = np.concatenate([flat, table.view(np.uint32)], axis=1)
+    return np.ascontiguousarray(flat)
+
+
+def _ones(plan: BitsPlan) -> Words:
+    """Ones for each piece, uint32 [pieces][4]: channels that only fill up have bits 0 in the activations."""
+    taps = plan.workload.r * plan.workload.s
+    return np.full((taps * plan.channel_blocks, 4), 0xFFFFFFFF, np.uint32)
+
+
+def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32]:
+    """What a block compares with: int32 [slices][table]. Raises InvalidInput."""
+    wl = plan.workload
+    constants = channel_constants(wl, w).astype(np.int64)  # [classes][K]
+    levels = thresholds.levels.astype(np.int64)  # [thresholds][K]
+    needed = -((constants[:, None] - levels[None]) // plan.divisor)  # of what varies with the pixel, rounded up
+    least, largest = plan.span
+    table = _arranged(plan, np.clip(needed, least, largest + 1))
+    flips = np.zeros((plan.slices, plan.words), np.uint32)
+    bits = np.zeros(plan.slices * plan.config.channels, np.uint8)
+    bits[: wl.k] = thresholds.flip
+    flips[:] = np.packbits(bits, bitorder="little").view("<u4").reshape(plan.slices, plan.words)
+    rest = plan.table_words - table.shape[1]
+    filled = np.zeros((plan.slices, rest), np.uint32)
+    filled[:, : plan.words] = flips
+    return np.ascontiguousarray(np.concatenate([table, filled.view(np.int32)], axis=1))
+
+
+def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:
+    """A value for each class, threshold and channel [classes][thresholds][K] -> int32 [slices][entries], as
+    [classes][thresholds][slots][8][4 lanes]."""
+    oc = plan.config.channels
+    never = plan.span[1] + 1
+    fill = 0 if plan.output == SUMS else never
+    full = np.full((*values.shape[:2], plan.slices * oc), fill, np.int64)
+    full[:, :, : plan.workload.k] = values
+    if plan.output != SUMS:
+        full = HALF - full if plan.paired else full - 1
+    # a channel 32 word + 8 q + k of a slice -> [slices][classes][thresholds][words][8 k][4 q]
+    split = full.reshape(*values.shape[:2], plan.slices, plan.words, 4, 8).transpose(2, 0, 1, 3, 5, 4)
+    if plan.paired:
+        pairs = [plan.slot_words(slot) for slot in range(plan.slots)]
+        low = split[:, :, :, [pair[0] for pair in pairs]]
+        high = split[:, :, :, [pair[1] for pair in pairs]]
+        split = (low & 0xFFFF) | (high & 0xFFFF) << 16
+    return (split & 0xFFFFFFFF).astype(np.uint32).view(np.int32).reshape(plan.slices, -1)
