@@ -20,6 +20,7 @@ from subbyte.device.atoms import Atom
 from subbyte.device.launch import Launch
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
+from subbyte.numerics.thresholds import Thresholds
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.former_names import FormerNames
 from subbyte.spaces.knob import Value
@@ -359,6 +360,11 @@ class Family(FormerNames, ABC):
     @abstractmethod
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
         """Weights int8 [K,R,S,C] in a form that this family's kernels read; None for a form of another family."""
+
+    def threshold_words(self, form: str, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32] | None:
+        """What a kernel compares sums of the weights int8 [K,R,S,C] with, in a form that this family's kernels read;
+        None for a form of another family, and of kernels that multiply instead."""
+        return None
 
     def report(self, ptx: str) -> list[str]:
         """Lines to add to the compiler's report of a kernel: what its PTX shows and its machine code does not."""

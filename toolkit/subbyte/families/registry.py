@@ -16,6 +16,7 @@ from subbyte.spaces.configuration import Configuration, named_once
 _LINES: dict[str, str] = {
     "mma": "subbyte.families.mma.family:MMA",
     "wgmma": "subbyte.families.wgmma.family:WGMMA",
+    "bits": "subbyte.families.bits.family:BITS",
 }
 """Name -> where its object is. The order is that of lists and of questions."""
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from subbyte.arguments import whole
 from subbyte.errors import InvalidInput, MissingDependency, shown
 from subbyte.numerals import natural
-from subbyte.numerics import Requantization, random_values, reference
+from subbyte.numerics import Requantization, Thresholds, random_output, random_values, reference
 from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def device_arch(device: str) -> str:
     return "sm_90a"
 
 
-def run(kernel: Kernel, x: Any, w: Any, requant: Requantization | None, device: str) -> Any:
+def run(kernel: Kernel, x: Any, w: Any, requant: Requantization | Thresholds | None, device: str) -> Any:
     """See :meth:`Kernel.run`; ``kernel`` already fits ``requant``."""
     from subbyte.gpu.arrays import to_host
 
@@ -97,16 +97,16 @@ def run_words(kernel: Kernel, buffers: dict[str, NDArray[Any]], device: str) -> 
         return gpu.run(buffers)["Out"]
 
 
-def random_operands(kernel: Kernel, seed: int) -> tuple[NDArray[np.int8], NDArray[np.int8], Requantization | None]:
+def random_operands(kernel: Kernel, seed: int) -> tuple[NDArray[np.int8], NDArray[np.int8], Requantization | Thresholds | None]:
     """Operands over the whole range of their types, and a requantization with which the output uses its whole range."""
     w = kernel.workload
     rng = np.random.default_rng(whole(seed, "seed"))
     x = random_values(w.precision.activations, (w.n, w.h, w.w, w.c), rng)
     weights = random_values(w.precision.weights, (w.k, w.r, w.s, w.c), rng)
-    return x, weights, Requantization.random(w, rng) if kernel.output != SUMS else None
+    return x, weights, random_output(w, rng) if kernel.output != SUMS else None
 
 
-def expected(kernel: Kernel, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None) -> NDArray[Any]:
+def expected(kernel: Kernel, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None) -> NDArray[Any]:
     """What the kernel must give, from the independent reference: values of the output type or int32 [N,P,Q,K]."""
     sums = reference(kernel.workload, x, w)
     return sums if requant is None else requant.apply(sums)

@@ -19,7 +19,8 @@ from subbyte.html import table
 from subbyte.kernel import build as steps
 from subbyte.kernel import disassemble, nvrtc, operands
 from subbyte.kernel.resources import Resources
-from subbyte.numerics import Requantization
+from subbyte.numerics import Requantization, Thresholds
+from subbyte.numerics.thresholds import THRESHOLDS
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
@@ -117,7 +118,7 @@ class Kernel:
         named = {argument.name: argument for argument in self.launch.arguments}
         return named[one_of(name, "name", named)]
 
-    def for_requantization(self, requant: Requantization | None) -> Kernel:
+    def for_requantization(self, requant: Requantization | Thresholds | None) -> Kernel:
         """This kernel, or its twin with the clip and the multiplication form that ``requant`` needs.
 
         Raises InvalidInput when ``requant`` is missing for an int4 output, or given for an int32 one.
@@ -131,17 +132,22 @@ class Kernel:
                 f"an {self.output} output needs requant=, for example subbyte.Requantization.from_scale(0.01, k=K); "
                 'or build with output="int32" for the raw sums'
             )
-        if not isinstance(requant, Requantization):
+        compares = self.plan.parameter_form == THRESHOLDS
+        if not isinstance(requant, Requantization | Thresholds if compares else Requantization):
+            such = "Thresholds, such as subbyte.Thresholds.from_batch_norm(gamma, beta, mean, variance), or a " if compares else "a "
             raise InvalidInput(
-                f"requant is {type(requant).__name__}: expected a Requantization, such as "
+                f"requant is {type(requant).__name__}: expected {such}Requantization, such as "
                 "subbyte.Requantization.from_scale(0.01, k=K)"
             )
+        if compares:
+            return self
+        assert isinstance(requant, Requantization)
         fast = operands.fast_words(replace(self.plan, requant="fixed").parameter_form, self.workload, requant)
         plan = replace(self.plan, clip=requant.clip, requant="general" if fast is None else "fixed")
         return self if plan == self.plan else Kernel(plan, reason=self.reason)
 
     def pack(
-        self, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None = None
+        self, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None = None
     ) -> dict[str, NDArray[np.generic]]:
         """Input buffers by argument name: ``x`` [N,H,W,C] and ``w`` [K,R,S,C], values of the workload's types (int4:
         int8, -8..7). Raises InvalidInput.
@@ -153,14 +159,14 @@ class Kernel:
         if self.output != SUMS:
             if requant is None:
                 raise InvalidInput(f"an {self.output} output needs requant=")
-            buffers["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant)
+            buffers["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant, w)
         return buffers
 
     def unpack(self, words: NDArray[np.generic]) -> NDArray[np.integer]:
         """Output words as values of the output type (int4: int8) or int32 [N,P,Q,K]."""
         return operands.output_values(self.argument("Out"), self.workload, words)
 
-    def run(self, x: Array, w: object, requant: Requantization | None = None, device: str = "auto") -> Array:
+    def run(self, x: Array, w: object, requant: Requantization | Thresholds | None = None, device: str = "auto") -> Array:
         """Convolve: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], values -8..7, on ``device``.
 
         ``device`` is ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``. Takes numpy, torch

@@ -14,6 +14,7 @@ from subbyte.errors import InvalidInput, shown
 from subbyte.families.registry import families
 from subbyte.numerics import (
     Requantization,
+    Thresholds,
     accumulator_bound,
     check_values,
     float_words,
@@ -75,9 +76,18 @@ def weight_words(argument: Argument, workload: ConvWorkload, w: NDArray[np.int8]
     raise InvalidInput(f"weights in the form {argument.form!r}: no kind of kernel reads it; build the kernel again")
 
 
-def parameter_words(argument: Argument, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32]:
-    """The words of argument ``Prm``. Raises InvalidInput when the kernel's form cannot express ``requant``."""
+def parameter_words(
+    argument: Argument, workload: ConvWorkload, requant: Requantization | Thresholds, w: NDArray[np.int8]
+) -> NDArray[np.int32]:
+    """The words of argument ``Prm`` beside the weights ``w`` [K,R,S,C]. Raises InvalidInput when the kernel's form
+    cannot express ``requant``."""
     check_channels(requant, workload)
+    for family in families().values():
+        found = family.threshold_words(argument.form, w, Thresholds.of(requant))
+        if found is not None:
+            return _sized(argument, found)
+    if not isinstance(requant, Requantization):
+        raise InvalidInput("this kernel multiplies and rounds sums: expected a Requantization, not Thresholds")
     if argument.form == "general":
         return _sized(argument, requant.words(workload.padded_filters))
     words = fast_words(argument.form, workload, requant)
@@ -86,9 +96,9 @@ def parameter_words(argument: Argument, workload: ConvWorkload, requant: Requant
     return _sized(argument, words)
 
 
-def check_channels(requant: Requantization, workload: ConvWorkload) -> None:
-    """Raise InvalidInput unless ``requant`` is a requantization of the workload's output channels."""
-    if not isinstance(requant, Requantization):
+def check_channels(requant: Requantization | Thresholds, workload: ConvWorkload) -> None:
+    """Raise InvalidInput unless ``requant`` is a requantization of the workload's output channels, or thresholds."""
+    if not isinstance(requant, Requantization | Thresholds):
         raise InvalidInput(f"requant is {shown(requant)}: expected a Requantization, such as Requantization.from_scale")
     if requant.channels != workload.k:
         raise InvalidInput(f"requantization of {requant.channels} channels: the layer has {workload.k}")

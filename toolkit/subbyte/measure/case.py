@@ -28,7 +28,7 @@ from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.kernel import operands
 from subbyte.measure.noise import Watch
-from subbyte.numerics import Requantization, random_values, reference
+from subbyte.numerics import Requantization, Thresholds, random_output, random_values, reference
 from subbyte.records.result import Failed, Measured, Result
 from subbyte.workload import ConvWorkload
 
@@ -46,7 +46,7 @@ class Case:
         seed: int = 0,
         x: NDArray[np.int8] | None = None,
         w: NDArray[np.int8] | None = None,
-        requant: Requantization | None = None,
+        requant: Requantization | Thresholds | None = None,
     ) -> None:
         rng = np.random.default_rng(seed)
         wl, types = workload, workload.precision
@@ -57,7 +57,7 @@ class Case:
         self.workload, self.seed = workload, seed
         self.x = drawn[0] if x is None else x
         self.w = drawn[1] if w is None else w
-        self.requant = Requantization.random(workload, rng) if requant is None else requant
+        self.requant = random_output(workload, rng) if requant is None else requant
         self._operands: dict[tuple[str, Any], NDArray[Any]] = {}
 
     @cached_property
@@ -79,7 +79,7 @@ class Case:
             elif argument.name == "Wt":
                 self._operands[key] = operands.weight_words(argument, self.workload, self.w)
             elif argument.name == "Prm":
-                self._operands[key] = operands.parameter_words(argument, self.workload, self.requant)
+                self._operands[key] = operands.parameter_words(argument, self.workload, self.requant, self.w)
             else:
                 raise InvalidInput(f"kernel input {argument.name!r}: a convolution takes A, Wt and Prm")
         words = self._operands[key]

@@ -19,7 +19,7 @@ from subbyte.numerics.quantize import quantize, scale_for
 from subbyte.numerics.reference import accumulator_bound, reference
 from subbyte.numerics.requant import Requantization
 from subbyte.numerics.residual import from_residual, to_residual
-from subbyte.numerics.thresholds import Thresholds
+from subbyte.numerics.thresholds import Thresholds, random_output
 from subbyte.numerics.values import check_values, decode, encode, random_values
 from subbyte.numerics.words import Storage, pack, register_storage, storage_of, storages, unpack, unregister_storage
 

@@ -22,12 +22,14 @@ from subbyte.arguments import number, whole
 from subbyte.errors import InvalidInput, shown
 from subbyte.numerics.arrays import Int32Array, Words, check_array, describe
 from subbyte.numerics.quantize import positive, real_array
-from subbyte.numerics.requant import check_padded, check_random, one_count, product_moments
+from subbyte.numerics.requant import Requantization, check_padded, check_random, one_count, product_moments
 from subbyte.numerics.values import Codes, encode
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.operand import BIPOLAR, UNSIGNED, WORD_BITS, Operand
 
 Real = float | Sequence[float] | NDArray[Any]
+THRESHOLDS = "thresholds"
+"""The form of the parameters of kernels that compare."""
 ALWAYS, NEVER = -(1 << 31), (1 << 31) - 1
 """Thresholds that every sum passes, and none. Sums are smaller than 2^31 - 1."""
 
@@ -115,6 +117,26 @@ class Thresholds:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
         return {"levels": self.levels.tolist(), "flip": self.flip.tolist(), "output": self.output.name}
+
+    @classmethod
+    def of(cls, given: Requantization | Thresholds) -> Thresholds:
+        """Thresholds with which a comparison gives what a requantization rounds to, for every sum below 2^31 - 1."""
+        if isinstance(given, Thresholds):
+            return given
+        low, high = given.clip
+        rows = []
+        for value in sorted(given.output.values)[1:]:
+            row = []
+            for bias, multiplier, shift in zip(given.bias, given.multiplier, given.shift, strict=True):
+                if value <= low or value > high:
+                    row.append(ALWAYS if value <= low else NEVER)
+                elif not multiplier:
+                    row.append(ALWAYS if value <= 0 else NEVER)
+                else:
+                    half = (2 * value - 1) << int(shift) - 1  # (sum + bias) * multiplier reaches it
+                    row.append(min(max(-(-half // int(multiplier)) - int(bias), ALWAYS), NEVER))
+            rows.append(row)
+        return cls(np.array(rows, np.int32), np.zeros(given.channels, np.bool_), given.output)
 
     @classmethod
     def from_batch_norm(
@@ -232,3 +254,12 @@ def _floor(mean: Fraction, factor: Fraction, variance: Fraction) -> int:
     if factor < 0:
         root = -root - (root * root < d)
     return (mean.numerator * square.denominator + root) // e
+
+
+def random_output(workload: ConvWorkload, rng: np.random.Generator) -> Requantization | Thresholds:
+    """How random sums become values of the output type, all of them: a requantization, or thresholds where the type has
+    gaps between its values."""
+    values = sorted(workload.precision.output.values)
+    if values[-1] - values[0] == len(values) - 1:
+        return Requantization.random(workload, rng)
+    return Thresholds.random(workload, rng)

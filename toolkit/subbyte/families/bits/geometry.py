@@ -150,6 +150,13 @@ class BitsGeometry:
         """Of the staged rows."""
         return (self.staged_rows * self.pitch + self.slack) * self.pixel_bytes
 
+    @property
+    def rows_inside(self) -> bool:
+        """Every staged row of every block is in the image."""
+        w = self.workload
+        last = (self.segments * self.config.tile_rows - 1) * w.stride + (w.r - 1) * w.dilation
+        return w.pad == 0 and last < w.h
+
     def rows_needed(self, tile: int) -> int:
         """Staged rows that a tile reads, with those before it."""
         w = self.workload
@@ -237,6 +244,19 @@ class BitsGeometry:
     def ones_factor(self, plane: int) -> int:
         """What a count of a plane of activations is multiplied by."""
         return self.form.pixel * self.form.activations.weights[plane] // self.divisor
+
+    def set_factor(self, weight_plane: int, index: int) -> int:
+        """What a sum of set ``index`` is multiplied by."""
+        return self.factor(weight_plane, index)
+
+    def set_ones_factor(self, index: int) -> int:
+        """What a set's count of activation bits is multiplied by."""
+        return self.ones_factor(index)
+
+    def doubling(self, plane: int) -> int:
+        """What sums of the planes above are multiplied by before those of ``plane`` are added."""
+        weights = self.form.activations.weights
+        return weights[plane + 1] // weights[plane]
 
     @cached_property
     def span(self) -> tuple[int, int]:

@@ -8,11 +8,11 @@ from functools import cached_property
 from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.bits.geometry import BitsGeometry
+from subbyte.numerics.thresholds import THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
 NHWCNC_PLANES = "nhwcnc.planes"
-THRESHOLDS = "thresholds"
 
 
 @dataclass(frozen=True)

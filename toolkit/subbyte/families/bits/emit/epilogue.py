@@ -1,0 +1,320 @@
+"""Counts to results. A thread holds, of two pixels (rows g and g + 8 of a warp's 16, g = lane // 4 its image), 8 of
+every 32 output channels: 8 q + k for k below 8, q = lane % 4.
+
+Bits: a comparison's sign is spread over a byte by ``prmt``, four comparisons at a time; after 8 of them a thread's word
+holds a byte for each of (two pixels) x (two words), and the four lanes of an image exchange bytes until each has a
+word. Where sums and thresholds are small, two sums share a register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.bits.emit.block import Block
+from subbyte.families.bits.geometry import TILE_PIXELS, WORD_CHANNELS
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, every, registers, when
+from subbyte.workload.conv import BATCH_GROUP
+from subbyte.workload.precision import SUMS
+
+_LANE_ENTRIES = 4
+_SIGNS_PAIRED = 0xFDB9
+"""prmt: the signs of bytes 1 and 3 of two words, each spread over a byte."""
+_SIGNS_TOP = 0xFFBB
+"""prmt: the signs of two words, each spread over two bytes."""
+_KEPT_THRESHOLDS = 32
+"""Registers for the table of one class, at most."""
+
+
+@dataclass
+class Pixel:
+    """One of a thread's two output pixels: ``half`` is its row of the accumulators, g or g + 8."""
+
+    half: int
+    row: Any
+    """Output row of the block."""
+    column: Any
+    entry: Any
+    """First table entry of its border class."""
+
+
+class Epilogue:
+    """Emits what stands behind the instructions of a tile."""
+
+    def __init__(self, block: Block) -> None:
+        self.block, self.plan = block, block.plan
+        plan = block.plan
+        self.q = bind("q", block.lane % 4)
+        self.image = bind("image", block.lane // 4)
+        self.kept: Any = None
+        rows, columns = plan.classes
+        self.class_entries = plan.thresholds * plan.slots * 32
+        per_class = self.class_entries // _LANE_ENTRIES
+        self.inner = (rows // 2 * columns + columns // 2) * self.class_entries
+        if plan.output != SUMS and per_class <= _KEPT_THRESHOLDS:
+            self.kept = registers("kept", per_class)
+            for entry in range(per_class):
+                T.buffer_store(self.kept, self._load(self.inner + entry * _LANE_ENTRIES), [entry])
+        self.flips: Any = None
+        if plan.output != SUMS:
+            self.flips = registers("flips", max(1, plan.words // 2))
+            flip_base = plan.table_base // 4 + plan.table_words - -(-plan.words // 4) * 4
+            for index, word in enumerate(self._own_words()):
+                T.buffer_store(self.flips, block.shared[flip_base + word], [index])
+
+    # ---- places -------------------------------------------------------------------------------------------------
+
+    def tile(self, counts: list[Any], tile: Any) -> None:
+        """The results of a tile."""
+        plan = self.plan
+        first = bind("pixel", tile * TILE_PIXELS + self.block.warp % 4 * 2)
+        pixels = [self._pixel(first + half, half) for half in range(2)]
+        if plan.output == SUMS:
+            for pixel in pixels:
+                self._store_sums(counts, pixel)
+            return
+        ones = [self._ones(counts, half) for half in range(2)]
+        if self.kept is not None and plan.classes != (1, 1):
+            inside = T.And(pixels[0].entry == self.inner, pixels[1].entry == self.inner)
+            words = registers("words", plan.output_planes * max(1, plan.words // 2))
+            with T.If(bind("interior", inside)):
+                with T.Then():
+                    self._bits(counts, ones, lambda pixel, entry: self.kept[entry], pixels, words)
+                with T.Else():
+                    self._bits(counts, ones, self._of_class, pixels, words)
+        else:
+            words = registers("words", plan.output_planes * max(1, plan.words // 2))
+            read = self._of_class if self.kept is None else lambda pixel, entry: self.kept[entry]
+            self._bits(counts, ones, read, pixels, words)
+        self._store_words(words, pixels)
+
+    def _pixel(self, index: Any, half: int) -> Pixel:
+        """The output pixel of an index that counts through the block's tiles."""
+        plan = self.plan
+        index = bind("index", index)
+        row = bind("row", index // plan.pixels_per_row)
+        column = bind("column", index % plan.pixels_per_row)
+        rows, columns = plan.border_rows
+        entry: Any = 0
+        if plan.classes != (1, 1):
+            of_row = _class_of(rows, self.block.first_row + row)
+            of_column = _class_of(columns, column)
+            entry = bind("entry", (of_row * plan.classes[1] + of_column) * self.class_entries)
+        return Pixel(half, row, column, entry)
+
+    def _load(self, entry: Any) -> Any:
+        return self.block.shared[self.plan.table_base // 4 + entry + self.q]
+
+    def _of_class(self, pixel: Pixel, entry: int) -> Any:
+        return self._load(pixel.entry + entry * _LANE_ENTRIES)
+
+    # ---- sums -----------------------------------------------------------------------------------------------------
+
+    def _ones(self, counts: list[Any], half: int) -> Any:
+        """What the activations' bits alone contribute, for every channel of a pixel; None where nothing."""
+        plan = self.plan
+        if not plan.form.per_pixel:
+            return None
+        at = plan.filter_columns // 2 + 2 * half
+        total: Any = None
+        for plane in range(plan.sets):
+            term = counts[plane][at] * _word(plan.set_ones_factor(plane))
+            total = term if total is None else total + term
+        return bind("ones", total * T.uint32(0x10001) if plan.paired else total)
+
+    def _count(self, counts: Any, weight_plane: int, word: int, k: int, half: int) -> Any:
+        """The count of channel 8 q + k of a word."""
+        column = weight_plane * self.plan.config.channels + WORD_CHANNELS * word + 8 * (k // 2)
+        return counts[column // 2 + k % 2 + 2 * half]
+
+    def _varying(self, counts: list[Any], words: tuple[int, ...], k: int, half: int) -> Any:
+        """What varies with the pixel of a channel, or of two channels in one register."""
+        plan = self.plan
+        total: Any = None
+        for plane in range(plan.sets):
+            for weight_plane in range(plan.weight_planes):
+                count = self._count(counts[plane], weight_plane, words[0], k, half)
+                if plan.paired:
+                    count = count + self._count(counts[plane], weight_plane, words[1], k, half) * T.uint32(1 << 16)
+                factor = plan.set_factor(weight_plane, plane)
+                term = count if factor == 1 else count * _word(factor)
+                total = term if total is None else total + term
+        return total
+
+    # ---- bits -----------------------------------------------------------------------------------------------------
+
+    def _bits(self, counts: list[Any], ones: list[Any], read: Any, pixels: list[Pixel], words: Any) -> None:
+        """A thread's output words: [planes][words of the lane]."""
+        plan = self.plan
+        gathers = max(1, plan.words // 2)
+        for gather in range(gathers):
+            planes = [registers("plane", 1) for _ in range(plan.output_planes)]
+            for k in range(8):
+                masks = self._comparisons(counts, ones, read, pixels, gather, k)
+                for plane, into in enumerate(planes):
+                    step = 1 << plane
+                    found: Any = None
+                    for passed in range(step - 1, plan.thresholds, step):
+                        found = masks[passed] if found is None else found ^ masks[passed]
+                    bits = found & T.uint32(0x01010101 << k)
+                    T.buffer_store(into, bits if k == 0 else into[0] | bits, [0])
+            for plane, into in enumerate(planes):
+                self._exchange(into)
+                word = into[0] ^ self.flips[gather]
+                T.buffer_store(words, word, [plane * gathers + gather])
+
+    def _comparisons(self, counts: list[Any], ones: list[Any], read: Any, pixels: list[Pixel], gather: int,
+                     k: int) -> list[Any]:  # fmt: skip
+        """For each threshold a word of four bytes, all ones where it is passed: (first pixel, second) x (two words)."""
+        plan = self.plan
+        slots = [gather] if plan.paired or plan.words == 1 else list(_pair(gather, plan.words))
+        varying = [
+            [bind("sum", self._with_ones(self._varying(counts, plan.slot_words(slot), k, half), ones[half]))
+             for half in range(2)]
+            for slot in slots
+        ]  # fmt: skip
+        masks = []
+        for threshold in range(plan.thresholds):
+            mask = registers("mask", 1)
+            compared = []
+            for place, slot in enumerate(slots):
+                entry = (threshold * plan.slots + slot) * 8 + k
+                for pixel in pixels:
+                    against = T.cast(read(pixel, entry), "uint32")
+                    value = varying[place][pixel.half]
+                    compared.append(against + value if plan.paired else against - value)
+            if plan.paired:
+                op.permute_bytes(mask[0], compared[0], compared[1], T.uint32(_SIGNS_PAIRED))
+            elif len(slots) == 1:
+                op.permute_bytes(mask[0], compared[0], compared[1], T.uint32(_SIGNS_TOP))
+            else:  # compared: word 0 of both pixels, word 1 of both
+                low, high = registers("low", 1), registers("high", 1)
+                op.permute_bytes(low[0], compared[0], compared[2], T.uint32(_SIGNS_TOP))
+                op.permute_bytes(high[0], compared[1], compared[3], T.uint32(_SIGNS_TOP))
+                op.permute_bytes(mask[0], low[0], high[0], T.uint32(0x6420))
+            masks.append(mask[0])
+        return masks
+
+    @staticmethod
+    def _with_ones(value: Any, ones: Any) -> Any:
+        return value if ones is None else value + ones
+
+    def _exchange(self, word: Any) -> None:
+        """Transpose the bytes of the four lanes of an image: lane q has byte q of each of them."""
+        other, merged = registers("other", 1), registers("merged", 1)
+        full = T.uint32(op.FULL_WARP)
+        for mask, low, high in ((2, 0x5410, 0x3276), (1, 0x6240, 0x3715)):
+            T.evaluate(T.ptx.shfl_sync.bfly.b32(other[0], word[0], T.uint32(mask), T.uint32(0x1F), full))
+            upper = (self.q & mask) != 0
+            op.permute_bytes(merged[0], word[0], other[0], T.Select(upper, T.uint32(high), T.uint32(low)))
+            T.buffer_store(word, merged[0], [0])
+
+    # ---- stores -----------------------------------------------------------------------------------------------------
+
+    def _own_words(self) -> list[Any]:
+        """The output words of the block that this lane has after the exchange, in the order of its registers."""
+        plan = self.plan
+        if plan.words == 1:
+            return [T.int32(0)]
+        if plan.words == 2:
+            return [self.q % 2]
+        return [gather // 2 * 4 + self.q % 2 * 2 + gather % 2 for gather in range(plan.words // 2)]
+
+    @contextmanager
+    def _in_image(self, row: Any, column: Any) -> Iterator[None]:
+        plan, w = self.plan, self.plan.workload
+        conditions = []
+        if plan.pixels_per_row > w.q:
+            conditions.append(column < w.q)
+        if plan.tiles * TILE_PIXELS > plan.pixels_per_row * plan.config.tile_rows or plan.config.run_on:
+            conditions.append(row < plan.config.tile_rows)
+        if w.p % plan.config.tile_rows:
+            conditions.append(self.block.first_row + row < w.p)
+        with when(every(conditions) if conditions else True):
+            yield
+
+    def _place(self, row: Any, column: Any) -> Any:
+        """Index of an output pixel among those of all groups of images."""
+        w = self.plan.workload
+        return (self.block.group * w.p + self.block.first_row + row) * w.q + column
+
+    def _store_words(self, words: Any, pixels: list[Pixel]) -> None:
+        """Lanes 0 and 1 have words of the first pixel, 2 and 3 of the second."""
+        plan, w = self.plan, self.plan.workload
+        second = self.q >= 2
+        row = bind("out_row", T.Select(second, pixels[1].row, pixels[0].row))
+        column = bind("out_column", T.Select(second, pixels[1].column, pixels[0].column))
+        gathers, planes = max(1, plan.words // 2), plan.output_planes
+        exists: Any = (self.q % 2 == 0) if plan.words == 1 else True
+        with self._in_image(row, column), when(exists):
+            pixel = bind("out_pixel", self._place(row, column))
+            if w.n % BATCH_GROUP:
+                there = self.block.group * BATCH_GROUP + self.image < w.n
+                for i in range(planes * gathers):
+                    T.buffer_store(words, T.Select(there, words[i], T.uint32(0)), [i])
+            for plane in range(planes):
+                for index, own in enumerate(self._own_words()):
+                    word = self.block.slice_ * plan.words + own
+                    with when(True if plan.slices * plan.words <= plan.filter_blocks * 4 else
+                              word < plan.filter_blocks * 4):  # fmt: skip
+                        T.buffer_store(self.block.output, words[plane * gathers + index],
+                                       [self._output_word(pixel, word, plane)])  # fmt: skip
+                self._store_padding(pixel, plane)
+
+    def _store_padding(self, pixel: Any, plane: int) -> None:
+        """The last block of channels also writes the words of channels that only fill up."""
+        plan = self.plan
+        missing = plan.filter_blocks * 4 - plan.slices * plan.words
+        if missing > 0:
+            with when(self.block.slice_ == plan.slices - 1):
+                for word in range(plan.slices * plan.words, plan.filter_blocks * 4):
+                    with when(self.q % 2 == word % 2) if plan.words > 1 else when(True):
+                        T.buffer_store(self.block.output, T.uint32(0), [self._output_word(pixel, word, plane)])
+
+    def _output_word(self, pixel: Any, word: Any, plane: int) -> Any:
+        plan = self.plan
+        place = (pixel * plan.filter_blocks + word // 4) * plan.output_planes + plane
+        return (place * BATCH_GROUP + self.image) * 4 + word % 4
+
+    def _store_sums(self, counts: list[Any], pixel: Pixel) -> None:
+        """Raw sums: 8 neighbouring channels of a thread for each word."""
+        plan, w = self.plan, self.plan.workload
+        block_channels = w.precision.output.block
+        with self._in_image(pixel.row, pixel.column):
+            ones = self._ones(counts, pixel.half)
+            place = bind("out_pixel", self._place(pixel.row, pixel.column))
+            for word in range(plan.words):
+                channel = self.block.slice_ * plan.config.channels + word * WORD_CHANNELS + self.q * 8
+                for k in range(8):
+                    value = self._with_ones(self._varying(counts, (word,), k, pixel.half), ones)
+                    value = value + self._of_class(pixel, word * 8 + k)
+                    c = channel + k
+                    at = ((place * w.filter_blocks + c // block_channels) * BATCH_GROUP + self.image) * block_channels
+                    with when(True if plan.slices * plan.config.channels <= w.padded_filters else c < w.padded_filters):
+                        T.buffer_store(self.block.output, T.cast(value, "int32"), [at + c % block_channels])
+
+
+def _pair(gather: int, words: int) -> tuple[int, int]:
+    """The two words that are exchanged together."""
+    if words == 2:
+        return 0, 1
+    first = gather // 2 * 4 + gather % 2
+    return first, first + 2
+
+
+def _word(factor: int) -> Any:
+    return T.uint32(factor & 0xFFFFFFFF)
+
+
+def _class_of(classes: tuple[int, ...], index: Any) -> Any:
+    """The class of an index, whose classes come in runs."""
+    found: Any = T.int32(classes[-1])
+    for place in range(len(classes) - 2, -1, -1):
+        if classes[place] != classes[place + 1]:
+            found = T.Select(index <= place, T.int32(classes[place]), found)
+    return found

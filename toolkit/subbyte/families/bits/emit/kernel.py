@@ -1,0 +1,75 @@
+"""The TIRx function of a kernel: a warp copies, warpgroups multiply tiles of 8 pixels in turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.bits.emit.block import Block, coordinates
+from subbyte.families.bits.emit.epilogue import Epilogue
+from subbyte.families.bits.emit.multiply import multiply
+from subbyte.families.bits.emit.rows import copy_rows, fill_border, set_up
+from subbyte.families.bits.geometry import TILE_PIXELS
+from subbyte.families.bits.plan import BitsPlan
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, loop, registers, when
+from subbyte.tirx.function import kernel_function
+
+
+def bits_kernel(plan: BitsPlan) -> Any:
+    """The TIRx function of a plan."""
+    return kernel_function(plan, 1, _body)
+
+
+def _body(plan: BitsPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
+    block = coordinates(plan, activations, output, parameters, weights)
+    copier = 4 * plan.config.consumers
+    leader = block.lane == 0
+    with T.If(block.warp == copier):
+        with T.Then(), when(leader):
+            set_up(block)
+        with T.Else():
+            fill_border(block)
+            op.async_fence()
+    T.evaluate(T.cuda.cta_sync())
+    with T.If(block.warp == copier):
+        with T.Then(), when(leader):
+            copy_rows(block)
+        with T.Else():
+            block.wait(block.weight_barrier)
+            _consume(block)
+
+
+def _consume(block: Block) -> None:
+    plan = block.plan
+    epilogue = Epilogue(block)
+    seen = registers("seen", 1)
+    T.buffer_store(seen, T.uint32(0), [0])
+    warpgroup = bind("warpgroup", block.warp // 4)
+    consumers = plan.config.consumers
+    with loop("turn", -(-plan.tiles // consumers), T.serial) as turn:
+        tile = bind("tile", turn * consumers + warpgroup)
+        with when(True if plan.tiles % consumers == 0 else tile < plan.tiles):
+            _wait_for_rows(block, tile, seen)
+            counts = multiply(block, _first_input(plan, tile))
+            epilogue.tile(counts, tile)
+
+
+def _wait_for_rows(block: Block, tile: Any, seen: Any) -> None:
+    """Wait for every staged row up to the last one that a tile reads."""
+    plan, w = block.plan, block.plan.workload
+    last = T.min((tile * TILE_PIXELS + (TILE_PIXELS - 1)) // plan.pixels_per_row, plan.config.tile_rows - 1)
+    needed = bind("needed", T.cast(last * w.stride + ((w.r - 1) * w.dilation + 1), "uint32"))
+    with T.While(seen[0] < needed):
+        block.wait(block.row_barrier(seen[0]))
+        T.buffer_store(seen, seen[0] + T.uint32(1), [0])
+
+
+def _first_input(plan: BitsPlan, tile: Any) -> Any:
+    """Index of the staged pixel at the top left of a tile's first window."""
+    first = tile * TILE_PIXELS
+    if plan.config.run_on:
+        return first
+    row, column = first // plan.pixels_per_row, first % plan.pixels_per_row
+    return row * (plan.workload.stride * plan.pitch) + column * plan.workload.stride

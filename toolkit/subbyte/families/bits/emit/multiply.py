@@ -1,0 +1,65 @@
+"""A tile's products: one-bit wgmma straight on the staged rows, and what the counts add up to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.bits.emit.block import Block
+from subbyte.families.bits.geometry import CORE_BYTES, PIECE_BYTES
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, registers
+
+_UNIT = 16
+"""Bytes in which a descriptor counts."""
+_ADDRESS = 0x3FFF
+
+
+def multiply(block: Block, first_pixel: Any) -> list[Any]:
+    """All instructions of a tile whose first input pixel this is; a register array of counts for each set of sums."""
+    plan = block.plan
+    counts = [registers(f"counts{index}", plan.sums) for index in range(plan.sets)]
+    rows = block.base + T.cast(first_pixel * plan.pixel_bytes, "uint32")
+    a = bind("rows_at", (rows >> T.uint32(4)) & T.uint32(_ADDRESS))
+    b = bind("weights_at", ((block.base + T.uint32(plan.weight_base)) >> T.uint32(4)) & T.uint32(_ADDRESS))
+    op.wgmma_fence()
+    order = range(plan.planes - 1, -1, -1) if plan.config.doubled else range(plan.planes)
+    for number, plane in enumerate(order):
+        into = counts[0 if plan.config.doubled else plane]
+        if number and plan.config.doubled:
+            _double(plan.sums, into, plan.doubling(plane))
+        for step in range(plan.steps):
+            _instruction(block, into, a, b, step, plane, first=step == 0 and not (number and plan.config.doubled))
+    op.wgmma_commit()
+    op.wgmma_wait(0)
+    return counts
+
+
+def _double(count: int, into: Any, factor: int) -> None:
+    """Finish what is on its way, and multiply the sums by what a bit of the plane before counts more."""
+    op.wgmma_commit()
+    op.wgmma_wait(0)
+    for i in range(count):
+        T.buffer_store(into, into[i] * T.uint32(factor & 0xFFFFFFFF), [i])
+    op.wgmma_fence()
+
+
+def _instruction(block: Block, into: Any, a: Any, b: Any, step: int, plane: int, first: bool) -> None:
+    plan = block.plan
+    start, distance = plan.step(step)
+    start += plane * CORE_BYTES
+    image_step = plan.workload.stride * plan.pixel_bytes
+    piece = plan.n * PIECE_BYTES
+    left = _descriptor(a, start, distance, image_step)
+    right = _descriptor(b, step * 2 * piece, piece, CORE_BYTES)
+    adds = T.ptx.pred(T.uint32(0 if first else 1))
+    op.emit(T.ptx[plan.atom.ptx](*[into[i] for i in range(plan.sums)], left, right, adds))
+
+
+def _descriptor(address: Any, offset: int, piece: int, core: int) -> Any:
+    """The matrix descriptor of what begins ``offset`` bytes behind an address in units of 16 bytes: no swizzle,
+    ``piece`` bytes from one 128 bits of K to the next, ``core`` from one 8 rows to the next (PTX ISA, matrix
+    descriptor)."""
+    low = address + T.uint32(offset // _UNIT + (piece // _UNIT << 16))
+    return (T.uint64(core // _UNIT) << T.uint64(32)) | T.cast(low, "uint64")

@@ -1,0 +1,115 @@
+"""The way into shared memory: one warp copies weights and rows, the others write what lies beyond the image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.bits.emit.block import Block
+from subbyte.families.bits.geometry import PIECE_BYTES
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, loop, when
+from subbyte.workload.conv import BATCH_GROUP
+from subbyte.workload.operand import BLOCK_BITS
+from subbyte.workload.precision import SUMS
+
+
+def set_up(block: Block) -> None:
+    """One thread sets up the barriers and begins to copy the weights and the table, which no launch writes."""
+    plan = block.plan
+    with loop("barrier", plan.staged_rows + 1) as barrier:
+        op.barrier_init(block.row_barrier(T.cast(barrier, "uint32")), 1)
+    op.barrier_init_fence()
+    bar, weights = block.weight_barrier, plan.slice_words
+    op.barrier_expect(bar, 4 * (weights + (0 if plan.output == SUMS else plan.table_words)))
+    start = block.base + T.uint32(plan.weight_base)
+    op.bulk_copy(start, block.weights.ptr_to([block.slice_ * weights]), 4 * weights, bar)
+    if plan.output != SUMS:
+        pointer = block.parameters.ptr_to([block.slice_ * plan.table_words])
+        op.bulk_copy(block.base + T.uint32(plan.table_base), pointer, 4 * plan.table_words, bar)
+
+
+def copy_rows(block: Block) -> None:
+    """One thread copies every staged row that the image has, whole, to where the instructions read it."""
+    plan, w = block.plan, block.plan.workload
+    row_bytes = w.w * plan.pixel_bytes
+    if plan.config.dependent_launch:
+        op.wait_for_previous_launch()
+    with loop("staged", plan.staged_rows, T.serial) as staged:
+        y = bind("y", block.first_input + staged)
+        barrier = block.row_barrier(T.cast(staged, "uint32"))
+        with T.If(T.And(y >= 0, y < w.h)):
+            with T.Then():
+                op.barrier_expect(barrier, T.uint32(row_bytes))
+                target = block.base + T.cast((staged * plan.pitch + w.pad) * plan.pixel_bytes, "uint32")
+                word = (block.group * w.h + y) * (row_bytes // 4)
+                op.bulk_copy(target, block.activations.ptr_to([word]), row_bytes, barrier)
+            with T.Else():
+                op.barrier_arrive(barrier)
+    if plan.config.dependent_launch:
+        op.allow_next_launch()
+
+
+def fill_border(block: Block) -> None:
+    """All consumers write the pixels beyond the image: zeros, or the code that padding means in the true channels."""
+    plan, w = block.plan, block.plan.workload
+    pieces = plan.pixel_bytes // PIECE_BYTES
+    beside = plan.pitch - w.w
+    if beside:
+        with _turns(block, "beside", plan.staged_rows * beside * pieces) as index:
+            row, at = bind("row", index // (beside * pieces)), bind("at", index % (beside * pieces))
+            column = bind("column", T.Select(at // pieces < w.pad, at // pieces, at // pieces + w.w))
+            _fill(block, row * plan.pitch + column, at % pieces)
+    if plan.slack:
+        with _turns(block, "behind", plan.slack * pieces) as index:
+            _fill(block, plan.staged_rows * plan.pitch + index // pieces, index % pieces)
+    if plan.rows_inside:
+        return
+    with loop("outside", plan.staged_rows, T.serial) as row:
+        y = bind("y", block.first_input + row)
+        with when(T.Or(y < 0, y >= w.h)), _turns(block, "piece", w.w * pieces) as index:
+            _fill(block, row * plan.pitch + w.pad + index // pieces, index % pieces)
+
+
+class _turns:
+    """Consumers take the indices below ``count`` in turn."""
+
+    def __init__(self, block: Block, name: str, count: int) -> None:
+        self.block, self.name, self.count = block, name, count
+
+    def __enter__(self) -> Any:
+        threads = 128 * self.block.plan.config.consumers
+        self.loop = loop("turn", -(-self.count // threads), T.serial)
+        turn = self.loop.__enter__()
+        index = bind(self.name, turn * threads + self.block.thread)
+        self.when = when(True if self.count % threads == 0 else index < self.count)
+        self.when.__enter__()
+        return index
+
+    def __exit__(self, *error: Any) -> None:
+        self.when.__exit__(*error)
+        self.loop.__exit__(*error)
+
+
+def _fill(block: Block, pixel: Any, piece: Any) -> None:
+    """Write 16 bytes: the 128 channels of an image in a plane."""
+    plan = block.plan
+    words = _fill_words(block, piece)
+    op.store_shared16(block.base + T.cast(pixel * plan.pixel_bytes + piece * PIECE_BYTES, "uint32"), words)
+
+
+def _fill_words(block: Block, piece: Any) -> list[Any]:
+    plan, code = block.plan, block.plan.form.fill
+    if not code:
+        return [T.uint32(0)] * 4
+    plane = piece // BATCH_GROUP % plan.planes
+    last = piece // (BATCH_GROUP * plan.planes) == plan.channel_blocks - 1
+    rest = plan.workload.c - (plan.channel_blocks - 1) * BLOCK_BITS
+    words = []
+    for word in range(4):
+        bits = max(0, min(32, rest - 32 * word))
+        full = T.Select(last, T.uint32((1 << bits) - 1), T.uint32(0xFFFFFFFF))
+        one = (T.uint32(code) >> T.cast(plane, "uint32")) & T.uint32(1)
+        words.append(bind("fill", full * one))
+    return words

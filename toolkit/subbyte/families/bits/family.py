@@ -1,0 +1,145 @@
+"""The family of kernels on one-bit products of warpgroups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.device.arch import Arch
+from subbyte.device.arch import arch as arch_named
+from subbyte.errors import Unsupported
+from subbyte.families.base import ExportParts, Family, Function, Plan
+from subbyte.families.bits.config import BitsConfig
+from subbyte.families.bits.estimate import FEATURES, estimated_cycles, feature_row
+from subbyte.families.bits.plan import BitsPlan
+from subbyte.families.bits.rules import hopeless, why_not
+from subbyte.families.bits.space import KIND, BitsSpace, held_fields, plan_of, value_lists
+from subbyte.families.bits.weights import threshold_words, weight_words
+from subbyte.numerics.thresholds import Thresholds
+from subbyte.spaces.configuration import Configuration
+from subbyte.spaces.knob import Value
+from subbyte.workload import workload as workload_named
+from subbyte.workload.conv import ConvWorkload
+
+_HERE = Path(__file__).parent
+
+
+class BitsFamily(Family):
+    """Kernels that multiply bit planes."""
+
+    name = "bits"
+    title = "wgmma b1, sm_90a"
+    rank = 1
+    configurations = (BitsConfig,)
+    kinds: ClassVar[Mapping[str, str]] = {KIND: "rows, channels and warpgroups of a block on one-bit products"}
+    features = FEATURES
+
+    def plan(
+        self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "bipolar1",
+        clip: tuple[int, int] = (-1, 1), requant: str = "fixed",
+    ) -> Plan:  # fmt: skip
+        """The plan of a kernel."""
+        return BitsPlan(workload, cast(BitsConfig, config), arch, output, clip, requant)
+
+    def check(self, plan: Plan) -> str | None:
+        """Why the plan cannot be built, None when it can."""
+        return why_not(cast(BitsPlan, plan))
+
+    def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
+        """Why no configuration can be built, whatever it is; None when some may."""
+        return hopeless(workload, arch)
+
+    def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
+        """Why no kernel of the family computes the workload, None when one does."""
+        reason = hopeless(workload, arch)
+        if reason is not None:
+            return reason
+        space = self.space(workload, arch, KIND, {})
+        return None if space.valid else space.check(0) or "no configuration of the bits family fits"
+
+    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> BitsSpace:
+        """The space of a layer. Raises InvalidInput for a knob among the fixed fields."""
+        return BitsSpace(workload, arch, value_lists(workload), held_fields(fixed))
+
+    def recorded_space(
+        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, tuple[Value, ...]],
+        fixed: Mapping[str, Value], recorded_hash: str = "",
+    ) -> BitsSpace:  # fmt: skip
+        """The space of a record's header."""
+        return BitsSpace(workload, arch, cast("Mapping[str, tuple[int, ...]]", knobs), fixed)
+
+    def held(self, fixed: Mapping[str, object]) -> dict[str, Value]:
+        """The fields that do not vary. Raises InvalidInput for a knob."""
+        return held_fields(fixed)
+
+    def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
+        """The configurations of the space, the one estimated fastest first."""
+        return _candidates(workload, arch)
+
+    def estimate(self, plan: Plan) -> float:
+        """A rough count of cycles."""
+        return estimated_cycles(cast(BitsPlan, plan))
+
+    def feature_row(self, plan: Plan) -> list[float]:
+        """Cycles of products, comparisons and loads; waves."""
+        return feature_row(cast(BitsPlan, plan))
+
+    def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
+        """By the estimate."""
+        plan = plan_of(workload, cast(BitsConfig, config), arch_named("sm_90a"))
+        return min(0.9, 1000.0 / estimated_cycles(plan))
+
+    def emit(self, plan: Plan) -> Function:
+        """The TIRx function."""
+        from subbyte.families.bits.emit.kernel import bits_kernel
+
+        function: Function = bits_kernel(cast(BitsPlan, plan))
+        return function
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """What decides the generated text."""
+        numerics = _HERE.parents[1] / "numerics" / "bit_products.py"
+        return (_HERE / "emit", *(_HERE / f"{name}.py" for name in ("config", "geometry", "plan")), numerics)
+
+    def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
+        """Weights [K,R,S,C] as the blocks read them; None for a form of another family."""
+        plan = _plan_of_form(form)
+        return None if plan is None else weight_words(plan, w)
+
+    def threshold_words(self, form: str, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32] | None:
+        """What sums of these weights are compared with; None for a form of another family."""
+        plan = _plan_of_form(form)
+        return None if plan is None else threshold_words(plan, w, thresholds)
+
+    def export(self, plan: Plan) -> ExportParts:
+        """Raises Unsupported: the header's packing knows values of whole words."""
+        raise Unsupported(
+            f"{plan.workload}: there is no C header for kernels on bit planes yet; use their cubin with the buffers of "
+            "Kernel.pack"
+        )
+
+
+def _plan_of_form(form: str) -> BitsPlan | None:
+    kind, *parts = form.split(" ")
+    if kind != "bits":
+        return None
+    spec, key, output = parts
+    return plan_of(workload_named(spec), BitsConfig.from_key(key), arch_named("sm_90a"), output)
+
+
+@cache
+def _candidates(workload: ConvWorkload, arch: Arch) -> tuple[Configuration, ...]:
+    if hopeless(workload, arch) is not None:
+        return ()
+    space = BitsSpace(workload, arch, value_lists(workload), held_fields({}))
+    plans = sorted((space.plan(index) for index in space.valid), key=estimated_cycles)
+    return tuple(plan.config for plan in plans)
+
+
+BITS = BitsFamily()

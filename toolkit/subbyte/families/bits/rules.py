@@ -1,0 +1,119 @@
+"""Whether a plan can be built, and why not: rules, asked in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from subbyte.device.arch import Arch
+from subbyte.errors import Unsupported
+from subbyte.families.bits.plan import BitsPlan
+from subbyte.numerics.bit_products import bit_products, range_reason
+from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.operand import DENSE, UNSIGNED, Operand
+from subbyte.workload.precision import INT4, SUMS
+
+WIDEST_PIECE = 0x3FFF * 16
+"""Bytes that a descriptor can count to (PTX ISA, matrix descriptor: 14 bits of 16 bytes)."""
+REGISTERS = 168
+"""For counts, of a thread; the epilogue needs as many as it can get beside them."""
+MOST_STEPS = 256
+"""Instructions of a tile: they are written out."""
+
+Rule = Callable[[BitsPlan], str | None]
+
+
+def precision(workload: ConvWorkload) -> str | None:
+    """Bit planes of both operands; int4 has kernels of its own, which are faster."""
+    types = workload.precision
+    if types == INT4:
+        return "not covered: bits kernels compute operands of bit planes, such as w1a2; int4 has the wgmma family"
+    for operand in (types.weights, types.activations):
+        if operand.sparsity != DENSE:
+            return f"not covered: {operand} is sparse; bits kernels take dense operands"
+    try:
+        bit_products(types)
+    except Unsupported as error:
+        return f"not covered: {error}"
+    return range_reason(workload)
+
+
+def architecture(arch: Arch) -> str | None:
+    """One-bit products of warpgroups."""
+    return None if arch.warpgroups else f"not covered: one-bit wgmma exists on sm_90a, not on {arch.name}"
+
+
+def output(plan: BitsPlan) -> str | None:
+    """Codes that count thresholds."""
+    types = plan.workload.precision
+    if plan.output == SUMS:
+        return None
+    if types.output.bits > 4:
+        return f"output: {types.output.name} has {(1 << types.output.bits) - 1} thresholds; at most 15, 4 bits"
+    if _ranked(types.output):
+        return None
+    return f"output: codes of {types.output.name} do not rise with its values; choose an unsigned or bipolar output"
+
+
+def _ranked(operand: Operand) -> bool:
+    values = operand.values
+    return operand.encoding == UNSIGNED or list(values) == sorted(values)
+
+
+def sizes(plan: BitsPlan) -> str | None:
+    """Knobs that fit the layer."""
+    w, config = plan.workload, plan.config
+    if config.tile_rows > w.p:
+        return f"tiles: {config.tile_rows} rows of a layer with {w.p}"
+    if config.channels not in (32, 64, 128, 256):
+        return f"tiles: {config.channels} output channels; allowed: 32, 64, 128, 256"
+    if config.channels // 2 >= -(-w.k // 32) * 32:
+        return f"tiles: {config.channels} output channels of a layer with {w.k}"
+    if config.run_on and w.stride > 1:
+        return "tiles: run_on needs stride 1: pixels of two rows are not equally far apart"
+    if config.run_on and plan.pitch == w.q:
+        return None
+    if config.consumers > plan.tiles:
+        return f"tiles: {config.consumers} warpgroups for {plan.tiles} tiles"
+    return None
+
+
+def instruction(plan: BitsPlan) -> str | None:
+    """An instruction that exists, descriptors that reach."""
+    if not plan.n:
+        return f"columns: {plan.filter_columns} and those of ones are more than the 256 of an instruction"
+    if plan.config.doubled and plan.planes == 1:
+        return "columns: doubled needs several planes of activations"
+    if plan.steps * plan.planes > MOST_STEPS:
+        return f"columns: {plan.steps * plan.planes} instructions of a tile; at most {MOST_STEPS} are written out"
+    reach = max(plan.step(step)[1] for step in range(plan.steps))
+    if max(reach, plan.workload.stride * plan.pixel_bytes) > WIDEST_PIECE:
+        return "columns: pixels lie further apart than a descriptor counts"
+    return None
+
+
+def registers(plan: BitsPlan) -> str | None:
+    """Counts of a thread."""
+    threads = plan.config.consumers * 128 + 32
+    most = min(REGISTERS, plan.arch.registers_per_sm // threads // 8 * 8 - 40)
+    held = plan.sums * plan.sets
+    return None if held <= most else f"registers: {held} counts of a thread; at most {most}"
+
+
+def shared_memory(plan: BitsPlan) -> str | None:
+    """Rows, weights and table of a block."""
+    most = plan.arch.shared_per_block
+    return None if plan.shared_bytes <= most else f"shared: {plan.shared_bytes} bytes of a block; at most {most}"
+
+
+RULES: tuple[Rule, ...] = (output, sizes, instruction, registers, shared_memory)
+
+
+def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
+    """Why no configuration can be built, whatever it is; None when some may."""
+    return architecture(arch) or precision(workload)
+
+
+def why_not(plan: BitsPlan) -> str | None:
+    """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
+    reason = hopeless(plan.workload, plan.arch)
+    return reason or next((found for rule in RULES if (found := rule(plan)) is not None), None)
