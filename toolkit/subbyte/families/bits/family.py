@@ -117,6 +117,10 @@ class BitsFamily(Family):
         plan = _plan_of_form(form)
         return None if plan is None else threshold_words(plan, w, thresholds)
 
+    def refused(self, cubin: bytes, log: str, local_bytes: int) -> str | None:
+        """Kernels whose counts do not fit the registers."""
+        return f"{local_bytes} bytes of local memory: counts do not fit the registers" if local_bytes else None
+
     def export(self, plan: Plan) -> ExportParts:
         """Raises Unsupported: the header's packing knows values of whole words."""
         raise Unsupported(

@@ -29,6 +29,10 @@ COLUMNS = (8, 16, 24, *range(32, 257, 16))
 ONES = 8
 """Columns of ones, of which each thread holds two."""
 WORD_CHANNELS = 32
+WORKING_REGISTERS = 28
+"""Of a thread, beside counts and table."""
+MOST_KEPT = 32
+"""Table entries in registers, at most."""
 
 
 @dataclass(frozen=True)
@@ -289,6 +293,19 @@ class BitsGeometry:
             return 0, 1
         first = slot // 2 * 4 + slot % 2
         return first, first + 2
+
+    @property
+    def granted(self) -> int:
+        """Registers of a thread: the assembler counts whole warpgroups."""
+        warpgroups = self.config.consumers + 1
+        return min(self.arch.registers_per_sm // (128 * warpgroups) // 8 * 8, self.arch.registers_per_thread)
+
+    @property
+    def kept(self) -> int:
+        """Table entries of the inner class that a thread keeps in registers: all of them, or none."""
+        entries = self.thresholds * self.slots * 8
+        free = self.granted - self.sums * self.sets - WORKING_REGISTERS
+        return entries if self.output != SUMS and entries <= min(free, MOST_KEPT) else 0
 
     @cached_property
     def border_rows(self) -> tuple[tuple[int, ...], tuple[int, ...]]:

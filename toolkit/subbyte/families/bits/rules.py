@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from subbyte.device.arch import Arch
 from subbyte.errors import Unsupported
+from subbyte.families.bits.geometry import WORKING_REGISTERS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.numerics.bit_products import bit_products, range_reason
 from subbyte.workload.conv import ConvWorkload
@@ -14,8 +15,6 @@ from subbyte.workload.precision import INT4, SUMS
 
 WIDEST_PIECE = 0x3FFF * 16
 """Bytes that a descriptor can count to (PTX ISA, matrix descriptor: 14 bits of 16 bytes)."""
-REGISTERS = 168
-"""For counts, of a thread; the epilogue needs as many as it can get beside them."""
 MOST_STEPS = 256
 """Instructions of a tile: they are written out."""
 
@@ -93,9 +92,7 @@ def instruction(plan: BitsPlan) -> str | None:
 
 def registers(plan: BitsPlan) -> str | None:
     """Counts of a thread."""
-    threads = plan.config.consumers * 128 + 32
-    most = min(REGISTERS, plan.arch.registers_per_sm // threads // 8 * 8 - 40)
-    held = plan.sums * plan.sets
+    most, held = plan.granted - WORKING_REGISTERS, plan.sums * plan.sets
     return None if held <= most else f"registers: {held} counts of a thread; at most {most}"
 
 

@@ -27,9 +27,6 @@ _SIGNS_PAIRED = 0xFDB9
 """prmt: the signs of bytes 1 and 3 of two words, each spread over a byte."""
 _SIGNS_TOP = 0xFFBB
 """prmt: the signs of two words, each spread over two bytes."""
-_KEPT_THRESHOLDS = 32
-"""Registers for the table of one class, at most."""
-
 
 @dataclass
 class Pixel:
@@ -54,11 +51,10 @@ class Epilogue:
         self.kept: Any = None
         rows, columns = plan.classes
         self.class_entries = plan.thresholds * plan.slots * 32
-        per_class = self.class_entries // _LANE_ENTRIES
         self.inner = (rows // 2 * columns + columns // 2) * self.class_entries
-        if plan.output != SUMS and per_class <= _KEPT_THRESHOLDS:
-            self.kept = registers("kept", per_class)
-            for entry in range(per_class):
+        if plan.kept:
+            self.kept = registers("kept", plan.kept)
+            for entry in range(plan.kept):
                 T.buffer_store(self.kept, self._load(self.inner + entry * _LANE_ENTRIES), [entry])
         self.flips: Any = None
         if plan.output != SUMS:
@@ -285,18 +281,25 @@ class Epilogue:
         """Raw sums: 8 neighbouring channels of a thread for each word."""
         plan, w = self.plan, self.plan.workload
         block_channels = w.precision.output.block
+        missing = w.padded_filters - plan.slices * plan.config.channels
         with self._in_image(pixel.row, pixel.column):
             ones = self._ones(counts, pixel.half)
             place = bind("out_pixel", self._place(pixel.row, pixel.column))
+            def store(channel: Any, value: Any) -> None:
+                at = (place * w.filter_blocks + channel // block_channels) * BATCH_GROUP + self.image
+                T.buffer_store(self.block.output, value, [at * block_channels + channel % block_channels])
+
             for word in range(plan.words):
                 channel = self.block.slice_ * plan.config.channels + word * WORD_CHANNELS + self.q * 8
-                for k in range(8):
-                    value = self._with_ones(self._varying(counts, (word,), k, pixel.half), ones)
-                    value = value + self._of_class(pixel, word * 8 + k)
-                    c = channel + k
-                    at = ((place * w.filter_blocks + c // block_channels) * BATCH_GROUP + self.image) * block_channels
-                    with when(True if plan.slices * plan.config.channels <= w.padded_filters else c < w.padded_filters):
-                        T.buffer_store(self.block.output, T.cast(value, "int32"), [at + c % block_channels])
+                with when(True if missing >= 0 else channel < w.padded_filters):
+                    for k in range(8):
+                        value = self._with_ones(self._varying(counts, (word,), k, pixel.half), ones)
+                        store(channel + k, T.cast(value + self._of_class(pixel, word * 8 + k), "int32"))
+            if missing > 0:  # channels that only fill up
+                with when(self.block.slice_ == plan.slices - 1):
+                    for more in range(missing // WORD_CHANNELS * 8):
+                        first = plan.slices * plan.config.channels + more // 8 * WORD_CHANNELS
+                        store(first + self.q * 8 + more % 8, T.int32(0))
 
 
 def _pair(gather: int, words: int) -> tuple[int, int]:
