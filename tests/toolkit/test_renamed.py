@@ -6,6 +6,7 @@ import warnings
 import pytest
 
 from subbyte.renamed import MOVED
+from subbyte.renamed import NAMES as FORMER
 
 NAMES = {
     "data": "Requantization accumulator_bound check_int4 float_words from_hwnc_words from_nhwc_words from_nhwcnc "
@@ -85,3 +86,15 @@ def test_old_names_of_spaces_families_and_peaks_warn_and_work() -> None:
     with pytest.warns(DeprecationWarning, match="Ceilings is now"):
         from subbyte.device.ceilings import Ceilings
     assert Ceilings is device.MeasuredPeaks
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [(name, module) for name, (modules, *_) in FORMER.items() for module in modules]
+)
+def test_every_renamed_name_is_found_where_it_was_with_a_warning(name: str, module: str) -> None:
+    home = importlib.import_module(f"subbyte.{module}".rstrip("."))
+    with pytest.warns(DeprecationWarning, match=rf"{name} is now .*; the old name goes") as seen:
+        assert getattr(home, name) is not None
+    assert [one.filename for one in seen] == [__file__]
+    with pytest.raises(AttributeError, match=f"no attribute '{name}s'"):
+        getattr(home, f"{name}s")

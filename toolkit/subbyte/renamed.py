@@ -1,7 +1,8 @@
-"""Modules of the version before, under their old names, for one minor version.
+"""Modules and public names of the version before, under their old names, for one minor version.
 
 ``import subbyte.data`` gives a module whose names come from where they are today, with a DeprecationWarning that says
-where. Nothing of it is loaded unless somebody asks for an old name.
+where. A package or module with renamed names asks :func:`former_name` for them. Nothing is loaded unless somebody asks
+for an old name.
 """
 
 from __future__ import annotations
@@ -55,6 +56,27 @@ MOVED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Old module -> the modules that have its names today, in the order in which they are asked; below ``subbyte``."""
 
+_WGMMA = "families.wgmma.aliases"
+NAMES: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "WarpgroupConfig": (("", "families"), f"{_WGMMA}.WarpgroupConfig", "PipelineConfig or SinglePassConfig"),
+    "WarpgroupPlan": (("families",), f"{_WGMMA}.WarpgroupPlan", "WgmmaPlan"),
+    "WARPGROUP_KNOBS": (("families",), f"{_WGMMA}.WARPGROUP_KNOBS", "PipelineConfig.rows"),
+    "WarpgroupSpace": (("families",), f"{_WGMMA}.WarpgroupSpace", "WgmmaSpace"),
+    "warpgroup_space": (("families",), f"{_WGMMA}.warpgroup_space", "space"),
+}
+"""Old name -> the modules that had it, where it is found today, what to use in its place; below ``subbyte``."""
+
+
+def former_name(module: str, name: str) -> Any:
+    """What a name that ``module`` had in an earlier version is today, with a DeprecationWarning: for the
+    ``__getattr__`` of the module. Raises AttributeError for any other name."""
+    modules, place, today = NAMES.get(name, ((), "", ""))
+    if module.partition(".")[2] not in modules:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    _warn(f"{module}.{name}", today, 4)
+    home, _, attribute = place.rpartition(".")
+    return getattr(import_module(f"subbyte.{home}"), attribute)
+
 
 class _Renamed:
     """Finds modules by their old names, where no module of that name is."""
@@ -75,6 +97,8 @@ class _Renamed:
         module.__doc__ = f"{module.__name__} of earlier versions; see {', '.join(_full(old))}."
 
         def found(name: str) -> Any:
+            if old in NAMES.get(name, ((),))[0]:
+                return former_name(module.__name__, name)
             for place in _full(old):
                 home = import_module(place)
                 if not name.startswith("__") and hasattr(home, name):
@@ -99,7 +123,7 @@ def _full(old: str) -> list[str]:
 
 def _public(old: str) -> list[str]:
     """The names that ``from subbyte.data import *`` brings."""
-    names: set[str] = set()
+    names = {name for name, (modules, *_) in NAMES.items() if old in modules}
     for place in _full(old):
         home = import_module(place)
         own = (name for name, value in vars(home).items() if getattr(value, "__module__", None) == place)
@@ -107,10 +131,11 @@ def _public(old: str) -> list[str]:
     return sorted(names)
 
 
-def _warn(old: str, new: str) -> None:
+def _warn(old: str, new: str, level: int = 3) -> None:
     import warnings
 
-    warnings.warn(f"{old} is now {new}; the old name goes in the next minor version", DeprecationWarning, stacklevel=3)
+    said = f"{old} is now {new}; the old name goes in the next minor version"
+    warnings.warn(said, DeprecationWarning, stacklevel=level)
 
 
 def know_old_names() -> None:
