@@ -227,7 +227,7 @@ def test_instructions_are_those_of_the_record(open_page: Callable[..., Any]) -> 
 def study() -> Any:
     """A finished study."""
     found = subbyte.landscape("resnet50.stage2@8")
-    return subbyte.tune("resnet50.stage2@8", runner="replay", landscape=found, trials=40, finalists=0).records[0]
+    return subbyte.tune("resnet50.stage2@8", runner="replay", landscape=found, trials=40, top_k=0).records[0]
 
 
 @pytest.mark.parametrize("view", ["TuningMonitor", "LiveCurve"])

@@ -357,7 +357,7 @@ def test_pictures_and_pages_are_of_what_is_selected() -> None:
 @pytest.fixture(scope="module")
 def study() -> Any:
     found = subbyte.landscape("resnet50.stage2@8")
-    report = subbyte.tune("resnet50.stage2@8", runner="replay", landscape=found, trials=40, finalists=0)
+    report = subbyte.tune("resnet50.stage2@8", runner="replay", landscape=found, trials=40, top_k=0)
     return report.records[0]
 
 

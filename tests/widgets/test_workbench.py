@@ -162,7 +162,7 @@ def test_a_search_that_cannot_begin_is_said(bench: Workbench) -> None:
 
 def test_studies_landscape_and_selection_are_taken() -> None:
     found = subbyte.landscape("resnet50.stage5@8")
-    record = subbyte.tune("resnet50.stage5@8", runner="replay", landscape=found, trials=10, finalists=0).records[0]
+    record = subbyte.tune("resnet50.stage5@8", runner="replay", landscape=found, trials=10, top_k=0).records[0]
     s = Selection("resnet50.stage5@8", record.trials[3].config)
     bench = Workbench("resnet50.stage5@8", record, landscape=found, selection=s)
     assert bench.selection is s

@@ -49,6 +49,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     "technique.warpgroup_tiling": ("technique.tiling",),
     "measure.atoms.cases": ("device.atom_cases",),
     "measure.atoms.texts": ("device.atom_texts",),
+    "tune.finals": ("tune.remeasurement",),
     "tune.recorded": ("records.recorded_space",),
     **{f"tune.{name}": (f"records.{name}",) for name in (
         "checked", "describe", "exchange", "exchange.files", "exchange.kernel_tuner", "exchange.rows", "exchange.t4",
@@ -62,6 +63,10 @@ NAMES: dict[str, tuple[tuple[str, ...], str, str]] = {
     "WarpgroupPlan": (("families",), f"{_WGMMA}.WarpgroupPlan", "WgmmaPlan"),
     "WARPGROUP_KNOBS": (("families",), f"{_WGMMA}.WARPGROUP_KNOBS", "PipelineConfig.rows"),
     "WarpgroupSpace": (("families",), f"{_WGMMA}.WarpgroupSpace", "WgmmaSpace"),
+    "Finals": (("tune", "tune.finals"), "tune.remeasurement.Remeasurement", "Remeasurement"),
+    "hold_finals": (("tune", "tune.finals"), "tune.remeasurement.remeasure", "remeasure"),
+    "default_finalists": (("tune.finals",), "tune.remeasurement.default_top_k", "default_top_k"),
+    "FINALISTS": (("tune.finals",), "tune.remeasurement.TOP_K", "TOP_K"),
     "warpgroup_space": (("families",), f"{_WGMMA}.warpgroup_space", "space"),
 }
 """Old name -> the modules that had it, where it is found today, what to use in its place; below ``subbyte``."""

@@ -131,14 +131,14 @@ def test_nothing_is_left_of_a_runner_that_is_killed_in_a_measurement(make, tmp_p
     assert make().run(WORKLOAD, candidates("good"))[0].ok
 
 
-def test_a_study_ends_with_finals_and_says_which_gpu(make, tmp_path):
-    report = tune(WORKLOAD, make(), trials=12, log=tmp_path / "log.jsonl", seed=2, finalists=3)
+def test_a_study_ends_with_remeasuring_and_says_which_gpu(make, tmp_path):
+    report = tune(WORKLOAD, make(), trials=12, log=tmp_path / "log.jsonl", seed=2, top_k=3)
     record = read_log(tmp_path / "log.jsonl")
     assert record.header["device"]["uuid"] == "GPU-fake"
     assert [trial.result.device["uuid"] for trial in record.trials] == ["GPU-fake"] * 12
     assert {trial.config.chunk: trial.result.ok for trial in record.trials} == {1: True, 2: False}
     assert record.failures["wrong"] == sum(trial.config.chunk == 2 for trial in record.trials)
-    final = report.finals[WORKLOAD.label]
+    final = report.remeasurements[WORKLOAD.label]
     assert final.remeasured
     assert len(final.tied) == len(final.standings) == 3  # all kernels of the fake take four microseconds
     assert "measured again" in report.to_html()
@@ -176,7 +176,7 @@ def test_what_is_built_ahead_is_not_built_again(make):
     assert len(runner._begun) == 4
 
 
-def test_finalists_are_timed_side_by_side(make):
+def test_the_top_k_are_timed_side_by_side(make):
     runner = make()
     times = runner.rematch(WORKLOAD, candidates("good", "good"), 3)
     assert times == [[pytest.approx(4.0)] * 3] * 2

@@ -192,7 +192,7 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     add(tune.network_layers, network="resnet18@8")
     add(tune.find_landscape, workload=subbyte.workload(RECORDED), arch="sm_90a", kind="paper", fixed={})
     add(tune.tune, workloads=layer, runner="fake", strategy="random", trials=2, seed=0, resume=False, arch="sm_80",
-        kind="paper", fixed={}, batch=2, callbacks=(), stop=(), device=0, timeout=1.0, finalists=0)  # fmt: skip
+        kind="paper", fixed={}, batch=2, callbacks=(), stop=(), device=0, timeout=1.0, top_k=0)  # fmt: skip
     add(analysis.speed_of_light, workload=RECORDED, device="NVIDIA H200", microseconds=10.0)
     add(analysis.roofline, device="NVIDIA H200")
     add(analysis.studied_workloads, device="NVIDIA H200")
