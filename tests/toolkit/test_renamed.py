@@ -98,3 +98,28 @@ def test_every_renamed_name_is_found_where_it_was_with_a_warning(name: str, modu
     assert [one.filename for one in seen] == [__file__]
     with pytest.raises(AttributeError, match=f"no attribute '{name}s'"):
         getattr(home, f"{name}s")
+
+
+def test_fields_of_records_are_read_and_written_by_the_names_they_had() -> None:
+    from subbyte.device.launch import Launch
+
+    launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (), 1, True)
+    with pytest.warns(DeprecationWarning, match=r"Launch\.overlap is now Launch\.dependent_launch"):
+        assert launch.overlap is launch.dependent_launch is True  # type: ignore[attr-defined]
+    assert launch.to_dict()["overlap"] is True
+    with pytest.raises(AttributeError, match="'Launch' object has no attribute 'overlop'"):
+        _ = launch.overlop  # type: ignore[attr-defined]
+
+
+def test_arguments_are_taken_by_the_names_they_had() -> None:
+    from subbyte.former import former_arguments
+
+    @former_arguments(old="new")
+    def function(new: int = 0, other: int = 0) -> tuple[int, int]:
+        return new, other
+
+    with pytest.warns(DeprecationWarning, match="old= is now new=") as seen:
+        assert function(other=1, old=2) == (2, 1)  # type: ignore[call-arg]
+    assert seen[0].filename == __file__
+    with pytest.raises(TypeError, match="older"):
+        function(older=1)  # type: ignore[call-arg]

@@ -95,7 +95,7 @@ class Host:
         macros["VALUES"] = " ".join(f"VALUE({name})" for name in self.values)
         if made.output != "int32":
             macros["REQUANTIZED"] = "1"
-        if made.launch.overlap:
+        if made.launch.dependent_launch:
             macros["OVERLAPPING"] = "1"
         library = folder / f"{language}.so"
         defines = [f"-D{name}={value}" for name, value in macros.items()]
@@ -207,7 +207,7 @@ def verify_launch(host: Host) -> None:
     assert given == [pointers[argument.name] for argument in launch.arguments]
     assert ctypes.string_at(stub.image, len(CUBIN)) == CUBIN
     assert not stub.overlapping
-    if launch.overlap:
+    if launch.dependent_launch:
         assert host.library.call_launch_overlapping((ctypes.c_ulonglong * 4)(*pointers.values())) == 0
         stub = host.stub()
         assert (stub.overlapping, list(stub.sizes)) == (1, [*launch.grid, *launch.block, launch.shared_bytes])

@@ -9,7 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subbyte.former import FormerFields, was
+from subbyte.former import FormerFields
 from subbyte.html import join
 from subbyte.records.table import frame, html_table, left_out
 from subbyte.spaces.configuration import Configuration
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TuningReport(FormerFields):
+class TuningReport(FormerFields, former={"finals": "remeasurements"}):
     """One record per tuned workload. ``optima`` holds the landscape's best microseconds by spec where it is known;
     ``skipped`` says by label why a workload was not tuned; ``remeasurements`` are the top-k re-measurements by
     label, where there were any.
@@ -30,7 +30,7 @@ class TuningReport(FormerFields):
     records: tuple[StudyRecord, ...]
     optima: Mapping[str, float] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
-    remeasurements: Mapping[str, Remeasurement] = was("finals", default_factory=dict)
+    remeasurements: Mapping[str, Remeasurement] = field(default_factory=dict)
 
     @property
     def best(self) -> dict[str, Configuration]:
