@@ -50,7 +50,7 @@ def _boxes(record: TapAddresses, tap: Tap) -> list[int]:
     shown = [int(kind == "zero") for _, _, kind in cells]
     assert len(cells) >= len(columns)
     if record.shared:  # cells beyond what is stored are zeros behind the row
-        row = next(row for row in record.stored if row.slot == tap.slot)
+        row = next(row for row in record.stored if row.buffer == tap.buffer)
         place = record.stored.index(row) * record.pitch + len(row.columns)
         beyond = len(cells) - len(columns)
         columns[place:place] = [-1] * beyond
@@ -115,7 +115,7 @@ def test_the_record_is_drawn(sharing: str) -> None:
     svg = windows_svg(record)
     for tap in record.taps:
         assert f"tap ({tap.r}, {tap.s})" in svg
-        assert f"buffer {tap.slot}, start {tap.start:,}" in svg
+        assert f"buffer {tap.buffer}, start {tap.start:,}" in svg
     rows, behind = (3 * 9, 3) if sharing == "full" else (9, 0)  # behind a row: the last tap's zero
     cells = _cells(svg)
     assert len(cells) == rows * record.pitch + behind
