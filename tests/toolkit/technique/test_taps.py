@@ -11,7 +11,7 @@ from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
 from subbyte.workload import ConvWorkload
 
@@ -72,7 +72,7 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
 def test_every_way_of_working_is_given_these_descriptors(mode: str) -> None:
     spec, knobs = MODES[mode]
     usual = {"stages": 4, "stagger": 0} if "multicast" not in knobs else {}
-    kind = PipelineConfig if usual else SinglePassConfig
+    kind = PipelineConfig if usual else SingleTileConfig
     config = kind().with_values({"tile_width": 14, "segments": 2, **usual, **knobs})
     workload = subbyte.workload(spec)
     given = _given(workload, config)

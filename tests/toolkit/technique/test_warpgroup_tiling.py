@@ -17,7 +17,7 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
     "two columns": ("n8h10w10c64k64r3s3p0", {"tile_width": 6, "consumers_n": 2, "segments": 2, "stages": 5}),
     "two tiles of channels": ("n8h10w10c64k128r3s3p0", {"tile_width": 8, "segments": 2, "consumers_m": 2, "stages": 5}),
     "the same in one warpgroup": ("n8h10w10c64k128r3s3p0", {"tile_width": 8, "segments": 2, "tiles_m": 2, "stages": 5}),
-    "alternating iterations": ("n8h10w10c64k64r3s3p0", {"tile_width": 8, "consumers_rows": 2, "segments": 2, "stages": 6}),
+    "taking turns": ("n8h10w10c64k64r3s3p0", {"tile_width": 8, "consumers_rows": 2, "segments": 2, "stages": 6}),
     "a cluster": ("n8h10w10c128k64r3s3p0", {"tile_width": 8, "segments": 8, "cluster_split_k": 2, "stages": 3}),
     "iterations over channels": ("n8h8w8c64k128r1s1p0", {"tile_width": 8, "m_iterations": 2, "stages": 2}),
     "two groups of images": ("n16h9w9c64k64r3s3p0", {"tile_width": 7, "image_groups": 2, "stages": 5}),
