@@ -19,7 +19,7 @@ _HOME = {
     "ConvWorkload": "subbyte.workload",
     "ConvConfig": "subbyte.families",
     "PipelineConfig": "subbyte.families",
-    "SinglePassConfig": "subbyte.families",
+    "SingleTileConfig": "subbyte.families",
     "workload": "subbyte.workload",
     "gemm": "subbyte.workload",
     "Operand": "subbyte.workload",

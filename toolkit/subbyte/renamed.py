@@ -58,11 +58,13 @@ MOVED: dict[str, tuple[str, ...]] = {
 """Old module -> the modules that have its names today, in the order in which they are asked; below ``subbyte``."""
 
 _WGMMA = "families.wgmma.aliases"
+_SINGLE = "families.wgmma.single.config"
 NAMES: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "WarpgroupConfig": (("", "families"), f"{_WGMMA}.WarpgroupConfig", "PipelineConfig or SinglePassConfig"),
+    "WarpgroupConfig": (("", "families"), f"{_WGMMA}.WarpgroupConfig", "PipelineConfig or SingleTileConfig"),
     "WarpgroupPlan": (("families",), f"{_WGMMA}.WarpgroupPlan", "WgmmaPlan"),
     "WARPGROUP_KNOBS": (("families",), f"{_WGMMA}.WARPGROUP_KNOBS", "PipelineConfig.rows"),
     "WarpgroupSpace": (("families",), f"{_WGMMA}.WarpgroupSpace", "WgmmaSpace"),
+    "SinglePassConfig": (("", "families", _SINGLE), f"{_SINGLE}.SingleTileConfig", "SingleTileConfig"),
     "Finals": (("tune", "tune.finals"), "tune.remeasurement.Remeasurement", "Remeasurement"),
     "hold_finals": (("tune", "tune.finals"), "tune.remeasurement.remeasure", "remeasure"),
     "default_finalists": (("tune.finals",), "tune.remeasurement.default_top_k", "default_top_k"),

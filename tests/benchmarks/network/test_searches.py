@@ -22,7 +22,7 @@ from subbyte.device.arch import arch
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.registry import config_from_dict
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.space import WGMMA, WgmmaSpace, wgmma_space
 from subbyte.measure.fake import FakeRunner
 from subbyte.records.result import Measured
@@ -147,7 +147,7 @@ def test_kernels_of_a_new_knob_that_hang_are_left_alone():
     assert set(builders.WAYS) == set(builders.usual_values()) - set(builders.ORDINARY)
     assert {*builders.MODE_KNOBS, "cluster_split_k", "half_rows", "start", "early_start"} <= set(builders.WAYS)
     assert builders.ways_of(PipelineConfig(half_rows=1, stages=99)) == [("half_rows", 1)]
-    assert builders.ways_of(SinglePassConfig(multicast=2, parameters=1)) == [("multicast", 2), ("parameters", 1)]
+    assert builders.ways_of(SingleTileConfig(multicast=2, parameters=1)) == [("multicast", 2), ("parameters", 1)]
 
 
 # ---- taking over ----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from subbyte.families.registry import config_from_key
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as named
 
@@ -75,7 +75,7 @@ def test_what_cannot_be_built_has_a_reason(kind, changes):
 
 
 ALONE = ConvWorkload(8, 14, 14, 256, 256, 3, 3, 1)
-ONCE = SinglePassConfig(tile_width=14, segments=14, cluster_split_k=2)
+ONCE = SingleTileConfig(tile_width=14, segments=14, cluster_split_k=2)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import subbyte
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.kernel.disassemble import sass
 from subbyte.kernel.nvrtc import compile_cubin
 
@@ -29,7 +29,7 @@ WORDS = r"LDS\.128 R(\d+), "
 def _kernel(name: str, more: str = ""):
     """A kernel with one of these configurations; build refuses local memory and serialized wgmma."""
     spec, key = BEST[name]
-    return subbyte.build(spec, SinglePassConfig.from_key(key + more))
+    return subbyte.build(spec, SingleTileConfig.from_key(key + more))
 
 
 def _lines(text: str) -> list[str]:
@@ -104,7 +104,7 @@ def _added(text: str) -> int:
 @pytest.mark.parametrize("name", [name for name in BEST if "-sk2" not in BEST[name][1]])
 def test_sums_begin_with_parameters_that_are_asked_for_first(name: str) -> None:
     """The assembler does not move their loads behind the row's, and the epilogue adds nothing."""
-    assert _added(_kernel(name).sass) >= 4 * SinglePassConfig.from_key(BEST[name][1]).tile_width
+    assert _added(_kernel(name).sass) >= 4 * SingleTileConfig.from_key(BEST[name][1]).tile_width
     text = _kernel(name, "-pa2").sass
     assert _asked_first(text)
     assert _added(text) < 4

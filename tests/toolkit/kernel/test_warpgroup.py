@@ -10,11 +10,11 @@ from subbyte.errors import BuildFailed, Unsupported
 from subbyte.families.mma.config import ConvConfig
 from subbyte.families.wgmma import faults
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.numerics import Requantization, reference
 from subbyte.workload import ConvWorkload
 
-W, S = PipelineConfig, SinglePassConfig
+W, S = PipelineConfig, SingleTileConfig
 SMALL = {
     "plain": (ConvWorkload(8, 6, 6, 64, 64, 3, 3, 1), W(tile_width=6, stages=6)),
     "two rows, odd sizes": (

@@ -14,7 +14,7 @@ from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import KNOBS, SWITCHES, ConvConfig
 from subbyte.families.registry import config_from_dict, config_from_key
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 
 
 def test_sizes() -> None:
@@ -90,7 +90,7 @@ def test_a_key_that_means_nothing_is_refused(key: str) -> None:
         ConvConfig.from_key(key)
 
 
-@pytest.mark.parametrize("family", [ConvConfig, PipelineConfig, SinglePassConfig])
+@pytest.mark.parametrize("family", [ConvConfig, PipelineConfig, SingleTileConfig])
 @pytest.mark.parametrize("given", [None, 3, b"brw1", ["brw1"]])
 def test_what_is_no_key_and_holds_no_fields_is_refused(family: Any, given: Any) -> None:
     for read in (family.from_key, config_from_key):

@@ -15,7 +15,7 @@ from subbyte.families.registry import (
 from subbyte.families.search import space
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.renamed import former_name
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "Family",
     "PipelineConfig",
     "Plan",
-    "SinglePassConfig",
+    "SingleTileConfig",
     "Space",
     "WgmmaPlan",
     "config_from_dict",

@@ -54,9 +54,9 @@ def cases(rng: random.Random) -> Iterator[Case]:
     from subbyte.families.registry import config_from_dict, config_from_key
     from subbyte.families.wgmma.former import RetiredConfig
     from subbyte.families.wgmma.pipeline.config import PipelineConfig
-    from subbyte.families.wgmma.single.config import SinglePassConfig
+    from subbyte.families.wgmma.single.config import SingleTileConfig
 
-    kinds = (ConvConfig, PipelineConfig, SinglePassConfig)
+    kinds = (ConvConfig, PipelineConfig, SingleTileConfig)
     for entry in corpus("configurations"):
         made: Callable[..., object] = config_from_key if "key" in entry else config_from_dict
         given = entry.get("key", entry.get("values"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,11 +77,12 @@ class MmaFamily(Family):
         return Space(workload, arch, kind, value_lists(kind, workload), held_fields(fixed))
 
     def recorded_space(
-        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Value],
-        recorded_hash: str = "",
+        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, tuple[Value, ...]],
+        fixed: Mapping[str, Value], recorded_hash: str = "",
     ) -> Space:  # fmt: skip
         """The space of a record's header under today's constraints."""
-        return Space(workload, arch, kind, knobs, fixed)
+        lists = cast(Mapping[str, tuple[int, ...]], knobs)  # knobs are numbers here, switches are not
+        return Space(workload, arch, kind, lists, fixed)
 
     def held(self, fixed: Mapping[str, object]) -> dict[str, Value]:
         """Switches and atom, with those of ``fixed`` set. Raises InvalidInput for a knob."""
