@@ -34,7 +34,7 @@ from subbyte.technique.load_steps import load_steps
 from subbyte.technique.tiling import tiling
 from subbyte.tune.study import Study
 from subbyte_widgets import *
-SMALL = subbyte.ConvConfig(blk_row_warps=2, blk_col_warps=1, warp_row_tiles=4, warp_col_tiles=2, tile_height=2)
+SMALL = subbyte.MmaConfig(blk_row_warps=2, blk_col_warps=1, warp_row_tiles=4, warp_col_tiles=2, tile_height=2)
 KERNEL = subbyte.build("n8h7w7c32k32r3s3p1")
 LOADS = [load_steps("n8h9w9c32k32r3s3p1", SMALL)]
 RECORD = Study(space("resnet50.stage5@8", "sm_90a"), "random", seed=1).run(ReplayRunner("resnet50.stage5@8"), trials=40)

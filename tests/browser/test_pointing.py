@@ -15,12 +15,12 @@ import pytest
 import subbyte
 from subbyte.analysis.landscape_view import landscape_points
 from subbyte.analysis.monitoring import study_state
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.technique import access_map, accesses, duplicates, fragments
 from subbyte.technique.kernel_reading import kernel_reading
 from subbyte.technique.tiling import tiling
 
-CONFIG = ConvConfig(2, 2, 8, 4, chunk=2)
+CONFIG = MmaConfig(2, 2, 8, 4, chunk=2)
 LAYER = "n8h56w56c64k64r3s3p1"
 SAY = "(name) => document.querySelector(name + ' .say').textContent"
 

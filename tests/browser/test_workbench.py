@@ -61,9 +61,9 @@ def test_a_search_is_watched_and_its_trials_open_below(tab: Any, keeps_keys_to_i
 
 def key_config(key: str) -> Any:
     """The configuration of a key."""
-    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.mma.config import MmaConfig
 
-    return ConvConfig.from_key(key)
+    return MmaConfig.from_key(key)
 
 
 def test_menus_of_the_laboratory_choose_and_follow(tab: Any) -> None:

@@ -14,7 +14,7 @@ import prebuilt
 import pytest
 
 from subbyte.errors import MissingDependency
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.gpu.driver import detect
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
@@ -30,7 +30,7 @@ SHORT = TimingProtocol(min_total_ms=10, repeats=7, cold_repeats=5)
 
 
 def candidates(*faults):
-    return [ConvConfig(chunk=1 + prebuilt.FAULTS.index(fault)) for fault in faults]
+    return [MmaConfig(chunk=1 + prebuilt.FAULTS.index(fault)) for fault in faults]
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ NAMES = {
     "data": "Requantization accumulator_bound check_int4 float_words from_hwnc_words from_nhwc_words from_nhwcnc "
     "pack_words prepare_warpgroup_weights prepare_weights quantize reference relayout scale_for to_hwnc_words "
     "to_nhwc_words to_nhwcnc unpack_words",
-    "schedule": "ATOMS KNOBS SWITCHES WARPGROUP_KNOBS Argument Atom ConvConfig Launch Plan WarpgroupConfig "
+    "schedule": "ATOMS KNOBS SWITCHES WARPGROUP_KNOBS Argument Atom Launch Plan WarpgroupConfig "
     "WarpgroupPlan config_from_dict config_from_key plan warp_family_only",
-    "space": "KINDS ConvConfig Space space value_lists why_not",
+    "space": "KINDS Space space value_lists why_not",
     "measure.driver": "detect describe CudaError DeviceHang",
     "measure.result": "Measured Failed Result FAILURE_KINDS",
     "measure.timing": "Protocol",

@@ -10,7 +10,7 @@ import pytest
 import subbyte
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.kernel.execute import random_operands
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
@@ -104,7 +104,7 @@ def test_the_selected_kernel_is_followed() -> None:
     view = TapWindows(selection=selection)
     selection.settle()
     assert "Taps of output row 0" in view.to_svg()
-    selection.configuration = ConvConfig()
+    selection.configuration = MmaConfig()
     selection.settle()
     assert "mma family" in view.to_svg()
 

@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "ConvWorkload": "subbyte.workload",
-    "ConvConfig": "subbyte.families",
+    "MmaConfig": "subbyte.families",
     "PipelineConfig": "subbyte.families",
     "SingleTileConfig": "subbyte.families",
     "workload": "subbyte.workload",

@@ -57,6 +57,7 @@ MOVED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Old module -> the modules that have its names today, in the order in which they are asked; below ``subbyte``."""
 
+_MMA = "families.mma.config"
 _WGMMA = "families.wgmma.aliases"
 _SINGLE = "families.wgmma.single.config"
 NAMES: dict[str, tuple[tuple[str, ...], str, str]] = {
@@ -64,13 +65,16 @@ NAMES: dict[str, tuple[tuple[str, ...], str, str]] = {
     "WarpgroupPlan": (("families",), f"{_WGMMA}.WarpgroupPlan", "WgmmaPlan"),
     "WARPGROUP_KNOBS": (("families",), f"{_WGMMA}.WARPGROUP_KNOBS", "PipelineConfig.rows"),
     "WarpgroupSpace": (("families",), f"{_WGMMA}.WarpgroupSpace", "WgmmaSpace"),
+    "ConvConfig": (
+        ("", "families", _MMA, "schedule", "schedule.config", "space"), f"{_MMA}.MmaConfig", "MmaConfig",
+    ),
     "SinglePassConfig": (("", "families", _SINGLE), f"{_SINGLE}.SingleTileConfig", "SingleTileConfig"),
     "Finals": (("tune", "tune.finals"), "tune.remeasurement.Remeasurement", "Remeasurement"),
     "hold_finals": (("tune", "tune.finals"), "tune.remeasurement.remeasure", "remeasure"),
     "default_finalists": (("tune.finals",), "tune.remeasurement.default_top_k", "default_top_k"),
     "FINALISTS": (("tune.finals",), "tune.remeasurement.TOP_K", "TOP_K"),
     "warpgroup_space": (("families",), f"{_WGMMA}.warpgroup_space", "space"),
-}
+}  # fmt: skip
 """Old name -> the modules that had it, where it is found today, what to use in its place; below ``subbyte``."""
 
 

@@ -21,7 +21,7 @@ from subbyte.analysis import Floor, SpeedLimits, Spread, StageRow, TableOne, Unp
 from subbyte.analysis.ablation import Factor
 from subbyte.analysis.landscape_view import LandscapePoints
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.kernel.edit import EditedKernel
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.measure.atoms.program import AtomKernel
@@ -96,7 +96,7 @@ def landscape(name: str) -> Landscape:
 @lru_cache(maxsize=1)
 def plain_kernel() -> Kernel:
     """A small kernel, built."""
-    return build(LAYER, ConvConfig(1, 1, 1, 1), "sm_80")
+    return build(LAYER, MmaConfig(1, 1, 1, 1), "sm_80")
 
 
 def kernel(name: str, kind: type[Kernel] = Kernel) -> Kernel:

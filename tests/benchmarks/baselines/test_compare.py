@@ -22,7 +22,7 @@ from benchmarks.shared.gpu_case import GpuCase
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, WrongResult
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.timing import TimingProtocol
@@ -59,7 +59,7 @@ def test_sums_that_float32_cannot_hold_are_refused():
 def test_a_pack_comes_back_as_it_was(tmp_path):
     kernels = [
         kernel_pack.Packed(SQUARE, kernel_pack.family_of(config), config, "because", bytes([number]), LAUNCH)
-        for number, config in enumerate((PipelineConfig(tile_width=6), ConvConfig(chunk=2)))
+        for number, config in enumerate((PipelineConfig(tile_width=6), MmaConfig(chunk=2)))
     ]
     assert kernel_pack.add(tmp_path, kernels[:1]) == 1
     assert kernel_pack.add(tmp_path, kernels[1:]) == 1
@@ -324,7 +324,7 @@ def pack(tmp_path):
 
 def _packed(folder, cubin):
     (folder / "kernels.jsonl").unlink(missing_ok=True)
-    kernel_pack.add(folder, [kernel_pack.Packed(layer, "mma", ConvConfig(), "", cubin, LAUNCH) for layer in LAYERS])
+    kernel_pack.add(folder, [kernel_pack.Packed(layer, "mma", MmaConfig(), "", cubin, LAUNCH) for layer in LAYERS])
     return folder
 
 

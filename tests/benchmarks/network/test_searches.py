@@ -19,7 +19,7 @@ from network_runs import arguments, known_in, search_of, texts_of
 from benchmarks.network import builders, collect, schedule, tune
 from benchmarks.network import searches as past
 from subbyte.device.arch import arch
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.registry import config_from_dict
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.single.config import SingleTileConfig
@@ -120,7 +120,7 @@ def test_a_layer_that_nobody_searched_has_the_first_turn():
     del found[LAYER.spec]
     needs = dict.fromkeys(found, 3.0) | {LAYER.spec: 0.5}
     assert schedule.tasks(needs, known=found)[0].workload == LAYER
-    found[LAYER.spec] = schedule.Known({"mma": [ConvConfig().to_dict()]})  # only the other family was
+    found[LAYER.spec] = schedule.Known({"mma": [MmaConfig().to_dict()]})  # only the other family was
     assert schedule.tasks(needs, known=found)[0].workload == LAYER
 
 

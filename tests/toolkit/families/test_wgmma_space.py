@@ -7,7 +7,7 @@ import pytest
 
 import subbyte
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.estimate import estimated_cycles
@@ -57,7 +57,7 @@ def test_wrong_requests_are_refused(small):
     with pytest.raises(InvalidInput, match="index"):
         small.config(len(small))
     with pytest.raises(InvalidInput, match="PipelineConfig or a SingleTileConfig"):
-        small.index(ConvConfig())
+        small.index(MmaConfig())
     with pytest.raises(InvalidInput, match="tile_width=28"):
         small.index(small.config(0).with_values({"tile_width": 28}))
     with pytest.raises(InvalidInput, match="did you mean layout"):

@@ -22,7 +22,7 @@ from subbyte.device.arch import arch
 from subbyte.emulator import run_cuda
 from subbyte.errors import InvalidInput
 from subbyte.families import config_from_key
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import Plan, plan
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
@@ -43,7 +43,7 @@ CUBIN = bytes(range(256)) * 2 + b"odd"
 
 
 def make(spec: str, columns: int, arch: str = "sm_90a", layout: str = "nhwcnc", **options: Any) -> Plan:
-    return plan(workload(spec), ConvConfig(1, 1, 2, columns, layout=layout), arch, **options)
+    return plan(workload(spec), MmaConfig(1, 1, 2, columns, layout=layout), arch, **options)
 
 
 def warpgroup(spec: str, options: dict[str, Any] | None = None, **knobs: Any) -> WgmmaPlan:

@@ -7,7 +7,7 @@ import pytest
 
 import subbyte
 from subbyte.errors import BuildFailed, Unsupported
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma import faults
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.single.config import SingleTileConfig
@@ -191,4 +191,4 @@ def test_a_serialized_kernel_is_refused():
 def test_the_warp_family_does_not_take_it():
     with pytest.raises(Unsupported, match="wgmma exists on sm_90a"):
         subbyte.build(SMALL["plain"][0], SMALL["plain"][1], "sm_80")
-    assert subbyte.build(SMALL["plain"][0], ConvConfig()).arch == "sm_90a"
+    assert subbyte.build(SMALL["plain"][0], MmaConfig()).arch == "sm_90a"

@@ -8,7 +8,7 @@ import pytest
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.weights import prepare_weights
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.timing import TimingProtocol
@@ -160,11 +160,11 @@ def make_bundle(tmp_path):
         folder = tmp_path / "bundle"
         (folder / "cubins").mkdir(parents=True, exist_ok=True)
         space = {"kind": "paper", "arch": arch, "hash": "abc", "size": 10, "knobs": {"chunk": list(range(1, 11))},
-                 "fixed": {}, "base": ConvConfig().to_dict()}  # fmt: skip
+                 "fixed": {}, "base": MmaConfig().to_dict()}  # fmt: skip
         workload = describe_workload(WORKLOAD)
         lines = [{"format": "subbyte-bundle", "schema": 1, "workload": workload, "space": space, "versions": {}}]
         for index, cubin in enumerate(cubins):
-            entry = {"index": index, "config": ConvConfig(chunk=index + 1).to_dict()}
+            entry = {"index": index, "config": MmaConfig(chunk=index + 1).to_dict()}
             if cubin is None:
                 entry["failed"] = Failed("build", "did not compile").to_dict()
             else:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.measure.fake import FakeRunner
 from subbyte.records.result import Measured
 from subbyte.tune import Study, read_log
@@ -60,7 +60,7 @@ def test_a_log_reads_back_as_the_study(toy, path):
     assert again.trials == record.trials
     assert again.workload == toy.workload
     assert again.best_config == record.best.config
-    assert isinstance(again.best_config, ConvConfig)
+    assert isinstance(again.best_config, MmaConfig)
     assert list(again.to_frame().microseconds.dropna()) == [t.microseconds for t in record.trials if t.microseconds]
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from subbyte.families.base import ExportParts, Family, Plan, Space
-from subbyte.families.mma.config import KNOBS, SWITCHES, ConvConfig
+from subbyte.families.mma.config import KNOBS, SWITCHES, MmaConfig
 from subbyte.families.registry import (
     config_from_dict,
     config_from_key,
@@ -21,9 +21,9 @@ from subbyte.renamed import former_name
 __all__ = [
     "KNOBS",
     "SWITCHES",
-    "ConvConfig",
     "ExportParts",
     "Family",
+    "MmaConfig",
     "PipelineConfig",
     "Plan",
     "SingleTileConfig",
