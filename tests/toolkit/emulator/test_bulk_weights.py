@@ -10,8 +10,6 @@ from generated import Generated, plan_of
 
 from subbyte.families.wgmma.check import why_not
 
-pytest.importorskip("tvm")
-
 CASES = {
     "alone": ("n8h6w6c64k64r3s3p1", "wgs-tw6-tr1-cm1-sg6-mc1-pdl0"),
     "pair": ("n8h6w5c64k64r3s3p1", "wgs-tw6-tr2-cm1-sg4-mc2-if2"),

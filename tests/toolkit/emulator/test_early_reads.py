@@ -12,8 +12,6 @@ from generated import Generated, plan_of
 
 from subbyte.families.wgmma.check import why_not
 
-pytest.importorskip("tvm")
-
 SHAPES = {
     "stage 2": ("n8h3w56c64k64r3s3p1", "wgs-tw14-tr1-cm1-cn2-sg3-mc2-if2"),
     "stage 3": ("n8h4w28c128k64r3s3p1", "wgs-tw14-tr1-cm1-sg4-mc4-un2-if3"),

@@ -9,8 +9,6 @@ from generated import Generated
 
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 
-pytest.importorskip("tvm")
-
 KERNELS = {
     "one block": Generated("n8h6w6c64k64r3s3p1", PipelineConfig(tile_width=6, stages=6)),
     "cluster": Generated("n8h7w8c256k64r3s3p1", PipelineConfig(tile_width=8, segments=7, cluster_split_k=2, stages=3)),

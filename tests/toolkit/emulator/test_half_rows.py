@@ -14,8 +14,6 @@ from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.estimate import estimated_cycles
 
-pytest.importorskip("tvm")
-
 KERNELS = [
     ("n8h14w14c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-la1-sta2-hr1", {}),  # as stage 4 at batch 64
     ("n16h6w28c64k96r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg4-st4-sta0-hr1", {}),

@@ -8,8 +8,6 @@ from generated import Generated, plan_of
 from subbyte.families.registry import config_from_key
 from subbyte.families.wgmma.check import why_not
 
-pytest.importorskip("tvm")
-
 KERNELS = [
     ("n16h7w7c128k64r3s3p1", "wgp-tw7-tr2-cm1-cr2-sg1-cg2-st12-rr0-sta2-ig2"),  # as stage 5 at batch 256
     ("n16h7w7c128k64r3s3p1", "wgp-tw7-tr2-cm1-cr2-sg1-cg2-st13-rr0-la1-if2-sta0-ig2"),

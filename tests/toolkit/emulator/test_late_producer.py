@@ -9,8 +9,6 @@ import subbyte
 from subbyte.families.registry import config_from_key
 from subbyte.families.wgmma.check import why_not
 
-pytest.importorskip("tvm")
-
 KERNELS = [
     ("n8h6w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg2-st4-sta0-ls1"),  # as stages 2 and 3 at batch 64
     ("n8h14w14c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-la1-sta0-hr1-ls1"),  # as stage 4

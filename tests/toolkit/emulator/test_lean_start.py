@@ -9,8 +9,6 @@ import subbyte
 from subbyte.families.registry import config_from_key
 from subbyte.families.wgmma.check import why_not
 
-pytest.importorskip("tvm")
-
 KERNELS = [
     ("n8h14w28c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg2-st6-sta0-ls2"),  # as stage 3 at batch 64
     ("n8h6w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg2-st4-ls3"),  # as stage 2

@@ -13,11 +13,8 @@ from subbyte.emulator import run_cuda
 from subbyte.emulator.trace import global_bytes_read, of_kind
 from subbyte.families.registry import config_from_key
 from subbyte.families.wgmma.check import why_not
-from subbyte.families.wgmma.pipeline.emit import own_rows, produce
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected
-
-pytest.importorskip("tvm")
 
 STAGE5 = ("n16h7w7c128k64r3s3p1", "wgp-tw7-tr2-cm1-cr2-sg1-cg2-st2-rr3-sta0-ig2")
 KERNELS = [
@@ -100,9 +97,11 @@ def _counts(spec: str, key: str) -> dict[str, int]:
 
 
 def test_a_part_given_back_while_it_is_multiplied_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from subbyte.families.wgmma.pipeline.emit import own_rows  # loads TVM: not while tests are collected
+
     correct = own_rows.OwnRows._release_lane_by_lane
 
-    def early(self: own_rows.OwnRows, before: bool, where: list[Any]) -> None:
+    def early(self: Any, before: bool, where: list[Any]) -> None:
         """Each group's stage behind its own first multiplications, in place of the next one's."""
         if before:
             correct(self, False, where[:1])
@@ -113,6 +112,8 @@ def test_a_part_given_back_while_it_is_multiplied_is_found(monkeypatch: pytest.M
 
 
 def test_rows_above_the_image_left_out_of_the_address_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from subbyte.families.wgmma.pipeline.emit import own_rows
+
     correct = own_rows.OwnRows._row_address
     monkeypatch.setattr(own_rows.OwnRows, "_row_address", lambda self, row, tap: correct(self, row, tap + 1))
     _, wrong, _ = Generated("n16h7w7c128k40r3s3p1", STAGE5[1]).run(0)
@@ -120,6 +121,8 @@ def test_rows_above_the_image_left_out_of_the_address_are_found(monkeypatch: pyt
 
 
 def test_a_row_that_only_some_parts_have_left_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from subbyte.families.wgmma.pipeline.emit import produce
+
     correct = produce._rows
     monkeypatch.setattr(produce, "_rows", lambda block, stage: [*correct(block, stage)[:-1], block.plan.stage_rows - 2])
     _, wrong, _ = Generated("n16h7w7c128k48r3s3p1", STAGE5[1]).run(0)

@@ -12,8 +12,6 @@ from generated import Generated, plan_of
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 
-pytest.importorskip("tvm")
-
 ROUND = {"channel_groups": 2, "row_reuse": 0}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "joined": ("n24h5w5c64k64r1s1p0", {"tile_width": 10, "segments": 3, "stages": 3, "stagger": 0, "flatten": 2}),

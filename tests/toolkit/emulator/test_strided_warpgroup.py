@@ -13,8 +13,6 @@ from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 
-pytest.importorskip("tvm")
-
 CASES = {  # each with the shortest ring there is
     "stride 2": ("n8h9w11c64k96r3s3p1u2", {"tile_width": 6, "consumers_m": 2, "stages": 3, "stagger": 0}),
     "channel groups": ("n8h10w9c128k64r3s3p2u2", {"tile_width": 6, "channel_groups": 2, "stages": 2, "stagger": 0}),

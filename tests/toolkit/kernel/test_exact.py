@@ -20,8 +20,6 @@ from subbyte.kernel.execute import random_operands
 from subbyte.numerics import Requantization, reference, relayout
 from subbyte.workload import ConvWorkload
 
-pytest.importorskip("tvm")
-
 Exact = Callable[..., Any]
 ODD = ConvWorkload(9, 7, 6, 40, 40, 3, 3, 1)
 """Two batch groups of which the second has one image, and channels that fill no block."""

@@ -166,7 +166,6 @@ def _neighbours(candidates: Space, config: ConvConfig) -> list[ConvConfig]:
 
 
 def _text(candidates: Space, config: ConvConfig) -> str:
-    pytest.importorskip("tvm")
     from subbyte.kernel.build import generated_text
 
     planned = candidates.plan(config)
