@@ -38,10 +38,6 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         "n8h4w9c256k64r1s1p0",
         {"tile_width": 6, "consumers_rows": 2, "stages": 8, "stagger": 0, **ROUND},
     ),
-    "two producers, strided": (
-        "n16h6w6c128k64r1s1p0u2",
-        {"tile_width": 8, "segments": 2, "stages": 4, "stagger": 0, "producers": 2, "flatten": 2, **ROUND},
-    ),
 }  # fmt: skip
 FAULTS = [
     ("joined", "fence.proxy.async.shared::cta;", "", "missing_proxy_fence"),
