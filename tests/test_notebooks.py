@@ -8,9 +8,6 @@ from pathlib import Path
 import nbformat
 import notebooks
 import pytest
-import site_builder
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
 from notebooks import FROM_A_GPU, has_gpu
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
@@ -19,6 +16,8 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
     """Run all cells in a kernel of this environment. Raises CellExecutionError."""
+    from nbclient import NotebookClient  # slow to load: not while tests are collected
+
     NotebookClient(
         notebook,
         timeout=240,
@@ -68,6 +67,8 @@ def test_what_a_notebook_prints_is_compared() -> None:
 
 @pytest.mark.notebook
 def test_a_failing_cell_is_noticed(tmp_path: Path) -> None:
+    from nbclient.exceptions import CellExecutionError
+
     broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("assert 1 == 2, 'no'")])
     with pytest.raises(CellExecutionError, match="AssertionError"):
         execute(broken, tmp_path)
@@ -92,12 +93,16 @@ def test_outputs_from_a_gpu_survive_a_machine_without_one(
 
 
 def test_the_site_shows_outputs_from_a_gpu_where_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import site_builder
+
     (path,) = (path for path in NOTEBOOKS if path.stem in FROM_A_GPU)
     monkeypatch.setattr(site_builder, "has_gpu", lambda: False)
     assert site_builder.execute(path, tmp_path) == nbformat.read(path, as_version=4)
 
 
 def test_a_notebook_is_announced_with_its_claim() -> None:
+    import site_builder
+
     text = "# Title\n\nTwenty minutes. The **claim**:\n\n> It *is*\n> fast.\n\nMore."
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
     assert site_builder.heading(notebook) == ("Title", "Twenty minutes. The claim: It is fast.")

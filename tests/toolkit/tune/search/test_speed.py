@@ -10,8 +10,6 @@ import time
 
 import pytest
 
-pytest.importorskip("xgboost")
-
 from subbyte.families import space
 from subbyte.measure.replay import ReplayRunner
 from subbyte.records.recorded_space import space_of
