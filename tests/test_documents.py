@@ -87,7 +87,12 @@ def test_the_benchmark_tables_are_up_to_date(program: Any) -> None:
     ("tool", "made", "place"), [(api_reference, "document", "TARGET"), (pictures, "draw", "PICTURE")]
 )
 def test_an_outdated_page_or_picture_is_refused(
-    tool: Any, made: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tool: Any,
+    made: str,
+    place: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "old").write_text("old")
     monkeypatch.setattr(tool, place, tmp_path / "old")

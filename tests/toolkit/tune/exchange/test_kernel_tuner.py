@@ -251,7 +251,7 @@ def test_other_files_are_refused_by_name(tmp_path, recorded):
 
 
 def test_kernel_tuner_simulates_a_shipped_landscape(tmp_path):
-    """Of the largest one a tenth, to the last digit and in every format: read again, an export is the same landscape."""
+    """A tenth of the largest, to the last digit and in every format: an export that is read again is the same."""
     whole = Landscape.load("resnet50.stage5@8.extended.sm_90a")
     drawn = sorted(random.Random(1).sample(sorted(whole.results), len(whole) // 10))
     landscape = dataclasses.replace(whole, results={index: whole.results[index] for index in drawn}, same={})
