@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
 import notebooks
 import pytest
-from notebooks import FROM_A_GPU, has_gpu
+import site_builder
+from nbclient.exceptions import CellExecutionError
+from notebooks import FROM_A_GPU, execute, has_gpu
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-
-
-def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
-    """Run all cells in a kernel of this environment. Raises CellExecutionError."""
-    from nbclient import NotebookClient  # slow to load: not while tests are collected
-
-    NotebookClient(
-        notebook,
-        timeout=240,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(folder)}},
-        store_widget_state=False,
-    ).execute()
 
 
 ELSEWHERE = ("05_search", *FROM_A_GPU)
@@ -40,12 +30,10 @@ def printed(notebook: nbformat.NotebookNode) -> list[str]:
 
 @pytest.mark.notebook
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
-    committed = printed(notebook)
-    execute(notebook, FOLDER)
+def test_notebook_runs(path: Path, executed: Callable[[Path], Path]) -> None:
+    ran = printed(nbformat.read(executed(path), as_version=4))
     if path.stem not in ELSEWHERE and not has_gpu():
-        gone = [line for line in committed if line not in printed(notebook)]
+        gone = [line for line in printed(nbformat.read(path, as_version=4)) if line not in ran]
         assert not gone, (
             f"printed no longer, so the words around it may be wrong: `make notebooks NOTEBOOK={path.stem}`"
         )
