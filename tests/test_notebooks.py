@@ -9,8 +9,6 @@ from pathlib import Path
 import nbformat
 import notebooks
 import pytest
-import site_builder
-from nbclient.exceptions import CellExecutionError
 from notebooks import FROM_A_GPU, execute, has_gpu
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
