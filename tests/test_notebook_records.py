@@ -124,7 +124,7 @@ def test_what_cells_time_and_tune_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_p
     notebook_watch.watch(str(tmp_path / "raw.json"))
 
     layer = subbyte.workload("resnet50.stage2@8")
-    execute.time(SimpleNamespace(workload=layer, config=subbyte.ConvConfig(), arch="sm_90a"), None, "auto", 0)
+    execute.time(SimpleNamespace(workload=layer, config=subbyte.MmaConfig(), arch="sm_90a"), None, "auto", 0)
     runner = ReplayRunner("resnet50.stage2@8")
     Study(subbyte.space(layer, "sm_90a"), "random", seed=1).run(runner, trials=2)  # replayed, not measured here
     monkeypatch.setattr(runner, "device", {**runner.device, "runner": "cuda"})

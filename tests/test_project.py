@@ -101,7 +101,7 @@ def family_classes() -> frozenset[str]:
 
 
 def test_no_kind_of_kernel_is_named_outside_families() -> None:
-    assert family_classes() >= {"ConvConfig", "WarpgroupConfig"}
+    assert family_classes() >= {"MmaConfig", "WarpgroupConfig"}
     found = [
         line
         for path in (*LIBRARY, *VIEWS)
@@ -117,7 +117,7 @@ def test_no_kind_of_kernel_is_named_outside_families() -> None:
         ("toolkit/subbyte/tune/study.py", "def f(config):\n    return warp_family_only(config)\n"),
         ("toolkit/subbyte/cli/run.py", 'FAMILY = "warpgroup"\n'),
         ("toolkit/subbyte/cli/run.py", 'def f(family):\n    return family.name == "mma"\n'),
-        ("toolkit/subbyte/measure/case.py", "from subbyte.families import ConvConfig\n"),
+        ("toolkit/subbyte/measure/case.py", "from subbyte.families import MmaConfig\n"),
         ("widgets/subbyte_widgets/store_path/view.py", "def f(config: WarpgroupConfig) -> None: ...\n"),
         ("widgets/subbyte_widgets/store_path/view.py", "wgmma = 1\n"),
     ],
@@ -142,10 +142,10 @@ def test_kinds_are_told_apart_inside_families_alone() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "isinstance(config, ConvConfig | None)",
+        "isinstance(config, MmaConfig | None)",
         "isinstance(plan, (Plan, wgmma.plan.WarpgroupPlan))",
         "type(config) is WarpgroupConfig",
-        "match config:\n    case ConvConfig():\n        pass\n",
+        "match config:\n    case MmaConfig():\n        pass\n",
     ],
 )
 def test_telling_kinds_apart_is_refused(source: str) -> None:

@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.kernel import build
 from subbyte.kernel.recommended import Recommendation, save
 from subbyte.workload import workload
@@ -27,7 +27,7 @@ def main() -> int:
     for row in record["rows"]:
         if row["config"] is None:
             continue
-        layer, config, arch = workload(row["spec"]), ConvConfig.from_dict(row["config"]), record["gpu"]["arch"]
+        layer, config, arch = workload(row["spec"]), MmaConfig.from_dict(row["config"]), record["gpu"]["arch"]
         kernel = build(layer, config, arch)
         found = Recommendation(
             layer.spec, arch, config, row["microseconds"], record["gpu"]["name"], args.record.name, kernel.cuda

@@ -29,7 +29,7 @@ from typing import Any
 from subbyte.device.arch import ARCHS
 from subbyte.errors import BuildFailed, InvalidInput, SubbyteError
 from subbyte.families import Space, space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.rules import SPILLS, seen_to_spill
 
 TABLE = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "resources" / "mma.csv.gz"
@@ -230,7 +230,7 @@ def outside(target: Path, spaces: Mapping[tuple[str, str], Space]) -> Spills:
 
 def _inside(one: Space, key: str) -> bool:
     try:
-        one.index(ConvConfig.from_key(key))
+        one.index(MmaConfig.from_key(key))
     except InvalidInput:
         return False
     return True

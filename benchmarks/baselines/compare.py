@@ -202,7 +202,7 @@ def ours(case: Case, kernels: list[kernel_pack.Packed], device: CudaDevice) -> O
     following = None
     if reads_from(best.launch) == OWN_OUTPUT:
         following = GpuCase(case.workload, x=case.expected, w=case.w, requant=case.requant)
-    overlapping = [kernels[place] for _, place in sorted(right) if kernels[place].launch.overlap][:TRIED]
+    overlapping = [kernels[place] for _, place in sorted(right) if kernels[place].launch.dependent_launch][:TRIED]
     chains = [
         (time_overlapped(one.cubin, one.launch, case, following, device, FULL), one)
         for one in dict.fromkeys([best, *overlapping])

@@ -53,7 +53,7 @@ def time_overlapped(
         pointers = [[order[a.name].pointer for a in launch.arguments] for order in orders]
 
         def enqueue(place: int) -> None:
-            function.launch(launch.grid, launch.block, launch.shared_bytes, pointers[place], launch.overlap)
+            function.launch(launch.grid, launch.block, launch.shared_bytes, pointers[place], launch.dependent_launch)
 
         held["Out"].fill(0xCD)
         held["Next"].fill(0x32)

@@ -84,7 +84,7 @@ def our_side(stack: ExitStack, packed: Packed, case: Case, device: CudaDevice) -
     chains = our_chains(stack, packed, case, device) if chains_with_itself(packed) else {}
     about = {
         "side": OURS, "plan": packed.config.key, "epilogue": EPILOGUE, "error": 0.0,
-        "chain_how": (WITH_OVERLAP if packed.launch.overlap else WITHOUT_OVERLAP) if chains else None,
+        "chain_how": (WITH_OVERLAP if packed.launch.dependent_launch else WITHOUT_OVERLAP) if chains else None,
     }  # fmt: skip
     nbytes = sum(argument.nbytes for argument in packed.launch.arguments)
     return Side(OURS, about, device, kernel.launcher(), nbytes, chains)

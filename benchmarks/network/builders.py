@@ -21,7 +21,7 @@ from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.estimate import candidates, estimated_cycles
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.space import CHOICE, WGMMA, WgmmaSpace, own_values, wgmma_space
 from subbyte.files import replace_file
 from subbyte.measure.cuda_runner import MakeGpuBody
@@ -42,7 +42,7 @@ MODE_KNOBS = ("flatten", "tiles_m", "producers", CHOICE, "image_groups")
 """Knobs that change how a block works: some values go together with certain others only."""
 ORDINARY = (*(name for name in SHAPE_KNOBS if name != "cluster_split_k"), "m_iterations", "channel_groups", "stages",
             "row_reuse", "load_ahead", "unroll", "in_flight", "dependent_launch")  # fmt: skip
-ROWS = {**SinglePassConfig.rows, **PipelineConfig.rows}
+ROWS = {**SingleTileConfig.rows, **PipelineConfig.rows}
 WAYS = tuple(name for name, row in ROWS.items() if name not in ORDINARY and not row.switch)
 """Knobs whose values are left alone when their kernels hang again and again: every one but those."""
 HANGS_ALLOWED = 3

@@ -26,7 +26,7 @@ from typing import Any
 from benchmarks.shared.command import RESULTS, answering, parser_of
 from subbyte.analysis.unpacking import FORMAT
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.rules import why_not
 from subbyte.kernel import Kernel
 from subbyte.measure.bundle import read_measurements
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def build_s8(workload: ConvWorkload, config: ConvConfig, arch: str) -> Kernel:
+def build_s8(workload: ConvWorkload, config: MmaConfig, arch: str) -> Kernel:
     """The kernel whose activations are stored as bytes."""
     here = space(workload, arch)
     kernel = Kernel(replace(here.plan(config), stored="s8"))

@@ -38,9 +38,9 @@ BACK_AND_FORTH = ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowL
 CASES = [
     Case(
         "tiling", "512 x 576 map, 8 warps",
-        "from subbyte import ConvConfig\nfrom subbyte.technique.tiling import tiling\n"
+        "from subbyte import MmaConfig\nfrom subbyte.technique.tiling import tiling\n"
         "from subbyte_widgets import ConvolutionTiling\n"
-        "tiled = tiling('n8h512w576c128k128r3s3p1', ConvConfig(4, 2, 16, 2, chunk=2))",
+        "tiled = tiling('n8h512w576c128k128r3s3p1', MmaConfig(4, 2, 16, 2, chunk=2))",
         "view = ConvolutionTiling(tiled, tile=60)\nview",
         ".sb-tiling", ".sb-tiling-svg", ".sb-tiling-svg .panel.out",
         ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"), follow=("tile",),

@@ -15,12 +15,12 @@ import pytest
 import subbyte
 from subbyte.analysis.landscape_view import landscape_points
 from subbyte.analysis.monitoring import study_state
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.technique import access_map, accesses, duplicates, fragments
 from subbyte.technique.kernel_reading import kernel_reading
 from subbyte.technique.tiling import tiling
 
-CONFIG = ConvConfig(2, 2, 8, 4, chunk=2)
+CONFIG = MmaConfig(2, 2, 8, 4, chunk=2)
 LAYER = "n8h56w56c64k64r3s3p1"
 SAY = "(name) => document.querySelector(name + ' .say').textContent"
 
@@ -227,7 +227,7 @@ def test_instructions_are_those_of_the_record(open_page: Callable[..., Any]) -> 
 def study() -> Any:
     """A finished study."""
     found = subbyte.landscape("resnet50.stage2@8")
-    return subbyte.tune("resnet50.stage2@8", runner="replay", landscape=found, trials=40, finalists=0).records[0]
+    return subbyte.tune("resnet50.stage2@8", runner="replay", landscape=found, trials=40, top_k=0).records[0]
 
 
 @pytest.mark.parametrize("view", ["TuningMonitor", "LiveCurve"])

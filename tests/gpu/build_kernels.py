@@ -37,7 +37,7 @@ from warpgroup_cases import (
 
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.kernel import build
 from subbyte.kernel.choose import compile as compile_kernel
@@ -61,7 +61,7 @@ VARIANTS = (
 )  # fmt: skip
 OPTIONS = ({}, {"clip": (0, 7)}, {"output": "int32"}, {"requant": "general"})
 
-Named = tuple[str, ConvWorkload, ConvConfig | WgmmaConfig | None, dict[str, Any]]
+Named = tuple[str, ConvWorkload, MmaConfig | WgmmaConfig | None, dict[str, Any]]
 DRAWN = 80
 """Random configurations of the wgmma family."""
 DRAWN_MORE = 24

@@ -183,7 +183,7 @@ def repeated(wl: ConvWorkload, cubin: bytes, launch: Launch, clip: tuple[int, in
                 out.fill(POISON)
             for place, out in enumerate(outs[:at_once]):
                 pointers = [(placed.get(argument.name) or out).pointer for argument in launch.arguments]
-                overlap = launch.overlap and place > 0
+                overlap = launch.dependent_launch and place > 0
                 function.launch(launch.grid, launch.block, launch.shared_bytes, pointers, overlap)
             for out in outs[:at_once]:
                 direct.count(out, expected, length, count)

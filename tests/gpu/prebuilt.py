@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from subbyte.errors import BuildFailed
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.measure.case import launch_from_dict
 from subbyte.records.describe import workload_from_dict
 
@@ -71,7 +71,7 @@ def spaces():
     found = {}
     for manifest in sorted(Path(os.environ.get("SUBBYTE_GPU_SPACES") or "/nonexistent").glob("*/manifest.jsonl")):
         lines = [json.loads(line) for line in manifest.read_text().splitlines()]
-        entries = {ConvConfig.from_dict(line["config"]): line for line in lines[1:] if "cubin" in line}
+        entries = {MmaConfig.from_dict(line["config"]): line for line in lines[1:] if "cubin" in line}
         found[workload_from_dict(lines[0]["workload"])] = (manifest.parent, entries)
     return found
 

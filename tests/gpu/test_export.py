@@ -44,14 +44,14 @@ WARPGROUP: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 def write(folder: Path, arch: str) -> None:
     """For each kernel a folder with its exported files, random operands and the output they must give."""
-    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.mma.config import MmaConfig
     from subbyte.families.wgmma.pipeline.config import PipelineConfig
     from subbyte.kernel import build
     from subbyte.kernel.execute import expected, random_operands
     from subbyte.numerics import Requantization
 
     for name, (spec, knobs, options) in (KERNELS | (WARPGROUP if arch == "sm_90a" else {})).items():
-        base: Any = PipelineConfig(stagger=0) if name in WARPGROUP else ConvConfig(1, 1, 2, 4)
+        base: Any = PipelineConfig(stagger=0) if name in WARPGROUP else MmaConfig(1, 1, 2, 4)
         config = base.with_values(knobs) if knobs else None
         kernel = build(spec, config, arch, **options)
         x, w, requant = random_operands(kernel, 17)

@@ -14,7 +14,7 @@ import prebuilt
 import pytest
 
 from subbyte.errors import MissingDependency
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.gpu.driver import detect
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.case import Case, Evaluator, launch_from_dict
@@ -30,7 +30,7 @@ SHORT = TimingProtocol(min_total_ms=10, repeats=7, cold_repeats=5)
 
 
 def candidates(*faults):
-    return [ConvConfig(chunk=1 + prebuilt.FAULTS.index(fault)) for fault in faults]
+    return [MmaConfig(chunk=1 + prebuilt.FAULTS.index(fault)) for fault in faults]
 
 
 @pytest.fixture
@@ -141,8 +141,8 @@ def test_a_network_of_prebuilt_layers_is_tuned(device, tmp_path):
     assert all(result.verified and result.device["uuid"] for result in timed)
     assert seconds / len(timed) < 1.5
     assert report.microseconds == again.microseconds
-    for label, final in report.finals.items():
+    for label, final in report.remeasurements.items():
         assert final.remeasured, label
         assert final.tied, final.notice
         assert final.standings[0].microseconds < 1.1 * final.trials[0].microseconds
-    print(report.save(tmp_path / "report.html"), f"{1000 * seconds / len(timed):.0f} ms a trial", report.finals)
+    print(report.save(tmp_path / "report.html"), f"{1000 * seconds / len(timed):.0f} ms a trial", report.remeasurements)

@@ -11,7 +11,7 @@ from pathlib import Path
 import prebuilt
 import pytest
 
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.gpu.driver import detect
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.executor import ExecutorRunner
@@ -24,9 +24,9 @@ def _rate(workload, gpus, candidates):
     """Candidates per second through ``gpus`` processes with a GPU each, after one round that starts them."""
     make = partial(CudaRunner, "any", build=prebuilt.build, timeout=20, workers=1)
     with WorkerPool(gpus) as executor, ExecutorRunner(executor, make, gpus) as runner:
-        runner.run(workload, [ConvConfig()] * 4 * gpus)
+        runner.run(workload, [MmaConfig()] * 4 * gpus)
         started = time.monotonic()
-        results = runner.run(workload, [ConvConfig()] * candidates)
+        results = runner.run(workload, [MmaConfig()] * candidates)
         seconds = time.monotonic() - started
     assert all(result.ok for result in results)
     assert len({result.device["uuid"] for result in results}) == gpus

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.records.result import Measured
 from subbyte.tune import read_log, tune
 
-pytest.importorskip("tvm", reason="tuning builds its candidates with TVM")
-
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(180)]
 
 
-@pytest.mark.parametrize(("kind", "config"), [("paper", ConvConfig), ("wgmma", WgmmaConfig)])
+@pytest.mark.parametrize(("kind", "config"), [("paper", MmaConfig), ("wgmma", WgmmaConfig)])
 def test_a_study_on_the_gpu(tmp_path, device, kind, config):
     if kind == "wgmma" and device.info.arch != "sm_90a":
         pytest.skip(f"wgmma exists on sm_90a alone, this GPU is {device.info.arch}")

@@ -18,7 +18,7 @@ from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.pipeline.emit.consume import Iteration
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.kernel.build import generated_text
 from subbyte.kernel.choose import recorded_best
 from subbyte.tirx.emit import every, when
@@ -310,7 +310,7 @@ def variants() -> Iterator[Named]:
 
 def design(knobs: dict[str, Any]) -> WgmmaConfig:
     """The configuration of a design variant."""
-    return (SinglePassConfig() if "multicast" in knobs else PipelineConfig(stagger=0)).with_values(knobs)
+    return (SingleTileConfig() if "multicast" in knobs else PipelineConfig(stagger=0)).with_values(knobs)
 
 
 def chain() -> Iterator[Named]:
@@ -322,10 +322,10 @@ def chain() -> Iterator[Named]:
 def chain_single() -> Iterator[Named]:
     """Layers of a chain whose blocks make a single tile iteration, and begin before the layer ahead has ended."""
     for spec in CHAIN_SINGLE:
-        yield "chain of single passes", workload(spec), single_pass(workload(spec), SinglePassConfig(8)), {}
+        yield "chain of single passes", workload(spec), single_pass(workload(spec), SingleTileConfig(8)), {}
 
 
-def single_pass(found: ConvWorkload, config: SinglePassConfig) -> SinglePassConfig:
+def single_pass(found: ConvWorkload, config: SingleTileConfig) -> SingleTileConfig:
     """The configuration with a block for every tile iteration."""
     return config.with_values({"segments": -(-found.p // config.tile_rows)})
 
@@ -370,7 +370,7 @@ def drawn_single(count: int, seed: int = 0) -> Iterator[Named]:
         if found.r == 1:  # none of its kernels make a single iteration
             found = workload(DRAWN_FROM[0])
         values |= {"multicast": int(rng.integers(1, 3)), "parameters": int(rng.integers(3))}
-        config = single_pass(found, SinglePassConfig(**values, early_start=int(rng.integers(2))))
+        config = single_pass(found, SingleTileConfig(**values, early_start=int(rng.integers(2))))
         if why_not(WgmmaPlan(found, config, arch("sm_90a"))) is None:
             yield "drawn", found, config, OPTIONS[made % 4]
             made += 1

@@ -6,14 +6,15 @@ import warnings
 import pytest
 
 from subbyte.renamed import MOVED
+from subbyte.renamed import NAMES as FORMER
 
 NAMES = {
     "data": "Requantization accumulator_bound check_int4 float_words from_hwnc_words from_nhwc_words from_nhwcnc "
     "pack_words prepare_warpgroup_weights prepare_weights quantize reference relayout scale_for to_hwnc_words "
     "to_nhwc_words to_nhwcnc unpack_words",
-    "schedule": "ATOMS KNOBS SWITCHES WARPGROUP_KNOBS Argument Atom ConvConfig Launch Plan WarpgroupConfig "
+    "schedule": "ATOMS KNOBS SWITCHES WARPGROUP_KNOBS Argument Atom Launch Plan WarpgroupConfig "
     "WarpgroupPlan config_from_dict config_from_key plan warp_family_only",
-    "space": "KINDS ConvConfig Space space value_lists why_not",
+    "space": "KINDS Space space value_lists why_not",
     "measure.driver": "detect describe CudaError DeviceHang",
     "measure.result": "Measured Failed Result FAILURE_KINDS",
     "measure.timing": "Protocol",
@@ -85,3 +86,40 @@ def test_old_names_of_spaces_families_and_peaks_warn_and_work() -> None:
     with pytest.warns(DeprecationWarning, match="Ceilings is now"):
         from subbyte.device.ceilings import Ceilings
     assert Ceilings is device.MeasuredPeaks
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [(name, module) for name, (modules, *_) in FORMER.items() for module in modules]
+)
+def test_every_renamed_name_is_found_where_it_was_with_a_warning(name: str, module: str) -> None:
+    home = importlib.import_module(f"subbyte.{module}".rstrip("."))
+    with pytest.warns(DeprecationWarning, match=rf"{name} is now .*; the old name goes") as seen:
+        assert getattr(home, name) is not None
+    assert [one.filename for one in seen] == [__file__]
+    with pytest.raises(AttributeError, match=f"no attribute '{name}s'"):
+        getattr(home, f"{name}s")
+
+
+def test_fields_of_records_are_read_and_written_by_the_names_they_had() -> None:
+    from subbyte.device.launch import Launch
+
+    launch = Launch("k", (1, 1, 1), (32, 1, 1), 0, (), 1, True)
+    with pytest.warns(DeprecationWarning, match=r"Launch\.overlap is now Launch\.dependent_launch"):
+        assert launch.overlap is launch.dependent_launch is True  # type: ignore[attr-defined]
+    assert launch.to_dict()["overlap"] is True
+    with pytest.raises(AttributeError, match="'Launch' object has no attribute 'overlop'"):
+        _ = launch.overlop  # type: ignore[attr-defined]
+
+
+def test_arguments_are_taken_by_the_names_they_had() -> None:
+    from subbyte.former import former_arguments
+
+    @former_arguments(old="new")
+    def function(new: int = 0, other: int = 0) -> tuple[int, int]:
+        return new, other
+
+    with pytest.warns(DeprecationWarning, match="old= is now new=") as seen:
+        assert function(other=1, old=2) == (2, 1)  # type: ignore[call-arg]
+    assert seen[0].filename == __file__
+    with pytest.raises(TypeError, match="older"):
+        function(older=1)  # type: ignore[call-arg]

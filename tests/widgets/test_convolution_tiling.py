@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.technique import Tiling, tiling
 from subbyte_widgets import ConvolutionTiling, TilingExplorer
 from subbyte_widgets._base import picture_in
@@ -17,7 +17,7 @@ from subbyte_widgets.convolution_tiling.layout import Place, geometry
 from subbyte_widgets.convolution_tiling.picture import Selection, loupe_marks, markers, tiling_svg
 
 LAYER = "n8h56w56c64k64r3s3p1"
-CONFIG = ConvConfig(2, 2, 8, 4)
+CONFIG = MmaConfig(2, 2, 8, 4)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_every_square_of_the_block_has_its_warp(record: Tiling) -> None:
 
 
 def test_neighbouring_warps_differ_in_colour() -> None:
-    svg = tiling_svg(tiling("n8h56w56c64k128r3s3p1", ConvConfig(4, 4, 4, 2)))
+    svg = tiling_svg(tiling("n8h56w56c64k128r3s3p1", MmaConfig(4, 4, 4, 2)))
     found = re.findall(r'class="rt w(\d) ?[^"]*" data-at="(\d+),(\d+)" data-warp="(\d+)"', svg)
     squares = {(int(p), int(c)): (colour, warp) for colour, p, c, warp in found}
     assert len({warp for _, warp in squares.values()}) == 16
@@ -93,7 +93,7 @@ def test_padding_and_the_window_in_the_enlarged_block(record: Tiling) -> None:
 
 def test_a_selection_is_brought_inside(record: Tiling) -> None:
     assert Selection(9999, 7, -1, 99, 18).inside(record) == Selection(195, 0, 0, 15, 17)
-    shared = tiling("n8h12w12c64k64r3s3p1", ConvConfig(2, 1, 2, 4, chunk=2, split_channels=2), arch="sm_80")
+    shared = tiling("n8h12w12c64k64r3s3p1", MmaConfig(2, 1, 2, 4, chunk=2, split_channels=2), arch="sm_80")
     last = Selection(step=len(shared.steps) - 1).inside(shared)
     assert shared.warps[last.warp].share == shared.steps[last.step].share == 1
     view = ConvolutionTiling(record)
@@ -105,15 +105,15 @@ def test_a_selection_is_brought_inside(record: Tiling) -> None:
 def test_the_knobs_drive_the_toolkit_and_a_refusal_is_said() -> None:
     explorer = TilingExplorer(LAYER, CONFIG)
     explorer.knobs["warp_row_tiles"].value = 4
-    assert explorer.view.record == tiling(LAYER, ConvConfig(2, 2, 4, 4))
+    assert explorer.view.record == tiling(LAYER, MmaConfig(2, 2, 4, 4))
     explorer.knobs["blk_col_warps"].value = 4
     assert "divisibility" in explorer.note
-    assert explorer.note.endswith(f"Still shown: {ConvConfig(2, 2, 4, 4).key}.")
-    assert explorer.view.record == tiling(LAYER, ConvConfig(2, 2, 4, 4))
+    assert explorer.note.endswith(f"Still shown: {MmaConfig(2, 2, 4, 4).key}.")
+    assert explorer.view.record == tiling(LAYER, MmaConfig(2, 2, 4, 4))
     assert explorer.view.svg
     explorer.knobs["warp_col_tiles"].value = 2
     assert not explorer.note
-    assert explorer.view.record == tiling(LAYER, ConvConfig(2, 4, 4, 2))
+    assert explorer.view.record == tiling(LAYER, MmaConfig(2, 4, 4, 2))
     with pytest.raises(InvalidInput, match="did you mean tile"):
         TilingExplorer(LAYER, CONFIG, tyle=3)
 
@@ -140,12 +140,12 @@ def test_nothing_to_draw_is_said() -> None:
 @pytest.mark.parametrize(
     ("layer", "config"),
     [
-        ("n8h512w512c64k64r3s3p1", ConvConfig(1, 1, 1, 1)),
-        ("n16h512w512c128k128r3s3p1", ConvConfig(4, 2, 16, 2, chunk=2)),
-        ("n8h7w7c2048k512r1s1p0", ConvConfig(1, 2, 4, 4)),
+        ("n8h512w512c64k64r3s3p1", MmaConfig(1, 1, 1, 1)),
+        ("n16h512w512c128k128r3s3p1", MmaConfig(4, 2, 16, 2, chunk=2)),
+        ("n8h7w7c2048k512r1s1p0", MmaConfig(1, 2, 4, 4)),
     ],
 )
-def test_large_layers_stay_small_on_the_wire(layer: str, config: ConvConfig) -> None:
+def test_large_layers_stay_small_on_the_wire(layer: str, config: MmaConfig) -> None:
     view = ConvolutionTiling(tiling(layer, config))
     assert not view.error
     assert len(json.dumps(view.get_state(("svg", "data", "alternative")), default=str)) < 400_000

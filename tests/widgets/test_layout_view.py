@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.technique import access_map
 from subbyte_widgets import LayoutExplorer, LayoutView
 from subbyte_widgets._base import picture_in
@@ -79,7 +79,7 @@ def test_a_lane_is_marked_with_its_memory(view: LayoutView) -> None:
 
 
 def test_sums_through_shared_memory_are_there_when_the_kernel_has_them() -> None:
-    config = ConvConfig(2, 1, 4, 4, register_packing=False)
+    config = MmaConfig(2, 1, 4, 4, register_packing=False)
     view = LayoutView("n8h16w16c64k64r3s3p1", config, kind="sum spill")
     assert list(view.kinds)[-3:] == ["sum spill", "sum read", "output store"]
     assert not view.error
@@ -115,7 +115,7 @@ def test_what_does_not_exist_is_said_in_the_view(view: LayoutView) -> None:
 
 
 def test_what_is_sent_stays_small_and_stands_alone(tmp_path: Path) -> None:
-    config = ConvConfig(2, 1, 4, 4, register_packing=False, duplicate_aware="none")
+    config = MmaConfig(2, 1, 4, 4, register_packing=False, duplicate_aware="none")
     view = LayoutView("resnet50.stage5@8", config, data_layout="nhwcnc")
     assert len(json.dumps(view.get_state(), default=str)) < 400_000
     data, _ = view._repr_mimebundle_()

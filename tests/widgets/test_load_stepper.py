@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte_widgets import LoadStepper
 from subbyte_widgets._base import picture_in
@@ -20,7 +20,6 @@ from subbyte_widgets.load_stepper.picture import Layout, steps_svg
 from subbyte_widgets.load_stepper.view import MOST_BYTES, SMALL, WAYS, telling_step
 from subbyte_widgets.load_stepper.words import sentence
 
-pytest.importorskip("tvm")
 if not (shutil.which("g++") or shutil.which("clang++")):
     pytest.skip("the emulator needs g++ or clang++", allow_module_level=True)
 
@@ -124,7 +123,7 @@ def test_what_cannot_be_stepped_through_is_said() -> None:
     assert "is refused" in refused.error
     assert refused.steps == 0
     assert refused.error[:30] in refused.to_svg()
-    large = LoadStepper("n8h28w28c32k32r3s3p1", ConvConfig(2, 1, 16, 4), ways=("none", "shared"))
+    large = LoadStepper("n8h28w28c32k32r3s3p1", MmaConfig(2, 1, 16, 4), ways=("none", "shared"))
     assert "choose" in large.error
 
 

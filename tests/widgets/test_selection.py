@@ -13,7 +13,7 @@ import traitlets
 import subbyte
 import subbyte_widgets
 from subbyte.errors import InvalidInput, SubbyteError
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.kernel.choose import best_known
 from subbyte.technique.tiling import tiling
@@ -41,10 +41,10 @@ from subbyte_widgets._base import View, picture_in
 from subbyte_widgets._selection import Choice, Follower
 
 LAYER = "n8h7w7c64k64r3s3p1"
-SMALL = ConvConfig(blk_row_warps=1, blk_col_warps=1, warp_row_tiles=4, warp_col_tiles=2)
-OTHER = ConvConfig(blk_row_warps=2, blk_col_warps=1, warp_row_tiles=2, warp_col_tiles=4)
+SMALL = MmaConfig(blk_row_warps=1, blk_col_warps=1, warp_row_tiles=4, warp_col_tiles=2)
+OTHER = MmaConfig(blk_row_warps=2, blk_col_warps=1, warp_row_tiles=2, warp_col_tiles=4)
 WARPGROUP = PipelineConfig(tile_width=8, segments=7, stages=3, stagger=0)
-REFUSED = ConvConfig(warp_col_tiles=16, blk_col_warps=4)
+REFUSED = MmaConfig(warp_col_tiles=16, blk_col_warps=4)
 
 
 class Slow(View):
@@ -357,7 +357,7 @@ def test_pictures_and_pages_are_of_what_is_selected() -> None:
 @pytest.fixture(scope="module")
 def study() -> Any:
     found = subbyte.landscape("resnet50.stage2@8")
-    report = subbyte.tune("resnet50.stage2@8", runner="replay", landscape=found, trials=40, finalists=0)
+    report = subbyte.tune("resnet50.stage2@8", runner="replay", landscape=found, trials=40, top_k=0)
     return report.records[0]
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.technique import packed_stores
 from subbyte_widgets import Selection, StorePath
@@ -77,6 +77,6 @@ def test_the_selected_kernel_is_followed() -> None:
     view = StorePath(2, selection=selection)
     selection.settle()
     assert "Packed stores of warp 2" in view.to_svg()
-    selection.configuration = ConvConfig()
+    selection.configuration = MmaConfig()
     selection.settle()
     assert "only kernels of the wgmma family (wgmma) are shown here" in view.to_svg()

@@ -10,7 +10,7 @@ import pytest
 import subbyte
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.kernel.execute import random_operands
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
@@ -50,7 +50,7 @@ def _boxes(record: TapAddresses, tap: Tap) -> list[int]:
     shown = [int(kind == "zero") for _, _, kind in cells]
     assert len(cells) >= len(columns)
     if record.shared:  # cells beyond what is stored are zeros behind the row
-        row = next(row for row in record.stored if row.slot == tap.slot)
+        row = next(row for row in record.stored if row.buffer == tap.buffer)
         place = record.stored.index(row) * record.pitch + len(row.columns)
         beyond = len(cells) - len(columns)
         columns[place:place] = [-1] * beyond
@@ -104,7 +104,7 @@ def test_the_selected_kernel_is_followed() -> None:
     view = TapWindows(selection=selection)
     selection.settle()
     assert "Taps of output row 0" in view.to_svg()
-    selection.configuration = ConvConfig()
+    selection.configuration = MmaConfig()
     selection.settle()
     assert "mma family" in view.to_svg()
 
@@ -115,7 +115,7 @@ def test_the_record_is_drawn(sharing: str) -> None:
     svg = windows_svg(record)
     for tap in record.taps:
         assert f"tap ({tap.r}, {tap.s})" in svg
-        assert f"buffer {tap.slot}, start {tap.start:,}" in svg
+        assert f"buffer {tap.buffer}, start {tap.start:,}" in svg
     rows, behind = (3 * 9, 3) if sharing == "full" else (9, 0)  # behind a row: the last tap's zero
     cells = _cells(svg)
     assert len(cells) == rows * record.pitch + behind

@@ -10,7 +10,7 @@ import pytest
 import subbyte
 from subbyte.errors import InvalidInput
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.kernel.choose import best_known
 from subbyte.measure.fake import FakeRunner
@@ -50,7 +50,7 @@ def test_controls_and_selection_follow_each_other(bench: Workbench) -> None:
     controls.workload.value = "resnet50.stage12"
     assert "stage12" in controls.status.value
     assert s.workload == NAME
-    s.configuration = ConvConfig(warp_col_tiles=16, blk_col_warps=4)
+    s.configuration = MmaConfig(warp_col_tiles=16, blk_col_warps=4)
     assert "is refused: " in controls.status.value
     controls.best.click()
     assert s.configuration == ""
@@ -143,14 +143,14 @@ def test_the_best_known_is_of_all_families_and_views_of_one_say_so(bench: Workbe
 
 def test_another_workload_starts_at_its_own_best_configuration(bench: Workbench) -> None:
     s = bench.selection
-    s.configuration = ConvConfig(4, 4, 8, 2)
+    s.configuration = MmaConfig(4, 4, 8, 2)
     bench.controls.workload.value = "n8h8w8c32k32r1s1"  # written into the field: that configuration does not fit it
     assert (s.workload, s.configuration) == ("n8h8w8c32k32r1s1", "")
     s.settle()
     assert not bench.following["Tiling"].view.error
-    s.choose(workload=NAME, configuration=ConvConfig(2, 2, 8, 2))  # in code both are named
+    s.choose(workload=NAME, configuration=MmaConfig(2, 2, 8, 2))  # in code both are named
     assert bench.controls.workload.value == NAME
-    assert s.config == ConvConfig(2, 2, 8, 2)
+    assert s.config == MmaConfig(2, 2, 8, 2)
 
 
 def test_a_search_that_cannot_begin_is_said(bench: Workbench) -> None:
@@ -162,7 +162,7 @@ def test_a_search_that_cannot_begin_is_said(bench: Workbench) -> None:
 
 def test_studies_landscape_and_selection_are_taken() -> None:
     found = subbyte.landscape("resnet50.stage5@8")
-    record = subbyte.tune("resnet50.stage5@8", runner="replay", landscape=found, trials=10, finalists=0).records[0]
+    record = subbyte.tune("resnet50.stage5@8", runner="replay", landscape=found, trials=10, top_k=0).records[0]
     s = Selection("resnet50.stage5@8", record.trials[3].config)
     bench = Workbench("resnet50.stage5@8", record, landscape=found, selection=s)
     assert bench.selection is s
@@ -181,7 +181,7 @@ def test_what_is_kept_without_a_kernel(bench: Workbench) -> None:
     assert bench.following["Kernel"].view.record is None
     bench.close()
     assert all(view.comm is None for view in (*bench.choosing.values(), *bench.following.values()))
-    bench.selection.configuration = ConvConfig()
+    bench.selection.configuration = MmaConfig()
     bench.selection.settle()
     assert bench.following["Kernel"].view.record is None
 

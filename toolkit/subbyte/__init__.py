@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from subbyte.renamed import know_old_names
+from subbyte.renamed import former_name, know_old_names
 
 TYPE_CHECKING = False  # the command line begins here: what is imported above stands between it and Ctrl-C
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ __version__ = "0.1.0"
 
 _HOME = {
     "ConvWorkload": "subbyte.workload",
-    "ConvConfig": "subbyte.families",
+    "MmaConfig": "subbyte.families",
     "PipelineConfig": "subbyte.families",
-    "SinglePassConfig": "subbyte.families",
+    "SingleTileConfig": "subbyte.families",
     "workload": "subbyte.workload",
     "gemm": "subbyte.workload",
     "Operand": "subbyte.workload",
@@ -46,8 +46,6 @@ _HOME = {
     "speed_of_light": "subbyte.analysis",
     "roofline": "subbyte.analysis",
 }
-_FORMER = {"WarpgroupConfig": ("subbyte.families.wgmma.aliases", "PipelineConfig or SinglePassConfig")}
-"""Names of earlier versions, still there, with what takes their place."""
 _PACKAGES = ("sparse",)
 """Packages whose many names are reached through the package: ``subbyte.sparse.encode``."""
 __all__ = sorted([*_HOME, *_PACKAGES])
@@ -56,15 +54,9 @@ __all__ = sorted([*_HOME, *_PACKAGES])
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
-    if name in _FORMER:
-        import warnings
-
-        place, today = _FORMER[name]
-        warnings.warn(f"subbyte.{name} is now {today}", DeprecationWarning, stacklevel=2)
-        return getattr(import_module(place), name)
     if name in _PACKAGES:
         return import_module(f"subbyte.{name}")
-    raise AttributeError(f"module 'subbyte' has no attribute {name!r}")
+    return former_name(__name__, name)
 
 
 def __dir__() -> list[str]:

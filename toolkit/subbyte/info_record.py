@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from subbyte.charts import Charted
+from subbyte.former import written
 from subbyte.html import Markup, element, join
 from subbyte.html import table as html_table
 from subbyte.workload import ConvWorkload
@@ -50,7 +51,7 @@ class InfoRecord(Charted):
     def to_dict(self) -> dict[str, Any]:
         """All fields as dicts, lists, numbers, text, true/false and None: ready for JSON."""
         record: Any = self
-        return {field.name: plain(getattr(self, field.name)) for field in fields(record)}
+        return {name: plain(field) for name, field in written(record).items()}
 
     def to_json(self, indent: int | None = None) -> str:
         """The fields as JSON text."""
@@ -81,7 +82,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, InfoRecord):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {name: plain(field) for name, field in written(value).items()}
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, np.generic):

@@ -1,7 +1,8 @@
-"""Modules of the version before, under their old names, for one minor version.
+"""Modules and public names of the version before, under their old names, for one minor version.
 
 ``import subbyte.data`` gives a module whose names come from where they are today, with a DeprecationWarning that says
-where. Nothing of it is loaded unless somebody asks for an old name.
+where. A package or module with renamed names asks :func:`former_name` for them. Nothing is loaded unless somebody asks
+for an old name.
 """
 
 from __future__ import annotations
@@ -48,12 +49,44 @@ MOVED: dict[str, tuple[str, ...]] = {
     "technique.warpgroup_tiling": ("technique.tiling",),
     "measure.atoms.cases": ("device.atom_cases",),
     "measure.atoms.texts": ("device.atom_texts",),
+    "tune.finals": ("tune.remeasurement",),
     "tune.recorded": ("records.recorded_space",),
     **{f"tune.{name}": (f"records.{name}",) for name in (
         "checked", "describe", "exchange", "exchange.files", "exchange.kernel_tuner", "exchange.rows", "exchange.t4",
         "exchange.tables", "foreign", "landscape", "landscape_file", "landscape_space", "log", "table")},
 }  # fmt: skip
 """Old module -> the modules that have its names today, in the order in which they are asked; below ``subbyte``."""
+
+_MMA = "families.mma.config"
+_WGMMA = "families.wgmma.aliases"
+_SINGLE = "families.wgmma.single.config"
+NAMES: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "WarpgroupConfig": (("", "families"), f"{_WGMMA}.WarpgroupConfig", "PipelineConfig or SingleTileConfig"),
+    "WarpgroupPlan": (("families",), f"{_WGMMA}.WarpgroupPlan", "WgmmaPlan"),
+    "WARPGROUP_KNOBS": (("families",), f"{_WGMMA}.WARPGROUP_KNOBS", "PipelineConfig.rows"),
+    "WarpgroupSpace": (("families",), f"{_WGMMA}.WarpgroupSpace", "WgmmaSpace"),
+    "ConvConfig": (
+        ("", "families", _MMA, "schedule", "schedule.config", "space"), f"{_MMA}.MmaConfig", "MmaConfig",
+    ),
+    "SinglePassConfig": (("", "families", _SINGLE), f"{_SINGLE}.SingleTileConfig", "SingleTileConfig"),
+    "Finals": (("tune", "tune.finals"), "tune.remeasurement.Remeasurement", "Remeasurement"),
+    "hold_finals": (("tune", "tune.finals"), "tune.remeasurement.remeasure", "remeasure"),
+    "default_finalists": (("tune.finals",), "tune.remeasurement.default_top_k", "default_top_k"),
+    "FINALISTS": (("tune.finals",), "tune.remeasurement.TOP_K", "TOP_K"),
+    "warpgroup_space": (("families",), f"{_WGMMA}.warpgroup_space", "space"),
+}  # fmt: skip
+"""Old name -> the modules that had it, where it is found today, what to use in its place; below ``subbyte``."""
+
+
+def former_name(module: str, name: str) -> Any:
+    """What a name that ``module`` had in an earlier version is today, with a DeprecationWarning: for the
+    ``__getattr__`` of the module. Raises AttributeError for any other name."""
+    modules, place, today = NAMES.get(name, ((), "", ""))
+    if module.partition(".")[2] not in modules:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    _warn(f"{module}.{name}", today, 4)
+    home, _, attribute = place.rpartition(".")
+    return getattr(import_module(f"subbyte.{home}"), attribute)
 
 
 class _Renamed:
@@ -75,6 +108,8 @@ class _Renamed:
         module.__doc__ = f"{module.__name__} of earlier versions; see {', '.join(_full(old))}."
 
         def found(name: str) -> Any:
+            if old in NAMES.get(name, ((),))[0]:
+                return former_name(module.__name__, name)
             for place in _full(old):
                 home = import_module(place)
                 if not name.startswith("__") and hasattr(home, name):
@@ -99,7 +134,7 @@ def _full(old: str) -> list[str]:
 
 def _public(old: str) -> list[str]:
     """The names that ``from subbyte.data import *`` brings."""
-    names: set[str] = set()
+    names = {name for name, (modules, *_) in NAMES.items() if old in modules}
     for place in _full(old):
         home = import_module(place)
         own = (name for name, value in vars(home).items() if getattr(value, "__module__", None) == place)
@@ -107,10 +142,11 @@ def _public(old: str) -> list[str]:
     return sorted(names)
 
 
-def _warn(old: str, new: str) -> None:
+def _warn(old: str, new: str, level: int = 3) -> None:
     import warnings
 
-    warnings.warn(f"{old} is now {new}; the old name goes in the next minor version", DeprecationWarning, stacklevel=3)
+    said = f"{old} is now {new}; the old name goes in the next minor version"
+    warnings.warn(said, DeprecationWarning, stacklevel=level)
 
 
 def know_old_names() -> None:

@@ -54,9 +54,9 @@ def printed_before(data: Any, spec: str = "", called: str = "") -> Any:
 def _recorded(data: dict[str, Any], spec: str) -> Any:
     """The recorded configuration that an object is one of today of; None for any other object."""
     from subbyte.families.wgmma.pipeline.config import PipelineConfig
-    from subbyte.families.wgmma.single.config import SinglePassConfig
+    from subbyte.families.wgmma.single.config import SingleTileConfig
 
-    if set(data) not in (set(PipelineConfig.rows), set(SinglePassConfig.rows)):
+    if set(data) not in (set(PipelineConfig.rows), set(SingleTileConfig.rows)):
         return None
     return before(config_of_fields(data), _workload(spec))
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from subbyte.device.arch import Arch
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.config import WgmmaConfig
 
 
@@ -53,5 +53,5 @@ def made_up(kind: Any, name: str, given: dict[str, Any] | None = None) -> Any:
 
 def _hints(kind: type) -> dict[str, Any]:
     """The annotations of a class; some name types that its module imports for type checkers alone."""
-    late = {"ConvConfig": ConvConfig, "WgmmaConfig": WgmmaConfig, "Arch": Arch}
+    late = {"MmaConfig": MmaConfig, "WgmmaConfig": WgmmaConfig, "Arch": Arch}
     return typing.get_type_hints(kind, localns=late)

@@ -21,7 +21,7 @@ from subbyte.analysis import Floor, SpeedLimits, Spread, StageRow, TableOne, Unp
 from subbyte.analysis.ablation import Factor
 from subbyte.analysis.landscape_view import LandscapePoints
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.kernel.edit import EditedKernel
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.measure.atoms.program import AtomKernel
@@ -34,8 +34,8 @@ from subbyte.sparse.networks import NetworkCycles
 from subbyte.sparse.trace import Counts
 from subbyte.technique.record import InfoRecord
 from subbyte.tune import Landscape, NetworkReport, Study, StudyRecord
-from subbyte.tune.finals import hold_finals
 from subbyte.tune.outcome import TuningReport
+from subbyte.tune.remeasurement import remeasure
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.matmul import MatmulWorkload, gemm
 from subbyte.workload.parse import WorkloadList
@@ -96,7 +96,7 @@ def landscape(name: str) -> Landscape:
 @lru_cache(maxsize=1)
 def plain_kernel() -> Kernel:
     """A small kernel, built."""
-    return build(LAYER, ConvConfig(1, 1, 1, 1), "sm_80")
+    return build(LAYER, MmaConfig(1, 1, 1, 1), "sm_80")
 
 
 def kernel(name: str, kind: type[Kernel] = Kernel) -> Kernel:
@@ -107,10 +107,10 @@ def kernel(name: str, kind: type[Kernel] = Kernel) -> Kernel:
 
 
 def tuning_report(name: str, kind: type[TuningReport] = TuningReport) -> TuningReport:
-    """A report of one study with finals and something left out."""
+    """A report of one study with a re-measurement and something left out."""
     record = study_record(name)
-    finals = {name: hold_finals(_plain_record(), FakeRunner())}
-    given: dict[str, Any] = {"records": (record,), "skipped": {name: name}, "finals": finals, "optima": {}}
+    remeasured = {name: remeasure(_plain_record(), FakeRunner())}
+    given: dict[str, Any] = {"records": (record,), "skipped": {name: name}, "remeasurements": remeasured, "optima": {}}
     if kind is NetworkReport:
         given |= {"network": name, "counts": {name: 2}, "grants": ((name, 3, 0.5),)}
     return kind(**given)

@@ -12,7 +12,7 @@ import subbyte_widgets as widgets
 from hostile import samples
 from hostile.made_up import made_up
 from subbyte.analysis import Roofline, SpeedLimits
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.kernel.edit import EditReport
 from subbyte.technique.accesses import Accesses
 from subbyte.technique.duplicates import duplicates
@@ -26,7 +26,7 @@ from subbyte_widgets.kernel_lab.attempt import Attempt, table
 from subbyte_widgets.kernel_reader.editor import outcome_html
 
 SPEC = "n8h9w9c32k32r3s3p1"
-SMALL = ConvConfig(blk_row_warps=2, blk_col_warps=1, warp_row_tiles=4, warp_col_tiles=2, tile_height=2)
+SMALL = MmaConfig(blk_row_warps=2, blk_col_warps=1, warp_row_tiles=4, warp_col_tiles=2, tile_height=2)
 PLAIN = "a plain name"
 
 
@@ -166,7 +166,7 @@ CHARTS = tuple(HOME)
 
 def page_of_parts(name: str) -> str:
     """Pieces of HTML that views put together themselves."""
-    attempt = Attempt(ConvConfig(), False, name, name, name, 1.5)
+    attempt = Attempt(MmaConfig(), False, name, name, name, 1.5)
     landscape = samples.landscape(name)
     report = EditReport(False, f"{name}\n{name}", name, 1.0)
     return table([attempt, replace(attempt, ok=True)], landscape) + outcome_html(report)

@@ -18,7 +18,7 @@ from benchmarks.shared import kernel_pack, written
 from benchmarks.shared.gpu_case import GpuCase
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, WrongResult
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.driver import CudaError
 from subbyte.gpu.telemetry import Snapshot
@@ -73,7 +73,7 @@ def measuring(monkeypatch, tmp_path):
     def call(
         *words, ours=4.0, theirs=4.2, off=(0.0, 0.0, 0.0), cubin=b"kernel", stop_at=(), torch="2", lost=0, wrong=""
     ):
-        kernel_pack.replace(pack, [kernel_pack.Packed(one, "mma", ConvConfig(), "", cubin, LAUNCH) for one in LAYERS])
+        kernel_pack.replace(pack, [kernel_pack.Packed(one, "mma", MmaConfig(), "", cubin, LAUNCH) for one in LAYERS])
         measured, noise, crashes = [], np.random.default_rng(4), [lost]
 
         def side(name, us, run, label):
@@ -337,7 +337,7 @@ def test_ours_is_compared_alone_and_in_every_layer_of_a_true_chain(monkeypatch, 
     monkeypatch.setattr(layer_chain, "GpuCase", lambda *given, **more: GpuCase(*given, **{**more, "arrays": np}))
     layer = ConvWorkload(8, 3, 3, 32, 32, 3, 3, 1)
     launch = Launch("k", (1, 1, 1), (128, 1, 1), 0, LAUNCH.arguments, 1, True)
-    packed = kernel_pack.Packed(layer, "mma", ConvConfig(), "", b"", launch)
+    packed = kernel_pack.Packed(layer, "mma", MmaConfig(), "", b"", launch)
     assert sides_of_a_layer.chains_with_itself(packed)
     case = GpuCase(layer, arrays=np)
     _, expected = layer_chain.operands([packed] * 4, first=case)

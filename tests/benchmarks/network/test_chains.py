@@ -14,7 +14,7 @@ from benchmarks.network import chains as layer_chain
 from benchmarks.shared.kernel_pack import Packed, add, family_of
 from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import run_cuda
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.gpu.chain import check_chain
 from subbyte.workload import workload
 
@@ -81,7 +81,7 @@ def measured(monkeypatch, tmp_path):
     def call(cubin=b"kernel", stop_at=""):
         folder, asked = tmp_path / "pack", []
         (folder / "kernels.jsonl").unlink(missing_ok=True)
-        add(folder, [Packed(layer, "mma", ConvConfig(), "", cubin, LAUNCH) for layer in layers])
+        add(folder, [Packed(layer, "mma", MmaConfig(), "", cubin, LAUNCH) for layer in layers])
         names = {"first": [layers[0].label, layers[1].label], "second": [layers[1].label, layers[2].label]}
         (folder / "chains.json").write_text(json.dumps(names))
 

@@ -23,7 +23,7 @@ from subbyte.device.arch import arch
 from subbyte.device.launch import Launch
 from subbyte.errors import BuildFailed
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.registry import config_from_dict
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
@@ -100,7 +100,7 @@ def test_earlier_times_choose_and_are_not_taken_over(logs, tmp_path, capsys):
     assert "broken.jsonl: left out" in capsys.readouterr().err
     assert known == schedule.Known.from_dict(json.loads(json.dumps(known.to_dict())))
     assert len(known.configs("wgmma")) == schedule.KEPT_EARLIER
-    assert {type(config) for config in known.configs("mma")} == {ConvConfig}
+    assert {type(config) for config in known.configs("mma")} == {MmaConfig}
     times = {t.config: t.microseconds for t in read_log(logs / "small@8.wgmma.jsonl").trials}
     first = [times[config] for config in known.configs("wgmma")]
     assert first == sorted(first)
@@ -203,7 +203,7 @@ def test_what_hangs_again_and_again_is_left_alone():
     joined = [PipelineConfig(flatten=2, stages=stages) for stages in range(1, 25)]
     assert sum(result.ok for result in runner.run(SMALL, joined)) == 18
     assert runner.left_alone(joined[0]) is None
-    assert builders.ways_of(ConvConfig()) == []
+    assert builders.ways_of(MmaConfig()) == []
     with Study(wgmma_space(ROWS, arch("sm_90a"), WGMMA), "random", 0) as study:
         assert len(study.run(runner, 5, 2).trials) == 5
 
@@ -216,7 +216,7 @@ def test_local_memory_is_refused(monkeypatch):
     monkeypatch.setattr(builders.subbyte, "build", lambda *_: Kernel)
     with pytest.raises(BuildFailed, match="16 bytes of local memory"):
         builders.build_clean(SMALL, PipelineConfig(), "sm_90a")
-    assert builders.build_clean(SMALL, ConvConfig(), "sm_90a") is Kernel
+    assert builders.build_clean(SMALL, MmaConfig(), "sm_90a") is Kernel
 
 
 @pytest.fixture(scope="module")
@@ -307,7 +307,7 @@ def test_what_is_kept_can_be_read_again(logs, tmp_path, capsys):
     assert set(best) == {SMALL.spec, ROWS.spec}
     entry = best[SMALL.spec]
     assert isinstance(config_from_dict(entry["config"]), WgmmaConfig)
-    ConvConfig.from_dict(entry["warp"]["config"])
+    MmaConfig.from_dict(entry["warp"]["config"])
     assert (entry["device"], entry["generator"]) == ("fake", "1a2b3c4")
     raw = json.loads(gzip.decompress((tmp_path / "tuning-h200-2026-11-20.json.gz").read_bytes()))
     found = raw["searches"]["small@8.wgmma"]

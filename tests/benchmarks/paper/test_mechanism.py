@@ -4,10 +4,9 @@ import shutil
 
 import pytest
 
-pytest.importorskip("tvm")
 from benchmarks.paper import mechanism
 from subbyte.emulator.trace import without_repeated_loads
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import plan
 from subbyte.kernel import Kernel
 from subbyte.workload import ConvWorkload
@@ -17,7 +16,7 @@ from subbyte.workload import ConvWorkload
 @pytest.mark.parametrize("switches", [("full", True, "nhwcnc"), ("none", False, "nhwc")])
 def test_kinds_of_blocks_stand_for_all_blocks(switches):
     sharing, packing, layout = switches
-    config = ConvConfig(1, 1, 4, 2, duplicate_aware=sharing, register_packing=packing, layout=layout)
+    config = MmaConfig(1, 1, 4, 2, duplicate_aware=sharing, register_packing=packing, layout=layout)
     planned = plan(ConvWorkload(8, 7, 9, 64, 64, 3, 3, 1), config, "sm_90a")
     kinds = mechanism.block_kinds(planned)
     blocks = planned.launch.grid[0] * planned.launch.grid[1]

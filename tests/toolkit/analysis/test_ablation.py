@@ -8,7 +8,7 @@ import pytest
 from subbyte.analysis.ablation import TECHNIQUES, ablation
 from subbyte.errors import InvalidInput
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.records.landscape import Landscape
 from subbyte.records.result import Failed, Measured
 
@@ -145,7 +145,7 @@ def found_first():
 def test_a_knob_at_its_usual_value_alone_does_not_make_another_space():
     some = records(indices=range(20))
     later = [with_knob(one, "given_up", [1]) for one in records(indices=range(20, 40))]
-    usual = [with_knob(one, "min_blocks", [ConvConfig().min_blocks]) for one in records(indices=range(20, 40))]
+    usual = [with_knob(one, "min_blocks", [MmaConfig().min_blocks]) for one in records(indices=range(20, 40))]
     assert ablation([*some, *later]).schedules == ablation([*some, *usual]).schedules == 40
     for values in ([1, 2], [7, 1]):
         with pytest.raises(InvalidInput, match="of two spaces"):

@@ -6,7 +6,7 @@ import pytest
 
 from subbyte.cli import arguments
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.workload import ConvWorkload, workload
 
 
@@ -36,13 +36,13 @@ def parse(parser, *argv):
 def test_settings_in_every_order(parser, argv):
     args = parse(parser, *argv)
     assert args.workload == workload("resnet50.stage2@8")
-    assert arguments.configuration(args) == ConvConfig(chunk=2, layout="nhwc")
+    assert arguments.configuration(args) == MmaConfig(chunk=2, layout="nhwc")
 
 
 def test_settings_change_a_base_and_none_keep_it(parser):
-    base = ConvConfig(chunk=4)
+    base = MmaConfig(chunk=4)
     changed = arguments.configuration(parse(parser, "resnet50.stage2", "--set", "stages=3"), base)
-    assert changed == ConvConfig(chunk=4, stages=3)
+    assert changed == MmaConfig(chunk=4, stages=3)
     assert arguments.configuration(parse(parser, "resnet50.stage2"), base) is base
     assert arguments.configuration(parse(parser, "resnet50.stage2")) is None
 

@@ -378,7 +378,7 @@ def test_overlapping_launches_wait_before_they_touch_what_others_use(overlap: bo
         Argument("Wt", "uint32", (64,), "in", "4"),
     )
     a, out = _words(64), np.zeros(64, np.uint32)
-    launch = Launch("small", (1, 1, 1), (64, 1, 1), 4096, arguments, overlap=overlap)
+    launch = Launch("small", (1, 1, 1), (64, 1, 1), 4096, arguments, dependent_launch=overlap)
     run = run_cuda(text, launch, {"A": a, "Out": out, "Wt": a}, max_steps=1000)
     np.testing.assert_array_equal(out, 3 * a)
     assert [finding.kind for finding in run.findings] == ["missing_dependency_wait"] * found

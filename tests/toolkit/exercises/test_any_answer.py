@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import subbyte
-from subbyte import ConvConfig, PipelineConfig, exercises
+from subbyte import MmaConfig, PipelineConfig, exercises
 from subbyte.exercises.feedback import Feedback
 
 LAYER = "n8h56w56c64k64r3s3p1"
 MORE: dict[str, tuple[Any, ...]] = {
     "check_byte": (LAYER, (1, 2, 3, 4)),
-    "check_chunk": ("n8h56w56c128k128r3s3p1", ConvConfig(2, 2, 4, 4)),
+    "check_chunk": ("n8h56w56c128k128r3s3p1", MmaConfig(2, 2, 4, 4)),
     "check_datum": (LAYER, 5, 60),
     "check_floors": (LAYER, 4.2, 1100.0),
     "check_grid": (LAYER, PipelineConfig(segments=56, stages=3)),
@@ -44,7 +44,7 @@ def check(name: str, answer: Any) -> Feedback:
     if name == "check_block":
         return ask(answer, LAYER, pixels=16, filters=32, warps=4)
     if name == "check_tiling":
-        return ask(answer, LAYER, ConvConfig(2, 2, 4, 4))
+        return ask(answer, LAYER, MmaConfig(2, 2, 4, 4))
     return ask(answer, *MORE.get(name, ()))
 
 

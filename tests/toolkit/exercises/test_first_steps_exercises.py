@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from subbyte import ConvConfig
+from subbyte import MmaConfig
 from subbyte.errors import InvalidInput
 from subbyte.exercises import check_block, check_pixels, check_rate, check_waves
 from subbyte.exercises.feedback import Feedback
@@ -41,8 +41,8 @@ def block(answer: Any, **options: Any) -> Feedback:
 
 def test_a_block_of_the_wanted_shape() -> None:
     assert block(KNOBS)
-    assert block(ConvConfig(2, 2, 8, 2))
-    assert block(ConvConfig(4, 1, 4, 4))
+    assert block(MmaConfig(2, 2, 8, 2))
+    assert block(MmaConfig(4, 1, 4, 4))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_block_of_the_wanted_shape() -> None:
         ({"warp_row_tiles": 4}, "Wanted are 16 x 32"),
         ({"blk_row_warps": 1, "warp_row_tiles": 16}, "has to be 4 warps"),
         ({"chunk": 8}, "refused: "),
-        ({"warp_row_tile": 8}, "ConvConfig"),
+        ({"warp_row_tile": 8}, "MmaConfig"),
     ],
 )
 def test_a_wrong_block_is_named(change: dict[str, Any], says: str) -> None:

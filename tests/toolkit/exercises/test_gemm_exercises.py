@@ -11,12 +11,12 @@ import pytest
 from subbyte.errors import InvalidInput
 from subbyte.exercises.convolution_as_gemm import check_datum, check_tiling, check_waste
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.technique import tiling
 
-LAYER, CONFIG = "n16h28w28c128k128r3s3p1", ConvConfig(2, 2, 8, 2)
+LAYER, CONFIG = "n16h28w28c128k128r3s3p1", MmaConfig(2, 2, 8, 2)
 RIGHT = {"rows": 12544, "columns": 128, "depth": 1152, "blocks": 392, "steps": 36, "instructions": 8}
-RAGGED, WIDE = "resnet50.stage5@8", ConvConfig(1, 2, 4, 4)
+RAGGED, WIDE = "resnet50.stage5@8", MmaConfig(1, 2, 4, 4)
 
 
 def test_the_right_counts_are_those_of_the_record() -> None:
@@ -70,7 +70,7 @@ def test_every_mistake_is_wrong_somewhere_and_open_answers_are_no_mistakes() -> 
 
 @pytest.mark.parametrize("layer", [LAYER, "n8h9w7c64k32r5s3p2u2", "n8h12w12c32k32r3s3p2d2"])
 def test_the_datum_is_the_one_the_tiling_reads(layer: str) -> None:
-    record = tiling(layer, ConvConfig(1, 1, 4, 4), arch="sm_80")
+    record = tiling(layer, MmaConfig(1, 1, 4, 4), arch="sm_80")
     for tile in range(0, record.blocks // record.column_blocks, 7):
         group, i, j, _ = record.block(tile).place
         for p, q in record.pixels:
@@ -112,27 +112,27 @@ def test_few_configurations_waste_least_in_the_fewest_blocks() -> None:
     found = space(RAGGED, "sm_80")
     shapes = [one for one in map(found.config, found.valid) if (one.chunk, one.reorder_inner) == (1, 0)]
     right = [one for one in shapes if check_waste(one, RAGGED)]
-    assert {one.key for one in right} == {ConvConfig(2, 4, 4, 16).key, ConvConfig(4, 4, 2, 16).key}
+    assert {one.key for one in right} == {MmaConfig(2, 4, 4, 16).key, MmaConfig(4, 4, 2, 16).key}
     cell = (Path(__file__).parents[3] / "notebooks/01_convolution_as_gemm.ipynb").read_text(encoding="utf-8")
-    printed = re.search(r"check_waste\(.*such as ConvConfig\(([\d, ]+)\)", cell)
+    printed = re.search(r"check_waste\(.*such as MmaConfig\(([\d, ]+)\)", cell)
     assert printed
-    assert not check_waste(ConvConfig(*map(int, printed[1].split(","))), RAGGED)
+    assert not check_waste(MmaConfig(*map(int, printed[1].split(","))), RAGGED)
 
 
 def test_least_waste() -> None:
-    for answer in (ConvConfig(2, 4, 4, 16), ConvConfig(4, 4, 2, 16)):
+    for answer in (MmaConfig(2, 4, 4, 16), MmaConfig(4, 4, 2, 16)):
         said = check_waste(answer, RAGGED)
         assert said
         assert "87.5%" in said.message
         assert "in 7 blocks" in said.message
     for answer, words in (
-        (ConvConfig(1, 1, 4, 4), "needs 224 blocks, and 7 are enough"),
-        (ConvConfig(1, 1, 7, 4), "not in the space. warp_row_tiles=7"),
-        (ConvConfig(2, 4, 4, 16, tile_height=1), "not in the space"),
-        (ConvConfig(1, 1, 1, 4), "computes it twice"),
-        (ConvConfig(4, 1, 4, 4), "4 x 4 hang over the edge of the 7 x 7 map"),
-        (ConvConfig(1, 1, 16, 16), "cannot be built"),
-        (7, "a ConvConfig is asked"),
+        (MmaConfig(1, 1, 4, 4), "needs 224 blocks, and 7 are enough"),
+        (MmaConfig(1, 1, 7, 4), "not in the space. warp_row_tiles=7"),
+        (MmaConfig(2, 4, 4, 16, tile_height=1), "not in the space"),
+        (MmaConfig(1, 1, 1, 4), "computes it twice"),
+        (MmaConfig(4, 1, 4, 4), "4 x 4 hang over the edge of the 7 x 7 map"),
+        (MmaConfig(1, 1, 16, 16), "cannot be built"),
+        (7, "an MmaConfig is asked"),
         (..., "Replace the ..."),
     ):
         said = check_waste(answer, RAGGED)

@@ -10,7 +10,7 @@ import pytest
 
 from subbyte.errors import InvalidInput
 from subbyte.exercises.data_layout import check_byte, check_chunk, check_sectors
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.numerics import to_nhwcnc
 
 NARROW, WIDE = "n8h56w56c32k64r3s3p1", "n8h56w56c64k64r3s3p1"
@@ -96,6 +96,6 @@ def test_a_wrong_byte_is_named() -> None:
     ],
 )
 def test_the_smallest_chunk(answer: Any, right: bool, words: str) -> None:
-    said = check_chunk(answer, "n8h56w56c128k64r3s3p1", ConvConfig(2, 2, 4, 4))
+    said = check_chunk(answer, "n8h56w56c128k64r3s3p1", MmaConfig(2, 2, 4, 4))
     assert bool(said) == right
     assert words in said.message

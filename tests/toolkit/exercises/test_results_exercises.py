@@ -22,7 +22,7 @@ def test_the_floors_are_those_of_the_record() -> None:
     one = speed_of_light(LAYER)
     right = {"moving": one.floor_of("bytes"), "multiplying": one.floor_of("arithmetic")}
     limits = measured_peaks()
-    feedback = check_floors(right, LAYER, limits.copy_terabytes_per_second, one.ceiling_tops)
+    feedback = check_floors(right, LAYER, limits.copy_terabytes_per_second, one.peak_tops)
     assert feedback
     assert "limited by multiplying" in feedback.message
     assert check_floors({"moving": 0.381, "multiplying": 1.643}, LAYER, 4.26, 1126)

@@ -13,7 +13,7 @@ from subbyte.families.wgmma import translate
 from subbyte.families.wgmma.former import RetiredConfig
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.workload import workload
 
 H200, FAMILY = arch("sm_90a"), family_named("warpgroup")
@@ -30,9 +30,9 @@ PAIRS = [
     ("wg-tw8-tr1-gm1-sg1-cg2-ri3-kr0-fl1-jo1-pp1-rp0",
      PipelineConfig(tile_width=8, channel_groups=2, stages=3, row_reuse=3, flatten=2, register_packing=False)),
     ("wg-tw8-tr1-gm1-sg7-sp2-ri3-la1-sta0-bw2-wa3-lp1-es1",
-     SinglePassConfig(tile_width=8, segments=7, cluster_split_k=2, multicast=2, weights_ahead=3, parameters=1,
+     SingleTileConfig(tile_width=8, segments=7, cluster_split_k=2, multicast=2, weights_ahead=3, parameters=1,
                       early_start=1)),
-    ("wg-tw8-tr1-gm1-sg7-ri3-la1-sta0-bw1-ep1", SinglePassConfig(tile_width=8, segments=7, parameters=2)),
+    ("wg-tw8-tr1-gm1-sg7-ri3-la1-sta0-bw1-ep1", SingleTileConfig(tile_width=8, segments=7, parameters=2)),
 ]  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def test_keys_mean_configurations_of_today_and_back(key, meant):
     found = config_from_key(key)
     assert found == config_from_key(key.upper()) == config_from_key(meant.key) == meant
     assert config_from_dict(RetiredConfig.from_key(key).to_dict()) == config_from_dict(meant.to_dict()) == meant
-    before = translate.before(meant, stages=3 if isinstance(meant, SinglePassConfig) else None, strided="fl1" in key)
+    before = translate.before(meant, stages=3 if isinstance(meant, SingleTileConfig) else None, strided="fl1" in key)
     assert before.key == key
     assert family_of(found) is FAMILY
 
@@ -88,7 +88,7 @@ def test_values_may_be_given_by_their_names_of_then():
     base = PipelineConfig(tile_width=14, stages=6)
     assert FAMILY.changed(base, {"RING": "3", "groups_m": 2}) == replace(base, stages=3, consumers_m=2)
     assert FAMILY.changed(base, {"keep_rows": 0, "segments": 7}) == replace(base, row_reuse=0, segments=7)
-    assert FAMILY.changed(base, {"multicast": 2, "segments": 14}) == SinglePassConfig(
+    assert FAMILY.changed(base, {"multicast": 2, "segments": 14}) == SingleTileConfig(
         tile_width=14, segments=14, multicast=2
     )
     assert isinstance(FAMILY.changed(base, {"swizzle": 1}), RetiredConfig)
@@ -109,7 +109,7 @@ def test_an_index_of_a_recorded_space_means_what_it_meant():
         recorded = RetiredConfig(**made.values_at(index), **made.fixed)
         assert made.config(index) == config_from_key(recorded.key)
     valid = {made.config(index) for index in made.valid}
-    assert {type(config) for config in valid} == {PipelineConfig, SinglePassConfig}
+    assert {type(config) for config in valid} == {PipelineConfig, SingleTileConfig}
     assert len(valid) == len(made.valid)
     for index in made.valid:
         config = made.config(index)
@@ -141,7 +141,7 @@ def test_old_kinds_of_spaces_are_those_that_took_their_place():
 def test_public_names_stay_with_a_warning():
     from subbyte import families
 
-    with pytest.warns(DeprecationWarning, match="PipelineConfig or SinglePassConfig"):
+    with pytest.warns(DeprecationWarning, match="PipelineConfig or SingleTileConfig"):
         old = subbyte.WarpgroupConfig
     with pytest.warns(DeprecationWarning, match="WgmmaPlan"):
         assert families.WarpgroupPlan is WgmmaPlan

@@ -6,12 +6,12 @@ import pytest
 
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.registry import config_from_key
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as named
 
@@ -41,7 +41,7 @@ def test_switches_are_part_of_the_name_and_read_from_text():
     assert (off.duplicate_aware, off.register_packing, off.layout) == ("none", False, "nhwc")
     assert off.key == "wgp-tw14-tr2-cm2-sg2-st6-dup.none-rp0-nhwc"
     assert PipelineConfig.from_dict(off.to_dict()) == config_from_key(off.key.upper()) == off
-    assert config_from_key(ConvConfig(chunk=2).key) == ConvConfig(chunk=2)
+    assert config_from_key(MmaConfig(chunk=2).key) == MmaConfig(chunk=2)
     with pytest.raises(InvalidInput, match="'zz9' is no part"):
         config_from_key("wgp-tw14-zz9")
     for wrong in ({"layout": "hwnc"}, {"duplicate_aware": "shared"}, {"register_packing": "perhaps"}):
@@ -75,7 +75,7 @@ def test_what_cannot_be_built_has_a_reason(kind, changes):
 
 
 ALONE = ConvWorkload(8, 14, 14, 256, 256, 3, 3, 1)
-ONCE = SinglePassConfig(tile_width=14, segments=14, cluster_split_k=2)
+ONCE = SingleTileConfig(tile_width=14, segments=14, cluster_split_k=2)
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ import pytest
 
 import subbyte
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.estimate import estimated_cycles
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.space import WgmmaSpace
 from subbyte.measure.fake import FakeRunner
 from subbyte.records.describe import config_at, describe_space
@@ -56,8 +56,8 @@ def test_indices_go_both_ways_and_valid_ones_have_no_reason(small):
 def test_wrong_requests_are_refused(small):
     with pytest.raises(InvalidInput, match="index"):
         small.config(len(small))
-    with pytest.raises(InvalidInput, match="PipelineConfig or a SinglePassConfig"):
-        small.index(ConvConfig())
+    with pytest.raises(InvalidInput, match="PipelineConfig or a SingleTileConfig"):
+        small.index(MmaConfig())
     with pytest.raises(InvalidInput, match="tile_width=28"):
         small.index(small.config(0).with_values({"tile_width": 28}))
     with pytest.raises(InvalidInput, match="did you mean layout"):
@@ -110,7 +110,7 @@ def test_when_weights_are_read_is_searched_where_it_matters(small):
     )
     assert list(more.valid) == [index for index in range(len(more)) if more.check(index) is None]
     found = [more.config(index) for index in more.valid]
-    singles = [config for config in found if isinstance(config, SinglePassConfig)]
+    singles = [config for config in found if isinstance(config, SingleTileConfig)]
     without = {config.with_values(dict.fromkeys(ORDER, 0)) for config in singles}
     assert without | set(found) - set(singles) == {plain.config(index) for index in plain.valid}
     read_ahead = {(config.unroll, config.weights_ahead) for config in singles}
@@ -122,7 +122,7 @@ def test_when_weights_are_read_is_searched_where_it_matters(small):
 def test_a_knob_of_the_other_kernel_is_no_other_program(small):
     """Every kernel has one index: the other kernel's knobs are at the first of their values."""
     configs = [small.config(index) for index in small.valid]
-    assert {type(config) for config in configs} == {PipelineConfig, SinglePassConfig}
+    assert {type(config) for config in configs} == {PipelineConfig, SingleTileConfig}
     assert len(set(configs)) == len(configs)
     single = next(index for index in small.valid if small.values_at(index)["multicast"])
     weight = 1

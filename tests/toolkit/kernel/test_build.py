@@ -14,21 +14,15 @@ from subbyte import cache
 from subbyte.device.arch import ARCHS
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, SubbyteError, Unsupported
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import plan
 from subbyte.kernel import Kernel, build, nvrtc
 from subbyte.kernel.disassemble import instruction_counts
 from subbyte.kernel.resources import read_resources
 from subbyte.workload import ConvWorkload
 
-pytest.importorskip("tvm")
-try:
-    nvrtc.version()
-except MissingDependency:
-    pytest.skip("the CUDA compiler (extra cuda12 or cuda13) is not installed", allow_module_level=True)
-
 WORKLOAD = ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1)
-CONFIG = ConvConfig(2, 1, 4, 4, chunk=2)
+CONFIG = MmaConfig(2, 1, 4, 4, chunk=2)
 CODES = (
     ("sm_75", "s4.m8n8k32", "IMMA.8832.S4.S4"),
     ("sm_80", "s4.m8n8k32", "IMMA.8832.S4.S4"),
@@ -38,6 +32,15 @@ CODES = (
     ("sm_89", "auto", "IMMA.16832.S4.S4"),
     ("sm_90a", "auto", "IMMA.16832.S8.S8"),
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiler() -> None:
+    """Skips where there is no compiler; loading its library takes too long for who only collects."""
+    try:
+        nvrtc.version()
+    except MissingDependency:
+        pytest.skip("the CUDA compiler (extra cuda12 or cuda13) is not installed")
 
 
 @pytest.fixture
@@ -76,7 +79,7 @@ def test_text_ptx_cubin_and_sass(arch: str, atom: str, instruction: str) -> None
 
 def test_emulated_int4_is_visible_in_the_machine_code() -> None:
     """The Hopper has no int4 matrix instruction: the machine code of the s4 atom has none either."""
-    kernel = build(ConvWorkload(8, 7, 7, 32, 32, 1, 1), ConvConfig(1, 1, 2, 1, atom="s4.m16n8k32"), "sm_90a")
+    kernel = build(ConvWorkload(8, 7, 7, 32, 32, 1, 1), MmaConfig(1, 1, 2, 1, atom="s4.m16n8k32"), "sm_90a")
     assert not any(name.startswith("IMMA.16832.S4") for name in kernel.instructions)
     assert not ARCHS["sm_90a"].native_s4
 
@@ -94,7 +97,7 @@ def test_full_sharing_loads_fewer_fragments_in_the_machine_code() -> None:
     """The compiler must not undo the switch: 4-byte loads are those of the genuine fragments, or of every tap."""
     loads = {}
     for way in ("shared", "full"):
-        kernel = build(WORKLOAD, ConvConfig(1, 1, 4, 4, duplicate_aware=way), "sm_80")
+        kernel = build(WORKLOAD, MmaConfig(1, 1, 4, 4, duplicate_aware=way), "sm_80")
         body = kernel.sass[: kernel.sass.rindex("IMMA")]  # weights are loaded with 16 bytes, so they do not count
         loads[way] = sum(n for name, n in instruction_counts(body).items() if name in ("LDS", "LDS.U"))
         fragments, every = kernel.plan.fragments, kernel.plan.taps_staged * kernel.config.warp_row_tiles
@@ -165,10 +168,10 @@ def test_resources_against_the_occupancy_of_known_cases() -> None:
 CHILD = """
 import json, sys, time
 from subbyte.kernel import build
-from subbyte.families import ConvConfig
+from subbyte.families import MmaConfig
 from subbyte.workload import ConvWorkload
 started = time.perf_counter()
-kernel = build(ConvWorkload(8, 7, 7, 32, 32, 3, 3, 1), ConvConfig(1, 1, 2, 4), "sm_80")
+kernel = build(ConvWorkload(8, 7, 7, 32, 32, 3, 3, 1), MmaConfig(1, 1, 2, 4), "sm_80")
 print(json.dumps([time.perf_counter() - started, "tvm" in sys.modules, len(kernel.cubin), kernel.resources.registers]))
 """
 
@@ -205,7 +208,7 @@ def test_parallel_builds_then_one_from_the_cache_without_tvm(own_cache: Path) ->
 
 
 def test_cleared_cache_is_filled_again(own_cache: Path) -> None:
-    config = ConvConfig(1, 1, 1, 1)
+    config = MmaConfig(1, 1, 1, 1)
     first = build("n8h4w4c32k32r1s1p0", config, "sm_80").cubin
     assert cache.clear_cache() > 0
     assert not own_cache.exists()
@@ -214,12 +217,12 @@ def test_cleared_cache_is_filled_again(own_cache: Path) -> None:
 
 
 def test_cubin_in_the_cache_is_the_one_given(own_cache: Path) -> None:
-    build("n8h4w4c32k32r1s1p0", ConvConfig(1, 1, 1, 1), "sm_80")
+    build("n8h4w4c32k32r1s1p0", MmaConfig(1, 1, 1, 1), "sm_80")
     (path,) = own_cache.rglob("*.cubin")
     cache.write_cached(path, b"from the cache")
-    assert build("n8h4w4c32k32r1s1p0", ConvConfig(1, 1, 1, 1), "sm_80").cubin == b"from the cache"
+    assert build("n8h4w4c32k32r1s1p0", MmaConfig(1, 1, 1, 1), "sm_80").cubin == b"from the cache"
     path.write_bytes(path.read_bytes()[:-4])  # damaged: built again
-    assert build("n8h4w4c32k32r1s1p0", ConvConfig(1, 1, 1, 1), "sm_80").cubin.startswith(b"\x7fELF")
+    assert build("n8h4w4c32k32r1s1p0", MmaConfig(1, 1, 1, 1), "sm_80").cubin.startswith(b"\x7fELF")
 
 
 def test_unwritable_cache_costs_the_entry_not_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +234,7 @@ def test_unwritable_cache_costs_the_entry_not_the_build(tmp_path: Path, monkeypa
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "write_bytes", refuse)
-        assert build("n8h4w4c32k32r1s1p0", ConvConfig(1, 1, 1, 1), "sm_80").cubin[:4] == b"\x7fELF"
+        assert build("n8h4w4c32k32r1s1p0", MmaConfig(1, 1, 1, 1), "sm_80").cubin[:4] == b"\x7fELF"
     assert not list((tmp_path / "cache").rglob("*.cubin"))
 
 
@@ -240,7 +243,7 @@ def test_cache_folder_that_cannot_be_made_costs_the_entry_not_the_build(
 ) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file" / "cache"))
-    assert build("n8h4w4c32k32r1s1p0", ConvConfig(1, 1, 1, 1), "sm_80").cubin[:4] == b"\x7fELF"
+    assert build("n8h4w4c32k32r1s1p0", MmaConfig(1, 1, 1, 1), "sm_80").cubin[:4] == b"\x7fELF"
 
 
 # ---- broken requests ------------------------------------------------------------
@@ -258,9 +261,9 @@ def test_cache_folder_that_cannot_be_made_costs_the_entry_not_the_build(
         ({"requant": "fix"}, InvalidInput, "requant='fix': did you mean fixed"),
         ({"workload": "alexnet.conv1@1"}, Unsupported, "kernel size 11x11"),
         ({"workload": "alexnet.conv1@1", "config": None, "arch": "sm_80"}, Unsupported, "kernel size 11x11"),
-        ({"config": ConvConfig(warp_row_tiles=16, warp_col_tiles=16)}, Unsupported, "cannot be built: "),
-        ({"config": ConvConfig(chunk=8)}, Unsupported, "chunk 8 does not divide 2 blocks"),
-        ({"arch": "sm_75", "config": ConvConfig(atom="s8.m16n8k32")}, Unsupported, "needs sm_80"),
+        ({"config": MmaConfig(warp_row_tiles=16, warp_col_tiles=16)}, Unsupported, "cannot be built: "),
+        ({"config": MmaConfig(chunk=8)}, Unsupported, "chunk 8 does not divide 2 blocks"),
+        ({"arch": "sm_75", "config": MmaConfig(atom="s8.m16n8k32")}, Unsupported, "needs sm_80"),
     ],
 )
 def test_refused_with_the_reason(request_: dict[str, Any], error: type[SubbyteError], message: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 import subbyte
 from subbyte import Chain
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.kernel import Kernel
 from subbyte.kernel.build import make_plan
 from subbyte.numerics import Requantization, reference
@@ -49,7 +49,7 @@ def test_layers_that_do_not_fit_are_refused():
 
 def test_weights_and_requantizations_are_those_of_their_layers():
     _, weights, requants = _operands(np.random.default_rng(1))
-    plain = ConvConfig(blk_col_warps=1)
+    plain = MmaConfig(blk_col_warps=1)
     kernels = [Kernel(make_plan(w, plain, "sm_90a", "int4", (-8, 7), "fixed")) for w in LAYERS[:2]]
     with pytest.raises(InvalidInput, match=r"weights\[1\] is int8 \[64, 1, 1, 32\]: expected int8 \[64, 3, 3, 64\]"):
         Chain(kernels, weights[:1] * 2, requants[:2])

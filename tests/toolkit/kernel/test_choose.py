@@ -6,7 +6,7 @@ import pytest
 import subbyte
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import Plan
 from subbyte.families.mma.rules import why_not
 from subbyte.families.registry import config_from_dict, family_of
@@ -45,13 +45,13 @@ def test_the_best_known_is_the_fastest_measured_of_all_families_and_nothing_is_b
     assert isinstance(config, WgmmaConfig)
     assert "3.52 us" in reason
     config, reason = best_known(workload_named("resnet50.stage2@8"), family="mma")
-    assert isinstance(config, ConvConfig)
+    assert isinstance(config, MmaConfig)
     assert "4.51 us" in reason
 
 
 def test_elsewhere_the_warp_family_with_the_reason():
     kernel = subbyte.compile("resnet50.stage4@8", arch="sm_80")
-    assert isinstance(kernel.config, ConvConfig)
+    assert isinstance(kernel.config, MmaConfig)
     assert kernel.reason == "mma family, because atom: wgmma exists on sm_90a alone, not on sm_80"
     padded = ConvWorkload(8, 4, 4, 64, 64, 3, 3, 3)
     assert "padding" in subbyte.compile(padded).reason
@@ -59,7 +59,7 @@ def test_elsewhere_the_warp_family_with_the_reason():
 
 def test_one_family_alone_where_it_is_asked_for():
     workload = "n8h5w5c32k32r3s3p1"
-    for family, kind in (("mma", ConvConfig), ("wgmma", WgmmaConfig), ("warp", ConvConfig), ("warpgroup", WgmmaConfig)):
+    for family, kind in (("mma", MmaConfig), ("wgmma", WgmmaConfig), ("warp", MmaConfig), ("warpgroup", WgmmaConfig)):
         kernel = subbyte.compile(workload, family=family)
         assert isinstance(kernel.config, kind)
         assert best_known(workload_named(workload), family=family)[0] == kernel.config
@@ -99,12 +99,12 @@ def test_what_nobody_covers_is_refused():
 
 def test_the_warp_family_where_it_was_measured_faster(monkeypatch):
     workload = ConvWorkload(8, 5, 5, 64, 64, 3, 3, 1)
-    warp = {"config": ConvConfig(chunk=1).to_dict(), "microseconds": 3.0}
+    warp = {"config": MmaConfig(chunk=1).to_dict(), "microseconds": 3.0}
     best = {"config": PipelineConfig(tile_width=6, segments=1, stages=5).to_dict(), "microseconds": 3.5, "device": "D",
             "generator": "g", "source": "s", "warp": warp}  # fmt: skip
     monkeypatch.setattr("subbyte.kernel.choose.recorded_best", lambda: {workload.spec: best})
     kernel = subbyte.compile(workload)
-    assert kernel.config == ConvConfig(chunk=1)
+    assert kernel.config == MmaConfig(chunk=1)
     assert kernel.reason.startswith("mma family, fastest measured configuration (3.00 us on D")
     assert "3.50" in kernel.reason
     assert subbyte.compile(workload, arch="sm_80").reason.startswith("mma family, because atom")
@@ -122,7 +122,7 @@ def test_every_record_can_be_built():
         assert best["device"]
         if "warp" in best:
             assert (
-                why_not(Plan(subbyte.workload(spec), ConvConfig.from_dict(best["warp"]["config"]), arch("sm_90a")))
+                why_not(Plan(subbyte.workload(spec), MmaConfig.from_dict(best["warp"]["config"]), arch("sm_90a")))
                 is None
             )
 
@@ -138,7 +138,7 @@ def test_what_is_too_large_for_every_configuration_is_refused_before_any_plan(mo
 
 def test_a_kernel_row_that_meets_padding_alone_ends_no_program():
     kernel = subbyte.compile("n1h1w6c32k32r3s3p1")
-    assert isinstance(kernel.config, ConvConfig)
+    assert isinstance(kernel.config, MmaConfig)
     assert "the kernel's text cannot be formed" in kernel.reason
     with pytest.raises(BuildFailed, match="the kernel's text cannot be formed"):
         _ = subbyte.build(kernel.workload, PipelineConfig(tile_width=6, stages=1, stagger=0)).resources

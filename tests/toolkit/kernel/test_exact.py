@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 
 from subbyte.device.arch import ARCHS
 from subbyte.device.atoms import ATOMS
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import plan
 from subbyte.families.mma.rules import why_not
 from subbyte.kernel import Kernel
@@ -20,15 +20,13 @@ from subbyte.kernel.execute import random_operands
 from subbyte.numerics import Requantization, reference, relayout
 from subbyte.workload import ConvWorkload
 
-pytest.importorskip("tvm")
-
 Exact = Callable[..., Any]
 ODD = ConvWorkload(9, 7, 6, 40, 40, 3, 3, 1)
 """Two batch groups of which the second has one image, and channels that fill no block."""
 CHANNELS = ConvWorkload(2, 5, 6, 256, 64, 3, 3, 1)
 
 
-def make(workload: ConvWorkload, config: ConvConfig, arch: str = "sm_80", **options: Any) -> Kernel:
+def make(workload: ConvWorkload, config: MmaConfig, arch: str = "sm_80", **options: Any) -> Kernel:
     """The kernel of a plan that the space must accept."""
     planned = plan(workload, config, arch, **options)
     assert why_not(planned) is None
@@ -38,20 +36,11 @@ def make(workload: ConvWorkload, config: ConvConfig, arch: str = "sm_80", **opti
 # ---- switches ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arch", "workload", "config"),
-    [
-        ("sm_80", ODD, ConvConfig(2, 1, 2, 4)),
-        ("sm_90a", ConvWorkload(2, 9, 8, 64, 32, 3, 3, 1, 2), ConvConfig(1, 2, 4, 2, chunk=2, reorder_inner=1)),
-    ],
-)
-def test_all_twelve_combinations_of_switches_give_the_same_words(
-    exact: Exact, arch: str, workload: ConvWorkload, config: ConvConfig
-) -> None:
-    found = {}
+def test_all_twelve_combinations_of_switches_give_the_same_words(exact: Exact) -> None:
+    workload, config, found = ODD, MmaConfig(2, 1, 2, 4), {}
     for way, packing, layout in product(("none", "shared", "full"), (True, False), ("nhwc", "nhwcnc")):
         switched = replace(config, duplicate_aware=way, register_packing=packing, layout=layout)
-        kernel = make(workload, switched, arch)
+        kernel = make(workload, switched)
         w, words = workload, exact(kernel)
         if layout == "nhwc":
             words = words.reshape(w.batch_groups * 8, w.p, w.q, w.filter_blocks * 4)
@@ -74,11 +63,13 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("atom", "arch"), PAIRS)
-@pytest.mark.parametrize("output", ["int4", "int32"])
+@pytest.mark.parametrize(
+    ("atom", "arch", "output"),
+    [(*pair, "int4") for pair in PAIRS] + [(atom, "sm_90a", "int32") for atom in ATOMS],
+)
 def test_every_atom_on_every_architecture(exact: Exact, atom: str, arch: str, output: str) -> None:
     workload = ConvWorkload(3, 5, 4, 100, 40, 3, 2, 1)
-    kernel = make(workload, ConvConfig(2, 1, 2, 2, chunk=2, atom=atom), arch, output=output)
+    kernel = make(workload, MmaConfig(2, 1, 2, 2, chunk=2, atom=atom), arch, output=output)
     text = kernel.cuda
     assert ATOMS[atom].ptx in text
     exact(kernel)
@@ -91,10 +82,9 @@ def test_every_atom_is_tried_with_every_architecture_that_has_it() -> None:
 # ---- the control without unpacking --------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", ["nhwc", "nhwcnc"])
-@pytest.mark.parametrize("way", ["none", "shared", "full"])
+@pytest.mark.parametrize(("way", "layout"), [("none", "nhwc"), ("shared", "nhwcnc"), ("full", "nhwc")])
 def test_activations_stored_as_bytes_give_the_same_words(exact: Exact, way: str, layout: str) -> None:
-    config = ConvConfig(1, 2, 4, 2, chunk=2, reorder_inner=1, duplicate_aware=way, layout=layout)
+    config = MmaConfig(1, 2, 4, 2, chunk=2, reorder_inner=1, duplicate_aware=way, layout=layout)
     workload = ConvWorkload(9, 7, 6, 100, 32, 3, 3, 1, 2)
     packed, stored = (make(workload, config, "sm_90a", stored=stored) for stored in ("s4", "s8"))
     np.testing.assert_array_equal(exact(stored), exact(packed))
@@ -103,26 +93,26 @@ def test_activations_stored_as_bytes_give_the_same_words(exact: Exact, way: str,
 
 
 def test_only_an_unpacked_atom_takes_bytes() -> None:
-    reason = why_not(plan(ODD, ConvConfig(atom="s4.m16n8k32"), "sm_80", stored="s8"))
+    reason = why_not(plan(ODD, MmaConfig(atom="s4.m16n8k32"), "sm_80", stored="s8"))
     assert reason is not None
     assert "multiplies int4 values" in reason
 
 
 # ---- knobs ------------------------------------------------------------
 
+BASE = MmaConfig(2, 1, 2, 2, chunk=2)
 KNOB_VALUES = {
-    "blk_row_warps": (1, 2, 4),
-    "blk_col_warps": (1, 2, 4),
-    "warp_row_tiles": (1, 2, 4, 7, 8, 14, 16),
-    "warp_col_tiles": (1, 2, 4, 8),
-    "chunk": (1, 2, 4, 8),
-    "reorder_inner": (0, 1),
-    "tile_height": (1, 2, 4),
-    "stages": (2, 3, 4),
-    "min_blocks": (0, 1, 2),
-    "unroll": (1, 2),
+    "blk_row_warps": (1, 4),
+    "blk_col_warps": (2, 4),
+    "warp_row_tiles": (1, 7, 8, 16),
+    "warp_col_tiles": (1, 8),
+    "chunk": (1, 8),
+    "reorder_inner": (1,),
+    "tile_height": (1, 4),
+    "stages": (3, 4),
+    "unroll": (2,),
 }
-BASE = ConvConfig(2, 1, 2, 2, chunk=2)
+"""Values that BASE has not: the ends of each range, odd numbers of pixels."""
 
 
 @pytest.mark.parametrize(("knob", "value"), [(k, v) for k, values in KNOB_VALUES.items() for v in values])
@@ -130,7 +120,7 @@ def test_knobs_one_at_a_time(exact: Exact, knob: str, value: int) -> None:
     exact(make(CHANNELS, replace(BASE, **{knob: value}), "sm_90a"))
 
 
-@pytest.mark.parametrize("knob", ["blk_row_warps", "warp_row_tiles", "chunk", "reorder_inner", "tile_height", "stages"])
+@pytest.mark.parametrize("knob", ["blk_row_warps", "warp_row_tiles", "reorder_inner", "stages"])
 def test_knobs_of_the_lowered_tile(exact: Exact, knob: str) -> None:
     """Every duplicate has a slot of its own, so these knobs address memory in another way."""
     value = 7 if knob == "warp_row_tiles" else KNOB_VALUES[knob][-1]
@@ -139,33 +129,32 @@ def test_knobs_of_the_lowered_tile(exact: Exact, knob: str) -> None:
 
 
 KNOBS_TOGETHER = {
-    "split in two": ConvConfig(1, 1, 2, 4, chunk=2, split_channels=2),
-    "split in four, two warps wide": ConvConfig(1, 2, 2, 2, chunk=4, split_channels=4),
-    "split, unrolled": ConvConfig(1, 1, 4, 2, chunk=8, split_channels=2, unroll=4),
-    "split, without packing in registers": ConvConfig(
+    "split in two": MmaConfig(1, 1, 2, 4, chunk=2, split_channels=2),
+    "split in four, two warps wide": MmaConfig(1, 2, 2, 2, chunk=4, split_channels=4),
+    "split, unrolled": MmaConfig(1, 1, 4, 2, chunk=8, split_channels=2, unroll=4),
+    "split, without packing in registers": MmaConfig(
         2, 1, 2, 2, chunk=2, split_channels=2, register_packing=False, duplicate_aware="shared"
     ),
-    "split, two blocks per instruction": ConvConfig(1, 1, 2, 2, chunk=4, split_channels=2, atom="s4.m16n8k64"),
-    "rows outermost, three stages": ConvConfig(2, 1, 4, 2, chunk=4, reorder_inner=1, stages=3),
-    "rows outermost, four stages, split": ConvConfig(
+    "split, two blocks per instruction": MmaConfig(1, 1, 2, 2, chunk=4, split_channels=2, atom="s4.m16n8k64"),
+    "rows outermost, three stages": MmaConfig(2, 1, 4, 2, chunk=4, reorder_inner=1, stages=3),
+    "rows outermost, four stages, split": MmaConfig(
         1, 1, 4, 4, chunk=2, reorder_inner=1, stages=4, split_channels=2, layout="nhwc"
     ),
-    "four stages, everything staged": ConvConfig(1, 2, 4, 2, chunk=2, stages=4),
-    "seven pixels, one column tile": ConvConfig(2, 1, 7, 1, chunk=2, duplicate_aware="shared"),
-    "seven pixels, two column tiles": ConvConfig(1, 2, 7, 2, chunk=1, reorder_inner=1),
-    "seven pixels, lowered": ConvConfig(1, 1, 7, 2, chunk=2, duplicate_aware="none", register_packing=False),
-    "fourteen pixels": ConvConfig(1, 1, 14, 2, chunk=1),
-    "one pixel, one tile": ConvConfig(1, 1, 1, 1, chunk=1),
-    "one pixel, eight tiles": ConvConfig(1, 1, 1, 8, chunk=1, unroll=1, min_blocks=2),
-    "tile of one column": ConvConfig(4, 1, 2, 2, chunk=1, tile_height=8),
-    "tile of one row": ConvConfig(4, 1, 2, 2, chunk=1, tile_height=1),
-    "sixteen warps": ConvConfig(4, 4, 1, 2, chunk=1),
-    "more stages than iterations": ConvConfig(1, 1, 2, 4, chunk=8),
+    "four stages, everything staged": MmaConfig(1, 2, 4, 2, chunk=2, stages=4),
+    "seven pixels, one column tile": MmaConfig(2, 1, 7, 1, chunk=2, duplicate_aware="shared"),
+    "seven pixels, two column tiles": MmaConfig(1, 2, 7, 2, chunk=1, reorder_inner=1),
+    "seven pixels, lowered": MmaConfig(1, 1, 7, 2, chunk=2, duplicate_aware="none", register_packing=False),
+    "fourteen pixels": MmaConfig(1, 1, 14, 2, chunk=1),
+    "one pixel, one tile": MmaConfig(1, 1, 1, 1, chunk=1),
+    "one pixel, eight tiles": MmaConfig(1, 1, 1, 8, chunk=1, unroll=1, min_blocks=2),
+    "tile of one column": MmaConfig(4, 1, 2, 2, chunk=1, tile_height=8),
+    "tile of one row": MmaConfig(4, 1, 2, 2, chunk=1, tile_height=1),
+    "sixteen warps": MmaConfig(4, 4, 1, 2, chunk=1),
+    "more stages than iterations": MmaConfig(1, 1, 2, 4, chunk=8),
 }
 
 
-@pytest.mark.parametrize("arch", ["sm_75", "sm_90a"])
-@pytest.mark.parametrize("name", KNOBS_TOGETHER)
+@pytest.mark.parametrize(("name", "arch"), list(zip(KNOBS_TOGETHER, cycle(("sm_75", "sm_90a")))))
 def test_knobs_together(exact: Exact, name: str, arch: str) -> None:
     config = KNOBS_TOGETHER[name]
     exact(make(CHANNELS, config, "sm_80" if config.atom != "auto" else arch))
@@ -183,18 +172,23 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("spec", SHAPES)
-@pytest.mark.parametrize(
-    ("arch", "config"),
-    [
-        ("sm_90a", ConvConfig(2, 1, 2, 2)),
-        ("sm_80", ConvConfig(1, 1, 4, 4, reorder_inner=1, layout="nhwc")),
-        ("sm_75", ConvConfig(2, 1, 2, 4, duplicate_aware="shared", register_packing=False)),
-        ("sm_86", ConvConfig(1, 2, 4, 1, duplicate_aware="none")),
-    ],
-    ids=["full", "full, row by row", "shared", "none"],
+WAYS = (
+    ("sm_90a", MmaConfig(2, 1, 2, 2)),
+    ("sm_80", MmaConfig(1, 1, 4, 4, reorder_inner=1, layout="nhwc")),
+    ("sm_75", MmaConfig(2, 1, 2, 4, duplicate_aware="shared", register_packing=False)),
+    ("sm_86", MmaConfig(1, 2, 4, 1, duplicate_aware="none")),
 )
-def test_shapes(exact: Exact, spec: str, arch: str, config: ConvConfig) -> None:
+EVERY_WAY = ("n17h3w5c33k65r1s1p0u2", "n1h3w7c20k20r3s1p3u2d2")
+"""No size is a whole number of tiles; stride, dilation and padding at once."""
+
+
+@pytest.mark.parametrize(
+    ("spec", "arch", "config"),
+    [(spec, *way) for spec, way in zip(SHAPES, cycle(WAYS)) if spec not in EVERY_WAY]
+    + [(spec, *way) for spec, way in product(EVERY_WAY, WAYS)],
+    ids=lambda given: given.key if isinstance(given, MmaConfig) else given,
+)
+def test_shapes(exact: Exact, spec: str, arch: str, config: MmaConfig) -> None:
     from subbyte.workload import workload
 
     exact(make(workload(spec), config, arch))
@@ -215,15 +209,19 @@ def test_shapes_cover_what_they_claim() -> None:
 # ---- outputs ------------------------------------------------------------
 
 EPILOGUES = {
-    "sm_90a": ConvConfig(1, 1, 2, 4),
-    "sm_75": ConvConfig(1, 1, 3, 1),
-    "sm_80": ConvConfig(1, 1, 2, 2, register_packing=False, layout="nhwc"),
+    "sm_90a": MmaConfig(1, 1, 2, 4),
+    "sm_75": MmaConfig(1, 1, 3, 1),
+    "sm_80": MmaConfig(1, 1, 2, 2, register_packing=False, layout="nhwc"),
 }
 
 
-@pytest.mark.parametrize("arch", EPILOGUES)
-@pytest.mark.parametrize("clip", [(-8, 7), (0, 7), (-8, 0), (-3, 5), (2, 2)])
-@pytest.mark.parametrize("form", ["fixed", "general"])
+CLIPS = ((-8, 7), (0, 7), (-8, 0), (-3, 5), (2, 2))
+
+
+@pytest.mark.parametrize(
+    ("form", "clip", "arch"),
+    [(*case, arch) for case, arch in zip(product(("fixed", "general"), CLIPS), cycle(EPILOGUES))],
+)
 def test_requantization_forms_and_clips(exact: Exact, arch: str, clip: tuple[int, int], form: str) -> None:
     workload = ConvWorkload(2, 4, 3, 40, 40, 3, 3, 1)
     kernel = make(workload, EPILOGUES[arch], arch)
@@ -245,7 +243,7 @@ def test_requantization_at_its_limits(exact: Exact, arch: str) -> None:
     bias = rng.choice(np.array([-(2**31), 2**31 - 1, 0, -1000, 777]), 32).astype(np.int32)
     multiplier = rng.choice(np.array([0, 1, 2**31 - 1, 2**30, 12345]), 32).astype(np.int32)
     shift = rng.choice(np.array([1, 2, 31, 32, 33, 40, 61, 62]), 32).astype(np.int32)
-    kernel = make(workload, ConvConfig(1, 1, 2, 4), arch)
+    kernel = make(workload, MmaConfig(1, 1, 2, 4), arch)
     x, w, _ = random_operands(kernel, 2)
     requant = Requantization(bias, multiplier, shift)
     assert kernel.for_requantization(requant).plan.requant == "general"
@@ -253,10 +251,11 @@ def test_requantization_at_its_limits(exact: Exact, arch: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "config", [*EPILOGUES.values(), ConvConfig(2, 1, 7, 2, chunk=2, split_channels=2)], ids=lambda config: config.key
+    ("config", "arch"),
+    list(zip([*EPILOGUES.values(), MmaConfig(2, 1, 7, 2, chunk=2, split_channels=2)], cycle(("sm_80", "sm_90a")))),
+    ids=lambda given: given.key if isinstance(given, MmaConfig) else given,
 )
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
-def test_raw_sums(exact: Exact, arch: str, config: ConvConfig) -> None:
+def test_raw_sums(exact: Exact, arch: str, config: MmaConfig) -> None:
     words = exact(make(ConvWorkload(3, 6, 5, 64, 40, 3, 3, 1), config, arch, output="int32"))
     assert words.dtype == np.int32
     assert np.abs(words).max() > 500
@@ -290,7 +289,7 @@ ADVERSARIAL = {
 @pytest.mark.parametrize("atom", ["s4.m16n8k32", "s8.m16n8k32"])
 def test_adversarial_inputs(exact: Exact, name: str, weights: str, atom: str) -> None:
     w = ConvWorkload(2, 6, 6, 64, 32, 3, 3, 1)
-    kernel = make(w, ConvConfig(2, 1, 2, 4, atom=atom), output="int32")
+    kernel = make(w, MmaConfig(2, 1, 2, 4, atom=atom), output="int32")
     x = ADVERSARIAL[name]((w.n, w.h, w.w, w.c))
     exact(kernel, (x, ADVERSARIAL[weights]((w.k, w.r, w.s, w.c)), None))
 
@@ -299,7 +298,7 @@ def test_largest_sums_of_an_unpacked_atom(exact: Exact) -> None:
     """R*S*C just below the limit with the largest products: the accumulators carry 16 * 16 times as much."""
     w = ConvWorkload(1, 7, 7, 2656, 8, 7, 7, 0)
     assert 130_000 < w.r * w.s * w.c < 131_072
-    kernel = make(w, ConvConfig(1, 1, 1, 1, reorder_inner=1), "sm_90a", output="int32")
+    kernel = make(w, MmaConfig(1, 1, 1, 1, reorder_inner=1), "sm_90a", output="int32")
     x, weights = np.full((1, 7, 7, w.c), -8, np.int8), np.full((w.k, 7, 7, w.c), -8, np.int8)
     assert np.unique(exact(kernel, (x, weights, None))).tolist() == [0, 64 * 49 * w.c]
     exact(kernel, (x, np.full_like(weights, 7), None))
@@ -314,11 +313,11 @@ def test_packed_output_is_the_next_layers_input(exact: Exact) -> None:
 
     first = ConvWorkload(3, 6, 6, 40, 72, 3, 3, 1)
     second = ConvWorkload(3, 6, 6, 72, 32, 3, 3, 1, 2)
-    one = make(first, ConvConfig(2, 1, 2, 4))
+    one = make(first, MmaConfig(2, 1, 2, 4))
     x, w1, requant = random_operands(one, 3)
     assert requant is not None
     words = exact(one, (x, w1, requant))
-    two = make(second, ConvConfig(1, 1, 4, 4, register_packing=False))
+    two = make(second, MmaConfig(1, 1, 4, 4, register_packing=False))
     _, w2, again = random_operands(two, 4)
     two = two.for_requantization(again)
     middle = requant.apply(reference(first, x, w1))
@@ -330,13 +329,12 @@ def test_packed_output_is_the_next_layers_input(exact: Exact) -> None:
     np.testing.assert_array_equal(two.unpack(out), again.apply(reference(second, middle, w2)))
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
-def test_a_whole_resnet50_layer(arch: str) -> None:
+def test_a_whole_resnet50_layer() -> None:
     """Unchecked, so that it takes seconds; every one of its 1.6 million outputs is compared."""
     from subbyte.kernel.execute import expected
     from subbyte.workload import workload
 
-    kernel = make(workload("resnet50.stage2@8"), ConvConfig(2, 2, 4, 4, chunk=2), arch)
+    kernel = make(workload("resnet50.stage2@8"), MmaConfig(2, 2, 4, 4, chunk=2), "sm_90a")
     x, w, requant = random_operands(kernel, 7)
     values = kernel.run(x, w, requant, device="emulator")
     np.testing.assert_array_equal(values, expected(kernel, x, w, requant))

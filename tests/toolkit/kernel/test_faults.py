@@ -14,29 +14,27 @@ import pytest
 
 from subbyte.emulator import require_clean
 from subbyte.errors import WrongResult
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import plan
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.numerics import Requantization
 from subbyte.workload import ConvWorkload
 
-pytest.importorskip("tvm")
-
 Emulate = Callable[..., tuple[Any, Any]]
 Operands = tuple[Any, Any, Requantization | None]
 MUTATIONS = tomllib.loads((Path(__file__).parents[2] / "wrong" / "kernel_mutations.toml").read_text())["mutation"]
 WORKLOAD = ConvWorkload(3, 7, 7, 96, 40, 3, 3, 1)
 """Three chunks of channels, and edges in both directions: no part of a tile's work is superfluous."""
-KERNELS: dict[str, tuple[ConvConfig, str, str]] = {
-    "base": (ConvConfig(2, 1, 2, 4), "sm_80", "int4"),
-    "relu": (ConvConfig(2, 1, 2, 4), "sm_80", "int4"),
-    "lowered": (ConvConfig(2, 1, 2, 4, duplicate_aware="none"), "sm_80", "int4"),
-    "unpacked": (ConvConfig(2, 1, 2, 4), "sm_90a", "int4"),
-    "unpacked sums": (ConvConfig(2, 1, 2, 4), "sm_90a", "int32"),
-    "three stages": (ConvConfig(2, 1, 2, 4, stages=3), "sm_80", "int4"),
-    "split": (ConvConfig(1, 1, 2, 4, chunk=3, split_channels=3), "sm_80", "int4"),
-    "through shared memory": (ConvConfig(2, 1, 2, 4, register_packing=False), "sm_80", "int4"),
+KERNELS: dict[str, tuple[MmaConfig, str, str]] = {
+    "base": (MmaConfig(2, 1, 2, 4), "sm_80", "int4"),
+    "relu": (MmaConfig(2, 1, 2, 4), "sm_80", "int4"),
+    "lowered": (MmaConfig(2, 1, 2, 4, duplicate_aware="none"), "sm_80", "int4"),
+    "unpacked": (MmaConfig(2, 1, 2, 4), "sm_90a", "int4"),
+    "unpacked sums": (MmaConfig(2, 1, 2, 4), "sm_90a", "int32"),
+    "three stages": (MmaConfig(2, 1, 2, 4, stages=3), "sm_80", "int4"),
+    "split": (MmaConfig(1, 1, 2, 4, chunk=3, split_channels=3), "sm_80", "int4"),
+    "through shared memory": (MmaConfig(2, 1, 2, 4, register_packing=False), "sm_80", "int4"),
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from subbyte import conv2d
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, Unsupported
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import plan
 from subbyte.gpu import driver
 from subbyte.kernel import Kernel, build
@@ -19,10 +19,8 @@ from subbyte.kernel.execute import device_arch, expected, random_operands, resol
 from subbyte.numerics import Requantization, reference
 from subbyte.workload import ConvWorkload
 
-pytest.importorskip("tvm")
-
 WORKLOAD = ConvWorkload(2, 5, 4, 40, 24, 3, 3, 1)
-CONFIG = ConvConfig(1, 1, 2, 4)
+CONFIG = MmaConfig(1, 1, 2, 4)
 
 
 @dataclass(frozen=True)
@@ -223,7 +221,7 @@ def test_conv2d_requantized(arch: str | None) -> None:
     rng = np.random.default_rng(0)
     x, w = (rng.integers(-8, 8, shape, np.int8) for shape in ((3, 6, 6, 32), (32, 3, 3, 32)))
     requant = Requantization.from_scale(0.012, bias=-70, relu=True, k=32)
-    y = conv2d(x, w, requant, pad=1, arch=arch, device="emulator", config=ConvConfig(1, 1, 2, 2))
+    y = conv2d(x, w, requant, pad=1, arch=arch, device="emulator", config=MmaConfig(1, 1, 2, 2))
     sums = reference(ConvWorkload(3, 6, 6, 32, 32, 3, 3, 1), x, w)
     np.testing.assert_array_equal(y, requant.apply(sums))
     assert (y.min(), y.max()) == (0, 7)
@@ -251,7 +249,7 @@ X = np.ones((1, 4, 4, 32), np.int8)
         (X, np.ones((32, 3, 3, 32), np.int8), {"arch": "sm_70"}, InvalidInput, "unknown architecture 'sm_70'"),
         (X, np.ones((32, 3, 3, 32), np.int8), {"device": "tpu"}, InvalidInput, "device 'tpu'"),
         (X, np.ones((32, 3, 3, 32), np.int8), {"device": "cuda:0"}, MissingDependency, "no NVIDIA driver"),
-        (X, np.ones((32, 3, 3, 32), np.int8), {"config": ConvConfig(chunk=8)}, Unsupported, "divisibility"),
+        (X, np.ones((32, 3, 3, 32), np.int8), {"config": MmaConfig(chunk=8)}, Unsupported, "divisibility"),
     ],
 )
 def test_conv2d_refuses(x: Any, w: Any, options: dict[str, Any], error: type[SubbyteError], message: str) -> None:

@@ -14,12 +14,10 @@ import numpy as np
 import pytest
 
 from subbyte.emulator.trace import counts, global_bytes_read, of_kind, unique_global_bytes, warp_groups
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import Plan, plan
 from subbyte.kernel import Kernel
 from subbyte.workload import ConvWorkload
-
-pytest.importorskip("tvm")
 
 SHAPES = (
     ConvWorkload(3, 9, 9, 64, 32, 3, 3, 1),
@@ -28,7 +26,7 @@ SHAPES = (
     ConvWorkload(3, 9, 9, 64, 32, 1, 1, 0, 2),
     ConvWorkload(3, 8, 9, 64, 32, 5, 2, 2),
 )
-CONFIG = ConvConfig(2, 1, 4, 2)
+CONFIG = MmaConfig(2, 1, 4, 2)
 Tile = tuple[int, int, int]
 """Batch group, first output row, first output column."""
 
@@ -209,7 +207,7 @@ def test_nhwc_stores_touch_a_sector_per_image() -> None:
 @pytest.mark.parametrize(("pixels", "tiles"), [(4, 4), (2, 8), (4, 2), (4, 1), (7, 1)])
 def test_two_shuffles_pack_four_tiles(pixels: int, tiles: int) -> None:
     workload = ConvWorkload(3, 7, 7, 32, 64, 1, 1)
-    kernel = Kernel(plan(workload, ConvConfig(1, 1, pixels, tiles), "sm_80"))
+    kernel = Kernel(plan(workload, MmaConfig(1, 1, pixels, tiles), "sm_80"))
     run = kernel.trace(blocks=(0,))
     assert run.trace is not None
     shuffles = of_kind(run.trace, "shuffle")

@@ -15,7 +15,7 @@ import faulty
 import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.gpu.lock import GpuBusy, GpuLock, claim, refuse_claimed
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.cuda_runner import CudaRunner
@@ -29,7 +29,7 @@ QUICK = TimingProtocol(launches=2, min_total_ms=0.1, repeats=3, cold_launches=1,
 
 
 def candidates(*faults):
-    return [ConvConfig(chunk=1 + faulty.FAULTS.index(fault)) for fault in faults]
+    return [MmaConfig(chunk=1 + faulty.FAULTS.index(fault)) for fault in faults]
 
 
 @pytest.fixture
@@ -106,13 +106,13 @@ from functools import partial
 import faulty
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.gpu.timing import TimingProtocol
-from subbyte.families import ConvConfig
+from subbyte.families import MmaConfig
 from subbyte.tune import read_log, tune
 from subbyte.workload import ConvWorkload
 runner = CudaRunner(0, TimingProtocol(), build=faulty.build, workers=2, timeout=60,
                     make_body=partial(faulty.faulty_body, folder=sys.argv[1]))
 print("open", flush=True)
-runner.run(ConvWorkload(3, 4, 3, 40, 20, 3, 3, pad=1), [ConvConfig(chunk=1 + faulty.FAULTS.index("freeze"))])
+runner.run(ConvWorkload(3, 4, 3, 40, 20, 3, 3, pad=1), [MmaConfig(chunk=1 + faulty.FAULTS.index("freeze"))])
 """
 
 
@@ -131,14 +131,14 @@ def test_nothing_is_left_of_a_runner_that_is_killed_in_a_measurement(make, tmp_p
     assert make().run(WORKLOAD, candidates("good"))[0].ok
 
 
-def test_a_study_ends_with_finals_and_says_which_gpu(make, tmp_path):
-    report = tune(WORKLOAD, make(), trials=12, log=tmp_path / "log.jsonl", seed=2, finalists=3)
+def test_a_study_ends_with_remeasuring_and_says_which_gpu(make, tmp_path):
+    report = tune(WORKLOAD, make(), trials=12, log=tmp_path / "log.jsonl", seed=2, top_k=3)
     record = read_log(tmp_path / "log.jsonl")
     assert record.header["device"]["uuid"] == "GPU-fake"
     assert [trial.result.device["uuid"] for trial in record.trials] == ["GPU-fake"] * 12
     assert {trial.config.chunk: trial.result.ok for trial in record.trials} == {1: True, 2: False}
     assert record.failures["wrong"] == sum(trial.config.chunk == 2 for trial in record.trials)
-    final = report.finals[WORKLOAD.label]
+    final = report.remeasurements[WORKLOAD.label]
     assert final.remeasured
     assert len(final.tied) == len(final.standings) == 3  # all kernels of the fake take four microseconds
     assert "measured again" in report.to_html()
@@ -172,11 +172,11 @@ def test_what_is_built_ahead_is_not_built_again(make):
     kinds = [result.kind for result in runner.run(WORKLOAD, candidates("silent", "stray"))]
     assert kinds == ["wrong", "crash"]
     assert faulty.counted() - before == 2
-    runner.build_ahead(WORKLOAD, [ConvConfig(1, 1, rows, 4) for rows in (1, 2, 4, 8, 16)])
+    runner.build_ahead(WORKLOAD, [MmaConfig(1, 1, rows, 4) for rows in (1, 2, 4, 8, 16)])
     assert len(runner._begun) == 4
 
 
-def test_finalists_are_timed_side_by_side(make):
+def test_the_top_k_are_timed_side_by_side(make):
     runner = make()
     times = runner.rematch(WORKLOAD, candidates("good", "good"), 3)
     assert times == [[pytest.approx(4.0)] * 3] * 2

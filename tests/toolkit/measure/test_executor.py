@@ -10,7 +10,7 @@ import faulty
 import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.runner import Runner, refuse_unlike
@@ -19,7 +19,7 @@ from subbyte.tune import Study, tune
 from subbyte.workload import ConvWorkload
 
 WORKLOAD = ConvWorkload(8, 7, 7, 64, 64, 3, 3, 1)
-CONFIGS = [ConvConfig(1, 1, rows, 4) for rows in (1, 2, 4, 8, 16)]
+CONFIGS = [MmaConfig(1, 1, rows, 4) for rows in (1, 2, 4, 8, 16)]
 MAKE = partial(FakeRunner, seed=3, failures={"timeout": 0.2})
 
 
@@ -63,7 +63,7 @@ def test_a_dask_cluster_measures_a_study(tmp_path):
 def test_a_process_that_dies_costs_one_candidate():
     with WorkerPool(1, timeout=20) as pool:
         runner = ExecutorRunner(pool, faulty.dying_runner, at_once=2)
-        results = runner.run(WORKLOAD, [ConvConfig(chunk=chunk) for chunk in (1, 2, 1, 2, 1)])
+        results = runner.run(WORKLOAD, [MmaConfig(chunk=chunk) for chunk in (1, 2, 1, 2, 1)])
         assert [r.ok or r.kind for r in results] == [True, "crash", True, "crash", True]
         assert "SIGKILL" in results[1].reason
         with pytest.raises(SubbyteError, match="cannot time configurations side by side"):
@@ -74,7 +74,7 @@ def test_a_broken_pool_is_named():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         runner = ExecutorRunner(pool, faulty.dying_runner, at_once=1)
         with pytest.raises(MissingDependency, match="WorkerPool replaces processes that die"):
-            runner.run(WORKLOAD, [ConvConfig(chunk=2), ConvConfig(chunk=1)])
+            runner.run(WORKLOAD, [MmaConfig(chunk=2), MmaConfig(chunk=1)])
 
 
 class Unlike:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.runner import Runner
 from subbyte.records.result import Failed, Measured
 from subbyte.workload import ConvWorkload
 
 WORKLOAD = ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1)
-CONFIGS = [ConvConfig(chunk=chunk, warp_row_tiles=rows) for chunk in (1, 2, 4, 8) for rows in (1, 2, 4, 8, 16)]
+CONFIGS = [MmaConfig(chunk=chunk, warp_row_tiles=rows) for chunk in (1, 2, 4, 8) for rows in (1, 2, 4, 8, 16)]
 
 
 def test_it_is_a_runner_and_says_that_it_is_fake():
@@ -33,7 +33,7 @@ def test_results_depend_on_seed_and_configuration_alone():
 
 def test_switching_an_optimization_off_costs_time():
     runner = FakeRunner(noise=0.0)
-    full, lowered = runner.run(WORKLOAD, [ConvConfig(), ConvConfig(duplicate_aware="none")])
+    full, lowered = runner.run(WORKLOAD, [MmaConfig(), MmaConfig(duplicate_aware="none")])
     assert full.microseconds < lowered.microseconds
 
 

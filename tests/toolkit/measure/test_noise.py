@@ -1,4 +1,4 @@
-"""Noise: outliers, clocks that fall, timings taken again, finalists and ties."""
+"""Noise: outliers, clocks that fall, timings taken again, the top k and ties."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
 from subbyte.measure.runner import Runner
@@ -26,7 +26,7 @@ class TwoChunks:
         return 4
 
     def config(self, index):
-        return ConvConfig(chunk=1 + index % 2, reorder_inner=index // 2)
+        return MmaConfig(chunk=1 + index % 2, reorder_inner=index // 2)
 
 
 @pytest.fixture
@@ -68,4 +68,4 @@ def test_another_space_is_refused(space, recorded):
 
 def test_a_configuration_that_was_not_recorded_is_refused(recorded):
     with pytest.raises(InvalidInput, match="holds no result of configuration"):
-        ReplayRunner(recorded).run(WORKLOAD, [ConvConfig(chunk=8)])
+        ReplayRunner(recorded).run(WORKLOAD, [MmaConfig(chunk=8)])

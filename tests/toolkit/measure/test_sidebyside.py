@@ -11,7 +11,7 @@ from subbyte.cli.main import main
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, MissingDependency, WrongResult
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.timing import TimingProtocol, time_launch
 from subbyte.measure import baselines, cudnn_graph, sidebyside
@@ -49,7 +49,7 @@ def device(fake):
 
 
 def _candidates(*cubins):
-    return [Candidate(ConvConfig(chunk=i + 1), cubin, LAUNCH) for i, cubin in enumerate(cubins)]
+    return [Candidate(MmaConfig(chunk=i + 1), cubin, LAUNCH) for i, cubin in enumerate(cubins)]
 
 
 def test_only_right_kernels_count(device):
@@ -137,13 +137,13 @@ def test_bundles_are_read_by_workload(tmp_path):
             "workload": describe_workload(WORKLOAD),
             "space": describe_space(space(WORKLOAD)),
         },
-        {"index": 0, "config": ConvConfig().to_dict(), "cubin": "cubins/a.cubin", "launch": LAUNCH.to_dict()},
-        {"index": 1, "config": ConvConfig().to_dict(), "failed": {"ok": False, "kind": "build", "reason": "no"}},
+        {"index": 0, "config": MmaConfig().to_dict(), "cubin": "cubins/a.cubin", "launch": LAUNCH.to_dict()},
+        {"index": 1, "config": MmaConfig().to_dict(), "failed": {"ok": False, "kind": "build", "reason": "no"}},
     ]
     (tmp_path / "manifest.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     ((workload, candidates),) = from_bundles([tmp_path]).items()
     assert workload == WORKLOAD
-    assert candidates == [Candidate(ConvConfig(), b"right", LAUNCH)]
+    assert candidates == [Candidate(MmaConfig(), b"right", LAUNCH)]
 
 
 class Frontend:

@@ -15,6 +15,7 @@ import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency
 from subbyte.measure.worker import Worker, WorkerDied, WorkerPool, WorkerRaised, WorkerTimeout, describe_exit
+from subbyte.workload import Encoding, Operand, register_encoding, unregister_encoding
 
 
 @pytest.fixture
@@ -54,6 +55,18 @@ def test_a_process_answers_and_survives_what_functions_raise(worker):
     assert worker.starts == 1
     with pytest.raises(InvalidInput, match="define functions in a module"):
         worker.call(lambda: 1)
+
+
+def test_a_process_knows_the_encodings_that_were_registered_here(worker):
+    register_encoding(Encoding("ternary", lambda code, bits: (0, 1, -1, 0)[code & 3], "ter", "-1, 0 and 1"))
+    try:
+        assert worker.call(Operand.named, "ter2").values == Operand.named("ter2").values == (0, 1, -1, 0)
+        assert worker.call(int, "2") == 2  # a process that knows it already
+    finally:
+        unregister_encoding("ternary")
+    worker.close()
+    with pytest.raises(InvalidInput, match="operand type 'ter2'"):
+        worker.call(Operand.named, "ter2")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from math import prod
 
@@ -9,7 +10,7 @@ import pytest
 
 from subbyte.device.arch import ARCHS
 from subbyte.device.atoms import ATOMS
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import Plan, plan
 from subbyte.technique import duplicates
 from subbyte.workload import ConvWorkload
@@ -17,15 +18,15 @@ from subbyte.workload import ConvWorkload
 KERNELS = ((1, 1), (1, 7), (7, 1), (3, 3), (5, 2), (2, 4), (7, 7))
 STEPS = tuple(product((1, 2), (1, 2)))
 CONFIGS = (
-    ConvConfig(1, 1, 1, 1), ConvConfig(1, 1, 4, 4), ConvConfig(2, 1, 4, 2), ConvConfig(4, 2, 2, 4),
-    ConvConfig(2, 1, 7, 1),
-    ConvConfig(2, 1, 8, 4, tile_height=4), ConvConfig(4, 1, 4, 1, tile_height=16), ConvConfig(1, 1, 16, 2),
-    ConvConfig(4, 1, 4, 2, tile_height=1),
+    MmaConfig(1, 1, 1, 1), MmaConfig(1, 1, 4, 4), MmaConfig(2, 1, 4, 2), MmaConfig(4, 2, 2, 4),
+    MmaConfig(2, 1, 7, 1),
+    MmaConfig(2, 1, 8, 4, tile_height=4), MmaConfig(4, 1, 4, 1, tile_height=16), MmaConfig(1, 1, 16, 2),
+    MmaConfig(4, 1, 4, 2, tile_height=1),
 )  # fmt: skip
 WAYS = (("none", 0), ("shared", 1), ("full", 0), ("full", 1))
 
 
-def _plan(kernel: tuple[int, int], steps: tuple[int, int], config: ConvConfig, **changed: object) -> Plan:
+def _plan(kernel: tuple[int, int], steps: tuple[int, int], config: MmaConfig, **changed: object) -> Plan:
     workload = ConvWorkload(9, 31, 29, 64, 64, *kernel, 2, *steps)
     return plan(workload, config.with_values(changed), "sm_80")
 
@@ -35,15 +36,14 @@ def _rectangular(planned: Plan) -> bool:
     return width % warp == 0 or warp % width == 0
 
 
-def _cases() -> list[Plan]:
+@cache
+def cases() -> list[Plan]:
+    """Computed by the first test that asks."""
     plans = [
         _plan(kernel, steps, config, duplicate_aware=way, reorder_inner=inner)
         for kernel, steps, config, (way, inner) in product(KERNELS, STEPS, CONFIGS, WAYS)
     ]
     return [planned for planned in plans if _rectangular(planned)]
-
-
-CASES = _cases()
 
 
 def _warp_pixels(planned: Plan, warp: int) -> list[tuple[int, int]]:
@@ -52,12 +52,12 @@ def _warp_pixels(planned: Plan, warp: int) -> list[tuple[int, int]]:
 
 
 def test_cases_are_many() -> None:
-    assert len(CASES) > 700
+    assert len(cases()) > 700
 
 
 def test_slots_hold_the_input_pixel_of_every_tap() -> None:
     """The slot a tap reads is the slot that was filled with its input pixel; and every slot is read."""
-    for planned in CASES:
+    for planned in cases():
         w, (height, width) = planned.workload, planned.tile
         read = set()
         for row, col, r, s in product(range(height), range(width), range(planned.rows_staged), range(w.s)):
@@ -72,7 +72,7 @@ def test_slots_hold_the_input_pixel_of_every_tap() -> None:
 
 
 def test_slots_and_fragments_equal_the_duplicates_record() -> None:
-    for planned in CASES:
+    for planned in cases():
         if planned.config.reorder_inner:
             continue
         record = duplicates(planned.workload, planned.tile)
@@ -90,7 +90,7 @@ def test_slots_and_fragments_equal_the_duplicates_record() -> None:
 
 
 def test_row_by_row_stages_what_the_record_counts_for_sharing_along_the_width() -> None:
-    for planned in CASES:
+    for planned in cases():
         if planned.config.reorder_inner and not planned.lowered:
             loads = duplicates(planned.workload, planned.tile).loads
             assert planned.slots * planned.workload.r == loads.width
@@ -98,7 +98,7 @@ def test_row_by_row_stages_what_the_record_counts_for_sharing_along_the_width() 
 
 def test_fragments_lie_in_the_slots_the_taps_read() -> None:
     """Loading fragment f from ``fragment_slot(f)`` gives each tap the word at its own slot."""
-    for planned in CASES:
+    for planned in cases():
         if planned.lowered:
             continue
         high, wide = planned.warp_tile
@@ -112,7 +112,7 @@ def test_fragments_lie_in_the_slots_the_taps_read() -> None:
 
 
 def test_warps_own_consecutive_pixels_in_a_rectangle() -> None:
-    for planned in CASES:
+    for planned in cases():
         high, wide = planned.warp_tile
         assert high * wide == planned.config.warp_row_tiles
         pixels = [pixel for warp in range(planned.config.blk_row_warps) for pixel in _warp_pixels(planned, warp)]
@@ -123,7 +123,7 @@ def test_warps_own_consecutive_pixels_in_a_rectangle() -> None:
 
 
 def test_fresh_rows_load_each_genuine_fragment_once_and_in_time() -> None:
-    for planned in CASES:
+    for planned in cases():
         assert len(planned.fresh_rows) == planned.rows_staged
         loaded = [row for fresh in planned.fresh_rows for row in fresh]
         assert sorted(loaded) == sorted(set(loaded))
@@ -145,7 +145,7 @@ def test_fresh_rows_load_each_genuine_fragment_once_and_in_time() -> None:
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 7, 8, 14, 16])
 @pytest.mark.parametrize("columns", [1, 2, 4, 8])
 def test_partners_and_accumulators_are_bijections(atom: str, rows: int, columns: int) -> None:
-    planned = plan(ConvWorkload(8, 16, 16, 64, 64, 3, 3, 1), ConvConfig(1, 1, rows, columns, atom=atom), "sm_80")
+    planned = plan(ConvWorkload(8, 16, 16, 64, 64, 3, 3, 1), MmaConfig(1, 1, rows, columns, atom=atom), "sm_80")
     places = [
         (pair, half, planned.partner(pair, half))
         for pair in range(planned.pairs)
@@ -171,7 +171,7 @@ def test_partners_and_accumulators_are_bijections(atom: str, rows: int, columns:
 def test_tile_wastes_least_then_stages_least_then_is_widest(kernel: tuple[int, int], steps: tuple[int, int]) -> None:
     workload = ConvWorkload(8, 31, 29, 32, 32, *kernel, 2, *steps)
     for pixels in (1, 2, 4, 7, 8, 14, 16, 28, 64):
-        planned = plan(workload, ConvConfig(1, 1, pixels, 1))
+        planned = plan(workload, MmaConfig(1, 1, pixels, 1))
 
         def cost(height: int, pixels: int = pixels) -> tuple[int, int, int]:
             width = pixels // height
@@ -188,12 +188,12 @@ def test_tile_wastes_least_then_stages_least_then_is_widest(kernel: tuple[int, i
 def test_tile_height_is_obeyed() -> None:
     workload = ConvWorkload(8, 31, 29, 32, 32, 3, 3, 1)
     for height in (1, 2, 4, 8):
-        assert plan(workload, ConvConfig(2, 1, 8, 1, tile_height=height)).tile == (height, 16 // height)
+        assert plan(workload, MmaConfig(2, 1, 8, 1, tile_height=height)).tile == (height, 16 // height)
 
 
 def test_copies_fill_a_stage_once_and_from_the_right_place() -> None:
     """Word after word of shared memory: [slot][channel block][image] and [channel block][tap][column word]."""
-    for config in (ConvConfig(2, 1, 4, 4, chunk=2), ConvConfig(1, 2, 2, 2, chunk=1, reorder_inner=1)):
+    for config in (MmaConfig(2, 1, 4, 4, chunk=2), MmaConfig(1, 2, 2, 2, chunk=1, reorder_inner=1)):
         planned = plan(ConvWorkload(8, 9, 9, 64, 64, 3, 2, 1), config, "sm_80")
         places = [planned.activation_copy(copy) for copy in range(planned.activation_copies)]
         assert places == list(product(range(planned.slots), range(config.chunk), range(8)))
@@ -208,7 +208,7 @@ def test_copies_fill_a_stage_once_and_from_the_right_place() -> None:
 def test_global_words_are_bijections(layout: str, kernel: tuple[int, int]) -> None:
     """Every word of the input, the output and the weights has exactly one place."""
     workload = ConvWorkload(9, 5, 4, 64, 96, *kernel, 1)
-    planned = plan(workload, ConvConfig(1, 1, 2, 4, layout=layout), "sm_80")
+    planned = plan(workload, MmaConfig(1, 1, 2, 4, layout=layout), "sm_80")
     sizes = {argument.name: prod(argument.shape) for argument in planned.launch.arguments}
     inputs = [
         planned.activation_word(*place) + i
@@ -234,7 +234,7 @@ def test_word_order_is_the_layouts(layout: str) -> None:
     workload = ConvWorkload(10, 3, 4, 64, 32, 3, 3, 1)
     x = np.random.default_rng(0).integers(-8, 8, (10, 3, 4, 64), np.int8)
     words = (to_nhwcnc(x) if layout == "nhwcnc" else to_nhwc_words(x)).ravel()
-    planned = plan(workload, ConvConfig(layout=layout), "sm_80")
+    planned = plan(workload, MmaConfig(layout=layout), "sm_80")
     for n, y, col, block in product(range(10), range(3), range(4), range(2)):
         first = planned.activation_word(n // 8, y, col, block, n % 8)
         expected = pack_words(np.ascontiguousarray(x[n, y, col, 32 * block : 32 * block + 32]))
@@ -243,7 +243,7 @@ def test_word_order_is_the_layouts(layout: str) -> None:
 
 def test_launch_sizes() -> None:
     workload = ConvWorkload(9, 13, 10, 40, 72, 3, 3, 1)
-    planned = plan(workload, ConvConfig(2, 1, 4, 4, split_channels=1), "sm_80")
+    planned = plan(workload, MmaConfig(2, 1, 4, 4, split_channels=1), "sm_80")
     launch = planned.launch
     down, right = planned.pixel_tiles
     assert launch.grid == (2 * down * right, 3, 1)
@@ -255,13 +255,13 @@ def test_launch_sizes() -> None:
     assert sizes == {
         "A": 16 * 13 * 10 * 2 * 4, "Out": 16 * 13 * 10 * 3 * 4, "Prm": 3 * 96, "Wt": 2 * 9 * 12 * 32,
     }  # fmt: skip
-    raw = plan(workload, ConvConfig(2, 1, 4, 4), "sm_80", output="int32").launch
+    raw = plan(workload, MmaConfig(2, 1, 4, 4), "sm_80", output="int32").launch
     assert {a.name: (prod(a.shape), a.dtype) for a in raw.arguments}["Out"] == (16 * 13 * 10 * 3 * 32, "int32")
     assert [a.name for a in raw.arguments] == ["A", "Out", "Wt"]
 
 
 def test_blocks_of_every_config_cover_the_output() -> None:
-    for planned in CASES[::7]:
+    for planned in cases()[::7]:
         w = planned.workload
         down, right = planned.pixel_tiles
         assert (down - 1) * planned.tile[0] < w.p <= down * planned.tile[0]
@@ -272,7 +272,7 @@ def test_blocks_of_every_config_cover_the_output() -> None:
 def test_shared_memory_regions_do_not_overlap() -> None:
     """Parameters lie behind the stages and behind everything that later reuses the stages' space."""
     for switches in ({}, {"register_packing": False}, {"split_channels": 2, "chunk": 2}):
-        config = ConvConfig(2, 1, 4, 4).with_values(switches)
+        config = MmaConfig(2, 1, 4, 4).with_values(switches)
         planned = plan(ConvWorkload(8, 9, 9, 128, 64, 3, 3, 1), config, "sm_80")
         assert planned.parameter_base >= planned.stages * planned.stage_words
         assert planned.shared_bytes == 4 * (planned.parameter_base + 3 * config.columns)
@@ -285,7 +285,7 @@ def test_shared_memory_regions_do_not_overlap() -> None:
 
 def test_ring_of_stages_visits_every_step_once() -> None:
     for inner, chunk in product((0, 1), (1, 2, 4)):
-        planned = plan(ConvWorkload(8, 9, 9, 128, 64, 3, 3, 1), ConvConfig(chunk=chunk, reorder_inner=inner))
+        planned = plan(ConvWorkload(8, 9, 9, 128, 64, 3, 3, 1), MmaConfig(chunk=chunk, reorder_inner=inner))
         steps = [planned.step(k) for k in range(planned.iterations)]
         assert sorted(steps) == sorted(product(range(3 if inner else 1), range(4 // chunk)))
 

@@ -15,7 +15,7 @@ import pytest
 from subbyte.device.arch import ARCHS
 from subbyte.errors import InvalidInput
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.enumeration import READS, SAME
 from subbyte.families.mma.plan import Plan, plan
 from subbyte.families.mma.rules import HOISTED_ADDRESSES, RULES, registers_allowed, registers_needed, why_not
@@ -118,7 +118,7 @@ def test_sorting_counts_the_kinds_of_reasons() -> None:
 def test_a_configuration_seen_to_spill_is_sorted_out(monkeypatch: pytest.MonkeyPatch) -> None:
     before = space("resnet50.stage5@8", kind="extended")
     index = before.valid[100]
-    keys = frozenset({before.config(index).key, ConvConfig(warp_row_tiles=6).key, ConvConfig(layout="nhwc").key})
+    keys = frozenset({before.config(index).key, MmaConfig(warp_row_tiles=6).key, MmaConfig(layout="nhwc").key})
     monkeypatch.setattr("subbyte.families.mma.rules.seen_to_spill", lambda *_: keys)
     after = space("resnet50.stage5@8", kind="extended")
     assert set(before.valid) - set(after.valid) == {index}
@@ -144,7 +144,7 @@ def test_configurations_said_to_build_the_same_program_do_and_others_do_not(work
         index = rng.randrange(len(candidates))
         reason = candidates.check(index) or ""
         if reason.startswith(SAME):
-            pairs.append((candidates.config(index), ConvConfig.from_key(reason.rpartition(" ")[2])))
+            pairs.append((candidates.config(index), MmaConfig.from_key(reason.rpartition(" ")[2])))
     for config, plain in pairs:
         assert config != plain
         assert candidates.check(plain) is None
@@ -158,15 +158,14 @@ def test_configurations_said_to_build_the_same_program_do_and_others_do_not(work
     assert len(set(texts.values())) == len(texts)
 
 
-def _neighbours(candidates: Space, config: ConvConfig) -> list[ConvConfig]:
+def _neighbours(candidates: Space, config: MmaConfig) -> list[MmaConfig]:
     """Valid configurations that differ in one of the knobs of which values can mean the same."""
     others = [config.with_values({name: value}) for name in ("tile_height", "stages", "unroll")
               for value in candidates.knobs.get(name, ()) if value != getattr(config, name)]  # fmt: skip
     return [other for other in others if candidates.check(other) is None]
 
 
-def _text(candidates: Space, config: ConvConfig) -> str:
-    pytest.importorskip("tvm")
+def _text(candidates: Space, config: MmaConfig) -> str:
     from subbyte.kernel.build import generated_text
 
     planned = candidates.plan(config)
@@ -177,7 +176,7 @@ def test_of_values_that_mean_the_same_the_first_is_kept() -> None:
     candidates = _few(SMALL, stages=(3, 2, 4), chunk=(2,), min_blocks=(1, 0, 2))
     kept = {(c.stages, c.min_blocks) for c in map(candidates.config, candidates.valid)}
     assert kept == {(3, 1), (3, 2)}  # one iteration: the number of stages means nothing
-    twice = candidates.index(ConvConfig(2, 2, chunk=2, stages=2, min_blocks=0, tile_height=0))
+    twice = candidates.index(MmaConfig(2, 2, chunk=2, stages=2, min_blocks=0, tile_height=0))
     assert candidates.check(twice) == "same program: builds the same program as brw2-bcw2-wrt4-wct4-ch2-ri0-st3-mb1"
     assert why_not(candidates.plan(twice)) is None  # it can be built, it is only not searched
 
@@ -212,10 +211,10 @@ def test_index_out_of_range(index: Any) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (ConvConfig(warp_row_tiles=7), "warp_row_tiles=7: not in the paper space; allowed: 1, 2, 4, 8, 16"),
-        (ConvConfig(layout="nhwc"), r"layout=nhwc \(here nhwcnc\)"),
-        (ConvConfig(stages=3), r"stages=3 \(here 2\)"),
-        (7, "expected a ConvConfig"),
+        (MmaConfig(warp_row_tiles=7), "warp_row_tiles=7: not in the paper space; allowed: 1, 2, 4, 8, 16"),
+        (MmaConfig(layout="nhwc"), r"layout=nhwc \(here nhwcnc\)"),
+        (MmaConfig(stages=3), r"stages=3 \(here 2\)"),
+        (7, "expected an MmaConfig"),
     ],
 )
 def test_configuration_of_another_space(config: Any, message: str) -> None:
@@ -265,9 +264,9 @@ def test_hash_ignores_the_workloads_name_and_the_process() -> None:
 WIDE = ConvWorkload(8, 14, 14, 256, 256, 3, 3, 1)
 DEEP_OK = ConvWorkload(1, 7, 7, 2656, 32, 7, 7, 0)
 DEEP = ConvWorkload(1, 7, 7, 2688, 32, 7, 7, 0)
-C = ConvConfig
+C = MmaConfig
 W = ConvWorkload
-Request = tuple[ConvWorkload, ConvConfig, str]
+Request = tuple[ConvWorkload, MmaConfig, str]
 Case = tuple[str, Request, Request]
 
 CASES: list[Case] = [

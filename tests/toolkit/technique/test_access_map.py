@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.technique import Access, access_map, accesses, bank_conflicts
 from subbyte.technique.access_map import AccessMap
 from subbyte.workload import ConvWorkload
 
 WORKLOAD = ConvWorkload(16, 9, 10, 64, 128, 3, 3, 1)
 CONFIGS = [
-    ConvConfig(2, 2, 4, 4),
-    ConvConfig(2, 1, 2, 4, register_packing=False, duplicate_aware="none"),
-    ConvConfig(1, 2, 4, 2, chunk=2),
+    MmaConfig(2, 2, 4, 4),
+    MmaConfig(2, 1, 2, 4, register_packing=False, duplicate_aware="none"),
+    MmaConfig(1, 2, 4, 2, chunk=2),
 ]
 
 
@@ -45,7 +45,7 @@ def check(drawn: AccessMap) -> None:
 
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("layout", ["nhwc", "hwnc", "nhwcnc"])
-def test_every_access_of_a_warp(config: ConvConfig, layout: str) -> None:
+def test_every_access_of_a_warp(config: MmaConfig, layout: str) -> None:
     record = accesses(WORKLOAD, config, layout, block=(5, 1), warp=1)
     for access in (record.tile, *record.accesses):
         check(access_map(access))

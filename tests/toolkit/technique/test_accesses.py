@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.weights import prepare_weights
 from subbyte.numerics import relayout
 from subbyte.technique import Access, accesses, bank_conflicts, sectors
@@ -16,7 +16,7 @@ from subbyte.workload import ConvWorkload
 
 STAGE2 = ConvWorkload(8, 56, 56, 64, 64, 3, 3, 1, name="resnet50.stage2@8")
 SMALL = ConvWorkload(16, 9, 10, 64, 128, 3, 3, 1)
-CONFIG = ConvConfig(blk_row_warps=2, blk_col_warps=2, warp_row_tiles=4, warp_col_tiles=4, chunk=1)
+CONFIG = MmaConfig(blk_row_warps=2, blk_col_warps=2, warp_row_tiles=4, warp_col_tiles=4, chunk=1)
 
 
 def test_the_eight_images_of_a_tile_use_half_of_nhwc_sectors_and_all_of_nhwcnc() -> None:
@@ -83,7 +83,7 @@ def test_activation_loads_read_the_words_of_their_places(layout: str, duplicate_
     w = SMALL
     words = np.arange(16 * w.h * w.w * 8, dtype=np.uint32).reshape(16, w.h, w.w, 8)
     memory = relayout(words, "nhwc", layout).ravel()
-    config = ConvConfig.from_dict({**CONFIG.to_dict(), "duplicate_aware": duplicate_aware})
+    config = MmaConfig.from_dict({**CONFIG.to_dict(), "duplicate_aware": duplicate_aware})
     record = accesses(w, config, layout, block=(5, 1), warp=1, iteration=1)
     found = 0
     for access in record.of("activation load"):
@@ -119,7 +119,7 @@ def test_weight_loads_read_the_words_of_their_places() -> None:
 @pytest.mark.parametrize("register_packing", [True, False])
 def test_output_stores_of_all_warps_cover_every_word_once(layout: str, register_packing: bool) -> None:
     w = ConvWorkload(8, 6, 7, 32, 64, 3, 3, 1)
-    config = ConvConfig(2, 1, 2, 4, register_packing=register_packing)
+    config = MmaConfig(2, 1, 2, 4, register_packing=register_packing)
     words = np.arange(8 * w.p * w.q * 8, dtype=np.uint32).reshape(8, w.p, w.q, 8)
     memory = relayout(words, "nhwc", layout).ravel()
     seen: list[int] = []
@@ -146,7 +146,7 @@ def _stored(access: Access, memory: np.ndarray, words: np.ndarray) -> list[int]:
 
 @pytest.mark.parametrize(("duplicate_aware", "count"), [("none", 36), ("shared", 36)])
 def test_fragment_loads_without_reuse_are_one_for_each_tap_and_pixel(duplicate_aware: str, count: int) -> None:
-    config = ConvConfig.from_dict({**CONFIG.to_dict(), "duplicate_aware": duplicate_aware})
+    config = MmaConfig.from_dict({**CONFIG.to_dict(), "duplicate_aware": duplicate_aware})
     assert len(accesses(SMALL, config).of("activation fragment")) == count
 
 
@@ -189,7 +189,7 @@ def test_record_goes_to_json_table_and_text() -> None:
         ({"warp": 9}, "warp 9"),
         ({"block": (9999, 0)}, "pixel tile 9999"),
         ({"iteration": 99}, "iteration 99"),
-        ({"config": ConvConfig(chunk=8)}, "chunk 8"),
+        ({"config": MmaConfig(chunk=8)}, "chunk 8"),
         ({"arch": "sm_99"}, "sm_90a"),
     ],
 )

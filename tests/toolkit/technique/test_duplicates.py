@@ -110,11 +110,11 @@ def test_warps_share_the_slots_of_their_block() -> None:
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("pixels", [4, 8])
 def test_the_kernels_plan_has_the_same_slots_and_fragments(stride: int, pixels: int) -> None:
-    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.mma.config import MmaConfig
     from subbyte.families.mma.plan import plan
 
     workload = ConvWorkload(8, 28, 28, 64, 64, 3, 3, 1, stride=stride)
-    planned = plan(workload, ConvConfig(blk_row_warps=2, warp_row_tiles=pixels))
+    planned = plan(workload, MmaConfig(blk_row_warps=2, warp_row_tiles=pixels))
     block = duplicates(workload, planned.tile)
     assert planned.slots == block.genuine
     assert block.slot == tuple(planned.slot(*index) for index in block.index)

@@ -11,33 +11,32 @@ import pytest
 
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput, Unsupported
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import plan
 from subbyte.numerics import pack_words, reference
 from subbyte.technique.duplicates import duplicates
 from subbyte.technique.load_steps import LoadStep, LoadSteps, load_steps
 from subbyte.workload import ConvWorkload
 
-pytest.importorskip("tvm")
 if not (shutil.which("g++") or shutil.which("clang++")):
     pytest.skip("the emulator needs g++ or clang++", allow_module_level=True)
 
 WORKLOAD = ConvWorkload(8, 9, 9, 32, 32, 3, 3, 1)
 WIDE = replace(WORKLOAD, c=64)
-CONFIG = ConvConfig(2, 1, 4, 2)
+CONFIG = MmaConfig(2, 1, 4, 2)
 CASES = {
     "full": (WORKLOAD, CONFIG, "sm_80", 0, 0),
     "full, inside the image": (WORKLOAD, CONFIG, "sm_80", 4, 1),
     "shared": (WORKLOAD, replace(CONFIG, duplicate_aware="shared"), "sm_80", 0, 1),
     "none": (WORKLOAD, replace(CONFIG, duplicate_aware="none"), "sm_80", 3, 0),
     "unpacked to bytes": (WORKLOAD, CONFIG, "sm_90a", 0, 0),
-    "one pixel for each warp": (WORKLOAD, ConvConfig(2, 1, 1, 4), "sm_80", 1, 1),
+    "one pixel for each warp": (WORKLOAD, MmaConfig(2, 1, 1, 4), "sm_80", 1, 1),
     "row by row": (WORKLOAD, replace(CONFIG, reorder_inner=1), "sm_80", 0, 0),
-    "two column warps, NHWC": (WORKLOAD, ConvConfig(1, 2, 4, 2, layout="nhwc"), "sm_80", 2, 1),
+    "two column warps, NHWC": (WORKLOAD, MmaConfig(1, 2, 4, 2, layout="nhwc"), "sm_80", 2, 1),
     "two blocks of channels": (WIDE, replace(CONFIG, chunk=2), "sm_80", 5, 0),
     "channels split over warps": (WIDE, replace(CONFIG, chunk=2, split_channels=2), "sm_80", 5, 3),
-    "stride": (replace(WORKLOAD, stride=2), ConvConfig(1, 1, 4, 2), "sm_80", 1, 0),
-    "dilation": (replace(WORKLOAD, dilation=2, pad=2), ConvConfig(1, 1, 4, 2), "sm_80", 0, 0),
+    "stride": (replace(WORKLOAD, stride=2), MmaConfig(1, 1, 4, 2), "sm_80", 1, 0),
+    "dilation": (replace(WORKLOAD, dilation=2, pad=2), MmaConfig(1, 1, 4, 2), "sm_80", 0, 0),
 }
 
 
@@ -206,7 +205,7 @@ def test_a_missing_step_is_told_apart() -> None:
 
 @pytest.mark.parametrize(("way", "shared", "registers"), [("none", 72, 36), ("shared", 24, 36), ("full", 24, 18)])
 def test_the_counts_are_those_of_the_duplicates_record(way: str, shared: int, registers: int) -> None:
-    record = load_steps(WORKLOAD, ConvConfig(2, 1, 4, 2, tile_height=2, duplicate_aware=way))
+    record = load_steps(WORKLOAD, MmaConfig(2, 1, 4, 2, tile_height=2, duplicate_aware=way))
     block = duplicates(WORKLOAD, record.tile)
     warp = block.warp(0, 4)
     assert (block.loads.none, block.loads.full, warp.loads.none, warp.loads.full) == (72, 24, 36, 18)
@@ -222,7 +221,7 @@ def test_the_counts_are_those_of_the_duplicates_record(way: str, shared: int, re
 
 
 def test_fragments_of_the_steps_are_those_of_the_duplicates_record() -> None:
-    record = load_steps(WORKLOAD, ConvConfig(2, 1, 4, 2, tile_height=2), warp=1)
+    record = load_steps(WORKLOAD, MmaConfig(2, 1, 4, 2, tile_height=2), warp=1)
     mapped = duplicates(WORKLOAD, record.tile).warp(1, 4)
     order = {
         (pixel, tap): k for k, (*pixel_, r, s) in enumerate(mapped.index) for pixel, tap in [(tuple(pixel_), (r, s))]
@@ -251,7 +250,7 @@ def test_what_cannot_be_stepped_through_is_said() -> None:
     with pytest.raises(Unsupported, match="32 channels"):
         load_steps(WIDE, replace(CONFIG, chunk=2, atom="s4.m16n8k64"))
     with pytest.raises(InvalidInput, match="fewer pixels"):
-        load_steps("n8h16w16c32k32r7s7p3", ConvConfig(1, 1, 8, 4, duplicate_aware="none"))
+        load_steps("n8h16w16c32k32r7s7p3", MmaConfig(1, 1, 8, 4, duplicate_aware="none"))
     with pytest.raises(InvalidInput, match="refused"):
         load_steps(WORKLOAD, replace(CONFIG, chunk=4))
     run = Run("full")

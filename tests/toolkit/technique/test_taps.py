@@ -11,7 +11,7 @@ from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
 from subbyte.workload import ConvWorkload
 
@@ -49,7 +49,7 @@ def test_the_kernel_is_given_these_descriptors(name: str, sharing: str) -> None:
         record = tap_addresses(workload, config, output_row)
         assert not _stray(record, given)
         for tap in record.taps:
-            row = next(one for one in record.stored if (one.slot, one.input_row) == (tap.slot, tap.input_row))
+            row = next(one for one in record.stored if (one.buffer, one.input_row) == (tap.buffer, tap.input_row))
             step = workload.stride if sharing == "full" and name == "stride 2" else 1
             columns = row.columns + (-1,) * workload.pad  # the zeros right of a row are those left of the next one
             seen = [columns[tap.column + q * step] for q in range(workload.q)] if record.shared else tap.pixels
@@ -72,7 +72,7 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
 def test_every_way_of_working_is_given_these_descriptors(mode: str) -> None:
     spec, knobs = MODES[mode]
     usual = {"stages": 4, "stagger": 0} if "multicast" not in knobs else {}
-    kind = PipelineConfig if usual else SinglePassConfig
+    kind = PipelineConfig if usual else SingleTileConfig
     config = kind().with_values({"tile_width": 14, "segments": 2, **usual, **knobs})
     workload = subbyte.workload(spec)
     given = _given(workload, config)
@@ -86,6 +86,9 @@ def test_sharing_stores_each_pixel_once() -> None:
     assert shared.loads == 3 * 8
     assert lowered.loads == 3 * (7 + 8 + 7)
     assert "each pixel stored once" in shared.title()
+    written = shared.to_dict()
+    assert written["slot_bytes"] == shared.buffer_bytes  # JSON keeps the names it had
+    assert [one["slot"] for one in written["taps"]] == [tap.buffer for tap in shared.taps]
     assert "each tap stored anew" in lowered.text()
     assert len(shared.table().rows) == 9
     assert len(tap_addresses(workload, config, 0).taps) == 6  # kernel row 0 meets padding alone

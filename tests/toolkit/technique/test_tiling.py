@@ -8,18 +8,18 @@ from collections import Counter
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import plan
 from subbyte.technique import tiling
 from subbyte.technique.tiling import Tiling, WarpTile
 from subbyte.workload import ConvWorkload
 
 CASES = [
-    (ConvWorkload(8, 8, 8, 64, 64, 3, 3, 1), ConvConfig(2, 2, 4, 4), "sm_80"),
-    (ConvWorkload(9, 9, 7, 64, 32, 3, 3, 1), ConvConfig(2, 1, 4, 4, reorder_inner=1), "sm_90a"),
-    (ConvWorkload(8, 11, 10, 64, 64, 5, 3, 2, 2), ConvConfig(1, 2, 2, 4, chunk=2), "sm_80"),
-    (ConvWorkload(8, 12, 12, 64, 64, 3, 3, 2, 1, 2), ConvConfig(2, 1, 2, 4, chunk=2, split_channels=2), "sm_80"),
-    (ConvWorkload(8, 7, 7, 64, 32, 1, 1, 0), ConvConfig(1, 1, 1, 4), "sm_75"),
+    (ConvWorkload(8, 8, 8, 64, 64, 3, 3, 1), MmaConfig(2, 2, 4, 4), "sm_80"),
+    (ConvWorkload(9, 9, 7, 64, 32, 3, 3, 1), MmaConfig(2, 1, 4, 4, reorder_inner=1), "sm_90a"),
+    (ConvWorkload(8, 11, 10, 64, 64, 5, 3, 2, 2), MmaConfig(1, 2, 2, 4, chunk=2), "sm_80"),
+    (ConvWorkload(8, 12, 12, 64, 64, 3, 3, 2, 1, 2), MmaConfig(2, 1, 2, 4, chunk=2, split_channels=2), "sm_80"),
+    (ConvWorkload(8, 7, 7, 64, 32, 1, 1, 0), MmaConfig(1, 1, 1, 4), "sm_75"),
 ]
 
 
@@ -28,7 +28,7 @@ def tiles(record: Tiling) -> range:
 
 
 @pytest.mark.parametrize(("workload", "config", "arch"), CASES)
-def test_blocks_cover_every_row_and_channel_once(workload: ConvWorkload, config: ConvConfig, arch: str) -> None:
+def test_blocks_cover_every_row_and_channel_once(workload: ConvWorkload, config: MmaConfig, arch: str) -> None:
     record = tiling(workload, config, arch=arch)
     assert record.blocks == plan(workload, config, arch).launch.grid[0] * record.column_blocks
     rows: Counter[int] = Counter()
@@ -43,7 +43,7 @@ def test_blocks_cover_every_row_and_channel_once(workload: ConvWorkload, config:
 
 
 @pytest.mark.parametrize(("workload", "config", "arch"), CASES)
-def test_every_instruction_reads_what_the_plan_says(workload: ConvWorkload, config: ConvConfig, arch: str) -> None:
+def test_every_instruction_reads_what_the_plan_says(workload: ConvWorkload, config: MmaConfig, arch: str) -> None:
     record, planned = tiling(workload, config, arch=arch), plan(workload, config, arch)
     last = record.block(tiles(record)[-1])
     assert last.place[:3] == (record.groups - 1, len(record.rows) - 1, len(record.columns) - 1)
@@ -79,14 +79,14 @@ def test_known_numbers() -> None:
     assert record.gemm == (25088, 64, 576)
     assert 2 * record.gemm[0] * record.gemm[1] * record.gemm[2] == 1_849_688_064
     assert (record.useful, record.instructions) == (1.0, 225_792)
-    ragged = tiling("resnet50.stage5@8", ConvConfig(1, 1, 4, 4))
+    ragged = tiling("resnet50.stage5@8", MmaConfig(1, 1, 4, 4))
     assert ragged.tile == (1, 4)
     assert ragged.useful == 7 / 8
-    assert tiling(ConvWorkload(1, 8, 8, 32, 32, 3, 3, 1), ConvConfig(1, 1, 4, 4)).useful == 1 / 8
+    assert tiling(ConvWorkload(1, 8, 8, 32, 32, 3, 3, 1), MmaConfig(1, 1, 4, 4)).useful == 1 / 8
 
 
 def test_edges_and_padding() -> None:
-    record = tiling("resnet50.stage5@8", ConvConfig(1, 1, 4, 4))
+    record = tiling("resnet50.stage5@8", MmaConfig(1, 1, 4, 4))
     corner, edge = record.block(0), record.block(1)
     assert (corner.outputs, corner.inputs) == (((0, 1), (0, 4)), ((0, 2), (0, 5)))
     assert edge.outputs == ((0, 1), (4, 3))
@@ -96,14 +96,14 @@ def test_edges_and_padding() -> None:
 
 @pytest.mark.parametrize("number", [(-1, 0), (112, 0), (0, 16)])
 def test_a_block_outside_the_grid_is_refused(number: tuple[int, int]) -> None:
-    record = tiling("resnet50.stage5@8", ConvConfig(1, 1, 4, 4))
+    record = tiling("resnet50.stage5@8", MmaConfig(1, 1, 4, 4))
     with pytest.raises(InvalidInput, match="the grid has"):
         record.block(*number)
 
 
 def test_a_refused_configuration_is_refused_with_its_reason() -> None:
     with pytest.raises(InvalidInput, match="divisibility"):
-        tiling("n8h8w8c32k32r3s3p1", ConvConfig(1, 2, 4, 4))
+        tiling("n8h8w8c32k32r3s3p1", MmaConfig(1, 2, 4, 4))
 
 
 def test_text_and_json() -> None:
@@ -116,7 +116,6 @@ def test_text_and_json() -> None:
 @pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="the emulator needs a C++ compiler")
 @pytest.mark.parametrize("case", [0, 3])
 def test_the_kernel_issues_these_instructions_and_stores_these_tiles(case: int) -> None:
-    pytest.importorskip("tvm")
     import subbyte
     from subbyte.emulator.trace import of_kind
 

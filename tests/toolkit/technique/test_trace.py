@@ -14,12 +14,11 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import plan
 from subbyte.technique import Access, Accesses, accesses, duplicates, packing_program
 from subbyte.workload import ConvWorkload
 
-pytest.importorskip("tvm")
 if not (shutil.which("g++") or shutil.which("clang++")):
     pytest.skip("the emulator needs g++ or clang++", allow_module_level=True)
 
@@ -27,12 +26,12 @@ WORKLOAD = ConvWorkload(8, 8, 8, 64, 64, 3, 3, 1)
 BLOCK = (3, 0)
 ARCH = "sm_80"
 CONFIGS = {
-    "full": ConvConfig(2, 2, 4, 4),
-    "full, row by row": ConvConfig(2, 1, 4, 4, reorder_inner=1),
-    "shared, NHWC": ConvConfig(2, 1, 4, 4, duplicate_aware="shared", layout="nhwc"),
-    "none, row by row": ConvConfig(1, 2, 4, 4, duplicate_aware="none", reorder_inner=1),
-    "channels split over warps": ConvConfig(2, 1, 2, 4, chunk=2, split_channels=2),
-    "packed after shared memory": ConvConfig(2, 1, 2, 4, register_packing=False),
+    "full": MmaConfig(2, 2, 4, 4),
+    "full, row by row": MmaConfig(2, 1, 4, 4, reorder_inner=1),
+    "shared, NHWC": MmaConfig(2, 1, 4, 4, duplicate_aware="shared", layout="nhwc"),
+    "none, row by row": MmaConfig(1, 2, 4, 4, duplicate_aware="none", reorder_inner=1),
+    "channels split over warps": MmaConfig(2, 1, 2, 4, chunk=2, split_channels=2),
+    "packed after shared memory": MmaConfig(2, 1, 2, 4, register_packing=False),
 }
 Counts = Counter[tuple[int, int]]
 """How often a lane touches a byte or word address."""

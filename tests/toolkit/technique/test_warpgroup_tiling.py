@@ -17,9 +17,9 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
     "two columns": ("n8h10w10c64k64r3s3p0", {"tile_width": 6, "consumers_n": 2, "segments": 2, "stages": 5}),
     "two tiles of channels": ("n8h10w10c64k128r3s3p0", {"tile_width": 8, "segments": 2, "consumers_m": 2, "stages": 5}),
     "the same in one warpgroup": ("n8h10w10c64k128r3s3p0", {"tile_width": 8, "segments": 2, "tiles_m": 2, "stages": 5}),
-    "alternating passes": ("n8h10w10c64k64r3s3p0", {"tile_width": 8, "consumers_rows": 2, "segments": 2, "stages": 6}),
+    "taking turns": ("n8h10w10c64k64r3s3p0", {"tile_width": 8, "consumers_rows": 2, "segments": 2, "stages": 6}),
     "a cluster": ("n8h10w10c128k64r3s3p0", {"tile_width": 8, "segments": 8, "cluster_split_k": 2, "stages": 3}),
-    "passes over channels": ("n8h8w8c64k128r1s1p0", {"tile_width": 8, "m_iterations": 2, "stages": 2}),
+    "iterations over channels": ("n8h8w8c64k128r1s1p0", {"tile_width": 8, "m_iterations": 2, "stages": 2}),
     "two groups of images": ("n16h9w9c64k64r3s3p0", {"tile_width": 7, "image_groups": 2, "stages": 5}),
 }  # fmt: skip
 
@@ -55,6 +55,8 @@ def test_levels_fit_into_one_another() -> None:
     assert (
         block.count * block.channels * block.columns * block.depth == product.channels * product.columns * product.depth
     )
+    assert each.name == "tile iteration"
+    assert record.to_dict()["levels"][2]["name"] == "pass"  # JSON keeps the names it had
     assert each.count * each.columns == block.columns
     assert warpgroup.count * warpgroup.columns == each.columns
     assert (instruction.channels, instruction.columns, instruction.depth) == (64, 14 * 8, 32)

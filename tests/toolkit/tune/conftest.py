@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.workload import ConvWorkload
 
 sys.path.append(str(Path(__file__).parent))  # fake_measuring.py, for the tests and for the processes they start
@@ -40,16 +40,16 @@ class ToySpace:
     def __len__(self) -> int:
         return prod(map(len, self.knobs.values()))
 
-    def config(self, index: int) -> ConvConfig:
+    def config(self, index: int) -> MmaConfig:
         if not 0 <= index < len(self):
             raise InvalidInput(f"index {index}")
         values = {}
         for name, choices in self.knobs.items():
             index, digit = divmod(index, len(choices))
             values[name] = choices[digit]
-        return ConvConfig.from_dict({**values, **self.fixed})
+        return MmaConfig.from_dict({**values, **self.fixed})
 
-    def index(self, config: ConvConfig) -> int:
+    def index(self, config: MmaConfig) -> int:
         place, scale = 0, 1
         for name, choices in self.knobs.items():
             if getattr(config, name) not in choices:
@@ -58,7 +58,7 @@ class ToySpace:
             scale *= len(choices)
         return place
 
-    def check(self, config: ConvConfig | int) -> str | None:
+    def check(self, config: MmaConfig | int) -> str | None:
         config = self.config(config) if isinstance(config, int) else config
         if config.threads > 256:
             return "more than eight warps"

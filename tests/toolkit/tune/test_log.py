@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.measure.fake import FakeRunner
 from subbyte.records.result import Measured
 from subbyte.tune import Study, read_log
@@ -60,7 +60,7 @@ def test_a_log_reads_back_as_the_study(toy, path):
     assert again.trials == record.trials
     assert again.workload == toy.workload
     assert again.best_config == record.best.config
-    assert isinstance(again.best_config, ConvConfig)
+    assert isinstance(again.best_config, MmaConfig)
     assert list(again.to_frame().microseconds.dropna()) == [t.microseconds for t in record.trials if t.microseconds]
 
 
@@ -97,7 +97,7 @@ def test_killed_at_random_points_and_resumed(toy, path, tmp_path):
     command = [sys.executable, "-c", WRITER, str(Path(__file__).with_name("conftest.py")), str(path)]
     chance = random.Random(0)
     kept = b""
-    for _ in range(10):
+    for _ in range(3):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         process.stdout.readline()
         time.sleep(chance.uniform(0.0, 0.06))

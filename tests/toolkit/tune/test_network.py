@@ -1,4 +1,4 @@
-"""A network as a whole: allocation of trials, warm starts, one budget, resuming, finals, the page."""
+"""A network as a whole: allocation of trials, warm starts, one budget, resuming, re-measurement, the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from subbyte.measure.fake import FakeRunner
 from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape, NetworkReport, Study, network_layers, read_log, start_tuning, tune, tune_network
 from subbyte.tune.allocation import LayerState, expected_gain, next_layer, portion_of
-from subbyte.tune.finals import hold_finals
+from subbyte.tune.remeasurement import remeasure
 from subbyte.workload import ConvWorkload
 
 PAIRS = [
@@ -175,8 +175,8 @@ def test_replay_of_the_layers_that_were_recorded(tmp_path, make_space):
     assert list(report.best) == ["big", "small"]
     assert "no landscape" in report.skipped["pointwise"]
     assert all(0 < row["fraction_of_optimum"] <= 1 for row in report.rows())
-    assert set(report.finals) == {"big", "small"}
-    assert not report.finals["big"].remeasured
+    assert set(report.remeasurements) == {"big", "small"}
+    assert not report.remeasurements["big"].remeasured
     record(make_space(PAIRS[2][0]), {"runner": "cuda", "name": "A100"}).save(tmp_path / "landscapes/other.json.gz")
     with pytest.raises(InvalidInput, match=r"name 'H200', not 'A100'.*do not compare"):
         tune_network(PAIRS, "replay", trials=40)
@@ -198,7 +198,7 @@ def test_odd_requests_are_refused():
         tune("resnet18@8", "replay")
 
 
-# ---- finals and the page ---------------------------------------------------------------------------------------------
+# ---- re-measurement and the page -----------------------------------------------------------------------------------
 
 
 class Rival(FakeRunner):
@@ -209,34 +209,34 @@ class Rival(FakeRunner):
         return [[base * w for w in wobble] for base in (5.0, 4.9999, 5.5)[: len(configs)]]
 
 
-def test_ties_are_reported_as_ties_and_the_finals_decide(toy):
+def test_ties_are_reported_as_ties_and_remeasuring_decides(toy):
     study = Study(toy)
     for index, time in zip(toy.valid[:3], (4.0, 4.2, 4.4), strict=True):
         study.tell(index, Measured(time))
-    final = hold_finals(study.record, Rival(), 3)
+    final = remeasure(study.record, Rival(), 3)
     assert final.tied == (1, 0)
     assert final.winner.number == 1
     assert [row["tied"] for row in final.rows()] == [True, True, False]
-    assert hold_finals(study.record, Rival(), 1) is None
-    assert hold_finals(study.record, object(), 3) is None
+    assert remeasure(study.record, Rival(), 1) is None
+    assert remeasure(study.record, object(), 3) is None
 
     class Broken(FakeRunner):
         def rematch(self, workload, configs, rounds):
             raise Unsupported("not today")
 
-    lost = hold_finals(study.record, Broken(), 3)
+    lost = remeasure(study.record, Broken(), 3)
     assert (lost.winner, lost.tied) == (None, ())
     assert "not today" in lost.notice
 
 
-def test_the_report_says_what_the_finals_said(capsys):
+def test_the_report_says_what_the_remeasurement_said(capsys):
     from subbyte.cli.main import main
 
-    report = tune("n8h7w7c64k64r3s3p1", Rival(), trials=9, finalists=3)
-    final = report.finals["n8h7w7c64k64r3s3p1"]
+    report = tune("n8h7w7c64k64r3s3p1", Rival(), trials=9, top_k=3)
+    final = report.remeasurements["n8h7w7c64k64r3s3p1"]
     assert report.best["n8h7w7c64k64r3s3p1"] == final.winner_config
     assert report.rows()[0]["finals"]["tied"] == list(final.tied)
-    assert main(["tune", "n8h7w7c64k64r3s3p1", "--runner", "fake", "--trials", "5", "--finalists", "2"]) == 0
+    assert main(["tune", "n8h7w7c64k64r3s3p1", "--runner", "fake", "--trials", "5", "--top-k", "2"]) == 0
     assert "wins with" in capsys.readouterr().out
 
 
@@ -251,13 +251,13 @@ def test_the_page_needs_nothing_from_anywhere(tmp_path, monkeypatch):
             results = super().run(workload, configs)
             return [replace(r, notes=("the clock fell",)) if r.ok else r for r in results]
 
-    report = tune_network(PAIRS, Noted(failures=failures), trials=40, finalists=3)
+    report = tune_network(PAIRS, Noted(failures=failures), trials=40, top_k=3)
     page = report.to_html()
     assert "Where the trials went" in page
     assert page.count("<svg") == 1 + len(report.records)
     assert "a &lt;nasty&gt; reason &amp; more" in page
     assert "the clock fell" in page
-    assert "Finals" in page
+    assert "Top-k re-measurement" in page
     for foreign in ("http:", "https:", "//", "@import", "url(", "<script", "<link", "<img", "src="):
         assert foreign not in page, foreign
     assert not re.search(r"\bnan\b|None", page)
@@ -285,3 +285,16 @@ def test_a_network_in_the_background_is_stopped_and_keeps_its_best():
     failing = start_tuning("resnet18@8", "reply")
     with pytest.raises(InvalidInput, match="did you mean replay"):
         failing.wait()
+
+
+def test_the_words_of_earlier_versions_still_mean_a_remeasurement():
+    from subbyte.cli.main import main
+
+    with pytest.warns(DeprecationWarning, match="finalists= is now top_k="):
+        report = tune("n8h7w7c64k64r3s3p1", Rival(), trials=9, finalists=3)
+    with pytest.warns(DeprecationWarning, match=r"TuningReport\.finals is now TuningReport\.remeasurements"):
+        assert report.finals is report.remeasurements
+    assert len(report.remeasurements["n8h7w7c64k64r3s3p1"].standings) == 3
+    assert main(["tune", "n8h7w7c64k64r3s3p1", "--runner", "fake", "--trials", "5", "--finalists", "2"]) == 0
+    with pytest.raises(AttributeError, match="no attribute 'finale'"):
+        _ = report.finale

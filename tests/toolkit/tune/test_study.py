@@ -8,7 +8,7 @@ import time
 import pytest
 
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.measure.fake import FakeRunner
 from subbyte.records.result import Failed, Measured
 from subbyte.tune import Study
@@ -286,7 +286,7 @@ def test_queued_configurations_come_first_once_and_only_if_valid(toy):
     told = toy.valid[0]
     study.tell(told, Measured(1.0))
     wanted = [toy.config(toy.valid[9]), toy.config(toy.valid[9]), toy.config(refused), toy.config(told)]
-    assert study.queue([*wanted, ConvConfig(chunk=64)]) == 1
+    assert study.queue([*wanted, MmaConfig(chunk=64)]) == 1
     record = study.run(FakeRunner(), 6)
     assert [(t.index, t.ask is None) for t in record.trials[:2]] == [(told, True), (toy.valid[9], True)]
     assert all(trial.ask is not None for trial in record.trials[2:])

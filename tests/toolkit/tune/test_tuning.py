@@ -112,7 +112,7 @@ def test_odd_requests_are_refused(recorded):
         tune("resnet50.stage2@8", "replay", landscape=recorded)
 
 
-@pytest.mark.parametrize("arguments", [{"trials": "x"}, {"trials": 0}, {"batch": 1.5}, {"finalists": "five"}])
+@pytest.mark.parametrize("arguments", [{"trials": "x"}, {"trials": 0}, {"batch": 1.5}, {"top_k": "five"}])
 @pytest.mark.parametrize("what", ["n8h7w7c64k64r3s3p1", "resnet50@8"])
 def test_odd_numbers_are_named(what, arguments):
     (name,) = arguments

@@ -15,7 +15,7 @@ from subbyte.families.registry import config_from_dict, family_named, settings_t
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.former import RetiredConfig
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.space import SMALL
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
@@ -70,7 +70,7 @@ def test_the_wgmma_space_is_searched_on_what_was_recorded(made, recorded):
     assert find_landscape(LAYER, None, "paper") is None
     held = Landscape.load(name)
     assert (held.space_hash, list(held.results), held.missing) == (made.hash, list(made.valid), ())
-    assert {type(held.config(index)) for index in held.results} == {PipelineConfig, SinglePassConfig}
+    assert {type(held.config(index)) for index in held.results} == {PipelineConfig, SingleTileConfig}
     report = tune(LAYER, trials=None, kind="wgmma")
     row = report.rows()[0]
     assert (row["space"], row["trials"], row["fraction_of_optimum"]) == (SMALL, len(made.valid), 1.0)

@@ -17,6 +17,7 @@ from subbyte.device import arch as arch_named
 from subbyte.device.peaks import DEFAULT_DEVICE, MeasuredPeaks, measured_peaks
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.registry import family_names, family_of_fields, newest_first
+from subbyte.former import FormerFields
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.workload import INT4, ConvWorkload
 from subbyte.workload import workload as parse
@@ -45,7 +46,7 @@ class Timed:
 
 
 @dataclass(frozen=True)
-class SpeedLimits(InfoRecord):
+class SpeedLimits(FormerFields, InfoRecord, former={"ceiling_tops": "peak_tops"}):
     """One workload on one GPU: floors, measured times, and what each technique brought.
 
     ``atom`` is the matrix instruction of the best known configuration's family, ``measured`` that configuration's time
@@ -60,7 +61,7 @@ class SpeedLimits(InfoRecord):
     operations: int
     bytes_moved: int
     atom: str
-    ceiling_tops: float
+    peak_tops: float
     floors: tuple[Floor, ...]
     measured: Timed | None
     others: tuple[Timed, ...]
@@ -237,7 +238,7 @@ def roofline(device: str = DEFAULT_DEVICE) -> Roofline:
     roofs: dict[str, float] = {}
     for w in recorded_workloads(device):
         one = speed_of_light(w, device)
-        roofs[one.atom] = one.ceiling_tops
+        roofs[one.atom] = one.peak_tops
         sides = ([one.measured] if one.measured else []) + list(one.others)
         points += [
             RooflinePoint(w.label, w.spec, w.n, side.side, side is one.measured, w.operations / _bytes(w, side.side),

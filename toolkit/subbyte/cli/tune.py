@@ -67,8 +67,9 @@ def add_parser(subparsers: Any) -> None:
     add("--report", metavar="FILE.html", help="write a page with every curve, configuration and failure")
     add("--device", metavar="N", default="0", help="GPU number, several (0,1: side by side) or any; default 0")
     add("--timeout", metavar="S", type=seconds, help="seconds a candidate may take on the GPU (default 20)")
-    add("--finalists", metavar="N", type=natural_number,
+    add("--top-k", metavar="N", type=natural_number,
         help="top-k re-measurement: the N fastest again, side by side (default 5; made-up times: 0)")  # fmt: skip
+    add("--finalists", dest="top_k", type=natural_number, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
     add("--space", metavar="KIND", default="paper",
         help=f"{kind_list()}; default paper")  # fmt: skip
@@ -100,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
             args.workloads, args.runner, args.strategy, args.trials, args.seed, args.log, args.resume,
             arch=args.arch, kind=args.space, fixed=_switches(args), landscape=args.landscape, batch=args.batch,
             callbacks=[callback] if callback else [], device=args.device, timeout=args.timeout,
-            finalists=args.finalists,
+            top_k=args.top_k,
         )  # fmt: skip
     for line in _left_out(report.skipped):
         say(f"subbyte: {line}")
@@ -168,16 +169,16 @@ def _summary(row: dict[str, Any]) -> str:
 
     lines = [head, best, f"  config  {settings_text(row['best_config'])}"]
     if row["finals"]:
-        lines += _finals_lines(row["finals"])
+        lines += _remeasured_lines(row["finals"])
     return "\n".join(lines)
 
 
-def _finals_lines(finals: dict[str, Any]) -> list[str]:
-    if finals["notice"]:
-        return [f"  finals  {finals['notice']}"]
-    first, tied = finals["rows"][0], finals["tied"]
-    how = "measured again, side by side" if finals["remeasured"] else "by their recorded samples"
-    said = f"  finals  trial {first['trial']} wins with {first['microseconds']:.2f} us ({how})"
+def _remeasured_lines(found: dict[str, Any]) -> list[str]:
+    if found["notice"]:
+        return [f"  top-k   {found['notice']}"]
+    first, tied = found["rows"][0], found["tied"]
+    how = "measured again, side by side" if found["remeasured"] else "by their recorded samples"
+    said = f"  top-k   trial {first['trial']} wins with {first['microseconds']:.2f} us ({how})"
     others = ", ".join(str(number) for number in tied[1:])
     return [f"{said}; a tie with trial{'s' * (len(tied) > 2)} {others}" if others else said]
 

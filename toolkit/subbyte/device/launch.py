@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
 
+from subbyte.former import FormerFields, written
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -29,11 +31,11 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Launch:
+class Launch(FormerFields, former={"overlap": "dependent_launch"}):
     """Entry point, grid, block, dynamic shared memory in bytes and the arguments.
 
-    ``cluster``: neighbouring blocks that form a cluster. ``overlap``: the kernel waits by itself for the launch before
-    it, so that it may be started before that one has ended (programmatic launch overlap).
+    ``cluster``: neighbouring blocks that form a cluster. ``dependent_launch``: the kernel waits by itself for the
+    launch before it, so that it may be started before that one has ended (programmatic dependent launch).
     """
 
     entry: str
@@ -42,8 +44,8 @@ class Launch:
     shared_bytes: int
     arguments: tuple[Argument, ...]
     cluster: int = 1
-    overlap: bool = False
+    dependent_launch: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return asdict(self)
+        """Plain data, ready for JSON (``dependent_launch`` as ``overlap``)."""
+        return dict(zip(written(self), asdict(self).values(), strict=True))

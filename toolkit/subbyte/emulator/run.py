@@ -292,7 +292,7 @@ def _regions(
         if roles[name] == "out" and check:
             writers[name] = np.zeros(array.nbytes, np.uint32)
             writer = writers[name].ctypes.data
-        dependent = launch.overlap and name in shared_with_others
+        dependent = launch.dependent_launch and name in shared_with_others
         place = (array.ctypes.data, array.nbytes, order.index(name))
         regions.append(_Region(*place, roles[name] == "out", dependent, writer))
     for shared in translation.shared:

@@ -11,7 +11,7 @@ from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, short
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.registry import shows
 from subbyte.technique import Tiling, tiling
 from subbyte.workload import ConvWorkload
@@ -21,7 +21,7 @@ COUNTED = ("rows", "columns", "depth", "blocks", "steps", "instructions")
 
 
 @checked
-def check_tiling(answer: Any, workload: ConvWorkload | str, config: ConvConfig, arch: str = "sm_80") -> Feedback:
+def check_tiling(answer: Any, workload: ConvWorkload | str, config: MmaConfig, arch: str = "sm_80") -> Feedback:
     """Check the sizes of a tiled product: ``rows``, ``columns`` and ``depth`` of it (M, N, K), ``blocks`` of the grid,
     ``steps`` of a warp along K, matrix ``instructions`` of one warp in one step. Raises InvalidInput for other names.
     """
@@ -57,7 +57,7 @@ _HINTS = {
 }
 
 
-def _counts(w: ConvWorkload, config: ConvConfig, arch: str) -> tuple[dict[str, int], dict[str, list[tuple[Any, str]]]]:
+def _counts(w: ConvWorkload, config: MmaConfig, arch: str) -> tuple[dict[str, int], dict[str, list[tuple[Any, str]]]]:
     """The right numbers, and for each the numbers that typical mistakes lead to."""
     record = tiling(w, config, arch=arch)
     m, n, k = record.gemm
@@ -165,9 +165,9 @@ def check_waste(answer: Any, workload: ConvWorkload | str, arch: str = "sm_80") 
     """Check a configuration of the paper's space that wastes as few multiplications as any of it can, and needs no more
     blocks than any other of those."""
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a ConvConfig.")
+        return Feedback(False, "Replace the ... by an MmaConfig.")
     if not shows(answer, Tiling):
-        return Feedback(False, f"{short(answer)}: a ConvConfig is asked, such as ConvConfig(1, 2, 4, 4).")
+        return Feedback(False, f"{short(answer)}: an MmaConfig is asked, such as MmaConfig(1, 2, 4, 4).")
     w = parse(workload)
     found = space(w, arch)
     try:
@@ -200,6 +200,6 @@ def check_waste(answer: Any, workload: ConvWorkload | str, arch: str = "sm_80") 
 def _least(w: ConvWorkload, arch: str) -> tuple[float, int]:
     """The greatest useful share in the space, and the fewest blocks that reach it."""
     found = space(w, arch)
-    cuts = [tiling(w, cast(ConvConfig, found.config(index)), arch=arch) for index in found.valid]
+    cuts = [tiling(w, cast(MmaConfig, found.config(index)), arch=arch) for index in found.valid]
     best = max(cut.useful for cut in cuts)
     return best, min(cut.blocks for cut in cuts if cut.useful >= best - 1e-9)

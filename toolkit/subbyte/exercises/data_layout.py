@@ -11,7 +11,7 @@ from subbyte.device.memory import SectorUse
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, short
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.technique import accesses
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
@@ -52,9 +52,9 @@ def _tile(w: ConvWorkload, layout: str) -> SectorUse:
     return use
 
 
-def _any_config(w: ConvWorkload) -> ConvConfig:
+def _any_config(w: ConvWorkload) -> MmaConfig:
     """A configuration with one stage buffer and the smallest block: the tile access does not depend on it."""
-    return ConvConfig(1, 1, 1, min(4, 4 * w.filter_blocks))
+    return MmaConfig(1, 1, 1, min(4, 4 * w.filter_blocks))
 
 
 def _why(answer: Any, use: SectorUse) -> str:
@@ -111,7 +111,7 @@ def check_byte(answer: Any, workload: ConvWorkload | str, place: tuple[int, int,
 
 
 @checked
-def check_chunk(answer: Any, workload: ConvWorkload | str, config: ConvConfig) -> Feedback:
+def check_chunk(answer: Any, workload: ConvWorkload | str, config: MmaConfig) -> Feedback:
     """Check the smallest ``chunk`` with which the activation loads of ``config`` in NHWC waste nothing."""
     if unanswered(answer):
         return Feedback(False, "Replace the ... by 1, 2, 4 or 8.")
@@ -134,7 +134,7 @@ def check_chunk(answer: Any, workload: ConvWorkload | str, config: ConvConfig) -
     return Feedback(False, f"With chunk {answer} nothing is wasted, but a smaller one does it too.")
 
 
-def _efficiency(workload: ConvWorkload | str, config: ConvConfig) -> float:
+def _efficiency(workload: ConvWorkload | str, config: MmaConfig) -> float:
     """Useful share of the bytes moved by the activation loads of one warp of the first block, in NHWC."""
     uses = [access.sectors for access in accesses(workload, config, "nhwc").of("activation load")]
     moved = sum(use.moved_bytes for use in uses if use is not None)

@@ -12,7 +12,7 @@ from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.duplicates import about_loads
 from subbyte.exercises.feedback import Feedback, short
 from subbyte.families import space
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.registry import shows
 from subbyte.technique import Tiling, duplicates
 from subbyte.workload import ConvWorkload
@@ -49,9 +49,9 @@ def check_block(
     if unanswered(answer):
         return Feedback(False, "Replace each ... by a number; the section before says what the knobs mean.")
     try:
-        config = answer if shows(answer, Tiling) else ConvConfig.from_dict(dict(answer))
+        config = answer if shows(answer, Tiling) else MmaConfig.from_dict(dict(answer))
     except (SubbyteError, TypeError, ValueError) as problem:
-        return Feedback(False, f"Give a ConvConfig or its knobs by name: {problem}")
+        return Feedback(False, f"Give an MmaConfig or its knobs by name: {problem}")
     mine = (config.blk_row_warps * config.warp_row_tiles, config.blk_col_warps * config.warp_col_tiles * 8)
     have = config.blk_row_warps * config.blk_col_warps
     shape = f"Your block computes {mine[0]} pixels x {mine[1]} filters with {have} warps."

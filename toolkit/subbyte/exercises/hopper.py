@@ -42,29 +42,29 @@ def check_tap_start(
     if unanswered(answer):
         return Feedback(False, "Replace the ... by a number of bytes from the start of the pipeline.")
     if same(answer, tap.start):
-        where = f"Stage buffer {tap.slot} begins at {tap.slot * record.slot_bytes:,}, pixel {tap.column} of it"
+        where = f"Stage buffer {tap.buffer} begins at {tap.buffer * record.buffer_bytes:,}, pixel {tap.column} of it"
         return Feedback(
             True, f"{where} {tap.column * record.pixel_bytes:,} bytes further on. No pixel was moved for this tap."
         )
     hint = (
-        f"stage buffer x {record.slot_bytes:,} bytes + first pixel x {record.pixel_bytes}. Which input row does kernel "
-        f"row {r} of output row {output_row} read, and in which stage buffer does it lie?"
+        f"stage buffer x {record.buffer_bytes:,} bytes + first pixel x {record.pixel_bytes}. Which input row does "
+        f"kernel row {r} of output row {output_row} read, and in which stage buffer does it lie?"
     )
     return Feedback(False, recognise(answer, _start_mistakes(record, tap), hint))
 
 
 def _start_mistakes(record: TapAddresses, tap: Tap) -> list[tuple[Any, str]]:
-    size, row, within = record.slot_bytes, record.pitch * record.pixel_bytes, tap.column * record.pixel_bytes
+    size, row, within = record.buffer_bytes, record.pitch * record.pixel_bytes, tap.column * record.pixel_bytes
     reads = f"kernel row {tap.r} reads input row {tap.input_row}"
     bytes_ = "a pixel is 8 images x 32 channels, a byte each in shared memory: 256 bytes, not 128."
     whole = f"a stage buffer holds every block of 32 channels: {size:,} bytes, not {row:,}."
     return [
         (tap.start // 16, "that is what stands in the descriptor, in units of 16 bytes; the question is for bytes."),
-        (tap.slot * size + within // 2, bytes_),
-        (tap.slot * size + tap.column, "that counts pixels within the stage buffer; a pixel has 256 bytes."),
-        (tap.slot * size, f"that is where the stage buffer begins; tap column {tap.s} begins some pixels later."),
+        (tap.buffer * size + within // 2, bytes_),
+        (tap.buffer * size + tap.column, "that counts pixels within the stage buffer; a pixel has 256 bytes."),
+        (tap.buffer * size, f"that is where the stage buffer begins; tap column {tap.s} begins some pixels later."),
         (within, f"the stage buffer is missing: {reads}."),
-        (tap.slot * row + within, whole),
+        (tap.buffer * row + within, whole),
         (tap.input_row * size + within, "rows go round in the pipeline: take the row modulo the number of stages."),
         (tap.r * size + within, f"that is the stage buffer of the kernel row; but {reads} of the image."),
     ]

@@ -96,7 +96,7 @@ def family_of(config: object) -> Family:
         if family.owns(config):
             return family
     examples = " or a ".join(f"{kind.__name__}" for one in families().values() for kind in one.configurations)
-    raise InvalidInput(f"config is {type(config).__name__}: expected a {examples}")
+    raise InvalidInput(f"config is {type(config).__name__}: expected an {examples}")
 
 
 def is_configuration(config: object) -> bool:

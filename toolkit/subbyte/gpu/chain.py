@@ -96,7 +96,7 @@ class GpuChain:
     def _enqueue(self, overlap: bool) -> None:
         for place, (launch, function) in enumerate(zip(self.launches, self._functions, strict=True)):
             pointers = [self._buffers[place][argument.name].pointer for argument in launch.arguments]
-            overlapping = overlap and place > 0 and launch.overlap
+            overlapping = overlap and place > 0 and launch.dependent_launch
             function.launch(launch.grid, launch.block, launch.shared_bytes, pointers, overlapping)
 
 

@@ -288,7 +288,7 @@ class CudaFunction:
         """Enqueue one launch with these pointer arguments on our stream.
 
         ``overlap``: it may begin before the launch ahead of it has ended; only for kernels that wait for that one
-        themselves (``Launch.overlap``).
+        themselves (``Launch.dependent_launch``).
         """
         asked = (grid, block, shared_bytes, overlap)
         config = self._configs.get(asked) or self._config(*asked)

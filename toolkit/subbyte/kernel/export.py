@@ -124,7 +124,7 @@ def _names(plan: Plan) -> list[str]:
     names = ["top", "index", "operands", "weights"]
     if plan.output != SUMS:
         names.append(f"parameters_{plan.parameter_form.rstrip('0123456789')}")
-    return [*names, "output", "driver", *(["overlapping"] if plan.launch.overlap else []), "end"]
+    return [*names, "output", "driver", *(["overlapping"] if plan.launch.dependent_launch else []), "end"]
 
 
 def _sections(plan: Plan) -> dict[str, str]:
@@ -249,7 +249,7 @@ def _words(plan: Plan) -> dict[str, str]:
         "scale_log2": str(plan.atom.scale_log2),
         "usage_parameters": usage if quantized else "",
         "usage_device": "parameters, " if quantized else "",
-        "usage_overlap": OVERLAP_USAGE if plan.launch.overlap else "",
+        "usage_overlap": OVERLAP_USAGE if plan.launch.dependent_launch else "",
         "launch_parameters": read if quantized else "",
         "launch_argument": "CUdeviceptr parameters, " if quantized else "",
     }  # fmt: skip

@@ -231,7 +231,7 @@ def build(
 ) -> Kernel:
     """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
 
-    ``config`` is a configuration of any family, such as a ConvConfig; it defaults to the best one known of the family
+    ``config`` is a configuration of any family, such as an MmaConfig; it defaults to the best one known of the family
     whose kernels run on every architecture, or where that has none of one that covers the workload
     (:func:`subbyte.compile` chooses among all). ``output`` is the
     workload's output type (``int4``, also without it) or ``int32``; ``clip`` lies within that type. ``requant`` is

@@ -142,7 +142,7 @@ class CudaRunner(RunnerBase):
         kernels = []
         for built in map(_built, futures):
             if isinstance(built, Failed):
-                raise SubbyteError(f"a finalist could not be built again: {built.reason}")
+                raise SubbyteError(f"a configuration could not be built again: {built.reason}")
             kernels.append((built.cubin, built.launch))
         limit = self.timeout * (len(kernels) + 1) + _GRACE_S
         with self._turn:

@@ -3,7 +3,7 @@
 A timing is **steady** when no clock fell while it ran and the quartiles of its samples are within 3 % of the median;
 otherwise it is taken again, at most twice more, and the steadiest counts. What disturbed it stays in the record.
 
-Finalists are timed **interleaved**, in rounds of a random order, because times drift over minutes by more than good
+The top k are timed **interleaved**, in rounds of a random order, because times drift over minutes by more than good
 kernels differ. Kernels are compared round by round: two are a **tie** unless the confidence interval (95 % or more,
 from the order statistics of the per-round ratios) says that one is slower by more than 0.2 %.
 """
@@ -107,8 +107,9 @@ class Watch:
 
 @dataclass(frozen=True)
 class Standing:
-    """One finalist: median microseconds of its rounds, and how much slower than the fastest it is (``slower`` 0.02 =
-    2 %, with the interval ``low`` to ``high``). ``tied`` is true for the fastest and all that cannot be told from it.
+    """One of the top k: median microseconds of its rounds, and how much slower than the fastest it is (``slower``
+    0.02 = 2 %, with the interval ``low`` to ``high``). ``tied`` is true for the fastest and all that cannot be told
+    from it.
     """
 
     place: int
@@ -130,7 +131,7 @@ def rank_interleaved(rounds: Sequence[Sequence[float]]) -> tuple[Standing, ...]:
     ``place`` is the position in ``rounds``. Raises InvalidInput when the kernels have not equally many rounds.
     """
     if not rounds or not rounds[0] or len({len(times) for times in rounds}) != 1:
-        raise InvalidInput("finalists need the same number of rounds, at least one")
+        raise InvalidInput("a top-k re-measurement needs the same number of rounds, at least one")
     medians = [statistics.median(times) for times in rounds]
     best = min(range(len(rounds)), key=lambda i: (medians[i], i))
     found = []

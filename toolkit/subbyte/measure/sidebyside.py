@@ -24,7 +24,7 @@ from subbyte.records.shapes import Count, Name, Sample, Text, Time, Tree
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import INT4, ConvWorkload, Operand
 
-FINALISTS = 5
+TOP_K = 5
 
 
 def epilogue(output: Operand) -> str:
@@ -198,8 +198,8 @@ def ours(case: Case, candidates: Sequence[Candidate], device: CudaDevice, how: T
     if not right:
         reasons = [result.reason for result, _ in tried if not isinstance(result, Measured)]
         raise InvalidInput(f"no kernel of {case.workload} ran and was right: {reasons[:1] or 'none was given'}")
-    finals = [(_time_in_full(tried[place][1], case, device, how), tried[place][1]) for _, place in right[:FINALISTS]]
-    timing, winner = min(finals, key=lambda pair: pair[0].microseconds)
+    in_full = [(_time_in_full(tried[place][1], case, device, how), tried[place][1]) for _, place in right[:TOP_K]]
+    timing, winner = min(in_full, key=lambda pair: pair[0].microseconds)
     evaluator.close()
     types = case.workload.precision
     what = (f"subbyte {types.label}", types.output.name, epilogue(types.output), winner.config.key)
@@ -269,7 +269,7 @@ def build_candidates(workload: ConvWorkload, arch: str) -> list[Candidate]:
     if name is not None:
         landscape = Landscape.load(name)
         timed = sorted((r.microseconds, i) for i, r in landscape.results.items() if isinstance(r, Measured))
-        for config in (landscape.config(index) for _, index in timed[:FINALISTS]):
+        for config in (landscape.config(index) for _, index in timed[:TOP_K]):
             with suppress(SubbyteError):  # recorded by a generator whose kernels looked different
                 kernel = build(workload, config, arch)
                 built.append(Candidate(config, bytes(kernel.cubin), kernel.launch))

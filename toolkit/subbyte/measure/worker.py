@@ -27,6 +27,7 @@ from typing import IO, Any, NoReturn
 from subbyte import errors, processes
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.families.registry import register_all, registered
+from subbyte.workload.operand import register_encodings, registered_encodings
 
 _LIFE_CHECK_S = 0.2
 _SHOWN = 300
@@ -47,8 +48,8 @@ class WorkerRaised(SubbyteError):
 class Worker:
     """One child process, started at the first call and again after a death. ``name`` appears in messages.
 
-    ``prepare`` is called first in each new process and travels by pickle, such as ``partial(load, data)``. Families of
-    kernels that were registered here are known there.
+    ``prepare`` is called first in each new process and travels by pickle, such as ``partial(load, data)``. Encodings of
+    operands and families of kernels that were registered here are known there.
     Not for several threads at once, except for :meth:`close`.
     """
 
@@ -73,8 +74,8 @@ class Worker:
         what cannot be pickled.
         """
         request = _pickled(function, arguments)
-        more = registered()
-        first = [_pickled(register_all, (more,))] if more else []
+        known_here = ((register_encodings, registered_encodings()), (register_all, registered()))
+        first = [_pickled(register_them, (those,)) for register_them, those in known_here if those]
         first += [_pickled(self.prepare, ())] if self.prepare is not None else []
         if self._ready() and first:
             try:

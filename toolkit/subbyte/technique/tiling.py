@@ -25,7 +25,7 @@ __all__ = [
 
 @checked
 def tiling(workload: ConvWorkload | str, config: Configuration | None = None, *, arch: str = "sm_90a") -> Tiling:
-    """The tiles of ``workload`` under ``config`` (default: ``ConvConfig()``) on ``arch``.
+    """The tiles of ``workload`` under ``config`` (default: ``MmaConfig()``) on ``arch``.
 
     Raises InvalidInput for unknown names, and for a configuration that the constraints refuse, with their reason.
     """

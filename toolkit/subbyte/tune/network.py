@@ -16,14 +16,15 @@ from typing import Any
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
+from subbyte.former import former_arguments
 from subbyte.interrupts import keeping
 from subbyte.measure.runner import Runner, refuse_unlike
 from subbyte.records.checked import several, whole
 from subbyte.spaces.configuration import Configuration
 from subbyte.tune.allocation import LayerState, next_layer, portion_of
-from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.outcome import NetworkReport
 from subbyte.tune.record import best_of
+from subbyte.tune.remeasurement import Remeasurement, default_top_k, remeasure
 from subbyte.tune.sources import DEFAULT_TRIALS, Sources, log_path
 from subbyte.tune.study import Callback, Stop, Study
 from subbyte.workload import NETWORKS, ConvWorkload
@@ -67,6 +68,7 @@ def network_layers(network: str) -> list[tuple[ConvWorkload, int]]:
     return list(counts.items())
 
 
+@former_arguments(finalists="top_k")
 @checked
 def tune_network(
     network: str | Sequence[tuple[ConvWorkload, int]],
@@ -85,7 +87,7 @@ def tune_network(
     stop: Sequence[Stop] = (),
     device: int | str | Sequence[int] = 0,
     timeout: float | None = None,
-    finalists: int | None = None,
+    top_k: int | None = None,
 ) -> NetworkReport:
     """Tune every layer of ``network`` (``resnet50@8``, or pairs of workload and count) with ``trials`` in all.
 
@@ -110,11 +112,11 @@ def tune_network(
             ended = _spend(layers, trials, portion, callbacks, stop, grants)
         except KeyboardInterrupt:  # between two studies
             ended = "interrupted"
-        finals = {} if ended == "interrupted" else _finals(layers, finalists)
+        remeasured = {} if ended == "interrupted" else _remeasured(layers, top_k)
         for layer in layers:
             layer.study.ended = layer.study.ended or ended
     return NetworkReport(
-        tuple(layer.study.record for layer in layers), optima, skipped, finals, name,
+        tuple(layer.study.record for layer in layers), optima, skipped, remeasured, name,
         {layer.label: layer.count for layer in layers}, tuple(grants), trials, ended,
     )  # fmt: skip
 
@@ -232,12 +234,12 @@ def _unlike(one: ConvWorkload, other: ConvWorkload) -> tuple[int, float]:
     return (int((one.r, one.s, one.stride) != (other.r, other.s, other.stride)), ratio)
 
 
-def _finals(layers: Sequence[_Layer], finalists: int | None) -> dict[str, Finals]:
+def _remeasured(layers: Sequence[_Layer], top_k: int | None) -> dict[str, Remeasurement]:
     held = {}
     for layer in layers:
-        wanted = default_finalists(layer.runner) if finalists is None else finalists
+        wanted = default_top_k(layer.runner) if top_k is None else top_k
         try:
-            found = hold_finals(layer.study.record, layer.runner, wanted) if wanted > 1 else None
+            found = remeasure(layer.study.record, layer.runner, wanted) if wanted > 1 else None
         except KeyboardInterrupt:
             break
         if found is not None:

@@ -9,27 +9,28 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from subbyte.former import FormerFields
 from subbyte.html import join
 from subbyte.records.table import frame, html_table, left_out
 from subbyte.spaces.configuration import Configuration
-from subbyte.tune.finals import Finals
 from subbyte.tune.record import StudyRecord
+from subbyte.tune.remeasurement import Remeasurement
 
 if TYPE_CHECKING:
     import pandas
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TuningReport:
+class TuningReport(FormerFields, former={"finals": "remeasurements"}):
     """One record per tuned workload. ``optima`` holds the landscape's best microseconds by spec where it is known;
-    ``skipped`` says by label why a workload was not tuned; ``finals`` holds the top-k re-measurements by label, where
-    there were any.
+    ``skipped`` says by label why a workload was not tuned; ``remeasurements`` are the top-k re-measurements by
+    label, where there were any.
     """
 
     records: tuple[StudyRecord, ...]
     optima: Mapping[str, float] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
-    finals: Mapping[str, Finals] = field(default_factory=dict)
+    remeasurements: Mapping[str, Remeasurement] = field(default_factory=dict)
 
     @property
     def best(self) -> dict[str, Configuration]:
@@ -37,8 +38,8 @@ class TuningReport:
         success are left out."""
         found = {}
         for record in self.records:
-            final = self.finals.get(record.workload.label)
-            config = (final.winner_config if final else None) or (record.best.config if record.best else None)
+            again = self.remeasurements.get(record.workload.label)
+            config = (again.winner_config if again else None) or (record.best.config if record.best else None)
             if config is not None:
                 found[record.workload.label] = config
         return found
@@ -59,11 +60,11 @@ class TuningReport:
         for record in self.records:
             optimum, found = self.optima.get(record.workload.spec), record.best_microseconds
             fraction = optimum / found if optimum and found else None
-            final = self.finals.get(record.workload.label)
+            again = self.remeasurements.get(record.workload.label)
             rows.append(
                 {
                     **record.summary(), "optimum_microseconds": optimum, "fraction_of_optimum": fraction,
-                    "finals": final.to_dict() if final else None,
+                    "finals": again.to_dict() if again else None,
                 }
             )  # fmt: skip
         return rows

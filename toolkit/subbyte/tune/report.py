@@ -12,8 +12,8 @@ from subbyte.families.registry import settings_text
 from subbyte.files import prove_writable, write_file
 from subbyte.html import Markup, cell, element, page, table
 from subbyte.records.result import Failed, Measured
-from subbyte.tune.finals import Finals
 from subbyte.tune.record import StudyRecord
+from subbyte.tune.remeasurement import Remeasurement
 
 if TYPE_CHECKING:
     from subbyte.tune.outcome import NetworkReport, TuningReport
@@ -43,14 +43,14 @@ def html_page(report: TuningReport, network: NetworkReport | None = None) -> str
         parts += [_head("Where the trials went"), _allocation(network)]
     parts.append(_head("Best so far"))
     parts += [_curve(record) for record in report.records]
-    finals = [row for label, final in report.finals.items() for row in _finals_rows(label, final)]
-    if finals:
-        again = any(final.remeasured for final in report.finals.values())
-        how = "measured again, in rounds of a random order" if again else "judged by their recorded samples"
+    remeasured = [row for label, final in report.remeasurements.items() for row in _remeasured_rows(label, final)]
+    if remeasured:
+        fresh = any(final.remeasured for final in report.remeasurements.values())
+        how = "measured again, in rounds of a random order" if fresh else "judged by their recorded samples"
         parts += [
-            _head("Finals"),
+            _head("Top-k re-measurement"),
             element("p", f"The fastest of each study, {how}. Those marked as tied cannot be told apart."),
-            _table(finals),
+            _table(remeasured),
         ]
     parts += [_head("Best configurations"), _table(_config_rows(report))]
     failures, notes = list(_failures(report.records)), list(_notes(report.records))
@@ -91,7 +91,7 @@ def _lead(report: TuningReport, network: NetworkReport | None) -> Markup:
 def _summary_rows(report: TuningReport) -> list[dict[str, Any]]:
     rows = []
     for row in report.rows():
-        final = report.finals.get(row["workload"])
+        final = report.remeasurements.get(row["workload"])
         line: dict[str, Any] = {"workload": row["workload"]}
         if "count" in row:
             line["occurs"] = row["count"]
@@ -106,7 +106,7 @@ def _summary_rows(report: TuningReport) -> list[dict[str, Any]]:
     return rows
 
 
-def _finals_rows(label: str, final: Finals) -> list[dict[str, Any]]:
+def _remeasured_rows(label: str, final: Remeasurement) -> list[dict[str, Any]]:
     tie = len(final.tied) > 1
     return [
         {

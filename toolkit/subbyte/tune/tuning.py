@@ -9,21 +9,23 @@ from typing import Any
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported
+from subbyte.former import former_arguments
 from subbyte.interrupts import keeping
 from subbyte.measure.runner import Runner
 from subbyte.records.checked import callables, file_path, several, whole
 from subbyte.records.foreign import FOREIGN
 from subbyte.records.landscape import Landscape
 from subbyte.records.log import prove_log
-from subbyte.tune.finals import Finals, default_finalists, hold_finals
 from subbyte.tune.outcome import TuningReport
 from subbyte.tune.record import StudyRecord
+from subbyte.tune.remeasurement import Remeasurement, default_top_k, remeasure
 from subbyte.tune.sources import DEFAULT_TRIALS, Sources, log_path, nothing_in, replayed
 from subbyte.tune.study import Callback, Stop, Study
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workloads as parse_workloads
 
 
+@former_arguments(finalists="top_k")
 @checked
 def tune(
     workloads: str | ConvWorkload | Iterable[str | ConvWorkload],
@@ -43,7 +45,7 @@ def tune(
     stop: Sequence[Stop] = (),
     device: int | str | Sequence[int] = 0,
     timeout: float | None = None,
-    finalists: int | None = None,
+    top_k: int | None = None,
 ) -> TuningReport:
     """Tune each workload (a name, a spec, or several of them) and report the best configurations.
 
@@ -57,7 +59,7 @@ def tune(
     where it pays (:func:`subbyte.tune.network.tune_network`), and the report is a NetworkReport.
 
     ``device`` is a GPU number, ``cuda:1``, ``any`` (one that nobody measures on), or several (``0,1``), which measure
-    side by side; ``timeout`` the seconds a candidate may take on it. The ``finalists`` fastest (default 5; none with
+    side by side; ``timeout`` the seconds a candidate may take on it. The ``top_k`` fastest (default 5; none with
     made-up times) are measured once more, side by side, and the report says which of them are a tie.
 
     Raises InvalidInput for anything unknown, MissingDependency when nothing can measure, BrokenRecord for a damaged
@@ -67,8 +69,8 @@ def tune(
     whole(seed, "seed")
     if trials is not None:
         whole(trials, "trials", 1)
-    if finalists is not None:
-        whole(finalists, "finalists")
+    if top_k is not None:
+        whole(top_k, "top_k")
     callbacks, stop = callables(callbacks, "callbacks"), callables(stop, "stop")
     if log is not None:
         file_path(log, "record log")
@@ -79,7 +81,7 @@ def tune(
 
         return tune_network(
             asked[0], runner, strategy, trials, seed, log, resume, arch=arch, kind=kind, fixed=fixed, batch=batch,
-            callbacks=callbacks, stop=stop, device=device, timeout=timeout, finalists=finalists,
+            callbacks=callbacks, stop=stop, device=device, timeout=timeout, top_k=top_k,
         )  # fmt: skip
     wanted = _foreign(asked, given) or parse_workloads(asked)
     if given is not None and list(wanted) != [given.workload] and replayed(runner):
@@ -89,7 +91,7 @@ def tune(
     records: list[StudyRecord] = []
     optima: dict[str, float] = {}
     skipped: dict[str, str] = {}
-    finals: dict[str, Finals] = {}
+    remeasured: dict[str, Remeasurement] = {}
     with keeping(), Sources(runner, arch, kind, fixed, given, device, timeout) as sources:
         for workload in wanted:
             try:
@@ -111,17 +113,17 @@ def tune(
             optima.update(sources.optimum(source, workload))
             if study.ended == "interrupted":
                 break
-            count = default_finalists(source) if finalists is None else finalists
+            count = default_top_k(source) if top_k is None else top_k
             try:
-                final = hold_finals(records[-1], source, count) if count > 1 else None
+                again = remeasure(records[-1], source, count) if count > 1 else None
             except KeyboardInterrupt:
                 records[-1] = replace(records[-1], ended="interrupted")
                 break
-            if final is not None:
-                finals[workload.label] = final
+            if again is not None:
+                remeasured[workload.label] = again
     if not records:
         raise MissingDependency("nothing was tuned: " + "; ".join(f"{k}: {v}" for k, v in skipped.items()))
-    return TuningReport(tuple(records), optima, skipped, finals)
+    return TuningReport(tuple(records), optima, skipped, remeasured)
 
 
 def _names_network(text: str) -> bool:

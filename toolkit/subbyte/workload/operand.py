@@ -6,7 +6,7 @@ Names and ranges only, no arrays: :mod:`subbyte.numerics` turns values into code
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -63,6 +63,35 @@ _ENCODINGS: dict[str, Encoding] = {
     )
 }
 
+_OWN = frozenset(_ENCODINGS)
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """The values of an encoding by bits, in the order of the codes: a function that needs no module."""
+
+    tables: tuple[tuple[int, tuple[int, ...]], ...]
+
+    def __call__(self, code: int, bits: int) -> int:
+        return dict(self.tables)[bits][code]
+
+
+def _listed(encoding: Encoding) -> Encoding:
+    """The same encoding as data: also one of a notebook or of a lambda travels to another process."""
+    tables = ((bits, _table(encoding, bits, 0)) for bits in range(encoding.least_bits, MOST_BITS + 1))
+    return replace(encoding, value=_Listed(tuple(tables)))
+
+
+def registered_encodings() -> tuple[Encoding, ...]:
+    """The encodings that others than the library made known, as data: for processes that work for this one."""
+    return tuple(_listed(one) for name, one in _ENCODINGS.items() if name not in _OWN)
+
+
+def register_encodings(encodings: Iterable[Encoding]) -> None:
+    """Make several encodings known. Raises InvalidInput for one whose name or prefix is taken by another."""
+    for one in encodings:
+        register_encoding(one)
+
 
 def register_encoding(encoding: Encoding) -> None:
     """Make an encoding known: texts, packing, layouts and the reference then take operands of it.
@@ -73,7 +102,8 @@ def register_encoding(encoding: Encoding) -> None:
         if not re.fullmatch("[a-z]+", word):
             raise InvalidInput(f"encoding {shown(word)}: expected a word of small letters, without digits")
     for one in _ENCODINGS.values():
-        if one != encoding and (one.name == encoding.name or one.prefix == encoding.prefix):
+        alike = one.name == encoding.name or one.prefix == encoding.prefix
+        if alike and one != encoding and _listed(one) != _listed(encoding):
             raise InvalidInput(f"encoding {encoding.name!r} ({encoding.prefix}) exists; choose another name and prefix")
     _ENCODINGS[encoding.name] = encoding
 

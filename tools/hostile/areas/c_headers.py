@@ -14,7 +14,7 @@ from hostile.areas.hostile_names import corpus
 from hostile.harness import Case
 from subbyte.device.arch import arch
 from subbyte.errors import MissingDependency, SubbyteError
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import Plan, plan
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
@@ -48,7 +48,7 @@ def cases(rng: random.Random) -> Iterator[Case]:
 
 
 def _named(name: str) -> Plan:
-    made = plan(samples.named(name), ConvConfig(1, 1, 1, 1), "sm_80")
+    made = plan(samples.named(name), MmaConfig(1, 1, 1, 1), "sm_80")
     assert isinstance(made, Plan)
     return made
 
@@ -79,7 +79,7 @@ def _options(rng: random.Random) -> dict[str, object]:
 
 def _warp(rng: random.Random) -> Plan | None:
     layout, columns = rng.choice(("nhwcnc", "nhwc")), rng.choice((1, 2, 4, 8))
-    config = ConvConfig(1, 1, rng.choice((1, 2)), columns, layout=layout)
+    config = MmaConfig(1, 1, rng.choice((1, 2)), columns, layout=layout)
     spec, target, options = _spec(rng, (5, 8, 20, 32, 40, 64, 65)), rng.choice(ARCHS), _options(rng)
     try:
         made = plan(samples.named("", spec), config, target, **options)  # type: ignore[arg-type]

@@ -79,14 +79,14 @@ def _chained(layers: list[Layer]) -> Any:
     import numpy as np
 
     from subbyte import Chain
-    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.mma.config import MmaConfig
     from subbyte.kernel.build import make_plan
     from subbyte.kernel.kernel import Kernel
     from subbyte.numerics import Requantization
 
     random_numbers = np.random.default_rng(1)
     kernels = [
-        Kernel(make_plan(made, ConvConfig(blk_col_warps=1, layout=layout), arch, output, (-8, 7), "fixed"))
+        Kernel(make_plan(made, MmaConfig(blk_col_warps=1, layout=layout), arch, output, (-8, 7), "fixed"))
         for made, arch, output, layout in layers
     ]
     weights = [random_numbers.integers(-8, 8, (made.k, made.r, made.s, made.c), np.int8) for made, *_ in layers]

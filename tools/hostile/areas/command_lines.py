@@ -40,7 +40,7 @@ FLAGS: Mapping[tuple[str, ...], Mapping[str, str]] = {
     ("tune", LAYER, "--runner", "fake", "--trials", "1"): {
         **_SEARCH, "--runner": "choice", "--strategy": "strategy", "--trials": "positive", "--seed": "seed",
         "--batch": "positive", "--log": "output", "--landscape": "input", "--device": "device", "--timeout": "seconds",
-        "--finalists": "natural", "--report": "output"},
+        "--top-k": "natural", "--report": "output"},
     ("race", LAYER, "--trials", "1", "--seeds", "1", "--workers", "1"): {
         "--strategies": "strategy", "--trials": "positive", "--seeds": "positive", "--workers": "positive",
         "--batch": "positive", "--traces": "input", "--statistics-seed": "seed", "-o": "output", "--load": "input"},

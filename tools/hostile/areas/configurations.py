@@ -50,13 +50,13 @@ PARTS = (
 
 def cases(rng: random.Random) -> Iterator[Case]:
     """About 13,500 cases."""
-    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.mma.config import MmaConfig
     from subbyte.families.registry import config_from_dict, config_from_key
     from subbyte.families.wgmma.former import RetiredConfig
     from subbyte.families.wgmma.pipeline.config import PipelineConfig
-    from subbyte.families.wgmma.single.config import SinglePassConfig
+    from subbyte.families.wgmma.single.config import SingleTileConfig
 
-    kinds = (ConvConfig, PipelineConfig, SinglePassConfig)
+    kinds = (MmaConfig, PipelineConfig, SingleTileConfig)
     for entry in corpus("configurations"):
         made: Callable[..., object] = config_from_key if "key" in entry else config_from_dict
         given = entry.get("key", entry.get("values"))
@@ -102,7 +102,7 @@ def _right(rng: random.Random, kind: Any, name: str) -> Any:
 
     usual = kind().to_dict()[name]
     if name == "duplicate_aware":
-        return rng.choice(DUPLICATE_AWARE if kind.__name__ == "ConvConfig" else SWITCH_VALUES[name])
+        return rng.choice(DUPLICATE_AWARE if kind.__name__ == "MmaConfig" else SWITCH_VALUES[name])
     if name in ("layout", "atom"):
         return rng.choice(LAYOUTS if name == "layout" else ATOMS)
     if isinstance(usual, bool):

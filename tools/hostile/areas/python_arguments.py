@@ -74,7 +74,7 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     import subbyte
     from subbyte import analysis, device, exercises, families, kernel, technique, tune
     from subbyte import numerics as data
-    from subbyte.families.mma.config import ConvConfig
+    from subbyte.families.mma.config import MmaConfig
     from subbyte.families.mma.values import value_lists
     from subbyte.families.mma.weights import prepare_weights
     from subbyte.families.wgmma.pipeline.config import PipelineConfig
@@ -83,7 +83,7 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     from subbyte.kernel.coverage import covered
     from subbyte.measure.fake import FakeRunner
 
-    layer, config, wide = subbyte.workload(LAYER), ConvConfig(blk_col_warps=1), PipelineConfig(tile_width=6, stages=3)
+    layer, config, wide = subbyte.workload(LAYER), MmaConfig(blk_col_warps=1), PipelineConfig(tile_width=6, stages=3)
     x, w = np.ones((1, 4, 6, 32), np.int8), np.ones((32, 3, 3, 32), np.int8)
     words, requant = data.to_nhwc_words(x), data.Requantization.per_tensor(32, 1, 4)
     built = kernel.Kernel(make_plan(layer, config, "sm_80", "int4", (-8, 7), "fixed"))
@@ -96,9 +96,9 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     add(subbyte.workload, given=LAYER)
     add(subbyte.workloads, given=[LAYER])
     add(subbyte.ConvWorkload, n=1, h=4, w=4, c=8, k=8, r=1, s=1, pad=0, stride=1, dilation=1, name="a")
-    add(subbyte.ConvConfig, **ConvConfig().to_dict())
-    add(ConvConfig.from_dict, "ConvConfig.from_dict", data={"chunk": 1})
-    add(ConvConfig.from_key, "ConvConfig.from_key", key=config.key)
+    add(subbyte.MmaConfig, **MmaConfig().to_dict())
+    add(MmaConfig.from_dict, "MmaConfig.from_dict", data={"chunk": 1})
+    add(MmaConfig.from_key, "MmaConfig.from_key", key=config.key)
     add(config.with_values, "with_values", values={"chunk": 2})
     add(PipelineConfig.from_key, "PipelineConfig.from_key", key=wide.key)
     add(PipelineConfig.from_dict, "PipelineConfig.from_dict", data={"stages": 4})
@@ -192,7 +192,7 @@ def right_calls() -> dict[str, tuple[Callable[..., object], dict[str, Any]]]:
     add(tune.network_layers, network="resnet18@8")
     add(tune.find_landscape, workload=subbyte.workload(RECORDED), arch="sm_90a", kind="paper", fixed={})
     add(tune.tune, workloads=layer, runner="fake", strategy="random", trials=2, seed=0, resume=False, arch="sm_80",
-        kind="paper", fixed={}, batch=2, callbacks=(), stop=(), device=0, timeout=1.0, finalists=0)  # fmt: skip
+        kind="paper", fixed={}, batch=2, callbacks=(), stop=(), device=0, timeout=1.0, top_k=0)  # fmt: skip
     add(analysis.speed_of_light, workload=RECORDED, device="NVIDIA H200", microseconds=10.0)
     add(analysis.roofline, device="NVIDIA H200")
     add(analysis.studied_workloads, device="NVIDIA H200")

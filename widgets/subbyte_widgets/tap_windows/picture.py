@@ -80,7 +80,7 @@ def detail_svg(record: TapAddresses, index: int) -> str:
     return element("g", [
         element("path", class_="cut", d=f"M{LEFT} {y - 10:.4g}H{WIDE - LEFT}"),
         text(LEFT, y + 8, f"Tap ({tap.r}, {tap.s}): {what}", "h"),
-        text(LEFT, y + 26, f"Output columns 0 to {q} read input row {tap.input_row} in stage buffer {tap.slot}, from "
+        text(LEFT, y + 26, f"Output columns 0 to {q} read input row {tap.input_row} in stage buffer {tap.buffer}, from "
                            f"its pixel {tap.column} on (numbers: input columns):", "s"),
         *_row(record, tap, y + 38),
         *_core_matrices(tap, y + 108),
@@ -95,20 +95,20 @@ def _rows(record: TapAddresses) -> int:
 def _panel(record: TapAddresses, tap: Tap, x: float, y: float, wide: float) -> list[str]:
     """One tap: the stored rows, the window, and its numbers below."""
     box = min(ROW - 2.0, wide / (record.pitch + 1))
-    shown = record.stored if record.shared else (StoredRow(tap.slot, tap.input_row, tap.pixels),)
+    shown = record.stored if record.shared else (StoredRow(tap.buffer, tap.input_row, tap.pixels),)
     drawn = [text(x, y + 10, f"tap ({tap.r}, {tap.s})")]
     for place, row in enumerate(shown):
         top = y + HEAD + place * ROW
         drawn += _cells(_reached(record, tap, row), x, top, box, ROW - 3)
-        if row.slot == tap.slot:
+        if row.buffer == tap.buffer:
             drawn.append(_window(record, tap, x, top, box, ROW))
-    below = f"buffer {tap.slot}, start {tap.start:,}" if wide > NARROW else f"start {tap.start:,}"
+    below = f"buffer {tap.buffer}, start {tap.start:,}" if wide > NARROW else f"start {tap.start:,}"
     return [*drawn, text(x, y + HEAD + len(shown) * ROW + 11, below, "s")]
 
 
 def _reached(record: TapAddresses, tap: Tap, row: StoredRow) -> tuple[int, ...]:
     """A row's columns, and for the row of the tap the zeros behind it that its window reaches."""
-    beyond = tap.column + (record.width - 1) * _step(tap) + 1 - len(row.columns) if row.slot == tap.slot else 0
+    beyond = tap.column + (record.width - 1) * _step(tap) + 1 - len(row.columns) if row.buffer == tap.buffer else 0
     return row.columns + (-1,) * max(0, beyond)
 
 
@@ -153,7 +153,7 @@ def _step(tap: Tap) -> int:
 def _row(record: TapAddresses, tap: Tap, y: float) -> list[str]:
     """The tap's row of shared memory, wide enough for numbers, and what of it becomes the bytes below."""
     rows = record.stored if record.shared else ()
-    row = next((row for row in rows if row.slot == tap.slot), StoredRow(tap.slot, tap.input_row, tap.pixels))
+    row = next((row for row in rows if row.buffer == tap.buffer), StoredRow(tap.buffer, tap.input_row, tap.pixels))
     columns = _reached(record, tap, row)
     box = min(34.0, (WIDE - 2 * LEFT) / (len(columns) + 0.5))
     drawn = _cells(columns, LEFT, y, box, LINE - 3)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from subbyte.device.atoms import ATOMS as MMA_ATOMS
+from subbyte.renamed import former_name
 from subbyte.spaces.configuration import Configuration, configuration
 from subbyte.spaces.knob import choice, flag, knob, switch, whole
 
@@ -12,7 +15,7 @@ ATOMS = ("auto", *MMA_ATOMS)
 
 
 @configuration
-class ConvConfig(Configuration):
+class MmaConfig(Configuration):
     """A schedule of a kernel on ``mma.sync``. The first six knobs are the paper's (Choi et al. 2022, section 4.1).
 
     The knobs of the extended space follow them, then the switches and the matrix instruction.
@@ -79,3 +82,10 @@ class ConvConfig(Configuration):
 KNOBS = ("blk_row_warps", "blk_col_warps", "warp_row_tiles", "warp_col_tiles", "chunk", "reorder_inner")
 """The six knobs of the paper, in its order (the first varies fastest in a configuration's index)."""
 SWITCHES = ("duplicate_aware", "register_packing", "layout")
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """The name of earlier versions."""
+        return former_name(__name__, name)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
 from subbyte.families.mma import rules
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import COPY_WORDS, Plan
 from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP
@@ -56,7 +56,7 @@ Fixed = tuple[tuple[str, Any], ...]
 Array = NDArray[np.int64]
 
 
-def plainest(plan: Plan, knobs: Mapping[str, tuple[int, ...]]) -> ConvConfig:
+def plainest(plan: Plan, knobs: Mapping[str, tuple[int, ...]]) -> MmaConfig:
     """The first configuration with the value lists ``knobs`` that builds the same program as ``plan``'s."""
     config = plan.config
     values = {}
@@ -71,7 +71,7 @@ def plainest(plan: Plan, knobs: Mapping[str, tuple[int, ...]]) -> ConvConfig:
     return config.with_values(values)
 
 
-def _like(plan: Plan, config: ConvConfig) -> Plan:
+def _like(plan: Plan, config: MmaConfig) -> Plan:
     return Plan(plan.workload, config, plan.arch)
 
 
@@ -144,7 +144,7 @@ class _Sorting:
     def plan(self, place: tuple[int, ...], reads: tuple[str, ...]) -> Plan:
         digits = zip(self.names, place, strict=True)
         values = {name: self.knobs[name][digit] for name, digit in digits if name in reads}
-        return Plan(self.workload, ConvConfig(**{**self.fixed, **values}), self.arch)
+        return Plan(self.workload, MmaConfig(**{**self.fixed, **values}), self.arch)
 
     def _shared(self) -> Array:
         """Bytes of shared memory, as :attr:`Plan.shared_bytes` adds them up."""
@@ -164,14 +164,14 @@ class _Sorting:
         reads = ("blk_row_warps", "blk_col_warps", "split_channels", "min_blocks")
         bad = np.broadcast_to(needed > self.table(reads, rules.registers_allowed), self.shape).copy()
         for key in spilled:
-            place = self._place(ConvConfig.from_key(key))
+            place = self._place(MmaConfig.from_key(key))
             if place is not None:
                 bad[place] = True
         return bad
 
-    def _place(self, config: ConvConfig) -> tuple[int, ...] | None:
+    def _place(self, config: MmaConfig) -> tuple[int, ...] | None:
         """Where the configuration is in the space; None when it is not of it."""
-        held = {**ConvConfig(**self.fixed).to_dict(), **{name: getattr(config, name) for name in self.names}}
+        held = {**MmaConfig(**self.fixed).to_dict(), **{name: getattr(config, name) for name in self.names}}
         if held != config.to_dict() or any(getattr(config, name) not in self.knobs[name] for name in self.names):
             return None
         return tuple(self.knobs[name].index(getattr(config, name)) for name in self.names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from subbyte.device.arch import Arch
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import Plan
 from subbyte.families.mma.rules import registers_needed
 from subbyte.families.mma.space import Space, held_fields
@@ -14,7 +14,7 @@ MULTIPROCESSORS = 132
 """Of the GPU the estimate aims at (H200); smaller ones take the same configurations in more waves."""
 
 
-def estimated_first(workload: ConvWorkload, arch: Arch) -> list[ConvConfig]:
+def estimated_first(workload: ConvWorkload, arch: Arch) -> list[MmaConfig]:
     """All configurations of the paper's space that can be built, the one with the fewest :func:`estimated_cycles`
     first."""
     space = Space(workload, arch, "paper", value_lists("paper", workload), held_fields({}))

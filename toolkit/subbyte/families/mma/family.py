@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from subbyte.device.arch import Arch
 from subbyte.families.base import ExportParts, Family, Function, PixelTile
 from subbyte.families.base import Plan as AnyPlan
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.estimate import estimated_cycles, estimated_first
 from subbyte.families.mma.features import PLAN_FEATURES, plan_features
 from subbyte.families.mma.plan import BLOCK_WORDS, Plan
@@ -28,7 +28,7 @@ from subbyte.spaces.knob import Value
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
 _HERE = Path(__file__).parent
-_SMALL = ConvConfig(blk_row_warps=1, blk_col_warps=1, warp_row_tiles=1, warp_col_tiles=1, reorder_inner=1)
+_SMALL = MmaConfig(blk_row_warps=1, blk_col_warps=1, warp_row_tiles=1, warp_col_tiles=1, reorder_inner=1)
 """The configuration of the paper's space that asks for least: where it can be built, no other need be looked at."""
 
 
@@ -39,7 +39,7 @@ class MmaFamily(Family):
     title = "mma.sync, sm_75 and later"
     rank = 1
     aliases = ("warp",)
-    configurations = (ConvConfig,)
+    configurations = (MmaConfig,)
     kinds: ClassVar[Mapping[str, str]] = {
         "paper": "the six knobs of the paper", "extended": "these and what the shape of the layer asks for",
     }  # fmt: skip
@@ -47,14 +47,14 @@ class MmaFamily(Family):
 
     def from_key(self, key: str) -> Configuration | None:
         """The configuration that a key names. Raises InvalidInput."""
-        return ConvConfig.from_key(key) if key.startswith(ConvConfig.rows["blk_row_warps"].key) else None
+        return MmaConfig.from_key(key) if key.startswith(MmaConfig.rows["blk_row_warps"].key) else None
 
     def plan(
         self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "int4",
         clip: tuple[int, int] = (-8, 7), requant: str = "fixed",
     ) -> AnyPlan:  # fmt: skip
         """The plan of a kernel."""
-        return Plan(workload, cast(ConvConfig, config), arch, output, clip, requant)
+        return Plan(workload, cast(MmaConfig, config), arch, output, clip, requant)
 
     def check(self, plan: AnyPlan) -> str | None:
         """Why the plan cannot be built, None when it can."""
@@ -77,11 +77,12 @@ class MmaFamily(Family):
         return Space(workload, arch, kind, value_lists(kind, workload), held_fields(fixed))
 
     def recorded_space(
-        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Value],
-        recorded_hash: str = "",
+        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, tuple[Value, ...]],
+        fixed: Mapping[str, Value], recorded_hash: str = "",
     ) -> Space:  # fmt: skip
         """The space of a record's header under today's constraints."""
-        return Space(workload, arch, kind, knobs, fixed)
+        lists = cast(Mapping[str, tuple[int, ...]], knobs)  # knobs are numbers here, switches are not
+        return Space(workload, arch, kind, lists, fixed)
 
     def held(self, fixed: Mapping[str, object]) -> dict[str, Value]:
         """Switches and atom, with those of ``fixed`` set. Raises InvalidInput for a knob."""
@@ -101,7 +102,7 @@ class MmaFamily(Family):
 
     def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
         """Mid-sized tiles win, and every switch turned off costs."""
-        one = cast(ConvConfig, config)
+        one = cast(MmaConfig, config)
         tile = math.log2(one.pixels * one.columns)
         staged = math.log2(one.chunk * max(1, workload.r * workload.s) / max(1, workload.channel_blocks))
         share = 0.6 * math.exp(-(((tile - 10.5) / 3.5) ** 2)) * math.exp(-((staged / 5.0) ** 2))

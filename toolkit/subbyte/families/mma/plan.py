@@ -18,7 +18,7 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.device.atoms import Atom, atom
 from subbyte.device.launch import Argument, Launch
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.shared.axis import Axis, Index
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 
@@ -37,7 +37,7 @@ class Plan:
     """
 
     workload: ConvWorkload
-    config: ConvConfig
+    config: MmaConfig
     arch: Arch
     output: str = "int4"
     clip: tuple[int, int] = (-8, 7)
@@ -353,7 +353,7 @@ class Plan:
         return Launch("conv_kernel", grid, (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments))
 
 
-def plan(workload: ConvWorkload, config: ConvConfig, arch: Arch | str = "sm_90a", **options: Any) -> Plan:
+def plan(workload: ConvWorkload, config: MmaConfig, arch: Arch | str = "sm_90a", **options: Any) -> Plan:
     """The plan for a workload; it exists also for configurations that :mod:`subbyte.space` refuses."""
     return Plan(workload, config, arch_named(arch) if isinstance(arch, str) else arch, **options)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from subbyte.device.arch import Arch
 from subbyte.device.atoms import UNPACKED_REDUCTION_LIMIT
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import Plan
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.coverage import int4_alone, largest_tensor, too_large, warp_limit
@@ -184,7 +184,7 @@ def why_not(plan: Plan) -> str | None:
 
 def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
     """Why no configuration of the family can be built, whatever it is; None when some may. Takes no time."""
-    plan = Plan(workload, ConvConfig(), arch)
+    plan = Plan(workload, MmaConfig(), arch)
     return _operands(plan) or _sizes(plan) or _coverage(plan) or _accumulator(plan)
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean, shown
-from subbyte.families.mma.config import SWITCHES, ConvConfig
+from subbyte.families.mma.config import SWITCHES, MmaConfig
 from subbyte.families.mma.enumeration import SAME, plainest, sort_out
 from subbyte.families.mma.plan import Plan
 from subbyte.families.mma.rules import hopeless, why_not
@@ -37,16 +37,16 @@ class Space(ListedTable):
     knobs: Mapping[str, tuple[int, ...]]
     fixed: Mapping[str, Value]
 
-    def config(self, index: int) -> ConvConfig:
+    def config(self, index: int) -> MmaConfig:
         """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
         held: Mapping[str, Any] = self.fixed
-        return ConvConfig(**self.values_at(index), **held)
+        return MmaConfig(**self.values_at(index), **held)
 
     def index(self, config: Configuration) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
         index, weight = 0, 1
-        if not isinstance(config, ConvConfig):
-            raise InvalidInput(f"configuration {shown(config)}: expected a ConvConfig, such as ConvConfig(chunk=2)")
+        if not isinstance(config, MmaConfig):
+            raise InvalidInput(f"configuration {shown(config)}: expected an MmaConfig, such as MmaConfig(chunk=2)")
         for name, choices in self.knobs.items():
             value = getattr(config, name)
             if value not in choices:
@@ -62,7 +62,7 @@ class Space(ListedTable):
 
     def plan(self, which: int | Configuration, /) -> Plan:
         """The plan of a configuration, given itself or by its index. Raises InvalidInput."""
-        if isinstance(which, ConvConfig):
+        if isinstance(which, MmaConfig):
             return Plan(self.workload, which, self.arch)
         return Plan(self.workload, self.config(cast(int, which)), self.arch)
 
@@ -110,7 +110,7 @@ def held_fields(fixed: Mapping[str, object]) -> dict[str, Value]:
     for name in fixed:
         if name not in HELD:
             raise InvalidInput(f"{name!r} cannot be fixed in a space: {did_you_mean(name, HELD)}")
-    base = ConvConfig().with_values(fixed)
+    base = MmaConfig().with_values(fixed)
     return {name: getattr(base, name) for name in HELD}
 
 

@@ -30,7 +30,7 @@ class _Former(type):
 
 
 class WarpgroupConfig(metaclass=_Former):
-    """Makes the configuration of today that the fields of earlier versions mean: a PipelineConfig, a SinglePassConfig,
+    """Makes the configuration of today that the fields of earlier versions mean: a PipelineConfig, a SingleTileConfig,
     or for a kernel that is no more a RetiredConfig. All of them are instances of it."""
 
     @staticmethod

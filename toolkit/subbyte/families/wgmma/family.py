@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import log2, prod
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
-from subbyte.families.base import ExportParts, Family, PixelTile
+from subbyte.families.base import ExportParts, Family, Function, PixelTile
 from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma import translate
@@ -26,7 +26,7 @@ from subbyte.families.wgmma.former import EARLIER, RetiredConfig
 from subbyte.families.wgmma.former_space import FORMER, FormerSpace
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.space import (
     KINDS,
     SMALL,
@@ -42,6 +42,7 @@ from subbyte.families.wgmma.values import value_lists
 from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
 from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
+from subbyte.spaces.knob import Value
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
 _HERE = Path(__file__).parent
@@ -65,7 +66,7 @@ class WgmmaFamily(Family):
     title = "wgmma, sm_90a"
     rank = 2
     aliases = ("warpgroup",)
-    configurations = (PipelineConfig, SinglePassConfig)
+    configurations = (PipelineConfig, SingleTileConfig)
     kinds = KINDS
     old_kinds = FORMER
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -73,7 +74,7 @@ class WgmmaFamily(Family):
         **{former: tuple(other for other in FORMER if other != former) for former in FORMER},
     }  # fmt: skip
     features = ("estimate",)
-    removed: ClassVar[Mapping[str, Any]] = {**RetiredConfig().to_dict(), **EARLIER}
+    removed: ClassVar[Mapping[str, Value]] = {**RetiredConfig().to_dict(), **EARLIER}
     space_version = SPACE_VERSION
     slow_to_list = True
     starts_plain = False
@@ -82,13 +83,13 @@ class WgmmaFamily(Family):
         """Whether a configuration is of this family, also one that cannot be built any more."""
         return isinstance(config, WgmmaConfig | RetiredConfig)
 
-    def decode(self, values: Mapping[str, Any]) -> Configuration | None:
+    def decode(self, values: Mapping[str, object]) -> Configuration | None:
         """The configuration of recorded fields, also of earlier versions; of the knobs of a space, which has those of
         both kernels, that of the kernel they choose. Raises InvalidInput, and Unsupported for a kernel with a knob that
         was removed first."""
         if translate.former(values):
             return translate.decode(values)
-        if not set(values) <= {*PipelineConfig.rows, *SinglePassConfig.rows}:
+        if not set(values) <= {*PipelineConfig.rows, *SingleTileConfig.rows}:
             return None
         return kernel_of(values).from_dict(own_values(values))
 
@@ -96,7 +97,7 @@ class WgmmaFamily(Family):
         """The configuration that a key names, also of earlier versions. Raises InvalidInput."""
         return translate.from_key(key) if key.startswith(RetiredConfig.prefix) else super().from_key(key)
 
-    def changed(self, config: Configuration, values: Mapping[str, Any]) -> Configuration:
+    def changed(self, config: Configuration, values: Mapping[str, object]) -> Configuration:
         """A configuration with some fields replaced, whose names may be those of earlier versions. Raises
         InvalidInput."""
         return translate.changed(config, values) if isinstance(config, WgmmaConfig) else config.with_values(values)
@@ -131,25 +132,26 @@ class WgmmaFamily(Family):
         plainest = why_not(WgmmaPlan(workload, PipelineConfig(tile_width=narrowest), arch))
         return plainest or "no configuration of the wgmma family fits"
 
-    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, Any]) -> WgmmaSpace:
+    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> WgmmaSpace:
         """The space of a kind. Raises InvalidInput for a knob among the fixed fields."""
         return wgmma_space(workload, arch, kind, fixed)
 
     def recorded_space(
-        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, Any], fixed: Mapping[str, Any],
-        recorded_hash: str = "",
+        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, tuple[Value, ...]],
+        fixed: Mapping[str, Value], recorded_hash: str = "",
     ) -> WgmmaSpace | FormerSpace:  # fmt: skip
         """The space of a record's header under today's constraints; of an earlier version, with its indices."""
+        lists = cast(Mapping[str, tuple[int, ...]], knobs)  # knobs are numbers here, switches are not
         if kind in FORMER:
-            return FormerSpace(workload, arch, knobs, kind, fixed, recorded_hash)
-        return WgmmaSpace(workload, arch, knobs, kind, fixed)
+            return FormerSpace(workload, arch, lists, kind, fixed, recorded_hash)
+        return WgmmaSpace(workload, arch, lists, kind, fixed)
 
-    def still_there(self, knobs: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
+    def still_there(self, knobs: Mapping[str, tuple[Value, ...]]) -> Mapping[str, tuple[Value, ...]]:
         """Value lists without the knobs that were removed first. Raises Unsupported where some kernels had one."""
         held = translate.without_earlier({name: v[0] if len(v) == 1 else v for name, v in knobs.items()})
         return {name: knobs[name] for name in held}
 
-    def held(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
+    def held(self, fixed: Mapping[str, object]) -> dict[str, Value]:
         """All switches, with those of ``fixed`` set. Raises InvalidInput for a knob."""
         return held_switches(fixed)
 
@@ -172,7 +174,7 @@ class WgmmaFamily(Family):
         split = made.split if isinstance(made, RetiredConfig) else made.cluster_split_k
         return 0.6 * math.exp(-(((tile - 5.5) / 2.0) ** 2)) * (1.0 if split == 1 else 0.8)
 
-    def emit(self, plan: AnyPlan) -> Any:
+    def emit(self, plan: AnyPlan) -> Function:
         """The TIRx function of a plan."""
         from subbyte.families.wgmma.kernel import wgmma_kernel
 

@@ -7,14 +7,14 @@ from typing import Any
 from subbyte.families.wgmma.emit.coordinates import coordinates
 from subbyte.families.wgmma.pipeline.emit.kernel import pipeline
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.single.emit.kernel import single
 from subbyte.tirx.function import kernel_function
 
 
 def wgmma_kernel(plan: WgmmaPlan) -> Any:
     """The TIRx function of a plan. Its buffers are flat; the plan's index maps give them meaning."""
-    body = single if isinstance(plan.config, SinglePassConfig) else pipeline
+    body = single if isinstance(plan.config, SingleTileConfig) else pipeline
 
     def emit(plan: WgmmaPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
         body(coordinates(plan, activations, output, parameters, weights))

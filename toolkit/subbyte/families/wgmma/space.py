@@ -27,7 +27,7 @@ from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.rules import first_reason
 from subbyte.families.wgmma.single import rules as single_rules
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.values import Values, searched_values, small_values
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.listed import ListedTable, Sorted, listed
@@ -46,7 +46,7 @@ LIST_LIMIT = 1_000_000
 LISTED = 600_000
 """Products up to which a space's valid configurations are found one by one where its digest is asked for."""
 OWN: Mapping[type[WgmmaConfig], frozenset[str]] = {
-    kind: frozenset(kind.rows) for kind in (PipelineConfig, SinglePassConfig)
+    kind: frozenset(kind.rows) for kind in (PipelineConfig, SingleTileConfig)
 }  # fmt: skip
 """Knobs that mean something to each kernel."""
 
@@ -71,12 +71,12 @@ class WgmmaSpace(ListedTable):
 
     def index(self, config: Configuration) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
-        if not isinstance(config, PipelineConfig | SinglePassConfig):
-            raise InvalidInput(f"configuration {shown(config)}: expected a PipelineConfig or a SinglePassConfig")
+        if not isinstance(config, PipelineConfig | SingleTileConfig):
+            raise InvalidInput(f"configuration {shown(config)}: expected a PipelineConfig or a SingleTileConfig")
         given = config.to_dict()
         if isinstance(config, PipelineConfig):
             given[CHOICE] = 0
-        default = {**PipelineConfig().to_dict(), **SinglePassConfig().to_dict(), CHOICE: 0, **self.fixed}
+        default = {**PipelineConfig().to_dict(), **SingleTileConfig().to_dict(), CHOICE: 0, **self.fixed}
         for name, value in given.items():
             choices = self.knobs.get(name, (default[name],))
             if value not in choices:
@@ -121,7 +121,7 @@ class WgmmaSpace(ListedTable):
 
     @property
     def _kinds(self) -> list[type[WgmmaConfig]]:
-        return [PipelineConfig, SinglePassConfig] if any(self.knobs.get(CHOICE, ())) else [PipelineConfig]
+        return [PipelineConfig, SingleTileConfig] if any(self.knobs.get(CHOICE, ())) else [PipelineConfig]
 
     def _varied(self, kind: type[WgmmaConfig]) -> list[str]:
         return [name for name in self.knobs if name in OWN[kind]]
@@ -132,12 +132,12 @@ class WgmmaSpace(ListedTable):
             return (), {self.hopeless.split(":")[0]: len(self)}
         valid, rejected = [], Counter[str]()
         for kind in self._kinds:
-            rules, last = (single_rules.RULES, [single_rules.order_of_loads]) if kind is SinglePassConfig else (
+            rules, last = (single_rules.RULES, [single_rules.order_of_loads]) if kind is SingleTileConfig else (
                 pipeline_rules.RULES, [])  # fmt: skip
             varied = self._varied(kind)
             late = list(self._places([name for name in varied if name in LOAD_ORDER]))
             for index, chosen in self._places([name for name in varied if name not in LOAD_ORDER]):
-                if kind is SinglePassConfig and not chosen[CHOICE]:
+                if kind is SingleTileConfig and not chosen[CHOICE]:
                     continue
                 reason = first_reason(rules, WgmmaPlan(self.workload, kind(**chosen, **self.fixed), self.arch))
                 if reason is not None:
@@ -179,11 +179,11 @@ class WgmmaSpace(ListedTable):
         return digest_of(self, SPACE_VERSION)
 
 
-def kernel_of(values: Mapping[str, Any]) -> type[PipelineConfig] | type[SinglePassConfig]:
+def kernel_of(values: Mapping[str, Any]) -> type[PipelineConfig] | type[SingleTileConfig]:
     """The configuration of the kernel that the values of a space's knobs choose. Raises InvalidInput."""
     if CHOICE not in values:
-        return PipelineConfig if set(values) <= OWN[PipelineConfig] else SinglePassConfig
-    return SinglePassConfig if SinglePassConfig.rows[CHOICE].parse(values[CHOICE]) else PipelineConfig
+        return PipelineConfig if set(values) <= OWN[PipelineConfig] else SingleTileConfig
+    return SingleTileConfig if SingleTileConfig.rows[CHOICE].parse(values[CHOICE]) else PipelineConfig
 
 
 def own_values(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from subbyte.families.wgmma.config import RENAMED, SWITCH_VALUES, WgmmaConfig
 from subbyte.families.wgmma.former import EARLIER, REMOVED, RetiredConfig
 from subbyte.families.wgmma.pipeline.config import ROW_REUSE, STARTS, PipelineConfig
 from subbyte.families.wgmma.schedule import Schedule
-from subbyte.families.wgmma.single.config import SinglePassConfig
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.spaces.configuration import named_once
 
 _BOTH = ("tile_width", "tile_rows", "groups_m", "groups_x", "segments", "split", "unroll", "in_flight", "overlap",
@@ -30,7 +30,7 @@ _SINGLE_NEEDS = {
     if name not in (*_SINGLE, *_SINGLE_ALONE, *REMOVED, "ring")
 } | {"duplicate_aware": "full"}
 """Of the knobs that meant nothing to a kernel of a single tile iteration: what they had to be."""
-Found = PipelineConfig | SinglePassConfig | RetiredConfig
+Found = PipelineConfig | SingleTileConfig | RetiredConfig
 
 
 def without_earlier(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def today(config: RetiredConfig) -> Found:
     fields = vars(config)
     if config.bulk_weights:
         parameters = 2 if config.early_parameters else config.late_parameters
-        return SinglePassConfig(**{RENAMED.get(name, name): fields[name] for name in _SINGLE}, parameters=parameters)
+        return SingleTileConfig(**{RENAMED.get(name, name): fields[name] for name in _SINGLE}, parameters=parameters)
     return PipelineConfig(
         **{RENAMED.get(name, name): fields[name] for name in _PIPELINE},
         row_reuse=next(code for code, meant in ROW_REUSE.items() if meant == config.row_knobs),
@@ -129,7 +129,7 @@ def changed(config: WgmmaConfig, values: Mapping[str, Any]) -> Found:
     kind = type(config)
     olds = {name: value for name, value in given.items() if name in RetiredConfig.rows and name not in kind.rows}
     news = {name: value for name, value in given.items() if name not in olds}
-    for other in (PipelineConfig, SinglePassConfig):
+    for other in (PipelineConfig, SingleTileConfig):
         if not set(news) <= set(kind.rows) and set(news) <= set(other.rows):
             shared = {name: value for name, value in config.to_dict().items() if name in other.rows}
             config = other().with_values(shared)

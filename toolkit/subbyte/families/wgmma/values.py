@@ -150,8 +150,8 @@ def _pointwise_values(w: ConvWorkload) -> dict[str, Values]:
 
 
 def _large_rows(w: ConvWorkload) -> bool:
-    """The input rows of one output row fill much of the shared memory: their channels come in groups, and their slots
-    go back early."""
+    """The input rows of one output row fill much of the shared memory: their channels come in groups, and are
+    released early."""
     width = (w.w + 2 * w.pad) * w.channel_blocks * PIXEL_BYTES
     return w.r > 1 and w.channel_blocks > 2 and w.r * width > LARGE_ROWS
 

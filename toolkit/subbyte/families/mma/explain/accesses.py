@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from subbyte.device.memory import LINE, SECTOR, BankUse, SectorUse
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.workload import ConvWorkload
 
@@ -91,7 +91,7 @@ class Accesses(InfoRecord):
     """
 
     workload: ConvWorkload
-    config: ConvConfig
+    config: MmaConfig
     arch: str
     layout: str
     block: tuple[int, int]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from subbyte.errors import InvalidInput
-from subbyte.families.mma.config import ConvConfig
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import Plan
 from subbyte.families.mma.rules import why_not
 from subbyte.info_record import InfoRecord, Table, columns_text, grid_text
@@ -106,7 +106,7 @@ class Tiling(InfoRecord):
     """A convolution as a tiled matrix product. Tuples over an axis run in its order."""
 
     workload: ConvWorkload
-    config: ConvConfig
+    config: MmaConfig
     arch: str
     instruction: str
     shape: tuple[int, int, int]

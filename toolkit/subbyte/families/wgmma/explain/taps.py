@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from subbyte.errors import InvalidInput
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.former import FormerFields
 from subbyte.info_record import InfoRecord, Table
 
 PIXEL_BYTES = 256
@@ -20,8 +21,8 @@ PIXEL_BYTES = 256
 
 
 @dataclass(frozen=True)
-class Tap:
-    """One kernel position: the input row it reads, its stage buffer (``slot``) and its first pixel there.
+class Tap(FormerFields, former={"slot": "buffer"}):
+    """One kernel position: the input row it reads, its stage buffer (``buffer``) and its first pixel there.
 
     ``pixels`` are the input columns of the output columns, in order (-1: beyond the image, zeros or never stored);
     ``start`` is the first byte in shared memory; ``descriptor`` what wgmma is given.
@@ -30,7 +31,7 @@ class Tap:
     r: int
     s: int
     input_row: int
-    slot: int
+    buffer: int
     column: int
     start: int
     descriptor: int
@@ -38,16 +39,16 @@ class Tap:
 
 
 @dataclass(frozen=True)
-class StoredRow:
-    """What the producer puts into a stage buffer (``slot``): pixels of an input row, by column (-1: zeros)."""
+class StoredRow(FormerFields, former={"slot": "buffer"}):
+    """What the producer puts into a stage buffer (``buffer``): pixels of an input row, by column (-1: zeros)."""
 
-    slot: int
+    buffer: int
     input_row: int
     columns: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class TapAddresses(InfoRecord):
+class TapAddresses(FormerFields, InfoRecord, former={"slot_bytes": "buffer_bytes"}):
     """The taps of one fragment row: ``width`` output pixels of ``output_row``, for the first block of channels.
 
     ``stored`` are the rows of shared memory that the taps read, in the order they are stored; each has ``pitch`` pixels
@@ -60,7 +61,7 @@ class TapAddresses(InfoRecord):
     output_row: int
     width: int
     pitch: int
-    slot_bytes: int
+    buffer_bytes: int
     pixel_bytes: int
     stored: tuple[StoredRow, ...]
     taps: tuple[Tap, ...]
@@ -77,7 +78,7 @@ class TapAddresses(InfoRecord):
 
     def table(self) -> Table:
         """One row for each tap."""
-        rows = ((t.r, t.s, t.input_row, t.slot, t.column, t.start, f"{t.descriptor:#018x}") for t in self.taps)
+        rows = ((t.r, t.s, t.input_row, t.buffer, t.column, t.start, f"{t.descriptor:#018x}") for t in self.taps)
         names = ("kernel row", "column", "input row", "stage buffer", "from pixel", "start, bytes", "descriptor")
         return Table(names, tuple(rows))
 
@@ -115,19 +116,19 @@ def _tap(plan: WgmmaPlan, row: int, r: int, s: int) -> Tap:
         staged = row * plan.rows.pixel_step + r * plan.rows.tap_step
         stage = max(staged - plan.row_range[0], 0) * plan.knobs.channel_groups
         column = s * plan.cols.tap_step
-    slot = stage % plan.stages
-    start = slot * plan.buffer_bytes + column * plan.column_bytes
+    buffer = stage % plan.stages
+    start = buffer * plan.buffer_bytes + column * plan.column_bytes
     low = ((start & 0x3FFFF) >> 4) + plan.descriptor_low
     inputs = (q * w.stride + s * w.dilation - w.pad if q < w.q else -1 for q in range(plan.knobs.tile_width))
     pixels = tuple(x if 0 <= x < w.w else -1 for x in inputs)
     input_row = row * w.stride + r * w.dilation - w.pad
-    return Tap(r, s, input_row, slot, column, start, plan.descriptor_high << 32 | low, pixels)
+    return Tap(r, s, input_row, buffer, column, start, plan.descriptor_high << 32 | low, pixels)
 
 
 def _of_tap(tap: Tap) -> StoredRow:
-    return StoredRow(tap.slot, tap.input_row, tap.pixels)
+    return StoredRow(tap.buffer, tap.input_row, tap.pixels)
 
 
 def _stored(plan: WgmmaPlan, tap: Tap) -> StoredRow:
     inputs = (column * plan.cols.unit - plan.workload.pad for column in range(plan.pitch))
-    return StoredRow(tap.slot, tap.input_row, tuple(x if 0 <= x < plan.workload.w else -1 for x in inputs))
+    return StoredRow(tap.buffer, tap.input_row, tuple(x if 0 <= x < plan.workload.w else -1 for x in inputs))

@@ -7,6 +7,7 @@ the generated kernel is written with.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from subbyte.errors import Unsupported
 from subbyte.families.wgmma.check import why_not
@@ -15,8 +16,9 @@ from subbyte.info_record import InfoRecord, Table
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
 
 INSTRUCTION_CHANNELS = 64
-RECORDED = "pass"
-"""What records call a tile iteration."""
+ITERATION = "tile iteration"
+WRITTEN = "pass"
+"""What ``--json`` calls a tile iteration, as it always did."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,14 @@ class WarpgroupTiling(InfoRecord):
     def table(self) -> Table:
         """One row for each level."""
         names = ("level", "of the level above", "output channels", "pixels x images", "depth")
-        shown = ("tile iteration" if one.name == RECORDED else one.name for one in self.levels)
-        sizes = ((one.count, one.channels, one.columns, one.depth) for one in self.levels)
-        return Table(names, tuple((name, *size) for name, size in zip(shown, sizes, strict=True)))
+        rows = ((one.name, one.count, one.channels, one.columns, one.depth) for one in self.levels)
+        return Table(names, tuple(rows))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, ready for JSON; a tile iteration is called ``pass``."""
+        made = super().to_dict()
+        levels = [{**one, "name": WRITTEN if one["name"] == ITERATION else one["name"]} for one in made["levels"]]
+        return {**made, "levels": levels}
 
     def text(self) -> str:
         """The levels, and what a block consists of."""
@@ -116,7 +123,7 @@ def _levels(plan: WgmmaPlan, rows: int) -> list[WarpgroupLevel]:
     return [
         WarpgroupLevel("product", 1, w.k, w.p * w.q * w.batch_groups * BATCH_GROUP, depth),
         WarpgroupLevel("block", plan.grid_blocks, plan.filters * c.m_iterations, rows * width * images, share),
-        WarpgroupLevel(RECORDED, iterations, plan.filters, iteration_rows * width * images, share),
+        WarpgroupLevel(ITERATION, iterations, plan.filters, iteration_rows * width * images, share),
         WarpgroupLevel("warpgroup", c.consumers, INSTRUCTION_CHANNELS * c.tiles_m, c.tile_rows * row, share),
         WarpgroupLevel(
             "instruction", c.tile_rows * c.tiles_m * share // CHANNEL_BLOCK, INSTRUCTION_CHANNELS, row, CHANNEL_BLOCK

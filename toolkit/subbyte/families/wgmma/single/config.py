@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from subbyte.families.wgmma.config import (
     CONSUMERS_M,
@@ -19,12 +19,13 @@ from subbyte.families.wgmma.config import (
     WgmmaConfig,
 )
 from subbyte.families.wgmma.schedule import Schedule
+from subbyte.renamed import former_name
 from subbyte.spaces.configuration import configuration
 from subbyte.spaces.knob import choice, flag, knob, switch, whole
 
 
 @configuration
-class SinglePassConfig(WgmmaConfig):
+class SingleTileConfig(WgmmaConfig):
     """A schedule of the wgmma kernel whose blocks make a single tile iteration (sm_90a).
 
     Weights come into shared memory by bulk copies, and nothing goes round: every input row of the block has a stage of
@@ -74,3 +75,10 @@ class SinglePassConfig(WgmmaConfig):
     def schedule(self) -> Schedule:
         """The same choices as geometry, memory and emitter ask for them."""
         return self.scheduled(late_parameters=int(self.parameters == 1), early_parameters=int(self.parameters == 2))
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """The name of earlier versions."""
+        return former_name(__name__, name)

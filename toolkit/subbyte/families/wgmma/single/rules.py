@@ -17,7 +17,7 @@ def techniques(plan: WgmmaPlan) -> str | None:
     )
 
 
-def single_pass(plan: WgmmaPlan) -> str | None:
+def single_iteration(plan: WgmmaPlan) -> str | None:
     """A single tile iteration, and neighbours that divide its places."""
     knobs = plan.knobs
     if knobs.segments * knobs.tile_rows < plan.output_size[0]:
@@ -49,7 +49,7 @@ def order_of_loads(plan: WgmmaPlan) -> str | None:
 
 RULES: tuple[rules.Rule, ...] = (
     techniques, rules.architecture, rules.sizes, rules.accumulator, rules.padding, rules.width, rules.row_division,
-    rules.consumers, rules.channel_division, rules.cluster, single_pass, rules.shared_memory, rules.registers,
+    rules.consumers, rules.channel_division, rules.cluster, single_iteration, rules.shared_memory, rules.registers,
     rules.code_size, rules.index,
 )  # fmt: skip
 """In the order they are asked; :func:`order_of_loads`, which reads few knobs, comes behind them."""

@@ -7,19 +7,20 @@ from typing import Any
 
 from subbyte.arguments import checked
 from subbyte.errors import SubbyteError
+from subbyte.former import former_arguments
 from subbyte.measure.noise import Standing, rank_interleaved
 from subbyte.measure.runner import Runner
 from subbyte.records.table import html_table
 from subbyte.spaces.configuration import Configuration
 from subbyte.tune.record import StudyRecord, Trial
 
-FINALISTS = 5
+TOP_K = 5
 ROUNDS = 9
 """With nine rounds the second lowest and the second highest ratio bound the median with 96 % confidence."""
 
 
 @dataclass(frozen=True)
-class Finals:
+class Remeasurement:
     """``standings`` are fastest first; ``trials[standing.place]`` is the trial it stands for.
 
     ``remeasured`` is false when the times are the recorded samples of a landscape. ``notice`` says why there are none.
@@ -46,7 +47,7 @@ class Finals:
         return tuple(self.trials[standing.place].number for standing in self.standings if standing.tied)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per finalist, fastest first."""
+        """One row per configuration, fastest first."""
         return [
             {
                 "trial": self.trials[standing.place].number, "index": self.trials[standing.place].index,
@@ -65,29 +66,34 @@ class Finals:
         }  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"Finals(winner {self.tied[0]}, {len(self.tied)} tied)" if self.tied else f"Finals({self.notice})"
+        return (
+            f"Remeasurement(winner {self.tied[0]}, {len(self.tied)} tied)"
+            if self.tied
+            else f"Remeasurement({self.notice})"
+        )
 
     def _repr_html_(self) -> str:
-        return html_table(self.rows(), "Finals")
+        return html_table(self.rows(), "Top-k re-measurement")
 
 
+@former_arguments(finalists="top_k")
 @checked
-def hold_finals(record: StudyRecord, runner: Runner, finalists: int = FINALISTS, rounds: int = ROUNDS) -> Finals | None:
-    """Measure the ``finalists`` fastest trials of a study again in interleaved ``rounds``; None when it has no two, or
-    the runner cannot. A finalist that fails now is no reason to lose the study: the notice says so."""
+def remeasure(record: StudyRecord, runner: Runner, top_k: int = TOP_K, rounds: int = ROUNDS) -> Remeasurement | None:
+    """Measure the ``top_k`` fastest trials of a study again in interleaved ``rounds``; None when it has no two, or
+    the runner cannot. One that fails now is no reason to lose the study: the notice says so."""
     rematch = getattr(runner, "rematch", None)
     timed = [trial for trial in record.trials if trial.microseconds is not None]
-    timed = sorted(timed, key=lambda trial: (trial.microseconds, trial.number))[:finalists]
+    timed = sorted(timed, key=lambda trial: (trial.microseconds, trial.number))[:top_k]
     if rematch is None or len(timed) < 2:
         return None
     fresh = runner.device.get("runner") != "replay"
     try:
         times = rematch(record.workload, [trial.config for trial in timed], rounds)
     except SubbyteError as error:
-        return Finals(tuple(timed), (), fresh, f"the finalists could not be measured again: {error}")
-    return Finals(tuple(timed), rank_interleaved(times), fresh)
+        return Remeasurement(tuple(timed), (), fresh, f"the fastest could not be measured again: {error}")
+    return Remeasurement(tuple(timed), rank_interleaved(times), fresh)
 
 
-def default_finalists(runner: Runner) -> int:
-    """How many finalists make sense: none for made-up times."""
-    return 0 if runner.device.get("runner") == "fake" else FINALISTS
+def default_top_k(runner: Runner) -> int:
+    """How many to measure again make sense: none for made-up times."""
+    return 0 if runner.device.get("runner") == "fake" else TOP_K
