@@ -20,7 +20,7 @@ order of APNN-TC (arXiv 2106.12169), whose planes are outermost. Weights [K,R,S,
 K in the place of N, R of H and S of W: ``nhwc`` of them is [p][K][R][S][CB*4], ``fsb`` TCBNN's order R S K C. A matrix
 [M,K] has M rows of one pixel: its ``fsb`` index is ``((m/8*CB + k/128)*8 + m%8)*4 + k%128/32``.
 
-Bits of channels, images and rows that only fill up are 0 when stored. Reading ignores them;
+Filling bits, those of channels, images and rows that only fill up, are 0 when stored. Reading ignores them;
 :meth:`PlaneWords.check_filling` refuses words in which one is set.
 """
 
