@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from subbyte.arguments import checked, whole
 from subbyte.info_record import InfoRecord, Table, columns_text
-from subbyte.numerics.bit_products import CLASSES, NOTHING, bit_code, bit_products, range_reason, written_sum
+from subbyte.numerics.bit_products import (
+    CLASSES,
+    NOTHING,
+    bit_code,
+    bit_products,
+    pixel_sum_dtype,
+    range_reason,
+    written_sum,
+)
 from subbyte.numerics.planes import NB8R, PAIR_CHANNELS, plane_words, words_shape
 from subbyte.numerics.values import check_values, encode, random_values
 from subbyte.workload import ConvWorkload
@@ -46,7 +54,8 @@ class BitSum(InfoRecord):
 
     ``at`` is the output pixel, ``image`` and ``channel`` (of the output) whose it is. ``parts`` are U, S, P and n over
     all taps, where ``border`` is ``classes`` P and n over those inside the image alone; ``factors`` are in the same
-    order. ``total`` is their sum of products, ``reference`` that of the values.
+    order. ``total`` is their sum of products, ``reference`` that of the values. ``range`` says why the sums of the
+    workload do not fit 32 bits, ``pixel_type`` which integers hold S.
     """
 
     workload: ConvWorkload
@@ -58,6 +67,7 @@ class BitSum(InfoRecord):
     border: str
     fill: int
     range: str | None
+    pixel_type: str
     taps: tuple[BitTap, ...]
     parts: tuple[int, int, int, int]
     factors: tuple[int, int, int, int]
@@ -132,11 +142,22 @@ def bit_sum(
     parts = tuple(map(int, (weighted, s_of.sum(), p_of[counted].sum(), wl.c * counted.sum())))
     factors = (form.product, form.pixel, form.channel, form.count)
     return BitSum(
-        wl, image, (int(at[0]), int(at[1])), channel, form.formula, form.xor_formula, form.border, form.fill,
-        range_reason(wl), tuple(_tap(r, s, inside, pairs, s_of, p_of, taps, pixels) for r, s in np.ndindex(wl.r, wl.s)),
-        (parts[0], parts[1], parts[2], parts[3]), factors,
-        sum(factor * part for factor, part in zip(factors, parts, strict=True)), int((window * taken).sum()),
-    )  # fmt: skip
+        workload=wl,
+        image=image,
+        at=(int(at[0]), int(at[1])),
+        channel=channel,
+        formula=form.formula,
+        xor_formula=form.xor_formula,
+        border=form.border,
+        fill=form.fill,
+        range=range_reason(wl),
+        pixel_type=pixel_sum_dtype(wl),
+        taps=tuple(_tap(r, s, inside, pairs, s_of, p_of, taps, pixels) for r, s in np.ndindex(wl.r, wl.s)),
+        parts=(parts[0], parts[1], parts[2], parts[3]),
+        factors=factors,
+        total=sum(factor * part for factor, part in zip(factors, parts, strict=True)),
+        reference=int((window * taken).sum()),
+    )
 
 
 def _tap(r: int, s: int, inside: Any, pairs: Any, s_of: Any, p_of: Any, taps: Any, pixels: Any) -> BitTap:
