@@ -1,6 +1,7 @@
 """The closed form by popcounts against the reference, which multiplies values; what the reference itself obeys."""
 
 from dataclasses import replace
+from importlib import import_module
 from itertools import product
 
 import numpy as np
@@ -23,6 +24,7 @@ from subbyte.numerics.bit_products import bit_code, channel_constants, pixel_sum
 from subbyte.workload import ConvWorkload, Operand, Precision, gemm, workload
 
 ENCODINGS = ("unsigned", "signed", "offset", "bipolar")
+closed_form = import_module("subbyte.numerics.bit_products")  # whose name is that of a function as well
 PADDINGS = ("zero", "minus", "plus")
 seeds = st.integers(0, 999)
 
@@ -245,3 +247,40 @@ def test_what_has_no_closed_form_is_refused(powers):
         sums_by_popcounts(wl, x * 0, w)
     with pytest.raises(InvalidInput, match=r"w is int8 \[1, 1, 1, 2\]"):
         sums_by_popcounts(wl, x, w[..., :2])
+
+
+FAULTS = {
+    "border class off by one": ("channel_constants", lambda found: np.roll(found, 1, axis=0)),
+    "constants of the inside everywhere": (
+        "channel_constants",
+        lambda found: np.repeat(found[4:5], len(found), axis=0),
+    ),
+    "S of the row below": ("pixel_sums", lambda found: np.roll(found, 1, axis=1)),
+    "no S": ("pixel_sums", lambda found: found * 0),
+    "a plane pair twice": ("_counts", lambda found: 2 * found),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_found(fault, monkeypatch):
+    name, change = FAULTS[fault]
+    right = getattr(closed_form, name)
+    wl = workload("n2h5w6c70k5r3s3p1:w1a1")
+    x, w = operands(wl)
+    check(wl, x, w)
+    monkeypatch.setattr(closed_form, name, lambda *given: change(right(*given)))
+    with pytest.raises(AssertionError):
+        check(wl, x, w)
+
+
+def test_a_set_filling_bit_is_found(monkeypatch):
+    """Bits beyond C count where both operands have them, as words of another channel count would."""
+    right = closed_form.plane_words
+    wl = workload("n2h3w3c70k5r3s3p1:w1a2")
+    x, w = operands(wl)
+    monkeypatch.setattr(closed_form, "plane_words", lambda codes, bits: right(codes, bits) | FILLING)
+    with pytest.raises(AssertionError):
+        check(wl, x, w)
+
+
+FILLING = np.array([0, 0, 0, 1 << 31], np.uint32)

@@ -19,6 +19,7 @@ from subbyte.numerics import (
     random_values,
     reference,
     sums_by_popcounts,
+    threshold_words,
     to_residual,
 )
 from subbyte.numerics.thresholds import ALWAYS, NEVER, _floor
@@ -278,3 +279,51 @@ def test_precision_of_a_layer_says_its_output():
     wl = ConvWorkload(1, 2, 2, 8, 3, 1, 1, precision=Precision(BIT, UINT2, BIT))
     assert Thresholds.from_batch_norm(1, 0, 0, 1, workload=wl).output == BIT
     assert Thresholds.from_batch_norm(1, 0, 0, 1, workload=wl).channels == 3
+
+
+def reached(words, sums, bits, scale_log2):
+    """What a kernel computes from words: one fma, whose bits are saturated to 0 .. 2^bits - 1."""
+    patterns = (sums.astype(np.int64) * 2**scale_log2 + words[0]).astype(np.int32)
+    factor, offset = (words[row].view(np.float32).astype(np.longdouble) for row in (1, 2))
+    units = (patterns.view(np.float32) * factor + offset) / np.ldexp(np.longdouble(1), -149)
+    return np.rint(np.clip(units, 0, (1 << bits) - 1)).astype(np.uint8)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 4])
+@pytest.mark.parametrize("limit", [40, 1152, 20_000])
+def test_normalizations_are_a_line_in_floating_point(bits, limit):
+    rng = np.random.default_rng(bits)
+    k, spread = 60, limit / 4
+    gamma = rng.normal(size=k)
+    gamma[::9] = 0
+    found = Thresholds.from_batch_norm(gamma, rng.normal(size=k), rng.normal(size=k) * spread / 4,
+                                       spread**2 * rng.uniform(0.2, 2, k), bits=bits, step=2.0 ** (1 - bits),
+                                       output=Operand(bits, "unsigned"))  # fmt: skip
+    words = threshold_words(found, 64, 4, limit)
+    assert words is not None
+    assert (words.dtype, words.shape) == (np.int32, (3, 64))
+    near = np.concatenate([found.levels.clip(-limit, limit) + d for d in (-1, 0, 1)]).clip(-limit, limit)
+    sums = np.concatenate([np.arange(-limit, limit + 1, max(1, limit // 999))[:, None].repeat(64, 1),
+                           np.pad(near, ((0, 0), (0, 4)))]).astype(np.int32)  # fmt: skip
+    count = reached(words, sums, bits, 4)
+    ranks = np.where(found.flip, ~count[:, :k] & ((1 << bits) - 1), count[:, :k])
+    np.testing.assert_array_equal(ranks, found.ranks(sums[:, :k]))
+    assert not count[:, k:].any()
+
+
+def test_what_is_no_line_is_refused():
+    def words(*levels, limit=40):
+        found = Thresholds(np.array(levels, np.int32)[:, None], np.array([False]), UINT2)
+        return threshold_words(found, 1, 8, limit)
+
+    assert words(0, 1, 50, limit=1152) is None
+    assert words(0, 1, 50) is None
+    assert words(0, 30, 50, limit=1152) is None
+    assert words(0, 30, 50) is not None  # no sum reaches the last
+    wide = Thresholds.from_batch_norm([1.0], 0, 0, 1, bits=5)
+    assert threshold_words(wide, 1, 8, 1152) is None
+    wrong = {"k_padded=0": (wide, 0, 8, 9), "limit=0": (wide, 1, 8, 0), "scale_log2": (wide, 1, 32, 9),
+             "expected a Thresholds": ("w", 1, 8, 9)}  # fmt: skip
+    for message, arguments in wrong.items():
+        with pytest.raises(InvalidInput, match=message):
+            threshold_words(*arguments)

@@ -3,7 +3,7 @@ reference."""
 
 from subbyte.numerics.bit_layer import LayerResult, layer_reference, pooled, pooled_ranks
 from subbyte.numerics.bit_products import BitProducts, bit_products, border_classes, range_reason, sums_by_popcounts
-from subbyte.numerics.float_requant import float_words
+from subbyte.numerics.float_requant import float_words, threshold_words
 from subbyte.numerics.int4 import check_int4, pack_words, unpack_words
 from subbyte.numerics.layout import (
     from_hwnc_words,
@@ -60,6 +60,7 @@ __all__ = [
     "storage_of",
     "storages",
     "sums_by_popcounts",
+    "threshold_words",
     "to_hwnc_words",
     "to_nhwc_words",
     "to_nhwcnc",

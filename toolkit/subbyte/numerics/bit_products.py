@@ -14,6 +14,7 @@ This is the closed form; what is right is said by :func:`subbyte.numerics.refere
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
@@ -60,6 +61,16 @@ def bit_code(operand: Operand) -> BitCode:
     return BitCode(alpha, tuple(step // alpha for step in steps), -values[0])
 
 
+def written_sum(terms: Sequence[tuple[int, str]]) -> str:
+    """Factors and what they multiply as text, ``4 U - 2 S + n``; terms with the factor 0 are left out."""
+    said = [
+        f"{'-' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor)} '}{name}"
+        for factor, name in terms
+        if factor
+    ]
+    return " ".join(said).removeprefix("+ ")
+
+
 @dataclass(frozen=True)
 class BitProducts:
     """The closed form of a precision: factors of U, S, P and n, and what lies beyond the border.
@@ -97,13 +108,7 @@ class BitProducts:
     @property
     def formula(self) -> str:
         """In one line: ``4 U - 2 S - 2 P + n``."""
-        terms = ((self.product, "U"), (self.pixel, "S"), (self.channel, "P"), (self.count, "n"))
-        said = [
-            f"{'-' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor)} '}{name}"
-            for factor, name in terms
-            if factor
-        ]
-        return " ".join(said).removeprefix("+ ")
+        return written_sum([(self.product, "U"), (self.pixel, "S"), (self.channel, "P"), (self.count, "n")])
 
     @property
     def xor_formula(self) -> str | None:

@@ -15,12 +15,13 @@ fsb     [q][H][W][NB][CB][8 n][4]                   ``(((((t*H + h)*W + w)*NB + 
 
 ``nb8`` is the layout of kernels on bits: 8 images x 128 channels of one plane are 128 neighbouring bytes, a core
 matrix. In ``nb8r`` two rows of at most 64 channels share them. ``fsb`` is TCBNN's fixed stride bit format (arXiv
-2006.16578): the same blocks of 8 x 128 bits in the order H W N C, a plane after the other. ``nhwc`` is the plain
-order of APNN-TC (arXiv 2106.12169), whose planes are outermost. Weights [K,R,S,C] are stored by the same formulas, with
-K in the place of N, R of H and S of W: ``nhwc`` of them is [p][K][R][S][CB*4], ``fsb`` TCBNN's order R S K C. A matrix
-[M,K] has M rows of one pixel: its ``fsb`` index is ``((m/8*CB + k/128)*8 + m%8)*4 + k%128/32``.
+2006.16578): the same blocks of 8 x 128 bits in the order H W N C, a plane after the other. ``nhwc`` is the plain order
+of APNN-TC (arXiv 2106.12169), whose planes are outermost. Weights [K,R,S,C] are stored by the same formulas, with K in
+the place of N, R of H and S of W: ``nhwc`` of them is [p][K][R][S][CB*4], ``fsb`` TCBNN's order R S K C, with K filled
+up to a multiple of 8 (there 32). A matrix [M,K] has M rows of one pixel: its ``fsb`` index is
+``((m/8*CB + k/128)*8 + m%8)*4 + k%128/32``.
 
-Bits of channels, images and rows that only fill up are 0 when stored. Reading ignores them;
+Filling bits, those of channels, images and rows that only fill up, are 0 when stored. Reading ignores them;
 :meth:`PlaneWords.check_filling` refuses words in which one is set.
 """
 

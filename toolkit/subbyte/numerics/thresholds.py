@@ -39,8 +39,9 @@ class Thresholds:
     """``rank = number of n with (sum >= levels[n]) != flip`` for each output channel; the output is that value.
 
     ``levels`` int32 [2^q - 1, K], q the bits of the ``output`` type, and ``flip`` bool [K]. The output of rank r is the
-    r-th value of the type from its least: of a bipolar bit -1 and 1, of an unsigned type the rank itself. Without
-    ``flip`` a channel's levels never fall from one to the next, with it they never rise. :data:`NEVER` is a level that
+    r-th value of the type from its least: of a bipolar bit -1 and 1, of an unsigned type the rank itself. With ``flip``
+    all q bits of the number of levels that a sum reaches are turned over. Without ``flip`` a channel's levels never
+    fall from one to the next, with it they never rise. :data:`NEVER` is a level that
     no sum passes, :data:`ALWAYS` one that all do; sums are below 2^31 - 1. Raises InvalidInput.
     """
 
