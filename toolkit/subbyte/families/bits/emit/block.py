@@ -8,6 +8,7 @@ from typing import Any
 from tvm.script import tirx as T
 from tvm.script.ir_builder import IRBuilder
 
+from subbyte.families.bits.geometry import TILE_PIXELS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
@@ -57,6 +58,41 @@ class Block:
         T.buffer_store(done, T.uint32(0), [0])
         with T.While(done[0] == T.uint32(0)):
             op.barrier_try_wait(done[0], address, T.uint32(0))
+
+
+@dataclass
+class TilePlace:
+    """Output row and column, in the block, of the first pixel of a tile."""
+
+    row: Any
+    column: Any
+
+    @classmethod
+    def of(cls, plan: BitsPlan, tile: Any) -> TilePlace:
+        """Of tile number ``tile``."""
+        if plan.config.run_on:
+            first = bind("first", tile * TILE_PIXELS)
+            row = bind("row", first // plan.pitch)
+            return cls(row, bind("column", first - row * plan.pitch))
+        row = bind("row", tile // plan.row_tiles)
+        return cls(row, bind("column", (tile - row * plan.row_tiles) * TILE_PIXELS))
+
+    def first_input(self, plan: BitsPlan) -> Any:
+        """Index of the staged pixel at the top left of the tile's first window."""
+        stride = plan.workload.stride
+        return self.row * (stride * plan.pitch) + self.column * stride
+
+    def pixel(self, plan: BitsPlan, further: Any) -> TilePlace:
+        """Of the pixel ``further`` than the first, 0 to 7."""
+        column = bind("column", self.column + further)
+        if not plan.config.run_on:
+            return TilePlace(self.row, column)
+        if plan.pitch < TILE_PIXELS:
+            row = bind("row", self.row + column // plan.pitch)
+            return TilePlace(row, bind("column", column % plan.pitch))
+        beyond = bind("beyond", column >= plan.pitch)
+        row = bind("row", T.Select(beyond, self.row + 1, self.row))
+        return TilePlace(row, bind("column", T.Select(beyond, column - plan.pitch, column)))
 
 
 def coordinates(plan: BitsPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> Block:

@@ -15,7 +15,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.families.bits.emit.block import Block
+from subbyte.families.bits.emit.block import Block, TilePlace
 from subbyte.families.bits.geometry import TILE_PIXELS, WORD_CHANNELS
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, registers, when
@@ -23,6 +23,8 @@ from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
 _LANE_ENTRIES = 4
+_LOW_HALVES = 0x5410
+"""prmt: the lower halves of two words."""
 _SIGNS_PAIRED = 0xFDB9
 """prmt: the signs of bytes 1 and 3 of two words, each spread over a byte."""
 _SIGNS_TOP = 0xFFBB
@@ -38,6 +40,8 @@ class Pixel:
     column: Any
     entry: Any
     """First table entry of its border class."""
+    table: Any
+    """Index of the thread's first word there; None where all is in registers."""
 
 
 class Epilogue:
@@ -54,8 +58,9 @@ class Epilogue:
         self.inner = (rows // 2 * columns + columns // 2) * self.class_entries
         if plan.kept:
             self.kept = registers("kept", plan.kept)
+            table = self._table(self.inner)
             for entry in range(plan.kept):
-                T.buffer_store(self.kept, self._load(self.inner + entry * _LANE_ENTRIES), [entry])
+                T.buffer_store(self.kept, self.block.shared[table + entry * _LANE_ENTRIES], [entry])
         self.flips: Any = None
         if plan.output != SUMS:
             self.flips = registers("flips", max(1, plan.words // 2))
@@ -65,11 +70,10 @@ class Epilogue:
 
     # ---- places -------------------------------------------------------------------------------------------------
 
-    def tile(self, counts: list[Any], tile: Any) -> None:
+    def tile(self, counts: list[Any], place: TilePlace) -> None:
         """The results of a tile."""
         plan = self.plan
-        first = bind("pixel", tile * TILE_PIXELS + self.block.warp % 4 * 2)
-        pixels = [self._pixel(first + half, half) for half in range(2)]
+        pixels = [self._pixel(place.pixel(plan, self.block.warp % 4 * 2 + half), half) for half in range(2)]
         if plan.output == SUMS:
             for pixel in pixels:
                 self._store_sums(counts, pixel)
@@ -89,25 +93,24 @@ class Epilogue:
             self._bits(counts, ones, read, pixels, words)
         self._store_words(words, pixels)
 
-    def _pixel(self, index: Any, half: int) -> Pixel:
-        """The output pixel of an index that counts through the block's tiles."""
-        plan = self.plan
-        index = bind("index", index)
-        row = bind("row", index // plan.pixels_per_row)
-        column = bind("column", index % plan.pixels_per_row)
+    def _pixel(self, place: TilePlace, half: int) -> Pixel:
+        """One of the thread's output pixels."""
+        plan, row, column = self.plan, place.row, place.column
         rows, columns = plan.border_rows
         entry: Any = 0
         if plan.classes != (1, 1):
             of_row = _class_of(rows, self.block.first_row + row)
             of_column = _class_of(columns, column)
             entry = bind("entry", (of_row * plan.classes[1] + of_column) * self.class_entries)
-        return Pixel(half, row, column, entry)
+        at = None if self.kept is not None and plan.classes == (1, 1) else self._table(entry)
+        return Pixel(half, row, column, entry, at)
 
-    def _load(self, entry: Any) -> Any:
-        return self.block.shared[self.plan.table_base // 4 + entry + self.q]
+    def _table(self, entry: Any) -> Any:
+        """Index of a thread's first word of a class. Hidden: the compiler would compute each entry's address anew."""
+        return bind("table", op.hidden("table_at", self.plan.table_base // 4 + entry + self.q))
 
     def _of_class(self, pixel: Pixel, entry: int) -> Any:
-        return self._load(pixel.entry + entry * _LANE_ENTRIES)
+        return self.block.shared[pixel.table + entry * _LANE_ENTRIES]
 
     # ---- sums -----------------------------------------------------------------------------------------------------
 
@@ -135,8 +138,11 @@ class Epilogue:
         for plane in range(plan.sets):
             for weight_plane in range(plan.weight_planes):
                 count = self._count(counts[plane], weight_plane, words[0], k, half)
-                if plan.paired:
-                    count = count + self._count(counts[plane], weight_plane, words[1], k, half) * T.uint32(1 << 16)
+                if plan.paired:  # by prmt: integer multiply-adds have a pipe of their own, which is full
+                    pair = registers("pair", 1)
+                    other = self._count(counts[plane], weight_plane, words[1], k, half)
+                    op.permute_bytes(pair[0], count, other, T.uint32(_LOW_HALVES))
+                    count = pair[0]
                 factor = plan.set_factor(weight_plane, plane)
                 term = count if factor == 1 else count * _word(factor)
                 total = term if total is None else total + term

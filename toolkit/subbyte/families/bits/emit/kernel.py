@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.families.bits.emit.block import Block, coordinates
+from subbyte.families.bits.emit.block import Block, TilePlace, coordinates
 from subbyte.families.bits.emit.epilogue import Epilogue
 from subbyte.families.bits.emit.multiply import multiply
 from subbyte.families.bits.emit.rows import copy_rows, fill_border, set_up
@@ -51,25 +51,20 @@ def _consume(block: Block) -> None:
     with loop("turn", -(-plan.tiles // consumers), T.serial) as turn:
         tile = bind("tile", turn * consumers + warpgroup)
         with when(True if plan.tiles % consumers == 0 else tile < plan.tiles):
-            _wait_for_rows(block, tile, seen)
-            counts = multiply(block, _first_input(plan, tile))
-            epilogue.tile(counts, tile)
+            place = TilePlace.of(plan, tile)
+            _wait_for_rows(block, place, seen)
+            counts = multiply(block, place.first_input(plan))
+            epilogue.tile(counts, place)
 
 
-def _wait_for_rows(block: Block, tile: Any, seen: Any) -> None:
+def _wait_for_rows(block: Block, place: TilePlace, seen: Any) -> None:
     """Wait for every staged row up to the last one that a tile reads."""
     plan, w = block.plan, block.plan.workload
-    last = T.min((tile * TILE_PIXELS + (TILE_PIXELS - 1)) // plan.pixels_per_row, plan.config.tile_rows - 1)
+    last = place.row
+    if plan.config.run_on:
+        over = place.column + (TILE_PIXELS - 1)
+        last = T.min(last + over // plan.pitch, plan.config.tile_rows - 1)
     needed = bind("needed", T.cast(last * w.stride + ((w.r - 1) * w.dilation + 1), "uint32"))
     with T.While(seen[0] < needed):
         block.wait(block.row_barrier(seen[0]))
         T.buffer_store(seen, seen[0] + T.uint32(1), [0])
-
-
-def _first_input(plan: BitsPlan, tile: Any) -> Any:
-    """Index of the staged pixel at the top left of a tile's first window."""
-    first = tile * TILE_PIXELS
-    if plan.config.run_on:
-        return first
-    row, column = first // plan.pixels_per_row, first % plan.pixels_per_row
-    return row * (plan.workload.stride * plan.pitch) + column * plan.workload.stride
