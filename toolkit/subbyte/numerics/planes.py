@@ -170,6 +170,7 @@ def plane_words(codes: Codes, bits: int) -> Words:
     return np.stack([_words(padded >> np.uint8(plane) & np.uint8(1)) for plane in range(bits)])
 
 
+@checked
 def words_shape(layout: str, operand: Operand, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of the words that hold values of the type and of a shape. Raises InvalidInput for an unknown layout,
     for a shape without 2 or 4 axes, and for more channels than ``nb8r`` holds."""
