@@ -6,11 +6,13 @@ a toolkit of the machine fails everywhere, not only where none is installed.
 
 from __future__ import annotations
 
+import fcntl
 import inspect
 import os
 import signal
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def repository() -> Path:
     """Root of the checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """Runs a committed notebook, once for all processes of these tests; the file with its outputs and live views."""
+    import nbformat
+    from notebooks import execute
+
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+
+    def run(path: Path) -> Path:
+        done = folder / f"{path.stem}.ipynb"
+        with (folder / f"{path.stem}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                notebook = nbformat.read(path, as_version=4)
+                execute(notebook, path.parent, live=True)
+                nbformat.write(notebook, done)
+        return done
+
+    return run

@@ -9,9 +9,14 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
+import api_reference
+import pictures
 import pytest
 
+from benchmarks.baselines import table as baselines
+from benchmarks.paper import table as paper
 from subbyte.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,12 +34,15 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("code", blocks("python"))
-def test_readme_python_runs(code: str, tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+def test_readme_python_runs(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
+    said = capsys.readouterr().out.splitlines()
     for line in code.splitlines():
         if shown := re.search(r"print\(.*\)  # (.+)$", line):
-            assert shown[1] in done.stdout.splitlines()
+            assert shown[1] in said
 
 
 def test_readme_names_every_command_and_no_other() -> None:
@@ -65,28 +73,33 @@ def test_the_api_reference_is_up_to_date() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_picture_is_up_to_date() -> None:
-    done = subprocess.run([sys.executable, ROOT / "tools/pictures.py", "--check"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+def test_the_picture_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["pictures.py", "--check"])
+    assert pictures.main() == 0
 
 
-@pytest.mark.parametrize("program", ["baselines", "paper"])
-def test_the_benchmark_tables_are_up_to_date(program: str) -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / program, "table", "--check"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("program", [baselines, paper], ids=["baselines", "paper"])
+def test_the_benchmark_tables_are_up_to_date(program: Any) -> None:
+    assert program.main(["--check"]) == 0
 
 
-def test_an_outdated_page_or_picture_is_refused(tmp_path: Path) -> None:
-    for tool, constant in (("api_reference", "TARGET"), ("pictures", "PICTURE")):
-        (tmp_path / "old").write_text("old")
-        code = f"import {tool}, pathlib, sys; {tool}.{constant} = pathlib.Path('old'); sys.exit({tool}.main())"
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "tools"), *sys.path])}
-        command = [sys.executable, "-c", code, "--check"]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-        assert done.returncode == 1
-        assert "out of date" in done.stderr
+@pytest.mark.parametrize(
+    ("tool", "made", "place"), [(api_reference, "document", "TARGET"), (pictures, "draw", "PICTURE")]
+)
+def test_an_outdated_page_or_picture_is_refused(
+    tool: Any,
+    made: str,
+    place: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "old").write_text("old")
+    monkeypatch.setattr(tool, place, tmp_path / "old")
+    monkeypatch.setattr(tool, made, lambda: "new")
+    monkeypatch.setattr(sys, "argv", ["tool", "--check"])
+    assert tool.main() == 1
+    assert "out of date" in capsys.readouterr().err
 
 
 def test_version_and_changelog_agree() -> None:

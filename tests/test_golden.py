@@ -53,7 +53,6 @@ def empty_cache(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("entry", chosen(), ids=lambda entry: f"{entry.names[0]} {entry.spec} {entry.arch}")
 def test_texts_are_what_they_were(entry: kernels.Entry) -> None:
-    pytest.importorskip("tvm")
     word, message, _ = kernels.state(entry, GOLDEN.retired)
     assert word in kernels.GOOD, f"{word}: {entry.label}: {message}; see tools/golden"
 

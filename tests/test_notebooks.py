@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
 import notebooks
 import pytest
-import site_builder
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
-from notebooks import FROM_A_GPU, has_gpu
+from notebooks import FROM_A_GPU, execute, has_gpu
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-
-
-def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
-    """Run all cells in a kernel of this environment. Raises CellExecutionError."""
-    NotebookClient(
-        notebook,
-        timeout=240,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(folder)}},
-        store_widget_state=False,
-    ).execute()
 
 
 ELSEWHERE = ("05_search", *FROM_A_GPU)
@@ -41,12 +28,10 @@ def printed(notebook: nbformat.NotebookNode) -> list[str]:
 
 @pytest.mark.notebook
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
-    committed = printed(notebook)
-    execute(notebook, FOLDER)
+def test_notebook_runs(path: Path, executed: Callable[[Path], Path]) -> None:
+    ran = printed(nbformat.read(executed(path), as_version=4))
     if path.stem not in ELSEWHERE and not has_gpu():
-        gone = [line for line in committed if line not in printed(notebook)]
+        gone = [line for line in printed(nbformat.read(path, as_version=4)) if line not in ran]
         assert not gone, (
             f"printed no longer, so the words around it may be wrong: `make notebooks NOTEBOOK={path.stem}`"
         )
@@ -68,6 +53,8 @@ def test_what_a_notebook_prints_is_compared() -> None:
 
 @pytest.mark.notebook
 def test_a_failing_cell_is_noticed(tmp_path: Path) -> None:
+    from nbclient.exceptions import CellExecutionError
+
     broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("assert 1 == 2, 'no'")])
     with pytest.raises(CellExecutionError, match="AssertionError"):
         execute(broken, tmp_path)
@@ -92,12 +79,16 @@ def test_outputs_from_a_gpu_survive_a_machine_without_one(
 
 
 def test_the_site_shows_outputs_from_a_gpu_where_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import site_builder
+
     (path,) = (path for path in NOTEBOOKS if path.stem in FROM_A_GPU)
     monkeypatch.setattr(site_builder, "has_gpu", lambda: False)
     assert site_builder.execute(path, tmp_path) == nbformat.read(path, as_version=4)
 
 
 def test_a_notebook_is_announced_with_its_claim() -> None:
+    import site_builder
+
     text = "# Title\n\nTwenty minutes. The **claim**:\n\n> It *is*\n> fast.\n\nMore."
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
     assert site_builder.heading(notebook) == ("Title", "Twenty minutes. The claim: It is fast.")

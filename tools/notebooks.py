@@ -76,15 +76,16 @@ def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return joined
 
 
-def execute(notebook: nbformat.NotebookNode, folder: Path = FOLDER) -> None:
-    """Run all cells from top to bottom in a fresh kernel that works in ``folder``. Raises CellExecutionError."""
+def execute(notebook: nbformat.NotebookNode, folder: Path = FOLDER, *, live: bool = False) -> None:
+    """Run all cells from top to bottom in a fresh kernel that works in ``folder``; with ``live`` the notebook keeps the
+    state of its views, which JupyterLab then shows without running a cell. Raises CellExecutionError."""
     from nbclient import NotebookClient
     from traitlets.config import Config
 
     # Else each kernel warns that it speaks without encryption, on a connection that never leaves this machine.
     quiet = Config({"KernelManager": {"transport_encryption": "auto"}})
     resources = {"metadata": {"path": str(folder)}}
-    options = {"timeout": 300, "kernel_name": "python3", "resources": resources, "store_widget_state": False}
+    options = {"timeout": 300, "kernel_name": "python3", "resources": resources, "store_widget_state": live}
     NotebookClient(notebook, config=quiet, **options).execute()
 
 

@@ -22,13 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbformat.sign import NotebookNotary
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PATIENCE = 60_000
 """Milliseconds: a wait ends with what it waits for, on a slow machine later; this only ends what would never come."""
 # Otherwise every page asks whether JupyterLab must be built anew, and node runs for a second to find out.
-PAGE = '{"buildCheck": false, "buildAvailable": false}'
+# The debugger asks each kernel that starts for its state, and complains when a notebook is closed before the answer.
+PAGE = """{"buildCheck": false, "buildAvailable": false,
+"disabledExtensions": {"@jupyterlab/debugger-extension": true}}"""
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")  # fmt: skip
 KERNEL_IDLE = """() => {
@@ -46,6 +49,17 @@ SHUT_DOWN = """async () => {
   const panels = window.jupyterapp?.shell.widgets("main") ?? [];
   const panel = [...panels].find((w) => w.sessionContext);
   await panel?.sessionContext.shutdown();
+}"""
+# What is open is closed without a question, its kernel ended.
+CLOSE = """async () => {
+  const { shell, serviceManager } = window.jupyterapp;
+  for (const one of [...shell.widgets("main")]) one.dispose();
+  await serviceManager.sessions.shutdownAll();
+}"""
+OPEN = """async (path) => {
+  const panel = await window.jupyterapp.commands.execute("docmanager:open", { path });
+  await panel.context.ready;
+  await panel.revealed;
 }"""
 # A key press counts as painted when the frame after it has been handed to the compositor.
 PRESS_TO_PAINT = """() => {
@@ -153,6 +167,12 @@ class Lab:
         nbformat.write(notebook, self.folder / name)
         return name
 
+    def trust(self, name: str) -> None:
+        """Let the server show what a notebook in its folder holds, as if it had been run here."""
+        notary = NotebookNotary(data_dir=self.environment["JUPYTER_DATA_DIR"])
+        notary.sign(nbformat.read(self.folder / name, as_version=4))
+        notary.store.close()
+
     def bring(self, name: str, as_name: str | None = None) -> str:
         """A copy of a committed notebook in the server's folder; returns its file name."""
         copied = f"{as_name or name}.ipynb"
@@ -182,6 +202,11 @@ class Watched:
     def _asked(self, request: Any) -> None:
         if not request.url.startswith(self.allowed):
             self.outside.append(request.url)
+
+    def resize(self, width: int, height: int) -> None:
+        """Another size, with the pointer in the corner."""
+        self.page.mouse.move(0, 0)
+        self.page.set_viewport_size({"width": width, "height": height})
 
     def settle(self) -> None:
         """Wait until two more frames were painted."""
@@ -216,13 +241,23 @@ class Tab(Watched):
 
     def __init__(self, browser: Any, lab: Lab, width: int = 1000, height: int = 1100, scale: float = 1) -> None:
         super().__init__(browser, (lab.base, "file:"), width, height, scale)
-        self.lab = lab
+        self.lab, self.loaded = lab, False
 
     def open_notebook(self, name: str) -> None:
-        """Open a notebook and wait until its kernel is ready."""
-        self.page.goto(f"{self.lab.base}/doc/tree/{name}?token={self.lab.token}&reset")
+        """Open a notebook in place of the one before and wait until its kernel is ready.
+
+        The page of JupyterLab is loaded once: each time costs the processor several seconds.
+        """
+        if self.loaded:
+            said = len(self.errors)
+            self.page.evaluate(CLOSE)
+            del self.errors[said:]  # what a view on its way out could no longer send
+            self.page.evaluate(OPEN, name)
+        else:
+            self.page.goto(f"{self.lab.base}/doc/tree/{name}?token={self.lab.token}&reset")
+            self.page.wait_for_function("window.jupyterapp !== undefined")
+            self.loaded = True
         self.page.wait_for_selector(".jp-Notebook")
-        self.page.wait_for_function("window.jupyterapp !== undefined")
         self.page.wait_for_function(KERNEL_IDLE)
 
     def run_notebook(self, name: str, seconds: float = 240) -> None:

@@ -63,50 +63,114 @@ def chromium() -> Iterator[Any]:
         yield browser
 
 
-def no_complaint(tabs: list[Any]) -> None:
-    """Close the tabs; none of them may have reported an error or asked for anything outside this machine."""
-    errors = [line for tab in tabs for line in tab.errors]
-    outside = [address for tab in tabs for address in tab.outside]
-    for tab in tabs:
-        tab.close()
+def no_complaint(tab: Watched) -> None:
+    """The tab may not have reported an error or asked for anything outside this machine."""
+    errors, outside = list(tab.errors), list(tab.outside)
+    tab.errors.clear()
+    tab.outside.clear()
     assert not errors, errors
     assert not outside, outside
 
 
-@pytest.fixture(scope="module")
-def open_tab(chromium: Any, lab: Lab) -> Iterator[Callable[..., Tab]]:
-    """Opens tabs of JupyterLab; at the end of the module none of them may have complained."""
-    tabs: list[Tab] = []
+@pytest.fixture(scope="session")
+def lab_tab(chromium: Any, lab: Lab) -> Iterator[Tab]:
+    """The one page of JupyterLab, in which the notebooks of all modules are opened one after the other."""
+    tab = Tab(chromium, lab)
+    yield tab
+    tab.close()
 
-    def open_one(**size: Any) -> Tab:
-        tabs.append(Tab(chromium, lab, **size))
-        return tabs[-1]
+
+@pytest.fixture(scope="module")
+def open_tab(lab_tab: Tab, request: pytest.FixtureRequest) -> Iterator[Callable[..., Tab]]:
+    """Gives JupyterLab's page in some size; at the end of the module it may not have complained.
+
+    A notebook that is opened takes the place of the one before. After a failure the page is loaded anew, so that the
+    next module does not find what the failed one left.
+    """
+    failed = request.session.testsfailed
+    lab_tab.errors.clear()
+    lab_tab.outside.clear()
+
+    def open_one(*, width: int = 1000, height: int = 1100) -> Tab:
+        lab_tab.resize(width, height)
+        return lab_tab
 
     yield open_one
-    no_complaint(tabs)
+    if request.session.testsfailed != failed or lab_tab.errors or lab_tab.outside:
+        lab_tab.loaded = False
+    no_complaint(lab_tab)
 
 
-@pytest.fixture
-def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Opens the page that a view writes with ``to_html()``, from a file, and waits for ``selector``; gives the page.
+class Pages:
+    """Opens pages that views write with ``to_html()``, from files in ``folder``, one after the other in one tab.
 
     Nothing may be fetched but the file itself, no error may occur, and the page must be as wide as its window.
     """
-    tabs: list[Watched] = []
 
-    def open_one(view: Any, selector: str, *, width: int = 700, height: int = 900, scale: float = 1) -> Any:
-        path = tmp_path / f"page{len(tabs)}.html"
+    def __init__(self, tab: Watched, folder: Path) -> None:
+        self.tab, self.folder = tab, folder
+        self.wide: list[int] = []
+        self.opened = 0
+        self.screen = tab.context.new_cdp_session(tab.page)
+        tab.errors.clear()
+        tab.outside.clear()
+
+    def open(
+        self, view: Any, selector: str, *, width: int = 700, height: int = 900, scale: float = 1, script: str = ""
+    ) -> Watched:
+        """The tab with the page of a view, once ``selector`` is there; ``script`` runs before the page's own."""
+        self._left()
+        path = self.folder / f"page{self.opened}.html"
+        self.opened += 1
         view.to_html(path)
-        tabs.append(Watched(chromium, ("file:",), width, height, scale))
-        page = tabs[-1].page
-        page.goto(path.as_uri())
-        page.wait_for_selector(selector)
-        return page
+        if script:
+            text = path.read_text(encoding="utf-8")
+            path.write_text(text.replace("<head>", f"<head><script>{script}</script>", 1), encoding="utf-8")
+        self.tab.resize(width, height)
+        size = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": False}
+        self.screen.send("Emulation.setDeviceMetricsOverride", size)
+        self.tab.page.goto(path.as_uri())
+        self.tab.page.wait_for_selector(selector)
+        return self.tab
 
-    yield open_one
-    wide = [tab.page.evaluate("document.documentElement.scrollWidth - window.innerWidth") for tab in tabs]
-    no_complaint(tabs)
-    assert all(extra <= 0 for extra in wide), f"wider than the window by {wide} pixels"
+    def _left(self) -> None:
+        if self.opened:
+            wider = "document.documentElement.scrollWidth - window.innerWidth"
+            self.wide.append(self.tab.page.evaluate(wider))
+
+    def check(self) -> None:
+        """None of the pages may have complained."""
+        self._left()
+        self.screen.detach()
+        no_complaint(self.tab)
+        assert all(extra <= 0 for extra in self.wide), f"wider than the window by {self.wide} pixels"
+
+
+@pytest.fixture(scope="session")
+def papers(chromium: Any) -> Iterator[tuple[Watched, Watched]]:
+    """The two tabs in which pages are opened from files: one for modules, one for single tests."""
+    tabs = Watched(chromium, ("file:",), 700, 900), Watched(chromium, ("file:",), 700, 900)
+    yield tabs
+    for tab in tabs:
+        tab.close()
+
+
+@pytest.fixture(scope="module")
+def open_view(
+    papers: tuple[Watched, Watched], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Any]]:
+    """Opens the page of a view for the tests of a module, gives the tab: see :class:`Pages`."""
+    pages = Pages(papers[0], tmp_path_factory.mktemp("views"))
+    yield pages.open
+    pages.check()
+
+
+@pytest.fixture
+def open_page(papers: tuple[Watched, Watched], tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Opens the page of a view for one test, gives the page: see :class:`Pages`."""
+    pages = Pages(papers[1], tmp_path)
+    yield lambda *view, **options: pages.open(*view, **options).page
+    pages.check()
 
 
 @pytest.fixture
@@ -130,17 +194,5 @@ def paints_at_once(capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
         with capsys.disabled():
             print(f"\n  key press to repaint: median {middle:.1f} ms of {allowed:.0f}, slowest {max(times):.1f} ms")
         assert middle < allowed, rounds
-
-    return check
-
-
-@pytest.fixture
-def keeps_keys_to_itself() -> Callable[[Tab], None]:
-    """JupyterLab's own shortcuts must not reach the notebook while the view has the focus."""
-
-    def check(tab: Tab) -> None:
-        cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
-        tab.page.keyboard.press("b")  # in a notebook: insert a cell below
-        assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
 
     return check

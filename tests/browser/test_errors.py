@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -35,16 +36,14 @@ PROBLEM = """(view) => {
 
 
 @pytest.fixture(scope="module")
-def tab(chromium: Any, lab: Any) -> Any:
+def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
     """A notebook with a view that cannot be drawn, one that slips, and sound ones; its console says so."""
-    from real_browser import Tab
-
-    one = Tab(chromium, lab, height=5000)
+    one = open_tab(height=5000)
     one.open_notebook(lab.write("errors.ipynb", *CELLS))
     one.run_cell(0)
     one.run_cell(1)
     yield one
-    one.close()
+    one.errors.clear()
 
 
 def kernel(tab: Any) -> str:

@@ -1,4 +1,4 @@
-"""The fragment explorer in JupyterLab: clicks and keys lead where the record says."""
+"""The fragment explorer: clicks and keys lead where the record says."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from subbyte.device.fragments import fragments
+from subbyte_widgets import FragmentExplorer
 
-CELL = 'from subbyte_widgets import FragmentExplorer\nview = FragmentExplorer("m16n8k64.s4", row=3, column=21)\nview'
 STATE = """() => {
   const svg = document.querySelector(".sb-frag-svg");
   const own = (all) => [...svg.querySelectorAll(all)].map((e) => e.dataset.w.split(" ").slice(0, 3).join(" "));
@@ -21,12 +21,9 @@ STATE = """() => {
 
 
 @pytest.fixture(scope="module")
-def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
-    """The explorer in a running notebook."""
-    one = open_tab()
-    one.run_notebook(lab.write("fragments.ipynb", CELL))
-    one.page.wait_for_selector(".sb-frag-svg.chosen")
-    return one
+def tab(open_view: Callable[..., Any]) -> Any:
+    """The explorer on a page without a kernel."""
+    return open_view(FragmentExplorer("m16n8k64.s4", row=3, column=21), ".sb-frag-svg.chosen")
 
 
 def check(tab: Any, instruction: str, operand: str, row: int, column: int) -> None:
@@ -40,7 +37,7 @@ def check(tab: Any, instruction: str, operand: str, row: int, column: int) -> No
     assert state["say"].startswith(f"{operand.upper()}[{row},{column}] is element {index} of register")
 
 
-def test_keys_walk_matrices_and_registers(tab: Any, keeps_keys_to_itself: Callable[..., None]) -> None:
+def test_keys_walk_matrices_and_registers(tab: Any) -> None:
     press = tab.page.keyboard.press
     check(tab, "m16n8k64.s4", "a", 3, 21)
     tab.picture("fragments", ".sb-frag")
@@ -54,7 +51,6 @@ def test_keys_walk_matrices_and_registers(tab: Any, keeps_keys_to_itself: Callab
     check(tab, "m16n8k64.s4", "a", 3, 8)
     press("ArrowDown")
     check(tab, "m16n8k64.s4", "a", 11, 8)
-    keeps_keys_to_itself(tab)
 
 
 def test_a_click_finds_the_element_under_it(tab: Any) -> None:
@@ -106,24 +102,7 @@ def test_every_instruction_is_one_click_away(tab: Any, name: str) -> None:
     check(tab, name, "a", 0, 0)
 
 
-def test_light_and_dark(tab: Any) -> None:
-    light = tab.style(".sb-frag-svg text.h", "fill")
-    tab.theme("JupyterLab Dark")
-    assert tab.style(".sb-frag-svg text.h", "fill") != light
-    tab.picture("fragments_dark", ".sb-frag")
-    tab.theme("JupyterLab Light")
-
-
 def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:
     tab.page.get_by_role("radio", name="m16n8k64.s4").click()
     tab.page.locator(".sb-frag-svg .panel.a").focus()
     paints_at_once(tab.page, ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowRight") * 10)
-
-
-def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any]) -> None:
-    from subbyte_widgets import FragmentExplorer
-
-    page = open_page(FragmentExplorer("m16n8k32.s8", operand="c", row=8, column=1), ".sb-frag-svg.chosen", scale=1.25)
-    assert page.evaluate(STATE)["here"] == ["c 0 3"]
-    page.get_by_role("radio", name="m8n8k32.s4").click()
-    assert page.evaluate(STATE)["here"] == ["a 0 0"]

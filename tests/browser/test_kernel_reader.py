@@ -1,4 +1,4 @@
-"""The kernel reader in JupyterLab: tabs, search, differences and the edit loop show what the record says."""
+"""The kernel reader: tabs, search, differences and the edit loop show what the record says."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ import pytest
 
 import subbyte
 from subbyte.technique.kernel_reading import KernelReading, kernel_reading
+from subbyte_widgets import KernelReader
 
 LAYER = "n8h7w7c32k32r3s3p1"
-CELL = f"""import subbyte
-from subbyte_widgets import KernelReader
-first = subbyte.build("{LAYER}")
-other = subbyte.build("{LAYER}", first.config.with_values({{"register_packing": False}}))
-KernelReader(first, other)"""
 # All in one task of the page: no frame is drawn between the last letter and Enter.
 FIND_AT_ONCE = """(query) => {
   const search = document.querySelector(".sb-reader input[type=search]");
@@ -50,12 +46,11 @@ def record() -> KernelReading:
 
 
 @pytest.fixture(scope="module")
-def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
-    """The view in a running notebook."""
-    one = open_tab()
-    one.run_notebook(lab.write("reader.ipynb", CELL))
-    one.page.wait_for_selector(".sb-reader .row")
-    return one
+def tab(open_view: Callable[..., Any], record: KernelReading) -> Any:
+    """The view on a page without a kernel."""
+    view = KernelReader()
+    view.show_record(record)
+    return open_view(view, ".sb-reader .row", height=1000)
 
 
 def settled(tab: Any) -> Any:
@@ -76,9 +71,7 @@ def test_tabs_show_the_rows_of_the_record(tab: Any, record: KernelReading) -> No
     assert len(state["changed"]) == sum(fact.value != fact.other for fact in record.facts)
 
 
-def test_search_keys_and_differences(
-    tab: Any, record: KernelReading, keeps_keys_to_itself: Callable[..., None]
-) -> None:
+def test_search_keys_and_differences(tab: Any, record: KernelReading) -> None:
     press = tab.page.keyboard.press
     tab.page.locator(".sb-reader .pane").focus()
     press("Home")
@@ -107,7 +100,6 @@ def test_search_keys_and_differences(
     tab.page.locator(".sb-reader .pane").focus()
     press("2")
     assert settled(tab)["tab"] == "cuda"
-    keeps_keys_to_itself(tab)
     tab.page.get_by_label("only changes").uncheck()
 
 
@@ -135,19 +127,6 @@ def test_a_click_before_the_next_frame_is_about_the_text_there_is_now(tab: Any, 
     assert (settled(tab)["tab"], settled(tab)["on"]) == ("sass", 0)
 
 
-def test_light_and_dark(tab: Any) -> None:
-    tab.page.locator(".sb-reader .pane").focus()
-    tab.page.keyboard.press("4")
-    tab.page.keyboard.press("d")
-    settled(tab)
-    light = tab.style(".sb-reader .row code", "color")
-    tab.theme("JupyterLab Dark")
-    assert tab.style(".sb-reader .row code", "color") != light
-    settled(tab)
-    tab.picture("reader_dark", ".sb-reader")
-    tab.theme("JupyterLab Light")
-
-
 def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:
     tab.page.locator(".sb-reader .pane").focus()
     paints_at_once(tab.page, ("ArrowDown", "PageDown", "PageUp", "ArrowDown") * 10)
@@ -168,9 +147,7 @@ def test_an_edit_is_checked_in_the_notebook(open_tab: Callable[..., Any], lab: A
     one.page.get_by_text("equal the reference").wait_for()
 
 
-def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any]) -> None:
-    from subbyte_widgets import KernelReader
-
+def test_one_kernel_alone_has_no_differences(open_page: Callable[..., Any]) -> None:
     page = open_page(KernelReader(LAYER), ".sb-reader .row", height=1000, scale=1.25)
     page.get_by_role("tab", name="PTX").click()
     page.locator(".sb-reader .row.marked").first.wait_for()

@@ -1,4 +1,4 @@
-"""The layout view in JupyterLab: buttons, keys and pointing lead to the accesses of the record."""
+"""The layout view: buttons, keys and pointing lead to the accesses of the record."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from subbyte.technique import accesses
+from subbyte_widgets import LayoutView
 
-CELL = "from subbyte_widgets import LayoutView\nLayoutView('resnet50.stage2@8', where={'block': (30, 0)})"
 STATE = """() => {
   const svg = document.querySelector(".sb-access-svg");
   return { checked: [...document.querySelectorAll('.sb-access [aria-checked="true"]')].map((e) => e.dataset.value),
@@ -21,12 +21,9 @@ STATE = """() => {
 
 
 @pytest.fixture(scope="module")
-def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
-    """The view in a running notebook."""
-    one = open_tab()
-    one.run_notebook(lab.write("layout.ipynb", CELL))
-    one.page.wait_for_selector(".sb-access-svg")
-    return one
+def tab(open_view: Callable[..., Any]) -> Any:
+    """The view on a page without a kernel."""
+    return open_view(LayoutView("resnet50.stage2@8", where={"block": (30, 0)}), ".sb-access-svg", height=1100)
 
 
 def pick(tab: Any, *names: str) -> None:
@@ -46,7 +43,7 @@ def test_buttons_show_the_access_in_each_layout(tab: Any) -> None:
             assert state["moved"] == len(use.sectors)
 
 
-def test_keys_and_pointing_choose_a_lane(tab: Any, keeps_keys_to_itself: Callable[..., None]) -> None:
+def test_keys_and_pointing_choose_a_lane(tab: Any) -> None:
     pick(tab, "activation load", "NHWC")
     press = tab.page.keyboard.press
     tab.page.locator(".sb-access-svg .panel").focus()
@@ -66,28 +63,9 @@ def test_keys_and_pointing_choose_a_lane(tab: Any, keeps_keys_to_itself: Callabl
     tab.page.locator(".sb-access-svg .panel").focus()
     press("Escape")
     assert tab.page.evaluate(STATE)["lanes"] == []
-    keeps_keys_to_itself(tab)
-
-
-def test_light_and_dark(tab: Any) -> None:
-    light = tab.style(".sb-access-svg text.h", "fill")
-    tab.theme("JupyterLab Dark")
-    assert tab.style(".sb-access-svg text.h", "fill") != light
-    pick(tab, "one operand tile", "NHWC")
-    tab.picture("layout_dark", ".sb-access")
-    tab.theme("JupyterLab Light")
 
 
 def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:
     pick(tab, "weight fragment")
     tab.page.locator(".sb-access-svg .panel").focus()
     paints_at_once(tab.page, ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowRight") * 10)
-
-
-def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any]) -> None:
-    from subbyte_widgets import LayoutView
-
-    page = open_page(LayoutView(lane=3), ".sb-access-svg.chosen", scale=1.25)
-    assert page.evaluate(STATE)["moved"] == 8
-    page.get_by_role("radio", name="NHWCnc").click()
-    assert page.evaluate(STATE)["moved"] == 4

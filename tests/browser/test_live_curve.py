@@ -48,9 +48,6 @@ def test_points_arrive_and_the_drawing_is_the_record(tab: Any) -> None:
         tab.page.keyboard.press(key)
     tab.page.locator(".sb-curve .say", has_text="Trial 1:").wait_for()
     tab.picture("curve", ".sb-curve")
-    tab.theme("JupyterLab Dark")
-    tab.picture("curve_dark", ".sb-curve")
-    tab.theme("JupyterLab Light")
 
 
 def test_stop_ends_a_running_study(tab: Any) -> None:

@@ -1,4 +1,4 @@
-"""The load stepper in JupyterLab: every step in the browser equals the record; keys, buttons, playing, themes."""
+"""The load stepper: every step in the browser equals the record; keys, buttons, playing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from subbyte.technique.load_steps import LoadSteps, load_steps
+from subbyte_widgets import LoadStepper
 from subbyte_widgets.load_stepper.view import SMALL, WAYS
 
 WORKLOAD = "n8h9w9c32k32r3s3p1"
-CELL = f"from subbyte_widgets import LoadStepper\nLoadStepper({WORKLOAD!r})"
 DRAWN = """() => {
   const cells = [...document.querySelectorAll(".sb-load-svg [data-id]")];
   return { words: Object.fromEntries(cells.map((c) => [c.dataset.id, c.querySelector("text").textContent])),
@@ -72,11 +72,9 @@ def records() -> dict[str, LoadSteps]:
 
 
 @pytest.fixture(scope="module")
-def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
-    """The stepper in a running notebook."""
-    one = open_tab()
-    one.run_notebook(lab.write("load.ipynb", CELL))
-    one.page.wait_for_selector(".sb-load-svg")
+def tab(open_view: Callable[..., Any], records: dict[str, LoadSteps]) -> Any:
+    """The stepper on a page without a kernel."""
+    one = open_view(LoadStepper(list(records.values())), ".sb-load-svg", height=1100)
     one.page.locator(".sb-load .stage").focus()
     return one
 
@@ -85,9 +83,7 @@ def check(tab: Any, record: LoadSteps, done: int) -> None:
     assert not differences(tab.page.evaluate(DRAWN), record, done)
 
 
-def test_keys_walk_through_every_step(
-    tab: Any, records: dict[str, LoadSteps], keeps_keys_to_itself: Callable[..., None]
-) -> None:
+def test_keys_walk_through_every_step(tab: Any, records: dict[str, LoadSteps]) -> None:
     record = records["full"]
     press = tab.page.keyboard.press
     press("Home")
@@ -108,7 +104,6 @@ def test_keys_walk_through_every_step(
     check(tab, record, 12)
     press("PageUp")
     check(tab, record, 6)
-    keeps_keys_to_itself(tab)
 
 
 def test_another_record_is_told_apart(tab: Any, records: dict[str, LoadSteps]) -> None:
@@ -162,35 +157,13 @@ def test_playing_both_ways(tab: Any, records: dict[str, LoadSteps]) -> None:
     check(tab, record, 1)
 
 
-def test_light_and_dark(tab: Any, records: dict[str, LoadSteps]) -> None:
-    light = tab.style(".sb-load-svg text.h", "fill")
-    with tab.dark():
-        assert tab.style(".sb-load-svg text.h", "fill") != light
-        tab.picture("load_dark", ".sb-load")
-        check(tab, records["full"], 1)
-
-
 def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:
     tab.page.locator(".sb-load .stage").focus()
     tab.page.keyboard.press("Home")
     paints_at_once(tab.page, ["ArrowRight"] * 30 + ["ArrowLeft"] * 10)
 
 
-def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any], records: dict[str, LoadSteps]) -> None:
-    from subbyte_widgets import LoadStepper
-
-    page = open_page(LoadStepper(list(records.values()), step=9), ".sb-load-svg", height=800)
-    assert not differences(page.evaluate(DRAWN), records["full"], 9)
-    page.locator(".sb-load .stage").focus()
-    page.keyboard.press("ArrowRight")
-    assert not differences(page.evaluate(DRAWN), records["full"], 10)
-    page.locator('.sb-load input[value="shared"]').check(force=True)
-    page.keyboard.press("End")
-
-
 def test_the_radio_buttons_keep_the_keyboard(open_page: Callable[..., Any], records: dict[str, LoadSteps]) -> None:
-    from subbyte_widgets import LoadStepper
-
     page = open_page(LoadStepper(list(records.values())), ".sb-load-svg", height=800)
     page.locator('.sb-load input[value="none"]').focus()
     for key, way in (("Space", "none"), ("ArrowRight", "shared"), ("ArrowRight", "full"), ("ArrowLeft", "shared")):
@@ -200,8 +173,6 @@ def test_the_radio_buttons_keep_the_keyboard(open_page: Callable[..., Any], reco
 
 
 def test_a_problem_is_said_in_place_of_the_picture(open_page: Callable[..., Any]) -> None:
-    from subbyte_widgets import LoadStepper
-
     view = LoadStepper(WORKLOAD, replace(SMALL, chunk=8))
     page = open_page(view, ".sb-load .problem")
     assert page.locator(".sb-load .problem").text_content() == view.error

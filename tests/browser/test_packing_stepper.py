@@ -1,4 +1,4 @@
-"""The packing stepper in JupyterLab: every step in the browser equals the trace; values are followed; both schemes."""
+"""The packing stepper: every step in the browser equals the trace; values are followed; both schemes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from subbyte.technique.packing import PackingTrace, packing_program
+from subbyte_widgets import PackingStepper
 from subbyte_widgets.packing_stepper.picture import Layout, address, boxes, shown_registers, window
 from subbyte_widgets.packing_stepper.view import EXAMPLE
 
-CELL = "from subbyte_widgets import PackingStepper\nPackingStepper(follow=77)"
 DRAWN = """() => {
   const number = (node, name) => Number(node.getAttribute(name));
   const box = (node) => ({ o: Number(node.dataset.o), x: number(node, "x"), y: number(node, "y") });
@@ -70,11 +70,9 @@ def differences(drawn: dict[str, Any], shape: Layout, step: int, follow: int) ->
 
 
 @pytest.fixture(scope="module")
-def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
-    """The stepper in a running notebook."""
-    one = open_tab(height=1300)
-    one.run_notebook(lab.write("packing.ipynb", CELL))
-    one.page.wait_for_selector(".sb-pack-svg")
+def tab(open_view: Callable[..., Any]) -> Any:
+    """The stepper on a page without a kernel."""
+    one = open_view(PackingStepper(follow=77), ".sb-pack-svg", height=1300)
     one.page.locator(".sb-pack .stage").focus()
     return one
 
@@ -122,7 +120,7 @@ def test_another_trace_is_told_apart(tab: Any) -> None:
     assert differences(drawn, shape, 4, 78)
 
 
-def test_a_value_is_followed_by_keys_pointer_and_click(tab: Any, keeps_keys_to_itself: Callable[..., None]) -> None:
+def test_a_value_is_followed_by_keys_pointer_and_click(tab: Any) -> None:
     shape, press = layout("quad"), tab.page.keyboard.press
     tab.page.locator('.sb-pack input[value="quad"]').check(force=True)
     tab.page.locator(".sb-pack .stage").focus()
@@ -145,14 +143,6 @@ def test_a_value_is_followed_by_keys_pointer_and_click(tab: Any, keeps_keys_to_i
     assert "tile 0, image 2, channel 6" in tab.page.locator(".sb-pack .say").text_content()
     press("Escape")
     check(tab, shape, 1, -1)
-    keeps_keys_to_itself(tab)
-
-
-def test_light_and_dark(tab: Any) -> None:
-    light = tab.style(".sb-pack-svg text.h", "fill")
-    with tab.dark():
-        assert tab.style(".sb-pack-svg text.h", "fill") != light
-        tab.picture("packing_dark", ".sb-pack")
 
 
 @pytest.mark.parametrize("scheme", ["quad", "width8"])
@@ -163,21 +153,7 @@ def test_a_key_press_is_painted_at_once(tab: Any, scheme: str, paints_at_once: C
     paints_at_once(tab.page, (["ArrowRight"] * 6 + ["ArrowLeft"] * 6 + ["ArrowDown"] * 2) * 3, pause=20)
 
 
-def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any]) -> None:
-    from subbyte_widgets import PackingStepper
-
-    page = open_page(PackingStepper(scheme="width8", step=4, follow=77), ".sb-pack-svg .over rect")
-    assert not differences(page.evaluate(DRAWN), layout("width8"), 4, 77)
-    page.locator(".sb-pack .stage").focus()
-    page.keyboard.press("End")
-    assert not differences(page.evaluate(DRAWN), layout("width8"), 13, 77)
-    page.locator('.sb-pack input[value="quad"]').check(force=True)
-    assert not differences(page.evaluate(DRAWN), layout("quad"), 6, 77)
-
-
 def test_the_radio_buttons_keep_the_keyboard(open_page: Callable[..., Any]) -> None:
-    from subbyte_widgets import PackingStepper
-
     page = open_page(PackingStepper(scheme="width8"), ".sb-pack-svg .over rect")
     page.locator('.sb-pack input[value="width8"]').focus()
     for key, scheme in (("ArrowRight", "quad"), ("ArrowRight", "width8"), ("ArrowLeft", "quad")):

@@ -1,7 +1,8 @@
-"""The space explorer in JupyterLab: keys, clicks and the map lead to the configurations of the record."""
+"""The space explorer: keys, clicks and the map lead to the configurations of the record."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -12,25 +13,9 @@ from subbyte.analysis.landscape_view import landscape_map
 from subbyte.families import space
 from subbyte.records.landscape import Landscape
 from subbyte.records.result import Measured
+from subbyte_widgets import SpaceExplorer
 
 NAME = "resnet50.stage2@8"
-CELLS = (
-    f"from subbyte_widgets import SpaceExplorer\nview = SpaceExplorer('{NAME}')\nview",
-    """import ipywidgets
-follower = ipywidgets.Label("")
-view.observe(lambda change: setattr(follower, "value", f"follows {change.new.key}"), "config")
-follower""",
-)
-MANY = """import random
-from subbyte.records.result import Measured
-from subbyte import space
-from subbyte.records.landscape import Landscape
-from subbyte_widgets import SpaceExplorer
-known = space("n8h14w14c256k256r3s3p1", "sm_90a", kind="extended")
-draw = random.Random(0)
-chosen = draw.sample(range(len(known)), 10_000)
-results = {i: Measured(5 + 40 * draw.random() ** 2) for i in chosen}
-SpaceExplorer(Landscape.from_results(known, results, {"name": "none"}))"""
 SAY = "() => document.querySelector('.sb-space .say').textContent"
 
 
@@ -40,12 +25,9 @@ def landscape() -> Landscape:
 
 
 @pytest.fixture(scope="module")
-def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
-    """The view in a running notebook."""
-    one = open_tab()
-    one.run_notebook(lab.write("space.ipynb", *CELLS))
-    one.page.wait_for_selector(".sb-space td")
-    return one
+def tab(open_view: Callable[..., Any], landscape: Landscape) -> Any:
+    """The view on a page without a kernel."""
+    return open_view(SpaceExplorer(landscape), ".sb-space td", height=1100)
 
 
 def said(tab: Any) -> str:
@@ -53,9 +35,7 @@ def said(tab: Any) -> str:
     return str(tab.page.evaluate(SAY))
 
 
-def test_keys_go_by_speed_and_by_knob(
-    tab: Any, landscape: Landscape, keeps_keys_to_itself: Callable[..., None]
-) -> None:
+def test_keys_go_by_speed_and_by_knob(tab: Any, landscape: Landscape) -> None:
     ranked = sorted(landscape.results, key=lambda index: landscape.results[index].microseconds)  # type: ignore[union-attr]
     tab.page.locator(".sb-space .lines").focus()
     press = tab.page.keyboard.press
@@ -79,10 +59,9 @@ def test_keys_go_by_speed_and_by_knob(
     assert reason is not None
     assert said(tab).startswith(f"Configuration {refused}, refused: {reason}")
     tab.picture("space_refused", ".sb-space")
-    keeps_keys_to_itself(tab)
 
 
-def test_the_map_selects_and_others_follow(tab: Any, landscape: Landscape) -> None:
+def test_the_map_selects(tab: Any, landscape: Landscape) -> None:
     tab.page.locator(".sb-space select.y").select_option("chunk")
     tab.page.locator(".sb-space select.x").select_option("blk_col_warps")
     found = landscape_map(landscape, "blk_col_warps", "chunk")
@@ -91,7 +70,6 @@ def test_the_map_selects_and_others_follow(tab: Any, landscape: Landscape) -> No
         tab.page.locator(f'.sb-space td[data-i="{i}"][data-j="{j}"]').click()
         cell = found.cells[i][j]
         assert said(tab).startswith(f"Configuration {cell.index}, {cell.best:.2f}")
-        tab.page.get_by_text(f"follows {landscape.config(cell.index).key}", exact=True).wait_for()
     tab.page.locator(".sb-space .grid").focus()
     tab.page.keyboard.press("ArrowLeft")
     assert said(tab).startswith(f"Configuration {found.cells[1][1].index}, ")
@@ -119,35 +97,17 @@ def test_the_map_is_the_record_and_a_mutated_one_is_noticed(tab: Any, landscape:
     assert differences(Landscape.from_results(space(NAME, "sm_90a"), results, {"name": "none"})) == 1
 
 
-def test_light_and_dark(tab: Any) -> None:
-    tab.picture("space", ".sb-space")
-    ground = "() => getComputedStyle(document.querySelector('.sb-space td:not(.none)')).backgroundColor"
-    light = tab.page.evaluate(ground)
-    tab.theme("JupyterLab Dark")
-    said(tab)
-    assert tab.page.evaluate(ground) != light
-    sharp = "() => ((c) => c.width === c.clientWidth)(document.querySelector('.sb-space canvas'))"
-    tab.page.wait_for_function(sharp)  # it follows its new size with a later frame, once the theme's styles are in
-    tab.picture("space_dark", ".sb-space")
-    tab.theme("JupyterLab Light")
-
-
 def test_ten_thousand_configurations_are_painted_at_once(
-    open_tab: Callable[..., Any], lab: Any, paints_at_once: Callable[..., None]
+    open_page: Callable[..., Any], paints_at_once: Callable[..., None]
 ) -> None:
-    one = open_tab()
-    one.run_notebook(lab.write("many.ipynb", MANY))
-    one.page.wait_for_selector(".sb-space td")
-    one.page.locator(".sb-space .lines").focus()
-    one.page.keyboard.press("Home")
-    paints_at_once(one.page, ("ArrowUp", "PageUp", "ArrowDown", "ArrowRight") * 10)
-    one.picture("space_many", ".sb-space")
-
-
-def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any], landscape: Landscape) -> None:
-    from subbyte_widgets import SpaceExplorer
-
-    page = open_page(SpaceExplorer(landscape), ".sb-space td", height=1000, scale=1.25)
+    known = space("n8h14w14c256k256r3s3p1", "sm_90a", kind="extended")
+    draw = random.Random(0)
+    results = {i: Measured(5 + 40 * draw.random() ** 2) for i in draw.sample(range(len(known)), 10_000)}
+    view = SpaceExplorer(Landscape.from_results(known, results, {"name": "none"}))
+    page = open_page(view, ".sb-space td", height=1000, scale=1.25)
+    page.locator(".sb-space .lines").focus()
+    page.keyboard.press("Home")
+    paints_at_once(page, ("ArrowUp", "PageUp", "ArrowDown", "ArrowRight") * 10)
     page.locator(".sb-space select.statistic").select_option("median")
     page.locator(".sb-space td:not(.none)").first.click()
     page.wait_for_selector(".sb-space td.on")

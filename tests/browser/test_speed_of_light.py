@@ -1,4 +1,4 @@
-"""The speed of light in JupyterLab: keys and clicks, and what is drawn against the records."""
+"""The speed of light: keys and clicks, and what is drawn against the records."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from subbyte.analysis.speed import SpeedLimits, roofline, speed_of_light, studied_workloads
+from subbyte_widgets import SpeedOfLight
 
 FIRST = "resnet50.stage2@8"
-CELLS = (f"from subbyte_widgets import SpeedOfLight\nview = SpeedOfLight('{FIRST}')\nview",)
 DRAWN = """() => [...document.querySelectorAll(".sb-speed [data-item]")].map((row) => ({
   words: [...row.querySelectorAll("text")].map((line) => line.textContent),
   wide: [...row.querySelectorAll(".bar")].reduce((sum, bar) => sum + bar.getBBox().width, 0),
@@ -29,12 +29,9 @@ SAY = "() => document.querySelector('.sb-speed .say').textContent"
 
 
 @pytest.fixture(scope="module")
-def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
-    """The view in a running notebook."""
-    one = open_tab()
-    one.run_notebook(lab.write("speed.ipynb", *CELLS))
-    one.page.wait_for_selector(".sb-speed [data-item]")
-    return one
+def tab(open_view: Callable[..., Any]) -> Any:
+    """The view on a page without a kernel."""
+    return open_view(SpeedOfLight(FIRST), ".sb-speed [data-item]", height=1100)
 
 
 def settle(tab: Any) -> None:
@@ -83,9 +80,6 @@ def test_keys_lead_through_bars_and_layers(tab: Any) -> None:
     press("ArrowLeft")
     settle(tab)
     assert tab.page.locator(".sb-speed select").input_value() == FIRST
-    cells = tab.page.locator(".jp-Notebook .jp-Cell").count()
-    press("b")  # JupyterLab's own shortcut must not reach the notebook
-    assert tab.page.locator(".jp-Notebook .jp-Cell").count() == cells
     tab.picture("speed_of_light", ".sb-speed")
 
 
@@ -123,32 +117,3 @@ def test_a_click_on_the_roofline_shows_its_layer(tab: Any) -> None:
     tab.page.locator(".sb-speed .row").nth(1).click()
     settle(tab)
     assert "Floor of bytes" in tab.page.evaluate(SAY)
-
-
-def test_light_and_dark(tab: Any) -> None:
-    ink = "() => getComputedStyle(document.querySelector('.sb-speed-svg text')).fill"
-    light = tab.page.evaluate(ink)
-    tab.theme("JupyterLab Dark")
-    settle(tab)
-    assert tab.page.evaluate(ink) != light
-    tab.picture("speed_of_light_dark", ".sb-speed")
-    tab.theme("JupyterLab Light")
-
-
-def test_a_page_without_a_kernel_is_alive(chromium: Any, tmp_path: Any) -> None:
-    from subbyte_widgets import SpeedOfLight
-
-    path = tmp_path / "speed.html"
-    SpeedOfLight(FIRST).to_html(path)
-    page = chromium.new_page(viewport={"width": 700, "height": 1000}, device_scale_factor=1.25)
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(path.as_uri())
-    page.wait_for_selector(".sb-speed [data-item]")
-    page.locator(".sb-speed .stage").focus()
-    page.keyboard.press("ArrowRight")
-    assert page.locator(".sb-speed select").input_value() != FIRST
-    assert differences(page.evaluate(DRAWN), speed_of_light(page.locator(".sb-speed select").input_value())) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.close()
-    assert not errors

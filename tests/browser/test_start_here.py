@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -48,8 +46,7 @@ def test_the_first_notebook_runs(open_tab: Callable[..., Any], lab: Any) -> None
 def test_the_committed_notebook_shows_its_pictures_before_a_cell_runs(open_tab: Callable[..., Any], lab: Any) -> None:
     lab.bring("00_start_here", "read")
     (lab.folder / "read.ipynb").write_text(made_with((lab.folder / "read.ipynb").read_text(), "3.9.1"))
-    command = [sys.executable, "-m", "jupyter", "trust", str(lab.folder / "read.ipynb")]
-    subprocess.run(command, env=lab.environment, check=True, capture_output=True)
+    lab.trust("read.ipynb")
     tab = open_tab(width=1100, height=6800)
     tab.open_notebook("read.ipynb")
     pictures = '.jp-OutputArea img[src^="data:image/svg+xml"]'

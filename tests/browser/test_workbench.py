@@ -32,7 +32,7 @@ def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
     return one
 
 
-def test_a_search_is_watched_and_its_trials_open_below(tab: Any, keeps_keys_to_itself: Callable[..., None]) -> None:
+def test_a_search_is_watched_and_its_trials_open_below(tab: Any) -> None:
     page = tab.page
     page.locator(".widget-dropdown", has_text="strategy").locator("select").select_option("random")
     page.locator("button.widget-button", has_text="Tune").click()
@@ -55,7 +55,6 @@ def test_a_search_is_watched_and_its_trials_open_below(tab: Any, keeps_keys_to_i
     )
     other = duplicates("resnet50.stage2@8", (1, 1))
     assert page.locator(".sb-map-svg .lowered [data-k]").count() != other.entries
-    keeps_keys_to_itself(tab)
     tab.picture("workbench", ".jp-OutputArea")
 
 

@@ -9,8 +9,6 @@ from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.records.result import Measured
 from subbyte.tune import read_log, tune
 
-pytest.importorskip("tvm", reason="tuning builds its candidates with TVM")
-
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(180)]
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from hostile import samples, views
 
 from subbyte import html
 
 NAME = "\"'></td></title><img src=q onerror=alert(1)>&"
-KINDS = list(samples.kinds())
+
+
+@cache
+def kinds() -> list[type]:
+    """Every class that shows itself; finding them loads the whole library, so not while tests are collected."""
+    return list(samples.kinds())
 
 
 def test_what_is_not_markup_is_escaped() -> None:
@@ -33,15 +40,18 @@ def test_a_table() -> None:
     assert html.table([("a", 1)], upright=True) == "<table><tbody><tr><th>a</th><td>1</td></tr></tbody></table>"
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_no_name_in_a_record_becomes_an_element(kind: type) -> None:
+def test_no_name_in_a_record_becomes_an_element() -> None:
     """A new record with ``_repr_html_`` is found here. One that cannot be made up needs a sample in hostile.samples."""
-    page, plain = (samples.sample(kind, name)._repr_html_() for name in (NAME, views.PLAIN))
-    assert not views.injected(page, plain)
+    injected = {}
+    for kind in kinds():
+        page, plain = (samples.sample(kind, name)._repr_html_() for name in (NAME, views.PLAIN))
+        injected[kind.__qualname__] = views.injected(page, plain)
+    assert len(injected) > 40
+    assert not {name: found for name, found in injected.items() if found}
 
 
 def test_the_records_with_holes_are_among_them() -> None:
-    assert {"Kernel", "Space", "WgmmaSpace", "ConvWorkload"} <= {kind.__name__ for kind in KINDS}
+    assert {"Kernel", "Space", "WgmmaSpace", "ConvWorkload"} <= {kind.__name__ for kind in kinds()}
     assert NAME not in samples.kernel(NAME)._repr_html_()
     assert html.text(NAME) in samples.kernel(NAME)._repr_html_()
 

@@ -318,7 +318,7 @@ def test_without_a_package_one_sentence_says_which(ablations: list[Ablation], mo
     code = (
         "import sys; sys.modules['plotly'] = None\nimport subbyte, subbyte_widgets\n"
         "from subbyte.errors import MissingDependency\n"
-        "try: subbyte.roofline().plot()\nexcept MissingDependency as problem: print(problem)"
+        "try: subbyte.landscape('resnet50.stage3@8').plot()\nexcept MissingDependency as problem: print(problem)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "charts need plotly" in done.stdout, done.stderr

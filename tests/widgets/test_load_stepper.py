@@ -20,7 +20,6 @@ from subbyte_widgets.load_stepper.picture import Layout, steps_svg
 from subbyte_widgets.load_stepper.view import MOST_BYTES, SMALL, WAYS, telling_step
 from subbyte_widgets.load_stepper.words import sentence
 
-pytest.importorskip("tvm")
 if not (shutil.which("g++") or shutil.which("clang++")):
     pytest.skip("the emulator needs g++ or clang++", allow_module_level=True)
 

@@ -73,7 +73,6 @@ def test_a_record_read_from_a_file_is_drawn_too(study: Study) -> None:
 
 
 def test_predictions_selection_and_readings_are_drawn() -> None:
-    pytest.importorskip("xgboost")
     runner = ReplayRunner("resnet50.stage2@8")
     study = Study(space("resnet50.stage2@8", "sm_90a"), "diverse", seed=0)
     study.run(runner, 96)

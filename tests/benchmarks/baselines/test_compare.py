@@ -4,9 +4,6 @@ import _ctypes
 import gzip
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +15,7 @@ from benchmarks.baselines import compare, overlapped, search, table
 from benchmarks.baselines import plans as plans_of_sides
 from benchmarks.baselines.cutlass_driver import Driver, sizes_of
 from benchmarks.shared import kernel_pack, written
+from benchmarks.shared.command import program
 from benchmarks.shared.gpu_case import GpuCase
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, WrongResult
@@ -436,12 +434,12 @@ def test_times_of_two_kinds_of_gpus_do_not_go_into_one_record(comparing, pack, t
         ["paper", "measure", "results", "bundle"],
     ],
 )
-def test_without_a_gpu_one_sentence(words, pack, tmp_path):
+def test_without_a_gpu_one_sentence(words, pack, tmp_path, monkeypatch, capfd):
     (pack() / "chains.json").write_text("{}")
     build_bundle(space(SQUARE), tmp_path / "bundle", 1, [], build=lambda *_: None)
-    command = [sys.executable, str(ROOT / "benchmarks" / words[0]), *words[1:]]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path,
-                          env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})  # fmt: skip
-    assert done.returncode == 3, done.stderr
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert program(words[0], "", words[1:2], words[1:]) == 3
+    told = capfd.readouterr().err
+    assert told.startswith("error: ")
+    assert told.count("\n") == 1

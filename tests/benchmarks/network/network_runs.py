@@ -3,8 +3,13 @@
 import argparse
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from benchmarks.network import schedule, tune
+from subbyte.measure.fake import FakeRunner
+from subbyte.workload import ConvWorkload
+
+SMALL = ConvWorkload(8, 7, 7, 64, 64, 1, 1, name="small@8")
 
 
 def arguments(out, **more):
@@ -29,3 +34,11 @@ def search_of(args, runner, pool, wanted, text=None):
     """The search of a part behind preparations; ``wanted`` stands for the tasks that the arguments ask for."""
     tune.prepare(args, pool, text=text or texts_of("today"))
     return tune.Search(args, runner, pool, known_in(args.out), {}, wanted)
+
+
+def forty_trials(out, delay=0.0):
+    """A run of one search of 40 trials, from where an earlier one stopped."""
+    wanted = [schedule.Task(SMALL, "paper", 40)]
+    tune.wanted_tasks = lambda *_: wanted
+    search = search_of(arguments(out), FakeRunner(delay=delay), ThreadPoolExecutor(1), wanted)
+    search.work(schedule.Turns(search.begin))

@@ -3,18 +3,21 @@
 import argparse
 import json
 import math
+import os
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-from network_runs import arguments, known_in, search_of, texts_of
+import network_runs
+from network_runs import SMALL, arguments, known_in, search_of, texts_of
 
 from benchmarks.network import builders, collect, schedule, tune
 from benchmarks.network import searches as past
@@ -27,11 +30,10 @@ from subbyte.families.wgmma.space import WGMMA, WgmmaSpace, wgmma_space
 from subbyte.measure.fake import FakeRunner
 from subbyte.records.result import Measured
 from subbyte.tune import Study, read_log
-from subbyte.workload import ConvWorkload, workload
+from subbyte.workload import workload
 
 ROOT = Path(__file__).parents[3]
 RECORD = ROOT / "benchmarks" / "results" / "warpgroup" / "tuning-final-h200-2026-11-20.json.gz"
-SMALL = ConvWorkload(8, 7, 7, 64, 64, 1, 1, name="small@8")
 LAYER = workload("resnet50.stage5@8")
 TRIALS = 20
 
@@ -55,8 +57,28 @@ def pool():
         yield threads
 
 
+@pytest.fixture(scope="module", autouse=True)
+def found_once():
+    """What takes seconds and is the same for every test: the record read, and parts of a space sorted out."""
+    read, likely, parts = cache(lambda path: list(past_of_record(path))), cache(builders.likely), {}
+    past_of_record, parts_of = past._of_record, builders._parts
+
+    def sorted_parts(pool, look, space, indices, count):
+        key = look, space.workload, space.rules_hash, tuple(indices), count
+        if key not in parts:
+            parts[key] = parts_of(pool, look, space, indices, count)
+        return parts[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(past, "_of_record", read)
+        patch.setattr(builders, "_parts", sorted_parts)
+        for module in (builders, tune):
+            patch.setattr(module, "likely", likely)
+        yield
+
+
 @pytest.fixture(scope="module")
-def recorded():
+def recorded(found_once):
     """The searches of the committed record."""
     return list(past.searches_in(RECORD))
 
@@ -67,11 +89,21 @@ def known(*specs):
     return {spec: [{"config": config.to_dict(), "text": f"{config.key} by today"}] for spec in specs}
 
 
-def fill(out, layer, kind, space, trials=TRIALS, runner=None):
-    """A log of a search."""
-    with Study(space, "random", 0, out / f"{layer.label}.{kind}.jsonl") as study:
-        study.run(runner or FakeRunner(), trials, 4)
-        return [(trial.config, trial.microseconds) for trial in study.trials]
+FILLED = {}
+"""Logs of searches, by space and runner: a random one draws long before it finds kernels."""
+
+
+def fill(out, space, runner=FakeRunner):
+    """A log of a search of SMALL, and what it tried."""
+    log = out / f"{SMALL.label}.wgmma.jsonl"
+    key = space.hash, runner
+    if key not in FILLED:
+        with Study(space, "random", 0, log) as study:
+            study.run(runner(), TRIALS, 4)
+            trials = [(trial.config, trial.microseconds) for trial in study.trials]
+        FILLED[key] = log.read_bytes(), trials
+    log.write_bytes(FILLED[key][0])
+    return FILLED[key][1]
 
 
 # ---- what the repository holds --------------------------------------------------------------------------------------
@@ -182,7 +214,7 @@ def test_what_was_cut_short_is_taken_over_to_the_end(tmp_path, pool, monkeypatch
     space = wgmma_space(SMALL, arch("sm_90a"), WGMMA)
     earlier, out = tmp_path / "earlier run", tmp_path / "out"
     earlier.mkdir()
-    before = [config for config, _ in fill(earlier, SMALL, "wgmma", space, runner=H200())]
+    before = [config for config, _ in fill(earlier, space, H200)]
     (earlier / "texts.json").write_text(json.dumps({"texts": known(SMALL.spec)}))
     args, wanted = arguments(out, earlier=[earlier]), [schedule.Task(SMALL, "wgmma")]
     monkeypatch.setattr(tune, "wanted_tasks", lambda *_: wanted)
@@ -214,7 +246,7 @@ def test_what_is_left_out_is_said(tmp_path, pool, monkeypatch, capsys):
 
 def test_times_of_other_kernels_or_other_gpus_are_not_taken_over(tmp_path, pool):
     space = wgmma_space(SMALL, arch("sm_90a"), WGMMA)
-    fill(tmp_path, SMALL, "wgmma", space, runner=H200())
+    fill(tmp_path, space, H200)
     searches = list(past.searches_in(tmp_path))
     with Study(space, "random", 0, tmp_path / "taken.log") as study:
         assert past.take_over(study, H200(), searches) == TRIALS
@@ -234,7 +266,7 @@ def test_trials_move_into_a_space_with_a_knob_more_and_that_is_tried_first(tmp_p
     without = WgmmaSpace(SMALL, whole.arch, {k: v for k, v in whole.knobs.items() if k != "producers"})
     earlier, out = tmp_path / "earlier run", tmp_path / "out"
     earlier.mkdir()
-    before = fill(earlier, SMALL, "wgmma", without, runner=H200())
+    before = fill(earlier, without, H200)
     (earlier / "texts.json").write_text(json.dumps({"texts": known(SMALL.spec)}))
     args = arguments(out, earlier=[earlier])
     runner, wanted = H200(), [schedule.Task(SMALL, "wgmma")]
@@ -256,7 +288,7 @@ def test_logs_are_continued_while_their_kernels_are_what_they_were(tmp_path, poo
     args = arguments(tmp_path)
     tune.prepare(args, pool, text=texts_of("today"))
     space = wgmma_space(SMALL, arch("sm_90a"), WGMMA)
-    fill(tmp_path, SMALL, "wgmma", space)
+    fill(tmp_path, space)
     (tmp_path / "remeasured" / "small@8.json").write_text(json.dumps({"spec": SMALL.spec}))
     (tmp_path / "claims" / "small@8.wgmma").touch()
     (tmp_path / f"{LAYER.label}.wgmma.jsonl").write_text("damaged")
@@ -277,7 +309,7 @@ def test_a_log_of_another_space_is_taken_over_and_one_in_use_is_left_alone(tmp_p
     space = wgmma_space(SMALL, arch("sm_90a"), WGMMA)
     log, aside = tmp_path / "small@8.wgmma.jsonl", tmp_path / "aside"
     aside.mkdir()
-    before = fill(tmp_path, SMALL, "wgmma", space)
+    before = fill(tmp_path, space)
     other = WgmmaSpace(SMALL, space.arch, {**space.knobs, "start": (0, 2)})
     study, searches = tune.opened(other, "random", log, aside)
     assert [config for config, _ in searches[0].trials] == [config for config, _ in before]
@@ -295,24 +327,11 @@ def test_a_log_of_another_space_is_taken_over_and_one_in_use_is_left_alone(tmp_p
     assert sorted(path.name for path in aside.iterdir()) == [f"small@8.wgmma.{n}.jsonl" for n in (0, 1)]
 
 
-SEARCHES = """
-import sys, argparse
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-import tests.benchmarks.network.test_searches as here
-from benchmarks.network import schedule, tune
-wanted = [schedule.Task(here.SMALL, "paper", 40)]
-tune.wanted_tasks = lambda *_: wanted
-args = here.arguments(Path(sys.argv[1]))
-search = here.search_of(args, here.FakeRunner(delay=0.05), ThreadPoolExecutor(1), wanted)
-search.work(schedule.Turns(search.begin))
-"""
-
-
-def test_a_killed_run_keeps_its_trials_and_goes_on(tmp_path):
+def test_a_killed_run_keeps_its_trials_and_goes_on(tmp_path, monkeypatch):
     log = tmp_path / "small@8.paper.jsonl"
-    command = [sys.executable, "-c", SEARCHES, str(tmp_path)]
-    running = subprocess.Popen(command, cwd=ROOT)
+    code = "import sys, pathlib, network_runs; network_runs.forty_trials(pathlib.Path(sys.argv[1]), 0.05)"
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT)])}
+    running = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=places)
     deadline = time.monotonic() + 120
     while (not log.exists() or log.read_bytes().count(b"\n") < 12) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -320,19 +339,19 @@ def test_a_killed_run_keeps_its_trials_and_goes_on(tmp_path):
     running.wait()
     before = [trial.config for trial in read_log(log).trials]
     assert 10 <= len(before) < 40
-    subprocess.run(command, cwd=ROOT, check=True, timeout=120)
+    monkeypatch.setattr(tune, "wanted_tasks", None)  # put back behind the test
+    network_runs.forty_trials(tmp_path)
     after = read_log(log).trials
     assert [trial.config for trial in after][: len(before)] == before
     assert len(after) == 40
     assert not list((tmp_path / "earlier").iterdir())
 
 
-def test_without_a_gpu_one_sentence(tmp_path):
-    command = [sys.executable, str(ROOT / "benchmarks" / "network"), "tune", str(tmp_path / "out"), "--gpus", "64"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 3
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
+def test_without_a_gpu_one_sentence(tmp_path, capsys):
+    assert tune.main([str(tmp_path / "out"), "--gpus", "64"]) == 3
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 

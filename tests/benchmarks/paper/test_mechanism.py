@@ -4,7 +4,6 @@ import shutil
 
 import pytest
 
-pytest.importorskip("tvm")
 from benchmarks.paper import mechanism
 from subbyte.emulator.trace import without_repeated_loads
 from subbyte.families.mma.config import MmaConfig

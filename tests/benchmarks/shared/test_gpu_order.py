@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.shared.command import program as answer
+
 ROOT = Path(__file__).parents[3]
 BEGIN, END = "## On a GPU, in which order", "## Raw results"
 PART = re.compile(r"^benchmarks/(baselines|network|paper)$")
@@ -56,9 +58,6 @@ def test_a_command_that_does_not_exist_is_noticed():
     "words",
     [
         ["python", "tests/gpu/build_kernels.py", "FILE/tests", "--variants"],
-        ["python", "benchmarks/network", "chains", "--build", "FILE/chains"],
-        ["python", "benchmarks/paper", "wgmma-sample", "FILE/ablation"],
-        ["python", "benchmarks/paper", "wgmma-sample", "--assemble", "FILE"],
         ["sh", "benchmarks/baselines/cutlass/build.sh"],
         ["sh", "benchmarks/baselines/cutlass/build.sh", "FILE", "FILE.so"],
     ],
@@ -71,4 +70,23 @@ def test_a_wrong_folder_is_one_sentence(words, tmp_path):
     assert run.returncode == 2, run.stderr
     assert run.stderr.startswith("error: ")
     assert run.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["network", "chains", "--build", "FILE/chains"],
+        ["paper", "wgmma-sample", "FILE/ablation"],
+        ["paper", "wgmma-sample", "--assemble", "FILE"],
+    ],
+)
+def test_a_wrong_folder_of_a_part_is_one_sentence(words, tmp_path, capsys):
+    file = tmp_path / "file"
+    file.write_text("")
+    folder, *rest = [word.replace("FILE", str(file)) for word in words]
+    assert answer(folder, "", rest[:1], rest) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: ")
+    assert told.count("\n") == 1
     assert list(tmp_path.iterdir()) == [file]

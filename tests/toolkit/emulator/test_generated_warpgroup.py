@@ -9,8 +9,6 @@ from generated import Generated
 
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 
-pytest.importorskip("tvm")
-
 KERNELS = {
     "one block": Generated("n8h6w6c64k64r3s3p1", PipelineConfig(tile_width=6, stages=6)),
     "cluster": Generated("n8h7w8c256k64r3s3p1", PipelineConfig(tile_width=8, segments=7, cluster_split_k=2, stages=3)),
@@ -39,7 +37,7 @@ FAULTS = [
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_generated_kernels_are_clean_and_exact(name: str) -> None:
-    KERNELS[name].require_exact(5)
+    KERNELS[name].require_exact(3)
 
 
 def test_channels_that_fill_up_a_block_hold_zero() -> None:

@@ -9,14 +9,10 @@ import subbyte
 from subbyte.families.registry import config_from_key
 from subbyte.families.wgmma.check import why_not
 
-pytest.importorskip("tvm")
-
 KERNELS = [
     ("n8h14w28c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg2-st6-sta0-ls2"),  # as stage 3 at batch 64
     ("n8h6w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg2-st4-ls3"),  # as stage 2
-    ("n8h14w14c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-la1-sta0-hr1-ls2"),  # as stage 4
     ("n16h7w7c128k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg4-cg2-st3-rr3-la1-sta0-ig2-hr1-ls2"),  # as stage 5
-    ("n16h7w7c128k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg4-cg2-st8-rr0-sta0-ig2-hr1-ls3"),
     ("n3h7w6c64k160r3s3p1", "wgp-tw6-tr1-cm2-sg7-st3-la1-sta2-ls2"),
     ("n3h3w9c64k64r3s3p1", "wgp-tw6-tr1-cm1-cn2-sg2-st3-sta0-pdl0-ls2-nhwc"),
     ("n8h5w6c96k64r3s3p1u2", "wgp-tw4-tr1-cm1-sg1-st5-sta0-ls2"),  # loads at no constant distance
@@ -34,9 +30,9 @@ def test_kernels_are_clean_and_exact(spec: str, key: str) -> None:
     Generated(spec, key).require_exact(2)
 
 
-@pytest.mark.parametrize("given", [{"output": "int32"}, {"requant": "general"}, {"clip": (0, 7)}])
+@pytest.mark.parametrize("given", [{"output": "int32"}, {"requant": "general", "clip": (0, 7)}])
 def test_other_forms_of_output_are_exact(given: dict[str, object]) -> None:
-    Generated(*KERNELS[0], **given).require_exact(1)
+    Generated(*KERNELS[1], **given).require_exact(1)
 
 
 @pytest.mark.parametrize(("spec", "key", "reason"), REFUSED)

@@ -13,26 +13,19 @@ from subbyte.emulator import run_cuda
 from subbyte.emulator.trace import global_bytes_read, of_kind
 from subbyte.families.registry import config_from_key
 from subbyte.families.wgmma.check import why_not
-from subbyte.families.wgmma.pipeline.emit import own_rows, produce
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected
-
-pytest.importorskip("tvm")
 
 STAGE5 = ("n16h7w7c128k64r3s3p1", "wgp-tw7-tr2-cm1-cr2-sg1-cg2-st2-rr3-sta0-ig2")
 KERNELS = [
     ("n16h7w7c256k64r3s3p1", "wgp-tw7-tr2-cm1-cr2-sg1-cg4-st3-rr3-sta0-ig2"),  # as stage 5 at batch 256
-    ("n9h7w7c128k64r3s3p1", "wgp-tw7-tr2-cm1-cr2-sg1-cg2-st3-rr3-la1-sta2-ig2"),
     ("n8h14w14c128k128r3s3p1u2", "wgp-tw8-tr4-cm2-sg1-cg2-st2-rr3-la1-sta0"),  # as stage 5's layer with stride 2
-    ("n8h13w11c128k64r3s3p1u2", "wgp-tw6-tr2-cm1-sg4-cg2-st3-rr3-sta0"),
     ("n8h9w6c128k96r3s3p2d2", "wgp-tw6-tr2-cm1-sg2-cg2-st2-rr3-sta0"),
     ("n8h9w9c128k64r5s5p2", "wgp-tw10-tr1-cm1-sg3-cg2-st2-rr3-la1-sta0"),  # two iterations with rows above the image
     ("n8h6w12c128k64r3s3p1", "wgp-tw6-tr2-cm1-sg2-cg2-st4-rr3-sta0-pr2"),  # columns divided among blocks
-    ("n8h6w14c128k64r3s3p1", "wgp-tw8-tr1-cm1-cn2-sg2-cg2-st3-rr3-sta0-nhwc"),
+    ("n8h6w14c128k64r3s3p1", "wgp-tw8-tr1-cm1-cn2-sg2-cg2-st3-rr3-sta0-rp0-nhwc"),
     ("n8h5w6c128k128r3s3p1", "wgp-tw6-tr2-cm1-sg1-mi2-cg2-st2-rr3-sta0"),
     ("n8h14w14c128k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-cg2-st2-rr3-la1-sta0-hr1"),
-    ("n3h2w6c128k64r3s3p1", "wgp-tw6-tr2-cm1-sg1-cg2-st2-rr3-sta0-rp0"),
-    ("n8h7w9c128k64r4s3p1u3", "wgp-tw4-tr1-cm1-sg1-cg2-st2-rr3-sta0"),
 ]
 REFUSED = [
     ("n8h6w6c128k64r1s1p0", "wgp-tw6-tr2-cm1-sg1-cg2-st4-rr3-sta0", "stages: row_reuse=3 is for"),
@@ -100,19 +93,23 @@ def _counts(spec: str, key: str) -> dict[str, int]:
 
 
 def test_a_part_given_back_while_it_is_multiplied_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from subbyte.families.wgmma.pipeline.emit import own_rows  # loads TVM: not while tests are collected
+
     correct = own_rows.OwnRows._release_lane_by_lane
 
-    def early(self: own_rows.OwnRows, before: bool, where: list[Any]) -> None:
+    def early(self: Any, before: bool, where: list[Any]) -> None:
         """Each group's stage behind its own first multiplications, in place of the next one's."""
         if before:
             correct(self, False, where[:1])
 
     monkeypatch.setattr(own_rows.OwnRows, "_release_lane_by_lane", early)
-    run, *_ = Generated("n16h7w7c256k32r3s3p1", STAGE5[1].replace("cg2", "cg4")).run(0)  # built by no other test
+    run, *_ = Generated("n16h7w7c128k32r3s3p1", STAGE5[1]).run(0)  # built by no other test
     assert "race" in {finding.kind for finding in run.findings}, str(run)
 
 
 def test_rows_above_the_image_left_out_of_the_address_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from subbyte.families.wgmma.pipeline.emit import own_rows
+
     correct = own_rows.OwnRows._row_address
     monkeypatch.setattr(own_rows.OwnRows, "_row_address", lambda self, row, tap: correct(self, row, tap + 1))
     _, wrong, _ = Generated("n16h7w7c128k40r3s3p1", STAGE5[1]).run(0)
@@ -120,6 +117,8 @@ def test_rows_above_the_image_left_out_of_the_address_are_found(monkeypatch: pyt
 
 
 def test_a_row_that_only_some_parts_have_left_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from subbyte.families.wgmma.pipeline.emit import produce
+
     correct = produce._rows
     monkeypatch.setattr(produce, "_rows", lambda block, stage: [*correct(block, stage)[:-1], block.plan.stage_rows - 2])
     _, wrong, _ = Generated("n16h7w7c128k48r3s3p1", STAGE5[1]).run(0)

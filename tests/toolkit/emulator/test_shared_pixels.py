@@ -12,8 +12,6 @@ from generated import Generated, plan_of
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 
-pytest.importorskip("tvm")
-
 ROUND = {"channel_groups": 2, "row_reuse": 0}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "joined": ("n24h5w5c64k64r1s1p0", {"tile_width": 10, "segments": 3, "stages": 3, "stagger": 0, "flatten": 2}),
@@ -39,10 +37,6 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "rows of a pass divided": (
         "n8h4w9c256k64r1s1p0",
         {"tile_width": 6, "consumers_rows": 2, "stages": 8, "stagger": 0, **ROUND},
-    ),
-    "two producers, strided": (
-        "n16h6w6c128k64r1s1p0u2",
-        {"tile_width": 8, "segments": 2, "stages": 4, "stagger": 0, "producers": 2, "flatten": 2, **ROUND},
     ),
 }  # fmt: skip
 FAULTS = [

@@ -8,14 +8,13 @@ import pytest
 from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import require_clean, run_cuda
 
-tvm = pytest.importorskip("tvm")
-from tvm.script import tirx as T  # noqa: E402
-
 ROWS = 4
 
 
 def _requantize(asynchronous: bool) -> object:
     """A kernel that stages a row of words in shared memory and scales each word with 64-bit arithmetic."""
+
+    from tvm.script import tirx as T  # seconds: not while tests are collected
 
     @T.prim_func(check_well_formed=False)
     def scale(
@@ -54,6 +53,8 @@ def _requantize(asynchronous: bool) -> object:
 @pytest.mark.parametrize(("arch", "asynchronous"), [("sm_75", False), ("sm_80", True)])
 @pytest.mark.parametrize("check", [True, False])
 def test_generated_kernel_is_exact(arch: str, asynchronous: bool, check: bool) -> None:
+    import tvm
+
     target = tvm.target.Target({"kind": "cuda", "arch": arch}, host="llvm")
     module = tvm.tirx.build(tvm.IRModule({"main": _requantize(asynchronous)}), target=target, pipeline="tirx")
     text = module.imports[0].inspect_source()

@@ -343,7 +343,6 @@ def test_a_name_cannot_break_out_of_the_header(tmp_path: Path) -> None:
 @pytest.fixture(scope="module", params=["two words a lane, general", "warpgroup, cluster"])
 def built(request: pytest.FixtureRequest) -> Kernel:
     """A kernel small enough to run on the CPU, with machine code."""
-    pytest.importorskip("tvm")
     return Kernel(CASES[request.param])
 
 

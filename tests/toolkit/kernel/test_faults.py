@@ -21,8 +21,6 @@ from subbyte.kernel.execute import expected, random_operands
 from subbyte.numerics import Requantization
 from subbyte.workload import ConvWorkload
 
-pytest.importorskip("tvm")
-
 Emulate = Callable[..., tuple[Any, Any]]
 Operands = tuple[Any, Any, Requantization | None]
 MUTATIONS = tomllib.loads((Path(__file__).parents[2] / "wrong" / "kernel_mutations.toml").read_text())["mutation"]

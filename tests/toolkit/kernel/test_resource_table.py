@@ -123,7 +123,6 @@ def test_committed_table() -> None:
 
 def test_texts_compile_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Generated here, compiled in a process that has no TVM, interrupted, continued, collected."""
-    pytest.importorskip("tvm")
     spaces = [_few("sm_80"), _few("sm_86")]
     whole = space(WORKLOAD, "sm_80")
     # The steps know a configuration by its index in the whole space, so the small spaces offer a few of its indices.

@@ -19,8 +19,6 @@ from subbyte.kernel.execute import device_arch, expected, random_operands, resol
 from subbyte.numerics import Requantization, reference
 from subbyte.workload import ConvWorkload
 
-pytest.importorskip("tvm")
-
 WORKLOAD = ConvWorkload(2, 5, 4, 40, 24, 3, 3, 1)
 CONFIG = MmaConfig(1, 1, 2, 4)
 

@@ -16,8 +16,6 @@ from subbyte.kernel import Kernel
 from subbyte.workload import ConvWorkload
 from subbyte.workload.coverage import warp_limit
 
-pytest.importorskip("tvm")
-
 SEEDS = range(40)
 
 

@@ -19,8 +19,6 @@ from subbyte.families.mma.plan import Plan, plan
 from subbyte.kernel import Kernel
 from subbyte.workload import ConvWorkload
 
-pytest.importorskip("tvm")
-
 SHAPES = (
     ConvWorkload(3, 9, 9, 64, 32, 3, 3, 1),
     ConvWorkload(3, 9, 9, 64, 32, 3, 3, 1, 2),

@@ -21,7 +21,6 @@ SERIALIZED = PipelineConfig(tile_width=8, tile_rows=4, consumers_m=2, stages=6, 
 
 @pytest.fixture(scope="module")
 def row():
-    pytest.importorskip("tvm")
     return tool.build_row(JOB)
 
 
@@ -32,7 +31,6 @@ def test_a_row(row):
 
 
 def test_a_refused_kernel_says_why():
-    pytest.importorskip("tvm")
     found = tool.build_row((tool.SAMPLED, "resnet50.stage5@256", SERIALIZED.to_dict()))
     assert found["refused"].startswith("the compiler serialized the wgmma instructions (")
     assert tool.violations([found], [(tool.SAMPLED, "resnet50.stage5@256", SERIALIZED.to_dict())]) == []

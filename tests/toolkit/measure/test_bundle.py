@@ -41,10 +41,18 @@ def _launch(workload, layout="nhwcnc"):
 def _convolution(fake, case, layout="nhwcnc", broken=None):
     """A kernel that computes the convolution from its packed inputs the slow way round."""
     wl = case.workload
+    given, made = None, None
 
     @fake.kernel(4)
     def body(arrays):
+        nonlocal given, made
         words, out, params, weights = arrays
+        now = tuple(array.tobytes() for array in (words, params, weights))
+        if given != now:  # a launch on the same inputs writes the same again
+            given, made = now, computed(words, params, weights)
+        out[:] = made
+
+    def computed(words, params, weights):
         nhwcnc = layout == "nhwcnc"
         if nhwcnc:
             x = from_nhwcnc(words.reshape(wl.batch_groups, wl.h, wl.w, wl.channel_blocks, 8, 4), wl.n, wl.c)
@@ -55,8 +63,9 @@ def _convolution(fake, case, layout="nhwcnc", broken=None):
         y = case.requant.apply(reference(wl, x, case.w))
         if broken is not None:
             broken(y)
-        out[:] = (to_nhwcnc if nhwcnc else to_nhwc_words)(y).ravel()
-        out.reshape(-1)[-4:] |= np.uint32(0 if wl.n % 8 == 0 else 0x77)  # padding images hold anything
+        out = (to_nhwcnc if nhwcnc else to_nhwc_words)(y).ravel()
+        out[-4:] |= np.uint32(0 if wl.n % 8 == 0 else 0x77)  # padding images hold anything
+        return out
 
     return body
 

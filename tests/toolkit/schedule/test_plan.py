@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from math import prod
 
@@ -35,15 +36,14 @@ def _rectangular(planned: Plan) -> bool:
     return width % warp == 0 or warp % width == 0
 
 
-def _cases() -> list[Plan]:
+@cache
+def cases() -> list[Plan]:
+    """Computed by the first test that asks."""
     plans = [
         _plan(kernel, steps, config, duplicate_aware=way, reorder_inner=inner)
         for kernel, steps, config, (way, inner) in product(KERNELS, STEPS, CONFIGS, WAYS)
     ]
     return [planned for planned in plans if _rectangular(planned)]
-
-
-CASES = _cases()
 
 
 def _warp_pixels(planned: Plan, warp: int) -> list[tuple[int, int]]:
@@ -52,12 +52,12 @@ def _warp_pixels(planned: Plan, warp: int) -> list[tuple[int, int]]:
 
 
 def test_cases_are_many() -> None:
-    assert len(CASES) > 700
+    assert len(cases()) > 700
 
 
 def test_slots_hold_the_input_pixel_of_every_tap() -> None:
     """The slot a tap reads is the slot that was filled with its input pixel; and every slot is read."""
-    for planned in CASES:
+    for planned in cases():
         w, (height, width) = planned.workload, planned.tile
         read = set()
         for row, col, r, s in product(range(height), range(width), range(planned.rows_staged), range(w.s)):
@@ -72,7 +72,7 @@ def test_slots_hold_the_input_pixel_of_every_tap() -> None:
 
 
 def test_slots_and_fragments_equal_the_duplicates_record() -> None:
-    for planned in CASES:
+    for planned in cases():
         if planned.config.reorder_inner:
             continue
         record = duplicates(planned.workload, planned.tile)
@@ -90,7 +90,7 @@ def test_slots_and_fragments_equal_the_duplicates_record() -> None:
 
 
 def test_row_by_row_stages_what_the_record_counts_for_sharing_along_the_width() -> None:
-    for planned in CASES:
+    for planned in cases():
         if planned.config.reorder_inner and not planned.lowered:
             loads = duplicates(planned.workload, planned.tile).loads
             assert planned.slots * planned.workload.r == loads.width
@@ -98,7 +98,7 @@ def test_row_by_row_stages_what_the_record_counts_for_sharing_along_the_width() 
 
 def test_fragments_lie_in_the_slots_the_taps_read() -> None:
     """Loading fragment f from ``fragment_slot(f)`` gives each tap the word at its own slot."""
-    for planned in CASES:
+    for planned in cases():
         if planned.lowered:
             continue
         high, wide = planned.warp_tile
@@ -112,7 +112,7 @@ def test_fragments_lie_in_the_slots_the_taps_read() -> None:
 
 
 def test_warps_own_consecutive_pixels_in_a_rectangle() -> None:
-    for planned in CASES:
+    for planned in cases():
         high, wide = planned.warp_tile
         assert high * wide == planned.config.warp_row_tiles
         pixels = [pixel for warp in range(planned.config.blk_row_warps) for pixel in _warp_pixels(planned, warp)]
@@ -123,7 +123,7 @@ def test_warps_own_consecutive_pixels_in_a_rectangle() -> None:
 
 
 def test_fresh_rows_load_each_genuine_fragment_once_and_in_time() -> None:
-    for planned in CASES:
+    for planned in cases():
         assert len(planned.fresh_rows) == planned.rows_staged
         loaded = [row for fresh in planned.fresh_rows for row in fresh]
         assert sorted(loaded) == sorted(set(loaded))
@@ -261,7 +261,7 @@ def test_launch_sizes() -> None:
 
 
 def test_blocks_of_every_config_cover_the_output() -> None:
-    for planned in CASES[::7]:
+    for planned in cases()[::7]:
         w = planned.workload
         down, right = planned.pixel_tiles
         assert (down - 1) * planned.tile[0] < w.p <= down * planned.tile[0]

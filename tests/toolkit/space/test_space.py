@@ -166,7 +166,6 @@ def _neighbours(candidates: Space, config: MmaConfig) -> list[MmaConfig]:
 
 
 def _text(candidates: Space, config: MmaConfig) -> str:
-    pytest.importorskip("tvm")
     from subbyte.kernel.build import generated_text
 
     planned = candidates.plan(config)

@@ -87,7 +87,6 @@ def test_counts_are_those_of_the_disassembly(kernels: tuple[subbyte.Kernel, subb
 
 
 def test_warpgroup_instructions_are_counted_with_their_shape() -> None:
-    pytest.importorskip("tvm")
     config = PipelineConfig(tile_width=14, cluster_split_k=2, segments=14, stages=3)
     kernel = Kernel(WgmmaPlan(ConvWorkload(8, 14, 14, 128, 64, 3, 3, 1), config, ARCHS["sm_90a"]))
     reading = kernel_reading(kernel)

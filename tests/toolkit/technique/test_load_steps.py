@@ -18,7 +18,6 @@ from subbyte.technique.duplicates import duplicates
 from subbyte.technique.load_steps import LoadStep, LoadSteps, load_steps
 from subbyte.workload import ConvWorkload
 
-pytest.importorskip("tvm")
 if not (shutil.which("g++") or shutil.which("clang++")):
     pytest.skip("the emulator needs g++ or clang++", allow_module_level=True)
 

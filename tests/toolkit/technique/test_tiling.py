@@ -116,7 +116,6 @@ def test_text_and_json() -> None:
 @pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="the emulator needs a C++ compiler")
 @pytest.mark.parametrize("case", [0, 3])
 def test_the_kernel_issues_these_instructions_and_stores_these_tiles(case: int) -> None:
-    pytest.importorskip("tvm")
     import subbyte
     from subbyte.emulator.trace import of_kind
 

@@ -19,7 +19,6 @@ from subbyte.families.mma.plan import plan
 from subbyte.technique import Access, Accesses, accesses, duplicates, packing_program
 from subbyte.workload import ConvWorkload
 
-pytest.importorskip("tvm")
 if not (shutil.which("g++") or shutil.which("clang++")):
     pytest.skip("the emulator needs g++ or clang++", allow_module_level=True)
 

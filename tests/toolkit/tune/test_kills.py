@@ -1,4 +1,4 @@
-"""A hundred kills at random moments: at most what was in flight is lost, and the end is that of an undisturbed run.
+"""Kills at random moments: at most what was in flight is lost, and the end is that of an undisturbed run.
 
 Most are played in this process, at any byte of a write and at any evaluation, with the disk as it is at that moment;
 some are real ones (SIGKILL).
@@ -25,13 +25,13 @@ from subbyte.records.log import NotRecorded
 from subbyte.tune import Study, read_log, tune_network
 from subbyte.workload import ConvWorkload
 
-PLAYED, REAL = 88, 12
+PLAYED, REAL = 16, 3
 PAIRS = [
     (ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1, name="big"), 4),
     (ConvWorkload(8, 7, 7, 64, 64, 3, 3, 1, name="small"), 1),
     (ConvWorkload(8, 14, 14, 64, 64, 1, 1, name="pointwise"), 2),
 ]
-OPTIONS = {"trials": 300, "batch": 8, "seed": 7}
+OPTIONS = {"trials": 150, "batch": 8, "seed": 7}
 
 
 class Killed(BaseException):
@@ -120,7 +120,7 @@ def test_kills_played_at_random_moments(fate, tmp_path):
             kept = now
             torn += any(not path.read_bytes().endswith(b"\n") for path in fate.folder.iterdir() if path.stat().st_size)
     assert deaths == PLAYED
-    assert torn > 10
+    assert torn > 2
     assert outcome(report) == outcome(tune_network(PAIRS, runner_of(), **OPTIONS))
 
 
@@ -139,7 +139,7 @@ pairs = [(ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1, name="big"), 4),
          (ConvWorkload(8, 7, 7, 64, 64, 3, 3, 1, name="small"), 1),
          (ConvWorkload(8, 14, 14, 64, 64, 1, 1, name="pointwise"), 2)]
 print("begun", flush=True)
-tune_network(pairs, FakeRunner(failures={"timeout": 0.1}, delay=0.002), trials=300, batch=8, seed=7, log=sys.argv[2],
+tune_network(pairs, FakeRunner(failures={"timeout": 0.1}, delay=0.002), trials=150, batch=8, seed=7, log=sys.argv[2],
              resume=True)
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 
 import pytest
@@ -14,6 +15,8 @@ from subbyte.tune import Landscape, shipped
 
 FORMER = "warpgroup-small"
 """A kind of space of earlier versions."""
+MOST, SAMPLE = 10_000, 3_000
+"""Larger spaces of earlier versions take seconds to list: what is not recorded of them is asked for by a sample."""
 WANTED = {
     *(f"resnet50.stage{stage}@8.paper.sm_90a" for stage in (2, 3, 4, 5)),
     *(f"resnet50.stage{stage}@32.paper.sm_90a" for stage in (2, 4)),
@@ -32,12 +35,18 @@ def test_all_that_is_promised_is_there_and_small():
     assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 10_000_000
 
 
-def test_it_holds_every_valid_configuration_of_its_space_verified(one):
-    info = one.info()
+def test_it_holds_every_valid_configuration_of_its_space_verified(one, monkeypatch):
     made = space_today(one.header)
     assert made.hash == one.space_hash
-    retired = [index for index in one.results if index not in set(made.valid)]
-    assert all(str(made.check(index)).startswith("retired: at_once=2") for index in retired)
+    if one.kind == FORMER and len(made) > MOST:
+        asked = random.Random(1).sample(range(len(made)), SAMPLE)
+        missing = tuple(index for index in asked if made.check(index) is None and index not in one.results)
+        monkeypatch.setitem(vars(one), "missing", missing)
+    info = one.info()
+    reasons = {index: made.check(index) for index in one.results} if one.kind == FORMER else {}
+    retired = [index for index, reason in reasons.items() if reason is not None]
+    assert all(reasons[index].startswith("retired: at_once=2") for index in retired)
+    assert one.kind == FORMER or set(one.results) == set(made.valid)
     assert (info.missing, info.dropped, info.notice) == (0, 0, "")
     assert bool(retired) == (one.kind == FORMER)
     if one.kind == FORMER:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("xgboost")
-
 from subbyte.tune.search.cost_model import LOSSES, BoostedTrees, average_recall, pairwise_gradient
 from subbyte.tune.search.quality import spearman
 

@@ -7,8 +7,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-pytest.importorskip("xgboost")
-
 from subbyte.records.result import Measured
 from subbyte.tune.search.diverse import MEASURES, REFERENCES, SCOPES
 from subbyte.tune.search.features import knob_coordinates

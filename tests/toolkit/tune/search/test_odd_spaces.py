@@ -6,8 +6,6 @@ import warnings
 
 import pytest
 
-pytest.importorskip("xgboost")
-
 from subbyte.records.foreign import ForeignSpace, ForeignWorkload
 from subbyte.records.result import Failed, Measured
 from subbyte.tune.strategy import make_strategy

@@ -8,8 +8,6 @@ import sys
 import numpy as np
 import pytest
 
-pytest.importorskip("xgboost")
-
 from subbyte.families import space
 from subbyte.records.result import Failed, Measured
 from subbyte.tune.search.autotvm import submodular_pick
