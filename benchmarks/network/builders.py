@@ -158,7 +158,7 @@ def sorted_space(
     refused: Counter[str] = sum((Counter(part[1]) for part in parts), Counter())
     found = {index: cycles for part in parts for index, cycles in part[0]}
     # What the property of the same name would find by itself, one configuration after the other.
-    space.__dict__["_sorted_out"] = (tuple(sorted(found)), dict(refused))
+    space.__dict__["_enumerated"] = (tuple(sorted(found)), dict(refused))
     space.__dict__["listed"] = True  # also beyond the size up to which strategies list a space
     return space, sorted(found, key=lambda index: (found[index], index))
 

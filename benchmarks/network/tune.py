@@ -216,7 +216,7 @@ def may(args: argparse.Namespace, layer: ConvWorkload) -> bool:
 
 
 def open_runner(args: argparse.Namespace, cpus: int) -> tuple[Any, Executor]:
-    """The runner of this GPU, and its share of the processors, which build and sort out spaces."""
+    """The runner of this GPU, and its share of the processors, which build kernels and enumerate spaces."""
     if args.runner == "fake":
         return FakeRunner(), ThreadPoolExecutor(2)
     builders = ForkedBuilders(cpus)  # before anything else here begins a thread

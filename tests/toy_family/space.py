@@ -14,7 +14,7 @@ from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
-from subbyte.spaces.listed import ListedTable, Sorted
+from subbyte.spaces.listed import Enumerated, ListedTable
 from subbyte.workload.conv import ConvWorkload
 from toy_family.config import ToyConfig
 from toy_family.plan import ToyPlan, why_not
@@ -63,7 +63,7 @@ class ToySpace(ListedTable):
         return other_types(self.workload)
 
     @cached_property
-    def _sorted_out(self) -> Sorted:
+    def _enumerated(self) -> Enumerated:
         reasons = {index: self.check(index) for index in range(len(self))}
         refused = Counter(reason.split(":")[0] for reason in reasons.values() if reason)
         return tuple(index for index, reason in reasons.items() if reason is None), dict(refused)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from subbyte.records.foreign import FOREIGN, ForeignConfig, index_of
-from subbyte.spaces.listed import Listed, Sorted
+from subbyte.spaces.listed import Enumerated, Listed
 from subbyte.workload import ConvWorkload
 
 KNOBS: dict[str, tuple[int, ...]] = {
@@ -80,7 +80,7 @@ class HwncSpace(Listed):
         return why_not(self.workload, OPERANDS[self.operand], dict(config.to_dict()))
 
     @cached_property
-    def _sorted_out(self) -> Sorted:
+    def _enumerated(self) -> Enumerated:
         operand = OPERANDS[self.operand]
         valid, refused = [], Counter[str]()
         for index in range(len(self)):

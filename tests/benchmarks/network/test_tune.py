@@ -120,7 +120,7 @@ def test_a_value_nobody_tried_is_tried_on_what_was_good():
     assert schedule.neighbours(space, [0, 1, 2], [listed[0]], {}) == []
 
 
-def test_a_space_sorted_out_in_parts_is_the_space(pool, monkeypatch, tmp_path):
+def test_a_space_enumerated_in_parts_is_the_space(pool, monkeypatch, tmp_path):
     monkeypatch.setattr(builders, "PART", 1000)
     whole = wgmma_space(TINY, arch("sm_90a"), WGMMA)  # sorting all of it takes seconds
     plain = replace(

@@ -115,7 +115,7 @@ def test_sorting_counts_the_kinds_of_reasons() -> None:
     assert {"same program", "stages", "divisibility"} <= set(asked)
 
 
-def test_a_configuration_seen_to_spill_is_sorted_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configuration_seen_to_spill_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     before = space("resnet50.stage5@8", kind="extended")
     index = before.valid[100]
     keys = frozenset({before.config(index).key, MmaConfig(warp_row_tiles=6).key, MmaConfig(layout="nhwc").key})

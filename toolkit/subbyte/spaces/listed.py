@@ -12,12 +12,12 @@ from subbyte.errors import InvalidInput, shown
 from subbyte.html import table
 from subbyte.spaces.former_names import FormerNames
 
-Sorted = tuple[tuple[int, ...], dict[str, int]]
+Enumerated = tuple[tuple[int, ...], dict[str, int]]
 """Valid indices, ascending, and the number of refused ones by kind of reason."""
 
 
 class Listed(FormerNames):
-    """Base of the spaces. A space says its ``knobs`` (the first varies fastest) and how ``_sorted_out`` is found."""
+    """Base of the spaces. A space says its ``knobs`` (the first varies fastest) and how ``_enumerated`` is found."""
 
     knobs: Mapping[str, tuple[int, ...]]
 
@@ -36,18 +36,18 @@ class Listed(FormerNames):
         return values
 
     @cached_property
-    def _sorted_out(self) -> Sorted:
+    def _enumerated(self) -> Enumerated:
         raise NotImplementedError
 
     @property
     def valid(self) -> tuple[int, ...]:
         """Indices of the configurations that can be built, each program once, ascending."""
-        return self._sorted_out[0]
+        return self._enumerated[0]
 
     @property
     def refused(self) -> dict[str, int]:
         """Number of refused configurations by kind of reason; with ``valid`` they add up to the product."""
-        return self._sorted_out[1]
+        return self._enumerated[1]
 
 
 class ListedTable(Listed):

@@ -38,7 +38,7 @@ class MmaConfig(Configuration):
     split_channels: int = knob(
         "sp",
         whole(),
-        "groups of warps that share the input channels of one tile and add up in shared memory",
+        "intra-block split-K: groups of warps that share the input channels of one tile and add up in shared memory",
         default=1,
     )
     min_blocks: int = knob(

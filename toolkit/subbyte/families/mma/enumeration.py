@@ -87,10 +87,10 @@ def sort_out(
 def _sort_out(
     workload: ConvWorkload, arch: Arch, knobs: Knobs, fixed: Fixed, spilled: frozenset[str]
 ) -> tuple[NDArray[np.int64], dict[str, int]]:
-    return _Sorting(workload, arch, knobs, fixed).sorted_out(spilled)
+    return _Enumeration(workload, arch, knobs, fixed).enumerated(spilled)
 
 
-class _Sorting:
+class _Enumeration:
     """Arrays over a space have one axis for each knob, the last knob first, so that flattening gives the index."""
 
     def __init__(self, workload: ConvWorkload, arch: Arch, knobs: Knobs, fixed: Fixed) -> None:
@@ -99,7 +99,7 @@ class _Sorting:
         self.names = tuple(reversed(self.knobs))
         self.shape = tuple(len(self.knobs[name]) for name in self.names)
 
-    def sorted_out(self, spilled: frozenset[str]) -> tuple[NDArray[np.int64], dict[str, int]]:
+    def enumerated(self, spilled: frozenset[str]) -> tuple[NDArray[np.int64], dict[str, int]]:
         refused: dict[str, int] = {}
         left = np.ones(self.shape, dtype=bool)
         for rule, (kind, reads) in READS.items():

@@ -17,7 +17,7 @@ from subbyte.families.mma.plan import Plan
 from subbyte.families.mma.rules import hopeless, why_not
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
-from subbyte.spaces.listed import ListedTable, Sorted, listed
+from subbyte.spaces.listed import Enumerated, ListedTable, listed
 from subbyte.workload import ConvWorkload
 
 HELD = (*SWITCHES, "atom")
@@ -83,7 +83,7 @@ class Space(ListedTable):
         return hopeless(self.workload, self.arch)
 
     @cached_property
-    def _sorted_out(self) -> Sorted:
+    def _enumerated(self) -> Enumerated:
         valid, refused = sort_out(self.workload, self.arch, self.knobs, self.fixed)
         return tuple(valid.tolist()), dict(refused)
 

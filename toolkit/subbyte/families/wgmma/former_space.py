@@ -21,7 +21,7 @@ from subbyte.families.wgmma.former import RetiredConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.space import digest_of
 from subbyte.spaces.configuration import Configuration
-from subbyte.spaces.listed import ListedTable, Sorted, listed
+from subbyte.spaces.listed import Enumerated, ListedTable, listed
 from subbyte.workload import ConvWorkload
 
 FORMER = {"warpgroup": "wgmma", "warpgroup-small": "wgmma-small"}
@@ -109,7 +109,7 @@ class FormerSpace(ListedTable):
         return hopeless(self.workload, self.arch)
 
     @cached_property
-    def _sorted_out(self) -> Sorted:
+    def _enumerated(self) -> Enumerated:
         if self.hopeless is not None:
             return (), {self.hopeless.split(":")[0]: len(self)}
         valid, rejected = [], Counter[str]()

@@ -30,7 +30,7 @@ from subbyte.families.wgmma.single import rules as single_rules
 from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.values import Values, searched_values, small_values
 from subbyte.spaces.configuration import Configuration
-from subbyte.spaces.listed import ListedTable, Sorted, listed
+from subbyte.spaces.listed import Enumerated, ListedTable, listed
 from subbyte.workload import ConvWorkload
 
 WGMMA, SMALL = "wgmma", "wgmma-small"
@@ -127,7 +127,7 @@ class WgmmaSpace(ListedTable):
         return [name for name in self.knobs if name in OWN[kind]]
 
     @cached_property
-    def _sorted_out(self) -> Sorted:
+    def _enumerated(self) -> Enumerated:
         if self.hopeless is not None:
             return (), {self.hopeless.split(":")[0]: len(self)}
         valid, rejected = [], Counter[str]()

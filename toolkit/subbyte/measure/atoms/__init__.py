@@ -1,4 +1,4 @@
-"""The ceilings of a GPU: each matrix instruction alone, a plain copy, an empty launch.
+"""The measured peaks of a GPU: each matrix instruction alone, a plain copy, an empty launch.
 
 Every number is measured with a small CUDA text of this package, compiled on the spot, on random data.
 """

@@ -1,4 +1,4 @@
-"""Measuring the ceilings on an open GPU."""
+"""Measuring the peaks on an open GPU."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _nvrtc(text: str, arch: str) -> bytes:
 def measure_atoms(
     device: CudaDevice, build: Build = _nvrtc, say: Callable[[str], None] = lambda _: None, seed: int = 0
 ) -> dict[str, Any]:
-    """The record of all ceilings of a GPU: plain data, ready for JSON.
+    """The record of all measured peaks of a GPU: plain data, ready for JSON.
 
     ``atoms`` has one row per instruction with its 10^12 operations per second (two per multiply-accumulate), ``copy``
     the bytes read plus written, in 10^12 per second, ``launch`` the microseconds of an empty kernel. Raises
@@ -46,7 +46,7 @@ def measure_atoms(
     chosen = cases(arch)
     if not chosen:
         known = sorted({name for case in cases() for name in case.archs})
-        raise InvalidInput(f"no ceilings are known how to measure on {arch}; there are cases for {', '.join(known)}")
+        raise InvalidInput(f"no peaks can be measured on {arch}: there are cases for {', '.join(known)}")
     telemetry = Telemetry(device.info.bus_id)
     rows = []
     for case in chosen:
