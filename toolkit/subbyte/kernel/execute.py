@@ -97,7 +97,9 @@ def run_words(kernel: Kernel, buffers: dict[str, NDArray[Any]], device: str) -> 
         return gpu.run(buffers)["Out"]
 
 
-def random_operands(kernel: Kernel, seed: int) -> tuple[NDArray[np.int8], NDArray[np.int8], Requantization | Thresholds | None]:
+def random_operands(
+    kernel: Kernel, seed: int
+) -> tuple[NDArray[np.int8], NDArray[np.int8], Requantization | Thresholds | None]:
     """Operands over the whole range of their types, and a requantization with which the output uses its whole range."""
     w = kernel.workload
     rng = np.random.default_rng(whole(seed, "seed"))
@@ -106,7 +108,9 @@ def random_operands(kernel: Kernel, seed: int) -> tuple[NDArray[np.int8], NDArra
     return x, weights, random_output(w, rng) if kernel.output != SUMS else None
 
 
-def expected(kernel: Kernel, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None) -> NDArray[Any]:
+def expected(
+    kernel: Kernel, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None
+) -> NDArray[Any]:
     """What the kernel must give, from the independent reference: values of the output type or int32 [N,P,Q,K]."""
     sums = reference(kernel.workload, x, w)
     return sums if requant is None else requant.apply(sums)

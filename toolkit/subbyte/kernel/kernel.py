@@ -134,7 +134,11 @@ class Kernel:
             )
         compares = self.plan.parameter_form == THRESHOLDS
         if not isinstance(requant, Requantization | Thresholds if compares else Requantization):
-            such = "Thresholds, such as subbyte.Thresholds.from_batch_norm(gamma, beta, mean, variance), or a " if compares else "a "
+            such = (
+                "Thresholds, such as subbyte.Thresholds.from_batch_norm(gamma, beta, mean, variance), or a "
+                if compares
+                else "a "
+            )
             raise InvalidInput(
                 f"requant is {type(requant).__name__}: expected {such}Requantization, such as "
                 "subbyte.Requantization.from_scale(0.01, k=K)"
@@ -166,7 +170,9 @@ class Kernel:
         """Output words as values of the output type (int4: int8) or int32 [N,P,Q,K]."""
         return operands.output_values(self.argument("Out"), self.workload, words)
 
-    def run(self, x: Array, w: object, requant: Requantization | Thresholds | None = None, device: str = "auto") -> Array:
+    def run(
+        self, x: Array, w: object, requant: Requantization | Thresholds | None = None, device: str = "auto"
+    ) -> Array:
         """Convolve: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], values -8..7, on ``device``.
 
         ``device`` is ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``. Takes numpy, torch

@@ -27,6 +27,7 @@ from subbyte.numerics import (
 from subbyte.numerics.arrays import check_array
 from subbyte.numerics.float_requant import LARGEST_PRODUCT
 from subbyte.numerics.layout import BLOCK_WORDS
+from subbyte.numerics.planes import NB8R, PlaneWords, pack_planes, words_shape
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import Operand
 
@@ -38,6 +39,8 @@ FLOAT = "float"
 def layout_words(form: str, values: NDArray[Any], operand: Operand) -> NDArray[np.uint32]:
     """Values [N,H,W,C] of a type in the layout and storage that a form names: ``nhwcnc``, ``nhwc``, and behind a point
     how values are stored where that is not as their type says (``nhwcnc.planes``). Raises InvalidInput."""
+    if form == NB8R:
+        return pack_planes(values, operand, NB8R).words
     layout, storage = _parts(form)
     return (to_nhwcnc if layout == NHWCNC else to_nhwc_words)(values, operand, storage)
 
@@ -130,6 +133,9 @@ def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any
         flat = (w.batch_groups * BATCH_GROUP, w.p, w.q, w.padded_filters)
         raw = words.reshape(blocked).transpose(0, 4, 1, 2, 3, 5) if packed else words
         return np.ascontiguousarray(raw.reshape(flat)[: w.n, ..., : w.k])
+    if argument.form == NB8R:
+        shape = (w.n, w.p, w.q, w.k)
+        return PlaneWords(words.reshape(words_shape(NB8R, operand, shape)), NB8R, operand, shape).values()
     if packed:
         blocks = words.reshape(w.batch_groups, w.p, w.q, -1, BATCH_GROUP, BLOCK_WORDS)
         return from_nhwcnc(blocks, w.n, w.k, operand, storage)

@@ -31,7 +31,9 @@ def _parts(plan: BitsPlan) -> tuple[float, float, float, float]:
     turns = waves * held
     multiply = plan.tiles * plan.steps * plan.planes * instruction_cycles(plan.n)
     sums = plan.tiles * 64 * plan.config.channels
-    each = plan.sets * plan.weight_planes * (1.0 if plan.paired else 2.0) + plan.thresholds * (1.0 if plan.paired else 2.5)
+    each = plan.sets * plan.weight_planes * (1.0 if plan.paired else 2.0) + plan.thresholds * (
+        1.0 if plan.paired else 2.5
+    )
     if plan.output == SUMS:
         each = plan.sets * plan.weight_planes + 3.0
     compare = sums * (each + 0.3) / ISSUE + plan.tiles * 60

@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
+from typing import Any
 
 from subbyte.device.arch import Arch
-from subbyte.families.bits.config import BitsConfig
+from subbyte.families.bits.config import PAIRS, BitsConfig
 from subbyte.numerics.bit_products import CLASSES, BitProducts, bit_products, border_classes
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import BLOCK_BITS
@@ -29,6 +30,8 @@ COLUMNS = (8, 16, 24, *range(32, 257, 16))
 ONES = 8
 """Columns of ones, of which each thread holds two."""
 WORD_CHANNELS = 32
+PAIR_CHANNELS = BLOCK_BITS // 2
+"""Channels of a pixel where two rows share a block."""
 WORKING_REGISTERS = 28
 """Of a thread, beside counts and table."""
 MOST_KEPT = 32
@@ -77,6 +80,16 @@ class BitsGeometry:
     def filter_blocks(self) -> int:
         """Blocks of 128 output channels."""
         return ceil_div(self.workload.k, BLOCK_BITS)
+
+    @property
+    def paired_rows(self) -> bool:
+        """Two input rows share the 128 bits of a block of channels."""
+        return self.config.layout == PAIRS and self.workload.c <= PAIR_CHANNELS
+
+    @property
+    def paired_output(self) -> bool:
+        """Two output rows share them."""
+        return self.output != SUMS and self.config.layout == PAIRS and self.workload.k <= PAIR_CHANNELS
 
     @property
     def pixel_bytes(self) -> int:
@@ -135,10 +148,34 @@ class BitsGeometry:
         return max(w.w + w.pad, last)
 
     @property
-    def staged_rows(self) -> int:
-        """Input rows of a block."""
+    def image_rows(self) -> int:
+        """Rows of the input as it is stored: pairs, or single ones."""
+        return ceil_div(self.workload.h, 2) if self.paired_rows else self.workload.h
+
+    @property
+    def window_rows(self) -> int:
+        """Stored rows that an output row reads."""
         w = self.workload
-        return (self.config.tile_rows - 1) * w.stride + (w.r - 1) * w.dilation + 1
+        span = (w.r - 1) * w.dilation + 1
+        return max(ceil_div(span + parity, 2) for parity in self.parities) if self.paired_rows else span
+
+    @property
+    def parities(self) -> tuple[int, ...]:
+        """Which of two paired rows the first row of a window may be: a variant of the weights for each."""
+        w = self.workload
+        if not self.paired_rows:
+            return (0,)
+        return (w.pad % 2,) if w.stride % 2 == 0 else (0, 1)
+
+    @property
+    def staged_rows(self) -> int:
+        """Stored rows of a block."""
+        w, rows = self.workload, self.config.tile_rows
+        span = (rows - 1) * w.stride + (w.r - 1) * w.dilation + 1
+        if not self.paired_rows:
+            return span
+        firsts = {(segment * rows * w.stride - w.pad) % 2 for segment in range(self.segments)}
+        return max(ceil_div(span + first, 2) for first in firsts)
 
     @property
     def slack(self) -> int:
@@ -154,19 +191,17 @@ class BitsGeometry:
         """Of the staged rows."""
         return (self.staged_rows * self.pitch + self.slack) * self.pixel_bytes
 
+    def stored_row(self, row: Any) -> Any:
+        """The stored row that holds a row of the image."""
+        half = (self.workload.pad + 1) // 2  # rows before the image are negative
+        return (row + 2 * half) // 2 - half if self.paired_rows else row
+
     @property
     def rows_inside(self) -> bool:
         """Every staged row of every block is in the image."""
         w = self.workload
         last = (self.segments * self.config.tile_rows - 1) * w.stride + (w.r - 1) * w.dilation
-        return w.pad == 0 and last < w.h
-
-    def rows_needed(self, tile: int) -> int:
-        """Staged rows that a tile reads, with those before it."""
-        w = self.workload
-        last = (tile * TILE_PIXELS + TILE_PIXELS - 1) // self.pixels_per_row
-        last = min(last, self.config.tile_rows - 1)
-        return last * w.stride + (w.r - 1) * w.dilation + 1
+        return w.pad == 0 and last < w.h and not self.paired_rows
 
     # ---- the reduction --------------------------------------------------------------------------------------------
 
@@ -174,9 +209,10 @@ class BitsGeometry:
     def pieces(self) -> tuple[int, ...]:
         """Bytes from a tile's first input pixel to each piece of 128 channels of a tap, ascending."""
         w = self.workload
+        taps = range(self.window_rows) if self.paired_rows else range(w.r)
         return tuple(
             (r * w.dilation * self.pitch + s * w.dilation) * self.pixel_bytes + block * self.planes * CORE_BYTES
-            for r in range(w.r)
+            for r in taps
             for s in range(w.s)
             for block in range(self.channel_blocks)
         )
@@ -214,9 +250,14 @@ class BitsGeometry:
         return 1 if self.config.doubled else self.planes
 
     @property
+    def variant_bytes(self) -> int:
+        """Of a block's weights, in one variant."""
+        return self.steps * 2 * self.n * PIECE_BYTES
+
+    @property
     def weight_bytes(self) -> int:
         """Of a block's weights."""
-        return self.steps * 2 * self.n * PIECE_BYTES
+        return len(self.parities) * self.variant_bytes
 
     # ---- what is compared or added at the end -----------------------------------------------------------------------
 
@@ -353,3 +394,17 @@ class BitsGeometry:
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block in bytes."""
         return ceil_div(self.barrier_base + 8 * (self.staged_rows + 1), 16) * 16
+
+    # ---- outputs ----------------------------------------------------------------------------------------------------
+
+    @property
+    def pixel_words(self) -> int:
+        """Output words of an image's pixel, of a plane: with those of channels that only fill up."""
+        return PAIR_CHANNELS // WORD_CHANNELS if self.paired_output else self.filter_blocks * 4
+
+    @property
+    def stored_outputs(self) -> int:
+        """Words of a group of images."""
+        w = self.workload
+        rows = ceil_div(w.p, 2) if self.paired_output else w.p
+        return rows * w.q * self.filter_blocks * self.output_planes * 32

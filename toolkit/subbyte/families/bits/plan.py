@@ -7,6 +7,7 @@ from functools import cached_property
 
 from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
+from subbyte.families.bits.config import PAIRS
 from subbyte.families.bits.geometry import BitsGeometry
 from subbyte.numerics.thresholds import THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
@@ -28,7 +29,7 @@ class BitsPlan(BitsGeometry):
     @property
     def layout(self) -> str:
         """Of activations and outputs in memory."""
-        return "nhwcnc"
+        return self.config.layout
 
     @property
     def parameter_form(self) -> str:
@@ -60,14 +61,14 @@ class BitsPlan(BitsGeometry):
         """Grid, block and arguments."""
         w = self.workload
         groups = w.batch_groups
-        activations = groups * w.h * w.w * self.channel_blocks * self.planes * 32
-        arguments = [Argument("A", "uint32", (activations,), "in", NHWCNC_PLANES)]
+        activations = groups * self.image_rows * w.w * self.channel_blocks * self.planes * 32
+        arguments = [Argument("A", "uint32", (activations,), "in", _form(self.paired_rows))]
         if self.output == SUMS:
             sums = groups * BATCH_GROUP * w.p * w.q * w.padded_filters
             arguments.append(Argument("Out", "int32", (sums,), "out", NHWCNC_PLANES))
         else:
-            words = groups * w.p * w.q * self.filter_blocks * self.output_planes * 32
-            arguments.append(Argument("Out", "uint32", (words,), "out", NHWCNC_PLANES))
+            words = groups * self.stored_outputs
+            arguments.append(Argument("Out", "uint32", (words,), "out", _form(self.paired_output)))
             table = self.slices * self.table_words
             arguments.append(Argument("Prm", "int32", (table,), "in", self.operand_form))
         arguments.append(Argument("Wt", "uint32", (self.slices * self.slice_words,), "in", self.operand_form))
@@ -75,3 +76,7 @@ class BitsPlan(BitsGeometry):
             "conv_kernel", (self.slices * self.places, 1, 1), (self.threads, 1, 1), self.shared_bytes,
             tuple(arguments), 1, bool(self.config.dependent_launch),
         )  # fmt: skip
+
+
+def _form(paired: bool) -> str:
+    return PAIRS if paired else NHWCNC_PLANES

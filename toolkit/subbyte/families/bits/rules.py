@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from subbyte.device.arch import Arch
 from subbyte.errors import Unsupported
-from subbyte.families.bits.geometry import WORKING_REGISTERS
+from subbyte.families.bits.config import PAIRS
+from subbyte.families.bits.geometry import PAIR_CHANNELS, WORKING_REGISTERS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.numerics.bit_products import bit_products, range_reason
 from subbyte.workload.conv import ConvWorkload
@@ -69,10 +70,20 @@ def sizes(plan: BitsPlan) -> str | None:
         return f"tiles: {config.channels} output channels of a layer with {w.k}"
     if config.run_on and w.stride > 1:
         return "tiles: run_on needs stride 1: pixels of two rows are not equally far apart"
-    if config.run_on and plan.pitch == w.q:
-        return None
     if config.consumers > plan.tiles:
         return f"tiles: {config.consumers} warpgroups for {plan.tiles} tiles"
+    if config.layout == PAIRS and w.c > PAIR_CHANNELS:
+        return f"layout: {PAIRS} holds at most {PAIR_CHANNELS} channels, not {w.c}"
+    return _paired_rows(plan) if plan.paired_rows else None
+
+
+def _paired_rows(plan: BitsPlan) -> str | None:
+    """Rows that come two by two."""
+    w = plan.workload
+    if plan.config.run_on or w.dilation > 1:
+        return f"layout: tiles of {PAIRS} end with an output row and have no dilation"
+    if plan.form.fill and w.h % 2:
+        return f"layout: the row below an odd last one is all zeros in {PAIRS}, the padding is not"
     return None
 
 

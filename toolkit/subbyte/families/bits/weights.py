@@ -30,22 +30,22 @@ def channel_of_column() -> NDArray[np.int64]:
 
 
 def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
-    """Values [K,R,S,C] -> uint32 [slices][words]: [steps][2 pieces][N][4 words], then the table where sums are the
+    """Values [K,R,S,C] -> uint32 [slices][words]: [variants][steps][2 pieces][N][4 words], then the table where sums are the
     output. Raises InvalidInput."""
     wl, oc = plan.workload, plan.config.channels
     planes = plane_words(encode(w, wl.precision.weights), plan.weight_planes)  # [p][K][R][S][words]
-    full = np.zeros((plan.weight_planes, plan.slices * oc, wl.r * wl.s * plan.channel_blocks, 4), np.uint32)
-    padded = np.zeros((*planes.shape[:4], plan.channel_blocks * 4), np.uint32)
-    padded[..., : planes.shape[4]] = planes
-    full[:, : wl.k] = padded.reshape(plan.weight_planes, wl.k, -1, 4)
+    variants = [_pieces(plan, planes, parity) for parity in plan.parities]
     order = np.arange(oc).reshape(-1, WORD_CHANNELS)[:, channel_of_column()].reshape(-1)
-    ordered = full.reshape(plan.weight_planes, plan.slices, oc, -1, 4)[:, :, order]
-    pieces = full.shape[2]
-    found = np.zeros((plan.slices, 2 * plan.steps, plan.n, 4), np.uint32)
-    columns = ordered.transpose(1, 3, 0, 2, 4).reshape(plan.slices, pieces, plan.filter_columns, 4)
-    found[:, :pieces, : plan.filter_columns] = columns
-    if plan.form.per_pixel:
-        found[:, :pieces, plan.filter_columns : plan.filter_columns + ONES] = _ones(plan)[:, None]
+    found = np.zeros((plan.slices, len(variants), 2 * plan.steps, plan.n, 4), np.uint32)
+    pieces = len(plan.pieces)
+    for index, (weights, ones) in enumerate(variants):
+        full = np.zeros((plan.weight_planes, plan.slices * oc, pieces, 4), np.uint32)
+        full[:, : wl.k] = weights
+        ordered = full.reshape(plan.weight_planes, plan.slices, oc, pieces, 4)[:, :, order]
+        columns = ordered.transpose(1, 3, 0, 2, 4).reshape(plan.slices, pieces, plan.filter_columns, 4)
+        found[:, index, :pieces, : plan.filter_columns] = columns
+        if plan.form.per_pixel:
+            found[:, index, :pieces, plan.filter_columns : plan.filter_columns + ONES] = ones[:, None]
     flat = found.reshape(plan.slices, -1)
     if plan.output == SUMS:
         table = _arranged(plan, channel_constants(wl, w)[:, None])
@@ -53,10 +53,26 @@ def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
     return np.ascontiguousarray(flat)
 
 
-def _ones(plan: BitsPlan) -> Words:
-    """Ones for each piece, uint32 [pieces][4]: channels that only fill up have bits 0 in the activations."""
-    taps = plan.workload.r * plan.workload.s
-    return np.full((taps * plan.channel_blocks, 4), 0xFFFFFFFF, np.uint32)
+def _pieces(plan: BitsPlan, planes: Words, parity: int) -> tuple[Words, Words]:
+    """Plane words [p][K][R][S][words] as pieces of 128 bits [p][K][pieces][4], and ones [pieces][4] where they are.
+
+    Of paired rows a piece is two rows of the kernel, the first of them ``parity`` above the window: 0 where it has
+    none. Channels that only fill up have bits 0 in the activations, so that their ones count nothing.
+    """
+    wl = plan.workload
+    p, k = planes.shape[:2]
+    if not plan.paired_rows:
+        found = planes.reshape(p, k, -1, 4)
+        return found, np.full((found.shape[2], 4), 0xFFFFFFFF, np.uint32)
+    rows = np.zeros((p, k, 2 * plan.window_rows, wl.s, 2), np.uint32)
+    ones = np.zeros((2 * plan.window_rows, wl.s, 2), np.uint32)
+    rows[:, :, parity : parity + wl.r] = planes[..., :2]
+    ones[parity : parity + wl.r] = 0xFFFFFFFF
+    pairs = rows.reshape(p, k, plan.window_rows, 2, wl.s, 2).transpose(0, 1, 2, 4, 3, 5)
+    return (
+        np.ascontiguousarray(pairs).reshape(p, k, -1, 4),
+        np.ascontiguousarray(ones.reshape(plan.window_rows, 2, wl.s, 2).transpose(0, 2, 1, 3)).reshape(-1, 4),
+    )
 
 
 def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32]:

@@ -39,9 +39,19 @@ class Block:
 
     @property
     def first_input(self) -> Any:
-        """Row of the image that is staged first; before the image it is negative."""
+        """Stored row of the image that is staged first; before the image it is negative."""
+        return self.plan.stored_row(self.input_row(0))
+
+    def input_row(self, row: Any) -> Any:
+        """Row of the image where the window of an output row of the block begins."""
         w = self.plan.workload
-        return self.first_row * w.stride - w.pad
+        return (self.first_row + row) * w.stride - w.pad
+
+    def staged_row(self, row: Any) -> Any:
+        """Staged row where the window of an output row of the block begins."""
+        if not self.plan.paired_rows:
+            return row * self.plan.workload.stride
+        return self.plan.stored_row(self.input_row(row)) - self.first_input
 
     def row_barrier(self, row: Any) -> Any:
         """Byte address of the barrier of a staged row."""
@@ -77,10 +87,10 @@ class TilePlace:
         row = bind("row", tile // plan.row_tiles)
         return cls(row, bind("column", (tile - row * plan.row_tiles) * TILE_PIXELS))
 
-    def first_input(self, plan: BitsPlan) -> Any:
+    def first_input(self, block: Block) -> Any:
         """Index of the staged pixel at the top left of the tile's first window."""
-        stride = plan.workload.stride
-        return self.row * (stride * plan.pitch) + self.column * stride
+        plan = block.plan
+        return block.staged_row(self.row) * plan.pitch + self.column * plan.workload.stride
 
     def pixel(self, plan: BitsPlan, further: Any) -> TilePlace:
         """Of the pixel ``further`` than the first, 0 to 7."""

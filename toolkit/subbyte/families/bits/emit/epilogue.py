@@ -30,6 +30,7 @@ _SIGNS_PAIRED = 0xFDB9
 _SIGNS_TOP = 0xFFBB
 """prmt: the signs of two words, each spread over two bytes."""
 
+
 @dataclass
 class Pixel:
     """One of a thread's two output pixels: ``half`` is its row of the accumulators, g or g + 8."""
@@ -241,9 +242,12 @@ class Epilogue:
             yield
 
     def _place(self, row: Any, column: Any) -> Any:
-        """Index of an output pixel among those of all groups of images."""
+        """Index of an output pixel, or of a pair of them, among those of all groups of images."""
         w = self.plan.workload
-        return (self.block.group * w.p + self.block.first_row + row) * w.q + column
+        y = self.block.first_row + row
+        if self.plan.paired_output:
+            return (self.block.group * -(-w.p // 2) + y // 2) * w.q + column
+        return (self.block.group * w.p + y) * w.q + column
 
     def _store_words(self, words: Any, pixels: list[Pixel]) -> None:
         """Lanes 0 and 1 have words of the first pixel, 2 and 3 of the second."""
@@ -255,6 +259,7 @@ class Epilogue:
         exists: Any = (self.q % 2 == 0) if plan.words == 1 else True
         with self._in_image(row, column), when(exists):
             pixel = bind("out_pixel", self._place(row, column))
+            upper = bind("upper", (self.block.first_row + row) % 2) if plan.paired_output else 0
             if w.n % BATCH_GROUP:
                 there = self.block.group * BATCH_GROUP + self.image < w.n
                 for i in range(planes * gathers):
@@ -262,24 +267,34 @@ class Epilogue:
             for plane in range(planes):
                 for index, own in enumerate(self._own_words()):
                     word = self.block.slice_ * plan.words + own
-                    with when(True if plan.slices * plan.words <= plan.filter_blocks * 4 else
-                              word < plan.filter_blocks * 4):  # fmt: skip
+                    with when(True if plan.slices * plan.words <= plan.pixel_words else word < plan.pixel_words):
                         T.buffer_store(self.block.output, words[plane * gathers + index],
-                                       [self._output_word(pixel, word, plane)])  # fmt: skip
-                self._store_padding(pixel, plane)
+                                       [self._output_word(pixel, word, plane, upper)])  # fmt: skip
+                self._store_padding(pixel, plane, upper)
+                if plan.paired_output and w.p % 2:
+                    with when(self.block.first_row + row == w.p - 1):  # the row below it only fills up
+                        for word in range(plan.pixel_words):
+                            self._zero(pixel, word, plane, 1)
 
-    def _store_padding(self, pixel: Any, plane: int) -> None:
+    def _store_padding(self, pixel: Any, plane: int, upper: Any) -> None:
         """The last block of channels also writes the words of channels that only fill up."""
         plan = self.plan
-        missing = plan.filter_blocks * 4 - plan.slices * plan.words
+        missing = plan.pixel_words - plan.slices * plan.words
         if missing > 0:
             with when(self.block.slice_ == plan.slices - 1):
-                for word in range(plan.slices * plan.words, plan.filter_blocks * 4):
-                    with when(self.q % 2 == word % 2) if plan.words > 1 else when(True):
-                        T.buffer_store(self.block.output, T.uint32(0), [self._output_word(pixel, word, plane)])
+                for word in range(plan.slices * plan.words, plan.pixel_words):
+                    self._zero(pixel, word, plane, upper)
 
-    def _output_word(self, pixel: Any, word: Any, plane: int) -> Any:
+    def _zero(self, pixel: Any, word: int, plane: int, upper: Any) -> None:
+        """Write a word that only fills up, with one of the lanes that have words of the pixel."""
+        with when(True if self.plan.words == 1 else self.q % 2 == word % 2):
+            T.buffer_store(self.block.output, T.uint32(0), [self._output_word(pixel, T.int32(word), plane, upper)])
+
+    def _output_word(self, pixel: Any, word: Any, plane: int, upper: Any) -> Any:
+        """Index of a word; ``upper``: 1 in the second of two paired rows."""
         plan = self.plan
+        if plan.paired_output:
+            return ((pixel * plan.output_planes + plane) * BATCH_GROUP + self.image) * 4 + upper * 2 + word
         place = (pixel * plan.filter_blocks + word // 4) * plan.output_planes + plane
         return (place * BATCH_GROUP + self.image) * 4 + word % 4
 
@@ -291,6 +306,7 @@ class Epilogue:
         with self._in_image(pixel.row, pixel.column):
             ones = self._ones(counts, pixel.half)
             place = bind("out_pixel", self._place(pixel.row, pixel.column))
+
             def store(channel: Any, value: Any) -> None:
                 at = (place * w.filter_blocks + channel // block_channels) * BATCH_GROUP + self.image
                 T.buffer_store(self.block.output, value, [at * block_channels + channel % block_channels])

@@ -53,18 +53,18 @@ def _consume(block: Block) -> None:
         with when(True if plan.tiles % consumers == 0 else tile < plan.tiles):
             place = TilePlace.of(plan, tile)
             _wait_for_rows(block, place, seen)
-            counts = multiply(block, place.first_input(plan))
+            counts = multiply(block, place)
             epilogue.tile(counts, place)
 
 
 def _wait_for_rows(block: Block, place: TilePlace, seen: Any) -> None:
     """Wait for every staged row up to the last one that a tile reads."""
-    plan, w = block.plan, block.plan.workload
+    plan = block.plan
     last = place.row
     if plan.config.run_on:
         over = place.column + (TILE_PIXELS - 1)
         last = T.min(last + over // plan.pitch, plan.config.tile_rows - 1)
-    needed = bind("needed", T.cast(last * w.stride + ((w.r - 1) * w.dilation + 1), "uint32"))
+    needed = bind("needed", T.cast(block.staged_row(last) + plan.window_rows, "uint32"))
     with T.While(seen[0] < needed):
         block.wait(block.row_barrier(seen[0]))
         T.buffer_store(seen, seen[0] + T.uint32(1), [0])

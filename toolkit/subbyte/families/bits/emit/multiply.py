@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.families.bits.emit.block import Block
+from subbyte.families.bits.emit.block import Block, TilePlace
 from subbyte.families.bits.geometry import CORE_BYTES, PIECE_BYTES
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
@@ -16,13 +16,17 @@ _UNIT = 16
 _ADDRESS = 0x3FFF
 
 
-def multiply(block: Block, first_pixel: Any) -> list[Any]:
-    """All instructions of a tile whose first input pixel this is; a register array of counts for each set of sums."""
+def multiply(block: Block, place: TilePlace) -> list[Any]:
+    """All instructions of a tile; a register array of counts for each set of sums."""
     plan = block.plan
+    first_pixel, weights = place.first_input(block), block.base + T.uint32(plan.weight_base)
+    if len(plan.parities) > 1:
+        parity = T.cast((block.input_row(place.row) + 2 * plan.workload.pad) % 2, "uint32")
+        weights = weights + parity * T.uint32(plan.variant_bytes)
     counts = [registers(f"counts{index}", plan.sums) for index in range(plan.sets)]
     rows = block.base + T.cast(first_pixel * plan.pixel_bytes, "uint32")
     a = bind("rows_at", (rows >> T.uint32(4)) & T.uint32(_ADDRESS))
-    b = bind("weights_at", ((block.base + T.uint32(plan.weight_base)) >> T.uint32(4)) & T.uint32(_ADDRESS))
+    b = bind("weights_at", (weights >> T.uint32(4)) & T.uint32(_ADDRESS))
     op.wgmma_fence()
     order = range(plan.planes - 1, -1, -1) if plan.config.doubled else range(plan.planes)
     for number, plane in enumerate(order):

@@ -39,11 +39,11 @@ def copy_rows(block: Block) -> None:
     with loop("staged", plan.staged_rows, T.serial) as staged:
         y = bind("y", block.first_input + staged)
         barrier = block.row_barrier(T.cast(staged, "uint32"))
-        with T.If(T.And(y >= 0, y < w.h)):
+        with T.If(T.And(y >= 0, y < plan.image_rows)):
             with T.Then():
                 op.barrier_expect(barrier, T.uint32(row_bytes))
                 target = block.base + T.cast((staged * plan.pitch + w.pad) * plan.pixel_bytes, "uint32")
-                word = (block.group * w.h + y) * (row_bytes // 4)
+                word = (block.group * plan.image_rows + y) * (row_bytes // 4)
                 op.bulk_copy(target, block.activations.ptr_to([word]), row_bytes, barrier)
             with T.Else():
                 op.barrier_arrive(barrier)
@@ -68,7 +68,7 @@ def fill_border(block: Block) -> None:
         return
     with loop("outside", plan.staged_rows, T.serial) as row:
         y = bind("y", block.first_input + row)
-        with when(T.Or(y < 0, y >= w.h)), _turns(block, "piece", w.w * pieces) as index:
+        with when(T.Or(y < 0, y >= plan.image_rows)), _turns(block, "piece", w.w * pieces) as index:
             _fill(block, row * plan.pitch + w.pad + index // pieces, index % pieces)
 
 
@@ -108,7 +108,7 @@ def _fill_words(block: Block, piece: Any) -> list[Any]:
     rest = plan.workload.c - (plan.channel_blocks - 1) * BLOCK_BITS
     words = []
     for word in range(4):
-        bits = max(0, min(32, rest - 32 * word))
+        bits = max(0, min(32, rest - 32 * (word % 2 if plan.paired_rows else word)))
         full = T.Select(last, T.uint32((1 << bits) - 1), T.uint32(0xFFFFFFFF))
         one = (T.uint32(code) >> T.cast(plane, "uint32")) & T.uint32(1)
         words.append(bind("fill", full * one))

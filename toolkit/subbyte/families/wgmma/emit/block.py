@@ -9,9 +9,9 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.memory import FRAGMENT_BYTES
 from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from tvm.script import tirx as T
 from tvm.script.ir_builder import IRBuilder
 
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
 
 

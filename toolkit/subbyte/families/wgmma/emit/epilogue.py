@@ -18,11 +18,11 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.exchange import exchange
 from subbyte.families.wgmma.emit.pack_shared import store_through_shared
 from subbyte.families.wgmma.memory import GROUP_BYTES, GROUP_PIXELS
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
 from subbyte.tirx.requantize import requantize
 from subbyte.workload.conv import ceil_div

@@ -7,8 +7,8 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.device.atoms import LOW_NIBBLES, Atom
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import registers
 
 

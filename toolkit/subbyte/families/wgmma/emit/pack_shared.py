@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.memory import PACKING_PITCH, PACKING_ROWS
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.rows import PIECE, Columns
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers, when
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.epilogue import epilogue
 from subbyte.families.wgmma.emit.loops import loop_over
@@ -27,6 +26,7 @@ from subbyte.families.wgmma.pipeline.emit.control import (
 )
 from subbyte.families.wgmma.pipeline.emit.fetch import Fetch
 from subbyte.families.wgmma.pipeline.emit.own_rows import OwnRows
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
 
 Rows = tuple[int, int, bool]

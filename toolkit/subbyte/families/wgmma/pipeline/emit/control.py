@@ -8,8 +8,8 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.emit.block import Block
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import registers, when
 
 

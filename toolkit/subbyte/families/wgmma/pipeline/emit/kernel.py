@@ -6,13 +6,13 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.rows import Columns, columns, row_registers
 from subbyte.families.wgmma.emit.zeros import zero_padding
 from subbyte.families.wgmma.pipeline.emit import produce as producer
 from subbyte.families.wgmma.pipeline.emit.consume import consume
 from subbyte.families.wgmma.pipeline.emit.fetch import Fetch
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import when
 
 SET_UP = 3

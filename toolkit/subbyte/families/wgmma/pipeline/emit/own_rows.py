@@ -7,9 +7,9 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.pipeline.emit.control import Counter
 from subbyte.families.wgmma.pipeline.emit.stagger import Stagger
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, when
 
 

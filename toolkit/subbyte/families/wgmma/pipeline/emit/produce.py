@@ -14,11 +14,11 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.device.atoms import LOW_NIBBLES
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.rows import PIECE, Columns
 from subbyte.families.wgmma.memory import PIXEL_BYTES
 from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.memory import FRAGMENT_BYTES, FRAGMENT_WORDS
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.device.atoms import LOW_NIBBLES
-from subbyte.tirx import instructions as op
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.epilogue import channel_of_thread, epilogue
 from subbyte.families.wgmma.emit.loops import loop_over
@@ -22,6 +21,7 @@ from subbyte.families.wgmma.emit.rows import PIECE, Columns, columns, row_regist
 from subbyte.families.wgmma.emit.zeros import zero_padding
 from subbyte.families.wgmma.memory import PIXEL_BYTES
 from subbyte.families.wgmma.single.emit.bulk import Bulk, issue
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, registers, when
 
 WINDOW = 0x3FFFF
