@@ -62,7 +62,9 @@ def _wait_for_rows(block: Block, place: TilePlace, seen: Any) -> None:
     plan = block.plan
     last = place.row
     if plan.config.run_on:
-        over = place.column + (TILE_PIXELS - 1)
+        # between two rows lie pixels that are none: their windows reach into the next row
+        beyond = max(0, (plan.workload.s - 1) * plan.workload.dilation - plan.workload.pad)
+        over = place.column + (TILE_PIXELS - 1 + beyond)
         last = T.min(last + over // plan.pitch, plan.config.tile_rows - 1)
     needed = bind("needed", T.cast(block.staged_row(last) + plan.window_rows, "uint32"))
     with T.While(seen[0] < needed):
