@@ -38,8 +38,12 @@ class Generated:
     @cached_property
     def _built(self) -> tuple[Kernel, Any]:
         kernel = Kernel(self.plan)
-        operands = random_operands(kernel, 0)
+        operands = self.operands(kernel)
         return kernel.for_requantization(operands[2]), operands
+
+    def operands(self, kernel: Kernel) -> Any:
+        """Activations, weights and what stands behind the sums."""
+        return random_operands(kernel, 0)
 
     @property
     def text(self) -> str:

@@ -18,7 +18,7 @@ from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.rules import hopeless, why_not
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
-from subbyte.spaces.listed import ListedTable, Sorted, listed
+from subbyte.spaces.listed import Enumerated, ListedTable, listed
 from subbyte.workload.conv import ConvWorkload, ceil_div
 
 KIND = "bits"
@@ -71,7 +71,7 @@ class BitsSpace(ListedTable):
         return hopeless(self.workload, self.arch)
 
     @cached_property
-    def _sorted_out(self) -> Sorted:
+    def _enumerated(self) -> Enumerated:
         reasons = {index: self.check(index) for index in range(len(self))}
         refused = Counter(reason.split(":")[0] for reason in reasons.values() if reason)
         return tuple(index for index, reason in reasons.items() if reason is None), dict(refused)
