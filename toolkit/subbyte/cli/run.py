@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from subbyte.kernel import Kernel
-    from subbyte.numerics import Requantization
+    from subbyte.numerics import Requantization, Thresholds
 
 
 def add_parser(subparsers: Any) -> None:
@@ -89,14 +89,24 @@ def _text(kernel: Kernel, device: str, report: str, timing: Any) -> str:
 
 
 def _save(
-    path: Path, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | None, y: NDArray[np.integer]
+    path: Path,
+    x: NDArray[np.int8],
+    w: NDArray[np.int8],
+    requant: Requantization | Thresholds | None,
+    y: NDArray[np.integer],
 ) -> None:
-    """x [N,H,W,C], w [K,R,S,C], bias, multiplier, shift [K], clip [2] and the kernel's own y [N,P,Q,K]."""
+    """x [N,H,W,C], w [K,R,S,C], the kernel's own y [N,P,Q,K], and bias, multiplier, shift [K], clip [2], or levels
+    [2^q - 1, K] and flip [K] of thresholds."""
+    from subbyte.numerics import Thresholds
+
     if requant is None:
         raise InvalidInput("--save needs a requantized output")
+    rule: dict[str, Any]
+    if isinstance(requant, Thresholds):
+        rule = {"levels": requant.levels, "flip": requant.flip}
+    else:
+        rule = {name: getattr(requant, name) for name in ("bias", "multiplier", "shift")}
+        rule["clip"] = np.array(requant.clip, np.int32)
     file = BytesIO()
-    np.savez_compressed(
-        file, x=x, w=w, bias=requant.bias, multiplier=requant.multiplier, shift=requant.shift,
-        clip=np.array(requant.clip, np.int32), y=y,
-    )  # fmt: skip
+    np.savez_compressed(file, x=x, w=w, **rule, y=y)
     write_file(path, file.getvalue())

@@ -16,7 +16,7 @@ import numpy as np
 from subbyte.errors import InvalidInput, SubbyteError, Unsupported, WrongResult
 from subbyte.kernel.execute import EMULATOR, expected, random_operands, resolve_device
 from subbyte.kernel.kernel import Kernel
-from subbyte.numerics import Requantization
+from subbyte.numerics import Requantization, Thresholds
 
 MOST_SECONDS = 20.0
 """Time an edited kernel may take on the CPU."""
@@ -39,7 +39,7 @@ class EditedKernel(Kernel):
         """There is none. Raises Unsupported."""
         raise Unsupported("an edited kernel begins at its CUDA text; the unedited kernel has the TIRx")
 
-    def for_requantization(self, requant: Requantization | None) -> Kernel:
+    def for_requantization(self, requant: Requantization | Thresholds | None) -> Kernel:
         """This kernel. Raises InvalidInput when ``requant`` needs another clip or another form than the text has."""
         if Kernel(self.plan).for_requantization(requant).plan != self.plan:
             raise InvalidInput(

@@ -51,6 +51,7 @@ __all__ = [
     "pooled",
     "pooled_ranks",
     "quantize",
+    "random_output",
     "random_values",
     "range_reason",
     "reference",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from subbyte.spaces.configuration import Configuration, configuration
-from subbyte.spaces.knob import choice, flag, knob, switch, whole
+from subbyte.spaces.knob import flag, knob, whole
 
 PLAIN, PAIRS = "nhwcnc", "nb8r"
 """Layouts: 128 channels of a pixel in a block, or 64 channels of a pixel and of the one below it."""
@@ -30,7 +30,6 @@ class BitsConfig(Configuration):
         "db", flag(), "1 = one set of sums, doubled between planes of activations; 0 = a set for each plane", default=0
     )
     dependent_launch: int = knob("pdl", flag(), "1 = may start before the kernel before it has ended", default=1)
-    layout: str = switch(
-        "", choice(PLAIN, PAIRS), "of activations and outputs; nb8r: two rows share the 128 bits of up to 64 channels",
-        default=PLAIN,
-    )  # fmt: skip
+    paired_rows: int = knob(
+        "pr", flag(), "1 = layout nb8r: two rows share the 128 bits of up to 64 channels; 0 = nhwcnc", default=0
+    )

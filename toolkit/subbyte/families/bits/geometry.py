@@ -14,7 +14,7 @@ from math import gcd
 from typing import Any
 
 from subbyte.device.arch import Arch
-from subbyte.families.bits.config import PAIRS, BitsConfig
+from subbyte.families.bits.config import BitsConfig
 from subbyte.numerics.bit_products import CLASSES, BitProducts, bit_products, border_classes
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import BLOCK_BITS
@@ -84,12 +84,12 @@ class BitsGeometry:
     @property
     def paired_rows(self) -> bool:
         """Two input rows share the 128 bits of a block of channels."""
-        return self.config.layout == PAIRS and self.workload.c <= PAIR_CHANNELS
+        return bool(self.config.paired_rows) and self.workload.c <= PAIR_CHANNELS
 
     @property
     def paired_output(self) -> bool:
         """Two output rows share them."""
-        return self.output != SUMS and self.config.layout == PAIRS and self.workload.k <= PAIR_CHANNELS
+        return self.output != SUMS and bool(self.config.paired_rows) and self.workload.k <= PAIR_CHANNELS
 
     @property
     def pixel_bytes(self) -> int:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
-from subbyte.families.bits.config import PAIRS
+from subbyte.families.bits.config import PAIRS, PLAIN
 from subbyte.families.bits.geometry import BitsGeometry
 from subbyte.numerics.thresholds import THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
@@ -29,7 +29,7 @@ class BitsPlan(BitsGeometry):
     @property
     def layout(self) -> str:
         """Of activations and outputs in memory."""
-        return self.config.layout
+        return PAIRS if self.config.paired_rows else PLAIN
 
     @property
     def parameter_form(self) -> str:

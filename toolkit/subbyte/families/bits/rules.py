@@ -72,7 +72,7 @@ def sizes(plan: BitsPlan) -> str | None:
         return "tiles: run_on needs stride 1: pixels of two rows are not equally far apart"
     if config.consumers > plan.tiles:
         return f"tiles: {config.consumers} warpgroups for {plan.tiles} tiles"
-    if config.layout == PAIRS and w.c > PAIR_CHANNELS:
+    if config.paired_rows and w.c > PAIR_CHANNELS:
         return f"layout: {PAIRS} holds at most {PAIR_CHANNELS} channels, not {w.c}"
     return _paired_rows(plan) if plan.paired_rows else None
 

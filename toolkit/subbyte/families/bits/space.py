@@ -12,7 +12,7 @@ from typing import cast
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean, shown
-from subbyte.families.bits.config import PAIRS, PLAIN, BitsConfig
+from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.geometry import PAIR_CHANNELS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.rules import hopeless, why_not
@@ -32,7 +32,7 @@ class BitsSpace(ListedTable):
 
     workload: ConvWorkload
     arch: Arch
-    knobs: Mapping[str, tuple[Value, ...]]
+    knobs: Mapping[str, tuple[int, ...]]
     fixed: Mapping[str, Value]
     kind: str = KIND
 
@@ -94,7 +94,7 @@ def plan_of(workload: ConvWorkload, config: BitsConfig, arch: Arch, output: str 
     return BitsPlan(workload, config, arch, workload.precision.output.name if output is None else output)
 
 
-def value_lists(workload: ConvWorkload) -> dict[str, tuple[Value, ...]]:
+def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
     """What the space offers for a layer."""
     rows = sorted({ceil_div(workload.p, parts) for parts in range(1, workload.p + 1)})
     return {
@@ -103,7 +103,7 @@ def value_lists(workload: ConvWorkload) -> dict[str, tuple[Value, ...]]:
         "consumers": (1, 2, 3, 4, 6),
         "run_on": (0, 1) if workload.stride == 1 else (0,),
         "doubled": (0, 1) if workload.precision.activations.bits > 1 else (0,),
-        "layout": (PLAIN, PAIRS) if workload.c <= PAIR_CHANNELS and workload.dilation == 1 else (PLAIN,),
+        "paired_rows": (0, 1) if workload.c <= PAIR_CHANNELS and workload.dilation == 1 else (0,),
     }
 
 

@@ -30,8 +30,8 @@ def channel_of_column() -> NDArray[np.int64]:
 
 
 def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
-    """Values [K,R,S,C] -> uint32 [slices][words]: [variants][steps][2 pieces][N][4 words], then the table where sums are the
-    output. Raises InvalidInput."""
+    """Values [K,R,S,C] -> uint32 [slices][words]: [variants][steps][2 pieces][N][4 words], then the table where sums
+    are the output. Raises InvalidInput."""
     wl, oc = plan.workload, plan.config.channels
     planes = plane_words(encode(w, wl.precision.weights), plan.weight_planes)  # [p][K][R][S][words]
     variants = [_pieces(plan, planes, parity) for parity in plan.parities]
@@ -48,7 +48,7 @@ def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
             found[:, index, :pieces, plan.filter_columns : plan.filter_columns + ONES] = ones[:, None]
     flat = found.reshape(plan.slices, -1)
     if plan.output == SUMS:
-        table = _arranged(plan, channel_constants(wl, w)[:, None])
+        table = _arranged(plan, channel_constants(wl, w).astype(np.int64)[:, None])
         flat = np.concatenate([flat, table.view(np.uint32)], axis=1)
     return np.ascontiguousarray(flat)
 

@@ -272,7 +272,9 @@ class Epilogue:
                                        [self._output_word(pixel, word, plane, upper)])  # fmt: skip
                 self._store_padding(pixel, plane, upper)
                 if plan.paired_output and w.p % 2:
-                    with when(self.block.first_row + row == w.p - 1):  # the row below it only fills up
+                    with when(
+                        T.And(self.block.slice_ == 0, self.block.first_row + row == w.p - 1)
+                    ):  # the row below it only fills up
                         for word in range(plan.pixel_words):
                             self._zero(pixel, word, plane, 1)
 
