@@ -45,6 +45,10 @@ class Generated:
         """Activations, weights and what stands behind the sums."""
         return random_operands(kernel, 0)
 
+    def buffers(self, kernel: Kernel, operands: Any) -> dict[str, NDArray[Any]]:
+        """What the kernel reads."""
+        return kernel.pack(*operands)
+
     @property
     def text(self) -> str:
         """Its CUDA text."""
@@ -54,7 +58,7 @@ class Generated:
         """The run of a text in its place, how many elements are wrong, and the output's words."""
         kernel, operands = self._built
         words = np.full(kernel.argument("Out").shape, POISON, np.uint32).view(kernel.argument("Out").dtype)
-        buffers = {**kernel.pack(*operands), "Out": words}
+        buffers = {**self.buffers(kernel, operands), "Out": words}
         run = run_cuda(text or kernel.cuda, kernel.launch, buffers, seed=seed, max_steps=10**6)
         return run, int((kernel.unpack(words) != expected(kernel, *operands)).sum()), words
 
