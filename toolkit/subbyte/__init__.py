@@ -26,6 +26,7 @@ _HOME = {
     "Precision": "subbyte.workload",
     "workloads": "subbyte.workload",
     "Requantization": "subbyte.numerics",
+    "Thresholds": "subbyte.numerics",
     "reference": "subbyte.numerics",
     "duplicates": "subbyte.technique",
     "packing_program": "subbyte.technique",

@@ -161,7 +161,8 @@ def test_a_reader_that_leaves_early_causes_no_noise():
     assert done.returncode == 141
 
 
-@pytest.mark.parametrize("topic", ["tiling", "duplicates", "packing", "layout", "fragments", "taps", "speed"])
+@pytest.mark.parametrize("topic", ["tiling", "duplicates", "packing", "layout", "fragments", "taps", "speed",
+                                   "bits", "planes", "thresholds"])  # fmt: skip
 def test_the_example_of_a_topic_works(topic, capsys):
     assert cli.main(["explain", topic, "--help"]) == 0
     example = capsys.readouterr().out.rsplit("example:", 1)[1].split()

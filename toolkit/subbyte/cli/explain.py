@@ -1,7 +1,8 @@
 """``subbyte explain``: a technique as numbers and a picture in plain text.
 
-Three topics are of every convolution or instruction and stand here. All others are what the families can show of their
-kernels (:mod:`subbyte.families.topic`): a command for each name, whichever families have it.
+Some topics are of every convolution or instruction: they stand here, those of bits in ``explain_bits``. All others are
+what the families can show of their kernels (:mod:`subbyte.families.topic`): a command for each name, whichever families
+have it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from subbyte.cli.arguments import (
     seed,
     shown,
 )
+from subbyte.cli.explain_bits import BIT_TOPICS
 from subbyte.errors import InvalidInput
 from subbyte.families.registry import family_named, topic_giving, topics
 from subbyte.families.topic import Option, Topic
@@ -192,6 +194,7 @@ _GENERAL: dict[str, tuple[Callable[[Any], None], Callable[[argparse.Namespace], 
     "duplicates": (_add_duplicates, _duplicates),
     "fragments": (_add_fragments, _fragments),
     "speed": (_add_speed, _speed),
+    **BIT_TOPICS,
 }
 """Topics of no family: how each is added to the command line, and what it prints."""
 

@@ -1,4 +1,4 @@
-"""Requantization by one binary32 multiplication, proven exact for each channel when the parameters are prepared.
+"""Requantization, and thresholds, by one binary32 multiplication, proven exact for each channel in advance.
 
 ``y = clip(((acc + bias) * multiplier + 2^(shift-1)) >> shift)`` is a staircase: it never falls, and it has at most 15
 steps. Another function that never falls and steps at the same sums is the same function. The kernel's is
@@ -15,9 +15,14 @@ A line through 15 steps always has room: with the slope taken from the Farey fra
 the steps stay right while the line moves by at least 1/14 of a sum (McIlroy 1985, "A note on discrete representation of
 lines"), and ``added`` moves it by 2^-scale_log2. A channel is refused only when its steps span more sums than a binade
 holds (2^23 patterns), or its sums more than the positive floats. One without any step needs no line.
+
+Thresholds are a staircase of 2^q - 1 steps by themselves, and a line where they lie as evenly as a normalization makes
+them: instead of as many comparisons, for q up to 4.
 """
 
 from __future__ import annotations
+
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +31,7 @@ from subbyte.arguments import checked, whole
 from subbyte.errors import InvalidInput, shown
 from subbyte.numerics.int4 import INT4_MIN, Int32Array
 from subbyte.numerics.requant import MOST_SCALED, Requantization, check_padded
+from subbyte.numerics.thresholds import Thresholds
 from subbyte.workload.precision import INT4
 
 EXPONENT = -32
@@ -37,6 +43,7 @@ LARGEST_PRODUCT = INT4.largest_product
 """Magnitude of -8 * -8: a sum has at most this times its number of terms."""
 LEAST_PITCH = 2.0**-7
 """Sums for a level, at least: below it the offset is no denormal number any more."""
+MOST_SUM = (1 << 31) - 2
 _LEVELS = 15
 _MANTISSA = 23
 _BINADE = 1 << _MANTISSA
@@ -64,19 +71,60 @@ def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: 
         return None
     limit = LARGEST_PRODUCT * terms
     steps = _steps(requant, limit)
-    words = _lines(requant, steps, limit, scale_log2)
-    constant = ((steps <= -limit) | (steps > limit)).all(axis=1)
-    level = (steps[constant] <= -limit).sum(axis=1)
-    words[:, constant] = _constant(level)
-    if not _proven(steps, limit, scale_log2, words):
+    ideal = 1.0 / np.maximum(requant.multiplier, 2.0**-30) * np.exp2(requant.shift)
+    words = _words(steps, np.minimum(ideal, 4.0 * limit), limit, scale_log2)
+    if words is None:
         return None
     padding = np.full(k_padded - requant.channels, -INT4_MIN, dtype=np.int64)
     return np.concatenate([words, _constant(padding)], axis=1)
 
 
+@checked
+def threshold_words(thresholds: Thresholds, k_padded: int, scale_log2: int, limit: int) -> Int32Array | None:
+    """Words int32 [3][k_padded] as of :func:`float_words` that give the number of levels that a sum reaches, saturated
+    to 0 .. 2^q - 1; None where some channel's levels are on no line, or there are more than 15.
+
+    Exact for sums of magnitude up to ``limit``, times 2^scale_log2. The rank is that number; of a channel with a flip
+    all q bits of it turned over. Channels that only fill up give 0. A small scale leaves no room between sums, a large
+    one few sums in a binade; with 2^4 normalizations of up to four bits are lines (the tests go to sums of 20,000).
+    Raises InvalidInput.
+    """
+    check_padded(k_padded, thresholds.channels)
+    scale_log2, limit = whole(scale_log2, "scale_log2", 0, MOST_SCALED), whole(limit, "limit", 1, MOST_SUM)
+    if len(thresholds.levels) > _LEVELS:
+        return None
+    levels = np.where(thresholds.flip, thresholds.levels[::-1], thresholds.levels).T.astype(np.int64)
+    steps = np.clip(levels, -limit, limit + 1)
+    words = _words(steps, _pitch(steps, limit), limit, scale_log2)
+    if words is None:
+        return None
+    return np.concatenate([words, _constant(np.zeros(k_padded - thresholds.channels, dtype=np.int64))], axis=1)
+
+
+def _words(steps: Int64Array, ideal: NDArray[np.float64], limit: int, scale_log2: int) -> Int32Array | None:
+    """The words int32 [3][K] of a staircase for each channel, None where one is not proven."""
+    words = _lines(steps, ideal, limit, scale_log2)
+    constant = ((steps <= -limit) | (steps > limit)).all(axis=1)
+    level = (steps[constant] <= -limit).sum(axis=1)
+    words[:, constant] = _constant(level)
+    return words if _proven(steps, limit, scale_log2, words) else None
+
+
+def _pitch(steps: Int64Array, limit: int) -> NDArray[np.float64]:
+    """The middle of the slopes, in sums for each step, of the lines through a staircase [K][L]."""
+    inside = (steps > -limit) & (steps <= limit)
+    most, least = np.full(len(steps), np.inf), np.zeros(len(steps))
+    for low, high in combinations(range(steps.shape[1]), 2):
+        apart = (steps[:, high] - steps[:, low]).astype(np.float64)
+        least = np.maximum(least, (apart - 1) / (high - low))
+        both = inside[:, low] & inside[:, high]  # a step that no sum reaches, or all do, may be further away
+        most = np.where(both, np.minimum(most, (apart + 1) / (high - low)), most)
+    return np.maximum(np.where(np.isfinite(most), (least + most) / 2, least + 1), LEAST_PITCH)
+
+
 def _constant(level: Int64Array) -> Int32Array:
-    """The words of channels whose every sum gives ``level`` - 8: int32 [3][K]. Channels that only fill up a block are
-    such, so that they hold 0 like those of the integer form."""
+    """The words of channels whose every sum reaches ``level`` steps: int32 [3][K]. Channels that only fill up a block
+    are such; those of int4 hold 0, 8 steps, like those of the integer form."""
     return np.stack([np.full_like(level, _BIAS << _MANTISSA), np.zeros_like(level), level]).astype(np.int32)
 
 
@@ -97,17 +145,18 @@ def _steps(requant: Requantization, limit: int) -> Int64Array:
     return low
 
 
-def _lines(requant: Requantization, steps: Int64Array, limit: int, scale_log2: int) -> Int32Array:
+def _lines(steps: Int64Array, ideal: NDArray[np.float64], limit: int, scale_log2: int) -> Int32Array:
     """For each channel that has a step the line with most room, as words int32 [3][K]."""
-    ideal = 1.0 / np.maximum(requant.multiplier, 2.0**-30) * np.exp2(requant.shift)
-    pitch, position = _roomiest(steps, limit, np.minimum(ideal, 4.0 * limit))
+    middle = (steps.shape[1] + 1) / 2
+    pitch, position = _roomiest(steps, limit, ideal)
     factor = (1.0 / pitch / (_PER_PATTERN * 2.0**scale_log2)).astype(np.float32)
     per_pattern = factor.astype(np.float64) * _PER_PATTERN
-    # In the middle of the binade the line is at 8, but for the part of a level that only ``added`` can express.
-    offset = np.rint(8.0 - per_pattern * (1.5 * _BINADE))
-    at_eight = (8.0 - offset) / per_pattern  # patterns from where the line would be at 0 without an offset
-    center = (position + 7.5 * pitch) * 2.0**scale_log2  # the first step is half a level below 1
-    added = np.rint(at_eight - center) + (_BIAS + EXPONENT - 1) * _BINADE
+    # In the middle of the binade the line is at the middle level, but for the part of a level that only ``added`` can
+    # express.
+    offset = np.rint(middle - per_pattern * (1.5 * _BINADE))
+    at_middle = (middle - offset) / per_pattern  # patterns from where the line would be at 0 without an offset
+    center = (position + (middle - 0.5) * pitch) * 2.0**scale_log2  # the first step is half a level below 1
+    added = np.rint(at_middle - center) + (_BIAS + EXPONENT - 1) * _BINADE
     bits = np.abs(offset).astype(np.int64) | np.where(offset < 0, -(1 << 31), 0)
     return np.stack([added.clip(-(2.0**31), 2.0**31 - 1).astype(np.int64), factor.view(np.int32), bits]).astype(
         np.int32
@@ -116,11 +165,12 @@ def _lines(requant: Requantization, steps: Int64Array, limit: int, scale_log2: i
 
 def _roomiest(steps: Int64Array, limit: int, ideal: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     """Pitch (sums for each level) and the place of the first step of the line that keeps furthest from every sum that
-    would fall on the wrong side."""
-    counts = np.arange(1.0, _LEVELS)[:, None]
+    would fall on the wrong side of a step: steps [K][levels]."""
+    levels = steps.shape[1]
+    counts = np.arange(1.0, levels)[:, None]
     pitches = np.concatenate([ideal[None], np.floor(ideal * counts) / counts, np.ceil(ideal * counts) / counts])
     pitches = np.maximum(pitches, LEAST_PITCH)
-    lines = pitches[..., None] * np.arange(_LEVELS)  # [candidate][K][15]
+    lines = pitches[..., None] * np.arange(levels)  # [candidate][K][levels]
     # The line is right where its step lies in (step - 1, step]; a step beyond the possible sums may be anywhere there.
     most = np.where(steps <= limit, steps - lines, 2.0**62).min(axis=-1)
     least = np.where(steps > -limit, steps - 1 - lines, -(2.0**62)).max(axis=-1)
@@ -137,7 +187,7 @@ def _proven(steps: Int64Array, limit: int, scale_log2: int, words: Int32Array) -
     regular &= ((factor >= _BINADE) | (factor == 0)) & (factor <= _LARGEST) & ((offset & 0x7FFFFFFF) < _BINADE)
     if not regular.all():
         return False
-    levels = np.arange(1, _LEVELS + 1)
+    levels = np.arange(1, steps.shape[1] + 1)
     for sums, above in ((steps - 1, False), (steps, True)):
         pattern = np.clip(sums * scale + added, 0, _LARGEST)
         right = (_rounded(pattern, factor, offset) >= levels) == above

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -169,10 +169,7 @@ class Requantization:
         ``wide`` takes 31-bit multipliers, which need the general form. Mean and variance of a product of two such
         operands follow from the types (1/4 and 462 of int4), so the accumulator's spread is known.
         """
-        given: tuple[tuple[Any, type], ...] = ((workload, ConvWorkload), (rng, np.random.Generator))
-        if wrong := [value for value, kind in given if not isinstance(value, kind)]:
-            said = "a ConvWorkload and a generator, such as numpy.random.default_rng(0)"
-            raise InvalidInput(f"{shown(wrong[0])}: expected {said}")
+        check_random(workload, rng)
         flag(relu, "relu")
         flag(wide, "wide")
         types, depth = workload.precision, workload.r * workload.s * workload.c
@@ -254,6 +251,26 @@ def channels(k: Any) -> int:
     return int(k)
 
 
+def check_random(workload: Any, rng: Any) -> None:
+    """Raise InvalidInput unless these are a workload and a generator of random numbers."""
+    given = ((workload, ConvWorkload), (rng, np.random.Generator))
+    if wrong := [value for value, kind in given if not isinstance(value, kind)]:
+        said = "a ConvWorkload and a generator, such as numpy.random.default_rng(0)"
+        raise InvalidInput(f"{shown(wrong[0])}: expected {said}")
+
+
+def one_count(sizes: Mapping[str, int | None], others: str = "k=, ") -> int:
+    """The number of output channels that all of these give which give one (not None); ``others`` are further ways to
+    say it. Raises InvalidInput."""
+    known = {name: size for name, size in sizes.items() if size is not None}
+    if len(set(known.values())) != 1:
+        given = ", ".join(f"{name}: {size}" for name, size in known.items()) or "none given"
+        raise InvalidInput(
+            f"number of output channels K ({given}): expected one; pass {others}a workload or arrays [K]"
+        )
+    return next(iter(known.values()))
+
+
 def check_padded(k_padded: Any, count: int) -> int:
     """``k_padded`` as a number of channels with padding. Raises InvalidInput."""
     if not is_whole(k_padded) or not count <= k_padded <= LARGEST_SIZE:
@@ -294,11 +311,7 @@ def _scales(scale: Any, bias: Any, k: int | None, workload: ConvWorkload | None)
         "k": channels(k) if k is not None else None,
         "workload": workload.k if workload else None,
     }
-    known = {name: size for name, size in sizes.items() if size is not None}
-    if len(set(known.values())) != 1:
-        given = ", ".join(f"{name}: {size}" for name, size in known.items()) or "none given"
-        raise InvalidInput(f"number of output channels K ({given}): expected one; pass k=, a workload or arrays [K]")
-    count = next(iter(known.values()))
+    count = one_count(sizes)
     if scales.ndim > 1 or count < 1 or not (np.isfinite(scales).all() and (scales > 0).all()):
         raise InvalidInput(f"scale is {describe(scales)}: expected positive finite numbers, one or [K]")
     return np.broadcast_to(scales, (count,))

@@ -1,10 +1,12 @@
-"""The techniques as plain data: tiling, duplicate-aware load, packing in registers, memory access, fragments."""
+"""The techniques as plain data: tiling, duplicate-aware load, packing in registers, memory access, fragments, bits."""
 
 from subbyte.device.fragments import Fragments, fragments
 from subbyte.device.memory import bank_conflicts, sectors
 from subbyte.technique.access_map import AccessMap, access_map
 from subbyte.technique.accesses import Access, Accesses, accesses
+from subbyte.technique.bits import BitSum, Planes, bit_sum, planes
 from subbyte.technique.duplicates import Duplicates, duplicates
+from subbyte.technique.folding import Folding, folding
 from subbyte.technique.kernel_reading import KernelReading, kernel_reading
 from subbyte.technique.load_steps import LoadStep, LoadSteps, load_steps
 from subbyte.technique.mma import check_fragments
@@ -19,7 +21,9 @@ __all__ = [
     "Access",
     "AccessMap",
     "Accesses",
+    "BitSum",
     "Duplicates",
+    "Folding",
     "Fragments",
     "InfoRecord",
     "KernelReading",
@@ -28,20 +32,24 @@ __all__ = [
     "PackedStores",
     "PackingProgram",
     "PackingTrace",
+    "Planes",
     "TapAddresses",
     "Tiling",
     "WarpgroupTiling",
     "access_map",
     "accesses",
     "bank_conflicts",
+    "bit_sum",
     "check_fragments",
     "duplicates",
     "explained",
+    "folding",
     "fragments",
     "kernel_reading",
     "load_steps",
     "packed_stores",
     "packing_program",
+    "planes",
     "sectors",
     "tap_addresses",
     "tiling",

@@ -29,8 +29,10 @@ class Precision:
     """Types of weights, activations, and of the output where it is the next layer's operand; what padding means.
 
     ``Precision.of("w1a2")`` is one from its text. ``output`` is the activations' type (dense) unless given. ``padding``
-    is ``zero``, ``minus`` or ``plus``: 0 also where the activations have no such value (bipolar), their least or their
-    largest value. Raises InvalidInput.
+    is ``zero``, ``minus`` or ``plus``: 0 also where the activations have no such value (bipolar: a float network's zero
+    padding), their least or their largest value (of one bipolar bit -1 and 1). Of unsigned types ``minus`` is 0 as
+    well. Kernels of one padding are never those of another: it is compared, and written, with the types. Raises
+    InvalidInput.
     """
 
     weights: Operand

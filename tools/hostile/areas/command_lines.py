@@ -33,6 +33,8 @@ FLAGS: Mapping[tuple[str, ...], Mapping[str, str]] = {
     ("explain", "fragments"): {"--instruction": "choice"},
     ("explain", "taps"): {**_EXPLAIN, "--row": "natural", "--set": "setting"},
     ("explain", "speed"): {"--gpu": "choice"},
+    ("explain", "bits"): {"--at": "pair", "--image": "natural", "--channel": "natural", "--seed": "seed"},
+    ("explain", "planes"): {}, ("explain", "thresholds"): {"--step": "seconds"},
     ("build", LAYER): {"--arch": "choice", "--set": "setting", "--family": "choice", "--emit": "choice",
                        "--output": "choice", "-o": "output", "--export": "export"},
     ("run", LAYER): {"--arch": "choice", "--set": "setting", "--family": "choice", "--device": "device",

@@ -1,0 +1,280 @@
+"""Sums of products from counts of bits: what kernels on bit planes compute, as a closed form.
+
+A value is a sum of its code's bits: ``value = alpha * (sum over planes of d_t * bit_t) - zeta`` with d_t = 2^t, of
+two's complement -2^(bits-1) for the top plane. With U = sum over plane pairs of d_s d_t popc(w_s and x_t) over a
+window, S its sum of activation bits (d_t popc(x_t)), P that of the weights and n its number of products (APNN-TC,
+section 3, arXiv 2106.12169, extended to every encoding):
+
+    Y = alpha_w alpha_x U - alpha_x zeta_w S - alpha_w zeta_x P + zeta_w zeta_x n
+
+S varies with the pixel, P and n with the output channel and, where padding means a value that no code has, with which
+taps lie inside the image: a border class. Bits of channels that only fill up are 0 on both sides and count nowhere.
+This is the closed form; what is right is said by :func:`subbyte.numerics.reference`, which multiplies values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.arguments import checked, one_of
+from subbyte.errors import Unsupported
+from subbyte.numerics.arrays import Int32Array
+from subbyte.numerics.planes import plane_words
+from subbyte.numerics.values import check_values, encode
+from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.operand import Operand
+from subbyte.workload.precision import Precision
+
+AND, XOR = "and", "xor"
+OPERATIONS = (AND, XOR)
+"""Bit products of matrix instructions: sm_75 has xor, sm_80 to sm_89 both, sm_90 and counts fast."""
+NOTHING, CONSTANT, CLASSES = "nothing", "constant", "classes"
+SUM_LIMIT = 1 << 31
+_POPCOUNTS = 1 << 20
+"""Words that are compared at a time."""
+
+
+@dataclass(frozen=True)
+class BitCode:
+    """How the values of a type are sums of bits: ``alpha * (sum of weights[t] * bit t) - zeta``."""
+
+    alpha: int
+    weights: tuple[int, ...]
+    zeta: int
+
+
+def bit_code(operand: Operand) -> BitCode:
+    """The sum of bits that the values of a type are. Raises Unsupported for a type whose values are none."""
+    values = operand.values
+    steps = [values[1 << plane] - values[0] for plane in range(operand.bits)]
+    sums = [values[0] + sum(step for t, step in enumerate(steps) if code >> t & 1) for code in range(len(values))]
+    if sums != list(values):
+        raise Unsupported(f"{operand.name} values are no sums of bits: bit products take signed, unsigned, offset and "
+                          "bipolar types")  # fmt: skip
+    alpha = max(1, gcd(*steps))
+    return BitCode(alpha, tuple(step // alpha for step in steps), -values[0])
+
+
+def written_sum(terms: Sequence[tuple[int, str]]) -> str:
+    """Factors and what they multiply as text, ``4 U - 2 S + n``; terms with the factor 0 are left out."""
+    said = [
+        f"{'-' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor)} '}{name}"
+        for factor, name in terms
+        if factor
+    ]
+    return " ".join(said).removeprefix("+ ")
+
+
+@dataclass(frozen=True)
+class BitProducts:
+    """The closed form of a precision: factors of U, S, P and n, and what lies beyond the border.
+
+    ``fill`` is the code of a pixel beyond the border in its true channels. ``border`` says what that costs:
+    ``nothing`` (bits 0 count nowhere), ``constant`` (P and n over the whole window, one constant for each channel), or
+    ``classes`` (no code has the padding's value: bits 0 are stored, P and n are over the taps inside the image).
+    """
+
+    precision: Precision
+    weights: BitCode
+    activations: BitCode
+    product: int
+    pixel: int
+    channel: int
+    count: int
+    fill: int
+    border: str
+
+    @property
+    def per_pixel(self) -> bool:
+        """Whether S is needed: the sum of activation bits of each window."""
+        return self.pixel != 0
+
+    @property
+    def per_channel(self) -> bool:
+        """Whether P is needed: the sum of the weights' bits of each output channel."""
+        return self.channel != 0
+
+    @property
+    def plane_pairs(self) -> int:
+        """One-bit products that a product is made of."""
+        return len(self.weights.weights) * len(self.activations.weights)
+
+    @property
+    def formula(self) -> str:
+        """In one line: ``4 U - 2 S - 2 P + n``."""
+        return written_sum([(self.product, "U"), (self.pixel, "S"), (self.channel, "P"), (self.count, "n")])
+
+    @property
+    def xor_formula(self) -> str | None:
+        """The same from popc(w xor x) where that needs no correction inside the image: n - 2 X of -1 and 1 both."""
+        plain = (self.product, self.pixel, self.channel, self.count) == (4, -2, -2, 1) and self.plane_pairs == 1
+        return "n - 2 X" if plain else None
+
+
+@checked
+def bit_products(precision: Precision | str) -> BitProducts:
+    """The closed form of a precision, such as ``w1a2``. Raises InvalidInput for one that does not exist, Unsupported
+    for types whose values are no sums of bits."""
+    types = Precision.of(precision)
+    w, x = bit_code(types.weights), bit_code(types.activations)
+    codes = [code for code, value in enumerate(types.activations.values) if value == types.pad_value]
+    fill = codes[0] if codes else 0
+    border = CLASSES if not codes else NOTHING if fill == x.zeta == 0 else CONSTANT
+    return BitProducts(
+        types, w, x, w.alpha * x.alpha, -x.alpha * w.zeta, -w.alpha * x.zeta, w.zeta * x.zeta, fill, border
+    )
+
+
+@checked
+def range_reason(workload: ConvWorkload) -> str | None:
+    """Why sums of bit products do not fit: n (2^p - 1)(2^q - 1) of U must stay below 2^31. None when they do.
+
+    All else is computed modulo 2^32: the factors of U, S, P and n may overflow on the way to a sum that does not.
+    """
+    p, q = workload.precision.weights.bits, workload.precision.activations.bits
+    terms = workload.r * workload.s * workload.c
+    most = terms * ((1 << p) - 1) * ((1 << q) - 1)
+    if most < SUM_LIMIT:
+        return None
+    return f"range: {terms} products of {p} and {q} bits count up to {most}, beyond 2^31 - 1; use fewer channels"
+
+
+@checked
+def pixel_sum_dtype(workload: ConvWorkload) -> str:
+    """The dtype that holds S of a window: ``int16`` when R*S*C*(2^q - 1) is at most 32,767, else ``int32``."""
+    largest = workload.r * workload.s * workload.c * ((1 << workload.precision.activations.bits) - 1)
+    return "int16" if largest <= np.iinfo(np.int16).max else "int32"
+
+
+@dataclass(frozen=True, eq=False)
+class BorderClasses:
+    """Which taps of an output pixel lie inside the image: ``of`` int64 [P,Q] is its class, ``taps`` bool [classes,R,S]
+    those that do. 9 classes of a padded 3x3 kernel, from the top left corner row by row."""
+
+    of: NDArray[np.int64]
+    taps: NDArray[np.bool_]
+
+
+@checked
+def border_classes(workload: ConvWorkload) -> BorderClasses:
+    """The border classes of a workload's output pixels."""
+    wl = workload
+    rows, row_taps = _axis_classes(wl.p, wl.r, wl.h, wl)
+    columns, column_taps = _axis_classes(wl.q, wl.s, wl.w, wl)
+    taps = row_taps[:, None, :, None] & column_taps[None, :, None, :]
+    return BorderClasses(rows[:, None] * len(column_taps) + columns, taps.reshape(-1, wl.r, wl.s))
+
+
+def _axis_classes(
+    outputs: int, kernel: int, size: int, wl: ConvWorkload
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The class of each output along an axis, and the taps of each class, in the order in which they come."""
+    places = np.arange(outputs)[:, None] * wl.stride + np.arange(kernel) * wl.dilation - wl.pad
+    inside = (places >= 0) & (places < size)
+    taps, first, classes = np.unique(inside, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return np.argsort(order)[classes.reshape(-1)], taps[order]
+
+
+@checked
+def channel_constants(workload: ConvWorkload, w: NDArray[Any]) -> Int32Array:
+    """What is added for each border class and output channel: weights values [K,R,S,C] -> int32 [classes, K].
+
+    One class unless the border needs several (:class:`BitProducts`). Modulo 2^32. Raises InvalidInput.
+    """
+    wl, form = workload, bit_products(workload.precision)
+    taps = border_classes(wl).taps if form.border == CLASSES else np.ones((1, wl.r, wl.s), np.bool_)
+    words = _tap_words(wl, w)
+    counts = np.bitwise_count(words).sum(axis=-1, dtype=np.int64)  # [p][K][R][S]
+    sums = np.tensordot(form.weights.weights, counts, axes=1)
+    inside = np.einsum("krs,brs->bk", sums, taps)
+    total = form.channel * inside + form.count * wl.c * taps.sum(axis=(1, 2))[:, None]
+    return _modulo(total)
+
+
+@checked
+def pixel_sums(workload: ConvWorkload, x: NDArray[Any]) -> Int32Array:
+    """S of each window: activations [N,H,W,C] -> int32 [N,P,Q], pixels beyond the border in their fill code.
+
+    Raises InvalidInput.
+    """
+    weights = bit_products(workload.precision).activations.weights
+    words = _pixel_words(workload, x)
+    counts = np.tensordot(weights, np.bitwise_count(words).sum(axis=-1, dtype=np.int64), axes=1)
+    windows = [counts[:, rows, columns] for rows, columns in _windows(workload)]
+    return _modulo(np.sum(windows, axis=0))
+
+
+@checked
+def sums_by_popcounts(workload: ConvWorkload, x: NDArray[Any], w: NDArray[Any], operation: str = AND) -> Int32Array:
+    """The convolution by the closed form: values x [N,H,W,C] and w [K,R,S,C] -> int32 [N,P,Q,K].
+
+    Words of bit planes are compared by ``operation`` and counted; from xor, popc(w and x) is (popc w + popc x -
+    popc(w xor x)) / 2. It agrees with the reference; slow, for tests and views. Raises InvalidInput, Unsupported for
+    sums beyond 2^31.
+    """
+    one_of(operation, "operation", OPERATIONS)
+    wl, form = workload, bit_products(workload.precision)
+    if reason := range_reason(wl):
+        raise Unsupported(f"{wl}: {reason}")
+    pixels, taps = _pixel_words(wl, x), _tap_words(wl, w)
+    windows = np.stack([pixels[:, :, rows, columns] for rows, columns in _windows(wl)], axis=-2)
+    lowered = windows.reshape(*windows.shape[:4], -1)  # [q][N][P][Q][words of a window]
+    filters = taps.reshape(*taps.shape[:2], -1)  # [p][K][words of a window]
+    total = np.zeros((wl.n, wl.p, wl.q, wl.k), np.int64)
+    for d_x, one in zip(form.activations.weights, lowered, strict=True):
+        for d_w, other in zip(form.weights.weights, filters, strict=True):
+            total += d_x * d_w * _counts(one, other, operation)
+    of = border_classes(wl).of if form.border == CLASSES else np.zeros((wl.p, wl.q), np.int64)
+    total = form.product * total + channel_constants(wl, w)[of]
+    return _modulo(total + form.pixel * pixel_sums(wl, x).astype(np.int64)[..., None])
+
+
+def _counts(one: NDArray[np.uint32], other: NDArray[np.uint32], operation: str) -> NDArray[np.int64]:
+    """popc(one and other) of all pairs: words [..., m] and [K, m] -> [..., K]."""
+    rows = one.reshape(-1, one.shape[-1])
+    found = np.empty((len(rows), len(other)), np.int64)
+    step = max(1, _POPCOUNTS // other.size)
+    compare = np.bitwise_and if operation == AND else np.bitwise_xor
+    for first in range(0, len(rows), step):
+        part = slice(first, first + step)
+        found[part] = np.bitwise_count(compare(rows[part, None], other)).sum(axis=-1, dtype=np.int64)
+    if operation == XOR:
+        ones, others = (np.bitwise_count(words).sum(axis=-1, dtype=np.int64) for words in (rows, other))
+        found = (ones[:, None] + others - found) // 2
+    return found.reshape(*one.shape[:-1], len(other))
+
+
+def _pixel_words(wl: ConvWorkload, x: NDArray[Any]) -> NDArray[np.uint32]:
+    """Plane words of the padded image, uint32 [q][N][H + 2 pad][W + 2 pad][words]."""
+    operand = wl.precision.activations
+    check_values(x, "x", operand, (wl.n, wl.h, wl.w, wl.c))
+    border = ((0, 0), (wl.pad, wl.pad), (wl.pad, wl.pad), (0, 0))
+    codes = np.pad(encode(x, operand), border, constant_values=bit_products(wl.precision).fill)
+    return plane_words(codes, operand.bits)
+
+
+def _tap_words(wl: ConvWorkload, w: NDArray[Any]) -> NDArray[np.uint32]:
+    """Plane words of the weights, uint32 [p][K][R][S][words]."""
+    check_values(w, "w", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
+    return plane_words(encode(w, wl.precision.weights), wl.precision.weights.bits)
+
+
+def _windows(wl: ConvWorkload) -> list[tuple[slice, slice]]:
+    """For each tap the padded input rows and columns that the output pixels read there."""
+    height, width = (wl.p - 1) * wl.stride + 1, (wl.q - 1) * wl.stride + 1
+    tops, lefts = ([tap * wl.dilation for tap in range(size)] for size in (wl.r, wl.s))
+    return [
+        (slice(top, top + height, wl.stride), slice(left, left + width, wl.stride)) for top in tops for left in lefts
+    ]
+
+
+def _modulo(total: NDArray[np.int64]) -> Int32Array:
+    """What 32-bit registers hold of it."""
+    return (np.asarray(total, np.int64) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
