@@ -195,7 +195,7 @@ def _answer(child: subprocess.Popen[str]) -> list[Any]:
 def test_parallel_builds_then_one_from_the_cache_without_tvm(own_cache: Path) -> None:
     """Two processes build the same kernel at a time; a third finds it and does not even import TVM."""
     child = _child()
-    kernel = build(ConvWorkload(8, 7, 7, 32, 32, 3, 3, 1), ConvConfig(1, 1, 2, 4), "sm_80")
+    kernel = build(ConvWorkload(8, 7, 7, 32, 32, 3, 3, 1), MmaConfig(1, 1, 2, 4), "sm_80")
     mine = [len(kernel.cubin), kernel.resources.registers]
     assert _answer(child)[2:] == mine
     files = {path.suffix for path in (own_cache / "kernels").iterdir()}

@@ -162,7 +162,7 @@ def test_nothing_is_left_of_a_runner_that_is_killed_in_a_measurement(tmp_path, n
 
 
 def test_a_study_ends_with_finals_and_says_which_gpu(shared, tmp_path):
-    report = tune(WORKLOAD, shared[0], trials=12, log=tmp_path / "log.jsonl", seed=2, finalists=3)
+    report = tune(WORKLOAD, shared[0], trials=12, log=tmp_path / "log.jsonl", seed=2, top_k=3)
     record = read_log(tmp_path / "log.jsonl")
     assert record.header["device"]["uuid"] == "GPU-fake"
     assert [trial.result.device["uuid"] for trial in record.trials] == ["GPU-fake"] * 12
