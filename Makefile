@@ -9,7 +9,8 @@ LAB_ARGS ?=
 NOTEBOOK ?=
 PYTEST_ARGS ?=
 JOBS ?= 2
-CHECKS := lint types test-unit test-notebooks test-browser
+# Type checking is one process: it runs beside those that wait for browsers and kernels.
+TOGETHER := types lint test-jupyter
 
 RUN := $(VENV)/bin/python
 # Once the environment stands, its own Python looks after it; PYTHON only creates it (make clean before another one).
@@ -27,9 +28,11 @@ NEED_PYTHON = command -v $(BOOT) >/dev/null || { \
 	echo "missing: $(PYTHON) is not on PATH. Install Python 3.11 to 3.13:" >&2; \
 	echo "    sudo apt-get install python3 python3-venv" >&2; exit 3; }
 
+ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
+endif
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint types test-unit test-notebooks test-browser test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots site clean machine
+.PHONY: help env lab test lint types test-unit test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots site clean machine
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -46,7 +49,10 @@ machine:
 	@$(BOOT) tools/check_machine.py test
 
 test: machine env ## run every check; one that fails does not keep the others from running
-	@$(MAKE) --keep-going --no-print-directory $(CHECKS)
+	@failed=; \
+	$(MAKE) --keep-going --no-print-directory -j SIDE_BY_SIDE=1 $(TOGETHER) || failed=1; \
+	$(MAKE) --no-print-directory test-unit || failed=1; \
+	test -z "$$failed"
 	@echo "all checks passed"
 
 lint: env ## style and format
@@ -70,6 +76,10 @@ test-notebooks: env ## execute every notebook
 test-browser: env ## JupyterLab in a real Chromium
 	@echo "== browser tests"
 	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist loadfile --durations 20 -m browser tests/browser
+
+test-jupyter: env ## notebooks and browser tests in one run: each notebook is executed once
+	@echo "== notebooks and browser tests"
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations 20 -m "notebook or browser" tests/test_notebooks.py tests/browser
 
 test-gpu: env ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu

@@ -6,7 +6,6 @@ a toolkit of the machine fails everywhere, not only where none is installed.
 
 from __future__ import annotations
 
-import fcntl
 import inspect
 import os
 import signal
@@ -77,6 +76,8 @@ def repository() -> Path:
 @pytest.fixture(scope="session")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
     """Runs a committed notebook, once for all processes of these tests; the file with its outputs and live views."""
+    import fcntl
+
     import nbformat
     from notebooks import execute
 

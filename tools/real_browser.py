@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbformat.sign import NotebookNotary
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -169,6 +168,8 @@ class Lab:
 
     def trust(self, name: str) -> None:
         """Let the server show what a notebook in its folder holds, as if it had been run here."""
+        from nbformat.sign import NotebookNotary
+
         notary = NotebookNotary(data_dir=self.environment["JUPYTER_DATA_DIR"])
         notary.sign(nbformat.read(self.folder / name, as_version=4))
         notary.store.close()

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,15 +79,9 @@ def test_voila(watch: Callable[..., Watched], lab: Lab) -> None:
     assert not [line for line in tab.errors if "net::ERR_" not in line and "lab-extension" not in line]
 
 
-def test_a_committed_notebook_exported_as_html_shows_its_pictures(
-    watch: Callable[..., Watched], repository: Path, tmp_path: Path
-) -> None:
-    name = "03_register_packing"
-    shutil.copy(repository / f"notebooks/{name}.ipynb", tmp_path)
-    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--log-level=ERROR", f"{tmp_path}/{name}.ipynb"]
-    subprocess.run(command, check=True, capture_output=True)
+def test_a_committed_notebook_exported_as_html_shows_its_pictures(watch: Callable[..., Watched], lab: Lab) -> None:
     tab = watch()
-    tab.page.goto((tmp_path / f"{name}.html").as_uri())
+    tab.page.goto(f"{lab.base}/nbconvert/html/{lab.bring('03_register_packing')}?download=false&token={lab.token}")
     drawn = tab.page.locator('.jp-OutputArea img[src^="data:image/svg+xml"]')
     assert drawn.count() >= 1
     assert all(width > 500 for width in drawn.evaluate_all(PICTURES))

@@ -163,13 +163,13 @@ RUN_SECOND = """() => {
 def test_six_views_are_drawn_in_two_seconds(
     open_tab: Callable[..., Any], lab: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On a machine as quick as the one the limit was set on; the quickest of three runs counts."""
+    """On a machine as quick as the one the limit was set on; the quickest of up to three runs counts."""
     one = open_tab(height=6500)
     one.run_notebook(lab.write("six.ipynb", *SIX))
     assert not one.failures()
     one.page.wait_for_function(DRAWN)
     times = []
-    for _ in range(3):
+    while len(times) < 3 and (not times or min(times)[0] >= 2):
         one.command("notebook:clear-all-cell-outputs")
         one.page.wait_for_function("document.querySelectorAll('.sb-tiling, .sb-space').length === 0")
         began = one.page.evaluate(RUN_SECOND)

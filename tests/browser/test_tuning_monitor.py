@@ -105,17 +105,6 @@ def test_pause_holds_and_stop_ends(tab: Any) -> None:
     assert tab.page.evaluate(COUNT) < 2000
 
 
-def test_stop_ends_the_first_wait_of_a_kernel(open_tab: Callable[..., Any], lab: Any) -> None:
-    """Run All, as most people do: the view is drawn while the next cell waits already."""
-    waiting = "view.wait(60)\nprint(f'ended with {len(view.sources[0].trials)} trials, running: {view.running}')"
-    tab = open_tab(width=860, height=1300)
-    tab.open_notebook(lab.write("first_wait.ipynb", START % "0.03", TWO % 2000, waiting))
-    tab.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
-    tab.page.wait_for_function(f"({COUNT})() > 3")
-    tab.page.locator(".sb-monitor .stop").click()
-    tab.page.get_by_text(re.compile(r"ended with \d{1,3} trials, running: False")).wait_for(timeout=20_000)
-
-
 def test_a_thousand_trials_of_a_replay_are_painted_soon(tab: Any, capsys: pytest.CaptureFixture[str]) -> None:
     run(tab, 6, 7)
     tab.page.wait_for_function(f"({COUNT})() === 1000")
@@ -137,3 +126,14 @@ def test_a_page_without_a_kernel_shows_the_record(open_page: Callable[..., Any])
     page.locator(".sb-monitor .stage").focus()
     page.keyboard.press("End")
     page.locator(".sb-monitor .say", has_text="proposed as").wait_for()
+
+
+def test_stop_ends_the_first_wait_of_a_kernel(open_tab: Callable[..., Any], lab: Any) -> None:
+    """Run All, as most people do: the view is drawn while the next cell waits already."""
+    waiting = "view.wait(60)\nprint(f'ended with {len(view.sources[0].trials)} trials, running: {view.running}')"
+    tab = open_tab(width=860, height=1300)
+    tab.open_notebook(lab.write("first_wait.ipynb", START % "0.03", TWO % 2000, waiting))
+    tab.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
+    tab.page.wait_for_function(f"({COUNT})() > 3")
+    tab.page.locator(".sb-monitor .stop").click()
+    tab.page.get_by_text(re.compile(r"ended with \d{1,3} trials, running: False")).wait_for()

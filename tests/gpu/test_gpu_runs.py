@@ -51,6 +51,7 @@ def test_what_passed_is_left_out_as_long_as_its_kernel_is_the_same(tmp_path):
     (tmp_path / "test_here.py").write_text(TESTS)
     write(tmp_path, KERNELS)
     given = {"SUBBYTE_GPU_BUNDLE": str(tmp_path), "SUBBYTE_GPU_PASSED": str(tmp_path / "passed.txt")}
+    given["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # four starts of pytest: half of each is plugins
     done = run(tmp_path, **given)
     assert "1 failed, 3 passed" in done.stdout
     assert len((tmp_path / "passed.txt").read_text().splitlines()) == 2

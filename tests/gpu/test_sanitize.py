@@ -44,6 +44,7 @@ for number in numbers:
         time.sleep(600)
     while act in ("prints", "mutters"):
         print("again and again", end="\\n" if act == "prints" else "", flush=True)
+        time.sleep(0.001)
     if act == "crashes":
         os.kill(os.getpid(), signal.SIGSEGV)
     if act == "fails":

@@ -204,7 +204,7 @@ def test_what_hangs_again_and_again_is_left_alone():
     assert sum(result.ok for result in runner.run(SMALL, joined)) == 18
     assert runner.left_alone(joined[0]) is None
     assert builders.ways_of(MmaConfig()) == []
-    with Study(wgmma_space(ROWS, arch("sm_90a"), WGMMA), "random", 0) as study:
+    with Study(space(ROWS, kind=SMALL_SPACE), "random", 0) as study:
         assert len(study.run(runner, 5, 2).trials) == 5
 
 

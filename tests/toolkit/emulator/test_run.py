@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from subbyte.cache import cache_folder
 from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import require_clean, run, run_cuda
 from subbyte.emulator.compiler import build_library, find_compiler, load_library
@@ -115,6 +117,10 @@ def test_portable_fibers_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cache_is_shared_by_processes_and_left_tidy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_library(translate(DOUBLE, "double_kernel"), True)
+    (tmp_path / "emulator").mkdir()
+    for runtime in cache_folder("emulator").glob("runtime_*.o"):  # the same for every kernel, and seconds to compile
+        shutil.copy(runtime, tmp_path / "emulator")
     monkeypatch.setenv("SUBBYTE_CACHE", str(tmp_path))
     code = (
         "import sys, hashlib; from subbyte.emulator.compiler import build_library; "

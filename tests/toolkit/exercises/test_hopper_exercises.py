@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,8 @@ PRICES = {0: 6.0, 1: 4.0, 2: 9.0, 3: 5.0, 4: 7.5}
 @pytest.fixture(scope="module")
 def recorded() -> Landscape:
     known = space("n24h4w6c64k64r3s3p0", kind="wgmma")
+    few = {"consumers_n": (1,), "cluster_split_k": (1,), "unroll": (1,)}  # sorting all products takes seconds
+    known = replace(known, knobs={**known.knobs, **few})
     chosen = [index for index in known.valid if known.config(index).tile_rows == 1][:4]
     chosen += [index for index in known.valid if known.config(index).tile_rows == 2][:1]
     times = dict(zip(chosen, map(Measured, PRICES.values()), strict=True))

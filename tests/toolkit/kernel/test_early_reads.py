@@ -75,7 +75,7 @@ def distances(text: str) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ["stage 2", "stage 3", "stage 4"])
-def test_weights_are_read_ahead_and_late_parameters_are_asked_for_behind_the_first_row(name: str) -> None:
+def test_late_parameters_are_asked_for_behind_the_first_row(name: str) -> None:
     """Without it the first words of a loop body are used with no wgmma issued since; with it, nearly a body's are."""
     usual = _kernel(name).sass
     assert not _behind_the_first_row(usual)

@@ -32,19 +32,50 @@ def candidates(*faults):
     return [MmaConfig(chunk=1 + faulty.FAULTS.index(fault)) for fault in faults]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _short_grace():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("subbyte.measure.cuda_runner._GRACE_S", 0.3)
+        yield
+
+
+def started(folder, **options):
+    """A runner of its own processes, whose lock and notes lie in a folder."""
+    options = {"timeout": 0.3, "workers": 2, "build": faulty.build, "build_timeout": 3.0, **options}
+    return CudaRunner(0, QUICK, make_body=partial(faulty.faulty_body, folder=folder), **options)
+
+
 @pytest.fixture
-def make(tmp_path, monkeypatch):
-    monkeypatch.setenv("FAULTY_COUNTS", str(tmp_path / "counts"))
-    monkeypatch.setattr("subbyte.measure.cuda_runner._GRACE_S", 0.3)
+def make(tmp_path):
     made = []
 
     def start(**options):
-        options = {"timeout": 0.3, "workers": 2, "build": faulty.build, "build_timeout": 3.0, **options}
-        made.append(CudaRunner(0, QUICK, make_body=partial(faulty.faulty_body, folder=tmp_path), **options))
+        made.append(started(tmp_path, **options))
         return made[-1]
 
     yield start
     for runner in made:
+        runner.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A runner that several tests measure with, and its folder: processes take longer to start than to measure."""
+    folder = tmp_path_factory.mktemp("runner")
+    runner = started(folder, timeout=20.0)
+    yield runner, folder
+    runner.close()
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    """A runner whose builds take a twentieth of a second, and write down that they were done."""
+    folder = tmp_path_factory.mktemp("slow")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAULTY_COUNTS", str(folder / "counts"))
+        runner = started(folder, build=faulty.counted_build, timeout=20.0)
+        runner.run(WORKLOAD, candidates("good"))
+        yield runner
         runner.close()
 
 
@@ -74,30 +105,30 @@ def test_each_fault_costs_one_candidate_with_its_reason(make, tmp_path):
     assert len(begun) == 1 + 4  # one more after each of: stray, hang, segv, freeze
 
 
-def test_the_gpu_belongs_to_one_process(make, tmp_path):
-    runner = make()
+def test_the_gpu_belongs_to_one_process(make, shared):
     with pytest.raises(MissingDependency, match=r"in use by process \d+"):
-        make()
-    runner.close()
-    assert make().run(WORKLOAD, candidates("good"))[0].ok
+        started(shared[1])
 
 
-def test_a_measuring_process_killed_from_outside_is_replaced(make, tmp_path):
-    runner = make()
+def test_a_measuring_process_killed_from_outside_is_replaced(shared):
+    runner, folder = shared
     results = runner.iterate(WORKLOAD, candidates("good", "good", "good"))
     assert next(results).ok
-    os.kill(int((tmp_path / "processes").read_text()), signal.SIGKILL)
+    begun = (folder / "processes").read_text().split()
+    os.kill(int(begun[-1]), signal.SIGKILL)
     time.sleep(0.1)
     assert [result.ok for result in results] == [True, True]
+    assert len((folder / "processes").read_text().split()) == len(begun) + 1
 
 
-def test_several_threads_share_a_runner(make, tmp_path):
-    runner = make(timeout=20.0)
+def test_several_threads_share_a_runner(shared):
+    runner, folder = shared
+    begun = (folder / "processes").read_text()
     with ThreadPoolExecutor(3) as threads:
         jobs = [threads.submit(runner.run, WORKLOAD, candidates("good", "silent", "good")) for _ in range(3)]
         found = [[result.ok for result in job.result()] for job in jobs]
     assert found == [[True, False, True]] * 3
-    assert len((tmp_path / "processes").read_text().split()) == 1
+    assert (folder / "processes").read_text() == begun
 
 
 SCRIPT = """
@@ -117,7 +148,7 @@ runner.run(ConvWorkload(3, 4, 3, 40, 20, 3, 3, pad=1), [MmaConfig(chunk=1 + faul
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_nothing_is_left_of_a_runner_that_is_killed_in_a_measurement(make, tmp_path, number):
+def test_nothing_is_left_of_a_runner_that_is_killed_in_a_measurement(tmp_path, number):
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(faulty.__file__).parent), *sys.path])}
     parent = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
@@ -128,11 +159,10 @@ def test_nothing_is_left_of_a_runner_that_is_killed_in_a_measurement(make, tmp_p
     parent.stdout.close()
     lock = GpuLock("GPU-fake", 5, tmp_path)  # free as soon as the measuring process is gone
     lock.release()
-    assert make().run(WORKLOAD, candidates("good"))[0].ok
 
 
-def test_a_study_ends_with_remeasuring_and_says_which_gpu(make, tmp_path):
-    report = tune(WORKLOAD, make(), trials=12, log=tmp_path / "log.jsonl", seed=2, top_k=3)
+def test_a_study_ends_with_finals_and_says_which_gpu(shared, tmp_path):
+    report = tune(WORKLOAD, shared[0], trials=12, log=tmp_path / "log.jsonl", seed=2, top_k=3)
     record = read_log(tmp_path / "log.jsonl")
     assert record.header["device"]["uuid"] == "GPU-fake"
     assert [trial.result.device["uuid"] for trial in record.trials] == ["GPU-fake"] * 12
@@ -144,8 +174,8 @@ def test_a_study_ends_with_remeasuring_and_says_which_gpu(make, tmp_path):
     assert "measured again" in report.to_html()
 
 
-def test_closing_the_iteration_stops_the_builds_ahead(make):
-    runner = make(build=faulty.slow_build)
+def test_closing_the_iteration_stops_the_builds_ahead(slow):
+    runner = slow
     results = runner.iterate(WORKLOAD, candidates(*["good"] * 20))
     next(results)
     results.close()
@@ -154,8 +184,8 @@ def test_closing_the_iteration_stops_the_builds_ahead(make):
     assert time.monotonic() - started < 1.0
 
 
-def test_builds_run_ahead_of_the_measurements(make):
-    runner = make(build=faulty.slow_build)
+def test_builds_run_ahead_of_the_measurements(slow):
+    runner = slow
     results = runner.iterate(WORKLOAD, candidates(*["good"] * 5))
     next(results)
     time.sleep(0.6)
@@ -164,9 +194,8 @@ def test_builds_run_ahead_of_the_measurements(make):
     assert time.monotonic() - started < 4 * 0.05 + 0.5
 
 
-def test_what_is_built_ahead_is_not_built_again(make):
-    runner = make(build=faulty.counted_build)
-    runner.run(WORKLOAD, candidates("good"))
+def test_what_is_built_ahead_is_not_built_again(slow):
+    runner = slow
     before = faulty.counted()
     runner.build_ahead(WORKLOAD, candidates("stray", "silent"))
     kinds = [result.kind for result in runner.run(WORKLOAD, candidates("silent", "stray"))]
@@ -176,8 +205,8 @@ def test_what_is_built_ahead_is_not_built_again(make):
     assert len(runner._begun) == 4
 
 
-def test_the_top_k_are_timed_side_by_side(make):
-    runner = make()
+def test_finalists_are_timed_side_by_side(shared):
+    runner, _ = shared
     times = runner.rematch(WORKLOAD, candidates("good", "good"), 3)
     assert times == [[pytest.approx(4.0)] * 3] * 2
     with pytest.raises(SubbyteError, match="could not be built again"):

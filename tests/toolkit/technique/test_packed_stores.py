@@ -49,27 +49,22 @@ def test_a_wrong_record_packs_wrong() -> None:
 def test_a_kernel_stores_what_and_where_the_record_says(knobs: dict[str, int]) -> None:
     kernel = subbyte.build(LAYER.replace("k64", "k128") if "tiles_m" in knobs else LAYER, CONFIG.with_values(knobs))
     right = expected(kernel, *random_operands(kernel, 0))[:, 0, :2]  # image, pixel, channel of output row 0
-    trace, blocks = kernel.trace(seed=0).trace, kernel.workload.filter_blocks
+    trace, blocks = kernel.trace(blocks=(0,), seed=0).trace, kernel.workload.filter_blocks
+    loads, stores = (of_kind(trace, kind) for kind in ("shared_load", "global_store"))
     for warp in range(4):
         record = packed_stores(warp)
-        rows = trace[trace["warp"] == warp]
+        loaded, stored = (
+            rows[(rows["warp"] == warp) & (rows["size"] == size)] for rows, size in ((loads, 16), (stores, 8))
+        )
         words = record.words(right[:, :, 16 * warp : 16 * warp + 16].transpose(1, 0, 2)).view(np.uint64)[..., 0]
         first = {(b.pixel, b.reader): b for b in record.bytes if (b.word, b.word_byte) == (0, 0)}
-        start = _of_lane(rows, "shared_load", 16, 0)[0]["shared"]
+        start = loaded[loaded["lane"] == 0][0]["shared"]
         for (pixel, reader), byte in first.items():
-            load, store = (
-                _of_lane(rows, kind, size, reader) for kind, size in (("shared_load", 16), ("global_store", 8))
-            )
+            load, store = (rows[rows["lane"] == reader] for rows in (loaded, stored))
             assert load[0]["shared"] - start == byte.shared_byte // 16 * 16
             assert store[pixel]["value"] == words[pixel, byte.image]
             place = store[pixel]["offset"] // 128 * 128 + byte.output_byte
             assert store[pixel]["offset"] == place == blocks * 128 * pixel + 128 * (warp // 2) + byte.output_byte
-
-
-def _of_lane(rows: np.ndarray, kind: str, size: int, lane: int) -> np.ndarray:
-    """What a lane did of one kind, in order."""
-    found = of_kind(rows, kind)
-    return found[(found["lane"] == lane) & (found["size"] == size)]
 
 
 def test_other_warps_and_shapes_are_refused() -> None:

@@ -16,8 +16,11 @@ def toy_for(make_space, name):
     return make_space(knobs=3 if name == "optuna" else 6)
 
 
-@pytest.mark.parametrize("name", sorted(STRATEGIES))
-@pytest.mark.parametrize("batch", [1, 7, 500])
+CONTRACTS = list(zip(sorted(STRATEGIES) * 2, [1, 500, 7] * len(STRATEGIES), strict=False))
+"""Each strategy with two of three sizes of batches."""
+
+
+@pytest.mark.parametrize(("name", "batch"), CONTRACTS)
 def test_contract_each_valid_index_once_then_nothing(make_space, name, batch):
     toy = toy_for(make_space, name)
     strategy = make_strategy(name, toy, seed=3)

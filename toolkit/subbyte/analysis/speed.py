@@ -260,6 +260,7 @@ def _floors(w: ConvWorkload, limits: MeasuredPeaks, atom: str) -> tuple[Floor, .
 
 def _sides(w: ConvWorkload, device: str) -> list[Timed]:
     """Every recorded row of a workload, the oldest record first."""
+    spec = w.spec
     records = sorted((one for one in side_by_sides() if one.device == device), key=lambda one: one.date)
     return [
         Timed(
@@ -271,7 +272,7 @@ def _sides(w: ConvWorkload, device: str) -> list[Timed]:
         )
         for record in records
         for row in record.rows
-        if row.spec == w.spec
+        if row.spec == spec
     ]
 
 
@@ -279,7 +280,8 @@ def _best(w: ConvWorkload, device: str, limits: MeasuredPeaks) -> tuple[Timed | 
     """The fastest recorded time of ours, the measured atom and the family of its configuration; without any, the
     fastest atom and the family of the newest instruction."""
     found: list[tuple[Timed, Mapping[str, Any]]] = []
-    for one in recorded_landscapes(device, w.spec):
+    spec = w.spec
+    for one in recorded_landscapes(device, spec):
         index, result = one.best
         config = one.config(index)
         tops = w.operations / result.microseconds / 1e6
@@ -287,7 +289,7 @@ def _best(w: ConvWorkload, device: str, limits: MeasuredPeaks) -> tuple[Timed | 
         found.append((timed, config.to_dict()))
     for record in side_by_sides():
         for row in record.rows if record.device == device else ():
-            if row.spec == w.spec and row.side.startswith(OURS) and row.config:
+            if row.spec == spec and row.side.startswith(OURS) and row.config:
                 timed = Timed(row.side, row.microseconds, row.tops, row.plan, record.name)
                 found.append((timed, row.config))
     if not found:

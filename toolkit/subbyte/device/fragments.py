@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from subbyte.arguments import checked
 from subbyte.device.shared_operand import PIECE_BYTES, SWIZZLES, SharedOperand
@@ -215,7 +216,12 @@ def fragments(instruction: str) -> Fragments:
     An atom's name (``s8.m16n8k32``, ``s8.wgmma.m64n128k32``) is accepted too. Raises InvalidInput with the known
     instructions.
     """
-    name, chosen = _chosen(instruction)
+    return _fragments(*_chosen(instruction))
+
+
+@lru_cache(64)
+def _fragments(name: str, chosen: _Instruction) -> Fragments:
+    """Those of a known instruction; explanations ask for the same ones for every byte."""
     a, c = _register_maps(chosen)
     per = 32 // chosen.bits
     steps = chosen.k // (4 * per)

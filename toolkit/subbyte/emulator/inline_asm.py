@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from subbyte.errors import Unsupported
 
 _ASM = re.compile(r"\b(?:asm|__asm__)\b(?:\s*(?:volatile|__volatile__)\b)?\s*\(")
+_STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[(\[{]|[)\]}]', re.DOTALL)
 _OPERAND = re.compile(r'\s*"([=+]?)(?:&?)([a-z])"\s*\((.*)\)\s*$', re.DOTALL)
 
 
@@ -31,20 +32,14 @@ class AsmStatement:
 
 def closing(text: str, start: int) -> int:
     """Index of the bracket that closes the one at ``start``; strings are skipped."""
-    depth, i = 0, start
-    while i < len(text):
-        char = text[i]
-        if char == '"':
-            i += 1
-            while text[i] != '"':
-                i += 2 if text[i] == "\\" else 1
-        elif char in "([{":
+    depth = 0
+    for match in _STRING_OR_BRACKET.finditer(text, start):
+        if match[0] in "([{":
             depth += 1
-        elif char in ")]}":
+        elif match[0] in ")]}":
             depth -= 1
             if depth == 0:
-                return i
-        i += 1
+                return match.start()
     raise Unsupported(f"the CUDA text has an unclosed bracket: {text[start : start + 60]!r}")
 
 

@@ -82,8 +82,24 @@ def generated_text(plan: Plan) -> str:
 
 
 def tir_text(plan: Plan) -> str:
-    """The TIRx script of a plan."""
-    return str(family_of(plan.config).emit(plan).script())
+    """The TIRx script of a plan, from the cache or through TVM."""
+    return _kept(f"{_plan_key(plan)}.tir", lambda: str(family_of(plan.config).emit(plan).script()))
+
+
+def ptx_text(text: str, arch: str) -> str:
+    """The PTX of a CUDA text, from the cache or through NVRTC. Raises BuildFailed."""
+    return _kept(f"{_text_key(text, arch)}.ptx", lambda: nvrtc.compile_ptx(text, arch))
+
+
+def _kept(name: str, make: Callable[[], str]) -> str:
+    """A text of the cache; made and kept where there is none. Only for what is asked for to be read: it takes space."""
+    path = cache_folder("kernels") / name
+    cached = read_cached(path)
+    if cached is not None:
+        return cached.decode()
+    text = make()
+    write_cached(path, text.encode())
+    return text
 
 
 def machine_code(plan: Plan, text: str) -> tuple[bytes, Resources]:
@@ -100,8 +116,7 @@ def machine_code(plan: Plan, text: str) -> tuple[bytes, Resources]:
 def compiled(text: str, arch: str, more: Callable[[str], list[str]] = lambda ptx: []) -> tuple[bytes, str]:
     """Cubin and compiler's report of a CUDA text, from the cache or through NVRTC; ``more`` gives lines to add to the
     report from the PTX. Raises BuildFailed."""
-    content = json.dumps([text, arch, nvrtc.OPTIONS, nvrtc.version()])
-    stem = hashlib.sha256(content.encode()).hexdigest()[:32]
+    stem = _text_key(text, arch)
     cubin_path, log_path = (cache_folder("kernels") / f"{stem}.{suffix}" for suffix in ("cubin", "log"))
     cubin, log = read_cached(cubin_path), read_cached(log_path)
     if cubin is None or log is None:
@@ -110,6 +125,12 @@ def compiled(text: str, arch: str, more: Callable[[str], list[str]] = lambda ptx
         write_cached(cubin_path, cubin)
         write_cached(log_path, log)
     return cubin, log.decode()
+
+
+def _text_key(text: str, arch: str) -> str:
+    """Digest of everything that machine code depends on: the CUDA text, the architecture and the compiler."""
+    content = json.dumps([text, arch, nvrtc.OPTIONS, nvrtc.version()])
+    return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
 def _plan_key(plan: Plan) -> str:

@@ -17,7 +17,7 @@ from subbyte.errors import BuildFailed, InvalidInput, Unsupported
 from subbyte.families.base import Plan
 from subbyte.html import table
 from subbyte.kernel import build as steps
-from subbyte.kernel import disassemble, nvrtc, operands
+from subbyte.kernel import disassemble, operands
 from subbyte.kernel.resources import Resources
 from subbyte.numerics import Requantization, Thresholds
 from subbyte.numerics.thresholds import THRESHOLDS
@@ -86,7 +86,7 @@ class Kernel:
     @cached_property
     def ptx(self) -> str:
         """PTX of the CUDA text."""
-        return nvrtc.compile_ptx(self.cuda, self.arch)
+        return steps.ptx_text(self.cuda, self.arch)
 
     @cached_property
     def _machine_code(self) -> tuple[bytes, Resources]:

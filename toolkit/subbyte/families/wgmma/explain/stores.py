@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.device.fragments import fragments
+from subbyte.device.fragments import Fragments, fragments
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.info_record import InfoRecord, Table
@@ -106,11 +106,12 @@ def packed_stores(plan: WgmmaPlan | None = None, warp: int = 0) -> PackedStores:
     if warp not in range(4):
         raise InvalidInput(f"warp {warp!r}: a warpgroup has warps 0 to 3")
     places = [(image, pixel, pair) for image in range(IMAGES) for pixel in range(PIXELS) for pair in range(PAIRS)]
-    return PackedStores(warp, tuple(_byte(warp, *place) for place in places))
+    pattern = fragments(INSTRUCTION)
+    return PackedStores(warp, tuple(_byte(pattern, warp, *place) for place in places))
 
 
-def _byte(warp: int, image: int, pixel: int, pair: int) -> PackedByte:
-    held = [fragments(INSTRUCTION).owner("c", 16 * warp + row, image)[:2] for row in (pair, pair + PAIRS)]
+def _byte(pattern: Fragments, warp: int, image: int, pixel: int, pair: int) -> PackedByte:
+    held = [pattern.owner("c", 16 * warp + row, image)[:2] for row in (pair, pair + PAIRS)]
     (lane, low), (other, high) = held
     assert lane == other, "both channels of a byte are a lane's own"
     return PackedByte(
