@@ -35,12 +35,12 @@ KERNELS = {
     "signed weights": ("n8h2w4c70k64r3s3p1:w2a2:signed.unsigned", {"tile_rows": 2, "consumers": 1}),
     "signed both": ("n8h2w4c70k32r3s3p1:w2a2:signed.signed.unsigned", {"channels": 32, "consumers": 1, "doubled": 1}),
     "more bits out than in": ("n8h2w4c100k64r3s3p1:w1a1o2", {"consumers": 1}),
-    "two rows share a block": ("n9h5w5c40k40r3s3p1:w1a1", {"layout": "nb8r", "tile_rows": 2}),
+    "two rows share a block": ("n9h5w5c40k40r3s3p1:w1a1", {"paired_rows": 1, "tile_rows": 2}),
     "two rows share a block, stride 2": (
-        "n8h6w6c64k64r5s5p2u2:w1a2", {"layout": "nb8r", "tile_rows": 3, "consumers": 1},
+        "n8h6w6c64k64r5s5p2u2:w1a2", {"paired_rows": 1, "tile_rows": 3, "consumers": 1},
     ),
     "two rows share an input block": (
-        "n8h4w4c64k128r3s3p1:w1a1:minus", {"layout": "nb8r", "channels": 128, "tile_rows": 2},
+        "n8h4w4c64k128r3s3p1:w1a1:minus", {"paired_rows": 1, "channels": 128, "tile_rows": 2},
     ),
 }  # fmt: skip
 SUMS = {

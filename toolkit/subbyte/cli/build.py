@@ -127,7 +127,8 @@ def _grid(kernel: Kernel) -> str:
 def _how(plan: Plan) -> str:
     if plan.atom.unpacked:
         return " (int4 unpacked in registers)"
-    return "" if plan.arch.native_s4 else f" (emulated on {plan.arch.name}: about 40 times slower than int8)"
+    emulated = plan.atom.name.startswith("s4.") and not plan.arch.native_s4
+    return f" (emulated on {plan.arch.name}: about 40 times slower than int8)" if emulated else ""
 
 
 def _emitted(args: argparse.Namespace, content: str | bytes | None) -> dict[str, Any]:

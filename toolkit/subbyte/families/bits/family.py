@@ -25,6 +25,7 @@ from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
 from subbyte.workload import workload as workload_named
 from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.precision import SUMS
 
 _HERE = Path(__file__).parent
 
@@ -59,8 +60,9 @@ class BitsFamily(Family):
         reason = hopeless(workload, arch)
         if reason is not None:
             return reason
-        space = self.space(workload, arch, KIND, {})
-        return None if space.valid else space.check(0) or "no configuration of the bits family fits"
+        if _candidates(workload, arch):
+            return None
+        return self.space(workload, arch, KIND, {}).check(0) or "no configuration of the bits family fits"
 
     def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> BitsSpace:
         """The space of a layer. Raises InvalidInput for a knob among the fixed fields."""
@@ -142,8 +144,11 @@ def _candidates(workload: ConvWorkload, arch: Arch) -> tuple[Configuration, ...]
     if hopeless(workload, arch) is not None:
         return ()
     space = BitsSpace(workload, arch, value_lists(workload), held_fields({}))
-    plans = sorted((space.plan(index) for index in space.valid), key=estimated_cycles)
-    return tuple(plan.config for plan in plans)
+    plans = [space.plan(index) for index in space.valid]
+    if not plans:  # sums can be had of types that have too many thresholds
+        sums = (plan_of(workload, space.config(index), arch, SUMS) for index in range(len(space)))
+        plans = [plan for plan in sums if why_not(plan) is None]
+    return tuple(plan.config for plan in sorted(plans, key=estimated_cycles))
 
 
 BITS = BitsFamily()

@@ -1,0 +1,229 @@
+"""The bits family where users meet it: refusals, caches, the command line, searches, machine code."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import subbyte
+from subbyte.cli.main import main
+from subbyte.device.arch import ARCHS
+from subbyte.errors import InvalidInput, SubbyteError, Unsupported
+from subbyte.families import config_from_dict, config_from_key, family_named, space
+from subbyte.families.bits.config import BitsConfig
+from subbyte.families.bits.rules import RULES, why_not
+from subbyte.families.bits.space import plan_of
+from subbyte.kernel import Kernel
+from subbyte.kernel.build import machine_code
+from subbyte.kernel.disassemble import sass
+from subbyte.kernel.execute import random_operands
+from subbyte.measure.case import Case
+from subbyte.measure.fake import FakeRunner
+from subbyte.measure.replay import ReplayRunner
+from subbyte.numerics import Requantization, Thresholds
+from subbyte.records.landscape import Landscape
+from subbyte.records.recorded_space import space_of
+from subbyte.tune.study import Study
+from subbyte.workload import workload
+
+LAYER = "n8h6w8c128k64r3s3p1:w1a1"
+SMALL = "n8h3w4c64k64r3s3p1:w1a1"
+MACHINE_CODE = {
+    "one bit": (SMALL, {"tile_rows": 3, "consumers": 3}),
+    "two planes of each": ("n8h3w4c64k64r3s3p1:w2a2", {"tile_rows": 3, "run_on": 1, "consumers": 1}),
+    "doubled, two rows share a block": ("n8h3w4c64k64r3s3p1:w1a2", {"doubled": 1, "paired_rows": 1, "tile_rows": 3}),
+}
+REFUSED = [
+    ("output", "n8h4w4c64k64r1s1p0:w1a5", {}, "output: uint5 has 31 thresholds; at most 15, 4 bits"),
+    ("output", "n8h4w4c64k64r1s1p0:w2a2:signed.signed", {}, "output: codes of int2 do not rise with its values"),
+    ("sizes", SMALL, {"tile_rows": 4}, "tiles: 4 rows of a layer with 3"),
+    ("sizes", SMALL, {"channels": 48}, "tiles: 48 output channels; allowed: 32, 64, 128, 256"),
+    ("sizes", SMALL, {"channels": 128}, "tiles: 128 output channels of a layer with 64"),
+    ("sizes", "n8h8w8c64k64r3s3p1u2:w1a1", {"run_on": 1}, "tiles: run_on needs stride 1"),
+    ("sizes", SMALL, {"consumers": 4}, "tiles: 4 warpgroups for 1 tiles"),
+    ("sizes", LAYER, {"paired_rows": 1, "consumers": 1}, "layout: nb8r holds at most 64 channels, not 128"),
+    ("sizes", SMALL, {"paired_rows": 1, "run_on": 1, "consumers": 1}, "layout: tiles of nb8r end with an output row"),
+    ("sizes", "n8h3w4c64k64r3s3p1:w1a1:plus", {"paired_rows": 1, "consumers": 1}, "layout: the row below an odd last"),
+    ("instruction", "n8h4w4c64k128r1s1p0:w2a2", {"channels": 128, "tile_rows": 4}, "columns: 256 and those of ones are"),
+    ("instruction", SMALL, {"doubled": 1, "consumers": 1}, "columns: doubled needs several planes of activations"),
+    ("instruction", "n8h8w8c512k32r11s11p5:w1a2", {"channels": 32, "consumers": 1}, "columns: 484 instructions of a"),
+    ("instruction", "n8h4w17c8192k64r1s1p0u16:w1a2", {"consumers": 1}, "columns: pixels lie further apart than a descriptor counts"),
+    ("registers", "n8h4w4c64k64r1s1p0:w2a4", {"tile_rows": 4}, "registers: 288 counts of a thread; at most"),
+    ("shared_memory", "n8h20w56c512k64r3s3p1:w1a1", {"tile_rows": 20}, "shared: "),
+]  # fmt: skip
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
+    assert main([*argv, "--json"]) == 0, capsys.readouterr().err
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.parametrize(("rule", "spec", "knobs", "words"), REFUSED)
+def test_every_rule_refuses_in_one_sentence(rule: str, spec: str, knobs: dict[str, Any], words: str) -> None:
+    plan = plan_of(workload(spec), BitsConfig().with_values(knobs), ARCHS["sm_90a"])
+    reason = why_not(plan)
+    assert reason is not None
+    assert reason.startswith(words)
+    assert "\n" not in reason
+    assert [one.__name__ for one in RULES if one(plan)][0] == rule
+    with pytest.raises(Unsupported, match="cannot be built"):
+        subbyte.build(plan.workload, plan.config)
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {rule for rule, *_ in REFUSED} == {rule.__name__ for rule in RULES}
+
+
+@pytest.mark.parametrize(
+    ("spec", "arch", "words"),
+    [
+        ("n8h6w8c64k64r3s3p1", "sm_90a", "int4 has the wgmma family"),
+        ("n8h6w8c64k64r3s3p1:w4a4", "sm_90a", ""),
+        (LAYER, "sm_80", "one-bit wgmma exists on sm_90a, not on sm_80"),
+        ("n8h16w16c8192k64r3s3p1:w8a8", "sm_90a", "range: "),
+    ],
+)
+def test_layers_of_other_families_and_machines(spec: str, arch: str, words: str) -> None:
+    reason = family_named("bits").covers(workload(spec), ARCHS[arch])
+    assert words in reason if words and reason else reason is None
+    if reason:
+        with pytest.raises(Unsupported, match="in the bits family"):
+            subbyte.compile(spec, arch=arch, family="bits")
+
+
+def test_sums_can_be_had_where_the_output_type_has_too_many_thresholds() -> None:
+    with pytest.raises(Unsupported, match="uint8 has 255 thresholds; at most 15"):
+        subbyte.compile("n8h2w8c64k32r1s1p0:w1a8")
+    kernel = subbyte.compile("n8h2w8c64k32r1s1p0:w1a8", output="int32")
+    assert isinstance(kernel.config, BitsConfig)
+
+
+def test_wrong_requantizations_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    kernel = subbyte.build(SMALL, BitsConfig(consumers=1))
+    x, w, _ = random_operands(kernel, 0)
+    for given, words in (
+        (Thresholds.random(workload("n8h3w4c64k32r3s3p1:w1a1"), rng), "32 channels: the layer has 64"),
+        (Thresholds.random(workload("n8h3w4c64k64r3s3p1:w1a2"), rng), "the layer gives bipolar1"),
+        (Requantization.from_scale(0.1, k=64), "requantization to"),
+        (None, "bipolar1 output needs requant="),
+        (3, "expected Thresholds, such as"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            kernel.run(x, w, given, device="emulator")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="expected a Requantization"):
+        four = subbyte.build("n8h3w4c64k64r3s3p1")
+        four.for_requantization(Thresholds.random(workload(SMALL), rng))
+    with pytest.raises(InvalidInput, match="requant given"):
+        subbyte.build(SMALL, BitsConfig(consumers=1), output="int32").for_requantization(
+            Thresholds.random(workload(SMALL), rng)
+        )
+    with pytest.raises(InvalidInput, match="x "):
+        kernel.run(np.zeros_like(x), w, Thresholds.random(workload(SMALL), rng), device="emulator")
+
+
+def test_no_kernel_of_another_precision_comes_out_of_a_cache() -> None:
+    base, config = "n8h3w4c64k64r3s3p1", BitsConfig(consumers=1)
+    specs = [f"{base}:{types}" for types in ("w1a1", "w1a1:minus", "w1a1:plus", "w1a2", "w2a1", "w1a1o2")]
+    kernels = [subbyte.build(spec, config) for spec in specs]
+    assert len({kernel.cuda for kernel in kernels}) >= 4
+    assert len({kernel.argument("Wt").form for kernel in kernels}) == len(specs)
+    assert len({kernel.argument("Prm").form for kernel in kernels}) == len(specs)
+    assert len({space(spec, kind="bits").hash for spec in specs}) == len(specs)
+    assert len({kernel.workload for kernel in kernels}) == len(specs)
+    for kernel in kernels:
+        case = Case(kernel.workload, seed=2)
+        words = {one.name: case.operand(one) for one in kernel.launch.arguments if one.role == "in"}
+        given = kernel.pack(case.x, case.w, case.requant)
+        assert all(np.array_equal(words[name], given[name]) for name in given)
+
+
+@pytest.mark.parametrize("name", MACHINE_CODE)
+def test_machine_code_holds_one_bit_products(name: str) -> None:
+    spec, knobs = MACHINE_CODE[name]
+    kernel = Kernel(plan_of(workload(spec), BitsConfig().with_values(knobs), ARCHS["sm_90a"]))
+    text = sass(kernel.cubin)
+    assert text.count("BGMMA") >= kernel.plan.steps * kernel.plan.planes  # type: ignore[attr-defined]
+    assert not re.search(r"\sPOPC", text)
+    assert kernel.resources.local_bytes == kernel.resources.spill_store_bytes == 0
+    assert "serialized" not in machine_code(kernel.plan, kernel.cuda)[1].__repr__()
+
+
+def test_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["build", LAYER]) == 0
+    shown = capsys.readouterr().out
+    assert "b1.wgmma.m64n" in shown
+    assert "slower" not in shown
+    ran = said(
+        capsys, "run", SMALL, "--device", "emulator", "--set", "channels=32", "--save", str(tmp_path / "run.npz")
+    )
+    assert ran["check"]["ok"]
+    assert sorted(np.load(tmp_path / "run.npz")) == ["flip", "levels", "w", "x", "y"]
+    assert "Y = 4 U - 2 S - 2 P + n" in said_text(capsys, "explain", "bits", LAYER)
+    for topic in ("planes", "thresholds"):
+        assert said(capsys, "explain", topic, LAYER)["topic"] == topic
+    row = said(capsys, "workloads", LAYER)["workloads"][0]
+    assert (row["covered"], row["operands"]) == (True, "bipolar1 x bipolar1")
+
+
+def said_text(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main([*argv]) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def test_what_is_refused_says_so_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    for argv, words in (
+        (["build", LAYER, "--set", "channels=48"], "allowed: 32, 64, 128, 256"),
+        (["build", LAYER, "--set", "channels=300"], "allowed: an integer from 32 to 256"),
+        (["build", LAYER, "--family", "bits", "--set", "stages=3"], "unknown knob 'stages'"),
+        (["build", LAYER, "--set", "consumer=2"], "did you mean consumers"),
+        (["build", "resnet50.stage2@8", "--family", "bits"], "int4 has the wgmma family"),
+        (["build", LAYER, "--arch", "sm_80"], "one-bit wgmma exists on sm_90a"),
+        (["build", LAYER, "--family", "wgmma"], "these kernels compute int4 x int4, not w1a1"),
+        (["build", "n8h6w8c128k64r3s3p1:w1a9"], "1 to 8 bits"),
+        (["tune", LAYER, "--runner", "fake", "--trials", "3"], "--space bits"),
+        (["build", LAYER, "--export", "."], "no C header"),
+    ):
+        assert main(argv) in (1, 2), argv
+        out, err = capsys.readouterr()
+        assert words in err, err
+        assert (out, len(err.splitlines())) == ("", 1)
+
+
+def test_a_search_is_logged_resumed_and_replayed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log, file = str(tmp_path / "bits.jsonl"), tmp_path / "bits.json.gz"
+    command = ["tune", SMALL, "--runner", "fake", "--strategy", "random", "--space", "bits", "--log", log, "--trials"]
+    first = said(capsys, *command, "4")
+    again = said(capsys, *command, "9", "--resume")
+    assert (first["command"], again["command"]) == ("tune", "tune")
+    found = space(SMALL, kind="bits")
+    runner = FakeRunner(3)
+    results = dict(zip(found.valid, runner.run(found.workload, [found.config(i) for i in found.valid]), strict=True))
+    Landscape.from_results(found, results, runner.device).save(file)
+    held = Landscape.load(file)
+    record = Study(space_of(held), "random", 0).run(ReplayRunner(held), None)
+    assert record.best is not None
+    assert record.best.config == held.config(held.best[0])
+    replayed = ["--runner", "replay", "--landscape", str(file), "--space", "bits", "--trials", "5"]
+    assert said(capsys, "tune", SMALL, *replayed)["command"] == "tune"
+    assert said(capsys, "landscape", "info", str(file))["kind"] == "bits"
+
+
+def test_configurations_are_read_back() -> None:
+    found = space("n8h3w4c64k64r3s3p1:w1a2", kind="bits")
+    for index in found.valid:
+        config = found.config(index)
+        assert config_from_key(config.key) == config_from_dict(config.to_dict()) == config
+        assert found.index(config) == index
+    with pytest.raises(InvalidInput, match="cannot be fixed in a bits space"):
+        space(SMALL, kind="bits", channels=32)
+    with pytest.raises(InvalidInput, match="not in the bits space"):
+        found.index(BitsConfig(consumers=5))
+    with pytest.raises(SubbyteError, match="expected a BitsConfig"):
+        found.index(subbyte.build("n8h3w4c64k64r3s3p1").config)
