@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bits_cases import bits
 from warpgroup_cases import VARIANTS as DESIGNS
 from warpgroup_cases import (
     chain,
@@ -37,6 +38,7 @@ from warpgroup_cases import (
 
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.families import space
+from subbyte.families.bits.config import BitsConfig
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.kernel import build
@@ -61,7 +63,7 @@ VARIANTS = (
 )  # fmt: skip
 OPTIONS = ({}, {"clip": (0, 7)}, {"output": "int32"}, {"requant": "general"})
 
-Named = tuple[str, ConvWorkload, MmaConfig | WgmmaConfig | None, dict[str, Any]]
+Named = tuple[str, ConvWorkload, MmaConfig | WgmmaConfig | BitsConfig | None, dict[str, Any]]
 DRAWN = 80
 """Random configurations of the wgmma family."""
 DRAWN_MORE = 24
@@ -117,7 +119,7 @@ def wanted_kernels(arch: str, quick: bool, both: bool) -> list[Named]:
             drawn(8 if quick else DRAWN),
             *(more(4 if quick else DRAWN_MORE) for more in (drawn_single, drawn_pointwise)),
         )
-        cases = (variants(), chain(), chain_single(), *random, () if quick else shipped())
+        cases = (bits(), variants(), chain(), chain_single(), *random, () if quick else shipped())
         wanted += [named for part in cases for named in part]
     return wanted
 

@@ -16,8 +16,9 @@ from subbyte.gpu.chain import GpuChain
 from subbyte.gpu.device import CudaDevice, DeviceBuffer, open_device
 from subbyte.gpu.launched import GpuKernel
 from subbyte.kernel.operands import activation_words, output_values, parameter_words, weight_words
-from subbyte.numerics import Requantization, reference, to_nhwc_words
+from subbyte.numerics import Requantization, Thresholds, random_output, random_values, reference, to_nhwc_words
 from subbyte.workload import ConvWorkload
+from subbyte.workload.precision import INT4
 
 TIMEOUT_S = 5.0
 POISON = 0xA5
@@ -28,27 +29,47 @@ POISON = 0xA5
 
 def fills(wl: ConvWorkload, rng: np.random.Generator):
     """Named operands: random over the full range, extreme sums, alternating signs, borders, single channels."""
-    shape_x, shape_w = (wl.n, wl.h, wl.w, wl.c), (wl.k, wl.r, wl.s, wl.c)
-    yield "random", rng.integers(-8, 8, shape_x, np.int8), rng.integers(-8, 8, shape_w, np.int8)
-    for name, x, w in (("largest sum", -8, -8), ("smallest sum", -8, 7), ("sevens", 7, 7), ("ones", 1, 1)):
-        yield name, np.full(shape_x, x, np.int8), np.full(shape_w, w, np.int8)
-    signs = [(np.indices(shape).sum(0) % 2 * 15 - 8).astype(np.int8) for shape in (shape_x, shape_w)]
+    types = wl.precision
+    shapes = (wl.n, wl.h, wl.w, wl.c), (wl.k, wl.r, wl.s, wl.c)
+    (of_x, of_w), (shape_x, shape_w) = (types.activations, types.weights), shapes
+    ends = [(operand.least, operand.largest) for operand in (of_x, of_w)]
+    yield "random", random_values(of_x, shape_x, rng), random_values(of_w, shape_w, rng)
+    for x in ends[0]:
+        for w in ends[1]:
+            yield f"all {x} and {w}", np.full(shape_x, x, of_x.dtype), np.full(shape_w, w, of_w.dtype)
+    if 1 in of_x.values and 1 in of_w.values:
+        yield "ones", np.full(shape_x, 1, of_x.dtype), np.full(shape_w, 1, of_w.dtype)
+    signs = [
+        np.array(pair, operand.dtype)[np.indices(shape).sum(0) % 2]
+        for pair, operand, shape in zip(ends, (of_x, of_w), shapes, strict=True)
+    ]
     yield "alternating", signs[0], signs[1]
     # One value in each corner of the input: a wrong tap, image or border shows as a wrong place.
-    x = np.zeros(shape_x, np.int8)
+    still = 0 if 0 in of_x.values else of_x.least
+    x = np.full(shape_x, still, of_x.dtype)
     for n in {0, wl.n - 1}:
         for h, w in {(0, 0), (0, wl.w - 1), (wl.h - 1, 0), (wl.h - 1, wl.w - 1)}:
-            x[n, h, w, (h + w) % wl.c] = 7
-            x[n, h, w, wl.c - 1] = -8
-    yield "corners", x, rng.integers(-8, 8, shape_w, np.int8)
+            x[n, h, w, (h + w) % wl.c] = of_x.largest
+            x[n, h, w, wl.c - 1] = of_x.least if still == 0 and of_x.least else of_x.largest
+    yield "corners", x, random_values(of_w, shape_w, rng)
     # Only the outermost rows and columns: what is taken for padding must not be the image, and the other way round.
-    x = rng.integers(-8, 8, shape_x, np.int8)
-    x[:, 1:-1, 1:-1] = 0
-    yield "borders", x, rng.integers(-8, 8, shape_w, np.int8)
+    x = random_values(of_x, shape_x, rng)
+    x[:, 1:-1, 1:-1] = still
+    yield "borders", x, random_values(of_w, shape_w, rng)
     # Distinct weights for every tap, one channel at a time.
-    w = np.zeros(shape_w, np.int8)
-    w[..., -1] = np.arange(w[..., -1].size, dtype=np.int64).reshape(shape_w[:-1]) % 16 - 8
-    yield "last channel", rng.integers(-8, 8, shape_x, np.int8), w
+    values = np.array(sorted(of_w.values), of_w.dtype)
+    w = np.full(shape_w, 0 if 0 in of_w.values else of_w.least, of_w.dtype)
+    w[..., -1] = values[np.arange(w[..., -1].size, dtype=np.int64).reshape(shape_w[:-1]) % len(values)]
+    yield "last channel", random_values(of_x, shape_x, rng), w
+
+
+def output_rules(wl: ConvWorkload, form: str, clip: tuple[int, int], rng: np.random.Generator):
+    """What may stand behind the sums: requantizations of int4, else thresholds with flips and what random sums need."""
+    if wl.precision == INT4:
+        yield from requantizations(wl, form == "general", clip, rng)
+        return
+    yield random_output(wl, rng)
+    yield Thresholds.random(wl, rng)
 
 
 def requantizations(wl: ConvWorkload, general: bool, clip: tuple[int, int], rng: np.random.Generator):
@@ -77,11 +98,11 @@ def every_element(wl: ConvWorkload, cubin: bytes, launch: Launch, clip: tuple[in
             buffers = {"A": activation_words(by_name["A"], wl, x), "Wt": weight_words(by_name["Wt"], wl, w)}
             scalings: list[Any] = [None]
             if "Prm" in by_name:
-                scalings = list(requantizations(wl, by_name["Prm"].form == "general", clip, rng))
+                scalings = list(output_rules(wl, by_name["Prm"].form, clip, rng))
             for number, requant in enumerate(scalings):
                 if requant is not None:
                     try:
-                        buffers["Prm"] = parameter_words(by_name["Prm"], wl, requant)
+                        buffers["Prm"] = parameter_words(by_name["Prm"], wl, requant, w)
                     except InvalidInput as error:  # a form that cannot express it says so
                         if "not exact" not in str(error):
                             raise
@@ -170,7 +191,7 @@ def repeated(wl: ConvWorkload, cubin: bytes, launch: Launch, clip: tuple[int, in
     together = 10 if size < 1 << 28 else 2
     expected, *outs = (device.alloc(size) for _ in range(1 + together))
     placed = {"A": x, "Wt": device.upload(weight_words(by_name["Wt"], wl, w)),
-              "Prm": device.upload(parameter_words(by_name["Prm"], wl, requant))}  # fmt: skip
+              "Prm": device.upload(parameter_words(by_name["Prm"], wl, requant, w))}  # fmt: skip
     length, count = device.upload(np.array([size // 4], np.uint32)), device.alloc(4)
     function, direct = device.load(cubin, launch.entry), direct_on()
     function.allow_shared(launch.shared_bytes)
@@ -207,7 +228,7 @@ def chained(layers: list[tuple[ConvWorkload, bytes, Launch]], runs: int) -> dict
         held, out = device.upload(first), device.alloc(by_name["Out"].nbytes)
         direct_on().convolve(wl, held, w, requant, out)
         expected.append(out.download(by_name["Out"].shape, np.uint32))
-        words = {"Wt": weight_words(by_name["Wt"], wl, w), "Prm": parameter_words(by_name["Prm"], wl, requant)}
+        words = {"Wt": weight_words(by_name["Wt"], wl, w), "Prm": parameter_words(by_name["Prm"], wl, requant, w)}
         inputs.append(words | ({"A": first.reshape(by_name["A"].shape)} if number == 0 else {}))
         held.free()
         out.free()

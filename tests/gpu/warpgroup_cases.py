@@ -13,7 +13,6 @@ from subbyte.device.arch import arch
 from subbyte.families.registry import config_from_dict
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
-from subbyte.families.wgmma.emit import instructions
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.pipeline.emit.consume import Iteration
@@ -21,6 +20,7 @@ from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.kernel.build import generated_text
 from subbyte.kernel.choose import recorded_best
+from subbyte.tirx import instructions
 from subbyte.tirx.emit import every, when
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS

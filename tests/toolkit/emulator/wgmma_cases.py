@@ -21,13 +21,20 @@ _PARAMETERS = ", ".join(f"unsigned int* __restrict__ {name}_ptr" for name in ("A
 
 @dataclass(frozen=True)
 class Wgmma:
-    """One instruction. ``kinds`` is the end of its name, such as ``s8.s8``; ``adds`` 0 leaves the accumulators out."""
+    """One instruction. ``kinds`` is the end of its name, such as ``s8.s8``; ``adds`` 0 leaves the accumulators out.
+
+    Where no swizzle says otherwise, B and A begin ``offset`` bytes behind their places, ``leading`` bytes lie between
+    the halves of their rows and ``cores`` between eight rows and the next eight, which may overlap.
+    """
 
     kinds: str
     n: int
     swizzle: int = 0
     a_in_shared: bool = False
     adds: int = 1
+    offset: int = 0
+    leading: tuple[int, int] = (128, 128)
+    cores: tuple[int, int] = (256, 272)
 
     @property
     def opcode(self) -> str:
@@ -37,7 +44,7 @@ class Wgmma:
     @property
     def strides(self) -> tuple[int, int]:
         """Bytes from eight rows to the next eight, of B and of A."""
-        return (8 * self.swizzle, 8 * self.swizzle) if self.swizzle else (256, 272)
+        return (8 * self.swizzle, 8 * self.swizzle) if self.swizzle else self.cores
 
     def text(self, opcode: str = "") -> str:
         """The kernel ``one_warpgroup``: copies ``S`` into shared memory, multiplies once, stores the accumulators."""
@@ -45,41 +52,43 @@ class Wgmma:
         inputs = [f'"r"(a_ptr[{i}])' for i in range(4)]
         left = "{" + ", ".join(f"%{sums + i}" for i in range(4)) + "}"
         if self.a_in_shared:
-            left, inputs = f"%{sums}", [f'"l"({self._descriptor(LEFT, self.strides[1])})']
+            left, inputs = f"%{sums}", [f'"l"({self._descriptor(LEFT, 1)})']
         last = sums + len(inputs)
-        values = ", ".join([*inputs, f'"l"({self._descriptor(RIGHT, self.strides[0])})', '"r"(adds)'])
+        values = ", ".join([*inputs, f'"l"({self._descriptor(RIGHT, 0)})', '"r"(adds)'])
         d = ", ".join(f"%{i}" for i in range(sums))
         ptx = f"{{ .reg .pred p; setp.ne.b32 p, %{last + 1}, 0; {opcode or self.opcode} {{{d}}}, {left}, %{last}, p; }}"
         outputs = ", ".join(f'"+r"(c_ptr[{i}])' for i in range(sums))
         return _TEXT.format(adds=self.adds, sums=sums, statement=f'asm volatile("{ptx}" : {outputs} : {values});')
 
-    def _descriptor(self, start: int, stride: int) -> str:
-        high = SWIZZLES[self.swizzle] << 62 | stride // 16 << 32 | 128 // 16 << 16
-        return f"(((unsigned long long)((base + {start}u) >> 4)) | {high}ull)"
+    def _descriptor(self, start: int, which: int) -> str:
+        high = SWIZZLES[self.swizzle] << 62 | self.strides[which] // 16 << 32 | self.leading[which] // 16 << 16
+        return f"(((unsigned long long)((base + {start + self.offset}u) >> 4)) | {high}ull)"
 
     def operands(self, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """The inputs of the kernel by name, and what it must store, uint32 [128, n / 2]."""
         rng = np.random.default_rng(seed)
         a, c = rng.integers(0, 2**32, (128, 4), np.uint32), rng.integers(0, 2**32, (128, self.n // 2), np.uint32)
-        right, left = rng.integers(0, 256, (self.n, 32), np.uint8), _left(a)
         shared = rng.integers(0, 256, SHARED_BYTES, np.uint8)
-        self._place(right, shared, RIGHT, self.strides[0])
-        self._place(left, shared, LEFT, self.strides[1])
+        right = self._rows(shared, RIGHT, 0, self.n)
+        left = self._rows(shared, LEFT, 1, 64) if self.a_in_shared else _left(a)
         i = np.arange(self.n // 2)
         rows, columns = _ROW[:, None] + 8 * (i // 2 % 2), 8 * (i // 4) + 2 * (_THREAD % 4)[:, None] + i % 2
         sums = _product(left, right, self.kinds)[rows, columns] + self.adds * c.astype(np.int64)
         return {"A": a, "C": c, "S": shared.view(np.uint32)}, sums.astype(np.uint32)
 
-    def _place(self, matrix: np.ndarray, shared: np.ndarray, start: int, stride: int) -> None:
-        """Put the rows of ``matrix`` (uint8 [rows, 32]) into ``shared`` (bytes) as the PTX ISA draws the layouts."""
-        for row, line in enumerate(matrix):
+    def _rows(self, shared: np.ndarray, start: int, which: int, count: int) -> np.ndarray:
+        """Rows uint8 [count, 32] of B or A as the PTX ISA draws their places in ``shared`` (bytes)."""
+        rows = np.empty((count, 32), np.uint8)
+        for row in range(count):
             for half in range(2):
+                at = start + self.offset + row // 8 * self.strides[which]
                 if self.swizzle == 0:  # core matrices of eight rows of 16 bytes
-                    at = start + row // 8 * stride + half * 128 + row % 8 * 16
+                    at += half * self.leading[which] + row % 8 * 16
                 else:  # rows of the swizzle's width; 16-byte pieces exchanged by the row within the repeating pattern
-                    at = start + row // 8 * stride + row % 8 * self.swizzle + half * 16
+                    at += row % 8 * self.swizzle + half * 16
                     at ^= at // 128 % (self.swizzle // 16) * 16
-                shared[at : at + 16] = line[16 * half : 16 * half + 16]
+                rows[row, 16 * half : 16 * half + 16] = shared[at : at + 16]
+        return rows
 
     def launch(self) -> Launch:
         """One block of one warpgroup."""
@@ -147,6 +156,15 @@ CASES = (
         for a_in_shared in (False, True)
     ),
     *(Wgmma(kinds, 8, 32) for kinds in ("u8.s8", "s8.u8", "u8.u8")),
+    *(  # rows of an image as they lie: any distances, also none, and any 16 bytes to begin with
+        Wgmma("b1.b1.and.popc", n, 0, True, 1, offset, leading, cores)
+        for n, offset, leading, cores in (
+            (48, 16, (128, 1040), (256, 128)),
+            (64, 48, (1024, 0), (128, 384)),
+            (80, 112, (1152, 2560), (128, 16)),
+            (256, 32, (4096, 128), (128, 512)),
+        )
+    ),
     Wgmma("s8.s8", 16, 128, True, adds=0),
     Wgmma("b1.b1.and.popc", 256),
 )
