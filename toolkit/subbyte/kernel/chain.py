@@ -25,9 +25,9 @@ class Chain:
     """Kernels whose requantized outputs are, word for word, the next kernel's input.
 
     ``weights`` and ``requants`` hold values of the layer's type (int4: int8) [K,R,S,C] and a
-    :class:`~subbyte.numerics.Requantization` or :class:`~subbyte.numerics.Thresholds` for each layer. Raises InvalidInput when two neighbours differ in sizes,
-    type, layout or architecture, when one gives int32 sums, and for weights and requantizations that are not those of
-    their layer.
+    :class:`~subbyte.numerics.Requantization` or :class:`~subbyte.numerics.Thresholds` for each layer. Raises
+    InvalidInput when two neighbours differ in sizes, type, form of the words or architecture, when one gives int32
+    sums, and for weights and requantizations that are not those of their layer.
     """
 
     @checked
