@@ -14,7 +14,7 @@ from subbyte.errors import InvalidInput
 from subbyte.kernel.execute import EMULATOR, resolve_device, run_words
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import check_channels
-from subbyte.numerics import Requantization, check_values
+from subbyte.numerics import Requantization, Thresholds, check_values
 from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
@@ -25,14 +25,17 @@ class Chain:
     """Kernels whose requantized outputs are, word for word, the next kernel's input.
 
     ``weights`` and ``requants`` hold values of the layer's type (int4: int8) [K,R,S,C] and a
-    :class:`~subbyte.numerics.Requantization` for each layer. Raises InvalidInput when two neighbours differ in sizes,
-    type, layout or architecture, when one gives int32 sums, and for weights and requantizations that are not those of
-    their layer.
+    :class:`~subbyte.numerics.Requantization` or :class:`~subbyte.numerics.Thresholds` for each layer. Raises
+    InvalidInput when two neighbours differ in sizes, type, form of the words or architecture, when one gives int32
+    sums, and for weights and requantizations that are not those of their layer.
     """
 
     @checked
     def __init__(
-        self, kernels: Sequence[Kernel], weights: Sequence[NDArray[np.int8]], requants: Sequence[Requantization]
+        self,
+        kernels: Sequence[Kernel],
+        weights: Sequence[NDArray[np.int8]],
+        requants: Sequence[Requantization | Thresholds],
     ) -> None:
         from subbyte.gpu.chain import check_chain
 
@@ -92,7 +95,7 @@ def check_layers(kernels: Sequence[Kernel]) -> None:
     for number, (before, after) in enumerate(pairwise(kernels)):
         gives, takes = before.workload, after.workload
         out, into = (gives.n, gives.p, gives.q, gives.k), (takes.n, takes.h, takes.w, takes.c)
-        layouts = before.plan.layout, after.plan.layout
+        layouts = before.argument("Out").form, after.argument("A").form
         types = gives.precision.output, takes.precision.activations
         if out != into or types[0] != types[1] or layouts[0] != layouts[1] or before.arch != after.arch:
             raise InvalidInput(

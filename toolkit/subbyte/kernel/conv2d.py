@@ -9,7 +9,7 @@ from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel, build
-from subbyte.numerics import Requantization
+from subbyte.numerics import Requantization, Thresholds
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import INT4, ConvWorkload, Precision
 from subbyte.workload.precision import SUMS
@@ -19,7 +19,7 @@ from subbyte.workload.precision import SUMS
 def conv2d(
     x: Any,
     w: Any,
-    requant: Requantization | None = None,
+    requant: Requantization | Thresholds | None = None,
     *,
     pad: int = 0,
     stride: int = 1,
@@ -34,8 +34,8 @@ def conv2d(
     With ``requant`` the result is int4 values, int8 [N,P,Q,K]; without, the raw int32 sums. Takes numpy, torch and CuPy
     arrays and gives back x's kind. ``arch`` defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the
     best one known. ``precision``, such as ``"w1a2"``, says that values are of other types. Kernels are built once and
-    cached. Raises InvalidInput for wrong shapes, dtypes or values, Unsupported with the reason when no kernel covers
-    the convolution.
+    cached. Kernels on bit planes take :class:`~subbyte.numerics.Thresholds` as well. Raises InvalidInput for wrong
+    shapes, dtypes or values, Unsupported with the reason when no kernel covers the convolution.
     """
     types = Precision.of(precision)
     for name, array in (("x", x), ("w", w)):

@@ -1,19 +1,32 @@
-"""How long a kernel takes, roughly: what its blocks multiply, compare and load (H200)."""
+"""How long a kernel takes, roughly: what its blocks multiply, compare and load.
+
+The coefficients are a least-squares fit to the 214 kernels of ``benchmarks/results/bits/first-h200-2026-11-23.json``.
+Products and integer instructions add up: beside a one-bit wgmma, whose counts go through the registers every 30 to 70
+cycles, other warps issue little.
+"""
 
 from __future__ import annotations
 
 from math import log2
 
 from subbyte.families.bits.plan import BitsPlan
-from subbyte.workload.precision import SUMS
+from subbyte.workload.conv import ceil_div
 
-START_CYCLES = 2600
-"""From the launch to the first instruction: launch, barriers, first bytes."""
 MULTIPROCESSORS = 132
-ISSUE = 128
-"""Integer instructions of a multiprocessor and cycle."""
-BYTES = 40
-"""From the L2 to a multiprocessor in a cycle, all of them loading."""
+START_CYCLES = 3121.0
+"""From one launch to the next, beside what is below."""
+TURN_CYCLES = 1873.0
+"""Of each further block of a multiprocessor."""
+PRODUCTS, ISSUE = 1.10, 0.89
+"""Of all tiles of a block: cycles per cycle of the Tensor Cores, and per integer instruction."""
+PRODUCTS_ALONE, ISSUE_ALONE = 1.24, 0.52
+"""The same of a warpgroup that nobody delays, which waits for its own products."""
+LOAD = 0.00077
+"""Cycles per byte that is loaded."""
+LATENCY = 120
+"""Cycles from the last instruction of a tile to its counts."""
+PER_TILE = 100
+"""Integer instructions beside those of each sum."""
 FEATURES = ("estimate", "multiply", "compare", "load", "waves", "consumers", "shared")
 
 
@@ -22,36 +35,37 @@ def instruction_cycles(n: int) -> float:
     return max(n / 2, 16 + n / 4)
 
 
-def _parts(plan: BitsPlan) -> tuple[float, float, float, float]:
-    """Cycles of a multiprocessor for its blocks: products, comparisons, loads; and its turns."""
-    blocks = plan.slices * plan.places
-    at_once = max(1, min(plan.arch.shared_per_sm // max(plan.shared_bytes, 1), 2048 // plan.threads, 8))
-    waves = -(-blocks // (MULTIPROCESSORS * at_once)) if blocks > MULTIPROCESSORS else 1
-    held = min(at_once, -(-blocks // MULTIPROCESSORS))
-    turns = waves * held
-    multiply = plan.tiles * plan.steps * plan.planes * instruction_cycles(plan.n)
-    sums = plan.tiles * 64 * plan.config.channels
-    each = plan.sets * plan.weight_planes * (1.0 if plan.paired else 2.0) + plan.thresholds * (
-        1.0 if plan.paired else 2.5
-    )
-    if plan.output == SUMS:
-        each = plan.sets * plan.weight_planes + 3.0
-    compare = sums * (each + 0.3) / ISSUE + plan.tiles * 60
-    load = (plan.weight_bytes + plan.rows_bytes) / BYTES
-    return multiply * turns, compare * turns, load * turns, float(waves)
+def _turns(plan: BitsPlan) -> int:
+    return ceil_div(plan.slices * plan.places, MULTIPROCESSORS)
+
+
+def _instructions(plan: BitsPlan) -> float:
+    """Integer instructions of a warp for a tile."""
+    each = plan.sets * plan.weight_planes * (1.0 if plan.paired else 2.0)
+    each += plan.thresholds * (1.0 if plan.paired else 2.2)
+    doubled = plan.sums * (plan.planes - 1) if plan.config.doubled else 0
+    return plan.config.channels / 2 * each + doubled + PER_TILE
+
+
+def _products(plan: BitsPlan) -> float:
+    """Tensor Core cycles of a tile."""
+    return plan.steps * plan.planes * instruction_cycles(plan.n)
 
 
 def estimated_cycles(plan: BitsPlan) -> float:
     """A rough count of cycles."""
-    multiply, compare, load, waves = _parts(plan)
-    # One consumer alternates between products and comparisons; several overlap them.
-    overlap = 1.0 / plan.config.consumers
-    worst, other = max(multiply, compare), min(multiply, compare)
-    return START_CYCLES * waves + load * 0.5 + worst + overlap * other
+    products, issue = _products(plan), _instructions(plan)
+    together = plan.tiles * (PRODUCTS * products + ISSUE * issue)
+    waits = LATENCY * (plan.planes if plan.config.doubled else 1)
+    alone = ceil_div(plan.tiles, plan.config.consumers) * (PRODUCTS_ALONE * (products + waits) + ISSUE_ALONE * issue)
+    turns, loaded = _turns(plan), plan.weight_bytes + plan.rows_bytes
+    return START_CYCLES + turns * (max(together, alone) + LOAD * loaded) + (turns - 1) * TURN_CYCLES
 
 
 def feature_row(plan: BitsPlan) -> list[float]:
     """What a cost model sees."""
-    multiply, compare, load, waves = _parts(plan)
-    found = [estimated_cycles(plan), multiply, compare, load, waves, plan.config.consumers, plan.shared_bytes]
+    found = [
+        estimated_cycles(plan), plan.tiles * _products(plan), plan.tiles * _instructions(plan),
+        plan.weight_bytes + plan.rows_bytes, _turns(plan), plan.config.consumers, plan.shared_bytes,
+    ]  # fmt: skip
     return [log2(1 + value) for value in found]

@@ -8,7 +8,7 @@ of one tap or of two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
 from typing import Any
@@ -38,6 +38,28 @@ MOST_KEPT = 32
 """Table entries in registers, at most."""
 
 
+WIDEST_ROW, ENOUGH_ROWS = 64, 64
+"""Of a flat view: pixels of a row, and rows that are enough for all multiprocessors."""
+
+
+def flat_view(workload: ConvWorkload) -> ConvWorkload:
+    """A layer of single pixels (1x1, stride 1, no padding; a matrix product) as one group of images with all their
+    pixels in rows of a width that fills tiles; any other layer itself."""
+    w = workload
+    if (w.r, w.s, w.pad, w.stride) != (1, 1, 0, 1):
+        return w
+    pixels = w.batch_groups * w.h * w.w
+    widths = [width for width in range(1, WIDEST_ROW + 1) if pixels % width == 0]
+
+    def cost(width: int) -> tuple[float, int, int]:
+        waste = ceil_div(width, TILE_PIXELS) * TILE_PIXELS / width
+        few = pixels // width < ENOUGH_ROWS
+        return waste, int(few), width if few else -width
+
+    width = min(widths, key=cost)
+    return replace(w, n=BATCH_GROUP, h=pixels // width, w=width)
+
+
 @dataclass(frozen=True)
 class BitsGeometry:
     """What follows from the workload, the schedule and the output. Index functions take Python or TIRx integers."""
@@ -49,6 +71,11 @@ class BitsGeometry:
     clip: tuple[int, int] = (0, 0)
     requant: str = "fixed"
 
+    @cached_property
+    def view(self) -> ConvWorkload:
+        """The layer as the kernel takes it: pixels that are no neighbours to each other count in one row of rows."""
+        return self.workload if self.config.paired_rows else flat_view(self.workload)
+
     # ---- operands -----------------------------------------------------------------------------------------------
 
     @cached_property
@@ -59,37 +86,37 @@ class BitsGeometry:
     @property
     def weight_planes(self) -> int:
         """Bits of a weight."""
-        return self.workload.precision.weights.bits
+        return self.view.precision.weights.bits
 
     @property
     def planes(self) -> int:
         """Bits of an activation."""
-        return self.workload.precision.activations.bits
+        return self.view.precision.activations.bits
 
     @property
     def output_planes(self) -> int:
         """Bits of an output value."""
-        return self.workload.precision.output.bits
+        return self.view.precision.output.bits
 
     @property
     def channel_blocks(self) -> int:
         """Blocks of 128 input channels."""
-        return ceil_div(self.workload.c, BLOCK_BITS)
+        return ceil_div(self.view.c, BLOCK_BITS)
 
     @property
     def filter_blocks(self) -> int:
         """Blocks of 128 output channels."""
-        return ceil_div(self.workload.k, BLOCK_BITS)
+        return ceil_div(self.view.k, BLOCK_BITS)
 
     @property
     def paired_rows(self) -> bool:
         """Two input rows share the 128 bits of a block of channels."""
-        return bool(self.config.paired_rows) and self.workload.c <= PAIR_CHANNELS
+        return bool(self.config.paired_rows) and self.view.c <= PAIR_CHANNELS
 
     @property
     def paired_output(self) -> bool:
         """Two output rows share them."""
-        return self.output != SUMS and bool(self.config.paired_rows) and self.workload.k <= PAIR_CHANNELS
+        return self.output != SUMS and bool(self.config.paired_rows) and self.view.k <= PAIR_CHANNELS
 
     @property
     def pixel_bytes(self) -> int:
@@ -101,7 +128,7 @@ class BitsGeometry:
     @property
     def tile(self) -> tuple[int, int]:
         """Rows and columns of output pixels of a block."""
-        return self.config.tile_rows, self.workload.q
+        return self.config.tile_rows, self.view.q
 
     @property
     def columns(self) -> int:
@@ -111,24 +138,24 @@ class BitsGeometry:
     @property
     def slices(self) -> int:
         """Blocks that share an input, each with its own output channels."""
-        return ceil_div(self.workload.k, self.config.channels)
+        return ceil_div(self.view.k, self.config.channels)
 
     @property
     def segments(self) -> int:
         """Blocks along the output rows."""
-        return ceil_div(self.workload.p, self.config.tile_rows)
+        return ceil_div(self.view.p, self.config.tile_rows)
 
     @property
     def row_tiles(self) -> int:
         """Instruction tiles of an output row, where they end with it."""
-        return ceil_div(self.workload.q, TILE_PIXELS)
+        return ceil_div(self.view.q, TILE_PIXELS)
 
     @property
     def tiles(self) -> int:
         """Instruction tiles of a block."""
         if not self.config.run_on:
             return self.config.tile_rows * self.row_tiles
-        return ceil_div((self.config.tile_rows - 1) * self.pitch + self.workload.q, TILE_PIXELS)
+        return ceil_div((self.config.tile_rows - 1) * self.pitch + self.view.q, TILE_PIXELS)
 
     @property
     def pixels_per_row(self) -> int:
@@ -141,7 +168,7 @@ class BitsGeometry:
     def pitch(self) -> int:
         """Pixels from one staged row to the next. The zeros behind a row are those before the next one; where tiles end
         with a row, it is as wide as its last tile reads."""
-        w = self.workload
+        w = self.view
         if self.config.run_on:
             return w.w + w.pad
         last = (self.row_tiles * TILE_PIXELS - 1) * w.stride + (w.s - 1) * w.dilation + 1
@@ -150,19 +177,19 @@ class BitsGeometry:
     @property
     def image_rows(self) -> int:
         """Rows of the input as it is stored: pairs, or single ones."""
-        return ceil_div(self.workload.h, 2) if self.paired_rows else self.workload.h
+        return ceil_div(self.view.h, 2) if self.paired_rows else self.view.h
 
     @property
     def window_rows(self) -> int:
         """Stored rows that an output row reads."""
-        w = self.workload
+        w = self.view
         span = (w.r - 1) * w.dilation + 1
         return max(ceil_div(span + parity, 2) for parity in self.parities) if self.paired_rows else span
 
     @property
     def parities(self) -> tuple[int, ...]:
         """Which of two paired rows the first row of a window may be: a variant of the weights for each."""
-        w = self.workload
+        w = self.view
         if not self.paired_rows:
             return (0,)
         return (w.pad % 2,) if w.stride % 2 == 0 else (0, 1)
@@ -170,7 +197,7 @@ class BitsGeometry:
     @property
     def staged_rows(self) -> int:
         """Stored rows of a block."""
-        w, rows = self.workload, self.config.tile_rows
+        w, rows = self.view, self.config.tile_rows
         span = (rows - 1) * w.stride + (w.r - 1) * w.dilation + 1
         if not self.paired_rows:
             return span
@@ -180,7 +207,7 @@ class BitsGeometry:
     @property
     def slack(self) -> int:
         """Pixels behind the last staged row that tiles read."""
-        w = self.workload
+        w = self.view
         if not self.config.run_on:
             return 0
         end = self.tiles * TILE_PIXELS + (w.r - 1) * w.dilation * self.pitch + (w.s - 1) * w.dilation
@@ -193,13 +220,13 @@ class BitsGeometry:
 
     def stored_row(self, row: Any) -> Any:
         """The stored row that holds a row of the image."""
-        half = (self.workload.pad + 1) // 2  # rows before the image are negative
+        half = (self.view.pad + 1) // 2  # rows before the image are negative
         return (row + 2 * half) // 2 - half if self.paired_rows else row
 
     @property
     def rows_inside(self) -> bool:
         """Every staged row of every block is in the image."""
-        w = self.workload
+        w = self.view
         last = (self.segments * self.config.tile_rows - 1) * w.stride + (w.r - 1) * w.dilation
         return w.pad == 0 and last < w.h and not self.paired_rows
 
@@ -208,7 +235,7 @@ class BitsGeometry:
     @cached_property
     def pieces(self) -> tuple[int, ...]:
         """Bytes from a tile's first input pixel to each piece of 128 channels of a tap, ascending."""
-        w = self.workload
+        w = self.view
         taps = range(self.window_rows) if self.paired_rows else range(w.r)
         return tuple(
             (r * w.dilation * self.pitch + s * w.dilation) * self.pixel_bytes + block * self.planes * CORE_BYTES
@@ -306,7 +333,7 @@ class BitsGeometry:
     @cached_property
     def span(self) -> tuple[int, int]:
         """Least and largest value of what varies with the pixel, all factors divided."""
-        form, depth = self.form, self.workload.r * self.workload.s * self.workload.c
+        form, depth = self.form, self.view.r * self.view.s * self.view.c
         found = []
         for w in range(1 << self.weight_planes):
             for x in range(1 << self.planes):
@@ -352,7 +379,7 @@ class BitsGeometry:
     def border_rows(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Class of each output row and of each output column (subbyte.numerics.border_classes), all 0 where the border
         costs nothing."""
-        w = self.workload
+        w = self.view
         if self.form.border != CLASSES:
             return (0,) * w.p, (0,) * w.q
         found = border_classes(w)
@@ -405,6 +432,6 @@ class BitsGeometry:
     @property
     def stored_outputs(self) -> int:
         """Words of a group of images."""
-        w = self.workload
+        w = self.view
         rows = ceil_div(w.p, 2) if self.paired_output else w.p
         return rows * w.q * self.filter_blocks * self.output_planes * 32

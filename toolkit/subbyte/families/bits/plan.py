@@ -44,7 +44,7 @@ class BitsPlan(BitsGeometry):
     @property
     def places(self) -> int:
         """Blocks that differ in their pixels."""
-        return self.workload.batch_groups * self.segments
+        return self.view.batch_groups * self.segments
 
     @property
     def operand_form(self) -> str:
@@ -59,7 +59,7 @@ class BitsPlan(BitsGeometry):
     @cached_property
     def launch(self) -> Launch:
         """Grid, block and arguments."""
-        w = self.workload
+        w = self.view
         groups = w.batch_groups
         activations = groups * self.image_rows * w.w * self.channel_blocks * self.planes * 32
         arguments = [Argument("A", "uint32", (activations,), "in", _form(self.paired_rows))]

@@ -44,7 +44,7 @@ def architecture(arch: Arch) -> str | None:
 
 def output(plan: BitsPlan) -> str | None:
     """Codes that count thresholds."""
-    types = plan.workload.precision
+    types = plan.view.precision
     if plan.output == SUMS:
         return None
     if types.output.bits > 4:
@@ -61,7 +61,7 @@ def _ranked(operand: Operand) -> bool:
 
 def sizes(plan: BitsPlan) -> str | None:
     """Knobs that fit the layer."""
-    w, config = plan.workload, plan.config
+    w, config = plan.view, plan.config
     if config.tile_rows > w.p:
         return f"tiles: {config.tile_rows} rows of a layer with {w.p}"
     if config.channels not in (32, 64, 128, 256):
@@ -79,7 +79,7 @@ def sizes(plan: BitsPlan) -> str | None:
 
 def _paired_rows(plan: BitsPlan) -> str | None:
     """Rows that come two by two."""
-    w = plan.workload
+    w = plan.view
     if plan.config.run_on or w.dilation > 1:
         return f"layout: tiles of {PAIRS} end with an output row and have no dilation"
     if plan.form.fill and w.h % 2:
@@ -96,7 +96,7 @@ def instruction(plan: BitsPlan) -> str | None:
     if plan.steps * plan.planes > MOST_STEPS:
         return f"columns: {plan.steps * plan.planes} instructions of a tile; at most {MOST_STEPS} are written out"
     reach = max(plan.step(step)[1] for step in range(plan.steps))
-    if max(reach, plan.workload.stride * plan.pixel_bytes) > WIDEST_PIECE:
+    if max(reach, plan.view.stride * plan.pixel_bytes) > WIDEST_PIECE:
         return "columns: pixels lie further apart than a descriptor counts"
     return None
 

@@ -13,7 +13,7 @@ from typing import cast
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.families.bits.config import BitsConfig
-from subbyte.families.bits.geometry import PAIR_CHANNELS
+from subbyte.families.bits.geometry import PAIR_CHANNELS, flat_view
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.rules import hopeless, why_not
 from subbyte.spaces.configuration import Configuration
@@ -96,7 +96,8 @@ def plan_of(workload: ConvWorkload, config: BitsConfig, arch: Arch, output: str 
 
 def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
     """What the space offers for a layer."""
-    rows = sorted({ceil_div(workload.p, parts) for parts in range(1, workload.p + 1)})
+    heights = {workload.p, flat_view(workload).p}
+    rows = sorted({ceil_div(height, parts) for height in heights for parts in range(1, height + 1)})
     return {
         "tile_rows": tuple(row for row in rows if row <= 32),
         "channels": (32, 64, 128, 256),

@@ -44,13 +44,13 @@ class Block:
 
     def input_row(self, row: Any) -> Any:
         """Row of the image where the window of an output row of the block begins."""
-        w = self.plan.workload
+        w = self.plan.view
         return (self.first_row + row) * w.stride - w.pad
 
     def staged_row(self, row: Any) -> Any:
         """Staged row where the window of an output row of the block begins."""
         if not self.plan.paired_rows:
-            return row * self.plan.workload.stride
+            return row * self.plan.view.stride
         return self.plan.stored_row(self.input_row(row)) - self.first_input
 
     def row_barrier(self, row: Any) -> Any:
@@ -90,7 +90,7 @@ class TilePlace:
     def first_input(self, block: Block) -> Any:
         """Index of the staged pixel at the top left of the tile's first window."""
         plan = block.plan
-        return block.staged_row(self.row) * plan.pitch + self.column * plan.workload.stride
+        return block.staged_row(self.row) * plan.pitch + self.column * plan.view.stride
 
     def pixel(self, plan: BitsPlan, further: Any) -> TilePlace:
         """Of the pixel ``further`` than the first, 0 to 7."""

@@ -230,7 +230,7 @@ class Epilogue:
 
     @contextmanager
     def _in_image(self, row: Any, column: Any) -> Iterator[None]:
-        plan, w = self.plan, self.plan.workload
+        plan, w = self.plan, self.plan.view
         conditions = []
         if plan.pixels_per_row > w.q:
             conditions.append(column < w.q)
@@ -243,7 +243,7 @@ class Epilogue:
 
     def _place(self, row: Any, column: Any) -> Any:
         """Index of an output pixel, or of a pair of them, among those of all groups of images."""
-        w = self.plan.workload
+        w = self.plan.view
         y = self.block.first_row + row
         if self.plan.paired_output:
             return (self.block.group * -(-w.p // 2) + y // 2) * w.q + column
@@ -251,7 +251,7 @@ class Epilogue:
 
     def _store_words(self, words: Any, pixels: list[Pixel]) -> None:
         """Lanes 0 and 1 have words of the first pixel, 2 and 3 of the second."""
-        plan, w = self.plan, self.plan.workload
+        plan, w = self.plan, self.plan.view
         second = self.q >= 2
         row = bind("out_row", T.Select(second, pixels[1].row, pixels[0].row))
         column = bind("out_column", T.Select(second, pixels[1].column, pixels[0].column))
@@ -260,8 +260,10 @@ class Epilogue:
         with self._in_image(row, column), when(exists):
             pixel = bind("out_pixel", self._place(row, column))
             upper = bind("upper", (self.block.first_row + row) % 2) if plan.paired_output else 0
-            if w.n % BATCH_GROUP:
-                there = self.block.group * BATCH_GROUP + self.image < w.n
+            true = plan.workload
+            if true.n % BATCH_GROUP:
+                group = self.block.group if w is true else pixel // (true.h * true.w)
+                there = group * BATCH_GROUP + self.image < true.n
                 for i in range(planes * gathers):
                     T.buffer_store(words, T.Select(there, words[i], T.uint32(0)), [i])
             for plane in range(planes):
@@ -302,7 +304,7 @@ class Epilogue:
 
     def _store_sums(self, counts: list[Any], pixel: Pixel) -> None:
         """Raw sums: 8 neighbouring channels of a thread for each word."""
-        plan, w = self.plan, self.plan.workload
+        plan, w = self.plan, self.plan.view
         block_channels = w.precision.output.block
         missing = w.padded_filters - plan.slices * plan.config.channels
         with self._in_image(pixel.row, pixel.column):

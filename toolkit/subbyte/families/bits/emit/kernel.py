@@ -63,7 +63,7 @@ def _wait_for_rows(block: Block, place: TilePlace, seen: Any) -> None:
     last = place.row
     if plan.config.run_on:
         # between two rows lie pixels that are none: their windows reach into the next row
-        beyond = max(0, (plan.workload.s - 1) * plan.workload.dilation - plan.workload.pad)
+        beyond = max(0, (plan.view.s - 1) * plan.view.dilation - plan.view.pad)
         over = place.column + (TILE_PIXELS - 1 + beyond)
         last = T.min(last + over // plan.pitch, plan.config.tile_rows - 1)
     needed = bind("needed", T.cast(block.staged_row(last) + plan.window_rows, "uint32"))

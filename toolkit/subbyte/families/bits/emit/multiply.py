@@ -21,7 +21,7 @@ def multiply(block: Block, place: TilePlace) -> list[Any]:
     plan = block.plan
     first_pixel, weights = place.first_input(block), block.base + T.uint32(plan.weight_base)
     if len(plan.parities) > 1:
-        parity = T.cast((block.input_row(place.row) + 2 * plan.workload.pad) % 2, "uint32")
+        parity = T.cast((block.input_row(place.row) + 2 * plan.view.pad) % 2, "uint32")
         weights = weights + parity * T.uint32(plan.variant_bytes)
     counts = [registers(f"counts{index}", plan.sums) for index in range(plan.sets)]
     rows = block.base + T.cast(first_pixel * plan.pixel_bytes, "uint32")
@@ -53,7 +53,7 @@ def _instruction(block: Block, into: Any, a: Any, b: Any, step: int, plane: int,
     plan = block.plan
     start, distance = plan.step(step)
     start += plane * CORE_BYTES
-    image_step = plan.workload.stride * plan.pixel_bytes
+    image_step = plan.view.stride * plan.pixel_bytes
     piece = plan.n * PIECE_BYTES
     left = _descriptor(a, start, distance, image_step)
     right = _descriptor(b, step * 2 * piece, piece, CORE_BYTES)

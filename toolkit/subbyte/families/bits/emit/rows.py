@@ -32,7 +32,7 @@ def set_up(block: Block) -> None:
 
 def copy_rows(block: Block) -> None:
     """One thread copies every staged row that the image has, whole, to where the instructions read it."""
-    plan, w = block.plan, block.plan.workload
+    plan, w = block.plan, block.plan.view
     row_bytes = w.w * plan.pixel_bytes
     if plan.config.dependent_launch:
         op.wait_for_previous_launch()
@@ -53,7 +53,7 @@ def copy_rows(block: Block) -> None:
 
 def fill_border(block: Block) -> None:
     """All consumers write the pixels beyond the image: zeros, or the code that padding means in the true channels."""
-    plan, w = block.plan, block.plan.workload
+    plan, w = block.plan, block.plan.view
     pieces = plan.pixel_bytes // PIECE_BYTES
     beside = plan.pitch - w.w
     if beside:
@@ -105,7 +105,7 @@ def _fill_words(block: Block, piece: Any) -> list[Any]:
         return [T.uint32(0)] * 4
     plane = piece // BATCH_GROUP % plan.planes
     last = piece // (BATCH_GROUP * plan.planes) == plan.channel_blocks - 1
-    rest = plan.workload.c - (plan.channel_blocks - 1) * BLOCK_BITS
+    rest = plan.view.c - (plan.channel_blocks - 1) * BLOCK_BITS
     words = []
     for word in range(4):
         bits = max(0, min(32, rest - 32 * (word % 2 if plan.paired_rows else word)))

@@ -1,0 +1,12 @@
+"""Kernels on bit planes: the stages of ResNet-50 in four precisions."""
+
+import sys
+from pathlib import Path
+
+PARTS = ["texts", "measure", "table"]
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[2])  # the folder itself would hide modules of others
+    from benchmarks.shared.command import program
+
+    sys.exit(program("bits", __doc__, PARTS))
