@@ -21,25 +21,25 @@ def test_a_refused_layer_says_why(capsys):
 
 
 def test_types_of_operands_are_shown_where_they_are_not_int4(capsys):
-    assert main(["workloads", "resnet18@8", "resnet50.stage2@8:w1a2", "gemm64x1024x512"]) == 0
+    assert main(["workloads", "resnet18@8", "resnet50.stage2@8:w1a2", "resnet50.stage2@8:w8a8", "gemm64x1024x512"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == ["workload", "spec", "operands", "layers", "operations", "bytes", "kernels"]
     found = {line.split()[0]: line for line in lines}
     assert "bipolar1 x uint2" in found["resnet50.stage2@8:w1a2"]
-    assert found["resnet50.stage2@8:w1a2"].endswith(
-        "operands: these kernels compute int4 x int4, not w1a2 (bipolar1 x uint2) (the mma and wgmma families)"
-    )
+    assert "on sm_90a alone (the bits family" in found["resnet50.stage2@8:w1a2"]
+    reason = "operands: these kernels compute int4 x int4, not w8a8 (offset8 x uint8) (the mma and wgmma families)"
+    assert reason in found["resnet50.stage2@8:w8a8"]
     assert found["gemm64x1024x512"].split()[1:5] == ["gemm64x1024x512", "int4", "x", "int4"]
     assert found["gemm64x1024x512"].endswith("yes")
 
 
 @pytest.mark.parametrize("command", ["build", "run", "tune --runner fake"])
 def test_operands_that_no_kernel_computes_are_refused_in_one_sentence(command, capsys):
-    assert main([*command.split(), "n8h14w14c64k64r3s3p1:w1a2"]) == 2
+    assert main([*command.split(), "n8h14w14c64k64r3s3p1:w8a8"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert len(err.splitlines()) == 1
-    assert "operands: these kernels compute int4 x int4, not w1a2" in err
+    assert "operands: these kernels compute int4 x int4, not w8a8" in err
 
 
 def test_json(capsys):

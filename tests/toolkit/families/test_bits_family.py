@@ -19,7 +19,7 @@ KERNELS = {
     "zeros beyond the border": ("n8h4w5c128k32r3s3p1:w1a1", {"channels": 32, "consumers": 1, "tile_rows": 2}),
     "minus beyond the border": ("n9h3w4c200k70r3s3p1:w1a1:minus", {"tile_rows": 2}),
     "plus beyond the border": ("n3h7w6c70k40r5s5p2u2:w1a1:plus", {"channels": 32, "consumers": 1, "tile_rows": 3}),
-    "nothing beyond the border": ("n1h2w9c130k33r1s1p0:w1a1", {"channels": 32, "tile_rows": 2, "consumers": 3}),
+    "nothing beyond the border": ("n1h2w9c130k33r1s3p0:w1a1", {"channels": 32, "tile_rows": 2}),
     "run on, 5x5": ("n8h5w6c96k128r5s5p2:w1a1", {"channels": 128, "tile_rows": 3, "run_on": 1}),
     "512 channels": ("n8h2w3c512k128r3s3p1:w1a1", {"channels": 128, "tile_rows": 2, "consumers": 1}),
     "256 channels of a block": ("n8h1w8c64k256r1s1p0:w1a1:unsigned.unsigned", {"channels": 256, "consumers": 1}),

@@ -49,11 +49,11 @@ REFUSED = [
     ("sizes", LAYER, {"paired_rows": 1, "consumers": 1}, "layout: nb8r holds at most 64 channels, not 128"),
     ("sizes", SMALL, {"paired_rows": 1, "run_on": 1, "consumers": 1}, "layout: tiles of nb8r end with an output row"),
     ("sizes", "n8h3w4c64k64r3s3p1:w1a1:plus", {"paired_rows": 1, "consumers": 1}, "layout: the row below an odd"),
-    ("instruction", "n8h4w4c64k128r1s1p0:w2a2", {"channels": 128, "tile_rows": 4}, "columns: 256 and those of"),
+    ("instruction", "n8h4w4c64k128r3s3p1:w2a2", {"channels": 128, "tile_rows": 4}, "columns: 256 and those of"),
     ("instruction", SMALL, {"doubled": 1, "consumers": 1}, "columns: doubled needs several planes of activations"),
     ("instruction", "n8h8w8c512k32r11s11p5:w1a2", {"channels": 32, "consumers": 1}, "columns: 484 instructions of a"),
     ("instruction", "n8h4w17c8192k64r1s1p0u16:w1a2", {"consumers": 1}, "columns: pixels lie further"),
-    ("registers", "n8h4w4c64k64r1s1p0:w2a4", {"tile_rows": 4}, "registers: 288 counts of a thread; at most"),
+    ("registers", "n8h4w4c64k64r3s3p1:w2a4", {"tile_rows": 4}, "registers: 288 counts of a thread; at most"),
     ("shared_memory", "n8h20w56c512k64r3s3p1:w1a1", {"tile_rows": 20}, "shared: "),
 ]  # fmt: skip
 

@@ -64,9 +64,10 @@ def test_a_type_of_ones_own_needs_nothing_of_the_library(ternary):
 def test_parameters_of_another_output_are_refused():
     wl = ConvWorkload(1, 4, 4, 8, 5, 1, 1, precision=Precision.of("w1a2"))
     prm = argument("Prm", "general", np.zeros((3, 64)), "int32")  # K in a block of uint2
-    operands.parameter_words(prm, wl, Requantization.from_scale(0.1, workload=wl))
+    w = np.ones((5, 1, 1, 8), np.int8)
+    operands.parameter_words(prm, wl, Requantization.from_scale(0.1, workload=wl), w)
     with pytest.raises(InvalidInput, match="requantization to int4: the layer gives uint2"):
-        operands.parameter_words(prm, wl, Requantization.from_scale(0.1, k=5))
+        operands.parameter_words(prm, wl, Requantization.from_scale(0.1, k=5), w)
 
 
 @pytest.mark.parametrize("types", ["", "w1a2", "w3a5"])

@@ -260,7 +260,6 @@ def _floor(mean: Fraction, factor: Fraction, variance: Fraction) -> int:
 def random_output(workload: ConvWorkload, rng: np.random.Generator) -> Requantization | Thresholds:
     """How random sums become values of the output type, all of them: a requantization, or thresholds where the type has
     gaps between its values."""
-    values = sorted(workload.precision.output.values)
-    if values[-1] - values[0] == len(values) - 1:
+    if workload.precision.output.contiguous:
         return Requantization.random(workload, rng)
     return Thresholds.random(workload, rng)
