@@ -7,8 +7,9 @@ from collections.abc import Callable
 from subbyte.device.arch import Arch
 from subbyte.errors import Unsupported
 from subbyte.families.bits.config import PAIRS
-from subbyte.families.bits.geometry import PAIR_CHANNELS, WORKING_REGISTERS
+from subbyte.families.bits.geometry import WORKING_REGISTERS
 from subbyte.families.bits.plan import BitsPlan
+from subbyte.families.bits.tiles import PAIR_CHANNELS
 from subbyte.numerics.bit_products import bit_products, range_reason
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.operand import DENSE, UNSIGNED, Operand

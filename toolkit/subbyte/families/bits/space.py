@@ -13,9 +13,9 @@ from typing import cast
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.families.bits.config import BitsConfig
-from subbyte.families.bits.geometry import PAIR_CHANNELS, flat_view
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.rules import hopeless, why_not
+from subbyte.families.bits.tiles import PAIR_CHANNELS, flat_view
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
 from subbyte.spaces.listed import Enumerated, ListedTable, listed

@@ -8,8 +8,8 @@ from typing import Any
 from tvm.script import tirx as T
 from tvm.script.ir_builder import IRBuilder
 
-from subbyte.families.bits.geometry import TILE_PIXELS
 from subbyte.families.bits.plan import BitsPlan
+from subbyte.families.bits.tiles import TILE_PIXELS
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
 

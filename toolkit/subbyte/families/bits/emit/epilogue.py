@@ -16,7 +16,8 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.bits.emit.block import Block, TilePlace
-from subbyte.families.bits.geometry import TILE_PIXELS, WORD_CHANNELS
+from subbyte.families.bits.geometry import WORD_CHANNELS
+from subbyte.families.bits.tiles import TILE_PIXELS
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, registers, when
 from subbyte.workload.conv import BATCH_GROUP

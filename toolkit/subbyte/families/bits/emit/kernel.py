@@ -10,8 +10,8 @@ from subbyte.families.bits.emit.block import Block, TilePlace, coordinates
 from subbyte.families.bits.emit.epilogue import Epilogue
 from subbyte.families.bits.emit.multiply import multiply
 from subbyte.families.bits.emit.rows import copy_rows, fill_border, set_up
-from subbyte.families.bits.geometry import TILE_PIXELS
 from subbyte.families.bits.plan import BitsPlan
+from subbyte.families.bits.tiles import TILE_PIXELS
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
 from subbyte.tirx.function import kernel_function

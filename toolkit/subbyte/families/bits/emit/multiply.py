@@ -7,7 +7,7 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.bits.emit.block import Block, TilePlace
-from subbyte.families.bits.geometry import CORE_BYTES, PIECE_BYTES
+from subbyte.families.bits.tiles import CORE_BYTES, PIECE_BYTES
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
 

@@ -7,7 +7,7 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.bits.emit.block import Block
-from subbyte.families.bits.geometry import PIECE_BYTES
+from subbyte.families.bits.tiles import PIECE_BYTES
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, when
 from subbyte.workload.conv import BATCH_GROUP

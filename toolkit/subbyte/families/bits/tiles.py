@@ -1,0 +1,221 @@
+"""Tiles of output pixels of a kernel on one-bit products, and the input rows that they read.
+
+M = 64: 8 pixels of an output row times 8 images, straight from the rows of the input as they lie in memory: the 8
+images' 128 bits of a pixel's channels are a core matrix of wgmma. N: output channels times planes of the weights, then
+columns of ones that count the activations' bits. K = 256: two pieces of 128 channels, at any distance from each other,
+of one tap or of two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from subbyte.device.arch import Arch
+from subbyte.families.bits.config import BitsConfig
+from subbyte.numerics.bit_products import BitProducts, bit_products
+from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+from subbyte.workload.operand import BLOCK_BITS
+from subbyte.workload.precision import SUMS
+
+PIECE_BYTES = 16
+"""128 bits of one image: a row of a core matrix."""
+CORE_BYTES = BATCH_GROUP * PIECE_BYTES
+TILE_PIXELS = 8
+"""Of an instruction: M = 64."""
+PAIR_CHANNELS = BLOCK_BITS // 2
+"""Channels of a pixel where two rows share a block."""
+
+
+WIDEST_ROW, ENOUGH_ROWS = 64, 64
+"""Of a flat view: pixels of a row, and rows that are enough for all multiprocessors."""
+
+
+def flat_view(workload: ConvWorkload) -> ConvWorkload:
+    """A layer of single pixels (1x1, stride 1, no padding; a matrix product) as one group of images with all their
+    pixels in rows of a width that fills tiles; any other layer itself."""
+    w = workload
+    if (w.r, w.s, w.pad, w.stride) != (1, 1, 0, 1):
+        return w
+    pixels = w.batch_groups * w.h * w.w
+    widths = [width for width in range(1, WIDEST_ROW + 1) if pixels % width == 0]
+
+    def cost(width: int) -> tuple[float, int, int]:
+        waste = ceil_div(width, TILE_PIXELS) * TILE_PIXELS / width
+        few = pixels // width < ENOUGH_ROWS
+        return waste, int(few), width if few else -width
+
+    width = min(widths, key=cost)
+    return replace(w, n=BATCH_GROUP, h=pixels // width, w=width)
+
+
+@dataclass(frozen=True)
+class BitsTiles:
+    """What follows from the workload, the schedule and the output. Index functions take Python or TIRx integers."""
+
+    workload: ConvWorkload
+    config: BitsConfig
+    arch: Arch
+    output: str
+    clip: tuple[int, int] = (0, 0)
+    requant: str = "fixed"
+
+    @cached_property
+    def view(self) -> ConvWorkload:
+        """The layer as the kernel takes it: pixels that are no neighbours to each other count in one row of rows."""
+        return self.workload if self.config.paired_rows else flat_view(self.workload)
+
+    # ---- operands -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def form(self) -> BitProducts:
+        """Sums of products from counts of bits."""
+        return bit_products(self.workload.precision)
+
+    @property
+    def weight_planes(self) -> int:
+        """Bits of a weight."""
+        return self.view.precision.weights.bits
+
+    @property
+    def planes(self) -> int:
+        """Bits of an activation."""
+        return self.view.precision.activations.bits
+
+    @property
+    def output_planes(self) -> int:
+        """Bits of an output value."""
+        return self.view.precision.output.bits
+
+    @property
+    def channel_blocks(self) -> int:
+        """Blocks of 128 input channels."""
+        return ceil_div(self.view.c, BLOCK_BITS)
+
+    @property
+    def filter_blocks(self) -> int:
+        """Blocks of 128 output channels."""
+        return ceil_div(self.view.k, BLOCK_BITS)
+
+    @property
+    def paired_rows(self) -> bool:
+        """Two input rows share the 128 bits of a block of channels."""
+        return bool(self.config.paired_rows) and self.view.c <= PAIR_CHANNELS
+
+    @property
+    def paired_output(self) -> bool:
+        """Two output rows share them."""
+        return self.output != SUMS and bool(self.config.paired_rows) and self.view.k <= PAIR_CHANNELS
+
+    @property
+    def pixel_bytes(self) -> int:
+        """Of 8 images."""
+        return self.channel_blocks * self.planes * CORE_BYTES
+
+    # ---- tiles --------------------------------------------------------------------------------------------------
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of output pixels of a block."""
+        return self.config.tile_rows, self.view.q
+
+    @property
+    def columns(self) -> int:
+        """Output channels of a block."""
+        return self.config.channels
+
+    @property
+    def slices(self) -> int:
+        """Blocks that share an input, each with its own output channels."""
+        return ceil_div(self.view.k, self.config.channels)
+
+    @property
+    def segments(self) -> int:
+        """Blocks along the output rows."""
+        return ceil_div(self.view.p, self.config.tile_rows)
+
+    @property
+    def row_tiles(self) -> int:
+        """Instruction tiles of an output row, where they end with it."""
+        return ceil_div(self.view.q, TILE_PIXELS)
+
+    @property
+    def tiles(self) -> int:
+        """Instruction tiles of a block."""
+        if not self.config.run_on:
+            return self.config.tile_rows * self.row_tiles
+        return ceil_div((self.config.tile_rows - 1) * self.pitch + self.view.q, TILE_PIXELS)
+
+    @property
+    def pixels_per_row(self) -> int:
+        """From the first output pixel of a row to that of the next one, counted in steps of the instruction."""
+        return self.pitch if self.config.run_on else self.row_tiles * TILE_PIXELS
+
+    # ---- input rows in shared memory ------------------------------------------------------------------------------
+
+    @property
+    def pitch(self) -> int:
+        """Pixels from one staged row to the next. The zeros behind a row are those before the next one; where tiles end
+        with a row, it is as wide as its last tile reads."""
+        w = self.view
+        if self.config.run_on:
+            return w.w + w.pad
+        last = (self.row_tiles * TILE_PIXELS - 1) * w.stride + (w.s - 1) * w.dilation + 1
+        return max(w.w + w.pad, last)
+
+    @property
+    def image_rows(self) -> int:
+        """Rows of the input as it is stored: pairs, or single ones."""
+        return ceil_div(self.view.h, 2) if self.paired_rows else self.view.h
+
+    @property
+    def window_rows(self) -> int:
+        """Stored rows that an output row reads."""
+        w = self.view
+        span = (w.r - 1) * w.dilation + 1
+        return max(ceil_div(span + parity, 2) for parity in self.parities) if self.paired_rows else span
+
+    @property
+    def parities(self) -> tuple[int, ...]:
+        """Which of two paired rows the first row of a window may be: a variant of the weights for each."""
+        w = self.view
+        if not self.paired_rows:
+            return (0,)
+        return (w.pad % 2,) if w.stride % 2 == 0 else (0, 1)
+
+    @property
+    def staged_rows(self) -> int:
+        """Stored rows of a block."""
+        w, rows = self.view, self.config.tile_rows
+        span = (rows - 1) * w.stride + (w.r - 1) * w.dilation + 1
+        if not self.paired_rows:
+            return span
+        firsts = {(segment * rows * w.stride - w.pad) % 2 for segment in range(self.segments)}
+        return max(ceil_div(span + first, 2) for first in firsts)
+
+    @property
+    def slack(self) -> int:
+        """Pixels behind the last staged row that tiles read."""
+        w = self.view
+        if not self.config.run_on:
+            return 0
+        end = self.tiles * TILE_PIXELS + (w.r - 1) * w.dilation * self.pitch + (w.s - 1) * w.dilation
+        return max(0, end - self.staged_rows * self.pitch)
+
+    @property
+    def rows_bytes(self) -> int:
+        """Of the staged rows."""
+        return (self.staged_rows * self.pitch + self.slack) * self.pixel_bytes
+
+    def stored_row(self, row: Any) -> Any:
+        """The stored row that holds a row of the image."""
+        half = (self.view.pad + 1) // 2  # rows before the image are negative
+        return (row + 2 * half) // 2 - half if self.paired_rows else row
+
+    @property
+    def rows_inside(self) -> bool:
+        """Every staged row of every block is in the image."""
+        w = self.view
+        last = (self.segments * self.config.tile_rows - 1) * w.stride + (w.r - 1) * w.dilation
+        return w.pad == 0 and last < w.h and not self.paired_rows
