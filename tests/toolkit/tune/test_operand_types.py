@@ -63,6 +63,8 @@ def test_spaces_and_cached_texts_differ(family):
     config = family.configurations[0]()
     plans = [family.plan(one, config, target) for one in DIFFERENT]
     assert len({_plan_key(plan) for plan in plans}) == len(DIFFERENT)
+    if family.name == "bits":
+        return
     reasons = [(family.hopeless(one, target), family.covers(one, target), family.check(plan))
                for one, plan in zip(DIFFERENT, plans, strict=True)]  # fmt: skip
     for one, found in zip(DIFFERENT, reasons, strict=True):
@@ -70,6 +72,16 @@ def test_spaces_and_cached_texts_differ(family):
         assert (found == (said,) * 3) == bool(one.precision.text)
     assert covered(OTHERS[0], target, family.name) == reasons[1][0]
     assert {one.hopeless for one in spaces} == {None, *(reason[0] for reason in reasons)}
+
+
+def test_bit_planes_are_covered_by_their_family_alone():
+    found = {one.spec: covered(one, "sm_90a", "bits") for one in DIFFERENT}
+    planes = {one.spec for one in (*OTHERS[:3], PRODUCTS[2])}
+    assert planes <= {spec for spec, reason in found.items() if reason is None}
+    for spec in (SPEC, PRODUCTS[0].spec):
+        assert found[spec].startswith("not covered: bits kernels compute operands of bit planes")
+    assert "is sparse" in found[OTHERS[4].spec]
+    assert all(reason is None or len(reason.splitlines()) == 1 for reason in found.values())
 
 
 def test_a_space_of_other_operands_holds_nothing():
