@@ -58,5 +58,5 @@ def main(arguments: Sequence[str]) -> int:
             kernel = subbyte.Kernel(plan)
             lines.append(to_line({"cell": cell, "config": config.key, "cuda": kernel.cuda}))
         print(f"{cell}: {len(lines)} texts in all", flush=True)
-    write_file(asked.out, "".join(lines).encode())
+    write_file(asked.out, "".join(f"{line}\n" for line in lines).encode())
     return 0
