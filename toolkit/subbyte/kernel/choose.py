@@ -24,6 +24,7 @@ from subbyte.kernel.recommended import recommendation
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
+from subbyte.workload.coverage import int4_alone
 
 RECORDS = Path(__file__).with_name("best.json")
 RECORDED_ON = "sm_90a"
@@ -64,7 +65,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
             kernel = Kernel(make_plan(found, choice.config, target, output, clip, requant), reason=choice.reason)
             if kernel.resources:  # built, and found without a fault
                 first = newest_first(family)[0]
-                if choice.measured or choice.family is first:
+                if choice.measured or choice.family is first or int4_alone(found):  # no other was to be expected
                     return kernel
                 why = failed[0] if failed else first.covers(found, target)
                 return replace(kernel, reason=f"{choice.family.name} family, because {why}")
