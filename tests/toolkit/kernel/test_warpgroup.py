@@ -63,7 +63,6 @@ SMALL = {
     "single pass, stride 2": (ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1, 2), S(tile_width=4, segments=7)),
 }  # fmt: skip
 LARGE = {
-    "stage 3": ("resnet50.stage3@256", W(tile_width=28, consumers_m=2, segments=4, stages=4, in_flight=2)),
     "stage 4": (
         "resnet50.stage4@256",
         W(tile_width=14, tile_rows=2, consumers_m=2, segments=2, stages=5, load_ahead=1, in_flight=2, stagger=2),
