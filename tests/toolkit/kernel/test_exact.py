@@ -63,16 +63,18 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("atom", "arch", "output"),
-    [(*pair, "int4") for pair in PAIRS] + [(atom, "sm_90a", "int32") for atom in ATOMS],
-)
-def test_every_atom_on_every_architecture(exact: Exact, atom: str, arch: str, output: str) -> None:
+@pytest.mark.parametrize("output", ["int4", "int32"])
+@pytest.mark.parametrize("atom", ATOMS)
+def test_every_atom_on_every_architecture(exact: Exact, atom: str, output: str) -> None:
+    """Architectures with the same instructions have the same text, which is run once."""
     workload = ConvWorkload(3, 5, 4, 100, 40, 3, 2, 1)
-    kernel = make(workload, MmaConfig(2, 1, 2, 2, chunk=2, atom=atom), arch, output=output)
-    text = kernel.cuda
-    assert ATOMS[atom].ptx in text
-    exact(kernel)
+    texts = {}
+    for arch in [arch for name, arch in PAIRS if name == atom] if output == "int4" else ["sm_90a"]:
+        kernel = make(workload, MmaConfig(2, 1, 2, 2, chunk=2, atom=atom), arch, output=output)
+        assert ATOMS[atom].ptx in kernel.cuda
+        texts[kernel.cuda] = kernel
+    for kernel in texts.values():
+        exact(kernel)
 
 
 def test_every_atom_is_tried_with_every_architecture_that_has_it() -> None:
@@ -113,19 +115,21 @@ KNOB_VALUES = {
     "unroll": (2,),
 }
 """Values that BASE has not: the ends of each range, odd numbers of pixels."""
+ALONE = [("warp_row_tiles", 8), ("warp_row_tiles", 16), ("warp_col_tiles", 8), ("chunk", 8), ("tile_height", 4),
+         ("stages", 3), ("unroll", 2)]  # fmt: skip
+"""Those that none of KNOBS_TOGETHER has, and the largest of a knob."""
 
 
-@pytest.mark.parametrize(("knob", "value"), [(k, v) for k, values in KNOB_VALUES.items() for v in values])
+@pytest.mark.parametrize(("knob", "value"), ALONE)
 def test_knobs_one_at_a_time(exact: Exact, knob: str, value: int) -> None:
     exact(make(CHANNELS, replace(BASE, **{knob: value}), "sm_90a"))
 
 
-@pytest.mark.parametrize("knob", ["blk_row_warps", "warp_row_tiles", "reorder_inner", "stages"])
-def test_knobs_of_the_lowered_tile(exact: Exact, knob: str) -> None:
+@pytest.mark.parametrize("knobs", [{"blk_row_warps": 4, "reorder_inner": 1}, {"warp_row_tiles": 7, "stages": 4}])
+def test_knobs_of_the_lowered_tile(exact: Exact, knobs: dict[str, int]) -> None:
     """Every duplicate has a slot of its own, so these knobs address memory in another way."""
-    value = 7 if knob == "warp_row_tiles" else KNOB_VALUES[knob][-1]
     config = replace(BASE, chunk=1, duplicate_aware="none", atom="s4.m16n8k32")
-    exact(make(CHANNELS, replace(config, **{knob: value}), "sm_80"))
+    exact(make(CHANNELS, replace(config, **knobs), "sm_80"))
 
 
 KNOBS_TOGETHER = {
@@ -142,10 +146,8 @@ KNOBS_TOGETHER = {
     ),
     "four stages, everything staged": MmaConfig(1, 2, 4, 2, chunk=2, stages=4),
     "seven pixels, one column tile": MmaConfig(2, 1, 7, 1, chunk=2, duplicate_aware="shared"),
-    "seven pixels, two column tiles": MmaConfig(1, 2, 7, 2, chunk=1, reorder_inner=1),
     "seven pixels, lowered": MmaConfig(1, 1, 7, 2, chunk=2, duplicate_aware="none", register_packing=False),
     "fourteen pixels": MmaConfig(1, 1, 14, 2, chunk=1),
-    "one pixel, one tile": MmaConfig(1, 1, 1, 1, chunk=1),
     "one pixel, eight tiles": MmaConfig(1, 1, 1, 8, chunk=1, unroll=1, min_blocks=2),
     "tile of one column": MmaConfig(4, 1, 2, 2, chunk=1, tile_height=8),
     "tile of one row": MmaConfig(4, 1, 2, 2, chunk=1, tile_height=1),
@@ -160,15 +162,20 @@ def test_knobs_together(exact: Exact, name: str, arch: str) -> None:
     exact(make(CHANNELS, config, "sm_80" if config.atom != "auto" else arch))
 
 
+def test_every_value_of_a_knob_is_tried() -> None:
+    together = {(name, getattr(config, name)) for config in KNOBS_TOGETHER.values() for name in KNOB_VALUES}
+    assert {(name, value) for name, values in KNOB_VALUES.items() for value in values} <= together | set(ALONE)
+
+
 # ---- shapes ------------------------------------------------------------
 
 SHAPES = [
-    "n8h7w7c32k32r1s1p0", "n8h7w7c32k32r1s1p3", "n1h1w1c32k32r1s1p0", "n1h1w1c1k1r1s1p0", "n17h3w5c33k65r1s1p0u2",
-    "n2h7w7c64k32r3s3p1", "n2h7w7c64k32r3s3p1u2", "n2h7w7c64k32r3s3p2d2", "n2h9w9c64k32r3s3p2u2d2",
+    "n8h7w7c32k32r1s1p0", "n8h7w7c32k32r1s1p3", "n1h1w1c1k1r1s1p0", "n17h3w5c33k65r1s1p0u2",
+    "n2h7w7c64k32r3s3p1u2", "n2h7w7c64k32r3s3p2d2", "n2h9w9c64k32r3s3p2u2d2",
     "n1h13w9c32k40r1s7p3", "n1h13w9c32k40r7s1p3", "n1h13w9c32k40r5s2p2", "n1h13w9c32k40r2s5p1u2",
-    "n1h9w8c32k32r7s7p3u2", "n1h9w8c32k32r7s7p3", "n1h13w14c32k32r7s7p0d2", "n1h7w7c32k32r7s7p0",
-    "n1h4w4c32k32r4s4p0", "n1h6w6c32k32r6s6p3", "n1h5w4c32k32r3s3p3", "n1h2w3c32k32r1s1p2u2", "n1h1w1c32k32r3s3p1",
-    "n1h7w3c20k20r2s2p0u2", "n1h7w3c20k20r2s2p1d2", "n1h3w7c20k20r3s1p3u2d2", "n1h8w8c64k32r4s3p0u2d2",
+    "n1h9w8c32k32r7s7p3u2", "n1h13w14c32k32r7s7p0d2", "n1h7w7c32k32r7s7p0",
+    "n1h4w4c32k32r4s4p0", "n1h6w6c32k32r6s6p3", "n1h2w3c32k32r1s1p2u2", "n1h1w1c32k32r3s3p1",
+    "n1h7w3c20k20r2s2p1d2", "n1h3w7c20k20r3s1p3u2d2", "n1h8w8c64k32r4s3p0u2d2",
 ]  # fmt: skip
 
 
@@ -178,7 +185,7 @@ WAYS = (
     ("sm_75", MmaConfig(2, 1, 2, 4, duplicate_aware="shared", register_packing=False)),
     ("sm_86", MmaConfig(1, 2, 4, 1, duplicate_aware="none")),
 )
-EVERY_WAY = ("n17h3w5c33k65r1s1p0u2", "n1h3w7c20k20r3s1p3u2d2")
+EVERY_WAY = ("n1h3w7c20k20r3s1p3u2d2",)
 """No size is a whole number of tiles; stride, dilation and padding at once."""
 
 
@@ -215,12 +222,15 @@ EPILOGUES = {
 }
 
 
-CLIPS = ((-8, 7), (0, 7), (-8, 0), (-3, 5), (2, 2))
+CLIPS = ((-8, 7), (0, 7), (2, 2), (-8, 0), (-3, 5))
 
 
 @pytest.mark.parametrize(
     ("form", "clip", "arch"),
-    [(*case, arch) for case, arch in zip(product(("fixed", "general"), CLIPS), cycle(EPILOGUES))],
+    [
+        (*case, arch)
+        for case, arch in zip([*product(["fixed"], CLIPS), *product(["general"], CLIPS[1::2])], cycle(EPILOGUES))
+    ],
 )
 def test_requantization_forms_and_clips(exact: Exact, arch: str, clip: tuple[int, int], form: str) -> None:
     workload = ConvWorkload(2, 4, 3, 40, 40, 3, 3, 1)
@@ -284,8 +294,7 @@ ADVERSARIAL = {
 }
 
 
-@pytest.mark.parametrize("name", ADVERSARIAL)
-@pytest.mark.parametrize("weights", ["all -8", "alternating"])
+@pytest.mark.parametrize(("name", "weights"), [*product(ADVERSARIAL, ["all -8"]), ("alternating", "alternating")])
 @pytest.mark.parametrize("atom", ["s4.m16n8k32", "s8.m16n8k32"])
 def test_adversarial_inputs(exact: Exact, name: str, weights: str, atom: str) -> None:
     w = ConvWorkload(2, 6, 6, 64, 32, 3, 3, 1)

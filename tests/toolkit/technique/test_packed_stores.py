@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-import subbyte
 from subbyte import PipelineConfig
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
+from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.technique import PackedStores, packed_stores
 
@@ -46,8 +47,8 @@ def test_a_wrong_record_packs_wrong() -> None:
 
 
 @pytest.mark.parametrize("knobs", [{}, {"tile_width": 6, "consumers_n": 2}, {"tiles_m": 2}, {"producers": 2}])
-def test_a_kernel_stores_what_and_where_the_record_says(knobs: dict[str, int]) -> None:
-    kernel = subbyte.build(LAYER.replace("k64", "k128") if "tiles_m" in knobs else LAYER, CONFIG.with_values(knobs))
+def test_a_kernel_stores_what_and_where_the_record_says(emulated: Callable[..., Kernel], knobs: dict[str, int]) -> None:
+    kernel = emulated(LAYER.replace("k64", "k128") if "tiles_m" in knobs else LAYER, CONFIG.with_values(knobs))
     right = expected(kernel, *random_operands(kernel, 0))[:, 0, :2]  # image, pixel, channel of output row 0
     trace, blocks = kernel.trace(blocks=(0,), seed=0).trace, kernel.workload.filter_blocks
     loads, stores = (of_kind(trace, kind) for kind in ("shared_load", "global_store"))

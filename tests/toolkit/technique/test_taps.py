@@ -12,6 +12,8 @@ from subbyte.errors import InvalidInput
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.single.config import SingleTileConfig
+from subbyte.kernel import Kernel
+from subbyte.kernel.build import make_plan
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
 from subbyte.workload import ConvWorkload
 
@@ -31,7 +33,8 @@ SMALL = {
 
 def _given(workload: ConvWorkload, config: WgmmaConfig) -> set[tuple[int, int]]:
     """First byte and descriptor of every instruction of the first block, without the block's address."""
-    rows = of_kind(subbyte.build(workload, config).trace().trace, "wgmma")
+    kernel = Kernel(make_plan(workload, config, "sm_90a", None, None, "fixed"))
+    rows = of_kind(kernel.trace().trace, "wgmma")
     return {(int(row["shared"]), int(row["value"])) for row in rows}
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
 from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import plan
+from subbyte.kernel import Kernel
 from subbyte.technique import tiling
 from subbyte.technique.tiling import Tiling, WarpTile
 from subbyte.workload import ConvWorkload
@@ -115,13 +117,14 @@ def test_text_and_json() -> None:
 
 @pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="the emulator needs a C++ compiler")
 @pytest.mark.parametrize("case", [0, 3])
-def test_the_kernel_issues_these_instructions_and_stores_these_tiles(case: int) -> None:
-    import subbyte
+def test_the_kernel_issues_these_instructions_and_stores_these_tiles(
+    emulated: Callable[..., Kernel], case: int
+) -> None:
     from subbyte.emulator.trace import of_kind
 
     workload, config, arch = CASES[case]
     record, tile = tiling(workload, config, arch=arch), 3
-    kernel = subbyte.build(workload, config, arch=arch)
+    kernel = emulated(workload, config, arch)
     run = kernel.trace(blocks=(tile,))
     group, i, j, _ = record.block(tile).place
     multiplications, stores = of_kind(run.trace, "mma"), of_kind(run.trace, "global_store")

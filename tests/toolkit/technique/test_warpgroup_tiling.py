@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import subbyte
 from subbyte import PipelineConfig
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import Unsupported
+from subbyte.kernel import Kernel
 from subbyte.technique import warpgroup_tiling
 
 MODES: dict[str, tuple[str, dict[str, int]]] = {
@@ -25,11 +28,11 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_block_does_what_the_record_says(mode: str) -> None:
+def test_a_block_does_what_the_record_says(emulated: Callable[..., Kernel], mode: str) -> None:
     spec, knobs = MODES[mode]
     config = PipelineConfig().with_values({"stagger": 0, **knobs})
     record = warpgroup_tiling(spec, config)
-    kernel = subbyte.build(spec, config)
+    kernel = emulated(spec, config)
     assert record.levels[1].count == np.prod(kernel.launch.grid)
     assert record.cluster == kernel.launch.cluster
     rows = kernel.trace().trace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 from subbyte.errors import InvalidInput, shown
@@ -66,12 +67,12 @@ class ConvWorkload:
                 f"the padded {self.h + 2 * self.pad}x{self.w + 2 * self.pad} input; raise the padding or the input size"
             )
 
-    @property
+    @cached_property
     def p(self) -> int:
         """Output height."""
         return (self.h + 2 * self.pad - (self.r - 1) * self.dilation - 1) // self.stride + 1
 
-    @property
+    @cached_property
     def q(self) -> int:
         """Output width."""
         return (self.w + 2 * self.pad - (self.s - 1) * self.dilation - 1) // self.stride + 1
@@ -86,17 +87,17 @@ class ConvWorkload:
         """Two per multiply-accumulate."""
         return 2 * self.macs
 
-    @property
+    @cached_property
     def batch_groups(self) -> int:
         """Groups of 8 images, the last one padded with zeros."""
         return ceil_div(self.n, BATCH_GROUP)
 
-    @property
+    @cached_property
     def channel_blocks(self) -> int:
         """Blocks of input channels, 128 bits each (32 channels of int4), the last one padded with zeros."""
         return ceil_div(self.c, self.precision.activations.block)
 
-    @property
+    @cached_property
     def filter_blocks(self) -> int:
         """Blocks of output channels, 128 bits each (32 channels of int4), the last one padded with zeros."""
         return ceil_div(self.k, self.precision.output.block)

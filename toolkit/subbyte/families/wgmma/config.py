@@ -63,9 +63,7 @@ class WgmmaConfig(Configuration):
 
     def scheduled(self, **meant: int) -> Schedule:
         """A schedule with the knobs that have its names; ``meant`` is what the others mean there."""
-        own: dict[str, Any] = {
-            name: value for name, value in vars(self).items() if name in Schedule.__dataclass_fields__
-        }
+        own: dict[str, Any] = {name: value for name, value in vars(self).items() if name in _SCHEDULED}
         return Schedule(**{**own, **meant})
 
     if not TYPE_CHECKING:

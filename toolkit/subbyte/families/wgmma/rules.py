@@ -44,11 +44,14 @@ def architecture(plan: WgmmaPlan) -> str | None:
     return None
 
 
+def operands(plan: WgmmaPlan) -> str | None:
+    """int4 values, in tensors whose words can be counted."""
+    return int4_alone(plan.workload) or too_large(largest_tensor(plan.workload))
+
+
 def sizes(plan: WgmmaPlan) -> str | None:
-    """Why a plan is of other operands or of sizes beyond reason; None when it is not. Asked before whatever goes
-    through all rows."""
-    w = plan.workload
-    return int4_alone(w) or too_large(largest_tensor(w)) or rows_listed(plan.output_size[0])
+    """The rows of an image are few enough. Asked before whatever goes through all of them."""
+    return rows_listed(plan.output_size[0])
 
 
 def rows_listed(rows: int) -> str | None:
@@ -263,6 +266,10 @@ def index(plan: WgmmaPlan) -> str | None:
 
 Rule = Callable[[WgmmaPlan], str | None]
 """A function of the plan that gives the reason in words, beginning with its kind and a colon, or None."""
+
+
+OF_THE_LAYER: tuple[Rule, ...] = (architecture, operands, accumulator)
+"""Rules that read the workload and the architecture alone: asked once for all configurations of a space."""
 
 
 def first_reason(rules: Sequence[Rule], plan: WgmmaPlan) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, product
@@ -22,11 +22,9 @@ from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.families.base import Space
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import SWITCH_VALUES, WgmmaConfig
-from subbyte.families.wgmma.pipeline import rules as pipeline_rules
+from subbyte.families.wgmma.enumeration import LATER, LOAD_ORDER, Enumeration
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import first_reason
-from subbyte.families.wgmma.single import rules as single_rules
 from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.values import Values, searched_values, small_values
 from subbyte.spaces.configuration import Configuration
@@ -39,8 +37,6 @@ KINDS = {WGMMA: "all knobs of both kernels", SMALL: "a part that can be measured
 SPACE_VERSION = 2
 """Goes up when other indices become valid: a test compares sample layers (``tests/golden/spaces.json``)."""
 CHOICE = "multicast"
-LOAD_ORDER = ("weights_ahead", "parameters", "early_start")
-"""Knobs of a single tile iteration that one rule alone reads: it is asked last."""
 LIST_LIMIT = 1_000_000
 """Products up to which searches hold all valid configurations."""
 LISTED = 600_000
@@ -130,37 +126,30 @@ class WgmmaSpace(ListedTable):
     def _enumerated(self) -> Enumerated:
         if self.hopeless is not None:
             return (), {self.hopeless.split(":")[0]: len(self)}
-        valid, rejected = [], Counter[str]()
+        valid, refused = list[int](), Counter[str]()
         for kind in self._kinds:
-            rules, last = (single_rules.RULES, [single_rules.order_of_loads]) if kind is SingleTileConfig else (
-                pipeline_rules.RULES, [])  # fmt: skip
             varied = self._varied(kind)
-            late = list(self._places([name for name in varied if name in LOAD_ORDER]))
-            for index, chosen in self._places([name for name in varied if name not in LOAD_ORDER]):
-                if kind is SingleTileConfig and not chosen[CHOICE]:
-                    continue
-                reason = first_reason(rules, WgmmaPlan(self.workload, kind(**chosen, **self.fixed), self.arch))
-                if reason is not None:
-                    rejected[reason.split(":")[0]] += len(late)
-                    continue
-                for offset, more in late:
-                    plan = WgmmaPlan(self.workload, kind(**chosen, **more, **self.fixed), self.arch)
-                    reason = first_reason(last, plan)
-                    if reason is None:
-                        valid.append(index + offset)
-                    else:
-                        rejected[reason.split(":")[0]] += 1
-        same = len(self) - len(valid) - sum(rejected.values())
-        return tuple(sorted(valid)), dict(rejected + Counter({"same program": same}))
+            later = [[name for name in varied if name in names] for names in LATER]
+            first = self._places([name for name in varied if not any(name in names for names in later)])
+            chosen = [place for place in first if kind is PipelineConfig or place[1][CHOICE]]
+            found = Enumeration(self.workload, self.arch, kind, self.fixed).run([chosen, *map(self._places, later)])
+            valid += found.valid
+            refused += found.refused
+        same = len(self) - len(valid) - sum(refused.values())
+        return tuple(sorted(valid)), dict(refused + Counter({"same program": same}))
 
-    def _places(self, names: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _places(self, names: list[str]) -> list[tuple[int, dict[str, Any]]]:
         """Every choice of values of some knobs, and what it adds to an index."""
         counts = [len(values) for values in self.knobs.values()]
         weights = dict(zip(self.knobs, accumulate([1, *counts], mul), strict=False))
         digits = [list(enumerate(self.knobs[name])) for name in names]
-        for chosen in product(*digits):
-            index = sum(place * weights[name] for name, (place, _) in zip(names, chosen, strict=True))
-            yield index, {name: value for name, (_, value) in zip(names, chosen, strict=True)}
+        return [
+            (
+                sum(place * weights[name] for name, (place, _) in zip(names, chosen, strict=True)),
+                {name: value for name, (_, value) in zip(names, chosen, strict=True)},
+            )
+            for chosen in product(*digits)
+        ]
 
     @cached_property
     def index_hash(self) -> str:

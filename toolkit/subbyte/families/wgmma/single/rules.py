@@ -48,8 +48,8 @@ def order_of_loads(plan: WgmmaPlan) -> str | None:
 
 
 RULES: tuple[rules.Rule, ...] = (
-    techniques, rules.architecture, rules.sizes, rules.accumulator, rules.padding, rules.width, rules.row_division,
-    rules.consumers, rules.channel_division, rules.cluster, single_iteration, rules.shared_memory, rules.registers,
-    rules.code_size, rules.index,
+    techniques, rules.architecture, rules.operands, rules.sizes, rules.accumulator, rules.padding, rules.width,
+    rules.row_division, rules.consumers, rules.channel_division, rules.cluster, single_iteration, rules.shared_memory,
+    rules.registers, rules.code_size, rules.index,
 )  # fmt: skip
 """In the order they are asked; :func:`order_of_loads`, which reads few knobs, comes behind them."""
