@@ -113,13 +113,16 @@ FOLLOWERS = [one for name in subbyte_widgets.__all__ if isinstance(one := getatt
 
 TURNS = {
     "recorded": (("resnet50.stage3@8", ""), ("resnet50.stage5@8", "")),
-    "wgmma": (("resnet50.stage3@8", "wgp-tw14-tr1-cm1-sg28-st3-sta0"), ("resnet50.stage5@8", "wgp-tw8-tr1-cm1-sg7-st3-sta0")),
+    "wgmma": (
+        ("resnet50.stage3@8", "wgp-tw14-tr1-cm1-sg28-st3-sta0"),
+        ("resnet50.stage5@8", "wgp-tw8-tr1-cm1-sg7-st3-sta0"),
+    ),
     "built": ((LAYER, SMALL.key), ("n8h7w7c32k64r3s3p1", OTHER.key)),
 }  # fmt: skip
 """What a view turns from and to: recorded layers; kernels of the wgmma family; where a view builds, small ones."""
 KIND = {
-    "StorePath": "wgmma", "TapWindows": "wgmma", "KernelEditor": "built", "KernelExplorer": "built", "KernelReader": "built",
-    "LoadStepper": "built", "PackingStepper": "built",
+    "StorePath": "wgmma", "TapWindows": "wgmma", "KernelEditor": "built", "KernelExplorer": "built",
+    "KernelReader": "built", "LoadStepper": "built", "PackingStepper": "built",
 }  # fmt: skip
 
 

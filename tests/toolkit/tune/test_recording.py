@@ -54,6 +54,9 @@ def test_everything_is_built_and_measured_once(toy, tmp_path):
     assert sorted(found) == list(toy.valid)
     assert seen[-1] == (len(toy.valid), len(toy.valid))
     failed = {index for index in toy.valid if fails(toy, index)}
+    lost = found[min(failed)]
+    assert isinstance(lost, Failed)
+    assert (lost.kind, lost.reason) == ("build", "RuntimeError: does not lower")  # as it was when it was built
     deadly = {index for index in toy.valid if index not in failed and killer(toy, index)}
     assert {index for index, result in found.items() if not result.ok} == failed | deadly
     assert "status 9" in next(iter(found[index].reason for index in deadly))
@@ -229,11 +232,3 @@ def test_a_damaged_manifest_is_refused(tmp_path):
     (tmp_path / "manifest.jsonl").write_text('{}\n{"index":"x"}\n')
     with pytest.raises(BrokenRecord, match="manifest is damaged"):
         list(Share().entries(tmp_path))
-
-
-def test_failed_builds_are_kept_as_they_are(toy, tmp_path):
-    run(toy, tmp_path)
-    lost = next(index for index in toy.valid if fails(toy, index))
-    result = measured(tmp_path)[lost]
-    assert isinstance(result, Failed)
-    assert (result.kind, result.reason) == ("build", "RuntimeError: does not lower")
