@@ -111,16 +111,30 @@ FOLLOWERS = [one for name in subbyte_widgets.__all__ if isinstance(one := getatt
              and issubclass(one, Follower)]  # fmt: skip
 
 
+TURNS = {
+    "recorded": (("resnet50.stage3@8", ""), ("resnet50.stage5@8", "")),
+    "wgmma": (
+        ("resnet50.stage3@8", "wgp-tw14-tr1-cm1-sg28-st3-sta0"),
+        ("resnet50.stage5@8", "wgp-tw8-tr1-cm1-sg7-st3-sta0"),
+    ),
+    "built": ((LAYER, SMALL.key), ("n8h7w7c32k64r3s3p1", OTHER.key)),
+}  # fmt: skip
+"""What a view turns from and to: recorded layers; kernels of the wgmma family; where a view builds, small ones."""
+KIND = {
+    "StorePath": "wgmma", "TapWindows": "wgmma", "KernelEditor": "built", "KernelExplorer": "built",
+    "KernelReader": "built", "LoadStepper": "built", "PackingStepper": "built",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("view", FOLLOWERS, ids=lambda view: view.__name__)
 def test_every_view_follows(view: Any) -> None:
-    wg = view.__name__ in ("StorePath", "TapWindows")  # of the wgmma family alone
-    first, then = ("wgp-tw14-tr1-cm1-sg28-st3-sta0", "wgp-tw8-tr1-cm1-sg7-st3-sta0") if wg else ("", "")
-    s = Selection("resnet50.stage3@8", first)
+    first, then = TURNS[KIND.get(view.__name__, "recorded")]
+    s = Selection(*first)
     one = view(selection=s)
     s.settle()
     before = one.to_svg() if hasattr(one, "to_svg") else one.config.key
     assert not one.error
-    s.choose(workload="resnet50.stage5@8", configuration=then)
+    s.choose(workload=then[0], configuration=then[1])
     s.settle()
     assert not one.error
     after = one.to_svg() if hasattr(one, "to_svg") else one.config.key

@@ -67,7 +67,8 @@ def test_a_search_is_started_and_its_trials_open(bench: Workbench) -> None:
     monitor.set_state({"selected": 11})
     assert bench.selection.configuration == record.trials[11].config.key
     assert bench.choosing["Space"].config == record.trials[11].config
-    bench.selection.settle()
+    for name in ("Kernel", "Tiling"):
+        bench.following[name].catch_up()
     assert bench.following["Kernel"].view.configs == [record.trials[11].config.key]
     assert bench.following["Tiling"].view.record.config == record.trials[11].config
     bench.tune("random", 5)
@@ -146,7 +147,7 @@ def test_another_workload_starts_at_its_own_best_configuration(bench: Workbench)
     s.configuration = MmaConfig(4, 4, 8, 2)
     bench.controls.workload.value = "n8h8w8c32k32r1s1"  # written into the field: that configuration does not fit it
     assert (s.workload, s.configuration) == ("n8h8w8c32k32r1s1", "")
-    s.settle()
+    bench.following["Tiling"].catch_up()
     assert not bench.following["Tiling"].view.error
     s.choose(workload=NAME, configuration=MmaConfig(2, 2, 8, 2))  # in code both are named
     assert bench.controls.workload.value == NAME

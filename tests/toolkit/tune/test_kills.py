@@ -25,7 +25,7 @@ from subbyte.records.log import NotRecorded
 from subbyte.tune import Study, read_log, tune_network
 from subbyte.workload import ConvWorkload
 
-PLAYED, REAL = 16, 3
+PLAYED, REAL = 12, 2
 PAIRS = [
     (ConvWorkload(8, 14, 14, 64, 64, 3, 3, 1, name="big"), 4),
     (ConvWorkload(8, 7, 7, 64, 64, 3, 3, 1, name="small"), 1),

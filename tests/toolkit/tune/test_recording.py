@@ -54,6 +54,9 @@ def test_everything_is_built_and_measured_once(toy, tmp_path):
     assert sorted(found) == list(toy.valid)
     assert seen[-1] == (len(toy.valid), len(toy.valid))
     failed = {index for index in toy.valid if fails(toy, index)}
+    lost = found[min(failed)]
+    assert isinstance(lost, Failed)
+    assert (lost.kind, lost.reason) == ("build", "RuntimeError: does not lower")  # as it was when it was built
     deadly = {index for index in toy.valid if index not in failed and killer(toy, index)}
     assert {index for index, result in found.items() if not result.ok} == failed | deadly
     assert "status 9" in next(iter(found[index].reason for index in deadly))
@@ -76,9 +79,9 @@ def test_everything_is_built_and_measured_once(toy, tmp_path):
 def test_a_recording_that_ran_out_of_time_goes_on_elsewhere_with_its_results_alone(toy, tmp_path, monkeypatch):
     first, second = tmp_path / "first", tmp_path / "second"
     monkeypatch.setenv("SLOW", "0.05")
-    part = run(toy, first, devices=(0, 1), limit_s=2.0)
+    part = run(toy, first, devices=(0,), limit_s=2.0)
     while not part.measured:  # a busy machine
-        part = run(toy, first, devices=(0, 1), limit_s=2.0)
+        part = run(toy, first, devices=(0,), limit_s=2.0)
     assert part.remaining > 0
     monkeypatch.setenv("SLOW", "0")
     second.mkdir()
@@ -143,7 +146,6 @@ def test_without_any_gpu_the_recording_ends_with_the_reason(toy, tmp_path):
     report = run(toy, tmp_path, devices=(9, 0))  # the share of the missing one is left over
     assert report.measured > 0
     assert 0 < report.remaining < report.valid
-    assert run(toy, tmp_path, devices=(0,)).remaining == 0
 
 
 @pytest.mark.parametrize("devices", [(), (0, 0), 5, ("a",), "01", (-1,)])
@@ -229,11 +231,3 @@ def test_a_damaged_manifest_is_refused(tmp_path):
     (tmp_path / "manifest.jsonl").write_text('{}\n{"index":"x"}\n')
     with pytest.raises(BrokenRecord, match="manifest is damaged"):
         list(Share().entries(tmp_path))
-
-
-def test_failed_builds_are_kept_as_they_are(toy, tmp_path):
-    run(toy, tmp_path)
-    lost = next(index for index in toy.valid if fails(toy, index))
-    result = measured(tmp_path)[lost]
-    assert isinstance(result, Failed)
-    assert (result.kind, result.reason) == ("build", "RuntimeError: does not lower")

@@ -44,7 +44,7 @@ def recorded(made, tmp_path, monkeypatch):
 
 
 def test_it_is_a_part_of_the_whole_space():
-    for stage, least in ((2, 150), (3, 200), (4, 300), (5, 300)):
+    for stage, least in ((2, 150), (5, 300)):
         layer = workload(f"resnet50.stage{stage}@8")
         some, whole = space(layer, kind=SMALL), space(layer, kind="wgmma")
         assert least <= len(some.valid) <= 400

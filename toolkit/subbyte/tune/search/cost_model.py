@@ -1,8 +1,8 @@
 """AutoTVM's cost model: gradient-boosted trees on features of a configuration, trained to rank or to regress.
 
 **The ranking loss of 2022 on today's xgboost.** xgboost rewrote ``rank:pairwise`` in 2.0: it samples and normalizes
-pairs differently and fits its first score. ``pairwise_gradient`` computes the former objective in numpy and hands it
-over as a custom objective: one group of all rows; each row, in label order, is paired with one row of another label,
+pairs differently and fits its first score. ``Pairs`` computes the former objective in numpy and hands its gradient
+over: one group of all rows; each row, in label order, is paired with one row of another label,
 drawn uniformly; a pair pulls by the logistic loss with twice its curvature. With ``base_score`` 0.5 and the exact tree
 method (both what xgboost took by itself then), trees and scores follow the former program; only the random numbers
 that draw the pairs differ. ``rank-native`` uses the installed xgboost's own ``rank:pairwise`` (one group, one sampled
@@ -12,7 +12,6 @@ pair per row, no normalization), ``reg`` squared error.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,12 +69,18 @@ class BoostedTrees:
         if self.loss == "rank-native":
             data.set_group([len(labels)])
         parameters = {**_TREES, **_OBJECTIVE[self.loss], "seed": int(self._rng.integers(2**31))}
-        objective = self._rank_objective() if self.loss == "rank" else None
+        pairs = Pairs(data.get_label()) if self.loss == "rank" else None
         booster = xgboost.Booster(parameters, [data])
+        scores = booster.predict(data, output_margin=True)
         best, best_round = -1.0, 0
         for number in range(ROUNDS):
-            booster.update(data, number, fobj=objective)
-            reached = average_recall(booster.predict(data, output_margin=True), labels, top)
+            if pairs:  # the scores that the last round was judged by: `update` would predict them once more
+                gradient, curvature = pairs.gradient(scores, self._rng)
+                booster.boost(data, iteration=number, grad=gradient, hess=curvature)
+            else:
+                booster.update(data, number)
+            scores = booster.predict(data, output_margin=True)
+            reached = average_recall(scores, labels, top)
             if reached > best:
                 best, best_round = reached, number
             elif number - best_round >= PATIENCE:
@@ -88,41 +93,45 @@ class BoostedTrees:
         data = np.asarray(features, dtype=np.float32)
         return np.asarray(self._booster.predict(xgboost.DMatrix(data), output_margin=True), dtype=np.float64)
 
-    def _rank_objective(self) -> Callable[[Array, Any], tuple[Array, Array]]:
-        def objective(scores: Array, data: Any) -> tuple[Array, Array]:
-            return pairwise_gradient(scores, data.get_label(), self._rng)
 
-        return objective
-
-
-def pairwise_gradient(scores: Array, labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Gradient and curvature [n] of the pairwise ranking loss as xgboost before 2.0 had it, one group.
+class Pairs:
+    """The pairwise ranking loss as xgboost before 2.0 had it, one group of rows with labels [n].
 
     Rows of equal label form a bucket; each row draws one partner outside its bucket.
     """
-    order = np.argsort(-labels, kind="stable")
-    ranked = labels[order]
-    place = np.arange(len(order))
-    begin = np.searchsorted(-ranked, -ranked, side="left")
-    end = np.searchsorted(-ranked, -ranked, side="right")
-    outside = len(order) - (end - begin)
-    gradient, curvature = np.zeros(len(order)), np.zeros(len(order))
-    some = outside > 0
-    if not some.any():
-        return gradient, curvature
-    place, begin, end = place[some], begin[some], end[some]
-    drawn = rng.integers(outside[some])
-    partner = np.where(drawn < begin, drawn, drawn + end - begin)
-    winner = order[np.where(drawn < begin, partner, place)]
-    loser = order[np.where(drawn < begin, place, partner)]
-    chance = 1.0 / (1.0 + np.exp(-(scores[winner] - scores[loser]).astype(np.float64)))
-    pull = chance - 1.0
-    bend = 2.0 * np.maximum(chance * (1.0 - chance), 1e-16)
-    np.add.at(gradient, winner, pull)
-    np.add.at(gradient, loser, -pull)
-    np.add.at(curvature, winner, bend)
-    np.add.at(curvature, loser, bend)
-    return gradient, curvature
+
+    def __init__(self, labels: Array) -> None:
+        order = np.argsort(-labels, kind="stable")
+        ranked = -labels[order]
+        begin = np.searchsorted(ranked, ranked, side="left")
+        end = np.searchsorted(ranked, ranked, side="right")
+        some = len(order) - (end - begin) > 0
+        self._order, self._place = order, np.arange(len(order))[some]
+        self._begin, self._bucket = begin[some], (end - begin)[some]
+        self._outside = len(order) - self._bucket
+
+    def gradient(self, scores: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Gradient and curvature [n] of the loss at scores [n], with partners newly drawn."""
+        rows = len(self._order)
+        if not len(self._place):
+            return np.zeros(rows), np.zeros(rows)
+        drawn = rng.integers(self._outside)
+        before = drawn < self._begin
+        partner = np.where(before, drawn, drawn + self._bucket)
+        winner = self._order[np.where(before, partner, self._place)]
+        loser = self._order[np.where(before, self._place, partner)]
+        chance = 1.0 / (1.0 + np.exp(-(scores[winner] - scores[loser]).astype(np.float64)))
+        pull = chance - 1.0
+        bend = 2.0 * np.maximum(chance * (1.0 - chance), 1e-16)
+        both = np.concatenate([winner, loser])
+        gradient = np.bincount(both, np.concatenate([pull, -pull]), minlength=rows)
+        curvature = np.bincount(both, np.concatenate([bend, bend]), minlength=rows)
+        return gradient.astype(np.float64, copy=False), curvature.astype(np.float64, copy=False)
+
+
+def pairwise_gradient(scores: Array, labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Gradient and curvature [n] of the pairwise ranking loss of :class:`Pairs` at scores [n] for labels [n]."""
+    return Pairs(labels).gradient(scores, rng)
 
 
 def average_recall(scores: Array, labels: Array, top: int) -> float:
