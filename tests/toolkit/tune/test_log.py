@@ -139,7 +139,7 @@ def test_a_cut_header_starts_afresh(toy, path):
 
 
 def change_digit(lines):
-    lines[4] = lines[4].replace(b'"microseconds":', b'"microseconds":1', 1)
+    lines[4] = lines[4].replace(b'"index":', b'"index":1', 1)
 
 
 def remove_line(lines):
