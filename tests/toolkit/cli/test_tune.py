@@ -72,6 +72,7 @@ def test_replay_of_a_landscape_file(tmp_path, capsys):
     recorded = Landscape.from_results(space, dict(zip(space.valid, results, strict=True)), {"name": "some GPU"})
     file = str(recorded.save(tmp_path / "toy.json.gz"))
     arguments = ["tune", WORKLOAD, "--runner", "replay", "--landscape", file, "--trials", "all"]
+    arguments += ["--strategy", "random"]
     assert main(arguments) == 0
     out = capsys.readouterr().out
     assert "on some GPU, the whole space" in out

@@ -1,5 +1,6 @@
 """The space of the wgmma family: the same interface as the others, so that tuning works with it."""
 
+from collections import Counter
 from dataclasses import replace
 from math import log2
 
@@ -51,6 +52,34 @@ def test_indices_go_both_ways_and_valid_ones_have_no_reason(small):
     assert again.index_hash == small.index_hash
     assert narrow(again).hash == narrow(small).hash != small.hash
     assert subbyte.space("resnet50.stage5@8", kind="wgmma").knobs != small.knobs
+
+
+FEW = {
+    "n8h6w14c128k64r3s3p1": {
+        "tile_width": (14, 6), "tile_rows": (1,), "consumers_m": (1,), "consumers_n": (1,), "consumers_rows": (1, 2),
+        "segments": (1, 6), "cluster_split_k": (1, 2), "stages": (3, 9), "load_ahead": (2,), "unroll": (1, 2),
+        "in_flight": (1, 3), "stagger": (0,), "dependent_launch": (1, 0), "multicast": (0, 2), "parameters": (0, 2),
+    },
+    "n8h6w14c64k64r3s3p1": {
+        "tile_width": (14,), "tile_rows": (1,), "consumers_n": (1, 2), "segments": (6,), "stages": (3,),
+        "stagger": (0,), "multicast": (0, 2), "weights_ahead": (0, 3, 9), "early_start": (0, 2),
+    },
+    "n16h7w7c256k128r1s1p0": {
+        "tile_width": (14,), "tile_rows": (1,), "segments": (1, 4), "stages": (2, 4), "stagger": (0, 2),
+        "unroll": (1, 4), "in_flight": (1, 2), "channel_groups": (1, 4), "row_reuse": (1, 0), "producers": (1, 2),
+        "flatten": (0, 2), "start": (0, 1), "load_ahead": (2, 1), "producer_registers": (0, 104),
+    },
+}  # fmt: skip
+"""Values of every step that a rule may be asked at."""
+
+
+@pytest.mark.parametrize("spec", FEW)
+def test_sorting_at_once_is_the_same_as_asking_each(spec):
+    space = replace(subbyte.space(spec, kind="wgmma"), knobs=FEW[spec])
+    reasons = {index: space.check(index) for index in range(len(space))}
+    assert space.valid == tuple(index for index, reason in reasons.items() if reason is None)
+    assert 0 < len(space.valid) < len(space)
+    assert space.refused == Counter(reason.split(":")[0] for reason in reasons.values() if reason)
 
 
 def test_wrong_requests_are_refused(small):
