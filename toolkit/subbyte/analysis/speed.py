@@ -222,8 +222,12 @@ def studied_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
 
 @checked
 def recorded_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
-    """Every workload with a recorded time on a GPU: the smaller batch first, then by name."""
-    found = {one.workload.spec: one.workload for one in recorded_landscapes(device)}
+    """Every int4 workload with a recorded time on a GPU: the smaller batch first, then by name.
+
+    The measured peaks are those of int4 kernels.
+    """
+    landscapes = (one.workload for one in recorded_landscapes(device))
+    found = {workload.spec: workload for workload in landscapes if workload.precision == INT4}
     for record in side_by_sides():
         if record.device == device:
             found |= {row.spec: parse(row.workload) for row in record.rows if row.spec not in found}

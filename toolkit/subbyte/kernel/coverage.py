@@ -9,6 +9,9 @@ from subbyte.families.registry import asked_families
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
+OTHER_OPERANDS = "operands:"
+"""How the reason of a family begins whose kernels compute operands of other types."""
+
 
 @checked
 def covered(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", family: str = "auto") -> str | None:
@@ -27,6 +30,8 @@ def covered(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", family: s
         reasons.setdefault(reason, []).append(one.name)
     if len(asked) == 1:
         return next(iter(reasons))
+    # families of other operands say nothing where one of these operands does
+    reasons = {reason: names for reason, names in reasons.items() if not reason.startswith(OTHER_OPERANDS)} or reasons
     return "; ".join(
         f"{reason} (the {' and '.join(names)} famil{'y' if len(names) == 1 else 'ies'})"
         for reason, names in reasons.items()

@@ -27,7 +27,7 @@ def precision(workload: ConvWorkload) -> str | None:
     """Bit planes of both operands; int4 has kernels of its own, which are faster."""
     types = workload.precision
     if types == INT4:
-        return "not covered: bits kernels compute operands of bit planes, such as w1a2; int4 has the wgmma family"
+        return "operands: bits kernels compute bit planes, such as w1a2; int4 has the wgmma family"
     for operand in (types.weights, types.activations):
         if operand.sparsity != DENSE:
             return f"not covered: {operand} is sparse; bits kernels take dense operands"
@@ -49,7 +49,9 @@ def output(plan: BitsPlan) -> str | None:
     if plan.output == SUMS:
         return None
     if types.output.bits > 4:
-        return f"output: {types.output.name} has {(1 << types.output.bits) - 1} thresholds; at most 15, 4 bits"
+        count = (1 << types.output.bits) - 1
+        name = types.output.name
+        return f"output: {name} has {count} thresholds; at most 15: say fewer bits (o4), or take int32 sums"
     if _ranked(types.output):
         return None
     return f"output: codes of {types.output.name} do not rise with its values; choose an unsigned or bipolar output"
@@ -119,7 +121,7 @@ RULES: tuple[Rule, ...] = (output, sizes, instruction, registers, shared_memory)
 
 def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
     """Why no configuration can be built, whatever it is; None when some may."""
-    return architecture(arch) or precision(workload)
+    return precision(workload) or architecture(arch)
 
 
 def why_not(plan: BitsPlan) -> str | None:
