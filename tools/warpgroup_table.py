@@ -74,7 +74,9 @@ def offered(what: Iterable[str], workloads: Iterable[ConvWorkload] | None = None
 
 def _chosen(workloads: Iterable[ConvWorkload]) -> Iterator[tuple[ConvWorkload, WgmmaConfig]]:
     for spec, entry in recorded_best().items():
-        yield workload(spec), config_from_dict(entry["config"])
+        config = config_from_dict(entry["config"])
+        if isinstance(config, WgmmaConfig):  # other operands have other families
+            yield workload(spec), config
     for found in (one for one in workloads if one.spec not in recorded_best()):
         for config in candidates(found, arch("sm_90a"))[:TRIES]:
             yield found, config

@@ -149,9 +149,9 @@ def test_a_record_of_the_opponents_has_rows_too() -> None:
 
 def test_a_workload_without_a_whole_ablation_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorded, "FOLDERS", (tmp_path,))
-    assert recorded_ablation.__wrapped__("n8h56w56c64k64r3s3p1", H200) is None
+    assert recorded_ablation.__wrapped__.__wrapped__("n8h56w56c64k64r3s3p1", H200) is None
     monkeypatch.setattr(recorded, "FOLDERS", (tmp_path / "none",))
-    assert recorded_ablation.__wrapped__("n8h56w56c64k64r3s3p1", H200) is None
+    assert recorded_ablation.__wrapped__.__wrapped__("n8h56w56c64k64r3s3p1", H200) is None
     assert side_by_sides.__wrapped__() == ()
 
 

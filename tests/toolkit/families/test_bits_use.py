@@ -39,7 +39,7 @@ MACHINE_CODE = {
     "doubled, two rows share a block": ("n8h3w4c64k64r3s3p1:w1a2", {"doubled": 1, "paired_rows": 1, "tile_rows": 3}),
 }
 REFUSED = [
-    ("output", "n8h4w4c64k64r1s1p0:w1a5", {}, "output: uint5 has 31 thresholds; at most 15, 4 bits"),
+    ("output", "n8h4w4c64k64r1s1p0:w1a5", {}, "output: uint5 has 31 thresholds; at most 15"),
     ("output", "n8h4w4c64k64r1s1p0:w2a2:signed.signed", {}, "output: codes of int2 do not rise with its values"),
     ("sizes", SMALL, {"tile_rows": 4}, "tiles: 4 rows of a layer with 3"),
     ("sizes", SMALL, {"channels": 48}, "tiles: 48 output channels; allowed: 32, 64, 128, 256"),
