@@ -60,9 +60,10 @@ class BitsFamily(Family):
         reason = hopeless(workload, arch)
         if reason is not None:
             return reason
-        if _candidates(workload, arch):
+        space = self.space(workload, arch, KIND, {})
+        if any(space.check(index) is None for index in range(len(space))) or _candidates(workload, arch):
             return None
-        return self.space(workload, arch, KIND, {}).check(0) or "no configuration of the bits family fits"
+        return space.check(0) or "no configuration of the bits family fits"
 
     def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> BitsSpace:
         """The space of a layer. Raises InvalidInput for a knob among the fixed fields."""

@@ -4,11 +4,11 @@ shared memory."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import gcd
 
 from subbyte.families.bits.tiles import CORE_BYTES, PAIR_CHANNELS, PIECE_BYTES, BitsTiles
-from subbyte.numerics.bit_products import CLASSES, border_classes
+from subbyte.numerics.bit_products import CLASSES, BitProducts, border_classes
 from subbyte.workload.conv import ceil_div
 from subbyte.workload.precision import SUMS
 
@@ -21,6 +21,17 @@ WORKING_REGISTERS = 28
 """Of a thread, beside counts and table."""
 MOST_KEPT = 32
 """Table entries in registers, at most."""
+
+
+@cache
+def _span(form: BitProducts, depth: int, divisor: int) -> tuple[int, int]:
+    """What ``depth`` products of one pair of values each contribute at least and at most, without constants."""
+    sums = [
+        [sum(d for t, d in enumerate(code.weights) if bits >> t & 1) for bits in range(1 << len(code.weights))]
+        for code in (form.weights, form.activations)
+    ]
+    found = [(form.product * w * x + form.pixel * x) // divisor for w in sums[0] for x in sums[1]]
+    return depth * min(found), depth * max(found)
 
 
 @dataclass(frozen=True)
@@ -127,17 +138,10 @@ class BitsGeometry(BitsTiles):
         weights = self.form.activations.weights
         return weights[plane + 1] // weights[plane]
 
-    @cached_property
+    @property
     def span(self) -> tuple[int, int]:
         """Least and largest value of what varies with the pixel, all factors divided."""
-        form, depth = self.form, self.view.r * self.view.s * self.view.c
-        found = []
-        for w in range(1 << self.weight_planes):
-            for x in range(1 << self.planes):
-                ws = sum(d for t, d in enumerate(form.weights.weights) if w >> t & 1)
-                xs = sum(d for t, d in enumerate(form.activations.weights) if x >> t & 1)
-                found.append((form.product * ws * xs + form.pixel * xs) // self.divisor)
-        return depth * min(found), depth * max(found)
+        return _span(self.form, self.view.r * self.view.s * self.view.c, self.divisor)
 
     @property
     def paired(self) -> bool:
