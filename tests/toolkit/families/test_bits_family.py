@@ -33,6 +33,9 @@ KERNELS = {
     "two and three": ("n9h4w6c200k70r3s3p1u2:w2a3", {"channels": 32, "tile_rows": 2}),
     "one and four, doubled": ("n8h2w8c64k64r3s3p1:w1a4", {"doubled": 1, "tile_rows": 2}),
     "signed weights": ("n8h2w4c70k64r3s3p1:w2a2:signed.unsigned", {"tile_rows": 2, "consumers": 1}),
+    "signed, two sums a register, doubled": (
+        "n8h2w4c64k64r3s3p1:w1a2:bipolar.signed.unsigned", {"consumers": 1, "doubled": 1},
+    ),
     "signed both": ("n8h2w4c70k32r3s3p1:w2a2:signed.signed.unsigned", {"channels": 32, "consumers": 1, "doubled": 1}),
     "more bits out than in": ("n8h2w4c100k64r3s3p1:w1a1o2", {"consumers": 1}),
     "two rows share a block": ("n9h5w5c40k40r3s3p1:w1a1", {"paired_rows": 1, "tile_rows": 2}),

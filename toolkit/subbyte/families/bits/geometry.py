@@ -139,6 +139,11 @@ class BitsGeometry(BitsTiles):
         return weights[plane + 1] // weights[plane]
 
     @property
+    def negative_sums(self) -> bool:
+        """A set's sums may be below 0: a count never is, but the top plane of signed activations counts negative."""
+        return bool(self.config.doubled) and min(self.form.activations.weights) < 0
+
+    @property
     def span(self) -> tuple[int, int]:
         """Least and largest value of what varies with the pixel, all factors divided."""
         return _span(self.form, self.view.r * self.view.s * self.view.c, self.divisor)

@@ -140,15 +140,21 @@ class Epilogue:
         for plane in range(plan.sets):
             for weight_plane in range(plan.weight_planes):
                 count = self._count(counts[plane], weight_plane, words[0], k, half)
-                if plan.paired:  # by prmt: integer multiply-adds have a pipe of their own, which is full
-                    pair = registers("pair", 1)
-                    other = self._count(counts[plane], weight_plane, words[1], k, half)
-                    op.permute_bytes(pair[0], count, other, T.uint32(_LOW_HALVES))
-                    count = pair[0]
+                if plan.paired:
+                    count = self._pair(count, self._count(counts[plane], weight_plane, words[1], k, half))
                 factor = plan.set_factor(weight_plane, plane)
                 term = count if factor == 1 else count * _word(factor)
                 total = term if total is None else total + term
         return total
+
+    def _pair(self, low: Any, high: Any) -> Any:
+        """Two sums in one register: by prmt, since integer multiply-adds have a pipe of their own, which is full; sums
+        below 0 borrow from the upper half."""
+        if self.plan.negative_sums:
+            return low + high * T.uint32(1 << 16)
+        pair = registers("pair", 1)
+        op.permute_bytes(pair[0], low, high, T.uint32(_LOW_HALVES))
+        return pair[0]
 
     # ---- bits -----------------------------------------------------------------------------------------------------
 
