@@ -117,21 +117,14 @@ class BitsGeometry(BitsTiles):
         return [form.product * s * t for s in form.weights.weights for t in form.activations.weights]
 
     def factor(self, weight_plane: int, plane: int) -> int:
-        """What a count of a plane of weights and one of activations is multiplied by."""
+        """What a count of a plane of weights and one of activations is multiplied by; doubled sums count as
+        those of the least plane."""
         form = self.form
         return form.product * form.weights.weights[weight_plane] * form.activations.weights[plane] // self.divisor
 
     def ones_factor(self, plane: int) -> int:
         """What a count of a plane of activations is multiplied by."""
         return self.form.pixel * self.form.activations.weights[plane] // self.divisor
-
-    def set_factor(self, weight_plane: int, index: int) -> int:
-        """What a sum of set ``index`` is multiplied by."""
-        return self.factor(weight_plane, index)
-
-    def set_ones_factor(self, index: int) -> int:
-        """What a set's count of activation bits is multiplied by."""
-        return self.ones_factor(index)
 
     def doubling(self, plane: int) -> int:
         """What sums of the planes above are multiplied by before those of ``plane`` are added."""
@@ -161,11 +154,18 @@ class BitsGeometry(BitsTiles):
 
     def slot_words(self, slot: int) -> tuple[int, ...]:
         """The output words of a slot."""
-        if not self.paired:
-            return (slot,)
-        if self.words == 2:
-            return 0, 1
-        first = slot // 2 * 4 + slot % 2
+        return self.gather_words(slot) if self.paired else (slot,)
+
+    @property
+    def gathers(self) -> int:
+        """Exchanges of a tile in which lanes get whole words, of a plane: that many words for each lane."""
+        return max(1, self.words // 2)
+
+    def gather_words(self, gather: int) -> tuple[int, ...]:
+        """The output words that are exchanged together, so that a lane has neighbours: two, or the only one."""
+        if self.words <= 2:
+            return tuple(range(self.words))
+        first = gather // 2 * 4 + gather % 2
         return first, first + 2
 
     @property
@@ -203,8 +203,12 @@ class BitsGeometry(BitsTiles):
         """What is compared or added, of a block: [classes][thresholds][slots][8][4 lanes]; behind it the flips of the
         output words, up to 16 bytes more."""
         rows, columns = self.classes
-        entries = rows * columns * self.thresholds * self.slots * 32
-        return entries + (0 if self.output == SUMS else ceil_div(self.words, 4) * 4)
+        return rows * columns * self.thresholds * self.slots * 32 + self.flip_words
+
+    @property
+    def flip_words(self) -> int:
+        """Words behind the table that say which channels are flipped: whole 16 bytes."""
+        return 0 if self.output == SUMS else ceil_div(self.words, 4) * 4
 
     # ---- shared memory ----------------------------------------------------------------------------------------------
 

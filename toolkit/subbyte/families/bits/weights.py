@@ -83,14 +83,10 @@ def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds)
     needed = -((constants[:, None] - levels[None]) // plan.divisor)  # of what varies with the pixel, rounded up
     least, largest = plan.span
     table = _arranged(plan, np.clip(needed, least, largest + 1))
-    flips = np.zeros((plan.slices, plan.words), np.uint32)
-    bits = np.zeros(plan.slices * plan.config.channels, np.uint8)
-    bits[: wl.k] = thresholds.flip
-    flips[:] = np.packbits(bits, bitorder="little").view("<u4").reshape(plan.slices, plan.words)
-    rest = plan.table_words - table.shape[1]
-    filled = np.zeros((plan.slices, rest), np.uint32)
-    filled[:, : plan.words] = flips
-    return np.ascontiguousarray(np.concatenate([table, filled.view(np.int32)], axis=1))
+    flips = np.zeros((plan.slices, plan.flip_words), np.uint32)
+    of_all = thresholds.flip_words(plan.slices * plan.config.channels)
+    flips[:, : plan.words] = of_all.reshape(plan.slices, plan.words)
+    return np.ascontiguousarray(np.concatenate([table, flips.view(np.int32)], axis=1))
 
 
 def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -65,8 +65,8 @@ class Epilogue:
                 T.buffer_store(self.kept, self.block.shared[table + entry * _LANE_ENTRIES], [entry])
         self.flips: Any = None
         if plan.output != SUMS:
-            self.flips = registers("flips", max(1, plan.words // 2))
-            flip_base = plan.table_base // 4 + plan.table_words - -(-plan.words // 4) * 4
+            self.flips = registers("flips", plan.gathers)
+            flip_base = plan.table_base // 4 + plan.table_words - plan.flip_words
             for index, word in enumerate(self._own_words()):
                 T.buffer_store(self.flips, block.shared[flip_base + word], [index])
 
@@ -81,16 +81,15 @@ class Epilogue:
                 self._store_sums(counts, pixel)
             return
         ones = [self._ones(counts, half) for half in range(2)]
+        words = registers("words", plan.output_planes * plan.gathers)
         if self.kept is not None and plan.classes != (1, 1):
             inside = T.And(pixels[0].entry == self.inner, pixels[1].entry == self.inner)
-            words = registers("words", plan.output_planes * max(1, plan.words // 2))
             with T.If(bind("interior", inside)):
                 with T.Then():
                     self._bits(counts, ones, lambda pixel, entry: self.kept[entry], pixels, words)
                 with T.Else():
                     self._bits(counts, ones, self._of_class, pixels, words)
         else:
-            words = registers("words", plan.output_planes * max(1, plan.words // 2))
             read = self._of_class if self.kept is None else lambda pixel, entry: self.kept[entry]
             self._bits(counts, ones, read, pixels, words)
         self._store_words(words, pixels)
@@ -124,7 +123,7 @@ class Epilogue:
         at = plan.filter_columns // 2 + 2 * half
         total: Any = None
         for plane in range(plan.sets):
-            term = counts[plane][at] * _word(plan.set_ones_factor(plane))
+            term = counts[plane][at] * _word(plan.ones_factor(plane))
             total = term if total is None else total + term
         return bind("ones", total * T.uint32(0x10001) if plan.paired else total)
 
@@ -142,7 +141,7 @@ class Epilogue:
                 count = self._count(counts[plane], weight_plane, words[0], k, half)
                 if plan.paired:
                     count = self._pair(count, self._count(counts[plane], weight_plane, words[1], k, half))
-                factor = plan.set_factor(weight_plane, plane)
+                factor = plan.factor(weight_plane, plane)
                 term = count if factor == 1 else count * _word(factor)
                 total = term if total is None else total + term
         return total
@@ -161,7 +160,7 @@ class Epilogue:
     def _bits(self, counts: list[Any], ones: list[Any], read: Any, pixels: list[Pixel], words: Any) -> None:
         """A thread's output words: [planes][words of the lane]."""
         plan = self.plan
-        gathers = max(1, plan.words // 2)
+        gathers = plan.gathers
         for gather in range(gathers):
             planes = [registers("plane", 1) for _ in range(plan.output_planes)]
             for k in range(8):
@@ -182,7 +181,7 @@ class Epilogue:
                      k: int) -> list[Any]:  # fmt: skip
         """For each threshold a word of four bytes, all ones where it is passed: (first pixel, second) x (two words)."""
         plan = self.plan
-        slots = [gather] if plan.paired or plan.words == 1 else list(_pair(gather, plan.words))
+        slots = [gather] if plan.paired else list(plan.gather_words(gather))
         varying = [
             [bind("sum", self._with_ones(self._varying(counts, plan.slot_words(slot), k, half), ones[half]))
              for half in range(2)]
@@ -262,7 +261,7 @@ class Epilogue:
         second = self.q >= 2
         row = bind("out_row", T.Select(second, pixels[1].row, pixels[0].row))
         column = bind("out_column", T.Select(second, pixels[1].column, pixels[0].column))
-        gathers, planes = max(1, plan.words // 2), plan.output_planes
+        gathers, planes = plan.gathers, plan.output_planes
         exists: Any = (self.q % 2 == 0) if plan.words == 1 else True
         with self._in_image(row, column), when(exists):
             pixel = bind("out_pixel", self._place(row, column))
@@ -333,14 +332,6 @@ class Epilogue:
                     for more in range(missing // WORD_CHANNELS * 8):
                         first = plan.slices * plan.config.channels + more // 8 * WORD_CHANNELS
                         store(first + self.q * 8 + more % 8, T.int32(0))
-
-
-def _pair(gather: int, words: int) -> tuple[int, int]:
-    """The two words that are exchanged together."""
-    if words == 2:
-        return 0, 1
-    first = gather // 2 * 4 + gather % 2
-    return first, first + 2
 
 
 def _word(factor: int) -> Any:
