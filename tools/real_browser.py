@@ -25,12 +25,14 @@ import nbformat
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PATIENCE = 60_000
+PATIENCE = 150_000
 """Milliseconds: a wait ends with what it waits for, on a slow machine later; this only ends what would never come."""
 # Otherwise every page asks whether JupyterLab must be built anew, and node runs for a second to find out.
 # The debugger asks each kernel that starts for its state, and complains when a notebook is closed before the answer.
 PAGE = """{"buildCheck": false, "buildAvailable": false,
 "disabledExtensions": {"@jupyterlab/debugger-extension": true}}"""
+# Cells out of sight are drawn too, and at once: a loaded machine draws them one by one over minutes otherwise.
+ALL_CELLS = '{"windowingMode": "none"}'
 QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")  # fmt: skip
 KERNEL_IDLE = """() => {
@@ -122,6 +124,9 @@ class Lab:
         (state / "CONFIG_DIR/labconfig").mkdir(parents=True)
         (state / "CONFIG_DIR/labconfig/page_config.json").write_text(PAGE)
         names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
+        settings = state / "settings/@jupyterlab/notebook-extension"
+        settings.mkdir(parents=True)
+        (settings / "tracker.jupyterlab-settings").write_text(ALL_CELLS)
         self.environment = {
             **os.environ,
             **{f"JUPYTER_{name}": str(state / name) for name in names},
