@@ -17,6 +17,7 @@ _LINES: dict[str, str] = {
     "mma": "subbyte.families.mma.family:MMA",
     "wgmma": "subbyte.families.wgmma.family:WGMMA",
     "bits": "subbyte.families.bits.family:BITS",
+    "bmma": "subbyte.families.bmma.family:BMMA",
 }
 """Name -> where its object is. The order is that of lists and of questions."""
 
