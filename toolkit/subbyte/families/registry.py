@@ -18,6 +18,7 @@ _LINES: dict[str, str] = {
     "wgmma": "subbyte.families.wgmma.family:WGMMA",
     "bits": "subbyte.families.bits.family:BITS",
     "bmma": "subbyte.families.bmma.family:BMMA",
+    "popc": "subbyte.families.popc.family:POPC",
 }
 """Name -> where its object is. The order is that of lists and of questions."""
 

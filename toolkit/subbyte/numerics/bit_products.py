@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import gcd
 from typing import Any
 
@@ -230,17 +231,24 @@ class CountForm:
 
     def span(self, workload: ConvWorkload) -> tuple[int, int]:
         """Least and largest value of what varies with the pixel: all but the constant."""
-        sides = self.form.weights.weights, self.form.activations.weights
-        w, x = (np.arange(1 << len(side)) for side in sides)
-        total = np.zeros((w.size, x.size), np.int64)
-        for t in range(len(sides[1])):
-            bit = x >> t & 1
-            total += self.pixel_factor(t) * bit
-            for s in range(len(sides[0])):
-                other = (w >> s & 1)[:, None]
-                total += self.factor(s, t) * (other & bit if self.operation == AND else other ^ bit)
+        least, largest = _span_of_pair(self)
         depth = workload.r * workload.s * workload.c
-        return depth * min(0, int(total.min())), depth * max(0, int(total.max()))
+        return depth * least, depth * largest
+
+
+@cache
+def _span_of_pair(form: CountForm) -> tuple[int, int]:
+    """Least and largest contribution of a weight and an activation; bits that only fill up contribute 0."""
+    sides = form.form.weights.weights, form.form.activations.weights
+    w, x = (np.arange(1 << len(side)) for side in sides)
+    total = np.zeros((w.size, x.size), np.int64)
+    for t in range(len(sides[1])):
+        bit = x >> t & 1
+        total += form.pixel_factor(t) * bit
+        for s in range(len(sides[0])):
+            other = (w >> s & 1)[:, None]
+            total += form.factor(s, t) * (other & bit if form.operation == AND else other ^ bit)
+    return min(0, int(total.min())), max(0, int(total.max()))
 
 
 @checked
