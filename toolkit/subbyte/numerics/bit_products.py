@@ -264,6 +264,13 @@ def count_form(precision: Precision | str, operation: str = AND) -> CountForm:
 
 
 @checked
+def plain_operation(precision: Precision | str) -> str:
+    """``xor`` where its counts need no sum of activation bits and those of ``and`` do (all bipolar weights: 2 U - S is
+    P - popc(w xor x)); else ``and``. Raises InvalidInput, Unsupported."""
+    return XOR if count_form(precision, AND).pixel and not count_form(precision, XOR).pixel else AND
+
+
+@checked
 def count_constants(workload: ConvWorkload, w: NDArray[Any], operation: str = AND) -> NDArray[np.int64]:
     """The constants of :class:`CountForm`, exact: weights values [K,R,S,C] -> int64 [classes, K]. Raises
     InvalidInput."""

@@ -20,8 +20,8 @@ class BmmaConfig(PlaneConfig):
     prefix: ClassVar[str] = "bmma-"
 
     operation: str = switch(
-        "op.", choice(*OPERATIONS), "what the instruction counts; auto = xor on sm_75 and of -1 and 1 both up to "
-        "sm_89, else and", default=AUTO,
+        "op.", choice(*OPERATIONS), "what the instruction counts; auto = xor on sm_75, and up to sm_89 of bipolar "
+        "weights, which need no correction then; else and", default=AUTO,
     )  # fmt: skip
     correction: str = switch(
         "", choice(ONES, POPCOUNT), "activations' bits are counted by the instruction, as one more tile of columns, or "

@@ -11,7 +11,7 @@ from subbyte.device.atoms import Atom
 from subbyte.families.bmma.config import AUTO, ONES, BmmaConfig
 from subbyte.families.shared.axis import Index
 from subbyte.families.shared.planes.plan import PlanePlan
-from subbyte.numerics.bit_products import AND, XOR, bit_products
+from subbyte.numerics.bit_products import AND, XOR, plain_operation
 from subbyte.workload.conv import ConvWorkload
 
 
@@ -19,7 +19,7 @@ def usual_operation(workload: ConvWorkload, arch: Arch) -> str:
     """The bit product that an architecture has, and where it has both the one that needs fewer corrections."""
     if not arch.async_copy:
         return XOR
-    return XOR if arch.native_s4 and bit_products(workload.precision).xor_formula else AND
+    return plain_operation(workload.precision) if arch.native_s4 else AND
 
 
 def atom(operation: str, pixels: int, pieces: int) -> Atom:

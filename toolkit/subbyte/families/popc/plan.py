@@ -8,7 +8,7 @@ from functools import cached_property
 from subbyte.device.atoms import Atom
 from subbyte.families.shared.planes.geometry import IMAGE_WORDS
 from subbyte.families.shared.planes.plan import PlanePlan
-from subbyte.numerics.bit_products import AND, XOR, bit_products
+from subbyte.numerics.bit_products import plain_operation
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class PopcPlan(PlanePlan):
     @property
     def operation(self) -> str:
         """Xor where it needs no corrections, else and: both take one instruction."""
-        return XOR if bit_products(self.workload.precision).xor_formula else AND
+        return plain_operation(self.workload.precision)
 
     @cached_property
     def atom(self) -> Atom:

@@ -9,6 +9,7 @@ from subbyte.families.shared.planes.geometry import GROUP_TILES
 from subbyte.families.shared.planes.plan import PlanePlan
 from subbyte.workload.coverage import too_large
 from subbyte.workload.operand import WORD_BITS
+from subbyte.workload.precision import SUMS
 
 OVERHEAD = 48
 """Registers for addresses, loop state and comparisons, beside counts and fragments."""
@@ -25,7 +26,13 @@ def output(plan: PlanePlan) -> str | None:
 
 
 def sums(plan: PlanePlan) -> str | None:
-    """Sums, and what is compared, fit 32 bits."""
+    """Doubled sums, or what is compared, fit 32 bits; all else is computed modulo 2^32."""
+    if plan.output == SUMS:
+        types, w = plan.view.precision, plan.view
+        most = w.r * w.s * w.c * ((1 << types.weights.bits) - 1) * ((1 << types.activations.bits) - 1)
+        if plan.counts.scale * most < MOST_SUM:
+            return None
+        return f"range: from xor come doubled sums, up to {2 * most}, beyond 2^31 - 1; use fewer channels"
     least, largest = plan.span
     if largest - least < MOST_SUM - 1:
         return None
