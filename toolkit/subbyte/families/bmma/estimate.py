@@ -26,9 +26,9 @@ def estimated_cycles(plan: PlanePlan) -> float:
     products = steps * plan.planes * plan.pairs * (plan.weight_planes * config.warp_col_tiles + bool(one.counts.pixel))
     loads = steps * one.fragment_registers * (1 if plan.staged else 3)
     issue = 2.0 * products + 2.0 * loads + 6.0 * len(plan.factors) * plan.set_registers
-    warps = config.threads / 128
+    warps = plan.threads / 128
     together = max(
-        1, min(plan.arch.shared_per_sm // (plan.shared_bytes + 1024), plan.arch.threads_per_sm // config.threads, 4)
+        1, min(plan.arch.shared_per_sm // (plan.shared_bytes + 1024), plan.arch.threads_per_sm // plan.threads, 4)
     )
     per_sm = ceil_div(plan.blocks, MULTIPROCESSORS)
     together = min(together, per_sm)

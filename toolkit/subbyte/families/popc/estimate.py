@@ -29,9 +29,9 @@ def estimated_cycles(plan: PlanePlan) -> float:
     )
     issue = pairs * (max(COUNT_CYCLES * (3 if saved else 4), OTHER_CYCLES * (10 if saved else 8))) + 8.0 * loads
     per_sm = ceil_div(plan.blocks, MULTIPROCESSORS)
-    resident = min(plan.arch.shared_per_sm // (plan.shared_bytes + 1024), plan.arch.threads_per_sm // config.threads, 4)
+    resident = min(plan.arch.shared_per_sm // (plan.shared_bytes + 1024), plan.arch.threads_per_sm // plan.threads, 4)
     together = min(max(1, resident), per_sm)
-    work = issue * max(1.0, config.threads / 128 * together)
+    work = issue * max(1.0, plan.threads / 128 * together)
     waits = plan.iterations * LATENCY / max(1, plan.stages - 1) / together
     loaded = 4 * plan.stage_words * plan.iterations * per_sm / BYTES_PER_CYCLE
     return START + ceil_div(per_sm, together) * (max(work, waits) + TURN) + 0.5 * loaded

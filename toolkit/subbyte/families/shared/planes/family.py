@@ -112,7 +112,7 @@ class PlaneFamily(Family):
         """The estimate, and sizes of tiles, stages and launch."""
         one = cast(PlanePlan, plan)
         found = [
-            self.cycles(one), one.config.pixels, one.columns, one.config.threads, one.iterations, one.shared_bytes,
+            self.cycles(one), one.config.pixels, one.columns, one.threads, one.iterations, one.shared_bytes,
             one.blocks,
         ]  # fmt: skip
         return [log2(1 + value) for value in found]
