@@ -19,6 +19,8 @@ from subbyte.families.bits.emit.block import Block, TilePlace
 from subbyte.families.bits.geometry import WORD_CHANNELS
 from subbyte.families.bits.tiles import TILE_PIXELS
 from subbyte.tirx import instructions as op
+from subbyte.tirx.bit_words import class_of as _class_of
+from subbyte.tirx.bit_words import exchange_bytes, rank_plane
 from subbyte.tirx.emit import bind, every, registers, when
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
@@ -166,14 +168,11 @@ class Epilogue:
             for k in range(8):
                 masks = self._comparisons(counts, ones, read, pixels, gather, k)
                 for plane, into in enumerate(planes):
-                    step = 1 << plane
-                    found: Any = None
-                    for passed in range(step - 1, plan.thresholds, step):
-                        found = masks[passed] if found is None else found ^ masks[passed]
+                    found = rank_plane(masks, plane)
                     bits = found & T.uint32(0x01010101 << k)
                     T.buffer_store(into, bits if k == 0 else into[0] | bits, [0])
             for plane, into in enumerate(planes):
-                self._exchange(into)
+                exchange_bytes(into, self.q)
                 word = into[0] ^ self.flips[gather]
                 T.buffer_store(words, word, [plane * gathers + gather])
 
@@ -212,16 +211,6 @@ class Epilogue:
     @staticmethod
     def _with_ones(value: Any, ones: Any) -> Any:
         return value if ones is None else value + ones
-
-    def _exchange(self, word: Any) -> None:
-        """Transpose the bytes of the four lanes of an image: lane q has byte q of each of them."""
-        other, merged = registers("other", 1), registers("merged", 1)
-        full = T.uint32(op.FULL_WARP)
-        for mask, low, high in ((2, 0x5410, 0x3276), (1, 0x6240, 0x3715)):
-            T.evaluate(T.ptx.shfl_sync.bfly.b32(other[0], word[0], T.uint32(mask), T.uint32(0x1F), full))
-            upper = (self.q & mask) != 0
-            op.permute_bytes(merged[0], word[0], other[0], T.Select(upper, T.uint32(high), T.uint32(low)))
-            T.buffer_store(word, merged[0], [0])
 
     # ---- stores -----------------------------------------------------------------------------------------------------
 
@@ -336,12 +325,3 @@ class Epilogue:
 
 def _word(factor: int) -> Any:
     return T.uint32(factor & 0xFFFFFFFF)
-
-
-def _class_of(classes: tuple[int, ...], index: Any) -> Any:
-    """The class of an index, whose classes come in runs."""
-    found: Any = T.int32(classes[-1])
-    for place in range(len(classes) - 2, -1, -1):
-        if classes[place] != classes[place + 1]:
-            found = T.Select(index <= place, T.int32(classes[place]), found)
-    return found

@@ -83,9 +83,14 @@ def index(plan: PlanePlan) -> str | None:
     return too_large(max(argument.nbytes // 4 for argument in plan.launch.arguments))
 
 
+def registers_needed(plan: PlanePlan) -> int:
+    """Of a thread, roughly."""
+    return plan.kept_registers + plan.fragment_registers + OVERHEAD
+
+
 def registers(plan: PlanePlan) -> str | None:
     """Counts and fragments of a thread."""
-    needed = plan.kept_registers + plan.fragment_registers + OVERHEAD
+    needed = registers_needed(plan)
     most = min(plan.arch.registers_per_thread, plan.arch.registers_per_sm // plan.threads // 8 * 8)
     return None if needed <= most else f"registers: about {needed} of a thread; at most {most}"
 
