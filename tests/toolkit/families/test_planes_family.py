@@ -170,6 +170,16 @@ def test_int4_has_kernels_of_its_own() -> None:
             subbyte.compile("n8h3w4c64k64r3s3p1", arch="sm_80", family=name)
 
 
+@pytest.mark.parametrize(
+    "spec", [SMALL, "n8h4w4c64k64r1s1p0:w8a8", "n8h15w15c4096k64r11s11p5:w4a4", "n8h4w4c9k9r2s2p0:w3a5"]
+)
+@pytest.mark.parametrize("name", ["bmma", "popc"])
+def test_a_layer_is_covered_where_its_space_or_that_of_sums_holds_something(name: str, spec: str) -> None:
+    family, layer = family_named(name), workload(spec)
+    for arch in (ARCHS["sm_75"], ARCHS["sm_90a"]):
+        assert (family.covers(layer, arch) is None) == bool(family.candidates(layer, arch))
+
+
 @pytest.mark.parametrize("name", ["bmma", "popc"])
 def test_configurations_are_read_back(name: str) -> None:
     found, family = space("n8h3w4c256k64r3s3p1:w1a2", "sm_80", name), family_named(name)
