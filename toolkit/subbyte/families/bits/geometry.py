@@ -85,6 +85,21 @@ class BitsGeometry(BitsTiles):
         return 1 if self.config.doubled else self.planes
 
     @property
+    def counts(self) -> int:
+        """Registers of a thread for all counts of a turn."""
+        return self.sums * self.sets * self.config.turn_rows
+
+    def below(self, further: int) -> tuple[int, int]:
+        """Of the tile ``further`` rows below the first of a turn: bytes to its rows, and bytes to its variant of the
+        weights, which is known where turns begin with even rows."""
+        w = self.view
+        if not self.paired_rows or self.config.turn_rows == 1:
+            return further * w.stride * self.pitch * self.pixel_bytes, 0
+        row = further * w.stride - w.pad
+        variant = self.parities.index(row % 2) * self.variant_bytes
+        return (row // 2 - -w.pad // 2) * self.pitch * self.pixel_bytes, variant
+
+    @property
     def variant_bytes(self) -> int:
         """Of a block's weights, in one variant."""
         return self.steps * 2 * self.n * PIECE_BYTES
@@ -178,7 +193,7 @@ class BitsGeometry(BitsTiles):
     def kept(self) -> int:
         """Table entries of the inner class that a thread keeps in registers: all of them, or none."""
         entries = self.thresholds * self.slots * 8
-        free = self.granted - self.sums * self.sets - WORKING_REGISTERS
+        free = self.granted - self.counts - WORKING_REGISTERS
         return entries if self.output != SUMS and entries <= min(free, MOST_KEPT) else 0
 
     @cached_property

@@ -73,8 +73,13 @@ def sizes(plan: BitsPlan) -> str | None:
         return f"tiles: {config.channels} output channels of a layer with {w.k}"
     if config.run_on and w.stride > 1:
         return "tiles: run_on needs stride 1: pixels of two rows are not equally far apart"
-    if config.consumers > plan.tiles:
-        return f"tiles: {config.consumers} warpgroups for {plan.tiles} tiles"
+    if config.tile_rows % config.turn_rows or (config.turn_rows > 1 and config.run_on):
+        return f"tiles: {config.turn_rows} rows of a turn divide those of a block ({config.tile_rows}), without run_on"
+    if config.consumers > plan.turns:
+        return f"tiles: {config.consumers} warpgroups for {plan.turns} turns"
+    at_once = config.stagger
+    if at_once and (at_once == config.consumers or config.consumers % at_once):
+        return f"tiles: {at_once} of {config.consumers} warpgroups at a time; say a part of them, or 0 for all"
     if config.paired_rows and w.c > PAIR_CHANNELS:
         return f"layout: {PAIRS} holds at most {PAIR_CHANNELS} channels, not {w.c}"
     return _paired_rows(plan) if plan.paired_rows else None
@@ -106,7 +111,7 @@ def instruction(plan: BitsPlan) -> str | None:
 
 def registers(plan: BitsPlan) -> str | None:
     """Counts of a thread."""
-    most, held = plan.granted - WORKING_REGISTERS, plan.sums * plan.sets
+    most, held = plan.granted - WORKING_REGISTERS, plan.counts
     return None if held <= most else f"registers: {held} counts of a thread; at most {most}"
 
 

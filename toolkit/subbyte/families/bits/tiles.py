@@ -148,6 +148,11 @@ class BitsTiles:
         return ceil_div((self.config.tile_rows - 1) * self.pitch + self.view.q, TILE_PIXELS)
 
     @property
+    def turns(self) -> int:
+        """Turns of all warpgroups of a block: each multiplies the tiles of ``turn_rows`` rows, one below the other."""
+        return ceil_div(self.tiles, self.config.turn_rows)
+
+    @property
     def pixels_per_row(self) -> int:
         """From the first output pixel of a row to that of the next one, counted in steps of the instruction."""
         return self.pitch if self.config.run_on else self.row_tiles * TILE_PIXELS

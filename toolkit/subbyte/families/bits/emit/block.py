@@ -51,6 +51,8 @@ class Block:
         """Staged row where the window of an output row of the block begins."""
         if not self.plan.paired_rows:
             return row * self.plan.view.stride
+        if self.plan.config.turn_rows > 1:  # blocks and turns begin with an even row
+            return (row * self.plan.view.stride + self.plan.view.pad % 2) // 2
         return self.plan.stored_row(self.input_row(row)) - self.first_input
 
     def row_barrier(self, row: Any) -> Any:
@@ -79,13 +81,18 @@ class TilePlace:
 
     @classmethod
     def of(cls, plan: BitsPlan, tile: Any) -> TilePlace:
-        """Of tile number ``tile``."""
+        """Of the first tile of turn number ``tile``."""
         if plan.config.run_on:
             first = bind("first", tile * TILE_PIXELS)
             row = bind("row", first // plan.pitch)
             return cls(row, bind("column", first - row * plan.pitch))
         row = bind("row", tile // plan.row_tiles)
-        return cls(row, bind("column", (tile - row * plan.row_tiles) * TILE_PIXELS))
+        column = bind("column", (tile - row * plan.row_tiles) * TILE_PIXELS)
+        return cls(row * plan.config.turn_rows, column)
+
+    def below(self, further: int) -> TilePlace:
+        """Of the tile so many rows below."""
+        return self if not further else TilePlace(self.row + further, self.column)
 
     def first_input(self, block: Block) -> Any:
         """Index of the staged pixel at the top left of the tile's first window."""

@@ -9,6 +9,7 @@ from tvm.script import tirx as T
 from subbyte.families.bits.emit.block import Block, TilePlace, coordinates
 from subbyte.families.bits.emit.epilogue import Epilogue
 from subbyte.families.bits.emit.multiply import multiply
+from subbyte.families.bits.emit.order import Stagger
 from subbyte.families.bits.emit.rows import copy_rows, fill_border, set_up
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import TILE_PIXELS
@@ -48,13 +49,26 @@ def _consume(block: Block) -> None:
     T.buffer_store(seen, T.uint32(0), [0])
     warpgroup = bind("warpgroup", block.warp // 4)
     consumers = plan.config.consumers
-    with loop("turn", -(-plan.tiles // consumers), T.serial) as turn:
+    turns = -(-plan.turns // consumers)
+    with loop("turn", turns, T.serial) as turn:
         tile = bind("tile", turn * consumers + warpgroup)
-        with when(True if plan.tiles % consumers == 0 else tile < plan.tiles):
+        order = Stagger(plan, turns, turn, warpgroup)
+        exists = True if plan.turns % consumers == 0 else bind("exists", tile < plan.turns)
+        with when(exists):
             place = TilePlace.of(plan, tile)
-            _wait_for_rows(block, place, seen)
+            last = plan.config.turn_rows - 1
+            _wait_for_rows(block, place.below(last), seen)
+            order.wait()
             counts = multiply(block, place)
-            epilogue.tile(counts, place)
+            for further in range(last + 1):
+                op.wgmma_wait(last - further)
+                if further == last:
+                    order.arrive()
+                epilogue.tile(counts[further], place.below(further))
+        if plan.config.stagger and exists is not True:  # who has no tile in the last turn keeps his place
+            with when(T.Not(exists)):
+                order.wait()
+                order.arrive()
 
 
 def _wait_for_rows(block: Block, place: TilePlace, seen: Any) -> None:
