@@ -57,8 +57,7 @@ def estimated_cycles(plan: BitsPlan) -> float:
     """A rough count of cycles."""
     products, issue = _products(plan), _instructions(plan)
     together = plan.tiles * (PRODUCTS * products + ISSUE * issue)
-    waits = LATENCY * (plan.planes if plan.config.doubled else 1)
-    waits /= plan.config.turn_rows
+    waits = LATENCY * (plan.planes if plan.config.doubled else 1) / plan.config.turn_rows
     alone = ceil_div(plan.tiles, plan.config.consumers) * (PRODUCTS_ALONE * (products + waits) + ISSUE_ALONE * issue)
     turns, loaded = _turns(plan), plan.weight_bytes + plan.rows_bytes
     return START_CYCLES + turns * (max(together, alone) + LOAD * loaded) + (turns - 1) * TURN_CYCLES

@@ -39,6 +39,7 @@ class BitsFamily(Family):
     configurations = (BitsConfig,)
     kinds: ClassVar[Mapping[str, str]] = {KIND: "rows, channels and warpgroups of a block on one-bit products"}
     features = FEATURES
+    fuses = True
 
     def plan(
         self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "bipolar1",

@@ -11,6 +11,9 @@ from subbyte.families.bits.geometry import WORKING_REGISTERS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import PAIR_CHANNELS
 from subbyte.numerics.bit_products import bit_products, range_reason
+from subbyte.numerics.fusion import SEPARATOR
+from subbyte.numerics.reference import accumulator_bound
+from subbyte.numerics.residual import GROUP_CHANNELS
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.operand import DENSE, UNSIGNED, Operand
 from subbyte.workload.precision import INT4, SUMS
@@ -95,6 +98,27 @@ def _paired_rows(plan: BitsPlan) -> str | None:
     return None
 
 
+def fusion(plan: BitsPlan) -> str | None:
+    """What can stand between sums and output."""
+    fused, w = plan.fusion, plan.view
+    if not (fused.sums or fused.pool > 1):
+        return None
+    if plan.output.partition(SEPARATOR)[0] == SUMS:
+        return "fusion: raw sums are neither pooled nor added to; take the output type"
+    if fused.pool > 1 and fused.sums:
+        return "fusion: a kernel pools, or adds and keeps sums, not both"
+    if max(fused.pool, fused.residual_pool) > 2:
+        return f"fusion: windows of {max(fused.pool, fused.residual_pool)}; kernels pool 2 x 2"
+    if max(fused.pool, fused.residual_pool) > 1 and w is not plan.workload:
+        return "fusion: pixels of a 1x1 layer have no neighbours in this kernel; pool in the layer before"
+    if fused.pool > 1 and (plan.config.turn_rows != 2 or min(w.p, w.q) < 2):
+        return "fusion: a warpgroup pools two rows of a turn: turn_rows=2, and at least 2 x 2 outputs"
+    if fused.residual % GROUP_CHANNELS or fused.residual > w.k:
+        return f"fusion: {fused.residual} channels are added to {w.k}: a multiple of {GROUP_CHANNELS}, at most as many"
+    bound = accumulator_bound(plan.workload)
+    return f"fusion: sums up to {bound} do not fit 16 bits" if fused.sums and bound >= 1 << 15 else None
+
+
 def instruction(plan: BitsPlan) -> str | None:
     """An instruction that exists, descriptors that reach."""
     if not plan.n:
@@ -111,7 +135,7 @@ def instruction(plan: BitsPlan) -> str | None:
 
 def registers(plan: BitsPlan) -> str | None:
     """Counts of a thread."""
-    most, held = plan.granted - WORKING_REGISTERS, plan.counts
+    most, held = plan.granted - WORKING_REGISTERS - plan.residual_registers, plan.counts
     return None if held <= most else f"registers: {held} counts of a thread; at most {most}"
 
 
@@ -121,7 +145,7 @@ def shared_memory(plan: BitsPlan) -> str | None:
     return None if plan.shared_bytes <= most else f"shared: {plan.shared_bytes} bytes of a block; at most {most}"
 
 
-RULES: tuple[Rule, ...] = (output, sizes, instruction, registers, shared_memory)
+RULES: tuple[Rule, ...] = (output, sizes, fusion, instruction, registers, shared_memory)
 
 
 def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:

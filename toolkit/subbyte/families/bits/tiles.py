@@ -15,6 +15,7 @@ from typing import Any
 from subbyte.device.arch import Arch
 from subbyte.families.bits.config import BitsConfig
 from subbyte.numerics.bit_products import BitProducts, bit_products
+from subbyte.numerics.fusion import Fusion
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import BLOCK_BITS
 from subbyte.workload.precision import SUMS
@@ -65,6 +66,11 @@ class BitsTiles:
     def view(self) -> ConvWorkload:
         """The layer as the kernel takes it: pixels that are no neighbours to each other count in one row of rows."""
         return self.workload if self.config.paired_rows else flat_view(self.workload)
+
+    @cached_property
+    def fusion(self) -> Fusion:
+        """What stands between sums and output."""
+        return Fusion.of(self.output)
 
     # ---- operands -----------------------------------------------------------------------------------------------
 
@@ -124,6 +130,16 @@ class BitsTiles:
     def columns(self) -> int:
         """Output channels of a block."""
         return self.config.channels
+
+    @property
+    def out_rows(self) -> int:
+        """Rows of the output, pooled or not."""
+        return self.view.p // self.fusion.pool
+
+    @property
+    def out_columns(self) -> int:
+        """Columns of the output."""
+        return self.view.q // self.fusion.pool
 
     @property
     def slices(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,10 @@ class Block:
     weights: Any
     parameters: Any
     output: Any
+    residual: Any
+    """What an earlier layer kept; None where nothing is added."""
+    sums: Any
+    """What is kept for a later layer; None where nothing is."""
     shared: Any
     base: Any
     """Byte address of the block's shared memory."""
@@ -112,7 +117,7 @@ class TilePlace:
         return TilePlace(row, bind("column", T.Select(beyond, column - plan.pitch, column)))
 
 
-def coordinates(plan: BitsPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> Block:
+def coordinates(plan: BitsPlan, buffers: Mapping[str, Any]) -> Block:
     """The block that a thread belongs to, from its indices in the grid."""
     index, _ = T.cta_id([plan.launch.grid[0], 1])
     thread = T.thread_id([plan.threads])
@@ -124,7 +129,8 @@ def coordinates(plan: BitsPlan, activations: Any, output: Any, parameters: Any, 
     op.first_lane(warp[0], T.cast(thread // 32, "uint32"))
     place = bind("place", index // plan.slices)
     return Block(
-        plan, activations, weights, parameters, output, shared,
+        plan, buffers["A"], buffers["Wt"], buffers.get("Prm"), buffers["Out"], buffers.get("Res"), buffers.get("Sum"),
+        shared,
         base=bind("base", T.cuda.cvta_generic_to_shared(shared.ptr_to([0]))),
         thread=thread,
         warp=bind("warp", T.cast(warp[0], "int32")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tvm.script import tirx as T
@@ -15,16 +16,16 @@ from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import TILE_PIXELS
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
-from subbyte.tirx.function import kernel_function
+from subbyte.tirx.function import named_function
 
 
 def bits_kernel(plan: BitsPlan) -> Any:
     """The TIRx function of a plan."""
-    return kernel_function(plan, 1, _body)
+    return named_function(plan, 1, _body)
 
 
-def _body(plan: BitsPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
-    block = coordinates(plan, activations, output, parameters, weights)
+def _body(plan: BitsPlan, buffers: Mapping[str, Any]) -> None:
+    block = coordinates(plan, buffers)
     copier = 4 * plan.config.consumers
     leader = block.lane == 0
     with T.If(block.warp == copier):
@@ -56,19 +57,33 @@ def _consume(block: Block) -> None:
         exists = True if plan.turns % consumers == 0 else bind("exists", tile < plan.turns)
         with when(exists):
             place = TilePlace.of(plan, tile)
-            last = plan.config.turn_rows - 1
-            _wait_for_rows(block, place.below(last), seen)
-            order.wait()
-            counts = multiply(block, place)
-            for further in range(last + 1):
-                op.wgmma_wait(last - further)
-                if further == last:
-                    order.arrive()
-                epilogue.tile(counts[further], place.below(further))
+            _turn(block, epilogue, place, order, seen)
         if plan.config.stagger and exists is not True:  # who has no tile in the last turn keeps his place
             with when(T.Not(exists)):
                 order.wait()
                 order.arrive()
+
+
+def _turn(block: Block, epilogue: Epilogue, place: TilePlace, order: Stagger, seen: Any) -> None:
+    """The tiles of a turn, from its rows to its outputs. What is not of the products is computed while they run."""
+    plan = block.plan
+    last = plan.config.turn_rows - 1
+    _wait_for_rows(block, place.below(last), seen)
+    order.wait()
+    counts = multiply(block, place)
+    if plan.fusion.pool > 1:
+        rows = [epilogue.pixels(place.below(further)) for further in range(last + 1)]
+        op.wgmma_wait(0)
+        order.arrive()
+        epilogue.pooled(counts, rows)
+        return
+    for further in range(last + 1):
+        pixels = epilogue.pixels(place.below(further))
+        added = epilogue.shortcut.load(pixels)
+        op.wgmma_wait(last - further)
+        if further == last:
+            order.arrive()
+        epilogue.tile(counts[further], pixels, added)
 
 
 def _wait_for_rows(block: Block, place: TilePlace, seen: Any) -> None:
