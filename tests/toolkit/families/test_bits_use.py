@@ -195,7 +195,7 @@ def test_what_is_refused_says_so_in_one_sentence(capsys: pytest.CaptureFixture[s
         (["build", LAYER, "--family", "bits", "--set", "stages=3"], "unknown knob 'stages'"),
         (["build", LAYER, "--set", "consumer=2"], "did you mean consumers"),
         (["build", "resnet50.stage2@8", "--family", "bits"], "int4 has the wgmma family"),
-        (["build", LAYER, "--arch", "sm_80"], "one-bit wgmma exists on sm_90a"),
+        (["build", LAYER, "--arch", "sm_80", "--family", "bits"], "one-bit wgmma exists on sm_90a"),
         (["build", LAYER, "--family", "wgmma"], "these kernels compute int4 x int4, not w1a1"),
         (["build", "n8h6w8c128k64r3s3p1:w1a9"], "1 to 8 bits"),
         (["tune", LAYER, "--runner", "fake", "--trials", "3"], "--space bits"),

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from subbyte.device.arch import Arch
-from subbyte.errors import Unsupported
 from subbyte.families.bits.config import PAIRS
 from subbyte.families.bits.geometry import WORKING_REGISTERS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import PAIR_CHANNELS
-from subbyte.numerics.bit_products import bit_products, range_reason
+from subbyte.families.shared.bit_rules import bit_operands, compared_output
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.numerics.reference import accumulator_bound
 from subbyte.numerics.residual import GROUP_CHANNELS
 from subbyte.workload.conv import ConvWorkload
-from subbyte.workload.operand import DENSE, UNSIGNED, Operand
-from subbyte.workload.precision import INT4, SUMS
+from subbyte.workload.precision import SUMS
 
 WIDEST_PIECE = 0x3FFF * 16
 """Bytes that a descriptor can count to (PTX ISA, matrix descriptor: 14 bits of 16 bytes)."""
@@ -28,17 +26,7 @@ Rule = Callable[[BitsPlan], str | None]
 
 def precision(workload: ConvWorkload) -> str | None:
     """Bit planes of both operands; int4 has kernels of its own, which are faster."""
-    types = workload.precision
-    if types == INT4:
-        return "operands: bits kernels compute bit planes, such as w1a2; int4 has the wgmma family"
-    for operand in (types.weights, types.activations):
-        if operand.sparsity != DENSE:
-            return f"not covered: {operand} is sparse; bits kernels take dense operands"
-    try:
-        bit_products(types)
-    except Unsupported as error:
-        return f"not covered: {error}"
-    return range_reason(workload)
+    return bit_operands(workload, "bits", "wgmma")
 
 
 def architecture(arch: Arch) -> str | None:
@@ -48,21 +36,7 @@ def architecture(arch: Arch) -> str | None:
 
 def output(plan: BitsPlan) -> str | None:
     """Codes that count thresholds."""
-    types = plan.view.precision
-    if plan.output == SUMS:
-        return None
-    if types.output.bits > 4:
-        count = (1 << types.output.bits) - 1
-        name = types.output.name
-        return f"output: {name} has {count} thresholds; at most 15: say fewer bits (o4), or take int32 sums"
-    if _ranked(types.output):
-        return None
-    return f"output: codes of {types.output.name} do not rise with its values; choose an unsigned or bipolar output"
-
-
-def _ranked(operand: Operand) -> bool:
-    values = operand.values
-    return operand.encoding == UNSIGNED or list(values) == sorted(values)
+    return compared_output(plan.output, plan.view.precision.output)
 
 
 def sizes(plan: BitsPlan) -> str | None:

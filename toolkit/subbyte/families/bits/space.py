@@ -15,7 +15,8 @@ from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.rules import hopeless, why_not
-from subbyte.families.bits.tiles import PAIR_CHANNELS, flat_view
+from subbyte.families.bits.tiles import PAIR_CHANNELS
+from subbyte.families.shared.flat_view import flat_view
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
 from subbyte.spaces.listed import Enumerated, ListedTable, listed
