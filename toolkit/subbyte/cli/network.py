@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subbyte.cli.arguments import add_arch_argument, command_parser, emit, emit_and_save, positive, seed
-from subbyte.errors import MissingDependency
+from subbyte.errors import InvalidInput, MissingDependency
 from subbyte.files import prove_writable, write_file
 from subbyte.streams import is_terminal, say
 
@@ -50,6 +50,7 @@ def add_parser(subparsers: Any) -> None:
     )  # fmt: skip
     one.add_argument("name", metavar="NAME", help=_NAME)
     one.add_argument("--device", default="auto", help="auto (the first GPU that fits) or cuda:0")
+    one.add_argument("--ensemble", metavar="K", type=positive, help="K networks with random weights, one after another")
     one = command_parser(
         parts, "train", "Train a small network on real images, and run it in integers: no prediction may differ.",
         "subbyte network train digits --bits w1a1",
@@ -71,6 +72,7 @@ def _add_train(one: argparse.ArgumentParser) -> None:
     one.add_argument("--bits", metavar="wPaQ", default="w1a1", help="bits of weights and activations (default w1a1)")
     one.add_argument("--epochs", metavar="N", type=positive, help="passes over the images (default 60 and 16)")
     one.add_argument("--seed", type=seed, default=0, help="of the first weights and the order (default 0)")
+    one.add_argument("--ensemble", metavar="K", type=positive, help="train K networks and let them vote")
     one.add_argument("--save", metavar="FILE.npz", type=Path, help="keep the integers: weights, thresholds, logits")
 
 
@@ -133,6 +135,7 @@ def _images(found: Network, args: argparse.Namespace) -> tuple[Any, Any]:
 def _bench(args: argparse.Namespace) -> int:
     from subbyte.kernel.execute import EMULATOR, device_arch, resolve_device
     from subbyte.networks import network
+    from subbyte.networks.ensemble import random_ensemble
 
     found = network(args.name)
     arch = device_arch(args.device)
@@ -140,6 +143,10 @@ def _bench(args: argparse.Namespace) -> int:
     if place == EMULATOR:
         raise MissingDependency(f"{found.name} is timed on a GPU, and there is none here; `subbyte network run` "
                                 "compares its layers in the emulator, `show` has its floors")  # fmt: skip
+    if args.ensemble is not None:
+        record = random_ensemble(found, args.ensemble).time(device=place, arch=arch)
+        emit("network", {"part": "bench", **record.to_dict()}, args, "" if args.json else record.text())
+        return 0
     timing = found.compile(arch).time(device=place)
     rate = found.batch / timing.microseconds * 1e6
     payload = {"part": "bench", "name": found.name, "label": found.label, "device": place, "timing": timing.to_dict(),
@@ -156,9 +163,12 @@ def _train(args: argparse.Namespace) -> int:
     from subbyte.networks.keep import weights_content
     from subbyte.networks.training import train
 
+    data = args.data.strip().lower()
+    if args.ensemble is not None:
+        return _train_ensemble(args, data)
     if args.save is not None:
         prove_writable(args.save)
-    found = train(args.data.strip().lower(), args.bits, epochs=args.epochs, seed=args.seed, report=_progress)
+    found = train(data, args.bits, epochs=args.epochs, seed=args.seed, report=_progress)
     payload = {"part": "train", **found.summary, "file": str(args.save) if args.save else None}
 
     def save() -> None:
@@ -168,6 +178,16 @@ def _train(args: argparse.Namespace) -> int:
     saved = f"\nintegers: {args.save}" if args.save else ""
     failed = emit_and_save("network", payload, args, found.text(), save, saved)
     return failed or (1 if found.differing else 0)
+
+
+def _train_ensemble(args: argparse.Namespace, data: str) -> int:
+    from subbyte.networks.ensemble import train_ensemble
+
+    if args.save is not None:
+        raise InvalidInput("--save keeps one network: leave --ensemble away")
+    found = train_ensemble(data, args.bits, args.ensemble, epochs=args.epochs, seed=args.seed, report=_progress)
+    emit("network", {"part": "train", **found.summary}, args, found.text())
+    return 1 if found.differing else 0
 
 
 def _progress(epoch: int, epochs: int) -> None:

@@ -7,6 +7,7 @@ al., arXiv 1308.3432; binary networks: Hubara et al., arXiv 1602.02830).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,45 @@ from subbyte.workload.operand import BIPOLAR, Operand
 Reals = NDArray[np.floating]
 RANGE = 2.0
 """What an activation of an unsigned type reaches at most, before it is divided by its step."""
+
+
+class Rounding(Protocol):
+    """Real numbers as the values that are multiplied, multiples of ``step``; ``middle`` is their usual average."""
+
+    @property
+    def step(self) -> float:
+        """What a value of 1 stands for."""
+        ...
+
+    @property
+    def middle(self) -> float:
+        """What a real number should be on average."""
+        ...
+
+    def __call__(self, reals: Reals) -> Reals:
+        """The values."""
+        ...
+
+    def passes(self, reals: Reals) -> NDArray[np.bool_]:
+        """Where a gradient comes back."""
+        ...
+
+
+class Unrounded:
+    """Real numbers as they are, or with ``relu`` those above 0: a network to compare with."""
+
+    step, middle = 1.0, 0.0
+
+    def __init__(self, relu: bool) -> None:
+        self._relu = relu
+
+    def __call__(self, reals: Reals) -> Reals:
+        """Themselves, or 0."""
+        return np.maximum(reals, 0) if self._relu else reals
+
+    def passes(self, reals: Reals) -> NDArray[np.bool_]:
+        """Everywhere, or above 0."""
+        return reals > 0 if self._relu else np.ones(reals.shape, np.bool_)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from subbyte.networks.images import ImageSet, image_set
 from subbyte.networks.layer import pixel_values
 from subbyte.networks.network import Network
 from subbyte.networks.parameters import Logits, Parameters
-from subbyte.networks.quantizers import Quantizer, Reals
+from subbyte.networks.quantizers import Quantizer, Reals, Rounding, Unrounded
 from subbyte.numerics.thresholds import Thresholds
 
 EPS = 1e-5
@@ -46,6 +46,9 @@ class Trained:
     differing: int
     epochs: int
     seed: int
+    predictions: NDArray[np.int64]
+    float_predictions: NDArray[np.int64]
+    labels: NDArray[np.int64]
 
     def text(self) -> str:
         """In three lines, for a terminal."""
@@ -73,8 +76,8 @@ class _Layer:
     beta: Reals
     mean: Reals
     variance: Reals
-    quantizer: Quantizer
-    output: Quantizer | None
+    quantizer: Rounding
+    output: Rounding | None
 
     def sums(self, x: Reals) -> Reals:
         return x @ self.quantizer(self.weights)
@@ -91,20 +94,42 @@ class _Layer:
 @checked
 def train(
     data: str, precision: str = "w1a1", *, epochs: int | None = None, seed: int = 0,
-    widths: tuple[int, ...] | None = None, report: Report | None = None,
+    widths: tuple[int, ...] | None = None, bagged: bool = False, report: Report | None = None,
 ) -> Trained:  # fmt: skip
     """Train the network of a data set (``digits``, ``mnist``) in a precision such as ``w1a2``, and check that its
     integers decide as its real numbers do.
 
-    Seconds for digits, about half a minute for mnist on one core. Raises InvalidInput for types that are not trained,
+    ``bagged`` draws as many training images with replacement, as members of an ensemble do. Seconds for digits, about
+    half a minute for mnist on one core. Raises InvalidInput for types that are not trained,
     MissingDependency without the images.
     """
     given = image_set(data)
     rounds = EPOCHS[data] if epochs is None else whole(epochs, "epochs", 1, 10_000)
     network = perceptron(data, precision, widths=widths)
     rng = np.random.default_rng(whole(seed, "seed"))
-    layers = _fitted(network, given, given.train, rounds, rng, report)
+    places = rng.choice(given.train, len(given.train)) if bagged else given.train
+    layers = _fitted(network, given, places, rounds, rng, report)
     return _evaluated(network, layers, given, rounds, seed)
+
+
+@checked
+def float_accuracy(
+    data: str, *, epochs: int | None = None, seed: int = 0, widths: tuple[int, ...] | None = None
+) -> float:
+    """Of the same network with real weights and ReLU, on the test split: what the bits cost."""
+    given = image_set(data)
+    rounds = EPOCHS[data] if epochs is None else whole(epochs, "epochs", 1, 10_000)
+    rng = np.random.default_rng(whole(seed, "seed"))
+    layers = _fitted(perceptron(data, "w1a1", widths=widths), given, given.train, rounds, rng, None, rounded=False)
+    return float((_real_predictions(layers, given) == given.labels[given.test]).mean())
+
+
+def _real_predictions(layers: list[_Layer], given: ImageSet) -> NDArray[np.int64]:
+    """Of the test images, in float64."""
+    reals: Reals = _pixels(given.images[given.test]).astype(np.float64)
+    for layer in layers:
+        reals = layer.forward(reals)
+    return reals.argmax(axis=1)
 
 
 def _evaluated(network: Network, layers: list[_Layer], given: ImageSet, epochs: int, seed: int) -> Trained:
@@ -112,13 +137,11 @@ def _evaluated(network: Network, layers: list[_Layer], given: ImageSet, epochs: 
     parameters = _integers(network, layers, label)
     images, labels = given.images[given.test], given.labels[given.test]
     ours = network.reference(images, parameters).predictions
-    reals: Reals = _pixels(images).astype(np.float64)
-    for layer in layers:
-        reals = layer.forward(reals)
-    floats = reals.argmax(axis=1)
+    floats = _real_predictions(layers, given)
     accuracy, of_floats = (float((found == labels).mean()) for found in (ours, floats))
     differing = int(np.count_nonzero(ours != floats))
-    return Trained(network, parameters, given.name, len(labels), accuracy, of_floats, differing, epochs, seed)
+    return Trained(network, parameters, given.name, len(labels), accuracy, of_floats, differing, epochs, seed, ours,
+                   floats, labels)  # fmt: skip
 
 
 def _integers(network: Network, layers: list[_Layer], label: str) -> Parameters:
@@ -130,7 +153,7 @@ def _integers(network: Network, layers: list[_Layer], label: str) -> Parameters:
     thresholds = [
         Thresholds.from_batch_norm(one.gamma, one.beta, one.mean, one.variance, eps=EPS, step=one.output.step,
                                    output=one.output.operand)
-        for one in layers if one.output is not None
+        for one in layers if isinstance(one.output, Quantizer)
     ]  # fmt: skip
     last = layers[-1]
     logits = Logits.from_batch_norm(last.gamma, last.beta, last.mean, last.variance, EPS)
@@ -143,10 +166,10 @@ def _pixels(images: NDArray[np.uint8]) -> NDArray[np.int8]:
 
 def _fitted(
     network: Network, given: ImageSet, places: NDArray[np.int64], epochs: int, rng: np.random.Generator,
-    report: Report | None,
+    report: Report | None, rounded: bool = True,
 ) -> list[_Layer]:  # fmt: skip
     x, labels = _pixels(given.images[places]).astype(np.float32), given.labels[places]
-    layers = [_layer(network, number, rng) for number in range(len(network.layers))]
+    layers = [_layer(network, number, rng, rounded) for number in range(len(network.layers))]
     moments = [_Adam(p) for one in layers for p in (one.weights, one.gamma, one.beta)]
     for epoch in range(epochs):
         rate = RATE * (1 - 0.9 * epoch / epochs)
@@ -156,17 +179,19 @@ def _fitted(
             gradients = _gradients(layers, x[batch], labels[batch])
             for moment, gradient in zip(moments, gradients, strict=True):
                 moment.step(gradient, rate)
-            for one in layers:
+            for one in layers if rounded else ():
                 np.clip(one.weights, -1, 1, out=one.weights)
         if report is not None:
             report(epoch + 1, epochs)
     return _settled(layers, x)
 
 
-def _layer(network: Network, number: int, rng: np.random.Generator) -> _Layer:
+def _layer(network: Network, number: int, rng: np.random.Generator, rounded: bool) -> _Layer:
     wl = network.layers[number].workload
-    weights = Quantizer.of_weights(wl.precision.weights)
-    output = None if number == len(network.layers) - 1 else Quantizer.of_activations(wl.precision.output)
+    weights: Rounding = Quantizer.of_weights(wl.precision.weights) if rounded else Unrounded(relu=False)
+    output: Rounding | None = None
+    if number < len(network.layers) - 1:
+        output = Quantizer.of_activations(wl.precision.output) if rounded else Unrounded(relu=True)
     spread = 0.1 if wl.precision.weights.bits == 1 else 0.25
     drawn = np.clip(rng.normal(0, spread, (wl.r * wl.s * wl.c, wl.k)), -1, 1).astype(np.float32)
     zeros, ones = np.zeros(wl.k, np.float32), np.ones(wl.k, np.float32)
