@@ -1,5 +1,5 @@
-"""Accuracy by the bits of weights and activations, on scikit-learn's digits (APNN-TC's accuracy table, on real data that
-can be had offline).
+"""Accuracy by the bits of weights and activations, on scikit-learn's digits: APNN-TC's accuracy table, on real data
+that are at hand offline.
 
 Small perceptrons are trained with a straight-through estimator, each several times from other weights, and evaluated as
 integers on the fifth of the images that no training saw. To expect: more bits of either side never cost accuracy beyond
@@ -48,9 +48,9 @@ def falls(rows: Sequence[dict[str, Any]]) -> list[str]:
         if bits == "float":
             continue
         p, q = int(bits[1]), int(bits[3])
-        for more in (f"w{p + 1}a{q}", f"w{p}a{q + 1}"):
-            if more in known and max(known[more]["accuracies"]) < min(row["accuracies"]):
-                found.append(f"{bits} to {more}")
+        more = [wider for wider in (f"w{p + 1}a{q}", f"w{p}a{q + 1}") if wider in known]
+        worse = [wider for wider in more if max(known[wider]["accuracies"]) < min(row["accuracies"])]
+        found += [f"{bits} to {wider}" for wider in worse]
     return found
 
 
