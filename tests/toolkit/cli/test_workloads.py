@@ -28,16 +28,11 @@ def test_types_of_operands_are_shown_where_they_are_not_int4(capsys):
     assert head.split() == ["workload", "spec", "operands", "layers", "operations", "bytes", "kernels"]
     found = {line.split()[0]: line for line in lines}
     assert "bipolar1 x uint2" in found["resnet50.stage2@8:w1a2"]
-<<<<<<< HEAD
-    assert "on sm_90a alone (the bits family" in found["resnet50.stage2@8:w1a2"]
-    assert "output: uint8 has 255 thresholds; at most 15" in found["n1h4w4c128k64r1s1p0:w8a8"]
-=======
     assert (
         "yes (the bmma family on sm_75, sm_80, sm_86, sm_89, the bits family on sm_90a;"
         in found["resnet50.stage2@8:w1a2"]
     )
-    assert "yes (the popc family on sm_75" in found["resnet50.stage2@8:w8a8"]
->>>>>>> bmma
+    assert "yes (the popc family on sm_75" in found["n1h4w4c128k64r1s1p0:w8a8"]
     assert found["gemm64x1024x512"].split()[1:5] == ["gemm64x1024x512", "int4", "x", "int4"]
     assert found["gemm64x1024x512"].endswith("yes")
 

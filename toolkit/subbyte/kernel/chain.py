@@ -25,10 +25,11 @@ class Chain:
     """Kernels whose requantized outputs are, word for word, the next kernel's input.
 
     ``weights`` and ``requants`` hold values of the layer's type (int4: int8) [K,R,S,C] and a
-    :class:`~subbyte.numerics.Requantization` or :class:`~subbyte.numerics.Thresholds` for each layer. ``residuals``
-    names, for layers that add a residual, the earlier layer that keeps it (0 is the first), None for others. Raises
-    InvalidInput when two neighbours differ in sizes, type, form of the words or architecture, when one gives int32
-    sums, for a residual that nobody keeps, and for weights and requantizations that are not those of their layer.
+    :class:`~subbyte.numerics.Requantization` or :class:`~subbyte.numerics.Thresholds` for each layer; the last one may
+    give int32 sums, with None in their place. ``residuals`` names, for layers that add a residual, the earlier layer
+    that keeps it (0 is the first), None for others. Raises InvalidInput when two neighbours differ in sizes, type, form
+    of the words or architecture, when an earlier one gives int32 sums, for a residual that nobody keeps, and for
+    weights and requantizations that are not those of their layer.
     """
 
     @checked
@@ -36,7 +37,7 @@ class Chain:
         self,
         kernels: Sequence[Kernel],
         weights: Sequence[NDArray[np.int8]],
-        requants: Sequence[Requantization | Thresholds],
+        requants: Sequence[Requantization | Thresholds | None],
         residuals: Sequence[int | None] = (),
     ) -> None:
         from subbyte.gpu.chain import check_chain
@@ -49,13 +50,15 @@ class Chain:
         for number, (kernel, w, r) in enumerate(zip(kernels, weights, requants, strict=True)):
             wl = kernel.workload
             check_values(w, f"weights[{number}]", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
-            check_channels(r, wl)
+            if kernel.output != SUMS:
+                check_channels(r, wl)
         self.kernels = [kernel.for_requantization(r) for kernel, r in zip(kernels, requants, strict=True)]
         check_chain([kernel.launch for kernel in self.kernels])
         self._weights, self._requants = list(weights), list(requants)
 
     def run(self, x: NDArray[np.int8], device: str = "auto") -> NDArray[np.integer]:
-        """All layers on ``x`` int8 [N,H,W,C]; int8 [N,P,Q,K] of the last. ``device`` as for :meth:`Kernel.run`."""
+        """All layers on ``x`` int8 [N,H,W,C]; int8 or int32 [N,P,Q,K] of the last. ``device`` as for
+        :meth:`Kernel.run`."""
         last = self.kernels[-1]
         place = resolve_device(device, last.arch)
         if place != EMULATOR:
@@ -127,12 +130,12 @@ def check_layers(kernels: Sequence[Kernel]) -> None:
     """Raise InvalidInput unless each kernel's output, in true sizes, is the next one's input on the same GPU."""
     if not kernels:
         raise InvalidInput("a chain needs at least one layer")
-    for number, kernel in enumerate(kernels):
+    for number, kernel in enumerate(kernels[:-1]):
         if kernel.output == SUMS:
             wanted = kernel.workload.precision.output
             raise InvalidInput(
-                f"layer {number} ({kernel.workload.label}) gives {kernel.output} sums: each layer of a chain gives "
-                f"{wanted} values; build it with output='{wanted}'"
+                f"layer {number} ({kernel.workload.label}) gives {kernel.output} sums: each layer of a chain but "
+                f"the last gives {wanted} values; build it with output='{wanted}'"
             )
     for number, (before, after) in enumerate(pairwise(kernels)):
         gives, takes = before.workload, after.workload

@@ -101,7 +101,7 @@ def parameter_words(
     return _sized(argument, words)
 
 
-def check_channels(requant: Requantization | Thresholds, workload: ConvWorkload) -> None:
+def check_channels(requant: Requantization | Thresholds | None, workload: ConvWorkload) -> None:
     """Raise InvalidInput unless ``requant`` is a requantization of the workload's output channels, or thresholds."""
     if not isinstance(requant, Requantization | Thresholds):
         raise InvalidInput(f"requant is {shown(requant)}: expected a Requantization, such as Requantization.from_scale")
