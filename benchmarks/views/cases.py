@@ -37,6 +37,12 @@ class Case:
 BACK_AND_FORTH = ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowLeft")
 CASES = [
     Case(
+        "bit product", "two times 8 bits, 9 taps of 512 channels",
+        "from subbyte_widgets import BitProduct",
+        "view = BitProduct('n8h7w7c512k512r3s3p1:w8a8')\nview",
+        ".sb-bits", ".sb-bits-svg", ".sb-bits .stage", BACK_AND_FORTH, ("Home", "ArrowRight"), ("step",),
+    ),
+    Case(
         "tiling", "512 x 576 map, 8 warps",
         "from subbyte import MmaConfig\nfrom subbyte.technique.tiling import tiling\n"
         "from subbyte_widgets import ConvolutionTiling\n"

@@ -15,6 +15,7 @@ from subbyte.analysis import Roofline, SpeedLimits
 from subbyte.families.mma.config import MmaConfig
 from subbyte.kernel.edit import EditReport
 from subbyte.technique.accesses import Accesses
+from subbyte.technique.bits import bit_sum
 from subbyte.technique.duplicates import duplicates
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte.technique.taps import tap_addresses
@@ -114,6 +115,7 @@ def _layouts(name: str) -> View:
 
 
 VIEWS: dict[str, Callable[[str], Any]] = {
+    "BitProduct": lambda name: widgets.BitProduct(bit_sum(samples.named(name, f"{SPEC}:w1a2"))),
     "ConvolutionTiling": _tiling,
     "DuplicateMap": lambda name: widgets.DuplicateMap(duplicates(samples.named(name, SPEC), (1, 4))),
     "FragmentExplorer": lambda name: _one("FragmentExplorer"),

@@ -1,6 +1,7 @@
 """Views for notebooks: each draws a record of the toolkit and decides nothing itself."""
 
 from subbyte_widgets._selection import Choice, Selection
+from subbyte_widgets.bit_product import BitProduct
 from subbyte_widgets.charts import plot
 from subbyte_widgets.convolution_tiling import ConvolutionTiling, TilingExplorer
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
@@ -19,6 +20,7 @@ from subbyte_widgets.tuning_monitor import TuningMonitor
 from subbyte_widgets.workbench_view import Workbench, workbench
 
 __all__ = [
+    "BitProduct",
     "Choice",
     "ConvolutionTiling",
     "DuplicateExplorer",
