@@ -6,10 +6,14 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from typing import Any
 
-from subbyte_widgets import BitProduct
+import pytest
+
+from subbyte_widgets import BitProduct, ThresholdFolding, TileStrides
 from subbyte_widgets._revealed import said
+from subbyte_widgets._turned import Turner
 from subbyte_widgets.bit_product.picture import Drawing, bits_svg, places
 
+FOLDING = ThresholdFolding("n8h7w7c64k32r3s3p1:w1a2")
 SVG = "{http://www.w3.org/2000/svg}"
 SHOWN = """(selector) => [...document.querySelectorAll(`${selector} .stage svg text`)]
   .filter((e) => getComputedStyle(e).visibility === "visible" && e.textContent).map((e) => e.textContent)"""
@@ -48,3 +52,23 @@ def test_bit_products_step_by_step(open_page: Callable[..., Any]) -> None:
         assert page.evaluate(SENTENCE_IN_SIGHT, ".sb-bits")
     page.locator(".sb-bits .tap").first.click()
     assert page.evaluate(SHOWN, ".sb-bits") == visible(bits_svg(drawing, found[0], 5))
+
+
+@pytest.mark.parametrize(("view", "selector"), [(TileStrides(), ".sb-strides"), (FOLDING, ".sb-folding")])
+def test_turning_to_other_pictures(view: Turner, selector: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(view, f"{selector} svg", width=1280, height=780)
+    page.locator(f"{selector} .panel").focus()
+    last = len(view.data) - 1
+    keys = {"Home": 0, "ArrowLeft": 0, "ArrowRight": 1, "PageDown": 6, "End": last, "ArrowUp": last - 5}
+    for key, number in keys.items():
+        page.keyboard.press(key)
+        assert page.evaluate(SHOWN, selector) == visible(view.data[number]["svg"]), key
+        assert page.locator(f"{selector} .say").text_content() == view.data[number]["say"]
+        assert page.locator(f"{selector} output").text_content() == view.data[number]["label"]
+        assert page.evaluate(SENTENCE_IN_SIGHT, selector)
+    page.locator(f"{selector} input").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(f"{selector} output").text_content() == view.data[last - 4]["label"]
+    if selector == ".sb-strides":
+        page.locator(".sb-strides .pick").nth(2).click()
+        assert page.locator(".sb-strides output").text_content() == "384 bits"

@@ -45,6 +45,8 @@ SETS: dict[str, list[str]] = {
     "stepper.css": [SIX],
     "store_path/view.css": [r"\.p\d \{ fill: (#\w{6})"],
     "tap_windows/view.css": [r"\.(?:f\d|core\.c\d|window) \{ fill: (#\w{6})"],
+    "threshold_folding/view.css": [r"\.v\d \{ fill: (#\w{6})"],
+    "tile_strides/view.css": [SIX],
     "tuning_monitor/view.css": [r"\.(?:dots|other|failed|reading) \{ stroke: (#\w{6})"],
     "tuning_monitor/panels.js": [r"[\[ ]\"(#\w{6})\"[,\]]"],
 }

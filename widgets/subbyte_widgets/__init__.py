@@ -16,6 +16,8 @@ from subbyte_widgets.space_explorer import SpaceExplorer
 from subbyte_widgets.speed_of_light import SpeedOfLight
 from subbyte_widgets.store_path import StorePath
 from subbyte_widgets.tap_windows import TapWindows
+from subbyte_widgets.threshold_folding import ThresholdFolding
+from subbyte_widgets.tile_strides import TileStrides
 from subbyte_widgets.tuning_monitor import TuningMonitor
 from subbyte_widgets.workbench_view import Workbench, workbench
 
@@ -40,6 +42,8 @@ __all__ = [
     "SpeedOfLight",
     "StorePath",
     "TapWindows",
+    "ThresholdFolding",
+    "TileStrides",
     "TilingExplorer",
     "TuningMonitor",
     "Workbench",
