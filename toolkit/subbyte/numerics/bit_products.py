@@ -190,7 +190,7 @@ def channel_constants(workload: ConvWorkload, w: NDArray[Any]) -> Int32Array:
     """
     wl, form = workload, bit_products(workload.precision)
     taps = border_classes(wl).taps if form.border == CLASSES else np.ones((1, wl.r, wl.s), np.bool_)
-    words = _tap_words(wl, w)
+    words = tap_words(wl, w)
     counts = np.bitwise_count(words).sum(axis=-1, dtype=np.int64)  # [p][K][R][S]
     sums = np.tensordot(form.weights.weights, counts, axes=1)
     inside = np.einsum("krs,brs->bk", sums, taps)
@@ -205,7 +205,7 @@ def pixel_sums(workload: ConvWorkload, x: NDArray[Any]) -> Int32Array:
     Raises InvalidInput.
     """
     weights = bit_products(workload.precision).activations.weights
-    words = _pixel_words(workload, x)
+    words = pixel_words(workload, x)
     counts = np.tensordot(weights, np.bitwise_count(words).sum(axis=-1, dtype=np.int64), axes=1)
     windows = [counts[:, rows, columns] for rows, columns in _windows(workload)]
     return _modulo(np.sum(windows, axis=0))
@@ -223,7 +223,7 @@ def sums_by_popcounts(workload: ConvWorkload, x: NDArray[Any], w: NDArray[Any], 
     wl, form = workload, bit_products(workload.precision)
     if reason := range_reason(wl):
         raise Unsupported(f"{wl}: {reason}")
-    pixels, taps = _pixel_words(wl, x), _tap_words(wl, w)
+    pixels, taps = pixel_words(wl, x), tap_words(wl, w)
     windows = np.stack([pixels[:, :, rows, columns] for rows, columns in _windows(wl)], axis=-2)
     lowered = windows.reshape(*windows.shape[:4], -1)  # [q][N][P][Q][words of a window]
     filters = taps.reshape(*taps.shape[:2], -1)  # [p][K][words of a window]
@@ -251,7 +251,7 @@ def _counts(one: NDArray[np.uint32], other: NDArray[np.uint32], operation: str) 
     return found.reshape(*one.shape[:-1], len(other))
 
 
-def _pixel_words(wl: ConvWorkload, x: NDArray[Any]) -> NDArray[np.uint32]:
+def pixel_words(wl: ConvWorkload, x: NDArray[Any]) -> NDArray[np.uint32]:
     """Plane words of the padded image, uint32 [q][N][H + 2 pad][W + 2 pad][words]."""
     operand = wl.precision.activations
     check_values(x, "x", operand, (wl.n, wl.h, wl.w, wl.c))
@@ -260,7 +260,7 @@ def _pixel_words(wl: ConvWorkload, x: NDArray[Any]) -> NDArray[np.uint32]:
     return plane_words(codes, operand.bits)
 
 
-def _tap_words(wl: ConvWorkload, w: NDArray[Any]) -> NDArray[np.uint32]:
+def tap_words(wl: ConvWorkload, w: NDArray[Any]) -> NDArray[np.uint32]:
     """Plane words of the weights, uint32 [p][K][R][S][words]."""
     check_values(w, "w", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
     return plane_words(encode(w, wl.precision.weights), wl.precision.weights.bits)
