@@ -198,7 +198,7 @@ def _weight_sums(wl: ConvWorkload, w: NDArray[Any]) -> tuple[NDArray[np.int64], 
     """P of each channel over the whole window [K]; P [classes,K] and n [classes,1] over the taps of each class."""
     form = bit_products(wl.precision)
     taps = border_classes(wl).taps if form.border == CLASSES else np.ones((1, wl.r, wl.s), np.bool_)
-    counts = np.bitwise_count(_tap_words(wl, w)).sum(axis=-1, dtype=np.int64)  # [p][K][R][S]
+    counts = np.bitwise_count(tap_words(wl, w)).sum(axis=-1, dtype=np.int64)  # [p][K][R][S]
     sums = np.tensordot(form.weights.weights, counts, axes=1)
     return sums.sum(axis=(1, 2)), np.einsum("krs,brs->bk", sums, taps), wl.c * taps.sum(axis=(1, 2))[:, None]
 
@@ -287,7 +287,7 @@ def pixel_sums(workload: ConvWorkload, x: NDArray[Any]) -> Int32Array:
     Raises InvalidInput.
     """
     weights = bit_products(workload.precision).activations.weights
-    words = _pixel_words(workload, x)
+    words = pixel_words(workload, x)
     counts = np.tensordot(weights, np.bitwise_count(words).sum(axis=-1, dtype=np.int64), axes=1)
     windows = [counts[:, rows, columns] for rows, columns in _windows(workload)]
     return _modulo(np.sum(windows, axis=0))
@@ -305,7 +305,7 @@ def sums_by_popcounts(workload: ConvWorkload, x: NDArray[Any], w: NDArray[Any], 
     wl, form = workload, bit_products(workload.precision)
     if reason := range_reason(wl):
         raise Unsupported(f"{wl}: {reason}")
-    pixels, taps = _pixel_words(wl, x), _tap_words(wl, w)
+    pixels, taps = pixel_words(wl, x), tap_words(wl, w)
     windows = np.stack([pixels[:, :, rows, columns] for rows, columns in _windows(wl)], axis=-2)
     lowered = windows.reshape(*windows.shape[:4], -1)  # [q][N][P][Q][words of a window]
     filters = taps.reshape(*taps.shape[:2], -1)  # [p][K][words of a window]
@@ -333,7 +333,7 @@ def _counts(one: NDArray[np.uint32], other: NDArray[np.uint32], operation: str) 
     return found.reshape(*one.shape[:-1], len(other))
 
 
-def _pixel_words(wl: ConvWorkload, x: NDArray[Any]) -> NDArray[np.uint32]:
+def pixel_words(wl: ConvWorkload, x: NDArray[Any]) -> NDArray[np.uint32]:
     """Plane words of the padded image, uint32 [q][N][H + 2 pad][W + 2 pad][words]."""
     operand = wl.precision.activations
     check_values(x, "x", operand, (wl.n, wl.h, wl.w, wl.c))
@@ -342,7 +342,7 @@ def _pixel_words(wl: ConvWorkload, x: NDArray[Any]) -> NDArray[np.uint32]:
     return plane_words(codes, operand.bits)
 
 
-def _tap_words(wl: ConvWorkload, w: NDArray[Any]) -> NDArray[np.uint32]:
+def tap_words(wl: ConvWorkload, w: NDArray[Any]) -> NDArray[np.uint32]:
     """Plane words of the weights, uint32 [p][K][R][S][words]."""
     check_values(w, "w", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
     return plane_words(encode(w, wl.precision.weights), wl.precision.weights.bits)

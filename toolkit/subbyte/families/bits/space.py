@@ -23,7 +23,7 @@ from subbyte.spaces.listed import Enumerated, ListedTable, listed
 from subbyte.workload.conv import ConvWorkload, ceil_div
 
 KIND = "bits"
-HELD = ("dependent_launch",)
+HELD = ("dependent_launch", "stagger")
 """Fields that do not vary."""
 
 
@@ -103,6 +103,7 @@ def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
         "tile_rows": tuple(row for row in rows if row <= 32),
         "channels": (32, 64, 128, 256),
         "consumers": (1, 2, 3, 4, 6),
+        "turn_rows": (1, 2),
         "run_on": (0, 1) if workload.stride == 1 else (0,),
         "doubled": (0, 1) if workload.precision.activations.bits > 1 else (0,),
         "paired_rows": (0, 1) if workload.c <= PAIR_CHANNELS and workload.dilation == 1 else (0,),

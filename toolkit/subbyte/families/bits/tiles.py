@@ -16,6 +16,7 @@ from subbyte.device.arch import Arch
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.shared.flat_view import flat_view
 from subbyte.numerics.bit_products import BitProducts, bit_products
+from subbyte.numerics.fusion import Fusion
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import BLOCK_BITS
 from subbyte.workload.precision import SUMS
@@ -44,6 +45,11 @@ class BitsTiles:
     def view(self) -> ConvWorkload:
         """The layer as the kernel takes it: pixels that are no neighbours to each other count in one row of rows."""
         return self.workload if self.config.paired_rows else flat_view(self.workload)
+
+    @cached_property
+    def fusion(self) -> Fusion:
+        """What stands between sums and output."""
+        return Fusion.of(self.output)
 
     # ---- operands -----------------------------------------------------------------------------------------------
 
@@ -105,6 +111,16 @@ class BitsTiles:
         return self.config.channels
 
     @property
+    def out_rows(self) -> int:
+        """Rows of the output, pooled or not."""
+        return self.view.p // self.fusion.pool
+
+    @property
+    def out_columns(self) -> int:
+        """Columns of the output."""
+        return self.view.q // self.fusion.pool
+
+    @property
     def slices(self) -> int:
         """Blocks that share an input, each with its own output channels."""
         return ceil_div(self.view.k, self.config.channels)
@@ -125,6 +141,11 @@ class BitsTiles:
         if not self.config.run_on:
             return self.config.tile_rows * self.row_tiles
         return ceil_div((self.config.tile_rows - 1) * self.pitch + self.view.q, TILE_PIXELS)
+
+    @property
+    def turns(self) -> int:
+        """Turns of all warpgroups of a block: each multiplies the tiles of ``turn_rows`` rows, one below the other."""
+        return ceil_div(self.tiles, self.config.turn_rows)
 
     @property
     def pixels_per_row(self) -> int:
