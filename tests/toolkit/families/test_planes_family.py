@@ -74,6 +74,10 @@ KERNELS: dict[str, Case] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(
+    "differing", "common", "512", "halves", "three planes and two, int", "11x11", "direct, plain", "more bits",
+    "popcounts, three", "popcounts of each",
+)  # fmt: skip
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_clean_and_exact(name: str) -> None:
     family, arch, spec, output, knobs = KERNELS[name]
@@ -89,6 +93,7 @@ MACHINE_CODE = [
 ]
 
 
+@pytest.mark.sample("bmma-sm_75", "bmma-sm_80")
 @pytest.mark.parametrize(("family", "arch", "knobs", "instructions"), MACHINE_CODE)
 def test_machine_code_holds_products_and_no_emulation(
     family: str, arch: str, knobs: dict[str, Any], instructions: set[str]
@@ -173,6 +178,7 @@ def test_int4_has_kernels_of_its_own() -> None:
 @pytest.mark.parametrize(
     "spec", [SMALL, "n8h4w4c64k64r1s1p0:w8a8", "n8h15w15c4096k64r11s11p5:w4a4", "n8h4w4c9k9r2s2p0:w3a5"]
 )
+@pytest.mark.sample("w1a1", "w3a5")
 @pytest.mark.parametrize("name", ["bmma", "popc"])
 def test_a_layer_is_covered_where_its_space_or_that_of_sums_holds_something(name: str, spec: str) -> None:
     family, layer = family_named(name), workload(spec)
