@@ -1,4 +1,4 @@
-"""Kernels of the bits family for the GPU tests, by name."""
+"""Kernels on bit planes for the GPU tests, by name: of the families bits, bmma and popc."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from subbyte.families.bits.config import BitsConfig
+from subbyte.families.bmma.config import BmmaConfig
+from subbyte.families.popc.config import PopcConfig
+from subbyte.families.shared.planes.config import PlaneConfig
 from subbyte.workload import ConvWorkload, gemm, workload
 
-Named = tuple[str, ConvWorkload, BitsConfig, dict[str, Any]]
+Named = tuple[str, ConvWorkload, BitsConfig | PlaneConfig, dict[str, Any]]
 """What a kernel is for, its workload, configuration and the options of its output."""
 
 CASES: dict[str, tuple[str | ConvWorkload, dict[str, Any], dict[str, Any]]] = {
@@ -36,3 +39,26 @@ def bits() -> Iterator[Named]:
     """Every case."""
     for name, (spec, knobs, options) in CASES.items():
         yield f"bits: {name}", workload(spec), BitsConfig().with_values(knobs), options
+
+
+PLANES: dict[str, tuple[str | ConvWorkload, PlaneConfig, dict[str, Any]]] = {
+    "zeros beyond the border": ("n9h9w9c200k70r3s3p1:w1a1", BmmaConfig(chunk=2), {}),
+    "plus, stride 2": ("n3h12w11c70k96r5s5p2u2:w1a1:plus", BmmaConfig(reorder_inner=0, stages=3), {}),
+    "512 channels": ("n8h7w7c512k512r3s3p1:w1a1", BmmaConfig(chunk=4, warp_col_tiles=8), {}),
+    "two planes of each": ("n9h9w9c200k70r3s3p1:w2a2", BmmaConfig(correction="popcount"), {}),
+    "a pair of planes for each warp": ("n8h9w9c128k70r3s3p1:w2a2", BmmaConfig(combine="shared"), {}),
+    "equal bits by two products": ("n9h9w9c200k70r3s3p1:w1a2", BmmaConfig(correction="double"), {}),
+    "direct": ("n9h7w6c200k70r3s3p1u2:w3a2", BmmaConfig(staging="direct", warp_row_tiles=2), {}),
+    "stride 4, 11x11": ("n8h31w31c3k64r11s11p2u4:w1a2", BmmaConfig(), {}),
+    "sums": ("n9h9w9c200k70r3s3p1:w1a1", BmmaConfig(), {"output": "int32"}),
+    "matrix product": (gemm(200, 256, 512, "w1a2"), BmmaConfig(reorder_inner=0), {}),
+    "popcounts": ("n9h9w9c200k70r3s3p1:w1a1", PopcConfig(), {}),
+    "popcounts of each word": ("n9h7w6c200k70r3s3p1u2:w3a2", PopcConfig(carry_save=0), {}),
+    "popcounts, sums": ("n8h8w8c64k96r1s1p0:w1a8", PopcConfig(reorder_inner=0, staging="direct"), {"output": "int32"}),
+}
+
+
+def planes() -> Iterator[Named]:
+    """Every case of the families bmma and popc."""
+    for name, (spec, config, options) in PLANES.items():
+        yield f"planes: {name}", workload(spec), config, options

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bits_cases import bits
+from bits_cases import bits, planes
 from warpgroup_cases import VARIANTS as DESIGNS
 from warpgroup_cases import (
     chain,
@@ -40,6 +40,7 @@ from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.families import space
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.mma.config import MmaConfig
+from subbyte.families.shared.planes.config import PlaneConfig
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.kernel import build
 from subbyte.kernel.choose import compile as compile_kernel
@@ -63,7 +64,7 @@ VARIANTS = (
 )  # fmt: skip
 OPTIONS = ({}, {"clip": (0, 7)}, {"output": "int32"}, {"requant": "general"})
 
-Named = tuple[str, ConvWorkload, MmaConfig | WgmmaConfig | BitsConfig | None, dict[str, Any]]
+Named = tuple[str, ConvWorkload, MmaConfig | WgmmaConfig | BitsConfig | PlaneConfig | None, dict[str, Any]]
 DRAWN = 80
 """Random configurations of the wgmma family."""
 DRAWN_MORE = 24
@@ -119,7 +120,7 @@ def wanted_kernels(arch: str, quick: bool, both: bool) -> list[Named]:
             drawn(8 if quick else DRAWN),
             *(more(4 if quick else DRAWN_MORE) for more in (drawn_single, drawn_pointwise)),
         )
-        cases = (bits(), variants(), chain(), chain_single(), *random, () if quick else shipped())
+        cases = (bits(), planes(), variants(), chain(), chain_single(), *random, () if quick else shipped())
         wanted += [named for part in cases for named in part]
     return wanted
 

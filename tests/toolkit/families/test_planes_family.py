@@ -125,7 +125,7 @@ REFUSED = [
     ("same_program", "sm_80", "n8h4w4c64k64r1s1p0:w1a1", {}, "same program: with one kernel row"),
     ("same_program", "sm_80", SMALL, {"staging": "direct", "stages": 3}, "same program: without stages in shared"),
     ("same_program", "sm_80", SMALL, {"correction": "popcount"}, "same program: activations' bits are not needed"),
-    ("written", "sm_80", "n8h15w15c1024k64r11s11p5:w3a2", {"chunk": 8}, "unrolling: 2112 products of fragments"),
+    ("written", "sm_80", "n8h15w15c1024k64r11s11p5:w3a2", {"chunk": 8}, "unrolling: 2112 products are written out"),
     ("registers", "sm_80", "n8h4w4c64k64r3s3p1:w4a4:signed.unsigned", {"blk_col_warps": 1}, "registers: about"),
     ("shared_memory", "sm_75", "n8h15w15c512k64r11s11p5:w1a1", {"chunk": 4, "reorder_inner": 0}, "shared: "),
     ("index", "sm_80", "n40000h56w56c2048k64r3s3p1:w1a2", {}, "index: a tensor of"),

@@ -12,7 +12,7 @@ from subbyte.families.bmma.config import AUTO, DOUBLE, POPCOUNT, SHARED, BmmaCon
 from subbyte.families.shared.axis import Index
 from subbyte.families.shared.planes.plan import PlanePlan
 from subbyte.numerics.bit_products import AND, XOR, CountForm, count_form, plain_operation
-from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.conv import ConvWorkload, ceil_div
 from subbyte.workload.operand import BLOCK_BITS
 
 
@@ -94,6 +94,12 @@ class BmmaPlan(PlanePlan):
         """Of a step: weights of all planes, activations of one."""
         pixels, columns = self.pairs * self.atom.pixels, self.config.warp_col_tiles
         return self.atom.blocks * (columns * self.warp_planes[0] + pixels) * (2 if self.doubled else 1)
+
+    @property
+    def written(self) -> int:
+        """Matrix instructions of a kernel row."""
+        steps = ceil_div(len(self.pieces), self.atom.blocks) * self.warp_planes[0] * self.warp_planes[1]
+        return steps * self.pairs * self.config.warp_col_tiles * (2 if self.doubled else 1)
 
     def ones_factor(self, plane: int) -> int:
         """What a count of a plane of activations is multiplied by."""

@@ -44,6 +44,12 @@ class PopcPlan(PlanePlan):
         return self.config.warp_row_tiles if self.counts.pixel else 0
 
     @property
+    def written(self) -> int:
+        """Comparisons of 8 x 8 x 128 bits of a pair of planes in a tap's 128 channels, each of about ten times the
+        instructions of a matrix product."""
+        return 10 * self.config.warp_row_tiles * self.config.warp_col_tiles
+
+    @property
     def fragment_registers(self) -> int:
-        """The four words of a warp's pixels in a plane, those of two channels in all planes."""
-        return IMAGE_WORDS * (self.config.warp_row_tiles + 2 * self.weight_planes)
+        """The four words of a warp's pixels in a plane, those of two channels of two tiles."""
+        return IMAGE_WORDS * (self.config.warp_row_tiles + 4)

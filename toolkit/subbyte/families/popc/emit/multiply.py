@@ -27,26 +27,51 @@ def popc_kernel(plan: PopcPlan) -> Any:
 
 
 def multiply(block: Block, source: Staged | Direct) -> None:
-    """All products of a stage: a row of the kernel after the other, 128 channels of a tap and a plane at a time."""
+    """All products of a stage: a tap after the other, 128 channels and a pair of planes at a time.
+
+    These loops are not unrolled: the compiler would load far ahead, and spill."""
     plan = cast(PopcPlan, block.plan)
-    pixels = plan.config.warp_row_tiles
-    with loop("r", plan.rows_staged, T.serial) as r:
-        for s, channels in plan.pieces:
-            for plane in range(plan.planes):
-                x = registers("x", IMAGE_WORDS * pixels)
-                with loop("m", pixels) as pixel:
-                    source.image_row(x, pixel * IMAGE_WORDS, pixel, (r, s), (channels, plane))
-                    if plan.ones_registers:
-                        words = [x[pixel * IMAGE_WORDS + i] for i in range(IMAGE_WORDS)]
-                        _add(block.ones, pixel, _count(plan, words), plan.ones_factor(plane))
-                with loop("n", plan.config.warp_col_tiles) as column:
-                    for weight_plane in range(plan.weight_planes):
-                        _tile(block, source, x, column, (r, s, channels), weight_plane, plane)
+    with (
+        loop("r", plan.rows_staged, T.serial) as r,
+        loop("s", plan.view.s, T.serial) as s,
+        loop("channels", plan.config.chunk, T.serial) as channels,
+        loop("plane", plan.planes, T.serial) as plane,
+    ):
+        _plane(block, source, (r, s, channels), plane)
+
+
+def _plane(block: Block, source: Staged | Direct, tap: tuple[Any, Any, Any], plane: Any) -> None:
+    """A plane of the activations in 128 channels of a tap."""
+    plan = cast(PopcPlan, block.plan)
+    pixels, (r, s, channels) = plan.config.warp_row_tiles, tap
+    x = registers("x", IMAGE_WORDS * pixels)
+    of_ones = _chosen([plan.ones_factor(t) for t in range(plan.planes)], plane) if plan.ones_registers else None
+    with loop("m", pixels) as pixel:
+        source.image_row(x, pixel * IMAGE_WORDS, pixel, (r, s), (channels, plane))
+        if plan.ones_registers:
+            words = [x[pixel * IMAGE_WORDS + i] for i in range(IMAGE_WORDS)]
+            _add(block.ones, pixel, _count(plan, words), of_ones)
+    with loop("weight_plane", plan.weight_planes, T.serial) as weight_plane:
+        factors = [plan.factor(s, t) for s in range(plan.weight_planes) for t in range(plan.planes)]
+        factor = _chosen(factors, weight_plane * plan.planes + plane)
+        with loop("n", plan.config.warp_col_tiles) as column:
+            _tile(block, source, x, column, tap, weight_plane, factor)
+
+
+def _chosen(factors: list[int], index: Any) -> Any:
+    """One of several factors."""
+    words = [T.uint32(factor & 0xFFFFFFFF) for factor in factors]
+    found: Any = words[-1]
+    for place in reversed(range(len(words) - 1)):
+        if factors[place] != factors[-1]:
+            found = T.Select(index == place, words[place], found)
+    return found if len(set(factors)) == 1 else bind("factor", found)
 
 
 def _tile(
-    block: Block, source: Staged | Direct, x: Any, column: Any, tap: tuple[Any, int, int], weight_plane: int, plane: int
-) -> None:
+    block: Block, source: Staged | Direct, x: Any, column: Any, tap: tuple[Any, Any, Any], weight_plane: Any,
+    factor: Any,
+) -> None:  # fmt: skip
     """A pair of planes in a tile of 8 channels, of all pixels of the warp."""
     plan = cast(PopcPlan, block.plan)
     r, s, channels = tap
@@ -56,7 +81,6 @@ def _tile(
     w = registers("w", IMAGE_WORDS * LANE_COLUMNS)
     for e in range(LANE_COLUMNS):
         source.weights(w, e * IMAGE_WORDS, place, (first + e) * IMAGE_WORDS)
-    factor = plan.factor(weight_plane, plane)
     with loop("m", plan.config.warp_row_tiles) as pixel:
         for e in range(LANE_COLUMNS):
             pairs = [(x[pixel * IMAGE_WORDS + i], w[e * IMAGE_WORDS + i]) for i in range(IMAGE_WORDS)]
@@ -64,9 +88,8 @@ def _tile(
             _add(block.counts, plan.count(0, pixel, column, e), _count(plan, words), factor)
 
 
-def _add(into: Any, at: Any, count: Any, factor: int) -> None:
-    term = count if factor == 1 else count * T.uint32(factor & 0xFFFFFFFF)
-    T.buffer_store(into, into[at] + term, [at])
+def _add(into: Any, at: Any, count: Any, factor: Any) -> None:
+    T.buffer_store(into, into[at] + count * factor, [at])
 
 
 def _count(plan: PopcPlan, words: list[Any]) -> Any:

@@ -71,6 +71,11 @@ class PlaneGeometry:
     def fragment_registers(self) -> int:
         """Registers of a thread for operands, at a time."""
 
+    @property
+    @abstractmethod
+    def written(self) -> int:
+        """Products of fragments in the body of the innermost loop."""
+
     # ---- operands -------------------------------------------------------------------------------------------------
 
     @cached_property

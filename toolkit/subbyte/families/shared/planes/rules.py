@@ -14,7 +14,7 @@ from subbyte.workload.precision import SUMS
 OVERHEAD = 48
 """Registers for addresses, loop state and comparisons, beside counts and fragments."""
 MOST_WRITTEN = 1600
-"""Products of fragments of a kernel row that are written out: beyond it the instruction cache is outgrown."""
+"""Products of fragments that are written out: beyond it the instruction cache is outgrown."""
 MOST_SUM = 1 << 31
 
 Rule = Callable[[PlanePlan], str | None]
@@ -71,11 +71,9 @@ def same_program(plan: PlanePlan) -> str | None:
 
 def written(plan: PlanePlan) -> str | None:
     """Products that are written out."""
-    tiles = plan.config.warp_row_tiles * plan.config.warp_col_tiles
-    count = len(plan.pieces) * plan.planes * plan.weight_planes * tiles // (plan.atom.pixels * plan.atom.blocks)
-    if count <= MOST_WRITTEN:
+    if plan.written <= MOST_WRITTEN:
         return None
-    return f"unrolling: {count} products of fragments of a kernel row; at most {MOST_WRITTEN}: smaller tiles or chunk"
+    return f"unrolling: {plan.written} products are written out; at most {MOST_WRITTEN}: smaller tiles or chunk"
 
 
 def index(plan: PlanePlan) -> str | None:
