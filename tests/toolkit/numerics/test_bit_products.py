@@ -67,7 +67,7 @@ def test_bit_products_are_exact(data):
 def counted(wl, x, w, operation):
     """What varies with the pixel in a kernel that counts bits by one operation, and how often that is the sum."""
     form = count_form(wl.precision, operation)
-    pixels, taps = closed_form._pixel_words(wl, x), closed_form._tap_words(wl, w)
+    pixels, taps = closed_form.pixel_words(wl, x), closed_form.tap_words(wl, w)
     windows = np.stack([pixels[:, :, rows, columns] for rows, columns in closed_form._windows(wl)], axis=-2)
     compare = {"and": np.bitwise_and, "xor": np.bitwise_xor}[operation]
     total = form.pixel * pixel_sums(wl, x).astype(np.int64)[..., None]
