@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,11 +58,14 @@ class CompiledNetwork:
         return NetworkResult.of(self.network.name, self.parameters, outputs)
 
     @checked
-    def check(self, images: Images, device: str = "auto", *, labels: NDArray[np.int64] | None = None) -> NetworkCheck:
+    def check(
+        self, images: Images, device: str = "auto", *, labels: NDArray[np.int64] | None = None,
+        report: Callable[[str], None] | None = None,
+    ) -> NetworkCheck:  # fmt: skip
         """Every element of every layer beside the reference, one layer at a time, so that no more than two are held.
 
-        ``labels`` int64 [N] of the images, where they are known, give the accuracy. Raises InvalidInput,
-        MissingDependency.
+        ``labels`` int64 [N] of the images, where they are known, give the accuracy; ``report`` is called with the name
+        of each layer that was compared. Raises InvalidInput, MissingDependency.
         """
         place = resolve_device(device, self.arch)
         given = self.network.check_images(images)
@@ -76,6 +79,8 @@ class CompiledNetwork:
                 counts[own.name][1] += own.differing(right)
                 if own.values is None and own.sums is not None:
                     sums.append(own.sums)
+                if report is not None:
+                    report(own.name)
         logits = self.parameters.logits.apply(np.concatenate(sums)[: len(given)])
         predictions = logits.argmax(axis=1)
         layers = tuple(
