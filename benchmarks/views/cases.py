@@ -37,6 +37,24 @@ class Case:
 BACK_AND_FORTH = ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowLeft")
 CASES = [
     Case(
+        "bit product", "two times 8 bits, 9 taps of 512 channels",
+        "from subbyte_widgets import BitProduct",
+        "view = BitProduct('n8h7w7c512k512r3s3p1:w8a8')\nview",
+        ".sb-bits", ".sb-bits-svg", ".sb-bits .stage", BACK_AND_FORTH, ("Home", "ArrowRight"), ("step",),
+    ),
+    Case(
+        "tile strides", "8 leading dimensions",
+        "from subbyte_widgets import TileStrides",
+        "view = TileStrides()\nview",
+        ".sb-strides", ".sb-strides-svg", ".sb-strides-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
+    ),
+    Case(
+        "threshold folding", "101 gammas of 4 bits",
+        "from subbyte_widgets import ThresholdFolding\ngammas = [i / 20 for i in range(-50, 51)]",
+        "view = ThresholdFolding('resnet50.stage2@8:w1a4', gammas)\nview",
+        ".sb-folding", ".sb-folding-svg", ".sb-folding-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
+    ),
+    Case(
         "tiling", "512 x 576 map, 8 warps",
         "from subbyte import MmaConfig\nfrom subbyte.technique.tiling import tiling\n"
         "from subbyte_widgets import ConvolutionTiling\n"

@@ -26,6 +26,9 @@ VIEWS = {
     ".sb-speed": "SpeedOfLight()",
     ".sb-taps": "TapWindows('n8h8w8c64k64r3s3p1')",
     ".sb-stores": "StorePath()",
+    ".sb-bits": "BitProduct('n8h7w7c64k32r3s3p1:w1a2')",
+    ".sb-strides": "TileStrides()",
+    ".sb-folding": "ThresholdFolding('n8h7w7c64k32r3s3p1:w1a2')",
 }
 START = """import os, psutil, subbyte
 from subbyte.measure.replay import ReplayRunner
@@ -43,19 +46,18 @@ SHOW = "\n".join([*(f"made[{name!r}] = {view}" for name, view in VIEWS.items()),
 # What each view follows while a lesson goes on, one view after the other: its selection, a record of another size.
 UPDATE = """tiled = [tiling(n, SMALL, arch='sm_80') for n in ('n8h9w9c32k32r3s3p1', 'n8h7w7c32k32r3s3p1')]
 maps = [subbyte.duplicates('n8h9w9c32k32r3s3p1', (1, n)) for n in (2, 3)]
+follows = {'.sb-tiling': ('multiply', 4), '.sb-map': ('selected', 7), '.sb-pack': ('step', 6),
+           '.sb-access': ('lane', 32), '.sb-frag': ('column', 8), '.sb-space': ('selected', 9),
+           '.sb-curve': ('selected', 40), '.sb-monitor': ('selected', 40), '.sb-reader': ('line', 60),
+           '.sb-load': ('step', 30), '.sb-speed': ('item', 5), '.sb-taps': ('tap', 6), '.sb-stores': ('follow', 128),
+           '.sb-bits': ('step', 7), '.sb-strides': ('chosen', 8), '.sb-folding': ('chosen', 41)}
 def one(i):
-    tiles, entries, packing, layout, fragment, points, curve, monitor, reader, load, speed, taps, stores = made.values()
-    turn, i = i % 13, i // 13
-    index = points.points["index"][i % 9]
-    changes = [
-        (tiles, "multiply", i % 4), (entries, "selected", i % 7), (packing, "step", i % 6), (layout, "lane", i % 32),
-        (fragment, "column", i % 8), (points, "selected", index), (curve, "selected", i % 40),
-        (monitor, "selected", i % 40), (reader, "line", i % 60), (load, "step", i % 30), (speed, "item", i % 5),
-        (taps, "tap", i % 6), (stores, "follow", i % 128)]
-    if i % 5 == 0 and turn < 2:
-        (tiles.show(tiled[i % 2]), entries.show(maps[i % 2]))
-    view, trait, value = changes[turn]
-    view.set_trait(trait, value)"""
+    selector, i = list(made)[i % len(made)], i // len(made)
+    view, (trait, many) = made[selector], follows[selector]
+    if i % 5 == 0 and selector in ('.sb-tiling', '.sb-map'):
+        view.show((tiled if selector == '.sb-tiling' else maps)[i % 2])
+    value = i % many
+    view.set_trait(trait, view.points['index'][value] if selector == '.sb-space' else value)"""
 AGAIN = """for i in range(520):
     one(i)
 print(f"memory {psutil.Process(os.getpid()).memory_info().rss} bytes")"""

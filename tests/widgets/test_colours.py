@@ -28,6 +28,7 @@ XYZ = np.array(
 LEAST = 10.0
 SIX = r"\.c\d \{ fill: (#\w{6})"
 SETS: dict[str, list[str]] = {
+    "bit_product/view.css": [r"\.b1 rect \{ fill: (#\w{6})"],
     "convolution_tiling/view.css": [
         r"\.mark\.(?:tile|stage|warp|now) \{ fill: (#\w{6})",
         r"\.rt\.(?:w\d|own|now) \{ fill: (#\w{6})",
@@ -44,11 +45,19 @@ SETS: dict[str, list[str]] = {
     "stepper.css": [SIX],
     "store_path/view.css": [r"\.p\d \{ fill: (#\w{6})"],
     "tap_windows/view.css": [r"\.(?:f\d|core\.c\d|window) \{ fill: (#\w{6})"],
+    "threshold_folding/view.css": [r"\.v\d \{ fill: (#\w{6})"],
+    "tile_strides/view.css": [SIX],
     "tuning_monitor/view.css": [r"\.(?:dots|other|failed|reading) \{ stroke: (#\w{6})"],
     "tuning_monitor/panels.js": [r"[\[ ]\"(#\w{6})\"[,\]]"],
 }
 """Of each view: what selects colours that stand for different things beside each other."""
-COUNTS = {"live_curve/view.css": 3, "load_stepper/view.css": 3, "packing_stepper/view.css": 2, "store_path/view.css": 2}
+COUNTS = {
+    "bit_product/view.css": 3,
+    "live_curve/view.css": 3,
+    "load_stepper/view.css": 3,
+    "packing_stepper/view.css": 2,
+    "store_path/view.css": 2,
+}
 
 
 def lab(colour: str, vision: str) -> np.ndarray:

@@ -15,7 +15,9 @@ from subbyte.analysis import Roofline, SpeedLimits
 from subbyte.families.mma.config import MmaConfig
 from subbyte.kernel.edit import EditReport
 from subbyte.technique.accesses import Accesses
+from subbyte.technique.bits import bit_sum
 from subbyte.technique.duplicates import duplicates
+from subbyte.technique.folding import folding
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte.technique.taps import tap_addresses
 from subbyte.technique.tiling import tiling
@@ -114,6 +116,7 @@ def _layouts(name: str) -> View:
 
 
 VIEWS: dict[str, Callable[[str], Any]] = {
+    "BitProduct": lambda name: widgets.BitProduct(bit_sum(samples.named(name, f"{SPEC}:w1a2"))),
     "ConvolutionTiling": _tiling,
     "DuplicateMap": lambda name: widgets.DuplicateMap(duplicates(samples.named(name, SPEC), (1, 4))),
     "FragmentExplorer": lambda name: _one("FragmentExplorer"),
@@ -125,6 +128,8 @@ VIEWS: dict[str, Callable[[str], Any]] = {
     "SpaceExplorer": lambda name: widgets.SpaceExplorer(samples.landscape(name)),
     "SpeedOfLight": _speed,
     "StorePath": lambda name: _one("StorePath"),
+    "ThresholdFolding": lambda name: widgets.ThresholdFolding([folding(samples.named(name, f"{SPEC}:w1a2"))]),
+    "TileStrides": lambda name: _one("TileStrides"),
     "TapWindows": lambda name: widgets.TapWindows(tap_addresses(samples.named(name, "n8h8w8c64k64r3s3p1"))),
     "TuningMonitor": lambda name: widgets.TuningMonitor(samples.study_record(name)),
 }

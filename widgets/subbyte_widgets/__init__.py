@@ -1,6 +1,7 @@
 """Views for notebooks: each draws a record of the toolkit and decides nothing itself."""
 
 from subbyte_widgets._selection import Choice, Selection
+from subbyte_widgets.bit_product import BitProduct
 from subbyte_widgets.charts import plot
 from subbyte_widgets.convolution_tiling import ConvolutionTiling, TilingExplorer
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
@@ -15,10 +16,13 @@ from subbyte_widgets.space_explorer import SpaceExplorer
 from subbyte_widgets.speed_of_light import SpeedOfLight
 from subbyte_widgets.store_path import StorePath
 from subbyte_widgets.tap_windows import TapWindows
+from subbyte_widgets.threshold_folding import ThresholdFolding
+from subbyte_widgets.tile_strides import TileStrides
 from subbyte_widgets.tuning_monitor import TuningMonitor
 from subbyte_widgets.workbench_view import Workbench, workbench
 
 __all__ = [
+    "BitProduct",
     "Choice",
     "ConvolutionTiling",
     "DuplicateExplorer",
@@ -38,6 +42,8 @@ __all__ = [
     "SpeedOfLight",
     "StorePath",
     "TapWindows",
+    "ThresholdFolding",
+    "TileStrides",
     "TilingExplorer",
     "TuningMonitor",
     "Workbench",

@@ -56,11 +56,13 @@ def _kernel(shape: str, more: str, **given: Any) -> Generated:
     return Generated(spec, f"{key}-{more}", **given)
 
 
+@pytest.mark.sample("stage 2", "stage 4, 8 columns", "pair and split", "two rows")
 @pytest.mark.parametrize(("shape", "more"), CASES)
 def test_generated_kernels_are_clean_and_exact(shape: str, more: str) -> None:
     _kernel(shape, more).require_exact(1)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("shape", "more", "given"),
     [

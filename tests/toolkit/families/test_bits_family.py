@@ -42,6 +42,16 @@ KERNELS = {
     "two rows share a block, stride 2": (
         "n8h6w6c64k64r5s5p2u2:w1a2", {"paired_rows": 1, "tile_rows": 3, "consumers": 1},
     ),
+    "turns of two rows": ("n3h5w9c70k64r3s3p1:w1a1", {"tile_rows": 4, "turn_rows": 2, "consumers": 3}),
+    "turns of two rows that share blocks, in order": (
+        "n8h5w12c64k64r3s3p1:w1a2",
+        {"paired_rows": 1, "tile_rows": 4, "turn_rows": 2, "doubled": 1, "consumers": 2, "stagger": 1},
+    ),
+    "turns of two rows, stride 2": (
+        "n8h8w6c64k64r5s5p2u2:w1a1", {"paired_rows": 1, "tile_rows": 2, "turn_rows": 2, "consumers": 1},
+    ),
+    "two of four multiply at a time": ("n8h3w9c130k32r3s3p1:w2a2", {
+        "channels": 32, "tile_rows": 3, "consumers": 4, "stagger": 2, "doubled": 1}),
     "two rows share an input block": (
         "n8h4w4c64k128r3s3p1:w1a1:minus", {"paired_rows": 1, "channels": 128, "tile_rows": 2},
     ),

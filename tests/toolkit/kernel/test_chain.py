@@ -25,6 +25,7 @@ def _operands(rng):
     return x, weights, [Requantization.random(w, rng) for w in LAYERS]
 
 
+@pytest.mark.sample("1")
 @pytest.mark.parametrize("other", [None, 1])
 def test_three_layers_of_one_or_two_families(other):
     x, weights, requants = _operands(np.random.default_rng(1))

@@ -1,4 +1,5 @@
-"""``subbyte explain bits``, ``planes`` and ``thresholds``: networks of few bits, of which a workload alone says all."""
+"""``subbyte explain bits``, ``planes``, ``strides`` and ``thresholds``: networks of few bits, of which no kernel is
+needed to say all."""
 
 from __future__ import annotations
 
@@ -53,6 +54,18 @@ def _add_thresholds(commands: Any) -> None:
         parser.add_argument(f"--{name}", metavar="X", help=f"{name} {text} (default {default})")
 
 
+def _add_strides(commands: Any) -> None:
+    parser = command_parser(
+        commands,
+        "strides",
+        "What loading a tile of 8 x 128 bits costs by the distance of its rows: banks, sectors, lines.",
+        "subbyte explain strides --ldm 128,1024",
+    )
+    parser.add_argument(
+        "--ldm", metavar="N,N", default=None, help="bits of a row of the matrix (default 128 to 1024 in steps of 128)"
+    )
+
+
 def _bits(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from subbyte.technique import bit_sum
 
@@ -79,6 +92,16 @@ def _thresholds(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     return record.to_dict(), record.text()
 
 
+def _strides(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from subbyte.technique.strides import DISTANCES, strides
+
+    given = None if args.ldm is None else [natural(part) for part in args.ldm.split(",")]
+    if given is not None and None in given:
+        raise InvalidInput(f"--ldm {shown(args.ldm)}: expected numbers of bits such as 128,256")
+    record = strides(DISTANCES if given is None else [one for one in given if one is not None])
+    return record.to_dict(), record.text()
+
+
 def _real(name: str, text: str) -> float:
     try:
         found = float(text)
@@ -92,6 +115,7 @@ def _real(name: str, text: str) -> float:
 BIT_TOPICS: dict[str, tuple[Callable[[Any], None], Callable[[argparse.Namespace], tuple[dict[str, Any], str]]]] = {
     "bits": (_add_bits, _bits),
     "planes": (_add_planes, _planes),
+    "strides": (_add_strides, _strides),
     "thresholds": (_add_thresholds, _thresholds),
 }
 """How each topic is added to the command line, and what it prints."""

@@ -21,6 +21,7 @@ from subbyte.kernel.coverage import covered
 from subbyte.kernel.default import TRIES, default_config
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.recommended import recommendation
+from subbyte.numerics.fusion import SEPARATOR
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
@@ -60,7 +61,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch
     failed: list[str] = []
-    for choice in _choices(found, target, family):
+    for choice in _choices(found, target, family, output):
         try:
             kernel = Kernel(make_plan(found, choice.config, target, output, clip, requant), reason=choice.reason)
             if kernel.resources:  # built, and found without a fault
@@ -108,8 +109,8 @@ def recorded_best() -> dict[str, dict[str, Any]]:
     return found
 
 
-def _choices(workload: ConvWorkload, arch: Arch, family: str) -> Iterator[Choice]:
-    """Configurations in the order to try them."""
+def _choices(workload: ConvWorkload, arch: Arch, family: str, output: str | None = None) -> Iterator[Choice]:
+    """Configurations in the order to try them; of what is chosen by estimate only what can give the output."""
     wanted = [one for one in newest_first(family) if one.hopeless(workload, arch) is None]
     yield from (choice for choice in _recorded(workload, arch) if choice.family in wanted)
     for one in wanted:
@@ -117,8 +118,18 @@ def _choices(workload: ConvWorkload, arch: Arch, family: str) -> Iterator[Choice
         if kept is not None and one.owns(kept.config):
             known = f"fastest measured configuration ({kept.microseconds:.2f} us on {kept.device})"
             yield Choice(one, kept.config, f"{one.name} family, {known}", False)
-        for config in islice(one.candidates(workload, arch), TRIES):
+        candidates = (
+            config for config in one.candidates(workload, arch) if _gives(one, workload, config, arch, output)
+        )
+        for config in islice(candidates, TRIES):
             yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet", False)
+
+
+def _gives(family: Family, workload: ConvWorkload, config: Configuration, arch: Arch, output: str | None) -> bool:
+    """Whether a configuration can give an output with something fused into it; of any other the candidates are."""
+    if output is None or SEPARATOR not in output:
+        return True
+    return family.fuses and family.check(family.plan(workload, config, arch, output)) is None
 
 
 def _recorded(workload: ConvWorkload, arch: Arch) -> list[Choice]:

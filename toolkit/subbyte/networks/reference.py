@@ -27,7 +27,7 @@ def reference_layers(network: Network, parameters: Parameters, images: Images) -
             residual = pooled(residual, whole.shortcut_pool(layer))
         found = layer_reference(layer.workload, x, w, thresholds, residual, layer.pool, layer.pool_order)
         x, sums = found.values, None
-        if layer.name in whole.residuals:
+        if layer.name in whole.residuals and found.sums is not None:
             sums = waiting[layer.name] = found.sums
         yield LayerOutput(layer.name, x, sums)
     last = whole.layers[-1]

@@ -13,6 +13,7 @@ from subbyte.technique.mma import check_fragments
 from subbyte.technique.packed_stores import PackedStores, packed_stores
 from subbyte.technique.packing import PackingProgram, PackingTrace, packing_program
 from subbyte.technique.record import InfoRecord
+from subbyte.technique.strides import Strides, strides
 from subbyte.technique.taps import TapAddresses, tap_addresses
 from subbyte.technique.tiling import Tiling, WarpgroupTiling, tiling, warpgroup_tiling
 from subbyte.technique.topics import explained
@@ -33,6 +34,7 @@ __all__ = [
     "PackingProgram",
     "PackingTrace",
     "Planes",
+    "Strides",
     "TapAddresses",
     "Tiling",
     "WarpgroupTiling",
@@ -51,6 +53,7 @@ __all__ = [
     "packing_program",
     "planes",
     "sectors",
+    "strides",
     "tap_addresses",
     "tiling",
     "warpgroup_tiling",

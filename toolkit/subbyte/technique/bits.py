@@ -54,8 +54,9 @@ class BitSum(InfoRecord):
 
     ``at`` is the output pixel, ``image`` and ``channel`` (of the output) whose it is. ``parts`` are U, S, P and n over
     all taps, where ``border`` is ``classes`` P and n over those inside the image alone; ``factors`` are in the same
-    order. ``total`` is their sum of products, ``reference`` that of the values. ``range`` says why the sums of the
-    workload do not fit 32 bits, ``pixel_type`` which integers hold S.
+    order. ``pair_factors`` are what the ``popcounts`` of a tap are multiplied by in U. ``total`` is the parts' sum of
+    products, ``reference`` that of the values. ``range`` says why the sums of the workload do not fit 32 bits,
+    ``pixel_type`` which integers hold S.
     """
 
     workload: ConvWorkload
@@ -71,8 +72,21 @@ class BitSum(InfoRecord):
     taps: tuple[BitTap, ...]
     parts: tuple[int, int, int, int]
     factors: tuple[int, int, int, int]
+    pair_factors: tuple[int, ...]
     total: int
     reference: int
+
+    def codes(self, tap: BitTap) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Codes of the weights and of the activations of a tap, of all input channels."""
+        return _codes(tap.weights, self.workload.c), _codes(tap.activations, self.workload.c)
+
+    def values(self, tap: BitTap) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Values of the weights and of the activations of a tap; beyond the border what padding means, which may be
+        the value of no code."""
+        types = self.workload.precision
+        w, x = self.codes(tap)
+        pixel = tuple(types.activations.values[code] if tap.inside else types.pad_value for code in x)
+        return tuple(types.weights.values[code] for code in w), pixel
 
     def title(self) -> str:
         """What is summed."""
@@ -155,8 +169,17 @@ def bit_sum(
         taps=tuple(_tap(r, s, inside, pairs, s_of, p_of, taps, pixels) for r, s in np.ndindex(wl.r, wl.s)),
         parts=(parts[0], parts[1], parts[2], parts[3]),
         factors=factors,
+        pair_factors=tuple(a * b for a in form.weights.weights for b in form.activations.weights),
         total=sum(factor * part for factor, part in zip(factors, parts, strict=True)),
         reference=int((window * taken).sum()),
+    )
+
+
+def _codes(planes: tuple[tuple[int, ...], ...], channels: int) -> tuple[int, ...]:
+    """The codes of channels from the words of their planes."""
+    return tuple(
+        sum((words[c // WORD_BITS] >> c % WORD_BITS & 1) << t for t, words in enumerate(planes))
+        for c in range(channels)
     )
 
 
@@ -175,6 +198,13 @@ class PlaneSet:
     alpha: int
     weights: tuple[int, ...]
     zeta: int
+
+    @property
+    def written(self) -> str:
+        """A value from the bits of its code: ``2 b0 - 1``."""
+        bits = written_sum([(weight, f"b{t}") for t, weight in enumerate(self.weights)])
+        scaled = bits if self.alpha == 1 else f"{self.alpha} {bits if len(self.weights) == 1 else f'({bits})'}"
+        return scaled + (f" {'-' if self.zeta > 0 else '+'} {abs(self.zeta)}" if self.zeta else "")
 
 
 @dataclass(frozen=True)
@@ -207,12 +237,7 @@ class Planes(InfoRecord):
 
     def text(self) -> str:
         """The planes, then the layouts."""
-        lines = []
-        for one in self.planes:
-            bits = written_sum([(weight, f"b{t}") for t, weight in enumerate(one.weights)])
-            scaled = bits if one.alpha == 1 else f"{one.alpha} ({bits})"
-            zero = f" {'-' if one.zeta > 0 else '+'} {abs(one.zeta)}" if one.zeta else ""
-            lines.append(f"{one.what} ({one.type}): value = {scaled}{zero}")
+        lines = [f"{one.what} ({one.type}): value = {one.written}" for one in self.planes]
         return "\n".join([self.title(), "", *lines, "", columns_text(self.table())])
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
 
 import numpy as np
 
@@ -32,7 +34,8 @@ class Folding(InfoRecord):
     """A batch normalization and rounding of one channel as thresholds (:class:`subbyte.Thresholds`).
 
     ``levels`` and ``flip`` are the channel's; ``always`` and ``never`` are the levels that every sum passes, and none.
-    ``ranges`` are in the order of the sums, from ``least`` to ``most`` of the workload.
+    ``ranges`` are in the order of the sums, from ``least`` to ``most`` of the workload. ``needs`` are the normalized
+    numbers from which on a sum passes: half way between two values of the output.
     """
 
     workload: ConvWorkload
@@ -48,8 +51,13 @@ class Folding(InfoRecord):
     least: int
     most: int
     ranges: tuple[SumRange, ...]
+    needs: tuple[float, ...]
     always: int = ALWAYS
     never: int = NEVER
+
+    def normalized(self, total: float) -> float:
+        """What the batch normalization makes of a sum."""
+        return self.gamma * (total - self.mean) / sqrt(self.variance + self.eps) + self.beta
 
     def title(self) -> str:
         """The normalization."""
@@ -101,4 +109,5 @@ def folding(
     return Folding(
         wl, found.output.name, float(gamma), float(beta), float(mean), float(variance), float(eps), float(step),
         tuple(levels), bool(found.flip[0]), -bound, bound, ranges,
+        tuple(step * (low + high) / 2 for low, high in pairwise(sorted(found.output.values))),
     )  # fmt: skip

@@ -20,6 +20,8 @@ from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.rules import hopeless, why_not
 from subbyte.families.bits.space import KIND, BitsSpace, held_fields, plan_of, value_lists
 from subbyte.families.bits.weights import threshold_words, weight_words
+from subbyte.families.topic import Topic
+from subbyte.info_record import InfoRecord
 from subbyte.numerics.thresholds import Thresholds
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
@@ -39,6 +41,7 @@ class BitsFamily(Family):
     configurations = (BitsConfig,)
     kinds: ClassVar[Mapping[str, str]] = {KIND: "rows, channels and warpgroups of a block on one-bit products"}
     features = FEATURES
+    fuses = True
 
     def plan(
         self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "bipolar1",
@@ -123,6 +126,13 @@ class BitsFamily(Family):
     def refused(self, cubin: bytes, log: str, local_bytes: int) -> str | None:
         """Kernels whose counts do not fit the registers."""
         return f"{local_bytes} bytes of local memory: counts do not fit the registers" if local_bytes else None
+
+    @property
+    def topics(self) -> Mapping[str, Topic[InfoRecord]]:
+        """How planes are composed."""
+        from subbyte.families.bits.explain import TOPICS
+
+        return TOPICS
 
     def export(self, plan: Plan) -> ExportParts:
         """Raises Unsupported: the header's packing knows values of whole words."""

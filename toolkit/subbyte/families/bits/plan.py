@@ -9,6 +9,7 @@ from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.bits.config import PAIRS, PLAIN
 from subbyte.families.bits.geometry import BitsGeometry
+from subbyte.numerics.residual import RESIDUAL, residual_elements
 from subbyte.numerics.thresholds import THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
@@ -67,8 +68,13 @@ class BitsPlan(BitsGeometry):
             sums = groups * BATCH_GROUP * w.p * w.q * w.padded_filters
             arguments.append(Argument("Out", "int32", (sums,), "out", NHWCNC_PLANES))
         else:
+            if self.fusion.residual:
+                added = self._residual(self.fusion.residual, self.fusion.residual_pool)
+                arguments.append(Argument("Res", "uint32", (added,), "in", RESIDUAL))
             words = groups * self.stored_outputs
             arguments.append(Argument("Out", "uint32", (words,), "out", _form(self.paired_output)))
+            if self.fusion.keep:
+                arguments.append(Argument("Sum", "uint32", (self._residual(w.k, 1),), "out", RESIDUAL))
             table = self.slices * self.table_words
             arguments.append(Argument("Prm", "int32", (table,), "in", self.operand_form))
         arguments.append(Argument("Wt", "uint32", (self.slices * self.slice_words,), "in", self.operand_form))
@@ -76,6 +82,11 @@ class BitsPlan(BitsGeometry):
             "conv_kernel", (self.slices * self.places, 1, 1), (self.threads, 1, 1), self.shared_bytes,
             tuple(arguments), 1, bool(self.config.dependent_launch),
         )  # fmt: skip
+
+    def _residual(self, channels: int, by: int) -> int:
+        """Words, of two sums each, of a residual on a map ``by`` times as high and wide."""
+        w = self.view
+        return residual_elements(w.n, w.p * by, w.q * by, channels) // 2
 
 
 def _form(paired: bool) -> str:

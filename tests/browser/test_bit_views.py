@@ -1,0 +1,74 @@
+"""The views of bit kernels on pages without a kernel: what the browser shows is what the pictures in Python show."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from subbyte_widgets import BitProduct, ThresholdFolding, TileStrides
+from subbyte_widgets._revealed import said
+from subbyte_widgets._turned import Turner
+from subbyte_widgets.bit_product.picture import Drawing, bits_svg, places
+
+FOLDING = ThresholdFolding("n8h7w7c64k32r3s3p1:w1a2")
+SVG = "{http://www.w3.org/2000/svg}"
+SHOWN = """(selector) => [...document.querySelectorAll(`${selector} .stage svg text`)]
+  .filter((e) => getComputedStyle(e).visibility === "visible" && e.textContent).map((e) => e.textContent)"""
+SENTENCE_IN_SIGHT = """(selector) => {
+  const say = document.querySelector(`${selector} .say`).getBoundingClientRect();
+  return say.height > 0 && say.bottom <= window.innerHeight && say.right <= window.innerWidth;
+}"""
+
+
+def visible(svg: str) -> list[str]:
+    """The texts that a picture from Python shows, in their order."""
+
+    def texts(node: ElementTree.Element) -> list[str]:
+        if node.get("class") in ("later", "none"):
+            return []
+        own = [node.text] if node.tag == f"{SVG}text" and node.text else []
+        return own + [words for child in node for words in texts(child)]
+
+    return texts(ElementTree.fromstring(svg))
+
+
+def test_bit_products_step_by_step(open_page: Callable[..., Any]) -> None:
+    view = BitProduct("n8h7w7c72k32r3s3p1:w1a2", at=(0, 3))
+    assert view.record is not None
+    drawing = Drawing(view.record)
+    found = places(drawing)
+    page = open_page(view, ".sb-bits svg", width=1280, height=780)
+    page.locator(".sb-bits .stage").focus()
+    for key, step, place in [
+        ("Home", 0, 12), ("ArrowRight", 1, 12), ("PageDown", 2, 12), ("ArrowDown", 2, 13), ("ArrowDown", 2, 14),
+        ("Shift+ArrowUp", 2, 11), ("ArrowRight", 3, 11), ("PageDown", 4, 11), ("End", 6, 11), ("ArrowLeft", 5, 11),
+    ]:  # fmt: skip
+        page.keyboard.press(key)
+        assert page.evaluate(SHOWN, ".sb-bits") == visible(bits_svg(drawing, found[place], step)), key
+        assert page.locator(".sb-bits .say").text_content() == said(view.data["steps"][step], found[place])
+        assert page.evaluate(SENTENCE_IN_SIGHT, ".sb-bits")
+    page.locator(".sb-bits .tap").first.click()
+    assert page.evaluate(SHOWN, ".sb-bits") == visible(bits_svg(drawing, found[0], 5))
+
+
+@pytest.mark.parametrize(("view", "selector"), [(TileStrides(), ".sb-strides"), (FOLDING, ".sb-folding")])
+def test_turning_to_other_pictures(view: Turner, selector: str, open_page: Callable[..., Any]) -> None:
+    page = open_page(view, f"{selector} svg", width=1280, height=780)
+    page.locator(f"{selector} .panel").focus()
+    last = len(view.data) - 1
+    keys = {"Home": 0, "ArrowLeft": 0, "ArrowRight": 1, "PageDown": 6, "End": last, "ArrowUp": last - 5}
+    for key, number in keys.items():
+        page.keyboard.press(key)
+        assert page.evaluate(SHOWN, selector) == visible(view.data[number]["svg"]), key
+        assert page.locator(f"{selector} .say").text_content() == view.data[number]["say"]
+        assert page.locator(f"{selector} output").text_content() == view.data[number]["label"]
+        assert page.evaluate(SENTENCE_IN_SIGHT, selector)
+    page.locator(f"{selector} input").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(f"{selector} output").text_content() == view.data[last - 4]["label"]
+    if selector == ".sb-strides":
+        page.locator(".sb-strides .pick").nth(2).click()
+        assert page.locator(".sb-strides output").text_content() == "384 bits"

@@ -1,0 +1,21 @@
+"""What can be shown of a kernel on bit planes: the records of its topics are in the modules of this folder."""
+
+from subbyte.families.bits.explain.composition import PlaneComposition, plane_composition
+from subbyte.families.topic import Option, Topic
+from subbyte.info_record import InfoRecord
+
+TOPICS: dict[str, Topic[InfoRecord]] = {
+    "composition": Topic(
+        "Planes as rows, columns and registers of one-bit instructions, and how a thread combines an output's counts.",
+        "subbyte explain composition resnet50.stage2@8:w2a2 --pixel 3",
+        PlaneComposition,
+        plane_composition,
+        (
+            Option("image", "row group of the instruction's tile, 0 (default) to 7", 0),
+            Option("pixel", "of the tile, 0 (default) to 7", 0),
+            Option("seed", "of the random operands (default 0)", 0, "seed"),
+        ),
+        tab="Planes",
+        view="subbyte_widgets.plane_composition:PlaneComposition",
+    ),
+}

@@ -1,0 +1,279 @@
+"""Where a kernel on bit planes has its planes, and how a thread makes an output of their counts.
+
+An instruction multiplies 64 rows (8 pixels of 8 images, one plane of the activations) by N columns: the block's output
+channels once for each plane of the weights, then 8 columns of ones, which count the activations' own bits. Each plane
+of the activations is an instruction of its own, with a set of accumulators of its own; with ``doubled`` they share one,
+multiplied by two from plane to plane. Rows and columns are dealt to threads so that a thread has every count of its
+outputs: it adds them up in registers, and no partial result is stored anywhere.
+
+Counts are of the first tile of the first block. APNN-TC (arXiv 2106.12169) combines planes in shared memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.device.fragments import LANES, fragments
+from subbyte.errors import InvalidInput
+from subbyte.families.bits.geometry import ONES, WORD_CHANNELS
+from subbyte.families.bits.plan import BitsPlan
+from subbyte.families.bits.rules import why_not
+from subbyte.families.bits.weights import channel_of_column
+from subbyte.info_record import InfoRecord, Table, columns_text
+from subbyte.numerics.bit_products import (
+    CLASSES,
+    bit_products,
+    border_classes,
+    channel_constants,
+    pixel_words,
+    tap_words,
+    written_sum,
+)
+from subbyte.numerics.values import random_values
+from subbyte.workload import ConvWorkload
+from subbyte.workload.conv import BATCH_GROUP
+from subbyte.workload.precision import SUMS
+
+ROWS, DEPTH = 64, 256
+"""M and K of the instruction."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """Neighbouring columns of the instruction: ``what`` is ``weights`` (of ``plane``), ``ones`` or ``filling``."""
+
+    what: str
+    plane: int
+    first: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Term:
+    """A count in a register of the thread, and what it is multiplied by.
+
+    ``set`` is the set of accumulators; ``plane`` the plane of the activations that it counts (-1: all, doubled one
+    after the other); ``weight_plane`` that of the weights (-1: the columns of ones).
+    """
+
+    set: int
+    plane: int
+    weight_plane: int
+    column: int
+    register: int
+    count: int
+    factor: int
+
+
+@dataclass(frozen=True)
+class Composed:
+    """An output: its ``channel`` of the block, the ``lane`` that has all of its counts, and their sum with the
+    ``constant`` of the channel at this border."""
+
+    channel: int
+    lane: int
+    terms: tuple[Term, ...]
+    constant: int
+    total: int
+
+
+@dataclass(frozen=True)
+class PlaneComposition(InfoRecord):
+    """The planes of a kernel's first tile, and the outputs of one pixel: 32 output channels of one image.
+
+    ``image`` and ``pixel`` are of the tile, ``at`` is the output pixel and ``batch`` the image that they are of the
+    workload; ``row`` is theirs in the instruction and ``warp`` the warp of the warpgroup that has it. ``planes`` and
+    ``weight_planes`` are bits; ``steps`` the instructions of a plane, each of K = 256.
+    """
+
+    workload: ConvWorkload
+    config: str
+    instruction: str
+    steps: int
+    planes: int
+    weight_planes: int
+    doubled: bool
+    bands: tuple[Band, ...]
+    image: int
+    pixel: int
+    batch: int
+    at: tuple[int, int]
+    row: int
+    warp: int
+    outputs: tuple[Composed, ...]
+
+    @property
+    def columns(self) -> int:
+        """N of the instruction."""
+        return self.bands[-1].first + self.bands[-1].columns
+
+    @property
+    def sets(self) -> int:
+        """Sets of accumulators."""
+        return 1 if self.doubled else self.planes
+
+    def title(self) -> str:
+        """Whose outputs."""
+        return (
+            f"{self.workload.label}, {self.config}: planes in {self.instruction}, image {self.batch}, "
+            f"output pixel {self.at}"
+        )
+
+    def table(self) -> Table:
+        """One row for each count of each output."""
+        rows = (
+            (one.channel, one.lane, term.set, term.register, "all" if term.plane < 0 else term.plane,
+             "ones" if term.weight_plane < 0 else term.weight_plane, term.column, term.count, term.factor)
+            for one in self.outputs
+            for term in one.terms
+        )  # fmt: skip
+        names = ("channel", "lane", "set", "register", "plane of x", "plane of w", "column", "count", "factor")
+        return Table(names, tuple(rows))
+
+    def text(self) -> str:
+        """The instruction, then the first output."""
+        bands = ", ".join(
+            f"{one.first} to {one.first + one.columns - 1}: {_named(one)}" for one in self.bands if one.columns
+        )
+        first = self.outputs[0]
+        own = tuple(row for row in self.table().rows if row[0] == first.channel)
+        terms = written_sum([(term.factor, f"({term.count})") for term in first.terms])
+        return "\n".join([
+            self.title(), "",
+            f"rows: 8 pixels of 8 images, one plane of {self.planes}; row {self.row} is of warp {self.warp}",
+            f"columns: {bands}",
+            f"instructions: {self.steps} for each plane of x; sets of accumulators: {self.sets}", "",
+            f"channel {first.channel}, lane {first.lane} of the warp:", columns_text(Table(self.table().columns, own)),
+            "",
+            f"Y = {terms} {'-' if first.constant < 0 else '+'} {abs(first.constant)} = {first.total}",
+        ])  # fmt: skip
+
+
+def _named(band: Band) -> str:
+    return f"channels, plane {band.plane} of w" if band.what == "weights" else band.what
+
+
+def plane_composition(
+    plan: BitsPlan, image: int = 0, pixel: int = 0, seed: int = 0, x: NDArray[Any] | None = None,
+    w: NDArray[Any] | None = None,
+) -> PlaneComposition:  # fmt: skip
+    """The planes of a kernel and the outputs of one pixel of its first tile: of values x [N,H,W,C] and w [K,R,S,C],
+    else of random ones. Raises InvalidInput for a configuration that is refused and a pixel that does not exist."""
+    plan = replace(plan, output=SUMS)
+    if reason := why_not(plan):
+        raise InvalidInput(f"{plan.workload.label} with {plan.config.key} is refused: {reason}")
+    batch, at = _place(plan, image, pixel)
+    whole = plan.workload
+    wl = ConvWorkload(
+        batch + 1 if x is None else whole.n, whole.h, whole.w, whole.c, whole.k, whole.r, whole.s, whole.pad,
+        whole.stride, whole.dilation, precision=whole.precision,
+    )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    types = wl.precision
+    values = random_values(types.activations, (wl.n, wl.h, wl.w, wl.c), rng) if x is None else x
+    filters = random_values(types.weights, (wl.k, wl.r, wl.s, wl.c), rng) if w is None else w
+    row = BATCH_GROUP * pixel + image
+    return PlaneComposition(
+        workload=plan.workload,
+        config=plan.config.key,
+        instruction=f"wgmma.m{ROWS}n{plan.n}k{DEPTH}.b1",
+        steps=plan.steps,
+        planes=plan.planes,
+        weight_planes=plan.weight_planes,
+        doubled=bool(plan.config.doubled),
+        bands=_bands(plan),
+        image=image,
+        pixel=pixel,
+        batch=batch,
+        at=at,
+        row=row,
+        warp=row // 16,
+        outputs=_outputs(plan, row, _counts(wl, batch, at, values, filters), _constants(wl, at, filters)),
+    )
+
+
+def _place(plan: BitsPlan, image: int, pixel: int) -> tuple[int, tuple[int, int]]:
+    """The image of the workload and the output pixel that a row of the first tile is of."""
+    w = plan.workload
+    for name, value in (("image", image), ("pixel", pixel)):
+        if value not in range(BATCH_GROUP):
+            raise InvalidInput(f"{name}={value}: a tile has {name}s 0 to 7")
+    flat = plan.view.w != w.w  # pixels of all groups of images in rows of another width
+    group, rest = divmod(pixel, w.p * w.q) if flat else (0, pixel)
+    batch, at = BATCH_GROUP * group + image, divmod(rest, w.q)
+    if batch >= w.n or pixel >= plan.view.q:
+        raise InvalidInput(
+            f"image={image}, pixel={pixel}: not in the first tile of {w.label}, whose rows have {plan.view.q} pixels; "
+            f"it has {w.n} images"
+        )
+    return batch, at
+
+
+def _bands(plan: BitsPlan) -> tuple[Band, ...]:
+    channels = plan.config.channels
+    found = [Band("weights", s, s * channels, channels) for s in range(plan.weight_planes)]
+    if plan.form.per_pixel:
+        found.append(Band("ones", -1, plan.filter_columns, ONES))
+    end = found[-1].first + found[-1].columns
+    return (*found, *([Band("filling", -1, end, plan.n - end)] if end < plan.n else []))
+
+
+def _counts(
+    wl: ConvWorkload, batch: int, at: tuple[int, int], x: NDArray[Any], w: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Bits that a window shares with each of 32 channels' weights [q][p][32], and its own [q]."""
+    top, left = at[0] * wl.stride, at[1] * wl.stride
+    rows, columns = (slice(first, first + (size - 1) * wl.dilation + 1, wl.dilation) for first, size in
+                     ((top, wl.r), (left, wl.s)))  # fmt: skip
+    window = pixel_words(wl, x)[:, batch, rows, columns].reshape(wl.precision.activations.bits, -1)
+    taps = tap_words(wl, w)[:, :WORD_CHANNELS].reshape(wl.precision.weights.bits, min(wl.k, WORD_CHANNELS), -1)
+    shared = np.bitwise_count(window[:, None, None] & taps[None]).sum(-1, dtype=np.int64)
+    return shared, np.bitwise_count(window).sum(-1, dtype=np.int64)
+
+
+def _constants(wl: ConvWorkload, at: tuple[int, int], w: NDArray[Any]) -> list[int]:
+    """What is added to the counts of each channel, at this pixel's border."""
+    of = int(border_classes(wl).of[at]) if bit_products(wl.precision).border == CLASSES else 0
+    return [int(one) for one in channel_constants(wl, w)[of, :WORD_CHANNELS]]
+
+
+def _outputs(
+    plan: BitsPlan, row: int, counts: tuple[NDArray[np.int64], NDArray[np.int64]], constants: list[int]
+) -> tuple[Composed, ...]:
+    """The outputs of a row of the instruction, of the first 32 channels of the block."""
+    shared, own = counts
+    pattern = fragments(f"wgmma.m{ROWS}n{plan.n}k{DEPTH}.b1")
+    held = {
+        place: (lane, register)
+        for lane in range(row // 16 * LANES, (row // 16 + 1) * LANES)
+        for register, elements in enumerate(pattern.c[lane])
+        for place in elements
+    }
+    sets = [range(plan.planes)] if plan.config.doubled else [[t] for t in range(plan.planes)]
+    weights = plan.form.activations.weights
+    columns = channel_of_column().argsort()
+    ones = {held[row, column][0]: column for column in range(plan.filter_columns, plan.n)[:ONES:2]}
+    found = []
+    for channel, constant in enumerate(constants):
+        lane = held[row, int(columns[channel])][0]
+        terms = []
+        for number, of in enumerate(sets):
+            plane = -1 if plan.config.doubled else number
+            scales = np.array([weights[t] // weights[of[0]] for t in of], np.int64)
+            wanted = [
+                (s, s * plan.config.channels + int(columns[channel]), shared[of, s, channel], plan.factor(s, number))
+                for s in range(plan.weight_planes)
+            ]
+            if plan.form.per_pixel:
+                wanted.append((-1, ones[lane], own[of], plan.ones_factor(number)))
+            for s, column, values, factor in wanted:
+                owner, register = held[row, column]
+                assert owner == lane, "a thread has all counts of its outputs"
+                terms.append(Term(number, plane, s, column, register, int((scales * values).sum()), factor))
+        total = sum(term.factor * term.count for term in terms) + constant
+        found.append(Composed(channel, lane % LANES, tuple(terms), constant, total))
+    return tuple(found)

@@ -1,0 +1,124 @@
+"""Step-through views whose picture is whole from the beginning: a step shows more of it, a place fills its rows anew.
+
+``reveal.js`` does in the browser what these functions do for a picture that stands alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import traitlets
+
+from subbyte.errors import InvalidInput
+from subbyte_widgets._stepper import PLAYER, Stepper
+from subbyte_widgets.svg import element, text
+
+REVEAL = Path(__file__).parent / "reveal.js"
+SCRIPTS = (PLAYER, REVEAL)
+"""They come before a view's own script."""
+MOST_BYTES = 1_500_000
+"""Of the data before they are packed."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What one place puts into the rows of the picture, bits as one text, and what sentences take from it beside.
+
+    The row ``a&b`` is of the bits that are set in both rows, a and b.
+    """
+
+    rows: Mapping[str, Sequence[str]]
+    say: Mapping[str, str]
+
+    def row(self, name: str) -> Sequence[str]:
+        """What a row of the picture says."""
+        one, _, other = name.partition("&")
+        if not other:
+            return self.rows.get(name, "")
+        return "".join(str(int(a == b == "1")) for a, b in zip(self.rows[one], self.rows[other], strict=True))
+
+    def told(self, name: str) -> str:
+        """What a sentence takes: of a row of bits how many are set."""
+        row = self.say[name] if name in self.say else self.row(name)
+        if isinstance(row, str):
+            return row if name in self.say else str(row.count("1"))
+        return ",".join(row)
+
+
+def part(content: Iterable[str], step: int, first: int, last: int | None = None) -> str:
+    """A part of the picture that is seen from step ``first`` on, to step ``last``."""
+    hidden = step < first or (last is not None and step > last)
+    class_ = "later" if hidden else "now" if 0 < first == step else "done"
+    return element("g", content, class_=class_, data_from=first, data_until=last)
+
+
+def bits_row(name: str, places: Sequence[tuple[float, float]], size: tuple[float, float], words: Sequence[str]) -> str:
+    """Boxes of zeros and ones; places behind the last bit stay free."""
+    wide, high = size
+    filled = [*words, *[""] * (len(places) - len(words))]
+    cells = [
+        element("g", [
+            element("rect", x=x, y=y, width=wide - 1.5, height=high - 2, rx=2),
+            text(x + wide / 2 - 0.75, y + high / 2 + 3.4, word, "m"),
+        ], class_=f"b{word}" if word else "none")
+        for (x, y), word in zip(places, filled, strict=True)
+    ]  # fmt: skip
+    return element("g", cells, data_row=name, data_kind="bits")
+
+
+def words_row(name: str, places: Sequence[tuple[float, float]], words: Sequence[str], class_: str = "m") -> str:
+    """Lines of text; places behind the last word stay free."""
+    filled = [*words, *[""] * (len(places) - len(words))]
+    cells = [text(x, y, word, class_) for (x, y), word in zip(places, filled, strict=True)]
+    return element("g", cells, data_row=name, data_kind="words")
+
+
+def marks_row(name: str, cells: Iterable[tuple[str, str, dict[str, Any]]], words: Sequence[str]) -> str:
+    """Elements (tag, class, attributes) of which those with the word 1 are marked."""
+    drawn = [
+        element(tag, class_=class_ + (" on" if word == "1" else ""), **attributes)
+        for (tag, class_, attributes), word in zip(cells, words, strict=True)
+    ]
+    return element("g", drawn, data_row=name, data_kind="marks")
+
+
+def said(sentence: str, place: Place) -> str:
+    """A step's sentence at a place."""
+    return re.sub(r"\{([\w&]+)\}", lambda found: place.told(found[1]), sentence)
+
+
+class Revealer(Stepper):
+    """Base of these views: ``place`` is a number among the places of the data; up and down arrow keys choose it."""
+
+    _state_in_page = ("data", "step", "place")
+
+    place = traitlets.Int(0, help="What fills the rows").tag(sync=True)
+
+    def fill(self, svg: str, sentences: Sequence[str], places: Sequence[Place], stops: Sequence[int], far: int) -> None:
+        """Show other data. Raises InvalidInput when that is more than a browser should be given."""
+        data = {
+            "svg": svg,
+            "steps": list(sentences),
+            "stops": list(stops),
+            "places": [{"rows": dict(one.rows), "say": dict(one.say)} for one in places],
+            "far": far,
+        }
+        if (size := len(json.dumps(data))) > MOST_BYTES:
+            raise InvalidInput(f"The picture takes {size / 1e6:.1f} MB, at most {MOST_BYTES / 1e6}: give fewer bits.")
+        with self.hold_sync():
+            self.data, self.error = data, ""
+            self.step, self.place = min(self.step, self.steps), min(self.place, len(places) - 1)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return max(0, len(self.data.get("steps", ())) - 1)
+
+    @traitlets.validate("place")
+    def _a_place(self, proposal: Any) -> int:
+        return max(0, min(len(self.data.get("places", ())) - 1, proposal.value))

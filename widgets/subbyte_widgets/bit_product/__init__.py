@@ -1,0 +1,5 @@
+"""One sum of a bit network, step by step."""
+
+from subbyte_widgets.bit_product.view import BitProduct
+
+__all__ = ["BitProduct"]
