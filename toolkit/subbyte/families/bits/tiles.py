@@ -45,7 +45,7 @@ class BitsTiles:
     def view(self) -> ConvWorkload:
         """The layer as the kernel takes it: pixels that are no neighbours to each other count in one row of rows, those
         that are pooled are."""
-        neighbours = self.config.paired_rows or max(self.fusion.pool, self.fusion.residual_pool) > 1
+        neighbours = self.config.paired_rows or self.fusion.pool > 1
         return self.workload if neighbours else flat_view(self.workload)
 
     @cached_property
