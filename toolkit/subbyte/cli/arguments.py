@@ -172,7 +172,7 @@ def configuration(args: argparse.Namespace, base: Configuration | None = None) -
         return base
     for knob in values if has_family else ():
         owners = _owners(knob)
-        if owners and family.name not in owners:
+        if owners and family.name not in owners and (len(owners) == 1 or args.family == "auto"):
             several = f"{' and '.join(owners)} famil{'y' if len(owners) == 1 else 'ies'}"
             raise InvalidInput(f"{knob} is a knob of the {several}: add --family {owners[0]}")
     return family.changed(base or family.plain, values)

@@ -21,7 +21,7 @@ from subbyte.kernel import disassemble, operands
 from subbyte.kernel.resources import Resources
 from subbyte.numerics import LayerResult, Requantization, Thresholds
 from subbyte.numerics.fusion import Fusion
-from subbyte.numerics.thresholds import THRESHOLDS
+from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
@@ -138,7 +138,7 @@ class Kernel:
                 f"an {self.output} output needs requant=, for example subbyte.Requantization.from_scale(0.01, k=K); "
                 'or build with output="int32" for the raw sums'
             )
-        compares = self.plan.parameter_form == THRESHOLDS
+        compares = self.plan.parameter_form in (THRESHOLDS, LINE)
         if not isinstance(requant, Requantization | Thresholds if compares else Requantization):
             such = (
                 "Thresholds, such as subbyte.Thresholds.from_batch_norm(gamma, beta, mean, variance), or a "
@@ -150,7 +150,11 @@ class Kernel:
                 "subbyte.Requantization.from_scale(0.01, k=K)"
             )
         if compares:
-            return self
+            on_line = replace(self.plan, requant="fixed").parameter_form == LINE and operands.on_line(
+                self.workload, Thresholds.of(requant)
+            )
+            plan = replace(self.plan, requant="fixed" if on_line else "general")
+            return self if plan.parameter_form == self.plan.parameter_form else Kernel(plan, reason=self.reason)
         assert isinstance(requant, Requantization)
         fast = operands.fast_words(replace(self.plan, requant="fixed").parameter_form, self.workload, requant)
         plan = replace(self.plan, clip=requant.clip, requant="general" if fast is None else "fixed")

@@ -21,11 +21,12 @@ from subbyte.numerics import (
     from_nhwc_words,
     from_nhwcnc,
     storages,
+    threshold_words,
     to_nhwc_words,
     to_nhwcnc,
 )
 from subbyte.numerics.arrays import Words, check_array
-from subbyte.numerics.float_requant import LARGEST_PRODUCT
+from subbyte.numerics.float_requant import LARGEST_PRODUCT, LINE_SCALE_LOG2
 from subbyte.numerics.fusion import Fusion
 from subbyte.numerics.layout import BLOCK_WORDS
 from subbyte.numerics.planes import NB8R, PlaneWords, pack_planes, words_shape
@@ -109,6 +110,11 @@ def check_channels(requant: Requantization | Thresholds | None, workload: ConvWo
         raise InvalidInput(f"requantization of {requant.channels} channels: the layer has {workload.k}")
     if requant.output != workload.precision.output.dense:
         raise InvalidInput(f"requantization to {requant.output}: the layer gives {workload.precision.output}")
+
+
+def on_line(workload: ConvWorkload, thresholds: Thresholds) -> bool:
+    """Whether one multiplication gives the codes of these thresholds, for every sum of the layer."""
+    return threshold_words(thresholds, thresholds.channels, LINE_SCALE_LOG2, accumulator_bound(workload)) is not None
 
 
 def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32] | None:

@@ -27,6 +27,8 @@ LATENCY = 120
 """Cycles from the last instruction of a tile to its counts."""
 PER_TILE, PER_FURTHER_TILE = 100, 40
 """Integer instructions beside those of each sum, of the first tile of a turn and of each below it."""
+LINE = 3.5
+"""Integer instructions of a sum whose code one multiplication gives."""
 FEATURES = ("estimate", "multiply", "compare", "load", "waves", "consumers", "shared")
 
 
@@ -42,7 +44,7 @@ def _turns(plan: BitsPlan) -> int:
 def _instructions(plan: BitsPlan) -> float:
     """Integer instructions of a warp for a tile."""
     each = plan.sets * plan.weight_planes * (1.0 if plan.paired else 2.0)
-    each += plan.thresholds * (1.0 if plan.paired else 2.2)
+    each += LINE if plan.by_line else plan.thresholds * (1.0 if plan.paired else 2.2)
     doubled = plan.sums * (plan.planes - 1) if plan.config.doubled else 0
     rows = plan.config.turn_rows
     return plan.config.channels / 2 * each + doubled + (PER_TILE + (rows - 1) * PER_FURTHER_TILE) / rows

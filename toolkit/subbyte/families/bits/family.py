@@ -146,8 +146,9 @@ def _plan_of_form(form: str) -> BitsPlan | None:
     kind, *parts = form.split(" ")
     if kind != "bits":
         return None
-    spec, key, output = parts
-    return plan_of(workload_named(spec), BitsConfig.from_key(key), arch_named("sm_90a"), output)
+    spec, key, output, *line = parts
+    requant = "fixed" if line else "general"
+    return plan_of(workload_named(spec), BitsConfig.from_key(key), arch_named("sm_90a"), output, requant)
 
 
 @cache

@@ -9,6 +9,7 @@ from math import gcd
 
 from subbyte.families.bits.tiles import CORE_BYTES, PAIR_CHANNELS, PIECE_BYTES, BitsTiles
 from subbyte.numerics.bit_products import CLASSES, BitProducts, border_classes
+from subbyte.numerics.float_requant import LINE_SCALE_LOG2
 from subbyte.workload.conv import ceil_div
 from subbyte.workload.precision import SUMS
 
@@ -19,6 +20,8 @@ ONES = 8
 WORD_CHANNELS = 32
 WORKING_REGISTERS = 28
 """Of a thread, beside counts and table."""
+LINE_WORDS = 4
+"""Of a channel that a line gives the code: what is added, factor, offset, and one that fills up."""
 MOST_KEPT = 32
 """Table entries in registers, at most."""
 
@@ -118,7 +121,9 @@ class BitsGeometry(BitsTiles):
 
     @property
     def thresholds(self) -> int:
-        """Comparisons of a sum, 1 addition where sums are the output."""
+        """Comparisons of a sum, 1 addition where sums are the output, the words of a line."""
+        if self.by_line:
+            return LINE_WORDS
         return 1 if self.output == SUMS else (1 << self.output_planes) - 1
 
     @property
@@ -134,8 +139,13 @@ class BitsGeometry(BitsTiles):
     @cached_property
     def divisor(self) -> int:
         """What all factors of counts have in common."""
-        whole = self.output == SUMS or self.fusion.sums
+        whole = self.output == SUMS or self.fusion.sums or self.by_line
         return 1 if whole else gcd(*self._factors, self.form.pixel)
+
+    @property
+    def scale(self) -> int:
+        """What sums are multiplied by."""
+        return 1 << LINE_SCALE_LOG2 if self.by_line else 1
 
     @property
     def _factors(self) -> list[int]:
@@ -146,11 +156,12 @@ class BitsGeometry(BitsTiles):
         """What a count of a plane of weights and one of activations is multiplied by; doubled sums count as
         those of the least plane."""
         form = self.form
-        return form.product * form.weights.weights[weight_plane] * form.activations.weights[plane] // self.divisor
+        whole = form.product * form.weights.weights[weight_plane] * form.activations.weights[plane]
+        return whole * self.scale // self.divisor
 
     def ones_factor(self, plane: int) -> int:
         """What a count of a plane of activations is multiplied by."""
-        return self.form.pixel * self.form.activations.weights[plane] // self.divisor
+        return self.form.pixel * self.form.activations.weights[plane] * self.scale // self.divisor
 
     def doubling(self, plane: int) -> int:
         """What sums of the planes above are multiplied by before those of ``plane`` are added."""
@@ -171,7 +182,7 @@ class BitsGeometry(BitsTiles):
     def paired(self) -> bool:
         """Two sums are compared in one register, 16 bits each."""
         least, largest = self.span
-        small = largest - least + 1 < 1 << 15 and not self.fusion.sums
+        small = largest - least + 1 < 1 << 15 and not self.fusion.sums and not self.by_line
         return self.output != SUMS and self.words > 1 and small
 
     @property
@@ -211,7 +222,7 @@ class BitsGeometry(BitsTiles):
         """Table entries of the inner class that a thread keeps in registers: all of them, or none."""
         entries = self.entries * self.slots * 8
         free = self.granted - self.counts - self.residual_registers - WORKING_REGISTERS
-        return entries if self.output != SUMS and entries <= min(free, MOST_KEPT) else 0
+        return entries if self.output != SUMS and not self.by_line and entries <= min(free, MOST_KEPT) else 0
 
     @cached_property
     def border_rows(self) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -10,7 +10,7 @@ from subbyte.device.launch import Argument, Launch
 from subbyte.families.bits.config import PAIRS, PLAIN
 from subbyte.families.bits.geometry import BitsGeometry
 from subbyte.numerics.residual import RESIDUAL, residual_elements
-from subbyte.numerics.thresholds import THRESHOLDS
+from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
@@ -35,7 +35,7 @@ class BitsPlan(BitsGeometry):
     @property
     def parameter_form(self) -> str:
         """What the parameters are."""
-        return THRESHOLDS
+        return LINE if self.by_line else THRESHOLDS
 
     @property
     def threads(self) -> int:
@@ -50,7 +50,8 @@ class BitsPlan(BitsGeometry):
     @property
     def operand_form(self) -> str:
         """What decides the words of weights and parameters, as text: the workload, the schedule and the output."""
-        return f"bits {self.workload.spec} {self.config.key} {self.output}"
+        parts = ("bits", self.workload.spec, self.config.key, self.output, *([LINE] if self.by_line else []))
+        return " ".join(parts)
 
     @property
     def slice_words(self) -> int:

@@ -90,9 +90,12 @@ class BitsSpace(ListedTable):
         return hashlib.sha256(f"{self.index_hash} {self.valid}".encode()).hexdigest()[:16]
 
 
-def plan_of(workload: ConvWorkload, config: BitsConfig, arch: Arch, output: str | None = None) -> BitsPlan:
+def plan_of(
+    workload: ConvWorkload, config: BitsConfig, arch: Arch, output: str | None = None, requant: str = "fixed"
+) -> BitsPlan:
     """The plan that gives the output type, or ``output``."""
-    return BitsPlan(workload, config, arch, workload.precision.output.name if output is None else output)
+    given = workload.precision.output.name if output is None else output
+    return BitsPlan(workload, config, arch, given, requant=requant)
 
 
 def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:

@@ -16,7 +16,7 @@ from subbyte.device.arch import Arch
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.shared.flat_view import flat_view
 from subbyte.numerics.bit_products import BitProducts, bit_products
-from subbyte.numerics.fusion import Fusion
+from subbyte.numerics.fusion import NOTHING, Fusion
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import BLOCK_BITS
 from subbyte.workload.precision import SUMS
@@ -28,6 +28,8 @@ TILE_PIXELS = 8
 """Of an instruction: M = 64."""
 PAIR_CHANNELS = BLOCK_BITS // 2
 """Channels of a pixel where two rows share a block."""
+LINE_BITS = 4
+"""Of codes that one multiplication gives."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,12 @@ class BitsTiles:
     def fusion(self) -> Fusion:
         """What stands between sums and output."""
         return Fusion.of(self.output)
+
+    @property
+    def by_line(self) -> bool:
+        """Codes of four bits come from one multiplication; what no line gives is compared (``requant`` "general")."""
+        plain = self.fusion == NOTHING and self.output != SUMS
+        return plain and self.requant == "fixed" and self.output_planes == LINE_BITS
 
     # ---- operands -----------------------------------------------------------------------------------------------
 

@@ -13,9 +13,10 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.bits.emit.block import Block, TilePlace
+from subbyte.families.bits.emit.line import plane_words
 from subbyte.families.bits.emit.shortcut import Shortcut
 from subbyte.families.bits.emit.stores import Pixel, Stores
-from subbyte.families.bits.geometry import WORD_CHANNELS
+from subbyte.families.bits.geometry import LINE_WORDS, WORD_CHANNELS
 from subbyte.numerics.bit_layer import AFTER
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers, when
@@ -70,7 +71,10 @@ class Epilogue:
             for pixel in pixels:
                 self._store_sums(counts, pixel)
             return
-        self._store(self._passed(counts, pixels, added), pixels)
+        if self.plan.by_line:
+            self._store(self._by_line(counts, pixels), pixels)
+        else:
+            self._store(self._planes(self._passed(counts, pixels, added)), pixels)
 
     def pooled(self, counts: list[list[Any]], rows: list[list[Pixel]]) -> None:
         """The results of two tiles, one below the other: a thread's pixels of both are a window.
@@ -87,7 +91,7 @@ class Epilogue:
             T.buffer_store(upper, (upper[i] ^ flip) | (lower[i] ^ flip), [i])
             op.permute_bytes(other[0], upper[i], upper[i], T.uint32(0x1032))
             T.buffer_store(upper, (upper[i] | other[0]) ^ flip, [i])
-        self._store(upper, rows[0])
+        self._store(self._planes(upper), rows[0])
 
     def _turned(self) -> Any:
         """The flips of a thread's channels, in the places that comparisons have before the exchange: of each gather."""
@@ -115,7 +119,8 @@ class Epilogue:
 
     def _table(self, entry: Any) -> Any:
         """Index of a thread's first word of a class. Hidden: the compiler would compute each entry's address anew."""
-        return bind("table", op.hidden("table_at", self.plan.table_base // 4 + entry + self.q))
+        lane = self.q * (LINE_WORDS if self.plan.by_line else 1)
+        return bind("table", op.hidden("table_at", self.plan.table_base // 4 + entry + lane))
 
     def _of_class(self, pixel: Pixel, entry: int) -> Any:
         return self.block.shared[pixel.table + entry * _LANE_ENTRIES]
@@ -196,19 +201,62 @@ class Epilogue:
             for (word, half), sums in whole.items():
                 self.shortcut.keep(sums, pixels[half], word)
 
-    def _store(self, passed: Any, pixels: list[Pixel]) -> None:
-        """Codes from the thresholds that are passed, plane by plane, whole words to each lane."""
+    def _planes(self, passed: Any) -> list[list[Any]]:
+        """Codes from the thresholds that are passed, [gathers][planes]."""
         plan, gathers = self.plan, self.plan.gathers
-        words = registers("words", plan.output_planes * gathers)
-        word = registers("word", 1)
+        planes: list[list[Any]] = []
         for gather in range(gathers):
+            planes.append([])
             for plane in range(plan.output_planes):
                 step = 1 << plane
                 found: Any = None
                 for threshold in range(step - 1, plan.thresholds, step):
                     one = passed[threshold * gathers + gather]
                     found = one if found is None else found ^ one
-                T.buffer_store(word, found, [0])
+                planes[-1].append(found)
+        return planes
+
+    def _by_line(self, counts: list[Any], pixels: list[Pixel]) -> list[list[Any]]:
+        """The same by a multiplication for each sum."""
+        plan = self.plan
+        ones = [self._ones(counts, half) for half in range(2)]
+        found = registers("planes", plan.output_planes * plan.gathers)
+
+        def scaled(word: int, k: int, half: int) -> Any:
+            return self._with_ones(self._varying(counts, (word,), k, half), ones[half])
+
+        def emit(entry: Any) -> None:
+            for gather in range(plan.gathers):
+                planes = plane_words(plan.gather_words(gather), pixels, scaled, entry)
+                for plane, word in enumerate(planes):
+                    T.buffer_store(found, word[0], [gather * plan.output_planes + plane])
+
+        if plan.classes == (1, 1):
+            emit(_shared_entries(self._line))
+        else:
+            with T.If(bind("alike", pixels[0].entry == pixels[1].entry)):
+                with T.Then():
+                    emit(_shared_entries(self._line))
+                with T.Else():
+                    emit(self._line)
+        count = plan.output_planes
+        return [[found[gather * count + plane] for plane in range(count)] for gather in range(plan.gathers)]
+
+    def _line(self, pixel: Pixel, word: int, k: int) -> Any:
+        """A channel's line: what is added, factor, offset."""
+        held = registers("line", LINE_WORDS)
+        at = (pixel.table + (word * 8 + k) * _LANE_ENTRIES * LINE_WORDS) * 4
+        op.load_shared16(held, self.block.base + T.cast(at, "uint32"))
+        return held
+
+    def _store(self, planes: list[list[Any]], pixels: list[Pixel]) -> None:
+        """Codes [gathers][planes], whole words to each lane."""
+        plan, gathers = self.plan, self.plan.gathers
+        words = registers("words", plan.output_planes * gathers)
+        word = registers("word", 1)
+        for gather in range(gathers):
+            for plane in range(plan.output_planes):
+                T.buffer_store(word, planes[gather][plane], [0])
                 self._exchange(word)
                 T.buffer_store(words, word[0] ^ self.flips[gather], [plane * gathers + gather])
         self.stores.words(words, pixels)
@@ -302,6 +350,18 @@ class Epilogue:
                     for more in range(missing // WORD_CHANNELS * 8):
                         first = plan.slices * plan.config.channels + more // 8 * WORD_CHANNELS
                         store(first + self.q * 8 + more % 8, T.int32(0))
+
+
+def _shared_entries(read: Any) -> Any:
+    """Reads an entry once for pixels of the same class."""
+    kept: dict[tuple[int, int], Any] = {}
+
+    def entry(pixel: Pixel, word: int, k: int) -> Any:
+        if (word, k) not in kept:
+            kept[word, k] = read(pixel, word, k)
+        return kept[word, k]
+
+    return entry
 
 
 def _word(factor: int) -> Any:

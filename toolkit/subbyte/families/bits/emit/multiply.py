@@ -25,7 +25,8 @@ def multiply(block: Block, place: TilePlace) -> list[list[Any]]:
     if len(plan.parities) > 1 and len(tiles) == 1:
         parity = T.cast((block.input_row(place.row) + 2 * plan.view.pad) % 2, "uint32")
         weights = weights + parity * T.uint32(plan.variant_bytes)
-    counts = [[registers(f"counts{tile}_{index}", plan.sums) for index in range(plan.sets)] for tile in tiles]
+    names = [[f"counts{index}" + "_below" * tile for index in range(plan.sets)] for tile in tiles]
+    counts = [[registers(name, plan.sums) for name in of_tile] for of_tile in names]
     rows = block.base + T.cast(first_pixel * plan.pixel_bytes, "uint32")
     a = bind("rows_at", (rows >> T.uint32(4)) & T.uint32(_ADDRESS))
     b = bind("weights_at", (weights >> T.uint32(4)) & T.uint32(_ADDRESS))
