@@ -19,6 +19,7 @@ from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
     from subbyte.gpu.chain import GpuChain
+    from subbyte.gpu.device import CudaDevice
 
 
 class Chain:
@@ -76,7 +77,7 @@ class Chain:
             found.append(run_outputs(kernel, {**buffers, **given}, EMULATOR))
         return found
 
-    def on_gpu(self, x: NDArray[np.int8], ordinal: int = 0) -> GpuChain:
+    def on_gpu(self, x: NDArray[np.int8], ordinal: int | CudaDevice = 0) -> GpuChain:
         """The chain on a GPU, to run and time with or without programmatic dependent launch; close it afterwards."""
         from subbyte.gpu.chain import GpuChain
 

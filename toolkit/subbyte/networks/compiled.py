@@ -35,9 +35,11 @@ class CompiledNetwork:
     are integers from the first layer on, and the logits are integers.
     """
 
-    def __init__(self, network: Network, parameters: Parameters, arch: str) -> None:
+    def __init__(
+        self, network: Network, parameters: Parameters, arch: str, kernels: tuple[LayerKernel, ...] | None = None
+    ) -> None:
         self.network, self.parameters, self.arch = network, parameters, arch
-        self.kernels: tuple[LayerKernel, ...] = layer_kernels(network, arch)
+        self.kernels: tuple[LayerKernel, ...] = layer_kernels(network, arch) if kernels is None else kernels
 
     @property
     def apart(self) -> dict[str, str]:
