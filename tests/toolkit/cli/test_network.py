@@ -9,7 +9,10 @@ import pytest
 
 from subbyte.cli.main import main
 from subbyte.networks import CATALOGUE, perceptron
+from subbyte.networks.builder import Builder
+from subbyte.networks.catalogue import Entry
 from subbyte.networks.weights_file import unpacked
+from subbyte.numerics.bit_layer import BEFORE
 
 
 def asked(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
@@ -31,24 +34,27 @@ def test_the_list_names_all(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_timeline(capsys: pytest.CaptureFixture[str]) -> None:
-    found = asked(capsys, "show", "apnn.resnet18@8")
-    layers = {one["name"]: one for one in found["layers"]}
-    assert layers["stage1.1b"]["residual_read"] == layers["stage1.1b"]["residual_written"] == 8 * 56 * 56 * 64 * 2
-    assert layers["stage2.1b"]["residual_read"] == 8 * 56 * 56 * 64 * 2
-    assert [layers[f"stage{name}"]["residual_bits"] for name in ("1.1a", "1.1b", "3.2b")] == [0, 16, 32]
-    assert found["residual_share"] > 0.5
-    floors = [one["launch"] + max(one["move"], one["multiply"]) for one in layers.values()]
+    found = asked(capsys, "show", "digits.w1a1@16")
+    floors = [one["launch"] + max(one["move"], one["multiply"]) for one in found["layers"]]
     assert found["floor"] == pytest.approx(sum(floors))
-    assert layers["stage1.1b"]["cpu"]
-    assert main(["network", "show", "apnn.resnet18"]) == 0
-    assert "16 bits are not proven" in capsys.readouterr().out
+    assert (found["batch"], found["residual_share"]) == (16, 0)
+    assert main(["network", "show", "digits.w1a1"]) == 0
+    assert "floor of all layers" in capsys.readouterr().out
 
 
-def test_a_run_is_compared_layer_by_layer(capsys: pytest.CaptureFixture[str]) -> None:
-    found = asked(capsys, "run", "digits.w1a2@8", "--images", "12", "--device", "emulator")
-    assert [one["differing"] for one in found["layers"]] == [0, 0, 0]
-    assert (found["images"], len(found["predictions"])) == (12, 12)
-    assert found["accuracy"] >= 10 / 12
+def _small(made: Builder) -> Builder:
+    """The layers of tests/toolkit/networks/test_running.py, whose kernels are compiled there."""
+    made.conv(32, 3, stride=2, pool=2, name="stem").conv(32, 3, name="kept")
+    return made.conv(64, 3, stride=2, residual="kept", name="added").fc(10)
+
+
+def test_a_run_is_compared_layer_by_layer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = Entry("made up here", _small, (32, 16, 3), "w1a2", BEFORE)
+    monkeypatch.setitem(CATALOGUE, "small", entry)
+    found = asked(capsys, "run", "small@3", "--images", "4", "--device", "emulator")
+    assert [one["differing"] for one in found["layers"]] == [0, 0, 0, 0]
+    assert (found["images"], len(found["predictions"]), found["accuracy"]) == (4, 4, None)
+    assert found["label"].startswith("speed only")
 
 
 def test_training_prints_what_differs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

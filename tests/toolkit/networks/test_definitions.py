@@ -9,7 +9,7 @@ import pytest
 
 import subbyte
 from subbyte.errors import InvalidInput
-from subbyte.networks import CATALOGUE, Network
+from subbyte.networks import CATALOGUE, Network, NetworkLayer
 from subbyte.networks.layer import lowered
 from subbyte.numerics.thresholds import ALWAYS, NEVER
 
@@ -46,11 +46,12 @@ def test_fully_connected_layers_read_maps_as_they_lie() -> None:
 
 
 def test_the_first_layer_is_lowered() -> None:
-    wl = subbyte.network("tcbnn.alexnet@2").layers[0].workload
-    one = lowered(wl)
-    assert (one.n, one.p, one.q, one.c, one.k, one.r) == (2, 56, 56, 363, 64, 1)
-    assert one.operations == wl.operations
-    assert lowered(one) is one
+    layer = subbyte.network("tcbnn.alexnet@2").layers[0]
+    for one, rows in ((lowered(layer), (392, 8)), (lowered(layer, pooled=False), (56, 56))):
+        assert (one.n, one.p, one.q, one.c, one.k, one.r) == (2, *rows, 363, 64, 1)
+        assert one.operations == layer.workload.operations
+    single = NetworkLayer("one", lowered(layer, pooled=False))
+    assert lowered(single) is single.workload
 
 
 @pytest.mark.parametrize("name", ["tcbnn.resnet", "resnet18", "", "digits.w1a1@0", "digits.w1a1@x"])

@@ -10,41 +10,54 @@ import pytest
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.networks import Network, network, perceptron
 from subbyte.networks.builder import Builder
-from subbyte.networks.steps import finished, windows
-from subbyte.numerics.bit_layer import BEFORE, layer_reference
+from subbyte.networks.layer import lowered
+from subbyte.networks.steps import finished, unproven, windows
+from subbyte.numerics.bit_layer import AFTER, BEFORE, layer_reference, pooled
 from subbyte.numerics.values import random_values
 from subbyte.workload import ConvWorkload, Precision
 
 
-def test_pooling_residuals_and_shortcuts_equal_the_reference() -> None:
-    made = Builder(3, (12, 12, 3), "w1a2", BEFORE).conv(16, 3, stride=2, name="stem")
-    made.conv(40, 3, stride=2, residual="stem", pool=2, name="added").fc(10)
+def test_a_network_with_pooling_and_residuals_is_one_chain_of_kernels() -> None:
+    """A first layer that pools in strips, sums that are kept, and added where maps are smaller and channels more."""
+    made = Builder(3, (32, 16, 3), "w1a2", BEFORE).conv(32, 3, stride=2, pool=2, name="stem")
+    made.conv(32, 3, name="kept").conv(64, 3, stride=2, residual="kept", name="added").fc(10)
     found = Network("small@3", made.layers, "made up here")
+    assert (lowered(found.layers[0]).h, lowered(found.layers[0]).w) == (16, 8)
     compiled = found.compile()
-    record = compiled.check(found.random_images(1)[[0, 1, 2, 0]], "emulator")
+    images = found.random_images(1)[[0, 1, 2, 0]]
+    record = compiled.check(images, "emulator")
     assert record.differing == 0
-    assert [(layer.name, layer.elements) for layer in record.layers] == [
-        ("stem", 6 * 2 * 6 * 6 * 16), ("added", 6 * 1 * 1 * 40), ("fc1", 60)
+    assert [(layer.name, layer.elements, layer.output, layer.cpu) for layer in record.layers] == [
+        ("stem", 6 * 8 * 4 * 32, "uint2+pool2", ""), ("kept", 6 * 2 * 8 * 4 * 32, "uint2+keep", ""),
+        ("added", 6 * 4 * 2 * 64, "uint2+addpool2x32", ""), ("fc1", 60, "int32", ""),
     ]  # fmt: skip
-    assert record.layers[0].cpu == "keeps its sums for a later layer"
-    assert record.layers[1].cpu == "adds the sums of stem and pools 2 x 2"
     assert record.predictions[0] == record.predictions[3]
-    with pytest.raises(Unsupported, match="layer stem keeps its sums for a later layer, which no kernel does yet"):
+    sums = compiled.chain().run(compiled.first_values(images[:3]), "emulator")
+    np.testing.assert_array_equal(sums, found.reference(images[:3]).layer("fc1").sums)
+    with pytest.raises(InvalidInput, match="the emulator has no meaningful times"):
+        compiled.time(device="emulator")
+
+
+@pytest.mark.deep
+def test_what_no_kernel_does_the_cpu_does() -> None:
+    made = Builder(3, (9, 9, 3), "w1a2", AFTER).conv(16, 3, name="stem")
+    made.conv(40, 3, residual="stem", pool=3, name="odd")
+    found = Network("odd@3", made.fc(10).layers, "made up here")
+    compiled = found.compile()
+    record = compiled.check(found.random_images(1), "emulator")
+    assert record.differing == 0
+    assert [layer.output for layer in record.layers] == ["uint2+keep", "int32", "int32"]
+    assert "no kernel of it gives uint2+add16+pool3after" in record.layers[1].cpu
+    assert "the CPU does what follows the sums of odd" in record.text()
+    with pytest.raises(Unsupported, match="the CPU does a part of 1 of its 3 layers; odd: "):
         compiled.time()
 
 
-def test_a_trained_network_is_one_chain_of_kernels() -> None:
-    found = network("digits.w1a2@8")
-    compiled = found.compile()
-    images = found.random_images(2)
-    ours, right = compiled.run(images[:5], "emulator"), found.reference(images[:5])
-    assert set(ours.differing(right).values()) == {0}
-    np.testing.assert_array_equal(ours.logits, right.logits)
-    assert compiled.apart == {}
-    sums = compiled.chain().run(compiled.first_values(images), "emulator")
-    np.testing.assert_array_equal(sums, found.reference(images).layer("fc3").sums)
-    with pytest.raises(InvalidInput, match="the emulator has no meaningful times"):
-        compiled.time(device="emulator")
+def test_wide_residuals_are_left_to_the_cpu() -> None:
+    found = network("apnn.resnet18@1")
+    assert unproven(found, found.layer("stage1.1b")) == ""
+    assert "sums of stage3.1b may be as large as 36,096" in unproven(found, found.layer("stage3.2b"))
+    assert not any(unproven(network("tcbnn.resnet18"), layer) for layer in network("tcbnn.resnet18").layers)
 
 
 def test_other_parameters_are_seen_to_differ() -> None:
@@ -78,9 +91,19 @@ def test_what_the_cpu_does_is_the_reference(order: str) -> None:
 
 
 def test_windows_are_what_a_kernel_reads() -> None:
-    wl = ConvWorkload(1, 5, 4, 2, 3, 3, 3, 1, 2)
+    layer = Builder(1, (5, 4, 2), "w1a1", BEFORE).conv(3, 3, stride=2).layers[0]
     x = np.arange(1, 41, dtype=np.int8).reshape(1, 5, 4, 2)
-    found = windows(wl, x).reshape(wl.p, wl.q, 3, 3, 2)
+    found = windows(layer, lowered(layer), x).reshape(3, 2, 3, 3, 2)
     np.testing.assert_array_equal(found[1, 1], x[0, 1:4, 1:4])
     assert not found[0, 0, 0].any()
     assert not found[0, 0, :, 0].any()
+
+
+def test_strips_of_a_pooled_first_layer_are_in_order_once_they_are_pooled() -> None:
+    layer = Builder(1, (6, 20, 1), "w1a1", BEFORE).conv(3, 1, pool=2).layers[0]
+    x = np.arange(120, dtype=np.int8).reshape(1, 6, 20, 1)
+    workload = lowered(layer)
+    assert (workload.h, workload.w) == (30, 4)
+    np.testing.assert_array_equal(pooled(windows(layer, workload, x), 2).reshape(3, 10), pooled(x, 2)[0, ..., 0])
+    plain = lowered(layer, pooled=False)
+    np.testing.assert_array_equal(windows(layer, plain, x), x)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import subbyte
 from subbyte.errors import BrokenRecord, InvalidInput, WrongResult
 from subbyte.networks import CATALOGUE, network, perceptron
 from subbyte.networks.trained import check_logits, facts, test_images
@@ -26,6 +27,16 @@ def test_shipped_weights_give_the_recorded_logits(name: str) -> None:
     assert said["differing"] == 0
     assert said["float_accuracy"] == said["accuracy"]
     assert "trained on" in result.label
+
+
+def test_the_last_layer_of_a_trained_network_in_the_emulator() -> None:
+    """Its inputs are those of the test images; its sums become the recorded logits."""
+    found = network("digits.w1a1@359")
+    images, _ = test_images(found)
+    right = found.reference(images)
+    kernel = subbyte.compile(found.layers[-1].workload, output="int32")
+    sums = kernel.run(right.layers[-2].values, found.parameters.weights[-1], device="emulator")
+    check_logits(found, found.parameters.logits.apply(sums))
 
 
 def test_one_changed_weight_is_seen() -> None:

@@ -116,7 +116,7 @@ def _run(args: argparse.Namespace) -> int:
     if "@" not in args.name:
         found = found.at(len(images))
     compiled = found.compile(args.arch or device_arch(args.device))
-    record = compiled.check(images, args.device, labels=labels)
+    record = compiled.check(images, args.device, labels=labels, report=_compared if is_terminal() else None)
     emit("network", {"part": "run", **record.to_dict()}, args, "" if args.json else record.text())
     return 1 if record.differing else 0
 
@@ -188,6 +188,11 @@ def _train_ensemble(args: argparse.Namespace, data: str) -> int:
     found = train_ensemble(data, args.bits, args.ensemble, epochs=args.epochs, seed=args.seed, report=_progress)
     emit("network", {"part": "train", **found.summary}, args, found.text())
     return 1 if found.differing else 0
+
+
+def _compared(layer: str) -> None:
+    """Large networks take minutes in the emulator."""
+    say(f"compared: {layer}")
 
 
 def _progress(epoch: int, epochs: int) -> None:

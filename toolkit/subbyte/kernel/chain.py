@@ -19,6 +19,7 @@ from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
     from subbyte.gpu.chain import GpuChain
+    from subbyte.gpu.device import CudaDevice
 
 
 class Chain:
@@ -76,7 +77,7 @@ class Chain:
             found.append(run_outputs(kernel, {**buffers, **given}, EMULATOR))
         return found
 
-    def on_gpu(self, x: NDArray[np.int8], ordinal: int = 0) -> GpuChain:
+    def on_gpu(self, x: NDArray[np.int8], ordinal: int | CudaDevice = 0) -> GpuChain:
         """The chain on a GPU, to run and time with or without programmatic dependent launch; close it afterwards."""
         from subbyte.gpu.chain import GpuChain
 
@@ -141,6 +142,8 @@ def check_layers(kernels: Sequence[Kernel]) -> None:
         gives, takes = before.workload, after.workload
         pool = before.fusion.pool
         out, into = (gives.n, gives.p // pool, gives.q // pool, gives.k), (takes.n, takes.h, takes.w, takes.c)
+        if (gives.r, gives.s) == (1, 1) and out[1] * out[2] == into[1] * into[2]:
+            out = into  # a layer of single pixels, which may have any rows: a next one's pixels follow in order
         layouts = before.argument("Out").form, after.argument("A").form
         types = gives.precision.output, takes.precision.activations
         if out != into or types[0] != types[1] or layouts[0] != layouts[1] or before.arch != after.arch:

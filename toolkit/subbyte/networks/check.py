@@ -9,12 +9,13 @@ from subbyte.info_record import InfoRecord, Table, columns_text
 
 @dataclass(frozen=True)
 class CheckedLayer:
-    """A layer that ran: its kernel's configuration, what of it the CPU did (``cpu``, "" for nothing), and how many of
-    its output ``elements`` differ from the reference."""
+    """A layer that ran: its kernel's configuration and output, why the CPU did a part (``cpu``, "" where it did none),
+    and how many of its output ``elements`` differ from the reference."""
 
     name: str
     workload: str
     config: str
+    output: str
     cpu: str
     elements: int
     differing: int
@@ -45,14 +46,15 @@ class NetworkCheck(InfoRecord):
 
     def table(self) -> Table:
         """One row for each layer."""
-        columns = ("layer", "workload", "kernel", "on the CPU", "outputs", "differing")
-        rows = [(one.name, one.workload, one.config, one.cpu, one.elements, one.differing) for one in self.layers]
+        columns = ("layer", "workload", "kernel", "gives", "outputs", "differing")
+        rows = [(one.name, one.workload, one.config, one.output, one.elements, one.differing) for one in self.layers]
         return Table(columns, tuple(rows))
 
     def text(self) -> str:
         """The table, and what follows from it."""
         total = sum(layer.elements for layer in self.layers)
         lines = [f"{total - self.differing:,} of {total:,} outputs equal the reference"]
+        lines += [f"the CPU does what follows the sums of {one.name}: {one.cpu}" for one in self.layers if one.cpu]
         if self.accuracy is not None:
             right = round(self.accuracy * self.images)
             lines.append(f"{right} of {self.images} images are classified as they should be: {self.accuracy:.1%}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,15 +13,14 @@ from subbyte.errors import InvalidInput, Unsupported, WrongResult
 from subbyte.kernel.chain import Chain
 from subbyte.kernel.execute import EMULATOR, resolve_device
 from subbyte.networks.check import CheckedLayer, NetworkCheck
-from subbyte.networks.kernels import LayerKernels, layer_kernels
-from subbyte.networks.layer import Images, NetworkLayer, pixel_values
+from subbyte.networks.kernels import LayerKernel, layer_kernels
+from subbyte.networks.layer import Images, pixel_values
 from subbyte.networks.parameters import Parameters
 from subbyte.networks.reference import reference_layers
 from subbyte.networks.result import LayerOutput, NetworkResult
 from subbyte.networks.steps import finished, windows
 from subbyte.numerics.arrays import Int32Array, check_array
 from subbyte.numerics.bit_layer import pooled
-from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
     from subbyte.gpu.timing import Timing, TimingProtocol
@@ -31,14 +30,16 @@ if TYPE_CHECKING:
 class CompiledNetwork:
     """The kernels of a network's layers, with its parameters. :meth:`Network.compile` makes one.
 
-    A layer that pools, adds a residual or keeps one gives int32 sums, and the CPU does the rest (:mod:`.steps`); every
-    other one is a kernel from the bits of the layer before to the bits of the next. Pixels are integers from the first
-    layer on, and the logits are integers.
+    A kernel goes from the bits of the layer before to the bits of the next: it pools, adds a residual and keeps one.
+    Where none does, it gives int32 sums and the CPU does the rest (:func:`~subbyte.networks.steps.finished`). Pixels
+    are integers from the first layer on, and the logits are integers.
     """
 
-    def __init__(self, network: Network, parameters: Parameters, arch: str) -> None:
+    def __init__(
+        self, network: Network, parameters: Parameters, arch: str, kernels: tuple[LayerKernel, ...] | None = None
+    ) -> None:
         self.network, self.parameters, self.arch = network, parameters, arch
-        self.kernels: tuple[LayerKernels, ...] = layer_kernels(network, arch)
+        self.kernels: tuple[LayerKernel, ...] = layer_kernels(network, arch) if kernels is None else kernels
 
     @property
     def apart(self) -> dict[str, str]:
@@ -58,11 +59,14 @@ class CompiledNetwork:
         return NetworkResult.of(self.network.name, self.parameters, outputs)
 
     @checked
-    def check(self, images: Images, device: str = "auto", *, labels: NDArray[np.int64] | None = None) -> NetworkCheck:
+    def check(
+        self, images: Images, device: str = "auto", *, labels: NDArray[np.int64] | None = None,
+        report: Callable[[str], None] | None = None,
+    ) -> NetworkCheck:  # fmt: skip
         """Every element of every layer beside the reference, one layer at a time, so that no more than two are held.
 
-        ``labels`` int64 [N] of the images, where they are known, give the accuracy. Raises InvalidInput,
-        MissingDependency.
+        ``labels`` int64 [N] of the images, where they are known, give the accuracy; ``report`` is called with the name
+        of each layer that was compared. Raises InvalidInput, MissingDependency.
         """
         place = resolve_device(device, self.arch)
         given = self.network.check_images(images)
@@ -76,10 +80,14 @@ class CompiledNetwork:
                 counts[own.name][1] += own.differing(right)
                 if own.values is None and own.sums is not None:
                     sums.append(own.sums)
+                if report is not None:
+                    report(own.name)
         logits = self.parameters.logits.apply(np.concatenate(sums)[: len(given)])
         predictions = logits.argmax(axis=1)
         layers = tuple(
-            CheckedLayer(name, one.parts[0].workload.spec, one.config, one.cpu, *counts[name])
+            CheckedLayer(
+                name, one.kernel.workload.spec, one.kernel.config.key, one.kernel.output, one.cpu, *counts[name]
+            )
             for name, one in zip(counts, self.kernels, strict=True)
         )
         accuracy = None if known is None else float((predictions == known).mean())
@@ -91,21 +99,22 @@ class CompiledNetwork:
         x: NDArray[np.int8] = self.first_values(images)
         waiting: dict[str, Int32Array] = {}
         parameters = zip(self.parameters.weights, [*self.parameters.thresholds, None], strict=True)
-        for kernels, (weights, thresholds) in zip(self.kernels, parameters, strict=True):
-            layer, w = kernels.layer, kernels.weights(weights)
-            if kernels.output != SUMS:
-                x = kernels.run(x, w, thresholds, place)
-                yield LayerOutput(layer.name, x, None)
-                continue
-            sums: Int32Array = kernels.run(x, w, None, place)
+        for one, (w, thresholds) in zip(self.kernels, parameters, strict=True):
+            layer, residual = one.layer, waiting.get(one.layer.residual)
+            found = one.run(x, w, thresholds, None if one.cpu else residual, place)
             if thresholds is None:
-                yield LayerOutput(layer.name, None, sums)
+                yield LayerOutput(layer.name, None, found.values)
                 return
-            x, sums = finished(layer, sums, thresholds, self._residual(layer, waiting))
-            kept = sums if layer.name in self.network.residuals else None
-            if kept is not None:
-                waiting[layer.name] = kept
-            yield LayerOutput(layer.name, x, kept)
+            x, sums = found.values, found.sums
+            if one.cpu:
+                if residual is not None:
+                    residual = pooled(residual, self.network.shortcut_pool(layer))
+                x, sums = finished(layer, found.values, thresholds, residual)
+            if layer.name not in self.network.residuals:
+                sums = None
+            if sums is not None:
+                waiting[layer.name] = sums
+            yield LayerOutput(layer.name, x, sums)
 
     @checked
     def time(self, protocol: TimingProtocol | None = None, device: str = "auto", seed: int = 0) -> Timing:
@@ -116,8 +125,8 @@ class CompiledNetwork:
         """
         if self.apart:
             name, reason = next(iter(self.apart.items()))
-            raise Unsupported(f"{self.network.name}: no time of the whole network: layer {name} {reason}, which no "
-                              f"kernel does yet ({len(self.apart)} of {len(self.kernels)} layers)")  # fmt: skip
+            raise Unsupported(f"{self.network.name}: no time of the whole network, since the CPU does a part of "
+                              f"{len(self.apart)} of its {len(self.kernels)} layers; {name}: {reason}")  # fmt: skip
         place = resolve_device("cuda:0" if device == "auto" else device, self.arch)
         if place == EMULATOR:
             raise InvalidInput("the emulator has no meaningful times; use device='cuda:0'")
@@ -131,15 +140,15 @@ class CompiledNetwork:
     def chain(self) -> Chain:
         """All kernels back to back, each reading the words of the one before. Raises InvalidInput where one does not
         read them."""
+        places = {one.layer.name: place for place, one in enumerate(self.kernels)}
         weights = [one.weights(w) for one, w in zip(self.kernels, self.parameters.weights, strict=True)]
-        return Chain([one.parts[0] for one in self.kernels], weights, [*self.parameters.thresholds, None])
+        residuals = [places.get(one.layer.residual) for one in self.kernels]
+        return Chain([one.kernel for one in self.kernels], weights, [*self.parameters.thresholds, None], residuals)
 
     def first_values(self, images: Images) -> NDArray[np.int8]:
-        """What the first kernel reads of images: values int8 [N,P,Q,R*S*C]."""
-        return windows(self.network.layers[0].workload, pixel_values(images))
-
-    def _residual(self, layer: NetworkLayer, waiting: dict[str, Int32Array]) -> Int32Array | None:
-        return pooled(waiting[layer.residual], self.network.shortcut_pool(layer)) if layer.residual else None
+        """What the first kernel reads of images: values int8 [N,H',W',R*S*C]."""
+        first = self.kernels[0]
+        return windows(first.layer, first.kernel.workload, pixel_values(images))
 
     def _batches(self, images: Images) -> Iterator[Images]:
         """Batches of the network's size, the last one filled up with black."""

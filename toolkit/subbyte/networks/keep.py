@@ -13,7 +13,8 @@ from subbyte.networks.training import Trained
 from subbyte.networks.weights_file import digest, packed
 
 SHIPPED_IMAGES = (DIGITS,)
-"""Data sets whose test images are in the files of their networks: their licence (CC BY 4.0) allows it."""
+"""Data sets whose test images are in the files of their networks: scikit-learn gives its digits away (BSD 3-Clause),
+MNIST is under a licence that asks for itself (CC BY-SA)."""
 
 
 def weights_content(found: Trained, given: ImageSet) -> bytes:

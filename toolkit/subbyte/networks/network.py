@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from subbyte.arguments import checked, whole
+from subbyte.arguments import checked, one_of, whole
 from subbyte.errors import InvalidInput
 from subbyte.html import table
 from subbyte.networks.layer import PIXEL, Images, NetworkLayer
@@ -107,10 +107,14 @@ class Network:
             found[layer.name] = layer.largest_sum + found.get(layer.residual, 0)
         return found
 
+    def layer(self, name: str) -> NetworkLayer:
+        """The layer called ``name``. Raises InvalidInput with the names there are."""
+        known = {one.name: one for one in self.layers}
+        return known[one_of(name, "layer", known)]
+
     def shortcut_pool(self, layer: NetworkLayer) -> int:
         """Outputs of the residual's layer in each direction that become one."""
-        source = next(one.workload for one in self.layers if one.name == layer.residual)
-        return source.p // layer.workload.p
+        return self.layer(layer.residual).workload.p // layer.workload.p
 
     @checked
     def at(self, batch: int) -> Network:

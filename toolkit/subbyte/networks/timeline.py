@@ -13,8 +13,7 @@ from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import best_known
 from subbyte.networks.layer import NetworkLayer, lowered
-from subbyte.networks.steps import RESIDUAL_LIMIT, beside_the_kernel
-from subbyte.workload.conv import ConvWorkload
+from subbyte.networks.steps import RESIDUAL_LIMIT, request, unproven
 
 if TYPE_CHECKING:
     from subbyte.networks.network import Network
@@ -31,7 +30,7 @@ class TimelineLayer:
     ``residual_read`` and ``residual_written`` are bytes of sums that wait for a later layer, of ``residual_bits`` each
     (0 where there are none). ``launch``, ``move`` and ``multiply`` are floors; ``floor`` is the first and the longer of
     the others. ``estimate`` is that of the kernel's family for ``config``, None where no kernel takes the layer as a
-    whole; it knows nothing of pooling and residuals. ``cpu`` is what no kernel does yet.
+    whole; it knows nothing of pooling and residuals. ``cpu`` says why none does.
     """
 
     name: str
@@ -108,7 +107,8 @@ class NetworkTimeline(InfoRecord):
         if self.estimate is not None:
             lines.append(f"the kernels' own estimates, without pooling and residuals: {self.estimate:.1f} us")
         if apart := [one.name for one in self.layers if one.cpu]:
-            lines.append(f"no kernel does all of {', '.join(apart)} yet: the whole network has no measured time")
+            lines.append(f"no kernel does all of {', '.join(apart)}: the whole network has no measured time")
+            lines += [f"{one.name}: {one.cpu}" for one in self.layers if one.cpu]
         return "\n\n".join([self.title(), columns_text(self.table()), "\n".join(lines)])
 
 
@@ -129,7 +129,7 @@ def timeline(network: Network, arch: str) -> NetworkTimeline:
 
 def _layer(network: Network, place: int, arch: str, peaks: MeasuredPeaks) -> TimelineLayer:
     layer = network.layers[place]
-    wl = layer.workload if place else lowered(layer.workload)
+    wl = layer.workload if place else lowered(layer)
     types = wl.precision
     last = place == len(network.layers) - 1
     read, written, bits = _residual(network, layer)
@@ -139,12 +139,12 @@ def _layer(network: Network, place: int, arch: str, peaks: MeasuredPeaks) -> Tim
     count = wl.n * rows * columns * channels
     y = 32 * count if last else types.output.stored_bits(count)
     bit_products = wl.operations * types.weights.bits * types.activations.bits
-    config, estimate = _estimate(wl, arch)
+    config, estimate, cpu = _estimate(network, layer, arch)
     moved = (x + w + y) // 8 + read + written
     return TimelineLayer(
         layer.name, wl.spec, layer.kind, layer.output, layer.pool, layer.residual, wl.operations, bit_products, x // 8,
         w // 8, y // 8, read, written, bits, peaks.launch_microseconds, moved / peaks.copy_terabytes_per_second / 1e6,
-        bit_products / max(peaks.binary_tops.values()) / 1e6, estimate, config, beside_the_kernel(network, layer),
+        bit_products / max(peaks.binary_tops.values()) / 1e6, estimate, config, cpu,
     )  # fmt: skip
 
 
@@ -162,12 +162,15 @@ def _residual(network: Network, layer: NetworkLayer) -> tuple[int, int, int]:
     return read, written, written_bits or read_bits
 
 
-def _estimate(workload: ConvWorkload, arch: str) -> tuple[str, float | None]:
-    """The best known configuration and what its family expects of it, in microseconds; nothing is built."""
+def _estimate(network: Network, layer: NetworkLayer, arch: str) -> tuple[str, float | None, str]:
+    """The best known configuration of a whole layer, what its family expects of it in microseconds, and where there is
+    none the reason; nothing is built."""
+    workload, output = request(network, layer)
+    if reason := unproven(network, layer):
+        return "", None, reason
     try:
-        config, _ = best_known(workload, arch)
-    except Unsupported:
-        return "", None
-    family = family_of(config)
-    plan = make_plan(workload, config, arch, None, None, "fixed")
-    return config.key, family.estimate(plan) / CLOCK_MHZ
+        config, _ = best_known(workload, arch, output=output)
+    except Unsupported as error:
+        return "", None, str(error)
+    plan = make_plan(workload, config, arch, output, None, "fixed")
+    return config.key, family_of(config).estimate(plan) / CLOCK_MHZ, ""

@@ -45,8 +45,10 @@ class BitsTiles:
 
     @cached_property
     def view(self) -> ConvWorkload:
-        """The layer as the kernel takes it: pixels that are no neighbours to each other count in one row of rows."""
-        return self.workload if self.config.paired_rows else flat_view(self.workload)
+        """The layer as the kernel takes it: pixels that are no neighbours to each other count in one row of rows, those
+        that are pooled are."""
+        neighbours = self.config.paired_rows or self.fusion.pool > 1
+        return self.workload if neighbours else flat_view(self.workload)
 
     @cached_property
     def fusion(self) -> Fusion:
