@@ -95,7 +95,7 @@ def test_other_families_stay_as_they_were(toy: str) -> None:
 def test_what_is_refused_says_so_in_one_sentence(toy: str, capsys: pytest.CaptureFixture[str]) -> None:
     for argv, words in (
         (["build", toy, "--set", "words=3"], "words: 3 of 4"),
-        (["build", toy, "--family", "toy", "--set", "chunk=2"], "chunk is a knob of the"),
+        (["build", toy, "--family", "toy", "--set", "split_channels=2"], "split_channels is a knob of the mma family"),
         (["build", toy, "--set", "threadz=32"], "did you mean threads"),
         (["build", toy, "--family", "toi"], "toy"),
         (["explain", "threads", toy, "--block", "99"], "block 99: this kernel has"),
