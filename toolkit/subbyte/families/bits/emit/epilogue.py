@@ -19,6 +19,7 @@ from subbyte.families.bits.emit.stores import Pixel, Stores
 from subbyte.families.bits.geometry import LINE_WORDS, WORD_CHANNELS
 from subbyte.numerics.bit_layer import AFTER
 from subbyte.tirx import instructions as op
+from subbyte.tirx.bit_words import class_of, exchange_bytes, rank_plane
 from subbyte.tirx.emit import bind, registers, when
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
@@ -111,8 +112,8 @@ class Epilogue:
         rows, columns = plan.border_rows
         entry: Any = 0
         if plan.classes != (1, 1):
-            of_row = _class_of(rows, self.block.first_row + row)
-            of_column = _class_of(columns, column)
+            of_row = class_of(rows, self.block.first_row + row)
+            of_column = class_of(columns, column)
             entry = bind("entry", (of_row * plan.classes[1] + of_column) * self.class_entries)
         at = None if self.kept is not None and plan.classes == (1, 1) else self._table(entry)
         return Pixel(half, row, column, entry, at)
@@ -204,17 +205,8 @@ class Epilogue:
     def _planes(self, passed: Any) -> list[list[Any]]:
         """Codes from the thresholds that are passed, [gathers][planes]."""
         plan, gathers = self.plan, self.plan.gathers
-        planes: list[list[Any]] = []
-        for gather in range(gathers):
-            planes.append([])
-            for plane in range(plan.output_planes):
-                step = 1 << plane
-                found: Any = None
-                for threshold in range(step - 1, plan.thresholds, step):
-                    one = passed[threshold * gathers + gather]
-                    found = one if found is None else found ^ one
-                planes[-1].append(found)
-        return planes
+        masks = [[passed[one * gathers + gather] for one in range(plan.thresholds)] for gather in range(gathers)]
+        return [[rank_plane(one, plane) for plane in range(plan.output_planes)] for one in masks]
 
     def _by_line(self, counts: list[Any], pixels: list[Pixel]) -> list[list[Any]]:
         """The same by a multiplication for each sum."""
@@ -257,7 +249,7 @@ class Epilogue:
         for gather in range(gathers):
             for plane in range(plan.output_planes):
                 T.buffer_store(word, planes[gather][plane], [0])
-                self._exchange(word)
+                exchange_bytes(word, self.q)
                 T.buffer_store(words, word[0] ^ self.flips[gather], [plane * gathers + gather])
         self.stores.words(words, pixels)
 
@@ -314,16 +306,6 @@ class Epilogue:
     def _with_ones(value: Any, ones: Any) -> Any:
         return value if ones is None else value + ones
 
-    def _exchange(self, word: Any) -> None:
-        """Transpose the bytes of the four lanes of an image: lane q has byte q of each of them."""
-        other, merged = registers("other", 1), registers("merged", 1)
-        full = T.uint32(op.FULL_WARP)
-        for mask, low, high in ((2, 0x5410, 0x3276), (1, 0x6240, 0x3715)):
-            T.evaluate(T.ptx.shfl_sync.bfly.b32(other[0], word[0], T.uint32(mask), T.uint32(0x1F), full))
-            upper = (self.q & mask) != 0
-            op.permute_bytes(merged[0], word[0], other[0], T.Select(upper, T.uint32(high), T.uint32(low)))
-            T.buffer_store(word, merged[0], [0])
-
     # ---- raw sums ---------------------------------------------------------------------------------------------------
 
     def _store_sums(self, counts: list[Any], pixel: Pixel) -> None:
@@ -366,12 +348,3 @@ def _shared_entries(read: Any) -> Any:
 
 def _word(factor: int) -> Any:
     return T.uint32(factor & 0xFFFFFFFF)
-
-
-def _class_of(classes: tuple[int, ...], index: Any) -> Any:
-    """The class of an index, whose classes come in runs."""
-    found: Any = T.int32(classes[-1])
-    for place in range(len(classes) - 2, -1, -1):
-        if classes[place] != classes[place + 1]:
-            found = T.Select(index <= place, T.int32(classes[place]), found)
-    return found
