@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from math import prod
@@ -10,7 +13,9 @@ from typing import Any
 from subbyte.arguments import is_whole
 from subbyte.errors import InvalidInput, shown
 from subbyte.html import table
+from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.former_names import FormerNames
+from subbyte.spaces.knob import Value
 
 Enumerated = tuple[tuple[int, ...], dict[str, int]]
 """Valid indices, ascending, and the number of refused ones by kind of reason."""
@@ -60,6 +65,59 @@ class ListedTable(Listed):
     def _repr_html_(self) -> str:
         caption = f"{self.kind} space of {self.workload} on {self.arch.name}: {len(self):,} configurations"
         return table(((name, listed(values)) for name, values in self.knobs.items()), caption=caption)
+
+
+class ListedOneByOne(ListedTable):
+    """A space whose every configuration is asked for its reason, and is told by its knobs and held fields alone.
+
+    A space says what ``config`` and ``check`` are, and ``usual``: a configuration of its kind, for messages.
+    """
+
+    fixed: Mapping[str, Value]
+
+    @property
+    def usual(self) -> Configuration:
+        """A configuration of the space's kind."""
+        raise NotImplementedError
+
+    def check(self, which: Any, /) -> str | None:
+        """Why a configuration is refused ("kind: details"), None when it is valid."""
+        raise NotImplementedError
+
+    def index(self, config: Configuration) -> int:
+        """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
+        index, weight = 0, 1
+        if type(config) is not type(self.usual):
+            name = type(self.usual).__name__
+            raise InvalidInput(f"configuration {shown(config)}: expected a {name}, such as {name}()")
+        for name, choices in self.knobs.items():
+            value = getattr(config, name)
+            if value not in choices:
+                raise InvalidInput(f"{name}={value}: not in the {self.kind} space; allowed: {listed(choices)}")
+            index += choices.index(value) * weight
+            weight *= len(choices)
+        for name, held in self.fixed.items():
+            if getattr(config, name) != held:
+                raise InvalidInput(f"{name}={getattr(config, name)}: held at {held} in this space")
+        return index
+
+    @cached_property
+    def _enumerated(self) -> Enumerated:
+        reasons = {index: self.check(index) for index in range(len(self))}
+        refused = Counter(reason.split(":")[0] for reason in reasons.values() if reason)
+        return tuple(index for index, reason in reasons.items() if reason is None), dict(refused)
+
+    @cached_property
+    def index_hash(self) -> str:
+        """Changes with what an index means."""
+        knobs = {name: list(values) for name, values in self.knobs.items()}
+        data = [self.workload.spec, self.arch.name, self.kind, knobs, dict(self.fixed)]
+        return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
+
+    @cached_property
+    def hash(self) -> str:
+        """Changes with what an index means and with the constraints."""
+        return hashlib.sha256(f"{self.index_hash} {self.valid}".encode()).hexdigest()[:16]
 
 
 def listed(values: tuple[int, ...]) -> str:

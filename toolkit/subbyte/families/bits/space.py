@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import cast
 
 from subbyte.device.arch import Arch
-from subbyte.errors import InvalidInput, did_you_mean, shown
+from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.rules import hopeless, why_not
@@ -19,7 +15,7 @@ from subbyte.families.bits.tiles import PAIR_CHANNELS
 from subbyte.families.shared.flat_view import flat_view
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
-from subbyte.spaces.listed import Enumerated, ListedTable, listed
+from subbyte.spaces.listed import ListedOneByOne
 from subbyte.workload.conv import ConvWorkload, ceil_div
 
 KIND = "bits"
@@ -28,7 +24,7 @@ HELD = ("dependent_launch", "stagger")
 
 
 @dataclass(frozen=True)
-class BitsSpace(ListedTable):
+class BitsSpace(ListedOneByOne):
     """An index is a mixed radix over ``knobs``, the first varying fastest."""
 
     workload: ConvWorkload
@@ -41,21 +37,10 @@ class BitsSpace(ListedTable):
         """The configuration with this index. Raises InvalidInput."""
         return BitsConfig().with_values({**self.values_at(index), **self.fixed})
 
-    def index(self, config: Configuration) -> int:
-        """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
-        index, weight = 0, 1
-        if not isinstance(config, BitsConfig):
-            raise InvalidInput(f"configuration {shown(config)}: expected a BitsConfig, such as BitsConfig(tile_rows=2)")
-        for name, choices in self.knobs.items():
-            value = getattr(config, name)
-            if value not in choices:
-                raise InvalidInput(f"{name}={value}: not in the {self.kind} space; allowed: {listed(choices)}")
-            index += choices.index(value) * weight
-            weight *= len(choices)
-        for name, value in self.fixed.items():
-            if getattr(config, name) != value:
-                raise InvalidInput(f"{name}={getattr(config, name)}: held at {value} in this space")
-        return index
+    @property
+    def usual(self) -> BitsConfig:
+        """A configuration of its kind."""
+        return BitsConfig()
 
     def plan(self, which: int | Configuration, /) -> BitsPlan:
         """The plan of a configuration, given itself or by its index. Raises InvalidInput."""
@@ -70,24 +55,6 @@ class BitsSpace(ListedTable):
     def hopeless(self) -> str | None:
         """Why none of its configurations can be built; None when some may."""
         return hopeless(self.workload, self.arch)
-
-    @cached_property
-    def _enumerated(self) -> Enumerated:
-        reasons = {index: self.check(index) for index in range(len(self))}
-        refused = Counter(reason.split(":")[0] for reason in reasons.values() if reason)
-        return tuple(index for index, reason in reasons.items() if reason is None), dict(refused)
-
-    @cached_property
-    def index_hash(self) -> str:
-        """Changes with what an index means."""
-        knobs = {name: list(values) for name, values in self.knobs.items()}
-        data = [self.workload.spec, self.arch.name, self.kind, knobs, dict(self.fixed)]
-        return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
-
-    @cached_property
-    def hash(self) -> str:
-        """Changes with what an index means and with the constraints."""
-        return hashlib.sha256(f"{self.index_hash} {self.valid}".encode()).hexdigest()[:16]
 
 
 def plan_of(

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from subbyte.errors import InvalidInput, did_you_mean, shown
+from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.families.shared.planes.config import KNOBS, PlaneConfig
 from subbyte.families.shared.planes.plan import PlanePlan
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
-from subbyte.spaces.listed import Enumerated, ListedTable, listed
+from subbyte.spaces.listed import ListedOneByOne
 from subbyte.workload.conv import ConvWorkload, ceil_div
 from subbyte.workload.operand import BLOCK_BITS
 
@@ -27,7 +23,7 @@ CHUNKS = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True)
-class PlaneSpace(ListedTable):
+class PlaneSpace(ListedOneByOne):
     """An index is a mixed radix over ``knobs``, the first varying fastest."""
 
     family: PlaneFamily
@@ -41,22 +37,10 @@ class PlaneSpace(ListedTable):
         """The configuration with this index. Raises InvalidInput."""
         return self.family.usual.with_values({**self.values_at(index), **self.fixed})
 
-    def index(self, config: Configuration) -> int:
-        """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
-        index, weight = 0, 1
-        if not self.family.owns(config):
-            name = type(self.family.usual).__name__
-            raise InvalidInput(f"configuration {shown(config)}: expected a {name}, such as {name}(chunk=2)")
-        for name, choices in self.knobs.items():
-            value = getattr(config, name)
-            if value not in choices:
-                raise InvalidInput(f"{name}={value}: not in the {self.kind} space; allowed: {listed(choices)}")
-            index += choices.index(value) * weight
-            weight *= len(choices)
-        for name, held in self.fixed.items():
-            if getattr(config, name) != held:
-                raise InvalidInput(f"{name}={getattr(config, name)}: held at {held} in this space")
-        return index
+    @property
+    def usual(self) -> PlaneConfig:
+        """A configuration of its kind."""
+        return self.family.usual
 
     def plan(self, which: int | Configuration, /) -> PlanePlan:
         """The plan of a configuration, given itself or by its index. Raises InvalidInput."""
@@ -71,24 +55,6 @@ class PlaneSpace(ListedTable):
     def hopeless(self) -> str | None:
         """Why none of its configurations can be built; None when some may."""
         return self.family.hopeless(self.workload, self.arch)
-
-    @cached_property
-    def _enumerated(self) -> Enumerated:
-        reasons = {index: self.check(index) for index in range(len(self))}
-        refused = Counter(reason.split(":")[0] for reason in reasons.values() if reason)
-        return tuple(index for index, reason in reasons.items() if reason is None), dict(refused)
-
-    @cached_property
-    def index_hash(self) -> str:
-        """Changes with what an index means."""
-        knobs = {name: list(values) for name, values in self.knobs.items()}
-        data = [self.workload.spec, self.arch.name, self.kind, knobs, dict(self.fixed)]
-        return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
-
-    @cached_property
-    def hash(self) -> str:
-        """Changes with what an index means and with the constraints."""
-        return hashlib.sha256(f"{self.index_hash} {self.valid}".encode()).hexdigest()[:16]
 
 
 def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
