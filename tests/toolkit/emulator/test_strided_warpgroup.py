@@ -43,7 +43,7 @@ def _kernel(spec: str, **knobs: Any) -> Generated:
     return Generated(spec, PipelineConfig(**knobs))
 
 
-@pytest.mark.sample("two rows", "alternating", "stride 3, dilation 2", "passes over filters")
+@pytest.mark.sample("two rows", "stride 3, dilation 2", "passes over filters")
 @pytest.mark.parametrize("name", CASES)
 def test_slots_given_back_early_leave_every_sum_exact(name: str) -> None:
     spec, knobs = CASES[name]
@@ -79,7 +79,7 @@ def test_rows_that_no_iteration_reads_are_released_when_they_arrive(groups: int)
     kernel.require_exact(1)
 
 
-@pytest.mark.sample("one long row", "two rows")
+@pytest.mark.sample("two rows")
 @pytest.mark.parametrize("name", FLAT)
 def test_output_pixels_as_one_long_row(name: str) -> None:
     spec, knobs = FLAT[name]

@@ -19,6 +19,7 @@ from subbyte.families.popc.config import PopcConfig
 from subbyte.families.shared.planes.config import PlaneConfig
 from subbyte.families.shared.planes.family import PlaneFamily
 from subbyte.kernel import Kernel
+from subbyte.kernel.choose import best_known
 from subbyte.kernel.disassemble import sass
 from subbyte.workload import ConvWorkload, workload
 
@@ -58,15 +59,25 @@ KERNELS: dict[str, Case] = {
     "more bits out than in, two words of a warp": (
         "bmma", "sm_80", "n9h3w4c130k70r3s3p1:w1a1o2", None, {"warp_col_tiles": 8, "blk_col_warps": 1},
     ),
-    "popcounts": ("popc", "sm_80", "n8h4w5c512k40r3s3p1:w1a1", None, {"blk_col_warps": 1}),
-    "popcounts of each word, minus": (
-        "popc", "sm_75", "n9h3w4c200k70r3s3p1:w1a1:minus", None, {"chunk": 2, "carry_save": 0},
+    "a pair of planes for each warp": (
+        "bmma", "sm_80", "n9h3w4c130k70r3s3p1:w2a2", None, {"combine": "shared", "warp_row_tiles": 2},
     ),
+    "equal bits by two products": (
+        "bmma", "sm_90a", "n9h3w4c200k70r3s3p1:w1a1", None, {"correction": "double", "warp_row_tiles": 2},
+    ),
+    "popcounts": ("popc", "sm_80", "n8h4w5c512k40r3s3p1:w1a1", None, {"blk_col_warps": 1}),
     "popcounts, three planes and two": ("popc", "sm_90a", "n9h4w6c200k70r3s3p1u2:w3a2", None, {"warp_row_tiles": 2}),
-    "popcounts, sums, direct": ("popc", "sm_80", "n9h2w4c130k70r3s3p1:w2a2", "int32", {"staging": "direct"}),
+    "popcounts of each word, sums, direct": (
+        "popc", "sm_75", "n9h2w4c256k70r3s3p1:w2a2:offset.bipolar:minus", "int32",
+        {"staging": "direct", "carry_save": 0, "chunk": 2, "reorder_inner": 0},
+    ),
 }  # fmt: skip
 
 
+@pytest.mark.sample(
+    "differing", "common", "512", "halves", "three planes and two, int", "11x11", "direct, plain", "more bits",
+    "popcounts, three", "popcounts of each",
+)  # fmt: skip
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_clean_and_exact(name: str) -> None:
     family, arch, spec, output, knobs = KERNELS[name]
@@ -76,13 +87,13 @@ def test_kernels_are_clean_and_exact(name: str) -> None:
 LAYER = "n8h3w5c256k64r3s3p1:w2a2"
 MACHINE_CODE = [
     ("bmma", "sm_75", {"blk_col_warps": 1, "warp_row_tiles": 2}, {"BMMA.88128.XOR.POPC"}),
-    ("bmma", "sm_80", {}, {"BMMA.168128.AND.POPC", "BMMA.168256.AND.POPC"}),
-    ("bmma", "sm_89", {"operation": "xor", "correction": "popcount"}, {"BMMA.168128.XOR.POPC", "BMMA.168256.XOR.POPC"}),
+    ("bmma", "sm_80", {"correction": "popcount"}, {"BMMA.168128.AND.POPC", "BMMA.168256.AND.POPC"}),
     ("bmma", "sm_90a", {"chunk": 2}, {"BMMA.168256.AND.POPC"}),
     ("popc", "sm_90a", {}, set()),
 ]
 
 
+@pytest.mark.sample("bmma-sm_75", "bmma-sm_80")
 @pytest.mark.parametrize(("family", "arch", "knobs", "instructions"), MACHINE_CODE)
 def test_machine_code_holds_products_and_no_emulation(
     family: str, arch: str, knobs: dict[str, Any], instructions: set[str]
@@ -100,6 +111,8 @@ SMALL = "n8h3w4c64k64r3s3p1:w1a1"
 REFUSED = [
     ("operation", "sm_90a", SMALL, {"operation": "xor"}, "operation: xor is emulated on sm_90a"),
     ("operation", "sm_75", SMALL, {"operation": "and"}, "operation: one-bit products of sm_75 are xor"),
+    ("operation", "sm_80", SMALL, {"operation": "xor", "correction": "double"}, "operation: correction=double counts"),
+    ("same_program", "sm_80", SMALL, {"combine": "shared"}, "same program: one pair of planes"),
     ("output", "sm_80", "n8h4w4c64k64r1s1p0:w1a5", {}, "output: uint5 has 31 thresholds; at most 15"),
     ("sums", "sm_90a", "n8h1w8c20000k64r1s1p0:w8a8o1:bipolar.bipolar.bipolar", {}, "range: what is compared goes from"),
     ("sizes", "sm_80", SMALL, {"blk_row_warps": 64}, "threads: 4096 of a block; at most 1024"),
@@ -150,18 +163,27 @@ def test_doubled_sums_that_do_not_fit_are_refused() -> None:
         ("sm_90a", "n8h15w15c512k32r11s11p5:w1a2", "auto", BmmaConfig),
     ],
 )
-def test_compile_takes_the_newest_instruction_there_is(
-    arch: str, spec: str, family: str, config: type[PlaneConfig]
-) -> None:
-    kernel = subbyte.compile(spec, arch=arch, family=family)
-    assert isinstance(kernel.config, config)
-    assert "chosen by estimate" in kernel.reason
+def test_the_newest_instruction_there_is_is_taken(arch: str, spec: str, family: str, config: type[PlaneConfig]) -> None:
+    found, reason = best_known(workload(spec), arch, family)
+    assert isinstance(found, config)
+    assert "chosen by estimate" in reason
 
 
 def test_int4_has_kernels_of_its_own() -> None:
     for name in ("bmma", "popc"):
         with pytest.raises(Unsupported, match=f"{name} kernels compute bit planes, such as w1a2; int4 has the mma"):
             subbyte.compile("n8h3w4c64k64r3s3p1", arch="sm_80", family=name)
+
+
+@pytest.mark.parametrize(
+    "spec", [SMALL, "n8h4w4c64k64r1s1p0:w8a8", "n8h15w15c4096k64r11s11p5:w4a4", "n8h4w4c9k9r2s2p0:w3a5"]
+)
+@pytest.mark.sample("w1a1", "w3a5")
+@pytest.mark.parametrize("name", ["bmma", "popc"])
+def test_a_layer_is_covered_where_its_space_or_that_of_sums_holds_something(name: str, spec: str) -> None:
+    family, layer = family_named(name), workload(spec)
+    for arch in (ARCHS["sm_75"], ARCHS["sm_90a"]):
+        assert (family.covers(layer, arch) is None) == bool(family.candidates(layer, arch))
 
 
 @pytest.mark.parametrize("name", ["bmma", "popc"])
@@ -183,15 +205,15 @@ def test_configurations_are_read_back(name: str) -> None:
 
 
 def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["build", SMALL, "--arch", "sm_80", "--set", "blk_row_warps=2", "staging=direct"]) == 0
-    assert "b1.m16n8k256.xor" in capsys.readouterr().out
     assert main(["run", SMALL, "--arch", "sm_80", "--device", "emulator"]) == 0
-    assert "equal the reference" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "b1.m16n8k256.xor" in shown
+    assert "equal the reference" in shown
     for argv, words in (
         (["build", SMALL, "--family", "bmma", "--set", "carry_save=0"], "carry_save is a knob of the popc family"),
-        (["build", SMALL, "--family", "bits", "--set", "chunk=2"], "chunk is a knob of the mma and bmma and popc fam"),
+        (["build", SMALL, "--family", "bits", "--set", "chunk=2"], "unknown knob 'chunk'"),
         (["build", SMALL, "--arch", "sm_80", "--export", "."], "no C header"),
-        (["build", SMALL, "--arch", "sm_80", "--set", "chunk=3"], "chunk 3 does not divide 1 blocks"),
+        (["build", SMALL, "--arch", "sm_80", "--set", "chunk=3", "staging=direct"], "chunk 3 does not divide 1 blocks"),
     ):
         assert main(argv) in (1, 2), argv
         out, err = capsys.readouterr()

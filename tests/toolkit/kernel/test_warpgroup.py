@@ -90,7 +90,7 @@ def _operands(workload, kind, rng):
     return x, w
 
 
-@pytest.mark.sample("column tiles", "7x7 stem", "1x1, shortest ring", "turns", "cluster", "side by side")
+@pytest.mark.sample("column tiles", "7x7 stem", "1x1, shortest ring", "turns", "pass, cluster")
 @pytest.mark.parametrize("name", SMALL)
 def test_every_element_on_the_cpu(name):
     workload, config = SMALL[name]
@@ -114,7 +114,7 @@ SWITCHED = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample("dilation", "every tap loaded anew", "packed behind")
+@pytest.mark.sample("dilation", "packed behind")
 @pytest.mark.parametrize(("name", "switch"), SWITCHED)
 def test_switches_change_no_element(name, switch):
     workload, config = SMALL[name]

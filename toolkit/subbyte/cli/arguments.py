@@ -13,6 +13,7 @@ from subbyte.numerals import natural
 from subbyte.streams import put, say
 
 if TYPE_CHECKING:
+    from subbyte.families.base import Family
     from subbyte.spaces.configuration import Configuration
     from subbyte.workload import ConvWorkload
 
@@ -138,7 +139,7 @@ def asked_family(args: argparse.Namespace) -> str:
     former = {name for family in families().values() for name in family.removed}
     today = {name: value for name, value in named_once(settings).items() if name not in former}
     named_once(today, {name for family in families().values() for name in family.knobs})
-    owners = {family: knob for knob in settings if (family := _owner(knob)) is not None}
+    owners = {family: knob for knob in settings if (family := _owner(args, knob)) is not None}
     if len(owners) > 1:
         each = ", ".join(f"{knob} is a knob of the {family} family" for family, knob in owners.items())
         raise InvalidInput(f"--set: {each}; take knobs of one family")
@@ -147,15 +148,21 @@ def asked_family(args: argparse.Namespace) -> str:
 
 def _computing(args: argparse.Namespace, knobs: set[str]) -> str:
     """The family to take of those that have all knobs: the usual one, or the newest that computes the operands."""
-    from subbyte.device.arch import arch
     from subbyte.families.registry import newest_first, usual
+
+    having = [usual(), *(family for family in newest_first() if knobs <= set(family.knobs))]
+    return _able(args, having)[0].name if knobs else usual().name
+
+
+def _able(args: argparse.Namespace, found: list[Family]) -> list[Family]:
+    """Those of some families that compute the workload; all where none does, or where none is asked for."""
+    from subbyte.device.arch import arch
     from subbyte.workload import workload
 
-    if not knobs or not hasattr(args, "workload"):
-        return usual().name
+    if not hasattr(args, "workload"):
+        return found
     layer, target = workload(args.workload), arch(getattr(args, "arch", None) or "sm_90a")
-    having = [usual(), *(family for family in newest_first() if knobs <= set(family.knobs))]
-    return next((family.name for family in having if family.hopeless(layer, target) is None), usual().name)
+    return [family for family in found if family.hopeless(layer, target) is None] or found
 
 
 def configuration(args: argparse.Namespace, base: Configuration | None = None) -> Configuration | None:
@@ -171,7 +178,7 @@ def configuration(args: argparse.Namespace, base: Configuration | None = None) -
     if not values and (base or family is usual()):
         return base
     for knob in values if has_family else ():
-        owners = _owners(knob)
+        owners = _owners(args, knob)
         if owners and family.name not in owners and (len(owners) == 1 or args.family == "auto"):
             several = f"{' and '.join(owners)} famil{'y' if len(owners) == 1 else 'ies'}"
             raise InvalidInput(f"{knob} is a knob of the {several}: add --family {owners[0]}")
@@ -185,18 +192,18 @@ def kind_list() -> str:
     return ", ".join(kinds())
 
 
-def _owner(knob: str) -> str | None:
+def _owner(args: argparse.Namespace, knob: str) -> str | None:
     """The family that alone has a knob of this name."""
-    owners = _owners(knob)
+    owners = _owners(args, knob)
     return owners[0] if len(owners) == 1 else None
 
 
-def _owners(knob: str) -> list[str]:
-    """The families that have a knob of this name."""
+def _owners(args: argparse.Namespace, knob: str) -> list[str]:
+    """The families that have a knob of this name, of those that compute the workload if one does."""
     from subbyte.families.registry import families
 
     name = knob.lower().replace("-", "_")
-    return [one.name for one in families().values() if name in one.names]
+    return [one.name for one in _able(args, [one for one in families().values() if name in one.names])]
 
 
 def _family(allowed: Sequence[str]) -> Callable[[str], str]:

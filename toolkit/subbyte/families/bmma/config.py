@@ -10,7 +10,8 @@ from subbyte.spaces.knob import choice, switch
 
 AUTO = "auto"
 OPERATIONS = (AUTO, "and", "xor")
-ONES, POPCOUNT = "ones", "popcount"
+ONES, POPCOUNT, DOUBLE = "ones", "popcount", "double"
+REGISTERS, SHARED = "registers", "shared"
 
 
 @configuration
@@ -24,6 +25,10 @@ class BmmaConfig(PlaneConfig):
         "weights, which need no correction then; else and", default=AUTO,
     )  # fmt: skip
     correction: str = switch(
-        "", choice(ONES, POPCOUNT), "activations' bits are counted by the instruction, as one more tile of columns, or "
-        "by the integer units", default=ONES,
+        "", choice(ONES, POPCOUNT, DOUBLE), "activations' bits are counted by the instruction, as one more tile of "
+        "columns, or by the integer units; double = equal bits are counted instead, by two products", default=ONES,
+    )  # fmt: skip
+    combine: str = switch(
+        "cmb.", choice(REGISTERS, SHARED), "a warp multiplies all pairs of planes and combines them in registers, or "
+        "one pair, and warps add up in shared memory", default=REGISTERS,
     )  # fmt: skip

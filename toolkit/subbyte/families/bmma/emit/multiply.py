@@ -35,22 +35,37 @@ def _step(block: Block, source: Staged | Direct, r: Any, pieces: tuple[tuple[int
     """One instruction for each pair of planes, pixels of the instruction, and tile of columns."""
     plan = cast(BmmaPlan, block.plan)
     config, pixels = plan.config, plan.pairs * plan.atom.pixels
-    b = registers("b", plan.weight_planes * len(pieces) * config.warp_col_tiles)
-    for weight_plane in range(plan.weight_planes):
+    mine, others_of = plan.warp_planes, (block.split // plan.planes, block.split % plan.planes)
+    b = registers("b", mine[0] * len(pieces) * config.warp_col_tiles)
+    for weight_plane in range(mine[0]):
+        stored = weight_plane if plan.splits == 1 else others_of[0]
         for piece, (s, channels) in enumerate(pieces):
             with loop("c", plan.warp_words) as group:
-                place = plan.weight_place(r, s, channels, weight_plane, block.warp_col * plan.warp_words + group)
+                place = plan.weight_place(r, s, channels, stored, block.warp_col * plan.warp_words + group)
                 at = _column(plan, weight_plane, piece, len(pieces), group * GROUP_TILES)
                 source.weights(b, at, place, block.lane * GROUP_TILES)
-    for plane in range(plan.planes):
+    neither = _inverted("not_b", b, mine[0] * len(pieces) * config.warp_col_tiles) if plan.doubled else None
+    for plane in range(mine[1]):
+        stored = plane if plan.splits == 1 else others_of[1]
         a = registers("a", len(pieces) * pixels)
         for piece, (s, channels) in enumerate(pieces):
             with loop("m", pixels) as pixel:
-                source.activation(a, piece * pixels + pixel, pixel, (r, s), (channels, plane))
+                source.activation(a, piece * pixels + pixel, pixel, (r, s), (channels, stored))
         if plan.ones_registers:
             _count_ones(block, a, plane, len(pieces))
-        for weight_plane in range(plan.weight_planes):
+        for weight_plane in range(mine[0]):
             _products(block, a, b, weight_plane, plane, len(pieces))
+        if plan.doubled:
+            others = _inverted("not_a", a, len(pieces) * pixels)
+            for weight_plane in range(mine[0]):
+                _products(block, others, neither, weight_plane, plane, len(pieces))
+
+
+def _inverted(name: str, words: Any, count: int) -> Any:
+    made = registers(name, count)
+    with loop("i", count) as i:
+        T.buffer_store(made, words[i] ^ T.uint32(_ALL), [i])
+    return made
 
 
 def _column(plan: BmmaPlan, weight_plane: int, piece: int, pieces: int, column: Any) -> Any:
@@ -102,8 +117,9 @@ def ones_of(block: Block, pixel: Any) -> Any:
     """What the activations' bits alone contribute to every channel of a pixel."""
     plan = cast(BmmaPlan, block.plan)
     total: Any = T.uint32(0)
-    for plane in range(plan.planes):
-        total = total + block.ones[plan.ones_register(plane, pixel)] * T.uint32(plan.ones_factor(plane) & _ALL)
+    for plane in range(plan.warp_planes[1]):
+        factor = 1 if plan.splits > 1 else plan.ones_factor(plane)
+        total = total + block.ones[plan.ones_register(plane, pixel)] * T.uint32(factor & _ALL)
     if plan.counted_by_instruction:
         return total
     value, other = registers("value", 1), registers("other", 1)

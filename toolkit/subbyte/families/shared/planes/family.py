@@ -35,6 +35,10 @@ _SHARE = 2e4
 """Cycles of the estimate at which the fake runner makes up half the peak."""
 
 
+SMALL = {"blk_row_warps": 1, "blk_col_warps": 1, "warp_row_tiles": 2, "warp_col_tiles": 4, "chunk": 1}
+"""What asks for least: where it cannot be built, nothing of the space can."""
+
+
 class PlaneFamily(Family):
     """Kernels whose warps multiply fragments of bit planes in their registers."""
 
@@ -74,10 +78,10 @@ class PlaneFamily(Family):
         reason = self.hopeless(workload, arch)
         if reason is not None:
             return reason
-        space = self.space(workload, arch, self.name, {})
-        if any(space.check(index) is None for index in range(len(space))) or self.candidates(workload, arch):
-            return None
-        return space.check(0) or f"no configuration of the {self.name} family fits"
+        small = self.usual.with_values({**SMALL, "reorder_inner": int(workload.r > 1)})
+        outputs = workload.precision.output.name, SUMS
+        reasons = [self.check(self.planned(workload, small, arch, output)) for output in outputs]
+        return None if None in reasons else reasons[0]
 
     def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> PlaneSpace:
         """The space of a layer. Raises InvalidInput for a knob among the fixed fields."""
@@ -112,7 +116,7 @@ class PlaneFamily(Family):
         """The estimate, and sizes of tiles, stages and launch."""
         one = cast(PlanePlan, plan)
         found = [
-            self.cycles(one), one.config.pixels, one.columns, one.config.threads, one.iterations, one.shared_bytes,
+            self.cycles(one), one.config.pixels, one.columns, one.threads, one.iterations, one.shared_bytes,
             one.blocks,
         ]  # fmt: skip
         return [log2(1 + value) for value in found]

@@ -253,10 +253,27 @@ class PlaneGeometry:
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block in bytes."""
-        return 4 * self.stages * self.stage_words if self.staged else 0
+        """Dynamic shared memory of a block in bytes: of its stages, or of what warps add up there later."""
+        staged = self.stages * self.stage_words if self.staged else 0
+        return 4 * max(staged, (self.splits - 1) * self.kept_registers * self.config.threads)
 
-    # ---- registers --------------------------------------------------------------------------------------------------
+    # ---- warps and registers ----------------------------------------------------------------------------------------
+
+    @property
+    def split_factors(self) -> tuple[tuple[int, int], ...]:
+        """Groups of warps that compute the same outputs and add them up at the end: what the counts, and the counts of
+        the activations' bits, of each are multiplied by."""
+        return ((1, 1),)
+
+    @property
+    def splits(self) -> int:
+        """Their number."""
+        return len(self.split_factors)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.config.threads * self.splits
 
     @property
     def pairs(self) -> int:
@@ -267,6 +284,11 @@ class PlaneGeometry:
     def set_registers(self) -> int:
         """Counts of a thread in a set."""
         return self.pairs * self.config.warp_col_tiles * self.atom.accumulators
+
+    @property
+    def kept_registers(self) -> int:
+        """Registers of a thread that hold counts at the end of the main loop."""
+        return len(self.factors) * self.set_registers + self.ones_registers
 
     def count(self, index: Index, pixel: Index, column: Index, e: Index) -> Index:
         """Register, of a set, of a warp's pixel and column ``2 (lane % 4) + e`` of one of its 8-channel tiles."""
@@ -289,9 +311,14 @@ class PlaneGeometry:
         return gcd(*found, form.pixel) if self.output != SUMS else 1
 
     @property
+    def shift(self) -> int:
+        """What varies with the pixel is so much less than in :class:`CountForm`."""
+        return 0
+
+    @property
     def span(self) -> tuple[int, int]:
         """Least and largest value of what varies with the pixel, the common divisor taken out."""
-        least, largest = self.counts.span(self.view)
+        least, largest = (end - self.shift for end in self.counts.span(self.view))
         return least // self.divisor, largest // self.divisor
 
     @cached_property

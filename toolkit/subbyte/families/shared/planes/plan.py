@@ -93,7 +93,7 @@ class PlanePlan(PlaneGeometry):
         weights = self.column_blocks * self.slice_words
         arguments.append(Argument("Wt", "uint32", (weights,), "in", self.operand_form))
         grid = (w.batch_groups * prod(self.pixel_tiles), self.column_blocks, 1)
-        return Launch("conv_kernel", grid, (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments))
+        return Launch("conv_kernel", grid, (self.threads, 1, 1), self.shared_bytes, tuple(arguments))
 
     @property
     def blocks(self) -> int:

@@ -42,8 +42,8 @@ def sums(plan: PlanePlan) -> str | None:
 def sizes(plan: PlanePlan) -> str | None:
     """Knobs that fit the layer."""
     config, w = plan.config, plan.view
-    if config.threads > plan.arch.threads_per_block:
-        return f"threads: {config.threads} of a block; at most {plan.arch.threads_per_block}"
+    if plan.threads > plan.arch.threads_per_block:
+        return f"threads: {plan.threads} of a block; at most {plan.arch.threads_per_block}"
     if config.warp_col_tiles % GROUP_TILES:
         return f"divisibility: warp_col_tiles {config.warp_col_tiles} is no multiple of 4: a word has four tiles' bits"
     if config.columns // 2 >= -(-w.k // WORD_BITS) * WORD_BITS:
@@ -83,10 +83,15 @@ def index(plan: PlanePlan) -> str | None:
     return too_large(max(argument.nbytes // 4 for argument in plan.launch.arguments))
 
 
+def registers_needed(plan: PlanePlan) -> int:
+    """Of a thread, roughly."""
+    return plan.kept_registers + plan.fragment_registers + OVERHEAD
+
+
 def registers(plan: PlanePlan) -> str | None:
     """Counts and fragments of a thread."""
-    needed = len(plan.factors) * plan.set_registers + plan.ones_registers + plan.fragment_registers + OVERHEAD
-    most = min(plan.arch.registers_per_thread, plan.arch.registers_per_sm // plan.config.threads // 8 * 8)
+    needed = registers_needed(plan)
+    most = min(plan.arch.registers_per_thread, plan.arch.registers_per_sm // plan.threads // 8 * 8)
     return None if needed <= most else f"registers: about {needed} of a thread; at most {most}"
 
 

@@ -51,7 +51,7 @@ def weight_words(plan: PlanePlan, w: NDArray[np.int8], lanes: bool) -> Words:
     steps = (0, 1, 3, 2, 4, 5) if plan.config.reorder_inner else (0, 3, 1, 2, 4, 5)
     flat = ordered.transpose(steps).reshape(plan.column_blocks, -1)
     if plan.output == SUMS:
-        table = _arranged(plan, count_constants(wl, w, plan.operation)[:, None], 0)
+        table = _arranged(plan, _constants(plan, w)[:, None], 0)
         flat = np.concatenate([flat, table.view(np.uint32)], axis=1)
     return np.ascontiguousarray(flat)
 
@@ -59,7 +59,7 @@ def weight_words(plan: PlanePlan, w: NDArray[np.int8], lanes: bool) -> Words:
 def threshold_words(plan: PlanePlan, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32]:
     """What a block compares with: int32 [slices][table]. A sum passes where the word minus what varies with the pixel
     is below 0. Raises InvalidInput."""
-    constants = count_constants(plan.view, w, plan.operation)  # [classes][K]
+    constants = _constants(plan, w)
     levels = plan.counts.scale * thresholds.levels.astype(np.int64)  # [thresholds][K]
     needed = -((constants[:, None] - levels[None]) // plan.divisor)  # rounded up
     least, largest = plan.span
@@ -68,6 +68,11 @@ def threshold_words(plan: PlanePlan, w: NDArray[np.int8], thresholds: Thresholds
     of_all = thresholds.flip_words(plan.column_blocks * plan.columns)
     flips[:, : plan.words] = of_all.reshape(plan.column_blocks, plan.words)
     return np.ascontiguousarray(np.concatenate([table, flips.view(np.int32)], axis=1))
+
+
+def _constants(plan: PlanePlan, w: NDArray[np.int8]) -> NDArray[np.int64]:
+    """What is added to what varies with the pixel [classes][K]."""
+    return count_constants(plan.view, w, plan.counts.operation) + plan.shift
 
 
 def _arranged(plan: PlanePlan, values: NDArray[np.int64], fill: int) -> NDArray[np.int32]:

@@ -24,7 +24,7 @@ class Block:
     parameters: Any
     output: Any
     shared: Any
-    """None where operands come direct from global memory."""
+    """None where nothing goes through it."""
     counts: Any
     """Registers of all sets of counts."""
     ones: Any
@@ -43,6 +43,8 @@ class Block:
     """First output row."""
     col0: Any
     """First output column."""
+    split: Any
+    """Index among the warps that compute the same outputs."""
     slice_: Any
     """Index among the blocks that share an input."""
 
@@ -69,13 +71,13 @@ def coordinates(plan: PlanePlan, ones_of: Callable[[Block, Any], Any], buffers: 
     weights, parameters, output."""
     config = plan.config
     place, slice_ = T.cta_id([plan.launch.grid[0], plan.launch.grid[1]])
-    thread = T.thread_id([config.threads])
+    thread = T.thread_id([plan.threads])
     for name, value in (("place", place), ("slice", slice_), ("thread", thread)):
         IRBuilder.name(name, value)
     warp = thread // 32
     height, width = plan.pixel_tiles
     shared = None
-    if plan.staged:
+    if plan.shared_bytes:
         shared = T.alloc_buffer((plan.shared_bytes // 4,), "uint32", scope="shared.dyn", align=128)
         IRBuilder.name("shared", shared)
     return Block(
@@ -86,7 +88,8 @@ def coordinates(plan: PlanePlan, ones_of: Callable[[Block, Any], Any], buffers: 
         thread=thread,
         lane=bind("lane", thread % 32),
         warp_row=bind("warp_row", warp % config.blk_row_warps),
-        warp_col=bind("warp_col", warp // config.blk_row_warps),
+        warp_col=bind("warp_col", warp // config.blk_row_warps % config.blk_col_warps),
+        split=bind("split", warp // (config.blk_row_warps * config.blk_col_warps)),
         group=bind("group", place // (height * width)),
         row0=bind("row0", place // width % height * plan.tile[0]),
         col0=bind("col0", place % width * plan.tile[1]),

@@ -45,13 +45,51 @@ def epilogue(block: Block) -> None:
     """Everything behind the main loop."""
     plan = block.plan
     items = plan.config.warp_row_tiles * plan.warp_words
-    if plan.output == SUMS:
-        with loop("item", items) as index:
-            _store_sums(block, _item(block, index, items))
-    else:
-        with loop("four", ceil_div(items, LANES)) as turn:
-            _bits(block, turn, items)
+    with when(True if plan.splits == 1 else block.split == 0):
+        if plan.output == SUMS:
+            with loop("item", items) as index:
+                _store_sums(block, _item(block, index, items))
+        else:
+            with loop("four", ceil_div(items, LANES)) as turn:
+                _bits(block, turn, items)
     _fill_channels(block)
+
+
+def add_splits(block: Block) -> None:
+    """Add what warps have that compute the same outputs, through shared memory, into the first of them."""
+    plan, owners = block.plan, block.plan.config.threads
+    owner, each = block.thread % owners, plan.kept_registers
+    held = [(block.counts, len(plan.factors) * plan.set_registers, [counts for counts, _ in plan.split_factors])]
+    if plan.ones_registers:
+        held.append((block.ones, plan.ones_registers, [ones for _, ones in plan.split_factors]))
+    for kept, count, factors in held:
+        factor = bind("factor", _of_split(block, factors))
+        with loop("i", count) as i:
+            T.buffer_store(kept, kept[i] * factor, [i])
+    T.evaluate(T.cuda.cta_sync())
+    with when(block.split > 0):
+        first = 0
+        for kept, count, _ in held:
+            with loop("i", count) as i:
+                place = ((block.split - 1) * each + first + i) * owners + owner
+                T.buffer_store(block.shared, kept[i], [place])
+            first += count
+    T.evaluate(T.cuda.cta_sync())
+    with when(block.split == 0), loop("other", plan.splits - 1, T.serial) as other:
+        first = 0
+        for kept, count, _ in held:
+            with loop("i", count) as i:
+                place = (other * each + first + i) * owners + owner
+                T.buffer_store(kept, kept[i] + block.shared[place], [i])
+            first += count
+
+
+def _of_split(block: Block, factors: list[int]) -> Any:
+    """The factor of the thread's own split."""
+    found: Any = T.uint32(factors[-1] & 0xFFFFFFFF)
+    for split in range(len(factors) - 1):
+        found = T.Select(block.split == split, T.uint32(factors[split] & 0xFFFFFFFF), found)
+    return found
 
 
 def _item(block: Block, index: Any, items: int) -> Item:
@@ -202,9 +240,9 @@ def _fill_channels(block: Block) -> None:
         return
     count = plan.config.pixels * BATCH_GROUP * each
     w, width = plan.view, plan.tile[1]
-    turns = ceil_div(count, plan.config.threads)
+    turns = ceil_div(count, plan.threads)
     with when(block.slice_ == plan.column_blocks - 1), loop("turn", turns, T.serial) as turn:
-        index = bind("index", turn * plan.config.threads + block.thread)
+        index = bind("index", turn * plan.threads + block.thread)
         which, image, pixel = index % each, index // each % BATCH_GROUP, index // (each * BATCH_GROUP)
         p, q = bind("p", block.row0 + pixel // width), bind("q", block.col0 + pixel % width)
         with when(T.And(index < count, T.And(p < w.p, q < w.q))):

@@ -8,7 +8,7 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.shared.planes.emit.block import Block, coordinates
-from subbyte.families.shared.planes.emit.epilogue import epilogue
+from subbyte.families.shared.planes.emit.epilogue import add_splits, epilogue
 from subbyte.families.shared.planes.emit.stage import Direct, Staged, commit, load_stage, wait
 from subbyte.families.shared.planes.plan import PlanePlan
 from subbyte.tirx.emit import loop, when
@@ -25,6 +25,8 @@ def plane_kernel(plan: PlanePlan, multiply: Multiply, ones_of: Callable[[Block, 
     def body(plan: PlanePlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
         block = coordinates(plan, ones_of, (activations, weights, parameters, output))
         (_staged if plan.staged else _direct)(block, multiply)
+        if plan.splits > 1:
+            add_splits(block)
         epilogue(block)
 
     return kernel_function(plan, 1, body)

@@ -114,7 +114,7 @@ def wait(block: Block, in_flight: int) -> None:
 
 def _each_copy(block: Block, copies: int, emit: Callable[[Any], None]) -> None:
     """Spread ``copies`` over the threads, thread by thread, so that neighbours copy neighbours."""
-    threads = block.plan.config.threads
+    threads = block.plan.threads
     with loop("turn", ceil_div(copies, threads)) as turn:
         index = turn * threads + block.thread
         with when(copies % threads == 0 or index < copies):
