@@ -36,7 +36,7 @@ class Emulated:
 
 def test_every_layer_of_a_chain_is_compared() -> None:
     """The layers of tests/toolkit/networks/test_running.py, whose kernels are compiled there."""
-    made = Builder(3, (32, 16, 3), "w1a2", "before").conv(32, 3, stride=2, pool=2, name="stem")
+    made = Builder(3, (32, 32, 3), "w1a2", "before").conv(32, 3, stride=2, pool=2, name="stem")
     made.conv(32, 3, name="kept").conv(64, 3, stride=2, residual="kept", name="added").fc(10)
     compiled = Network("small@3", made.layers, "made up here").compile()
     images = compiled.network.random_images()
