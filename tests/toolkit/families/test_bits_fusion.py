@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from generated_bits import GeneratedBits
 
 import subbyte
 from subbyte.emulator import require_clean, run_cuda
-from subbyte.errors import InvalidInput, Unsupported
+from subbyte.errors import BuildFailed, InvalidInput, Unsupported
 from subbyte.families.bits.config import BitsConfig
 from subbyte.kernel import Chain, Kernel, operands
 from subbyte.kernel.build import generated_text
@@ -19,6 +21,7 @@ from subbyte.numerics import Thresholds, from_residual, random_values, to_residu
 from subbyte.numerics.bit_layer import layer_reference, pooled
 from subbyte.numerics.fusion import Fusion
 from subbyte.tirx import instructions as op
+from subbyte.tirx.function import named_function
 
 KERNELS = {
     "added and kept": ("n3h5w9c64k64r3s3p1:w1a1", "bipolar1+add64+keep", {"tile_rows": 4, "turn_rows": 2}),
@@ -169,3 +172,13 @@ def test_sums_that_are_read_too_early_are_found(monkeypatch: pytest.MonkeyPatch)
 def test_compile_takes_a_kernel_that_pools() -> None:
     kernel = subbyte.compile("n8h8w8c64k64r3s3p1:w1a1", output="bipolar1+pool2")
     assert kernel.fusion == Fusion(pool=2)
+
+
+def test_pointers_in_another_order_than_the_texts_are_refused() -> None:
+    """On a GPU a kernel would read one buffer as another."""
+    kernel = Kernel(GeneratedBits(*KERNELS["added and kept"][:2], **KERNELS["added and kept"][2]).plan)
+    names = [argument.name for argument in kernel.launch.arguments]
+    assert names == sorted(names)
+    launch = replace(kernel.launch, arguments=kernel.launch.arguments[::-1])
+    with pytest.raises(BuildFailed, match="in the order of their names"):
+        named_function(SimpleNamespace(launch=launch), 1, lambda plan, buffers: None)

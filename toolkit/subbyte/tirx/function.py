@@ -9,6 +9,8 @@ from tvm.script import tirx as T
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as builders
 
+from subbyte.errors import BuildFailed
+
 Body = Callable[[Any, Any, Any, Any, Any], None]
 """Emits a kernel: plan, activations, output, parameters (None without requantization), weights."""
 NamedBody = Callable[[Any, Mapping[str, Any]], None]
@@ -28,7 +30,14 @@ def kernel_function(plan: Any, min_blocks: int, emit_body: Body) -> Any:
 
 
 def named_function(plan: Any, min_blocks: int, emit: NamedBody) -> Any:
-    """The same for a body that takes any buffers, by name."""
+    """The same for a body that takes any buffers, by name.
+
+    TVM orders a kernel's parameters by their names, so the launch's arguments stand in that order. Raises BuildFailed
+    for others.
+    """
+    names = [one.name for one in plan.launch.arguments]
+    if names != sorted(names):
+        raise BuildFailed(f"arguments {', '.join(names)}: the kernel takes them in the order of their names")
     with IRBuilder() as builder, builders.prim_func():
         builders.func_name("conv")
         buffers = {

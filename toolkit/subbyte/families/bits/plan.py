@@ -60,7 +60,7 @@ class BitsPlan(BitsGeometry):
 
     @cached_property
     def launch(self) -> Launch:
-        """Grid, block and arguments."""
+        """Grid, block and arguments, in the order of their names: TVM's."""
         w = self.view
         groups = w.batch_groups
         activations = groups * self.image_rows * w.w * self.channel_blocks * self.planes * 32
@@ -69,15 +69,15 @@ class BitsPlan(BitsGeometry):
             sums = groups * BATCH_GROUP * w.p * w.q * w.padded_filters
             arguments.append(Argument("Out", "int32", (sums,), "out", NHWCNC_PLANES))
         else:
+            words = groups * self.stored_outputs
+            arguments.append(Argument("Out", "uint32", (words,), "out", _form(self.paired_output)))
+            table = self.slices * self.table_words
+            arguments.append(Argument("Prm", "int32", (table,), "in", self.operand_form))
             if self.fusion.residual:
                 added = self._residual(self.fusion.residual, self.fusion.residual_pool)
                 arguments.append(Argument("Res", "uint32", (added,), "in", RESIDUAL))
-            words = groups * self.stored_outputs
-            arguments.append(Argument("Out", "uint32", (words,), "out", _form(self.paired_output)))
             if self.fusion.keep:
                 arguments.append(Argument("Sum", "uint32", (self._residual(w.k, 1),), "out", RESIDUAL))
-            table = self.slices * self.table_words
-            arguments.append(Argument("Prm", "int32", (table,), "in", self.operand_form))
         arguments.append(Argument("Wt", "uint32", (self.slices * self.slice_words,), "in", self.operand_form))
         return Launch(
             "conv_kernel", (self.slices * self.places, 1, 1), (self.threads, 1, 1), self.shared_bytes,
