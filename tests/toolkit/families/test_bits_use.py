@@ -238,3 +238,16 @@ def test_configurations_are_read_back() -> None:
         found.index(BitsConfig(consumers=5))
     with pytest.raises(SubbyteError, match="expected a BitsConfig"):
         found.index(subbyte.build("n8h3w4c64k64r3s3p1").config)
+
+
+@pytest.mark.parametrize(
+    ("layer", "words"),
+    [
+        ("resnet50.stage2@256:w2a2", "an int4 kernel holds these values too and needs"),
+        ("n8h4w4c64k64r3s3p1:w2a4", "8 one-bit products for each product: an 8-bit library is expected"),
+        ("resnet50.stage3@8:w1a1", ""),
+    ],
+)
+def test_compile_says_what_is_faster_than_bit_planes(layer: str, words: str) -> None:
+    reason = subbyte.compile(layer).reason
+    assert (words in reason) if words else ("int4" not in reason and "8-bit" not in reason)

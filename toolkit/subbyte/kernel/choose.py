@@ -26,8 +26,11 @@ from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 from subbyte.workload.coverage import int4_alone
+from subbyte.workload.precision import INT4
 
 RECORDS = Path(__file__).with_name("best.json")
+MANY = 8
+"""Pairs of planes from which on kernels on wider operands are expected to be faster."""
 RECORDED_ON = "sm_90a"
 """The architecture that the recorded times are of."""
 
@@ -67,7 +70,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     failed: list[str] = []
     for choice in _choices(found, target, family, output, reads, writes):
         try:
-            kernel = Kernel(make_plan(found, choice.config, target, output, clip, requant), reason=choice.reason)
+            reason = choice.reason + _what_wins(found, target)
+            kernel = Kernel(make_plan(found, choice.config, target, output, clip, requant), reason=reason)
             if kernel.resources:  # built, and found without a fault
                 first = newest_first(family)[0]
                 if choice.measured or choice.family is first or int4_alone(found):  # no other was to be expected
@@ -182,6 +186,29 @@ def _recorded(workload: ConvWorkload, arch: Arch) -> list[Choice]:
         text = f"fastest measured configuration ({microseconds:.2f} us on {best['device']}{origin}{slower_ones})"
         choices.append(Choice(one, config, f"{one.name} family, {text}", True))
     return choices
+
+
+def _what_wins(workload: ConvWorkload, arch: Arch) -> str:
+    """Where kernels on bit planes are not the fastest way to these sums: what is, or is expected to be."""
+    types = workload.precision
+    if types == INT4 or arch.name != RECORDED_ON:
+        return ""
+    products = types.weights.bits * types.activations.bits
+    recorded = recorded_best()
+    own, other = recorded.get(workload.spec), recorded.get(replace(workload, precision=INT4).spec)
+    sides = ((types.weights, INT4.weights), (types.activations, INT4.activations))
+    holds = all(w.least <= v.least and v.largest <= w.largest for v, w in sides) and types.pad_value == 0
+    if (
+        holds
+        and other is not None
+        and (products >= MANY if own is None else other["microseconds"] < own["microseconds"])
+    ):
+        return f"; an int4 kernel holds these values too and needs {other['microseconds']:.2f} us (recorded)"
+    if products >= MANY:
+        return (
+            f"; {products} one-bit products for each product: an 8-bit library is expected to be faster, not measured"
+        )
+    return ""
 
 
 def _not_covered(workload: ConvWorkload, arch: Arch, family: str, failed: list[str]) -> Unsupported:
