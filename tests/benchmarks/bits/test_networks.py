@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from benchmarks.bits.networks import direct, packed, unpacked
+from benchmarks.bits.networks import differing, direct, packed, unpacked
 from subbyte.networks import Network, network
 from subbyte.networks.builder import Builder
 
@@ -20,6 +22,31 @@ def test_the_direct_convolution_is_the_reference() -> None:
             np.testing.assert_array_equal(ours[0], layer.sums if layer.values is None else layer.values)
             if layer.sums is not None:
                 np.testing.assert_array_equal(ours[1], layer.sums)
+
+
+class Emulated:
+    """What a chain on a GPU wrote, from the kernels' runs on the CPU."""
+
+    def __init__(self, outputs: list[dict[str, Any]]) -> None:
+        self.outputs = outputs
+
+    def output(self, layer: int, name: str = "Out") -> Any:
+        return self.outputs[layer][name]
+
+
+def test_every_layer_of_a_chain_is_compared() -> None:
+    """The layers of tests/toolkit/networks/test_running.py, whose kernels are compiled there."""
+    made = Builder(3, (32, 32, 3), "w1a2", "before").conv(32, 3, stride=2, pool=2, name="stem")
+    made.conv(32, 3, name="kept").conv(64, 3, stride=2, residual="kept", name="added").fc(10)
+    compiled = Network("small@3", made.layers, "made up here").compile()
+    images = compiled.network.random_images()
+    outputs = compiled.chain().outputs(compiled.first_values(images))
+    names = ["stem", "kept", "added", "fc1"]
+    assert list(differing(compiled, Emulated(outputs), images, np)) == [(name, 0) for name in names]  # type: ignore[arg-type]
+    outputs[1]["Sum"][0] ^= 1
+    outputs[3]["Out"][0] += 1
+    counts = dict(differing(compiled, Emulated(outputs), images, np))  # type: ignore[arg-type]
+    assert counts == {"stem": 0, "kept": 1, "added": 0, "fc1": 1}
 
 
 def test_a_pack_is_the_network() -> None:

@@ -49,7 +49,7 @@ def _small(made: Builder) -> Builder:
 
 
 def test_a_run_is_compared_layer_by_layer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = Entry("made up here", _small, (32, 16, 3), "w1a2", BEFORE)
+    entry = Entry("made up here", _small, (32, 32, 3), "w1a2", BEFORE)
     monkeypatch.setitem(CATALOGUE, "small", entry)
     found = asked(capsys, "run", "small@3", "--images", "4", "--device", "emulator")
     assert [one["differing"] for one in found["layers"]] == [0, 0, 0, 0]

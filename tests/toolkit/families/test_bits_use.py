@@ -48,7 +48,7 @@ REFUSED = [
     ("sizes", SMALL, {"consumers": 4}, "tiles: 4 warpgroups for 1 turns"),
     ("sizes", SMALL, {"tile_rows": 3, "turn_rows": 2}, "tiles: 2 rows of a turn divide those of a block (3)"),
     ("sizes", LAYER, {"tile_rows": 3, "consumers": 3, "stagger": 2}, "tiles: 2 of 3 warpgroups at a time"),
-    ("sizes", LAYER, {"paired_rows": 1, "consumers": 1}, "layout: nb8r holds at most 64 channels, not 128"),
+    ("sizes", "n8h6w8c128k128r3s3p1:w1a1", {"paired_rows": 1, "consumers": 1}, "layout: nb8r holds at most 64"),
     ("sizes", SMALL, {"paired_rows": 1, "run_on": 1, "consumers": 1}, "layout: tiles of nb8r end with an output row"),
     ("sizes", "n8h3w4c64k64r3s3p1:w1a1:plus", {"paired_rows": 1, "consumers": 1}, "layout: the row below an odd"),
     ("fusion", SMALL, {"output": "bipolar1+pool3", "consumers": 1}, "fusion: windows of 3"),

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from subbyte.errors import InvalidInput
-from subbyte.networks import Ensemble, EnsembleResult, network, perceptron, train_ensemble
+from subbyte.networks import (
+    Ensemble,
+    EnsembleResult,
+    Network,
+    NetworkResult,
+    Parameters,
+    network,
+    perceptron,
+    train_ensemble,
+)
 from subbyte.networks.ensemble import SIMULATED, EnsembleTime, random_ensemble
 
 
@@ -37,6 +47,32 @@ def test_a_trained_ensemble_decides_as_in_floating_point() -> None:
     assert SIMULATED in found.text()
     labels = {one.label for one in found.ensemble.parameters}
     assert len(labels) == 3
+
+
+class Member:
+    """In the place of a compiled network: what the reference says, and a time."""
+
+    def __init__(self, found: Network, parameters: Parameters, microseconds: float) -> None:
+        self._found, self._parameters, self.microseconds = found, parameters, microseconds
+
+    def run(self, images: NDArray[np.uint8], device: str) -> NetworkResult:
+        assert device == "emulator"
+        return self._found.reference(images, self._parameters)
+
+    def time(self, protocol: object, device: str) -> Member:
+        return self
+
+
+def test_members_run_one_after_another_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = perceptron("digits", "w1a1", widths=(24,))
+    ensemble = random_ensemble(found, 3)
+    members = [Member(found, one, float(place)) for place, one in enumerate(ensemble.parameters, 1)]
+    monkeypatch.setattr(Ensemble, "_compiled", lambda self, arch: members)
+    result = ensemble.run(found.random_images(), "emulator")
+    np.testing.assert_array_equal(result.votes, ensemble.reference(found.random_images()).votes)
+    assert result.label == SIMULATED
+    record = ensemble.time()
+    assert (record.members, record.one_gpu, record.own_gpus) == ((1.0, 2.0, 3.0), 6.0, 3.0)
 
 
 def test_times_say_what_is_simulated() -> None:

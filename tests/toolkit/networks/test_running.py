@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import subbyte
 from subbyte.errors import InvalidInput, Unsupported
+from subbyte.kernel.execute import expected_layer, random_operands
 from subbyte.networks import Network, network, perceptron
 from subbyte.networks.builder import Builder
 from subbyte.networks.layer import lowered
@@ -19,23 +21,34 @@ from subbyte.workload import ConvWorkload, Precision
 
 def test_a_network_with_pooling_and_residuals_is_one_chain_of_kernels() -> None:
     """A first layer that pools in strips, sums that are kept, and added where maps are smaller and channels more."""
-    made = Builder(3, (32, 16, 3), "w1a2", BEFORE).conv(32, 3, stride=2, pool=2, name="stem")
+    made = Builder(3, (32, 32, 3), "w1a2", BEFORE).conv(32, 3, stride=2, pool=2, name="stem")
     made.conv(32, 3, name="kept").conv(64, 3, stride=2, residual="kept", name="added").fc(10)
     found = Network("small@3", made.layers, "made up here")
-    assert (lowered(found.layers[0]).h, lowered(found.layers[0]).w) == (16, 8)
+    assert (lowered(found.layers[0]).h, lowered(found.layers[0]).w) == (32, 8)
     compiled = found.compile()
     images = found.random_images(1)[[0, 1, 2, 0]]
     record = compiled.check(images, "emulator")
     assert record.differing == 0
     assert [(layer.name, layer.elements, layer.output, layer.cpu) for layer in record.layers] == [
-        ("stem", 6 * 8 * 4 * 32, "uint2+pool2", ""), ("kept", 6 * 2 * 8 * 4 * 32, "uint2+keep", ""),
-        ("added", 6 * 4 * 2 * 64, "uint2+addpool2x32", ""), ("fc1", 60, "int32", ""),
+        ("stem", 6 * 64 * 32, "uint2+pool2", ""), ("kept", 6 * 2 * 64 * 32, "uint2+keep", ""),
+        ("added", 6 * 16 * 64, "uint2+addpool2x32", ""), ("fc1", 60, "int32", ""),
     ]  # fmt: skip
     assert record.predictions[0] == record.predictions[3]
     sums = compiled.chain().run(compiled.first_values(images[:3]), "emulator")
     np.testing.assert_array_equal(sums, found.reference(images[:3]).layer("fc1").sums)
     with pytest.raises(InvalidInput, match="the emulator has no meaningful times"):
         compiled.time(device="emulator")
+
+
+def test_a_layer_of_many_channels_writes_pairs_of_rows_for_the_next() -> None:
+    kernel = subbyte.compile("n8h5w6c128k32r3s3p1:w1a1", output="bipolar1+keep", writes="nb8r")
+    assert (kernel.argument("A").form, kernel.argument("Out").form) == ("nhwcnc.planes", "nb8r")
+    x, w, rule = random_operands(kernel, 0)
+    found, right = kernel.run_layer(x, w, rule, device="emulator"), expected_layer(kernel, x, w, rule)
+    np.testing.assert_array_equal(found.values, right.values)
+    np.testing.assert_array_equal(found.sums, right.sums)
+    with pytest.raises(Unsupported, match="no kernel of it gives bipolar1 and reads nb8r"):
+        subbyte.compile("n8h5w6c128k32r3s3p1:w1a1", output="bipolar1", reads="nb8r")
 
 
 @pytest.mark.deep

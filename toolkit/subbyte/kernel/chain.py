@@ -15,6 +15,7 @@ from subbyte.kernel.execute import EMULATOR, resolve_device, run_outputs
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import check_channels
 from subbyte.numerics import Requantization, Thresholds, check_values
+from subbyte.numerics.planes import NB8R
 from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
@@ -142,8 +143,9 @@ def check_layers(kernels: Sequence[Kernel]) -> None:
         gives, takes = before.workload, after.workload
         pool = before.fusion.pool
         out, into = (gives.n, gives.p // pool, gives.q // pool, gives.k), (takes.n, takes.h, takes.w, takes.c)
-        if (gives.r, gives.s) == (1, 1) and out[1] * out[2] == into[1] * into[2]:
-            out = into  # a layer of single pixels, which may have any rows: a next one's pixels follow in order
+        alike = out[1] * out[2] == into[1] * into[2] and before.argument("Out").form != NB8R
+        if (gives.r, gives.s) == (1, 1) and alike:
+            out = (out[0], *into[1:3], out[3])  # single pixels in any rows: those of the next layer follow in order
         layouts = before.argument("Out").form, after.argument("A").form
         types = gives.precision.output, takes.precision.activations
         if out != into or types[0] != types[1] or layouts[0] != layouts[1] or before.arch != after.arch:

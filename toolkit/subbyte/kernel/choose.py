@@ -54,19 +54,21 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     clip: tuple[int, int] | None = None,
     requant: str = "fixed",
     reads: str = "",
+    writes: str = "",
 ) -> Kernel:
     """The kernel to use for ``workload``: the fastest recorded one, else the one estimated fastest of the newest
     instruction that covers the convolution. ``Kernel.reason`` says why.
 
     ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; the other options
-    are those of :func:`subbyte.build`. ``reads`` asks for kernels whose input words have this form, that of
-    ``argument("Out")`` of the kernel before in a chain. No GPU is needed. Raises InvalidInput for an unknown workload,
-    architecture or option, Unsupported with the reason when no family that was asked for covers it.
+    are those of :func:`subbyte.build`. ``reads`` and ``writes`` ask for kernels whose input and output words have this
+    form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form`` of the next. No GPU is needed.
+    Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no family that
+    was asked for covers it.
     """
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch
     failed: list[str] = []
-    for choice in _choices(found, target, family, output, reads):
+    for choice in _choices(found, target, family, output, reads, writes):
         try:
             reason = choice.reason + _what_wins(found, target)
             kernel = Kernel(make_plan(found, choice.config, target, output, clip, requant), reason=reason)
@@ -78,12 +80,12 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
                 return replace(kernel, reason=f"{choice.family.name} family, because {why}")
         except (BuildFailed, Unsupported) as error:  # raw sums may not fit where int4 values do
             failed.append(str(error))
-    raise _not_covered(found, target, family, failed or _nobody(found, target, family, output, reads))
+    raise _not_covered(found, target, family, failed or _nobody(found, target, family, output, reads, writes))
 
 
-def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str) -> list[str]:
+def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, writes: str) -> list[str]:
     """Why there was nothing to try, where the layer alone is not the reason."""
-    words = f" and reads {reads}" if reads else ""
+    words = (f" and reads {reads}" if reads else "") + (f" and writes {writes}" if writes else "")
     covers = covered(workload, arch, family) is None
     return [f"no kernel of it gives {output or workload.precision.output.name}{words}"] if covers else []
 
@@ -115,7 +117,7 @@ def _best_known(
 ) -> tuple[Configuration, str]:
     choice = next(_choices(workload, arch, family, output, reads), None)
     if choice is None:
-        raise _not_covered(workload, arch, family, _nobody(workload, arch, family, output, reads))
+        raise _not_covered(workload, arch, family, _nobody(workload, arch, family, output, reads, ""))
     return choice.config, choice.reason
 
 
@@ -128,12 +130,12 @@ def recorded_best() -> dict[str, dict[str, Any]]:
 
 
 def _choices(
-    workload: ConvWorkload, arch: Arch, family: str, output: str | None = None, reads: str = ""
+    workload: ConvWorkload, arch: Arch, family: str, output: str | None = None, reads: str = "", writes: str = ""
 ) -> Iterator[Choice]:
-    """Configurations in the order to try them: what can give the output and read the words."""
+    """Configurations in the order to try them: what can give the output, and read and write the words."""
 
     def fits(one: Family, config: Configuration) -> bool:
-        return _fits(one, workload, config, arch, output, reads)
+        return _fits(one, workload, config, arch, output, {"A": reads, "Out": writes})
 
     wanted = [one for one in newest_first(family) if one.hopeless(workload, arch) is None]
     recorded = _recorded(workload, arch)
@@ -148,12 +150,12 @@ def _choices(
 
 
 def _fits(
-    family: Family, workload: ConvWorkload, config: Configuration, arch: Arch, output: str | None, reads: str
+    family: Family, workload: ConvWorkload, config: Configuration, arch: Arch, output: str | None, forms: dict[str, str]
 ) -> bool:
-    """Whether a configuration can give an output with something fused into it, and reads words of a form; of any other
-    request the candidates can."""
+    """Whether a configuration can give an output with something fused into it, and its arguments have the forms ("" is
+    any); of any other request the candidates can."""
     fused = output is not None and SEPARATOR in output
-    if not fused and not reads:
+    if not fused and not any(forms.values()):
         return True
     if fused and not family.fuses:
         return False
@@ -161,7 +163,7 @@ def _fits(
         plan = make_plan(workload, config, arch, output, None, "fixed")
     except Unsupported:
         return False
-    return reads in ("", next(one.form for one in plan.launch.arguments if one.name == "A"))
+    return all(forms.get(one.name, "") in ("", one.form) for one in plan.launch.arguments)
 
 
 def _recorded(workload: ConvWorkload, arch: Arch) -> list[Choice]:

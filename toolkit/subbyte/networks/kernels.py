@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.errors import Unsupported
+from subbyte.kernel.build import make_plan
+from subbyte.kernel.choose import best_known
 from subbyte.kernel.choose import compile as best_kernel
 from subbyte.kernel.kernel import Kernel
 from subbyte.networks.layer import NetworkLayer, lowered
@@ -19,6 +21,9 @@ from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
     from subbyte.networks.network import Network
+
+PLAIN = "nhwcnc.planes"
+"""The form of words whose pixels lie in order, row by row."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +56,34 @@ class LayerKernel:
 def layer_kernels(network: Network, arch: str) -> tuple[LayerKernel, ...]:
     """A kernel for each layer, the first one lowered. Raises Unsupported with the reason where there is none."""
     made: list[LayerKernel] = []
-    for layer in network.layers:
-        workload, output = request(network, layer)
+    for place, layer in enumerate(network.layers):
         before = made[-1].kernel if made and not made[-1].cpu else None
         words = before.argument("Out").form if before else ""
         cpu = unproven(network, layer)
         if not cpu:
             try:
-                made.append(LayerKernel(layer, best_kernel(workload, arch, output=output, reads=words), ""))
+                made.append(LayerKernel(layer, _whole(network, place, arch, words), ""))
                 continue
             except Unsupported as error:
                 cpu = str(error)
         plain = lowered(layer, pooled=False) if layer is network.layers[0] else layer.workload
         made.append(LayerKernel(layer, best_kernel(plain, arch, output=SUMS), cpu))
     return tuple(made)
+
+
+def _whole(network: Network, place: int, arch: str, words: str) -> Kernel:
+    """The best known kernel that does all of a layer, reads the words before and, if there is one, writes those that
+    the next layer's best known kernel reads. Raises Unsupported."""
+    layer = network.layers[place]
+    workload, output = request(network, layer)
+    if output == SUMS:
+        return best_kernel(workload, arch, output=output, reads=words)
+    if (workload.p // layer.pool, workload.q // layer.pool) != layer.output[:2]:
+        return best_kernel(workload, arch, output=output, reads=words, writes=PLAIN)  # strips: no pairs of rows
+    following, wanted = request(network, network.layers[place + 1])
+    try:
+        config, _ = best_known(following, arch, output=wanted)
+        reads = Kernel(make_plan(following, config, arch, wanted, None, "fixed")).argument("A").form
+        return best_kernel(workload, arch, output=output, reads=words, writes=reads)
+    except Unsupported:
+        return best_kernel(workload, arch, output=output, reads=words)

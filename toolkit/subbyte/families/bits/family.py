@@ -19,6 +19,7 @@ from subbyte.families.bits.estimate import FEATURES, estimated_cycles, feature_r
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.rules import hopeless, why_not
 from subbyte.families.bits.space import KIND, BitsSpace, held_fields, plan_of, value_lists
+from subbyte.families.bits.tiles import PAIR_CHANNELS
 from subbyte.families.bits.weights import threshold_words, weight_words
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
@@ -84,7 +85,8 @@ class BitsFamily(Family):
         return held_fields(fixed)
 
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
-        """The configurations of the space, the one estimated fastest first."""
+        """The configurations of the space, the one estimated fastest first; behind them those that read plain words and
+        write pairs of rows, for a next layer that reads them."""
         return _candidates(workload, arch)
 
     def estimate(self, plan: Plan) -> float:
@@ -160,7 +162,11 @@ def _candidates(workload: ConvWorkload, arch: Arch) -> tuple[Configuration, ...]
     if not plans:  # sums can be had of types that have too many thresholds
         sums = (plan_of(workload, space.config(index), arch, SUMS) for index in range(len(space)))
         plans = [plan for plan in sums if why_not(plan) is None]
-    return tuple(plan.config for plan in sorted(plans, key=estimated_cycles))
+    found = [plan.config for plan in sorted(plans, key=estimated_cycles)]
+    if workload.c > PAIR_CHANNELS >= workload.k:
+        paired = (plan_of(workload, config.with_values({"paired_rows": 1}), arch) for config in found)
+        found += [plan.config for plan in sorted(paired, key=estimated_cycles) if why_not(plan) is None]
+    return tuple(found)
 
 
 BITS = BitsFamily()

@@ -57,8 +57,8 @@ def sizes(plan: BitsPlan) -> str | None:
     at_once = config.stagger
     if at_once and (at_once == config.consumers or config.consumers % at_once):
         return f"tiles: {at_once} of {config.consumers} warpgroups at a time; say a part of them, or 0 for all"
-    if config.paired_rows and w.c > PAIR_CHANNELS:
-        return f"layout: {PAIRS} holds at most {PAIR_CHANNELS} channels, not {w.c}"
+    if config.paired_rows and min(w.c, w.k) > PAIR_CHANNELS:
+        return f"layout: {PAIRS} holds at most {PAIR_CHANNELS} channels, not {min(w.c, w.k)}"
     return _paired_rows(plan) if plan.paired_rows else None
 
 
