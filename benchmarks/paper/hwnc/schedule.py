@@ -21,7 +21,7 @@ def _tvm_intrinsics() -> Any:
     Importing them makes and registers those of every processor, which takes many seconds; here none of them is made
     until it is asked for.
     """
-    with mock.patch.object(T, "prim_func", lambda *_, **__: _left_out), mock.patch.object(TensorIntrin, "register"):
+    with mock.patch.object(T, "prim_func", return_value=_left_out), mock.patch.object(TensorIntrin, "register"):
         return import_module("tvm.s_tir.tensor_intrin.cuda")
 
 
