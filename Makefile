@@ -69,7 +69,7 @@ test-unit: env ## unit and emulator tests, on JOBS processes
 	@echo "== unit and emulator tests"
 	@$(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --ignore tests/browser -m "not gpu and not browser and not notebook and not deep"
 
-test-deep: env ## what is exhaustive or random, of which test-unit runs a sample (about 10 minutes)
+test-deep: env ## what is exhaustive or random, of which test-unit runs a sample (minutes)
 	@echo "== deep tests"
 	@$(PYTEST) -n $(JOBS) --dist worksteal --durations 20 -m "deep and not gpu and not browser and not notebook"
 

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import inspect
-from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any
+from unittest import mock
 
 import tvm
 from tvm import te
 from tvm.s_tir import Schedule, TensorIntrin
+from tvm.script import tirx as T
 
 from benchmarks.paper.hwnc.space import Operand
 from subbyte.workload import ConvWorkload
 
 
 def _tvm_intrinsics() -> Any:
-    """TVM's matrix instructions.
+    """TVM's functions that make matrix instructions.
 
-    Importing them parses all there are, and for each TVM asks ``inspect`` for the whole stack. For every frame that has
-    no file inspect searches all loaded modules, three times. So it is told where the frames of an import belong, and
-    the import has a stack of its own: seconds, instead of minutes in a large process.
+    Importing them makes and registers those of every processor, which takes many seconds; here none of them is made
+    until it is asked for.
     """
-    for name in ("importlib._bootstrap", "importlib._bootstrap_external"):
-        inspect.modulesbyfile.setdefault(f"<frozen {name}>", name)
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(import_module, "tvm.s_tir.tensor_intrin.cuda").result()
+    with mock.patch.object(T, "prim_func", return_value=_left_out), mock.patch.object(TensorIntrin, "register"):
+        return import_module("tvm.s_tir.tensor_intrin.cuda")
+
+
+def _left_out(*_: Any, **__: Any) -> None:
+    """Stands for a matrix instruction that nobody asked for."""
 
 
 intrinsics = _tvm_intrinsics()

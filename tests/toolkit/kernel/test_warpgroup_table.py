@@ -81,7 +81,7 @@ def test_what_is_offered():
 
 
 def test_a_sample_holds_every_value_of_every_knob():
-    drawn = list(tool.sample(STAGES[:1], 60))
+    drawn = list(tool.sample(STAGES[:1], 30))
     assert list(tool.sample(STAGES[:1], 5)) == list(tool.sample(STAGES[:1], 5))
     assert all(why_not(WgmmaPlan(*one, ARCHS["sm_90a"])) is None for one in drawn)
     assert {one.spec for one, _ in drawn} == {STAGES[0].spec}

@@ -27,6 +27,7 @@ SPACES = {
 }  # fmt: skip
 
 
+@pytest.mark.sample("-8-")
 @pytest.mark.parametrize("name", ["auto", "autotvm", "diverse", "genetic"])
 @pytest.mark.parametrize("batch", [1, 8, 50])
 @pytest.mark.parametrize("what", SPACES)
