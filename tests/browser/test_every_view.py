@@ -27,6 +27,7 @@ VIEWS = {
     ".sb-taps": "TapWindows('n8h8w8c64k64r3s3p1')",
     ".sb-stores": "StorePath()",
     ".sb-bits": "BitProduct('n8h7w7c64k32r3s3p1:w1a2')",
+    ".sb-planes": "PlaneComposition('n8h8w8c64k64r3s3p1:w2a2')",
     ".sb-strides": "TileStrides()",
     ".sb-folding": "ThresholdFolding('n8h7w7c64k32r3s3p1:w1a2')",
 }
@@ -50,7 +51,8 @@ follows = {'.sb-tiling': ('multiply', 4), '.sb-map': ('selected', 7), '.sb-pack'
            '.sb-access': ('lane', 32), '.sb-frag': ('column', 8), '.sb-space': ('selected', 9),
            '.sb-curve': ('selected', 40), '.sb-monitor': ('selected', 40), '.sb-reader': ('line', 60),
            '.sb-load': ('step', 30), '.sb-speed': ('item', 5), '.sb-taps': ('tap', 6), '.sb-stores': ('follow', 128),
-           '.sb-bits': ('step', 7), '.sb-strides': ('chosen', 8), '.sb-folding': ('chosen', 41)}
+           '.sb-bits': ('step', 7), '.sb-planes': ('step', 6),
+           '.sb-strides': ('chosen', 8), '.sb-folding': ('chosen', 41)}
 def one(i):
     selector, i = list(made)[i % len(made)], i // len(made)
     view, (trait, many) = made[selector], follows[selector]
