@@ -60,7 +60,7 @@ def one(i):
         view.show((tiled if selector == '.sb-tiling' else maps)[i % 2])
     value = i % many
     view.set_trait(trait, view.points['index'][value] if selector == '.sb-space' else value)"""
-AGAIN = """for i in range(520):
+AGAIN = """for i in range(30 * len(made)):
     one(i)
 print(f"memory {psutil.Process(os.getpid()).memory_info().rss} bytes")"""
 NO = "This cannot be: choose another one."
@@ -76,7 +76,7 @@ CELLS = {"start": START, "show": SHOW, "update": UPDATE, "again": AGAIN, "refuse
 """Those of the notebook; the tests run them by name."""
 STUDIES = (".sb-curve", ".sb-monitor")
 """They go on showing the trials there were before a study failed: those are its own, and as good as before."""
-SETTLED = "() => document.querySelector('.sb-curve .say').textContent.includes('Trial 39:')"
+SETTLED = "() => document.querySelector('.sb-curve .say').textContent.includes('Trial 29:')"
 # Of each view the colours of its words and of what it fills: those of a text, and of a field where it has some.
 INKS = """(selectors) => selectors.map((selector) => {
   const root = document.querySelector(selector);

@@ -15,6 +15,12 @@ def sentences(record: PlaneComposition) -> list[str]:
         else f"Rows: each of {_many(q, 'plane')} of the activations is an instruction, with accumulators of its own."
     )
     columns = f"{_many(p, 'plane')} of the weights" + (" and ones that count the activations' own bits" if ones else "")
+    counted, worth = "Each register is a count: bits that are set in both planes, over the window.", "its two bits"
+    if record.doubled:
+        counted = (
+            "Each register adds up the counts of all planes of the activations, the higher ones doubled more often."
+        )
+        worth = "the bits of its plane of the weights"
     return [
         (
             f"One instruction multiplies 64 rows of bits (8 pixels of 8 images) by {record.columns} columns of bits: "
@@ -27,8 +33,8 @@ def sentences(record: PlaneComposition) -> list[str]:
             f"{', the last of ones' if ones else ''}. Where they cross its rows are all of its counts."
         ),
         "All of these are registers of one lane, lane {lane}: no other thread and no memory is needed to combine them.",
-        "Each register is a count: bits that are set in both planes, over the window.",
-        "A count is multiplied by what its two bits are worth, 2 to the sum of their places for unsigned planes.",
+        counted,
+        f"Each is multiplied by what {worth} are worth, and by what all products have in common.",
         "{sum} {constant} = {total}: the output, the same as from the values. Only the constant was known beforehand.",
     ]
 
