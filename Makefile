@@ -32,7 +32,7 @@ ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint types test-unit test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots site clean machine
+.PHONY: help env lab test lint types test-unit test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots site clean machine
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -67,7 +67,11 @@ types: env ## static types
 
 test-unit: env ## unit and emulator tests, on JOBS processes
 	@echo "== unit and emulator tests"
-	@$(PYTEST) -n $(JOBS) --dist worksteal --durations 20 -m "not gpu and not browser and not notebook"
+	@$(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --ignore tests/browser -m "not gpu and not browser and not notebook and not deep"
+
+test-deep: env ## what is exhaustive or random, of which test-unit runs a sample (about 10 minutes)
+	@echo "== deep tests"
+	@$(PYTEST) -n $(JOBS) --dist worksteal --durations 20 -m "deep and not gpu and not browser and not notebook"
 
 test-notebooks: env ## execute every notebook
 	@echo "== notebooks"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import signal
 import tempfile
 import threading
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from sampling import mark_unsampled
 
 HIDDEN_TOOLS = ("nvcc", "ptxas", "nvdisasm", "cuobjdump", "cudafe++", "fatbinary")
 REFUSED = 97
@@ -36,6 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
         tool = stand_ins / name
         tool.write_text(f"#!/bin/sh\necho '{name} of the machine was called by a test' >&2\nexit {REFUSED}\n")
         tool.chmod(0o755)
+    # Kernels of the emulator are linked by the hundred, and gold needs a third of the usual linker's time.
+    if gold := shutil.which("ld.gold"):
+        (stand_ins / "ld").symlink_to(gold)
     os.environ["PATH"] = f"{stand_ins}{os.pathsep}{os.environ.get('PATH', '')}"
     for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "NVCC"):
         os.environ.pop(name, None)
@@ -57,8 +62,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         _holder.pop().cleanup()
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """GPU tests run only when named with ``-m gpu``: a plain run must mean the same on every machine."""
+    """GPU tests run only when named with ``-m gpu``: a plain run must mean the same on every machine.
+
+    Of a test marked ``sample(kept)`` so many parameters are left in ``make test``; the others become ``deep``."""
+    mark_unsampled(items)
     if "gpu" in config.getoption("-m"):
         return
     skip = pytest.mark.skip(reason="needs a GPU: make test-gpu")

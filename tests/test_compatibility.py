@@ -40,6 +40,7 @@ def test_indices_of_spaces_mean_the_same_configurations() -> None:
     none_of(decoding.space_problems())
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("one", commands.names(quick=True), ids=lambda one: " ".join(one["argv"]) or "nothing")
 def test_old_command_lines_answer_as_before(one: dict, tmp_path) -> None:
     none_of(commands.problems(one, tmp_path))

@@ -18,6 +18,7 @@ import pytest
 from benchmarks.baselines import table as baselines
 from benchmarks.paper import table as paper
 from subbyte.cli.main import COMMANDS
+from subbyte.tune import Landscape, shipped
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -78,9 +79,20 @@ def test_the_picture_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pictures.main() == 0
 
 
-@pytest.mark.parametrize("program", [baselines, paper], ids=["baselines", "paper"])
+@pytest.mark.parametrize(
+    "program", [baselines, pytest.param(paper, marks=pytest.mark.deep)], ids=["baselines", "paper"]
+)
 def test_the_benchmark_tables_are_up_to_date(program: Any) -> None:
     assert program.main(["--check"]) == 0
+
+
+def test_a_part_of_the_papers_tables_is_up_to_date() -> None:
+    """What is quickly made of them: the rows of the smallest landscapes, and what unpacking costs."""
+    written = (paper.FOLDER / "paper" / "README.md").read_text()
+    for path in sorted(shipped().values(), key=lambda path: path.stat().st_size)[:3]:
+        assert paper.landscape_line(Landscape.load(path)) in written
+    records = [paper.read_unpacking(paper.RESULTS / "unpacking" / f"stage{stage}.json.gz") for stage in range(2, 6)]
+    assert paper.unpacking(records) in written
 
 
 @pytest.mark.parametrize(

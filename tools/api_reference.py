@@ -18,7 +18,7 @@ from types import ModuleType
 
 TARGET = Path(__file__).resolve().parent.parent / "docs/api.md"
 PACKAGES = ("workload", "numerics", "device", "gpu", "emulator", "spaces", "families", "records", "records.exchange",
-            "kernel", "technique", "measure", "tune", "sparse", "analysis", "exercises")  # fmt: skip
+            "kernel", "technique", "networks", "measure", "tune", "sparse", "analysis", "exercises")  # fmt: skip
 SHOWN = 60
 HEAD = """# API reference
 

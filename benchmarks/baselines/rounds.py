@@ -3,6 +3,7 @@
     python benchmarks/baselines rounds --build --pack FOLDER --cells all                  # where TVM is, no GPU
     python benchmarks/baselines rounds --pack FOLDER --out RECORD.json --cells stages --cutlass LIBRARY
 
+Layers of few bits are named with their precision (``resnet50.stage3@256:w1a1``).
 Ours is the one kernel that ``subbyte.compile`` takes. Beside it: of the two sides that the searches (``--found``) found
 fastest on the layer, up to two plans each, by name. All of them are loaded and compared with the exact answer, their
 graphs captured, and then sampled in turns: in every round each side once, L2 hot, L2 cold and in a chain of four such
@@ -25,6 +26,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -51,6 +53,7 @@ from subbyte.measure.interval import TOLERANCE
 from subbyte.measure.rounds import Entry, Replays, RoundProtocol, interleave
 from subbyte.records.describe import now
 from subbyte.workload import ConvWorkload, workloads
+from subbyte.workload.precision import INT4
 
 FOUND = RESULTS / "baselines"
 STAGES = [f"resnet50.stage{stage}@{batch}" for batch in (8, 64, 256) for stage in (2, 3, 4, 5)]
@@ -153,8 +156,9 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def asked_of(cell: ConvWorkload, known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The sides and plans that a layer is measured beside, fastest first, with what the search knew of them."""
-    lines = best_lines(cell, [*GRAPH_SIDES, CUTLASS], known).values()
+    """The sides and plans that a layer is measured beside, fastest first, with what the search knew of them: libraries
+    multiply 8 bits or more, so that their plans are those of the int4 layer whatever the precision."""
+    lines = best_lines(replace(cell, precision=INT4), [*GRAPH_SIDES, CUTLASS], known).values()
     fastest = sorted((line for line in lines if "microseconds" in line), key=lambda line: line["microseconds"])[:SIDES]
     return [
         {

@@ -83,8 +83,10 @@ def main(arguments: Sequence[str]) -> int:
     prove_writable(asked.out)
     end = time.monotonic() + asked.seconds
     lines = asked.texts.read_text(encoding="utf-8").splitlines()
+    texts = {json.loads(line)["cuda"]: line for line in lines}  # batches may share one; a second time has no report
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        built = list(pool.map(compiled, lines, chunksize=2))
+        of_text = dict(zip(texts, pool.map(compiled, texts.values(), chunksize=2), strict=True))
+    built = [of_text[json.loads(line)["cuda"]] for line in lines]
     found: list[dict[str, Any]] = []
     failed: list[dict[str, str]] = []
     ready: dict[tuple[str, str], tuple[Cell, bytes, str]] = {}

@@ -33,8 +33,8 @@ from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.lock import hold
 from subbyte.gpu.timing import Timing, TimingProtocol, command_line
+from subbyte.kernel.operands import output_values
 from subbyte.measure.case import Case
-from subbyte.numerics import from_nhwcnc
 from subbyte.records.checked import new_folder
 from subbyte.records.describe import now
 from subbyte.workload import ConvWorkload, workload
@@ -203,6 +203,5 @@ def operands(
 
 def differing(packed: Packed, words: np.ndarray, expected: np.ndarray) -> int:
     """How many of a layer's outputs are not the reference's."""
-    w = packed.workload
-    shaped = words.reshape(w.batch_groups, w.p, w.q, w.filter_blocks, 8, 4)
-    return int(np.count_nonzero(from_nhwcnc(shaped, w.n, w.k) != expected))
+    (out,) = (argument for argument in packed.launch.arguments if argument.name == "Out")
+    return int(np.count_nonzero(output_values(out, packed.workload, words) != expected))

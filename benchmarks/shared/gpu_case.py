@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from subbyte.errors import InvalidInput, MissingDependency
 from subbyte.gpu.driver import detect
 from subbyte.measure.case import Case
+from subbyte.numerics import Thresholds
 from subbyte.numerics.reference import accumulator_bound
 from subbyte.workload import ConvWorkload
 
@@ -39,6 +40,8 @@ class GpuCase(Case):
     def __init__(self, workload: ConvWorkload, seed: int = 0, arrays: Any = None, **given: Any) -> None:
         if accumulator_bound(workload) >= 1 << 24:
             raise InvalidInput(f"{workload}: sums of up to {accumulator_bound(workload)} are not exact in float32")
+        if workload.precision.pad_value:
+            raise InvalidInput(f"{workload}: pads with {workload.precision.pad_value}; sums here are of zeros there")
         super().__init__(workload, seed, **given)
         self._arrays = arrays
 
@@ -49,7 +52,9 @@ class GpuCase(Case):
 
     @cached_property
     def expected(self) -> NDArray[np.int8]:
-        """The requantized output, int4 values int8 [N,P,Q,K]."""
+        """The requantized output, values of the output type (int4: int8) [N,P,Q,K]."""
+        if isinstance(self.requant, Thresholds):
+            return self.requant.apply(self.accumulators)
         return np.concatenate([self._host(self._requantized(part)) for part in self._parts()])
 
     def _parts(self) -> Iterator[Any]:
@@ -75,6 +80,7 @@ class GpuCase(Case):
 
     def _requantized(self, sums: Any) -> Any:
         xp, requant = self._module(), self.requant
+        assert not isinstance(requant, Thresholds)
         shift = xp.asarray(requant.shift.astype(np.int64))
         product = (sums.astype(np.int64) + xp.asarray(requant.bias)) * xp.asarray(requant.multiplier.astype(np.int64))
         rounded = (product >> shift) + ((product >> (shift - 1)) & 1)

@@ -39,6 +39,7 @@ _HOME = {
     "Kernel": "subbyte.kernel",
     "Chain": "subbyte.kernel",
     "conv2d": "subbyte.kernel",
+    "network": "subbyte.networks",
     "Study": "subbyte.tune",
     "tune": "subbyte.tune",
     "landscape": "subbyte.tune",

@@ -16,7 +16,7 @@ import numpy as np
 
 import subbyte
 from hostile.made_up import made_up
-from subbyte import sparse
+from subbyte import networks, sparse
 from subbyte.analysis import Floor, SpeedLimits, Spread, StageRow, TableOne, UnpackingControl
 from subbyte.analysis.ablation import Factor
 from subbyte.analysis.landscape_view import LandscapePoints
@@ -26,6 +26,7 @@ from subbyte.kernel.edit import EditedKernel
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.measure.atoms.program import AtomKernel
 from subbyte.measure.fake import FakeRunner
+from subbyte.networks import Network
 from subbyte.records.foreign import ForeignSpace, ForeignWorkload
 from subbyte.records.result import Failed
 from subbyte.spaces.listed import ListedTable
@@ -161,6 +162,12 @@ def _network_cycles(name: str) -> NetworkCycles:
     return replace(found, network=name, note=name, layers=tuple(replace(one, name=name) for one in found.layers))
 
 
+def _network(name: str) -> Network:
+    found = networks.network("tcbnn.mlp@1")
+    layers = tuple(replace(layer, name=f"{name}{place}") for place, layer in enumerate(found.layers))
+    return replace(found, name=name, layers=layers, source=name, trained=name)
+
+
 SAMPLES: dict[type, Callable[[str], Any]] = {
     AtomKernel: lambda name: kernel(name, AtomKernel),
     ConvWorkload: named,
@@ -171,6 +178,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     Landscape: landscape,
     LandscapePoints: _points,
     MatmulWorkload: lambda name: gemm(8, 32, 32, name=name),
+    Network: _network,
     NetworkCycles: _network_cycles,
     NetworkReport: lambda name: tuning_report(name, NetworkReport),
     SpeedLimits: _limits,

@@ -39,7 +39,15 @@ LAUNCH = Launch(
 
 
 @pytest.mark.parametrize(
-    "spec", ["n3h9w9c20k40r3s3p1", "n2h11w11c3k8r7s7p3u2", "n2h8w8c16k8r1s1p0u2", "n2h9w9c16k8r3s3p2d2"]
+    "spec",
+    [
+        "n3h9w9c20k40r3s3p1",
+        "n2h11w11c3k8r7s7p3u2",
+        "n2h8w8c16k8r1s1p0u2",
+        "n2h9w9c16k8r3s3p2d2",
+        "n9h4w5c20k33r3s3p1:w1a1",
+        "n3h4w5c20k33r3s3p1u2:w2a2",
+    ],
 )
 def test_the_answer_made_on_the_gpu_is_the_reference(spec, monkeypatch):
     monkeypatch.setattr("benchmarks.shared.gpu_case.ELEMENTS_AT_ONCE", 1)  # one image at a time
@@ -52,6 +60,8 @@ def test_the_answer_made_on_the_gpu_is_the_reference(spec, monkeypatch):
 def test_sums_that_float32_cannot_hold_are_refused():
     with pytest.raises(InvalidInput, match="not exact in float32"):
         GpuCase(ConvWorkload(1, 7, 7, 30000, 8, 3, 3, 1))
+    with pytest.raises(InvalidInput, match="pads with -1"):
+        GpuCase(workload("n3h4w5c20k33r3s3p1:w1a1:minus"))
 
 
 def test_a_pack_comes_back_as_it_was(tmp_path):

@@ -9,13 +9,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import subbyte
 from benchmarks.network import chains as layer_chain
 from benchmarks.shared.kernel_pack import Packed, add, family_of
 from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import run_cuda
 from subbyte.families.mma.config import MmaConfig
 from subbyte.gpu.chain import check_chain
+from subbyte.kernel import Kernel
+from subbyte.kernel.build import make_plan
+from subbyte.kernel.choose import best_known
 from subbyte.workload import workload
 
 RECORD = Path(__file__).parents[3] / "benchmarks/results/warpgroup/chains-h200-2026-11-22.json"
@@ -38,13 +40,14 @@ def test_each_layer_takes_what_the_one_before_gives(batch):
 def test_outputs_are_compared_layer_by_layer():
     chain = []
     for spec in SMALL:
-        kernel = subbyte.compile(workload(spec))
+        layer = workload(spec)
+        kernel = Kernel(make_plan(layer, best_known(layer)[0], "sm_90a", None, None, "fixed"))
         chain.append(Packed(kernel.workload, family_of(kernel.config), kernel.config, "", b"", kernel.launch))
     check_chain([packed.launch for packed in chain])
     inputs, expected = layer_chain.operands(chain, arrays=np)
     words = None
     for packed, given, wanted in zip(chain, inputs, expected, strict=True):
-        kernel = subbyte.build(packed.workload, packed.config)
+        kernel = Kernel(make_plan(packed.workload, packed.config, "sm_90a", None, None, "fixed"))
         out = kernel.argument("Out")
         buffers = {**given, "Out": np.zeros(out.shape, out.dtype)} | ({} if words is None else {"A": words})
         run_cuda(kernel.cuda, kernel.launch, buffers, check=False)

@@ -62,6 +62,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.sample("s8")
 @pytest.mark.skipif(COMPILER is None, reason="needs g++ or clang++")
 @pytest.mark.parametrize(
     ("layer", "knobs", "operand"), list(zip((FEWER, WORKLOAD), CHANGES, OPERANDS, strict=True)), ids=OPERANDS

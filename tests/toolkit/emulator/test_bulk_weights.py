@@ -35,6 +35,7 @@ def _kernel(case: str) -> Generated:
     return Generated(spec, key)
 
 
+@pytest.mark.sample("pair and split", "two tiles of channels", "two columns")
 @pytest.mark.parametrize("case", CASES)
 def test_generated_kernels_are_clean_and_exact(case: str) -> None:
     _kernel(case).require_exact(1)

@@ -56,11 +56,13 @@ def _kernel(shape: str, more: str, **given: Any) -> Generated:
     return Generated(spec, f"{key}-{more}", **given)
 
 
+@pytest.mark.sample("stage 4, 8 columns", "pair and split", "two rows")
 @pytest.mark.parametrize(("shape", "more"), CASES)
 def test_generated_kernels_are_clean_and_exact(shape: str, more: str) -> None:
     _kernel(shape, more).require_exact(1)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("shape", "more", "given"),
     [
@@ -84,7 +86,7 @@ def test_faults_of_the_start_are_found(fault: tuple[str, str, str, str, str, set
 
 
 @pytest.mark.parametrize(("old", "new"), [fault[1:] for fault in WRONG], ids=[fault[0] for fault in WRONG])
-@pytest.mark.parametrize("more", ["wa2-pa1", "wa2-pa2"])
+@pytest.mark.parametrize("more", ["wa2-pa1", pytest.param("wa2-pa2", marks=pytest.mark.deep)])
 def test_wrong_words_are_wrong_results(old: str, new: str, more: str) -> None:
     generated = _kernel("odd rows", more)
     assert generated.text.count(old) == 1

@@ -35,6 +35,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.sample("cluster, two", "one fragment", "pass by")
 @pytest.mark.parametrize("name", KERNELS)
 def test_generated_kernels_are_clean_and_exact(name: str) -> None:
     KERNELS[name].require_exact(2)

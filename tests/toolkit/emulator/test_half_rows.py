@@ -48,6 +48,7 @@ FAULTS = [
 AS_STAGE_5 = Generated(MIDDLE[0][0], MIDDLE[0][1])
 
 
+@pytest.mark.sample("-nhwc", "-rr3")
 @pytest.mark.parametrize(("spec", "key", "given"), KERNELS + MIDDLE)
 def test_kernels_are_clean_and_exact(spec: str, key: str, given: dict[str, Any]) -> None:
     Generated(spec, key, **given).require_exact(1)

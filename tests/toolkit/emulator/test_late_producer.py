@@ -22,6 +22,7 @@ REFUSED = [
 KERNEL = Generated(*KERNELS[0])
 
 
+@pytest.mark.sample("-nhwc", "-rr2")
 @pytest.mark.parametrize(("spec", "key"), KERNELS)
 def test_kernels_are_clean_and_exact(spec: str, key: str) -> None:
     Generated(spec, key).require_exact(1)

@@ -35,6 +35,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.sample("-pr2", "-nhwc", "-hr1")
 @pytest.mark.parametrize(("spec", "key"), KERNELS)
 def test_kernels_are_clean_and_exact(spec: str, key: str) -> None:
     Generated(spec, key).require_exact(1)

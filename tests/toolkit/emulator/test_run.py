@@ -109,7 +109,7 @@ def test_missing_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_portable_fibers_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    portable = functools.partial(load_library, extra_flags=("-DEMULATOR_UCONTEXT",))
+    portable = functools.partial(load_library, extra_flags=("-DEMULATOR_UCONTEXT", "-O0"))
     monkeypatch.setattr(run, "load_library", portable)
     text, buffers = DOUBLE.replace("  Out_ptr", "  __syncthreads();\n  Out_ptr"), _buffers()
     require_clean(run_cuda(text, LAUNCH, buffers))

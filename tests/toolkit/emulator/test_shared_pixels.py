@@ -58,6 +58,7 @@ def _kernel(name: str) -> Generated:
     return Generated(spec, PipelineConfig(**values))
 
 
+@pytest.mark.sample("two producers, padding", "two tiles, joined", "rows of a pass divided")
 @pytest.mark.parametrize("name", CASES)
 def test_generated_kernels_are_clean_and_exact(name: str) -> None:
     _kernel(name).require_exact(1)

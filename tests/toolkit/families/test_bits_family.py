@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subbyte
+from subbyte.errors import InvalidInput
 from subbyte.families.bits.config import BitsConfig
 from subbyte.kernel.execute import random_operands
 from subbyte.numerics import Requantization, Thresholds, reference
@@ -42,6 +43,16 @@ KERNELS = {
     "two rows share a block, stride 2": (
         "n8h6w6c64k64r5s5p2u2:w1a2", {"paired_rows": 1, "tile_rows": 3, "consumers": 1},
     ),
+    "turns of two rows": ("n3h5w9c70k64r3s3p1:w1a1", {"tile_rows": 4, "turn_rows": 2, "consumers": 3}),
+    "turns of two rows that share blocks, in order": (
+        "n8h5w12c64k64r3s3p1:w1a2",
+        {"paired_rows": 1, "tile_rows": 4, "turn_rows": 2, "doubled": 1, "consumers": 2, "stagger": 1},
+    ),
+    "turns of two rows, stride 2": (
+        "n8h8w6c64k64r5s5p2u2:w1a1", {"paired_rows": 1, "tile_rows": 2, "turn_rows": 2, "consumers": 1},
+    ),
+    "two of four multiply at a time": ("n8h3w9c130k32r3s3p1:w2a2", {
+        "channels": 32, "tile_rows": 3, "consumers": 4, "stagger": 2, "doubled": 1}),
     "two rows share an input block": (
         "n8h4w4c64k128r3s3p1:w1a1:minus", {"paired_rows": 1, "channels": 128, "tile_rows": 2},
     ),
@@ -91,6 +102,30 @@ def test_thresholds_are_a_requantization_exactly(
     near = (steps[:, None] + [-1, 0]).reshape(-1, 1).repeat(4, 1).clip(ALWAYS, NEVER - 1).astype(np.int32)
     sums = np.concatenate([random_sums(rng, 4), near])
     np.testing.assert_array_equal(made.apply(sums), requant.apply(sums))
+
+
+@pytest.mark.parametrize("even", [True, False])
+def test_codes_of_four_bits_come_from_a_line_where_there_is_one(even: bool) -> None:
+    kernel = subbyte.build(
+        "n3h3w9c70k70r3s3p1:w1a4", BitsConfig(tile_rows=2, channels=64, consumers=1, turn_rows=2, doubled=1)
+    )
+    rng = np.random.default_rng(4)
+    thresholds = Thresholds.random(kernel.workload, rng)
+    if even:
+        gamma = rng.uniform(0.2, 2, 70) * rng.choice([-1, 1], 70)
+        gamma[5] = 0
+        thresholds = Thresholds.from_batch_norm(
+            gamma, rng.normal(size=70), rng.normal(0, 200, 70), rng.uniform(1e4, 1e5, 70), bits=4, step=0.25
+        )
+        assert thresholds.flip.any()
+    fitting = kernel.for_requantization(thresholds)
+    assert fitting.plan.parameter_form == ("line" if even else "thresholds")
+    x, w, _ = random_operands(kernel, 1)
+    found = kernel.run(x, w, thresholds, device="emulator")
+    np.testing.assert_array_equal(found, thresholds.apply(reference(kernel.workload, x, w)))
+    if even:
+        with pytest.raises(InvalidInput, match="thresholds lie on no line"):
+            kernel.pack(x, w, Thresholds.random(kernel.workload, rng))
 
 
 def test_a_kernel_rounds_as_a_requantization_says() -> None:

@@ -45,10 +45,19 @@ REFUSED = [
     ("sizes", SMALL, {"channels": 48}, "tiles: 48 output channels; allowed: 32, 64, 128, 256"),
     ("sizes", SMALL, {"channels": 128}, "tiles: 128 output channels of a layer with 64"),
     ("sizes", "n8h8w8c64k64r3s3p1u2:w1a1", {"run_on": 1}, "tiles: run_on needs stride 1"),
-    ("sizes", SMALL, {"consumers": 4}, "tiles: 4 warpgroups for 1 tiles"),
+    ("sizes", SMALL, {"consumers": 4}, "tiles: 4 warpgroups for 1 turns"),
+    ("sizes", SMALL, {"tile_rows": 3, "turn_rows": 2}, "tiles: 2 rows of a turn divide those of a block (3)"),
+    ("sizes", LAYER, {"tile_rows": 3, "consumers": 3, "stagger": 2}, "tiles: 2 of 3 warpgroups at a time"),
     ("sizes", LAYER, {"paired_rows": 1, "consumers": 1}, "layout: nb8r holds at most 64 channels, not 128"),
     ("sizes", SMALL, {"paired_rows": 1, "run_on": 1, "consumers": 1}, "layout: tiles of nb8r end with an output row"),
     ("sizes", "n8h3w4c64k64r3s3p1:w1a1:plus", {"paired_rows": 1, "consumers": 1}, "layout: the row below an odd"),
+    ("fusion", SMALL, {"output": "bipolar1+pool3", "consumers": 1}, "fusion: windows of 3"),
+    ("fusion", SMALL, {"output": "bipolar1+pool2", "consumers": 1}, "fusion: a warpgroup pools two"),
+    ("fusion", SMALL, {"output": "bipolar1+pool2+keep", "consumers": 1}, "fusion: a kernel pools, or adds"),
+    ("fusion", SMALL, {"output": "bipolar1+add40", "consumers": 1}, "fusion: 40 channels are added to 64"),
+    ("fusion", SMALL, {"output": "int32+keep", "consumers": 1}, "fusion: raw sums are neither"),
+    ("fusion", "n8h4w4c64k64r1s1p0:w1a1", {"output": "bipolar1+addpool2x32", "consumers": 1}, "fusion: pixels of"),
+    ("fusion", "n8h3w4c4096k64r3s3p1:w1a1", {"output": "bipolar1+keep", "consumers": 1}, "fusion: sums up to 36864"),
     ("instruction", "n8h4w4c64k128r3s3p1:w2a2", {"channels": 128, "tile_rows": 4}, "columns: 256 and those of"),
     ("instruction", SMALL, {"doubled": 1, "consumers": 1}, "columns: doubled needs several planes of activations"),
     ("instruction", "n8h8w8c512k32r11s11p5:w1a2", {"channels": 32, "consumers": 1}, "columns: 484 instructions of a"),
@@ -66,14 +75,16 @@ def said(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("rule", "spec", "knobs", "words"), REFUSED)
 def test_every_rule_refuses_in_one_sentence(rule: str, spec: str, knobs: dict[str, Any], words: str) -> None:
-    plan = plan_of(workload(spec), BitsConfig().with_values(knobs), ARCHS["sm_90a"])
+    values = dict(knobs)
+    output = values.pop("output", None)
+    plan = plan_of(workload(spec), BitsConfig().with_values(values), ARCHS["sm_90a"], output)
     reason = why_not(plan)
     assert reason is not None
     assert reason.startswith(words)
     assert "\n" not in reason
     assert next(one.__name__ for one in RULES if one(plan)) == rule
     with pytest.raises(Unsupported, match="cannot be built"):
-        subbyte.build(plan.workload, plan.config)
+        subbyte.build(plan.workload, plan.config, output=output)
 
 
 def test_every_rule_has_a_case() -> None:
@@ -184,7 +195,7 @@ def test_what_is_refused_says_so_in_one_sentence(capsys: pytest.CaptureFixture[s
         (["build", LAYER, "--family", "bits", "--set", "stages=3"], "unknown knob 'stages'"),
         (["build", LAYER, "--set", "consumer=2"], "did you mean consumers"),
         (["build", "resnet50.stage2@8", "--family", "bits"], "int4 has the wgmma family"),
-        (["build", LAYER, "--arch", "sm_80"], "one-bit wgmma exists on sm_90a"),
+        (["build", LAYER, "--arch", "sm_80", "--family", "bits"], "one-bit wgmma exists on sm_90a"),
         (["build", LAYER, "--family", "wgmma"], "these kernels compute int4 x int4, not w1a1"),
         (["build", "n8h6w8c128k64r3s3p1:w1a9"], "1 to 8 bits"),
         (["tune", LAYER, "--runner", "fake", "--trials", "3"], "--space bits"),
@@ -227,3 +238,16 @@ def test_configurations_are_read_back() -> None:
         found.index(BitsConfig(consumers=5))
     with pytest.raises(SubbyteError, match="expected a BitsConfig"):
         found.index(subbyte.build("n8h3w4c64k64r3s3p1").config)
+
+
+@pytest.mark.parametrize(
+    ("layer", "words"),
+    [
+        ("resnet50.stage2@256:w2a2", "an int4 kernel holds these values too and needs"),
+        ("n8h4w4c64k64r3s3p1:w2a4", "8 one-bit products for each product: an 8-bit library is expected"),
+        ("resnet50.stage3@8:w1a1", ""),
+    ],
+)
+def test_compile_says_what_is_faster_than_bit_planes(layer: str, words: str) -> None:
+    reason = subbyte.compile(layer).reason
+    assert (words in reason) if words else ("int4" not in reason and "8-bit" not in reason)

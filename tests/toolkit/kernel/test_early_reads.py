@@ -73,6 +73,7 @@ def distances(text: str) -> list[int]:
     return found
 
 
+@pytest.mark.sample("stage 3")
 @pytest.mark.parametrize("name", ["stage 2", "stage 3"])
 def test_late_parameters_are_asked_for_behind_the_first_row(name: str) -> None:
     """Without it the first words of a loop body are used with no wgmma issued since; with it, nearly a body's are."""
@@ -108,6 +109,7 @@ def _added(text: str) -> int:
     return len(_places(lines[max(_places(lines, "IGMMA")) :], "IADD"))
 
 
+@pytest.mark.sample("stage 2")
 @pytest.mark.parametrize(("name", "start"), [("stage 2", 1), ("stage 4, 8 columns", 2)])
 def test_sums_begin_with_parameters_asked_for_first_and_consumers_meet_at_a_named_barrier(
     name: str, start: int

@@ -36,9 +36,15 @@ def make(workload: ConvWorkload, config: MmaConfig, arch: str = "sm_80", **optio
 # ---- switches ------------------------------------------------------------
 
 
-def test_all_twelve_combinations_of_switches_give_the_same_words(exact: Exact) -> None:
+COMBINATIONS = list(product(("none", "shared", "full"), (True, False), ("nhwc", "nhwcnc")))
+PAIRS_OF_SWITCHES = [COMBINATIONS[place] for place in (0, 3, 5, 6, 8, 11)]
+"""Every pair of values of two switches is in one of them."""
+
+
+@pytest.mark.parametrize("chosen", [PAIRS_OF_SWITCHES, pytest.param(COMBINATIONS, marks=pytest.mark.deep)], ids=len)
+def test_all_combinations_of_switches_give_the_same_words(exact: Exact, chosen: list[tuple[str, bool, str]]) -> None:
     workload, config, found = ODD, MmaConfig(2, 1, 2, 4), {}
-    for way, packing, layout in product(("none", "shared", "full"), (True, False), ("nhwc", "nhwcnc")):
+    for way, packing, layout in chosen:
         switched = replace(config, duplicate_aware=way, register_packing=packing, layout=layout)
         kernel = make(workload, switched)
         w, words = workload, exact(kernel)
@@ -46,8 +52,8 @@ def test_all_twelve_combinations_of_switches_give_the_same_words(exact: Exact) -
             words = words.reshape(w.batch_groups * 8, w.p, w.q, w.filter_blocks * 4)
             words = relayout(words, "nhwc", "nhwcnc").ravel()
         found[way, packing, layout] = words
-    first = found["none", False, "nhwc"]
-    assert len(found) == 12
+    first = found["none", True, "nhwc"]
+    assert len(found) == len(chosen)
     assert len(np.unique(first)) > 1
     for switches, words in found.items():
         np.testing.assert_array_equal(words, first, err_msg=str(switches))
@@ -63,6 +69,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.sample("int4", "s8.m16n8k32")
 @pytest.mark.parametrize("output", ["int4", "int32"])
 @pytest.mark.parametrize("atom", ATOMS)
 def test_every_atom_on_every_architecture(exact: Exact, atom: str, output: str) -> None:
@@ -77,6 +84,12 @@ def test_every_atom_on_every_architecture(exact: Exact, atom: str, output: str) 
         exact(kernel)
 
 
+def test_each_pair_of_switches_is_in_the_smaller_list() -> None:
+    for left, right in ((0, 1), (0, 2), (1, 2)):
+        pairs = {(one[left], one[right]) for one in COMBINATIONS}
+        assert {(one[left], one[right]) for one in PAIRS_OF_SWITCHES} == pairs
+
+
 def test_every_atom_is_tried_with_every_architecture_that_has_it() -> None:
     assert len(PAIRS) == 5 + 4 + 4 + 4
 
@@ -84,6 +97,7 @@ def test_every_atom_is_tried_with_every_architecture_that_has_it() -> None:
 # ---- the control without unpacking --------------------------------------------------------
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("way", "layout"), [("none", "nhwc"), ("shared", "nhwcnc"), ("full", "nhwc")])
 def test_activations_stored_as_bytes_give_the_same_words(exact: Exact, way: str, layout: str) -> None:
     config = MmaConfig(1, 2, 4, 2, chunk=2, reorder_inner=1, duplicate_aware=way, layout=layout)
@@ -120,11 +134,13 @@ ALONE = [("warp_row_tiles", 8), ("warp_row_tiles", 16), ("warp_col_tiles", 8), (
 """Those that none of KNOBS_TOGETHER has, and the largest of a knob."""
 
 
+@pytest.mark.sample("warp_row_tiles-16", "stages-3")
 @pytest.mark.parametrize(("knob", "value"), ALONE)
 def test_knobs_one_at_a_time(exact: Exact, knob: str, value: int) -> None:
     exact(make(CHANNELS, replace(BASE, **{knob: value}), "sm_90a"))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("knobs", [{"blk_row_warps": 4, "reorder_inner": 1}, {"warp_row_tiles": 7, "stages": 4}])
 def test_knobs_of_the_lowered_tile(exact: Exact, knobs: dict[str, int]) -> None:
     """Every duplicate has a slot of its own, so these knobs address memory in another way."""
@@ -156,6 +172,9 @@ KNOBS_TOGETHER = {
 }
 
 
+@pytest.mark.sample(
+    "unrolled", "without packing", "two blocks", "four stages, split", "pixels, lowered", "one row", "sixteen"
+)
 @pytest.mark.parametrize(("name", "arch"), list(zip(KNOBS_TOGETHER, cycle(("sm_75", "sm_90a")))))
 def test_knobs_together(exact: Exact, name: str, arch: str) -> None:
     config = KNOBS_TOGETHER[name]
@@ -189,6 +208,7 @@ EVERY_WAY = ("n1h3w7c20k20r3s1p3u2d2",)
 """No size is a whole number of tiles; stride, dilation and padding at once."""
 
 
+@pytest.mark.sample("r1s1p3", "r3s3p2u2d2", "r2s5p1u2", "r7s7p3u2", "r6s6p3", "c33k65", "r3s1p3u2d2-sm_75")
 @pytest.mark.parametrize(
     ("spec", "arch", "config"),
     [(spec, *way) for spec, way in zip(SHAPES, cycle(WAYS)) if spec not in EVERY_WAY]
@@ -225,6 +245,7 @@ EPILOGUES = {
 CLIPS = ((-8, 7), (0, 7), (2, 2), (-8, 0), (-3, 5))
 
 
+@pytest.mark.sample("fixed-clip1", "fixed-clip2", "fixed-clip4", "general-clip1")
 @pytest.mark.parametrize(
     ("form", "clip", "arch"),
     [
@@ -260,6 +281,7 @@ def test_requantization_at_its_limits(exact: Exact, arch: str) -> None:
     exact(kernel, (x, w, requant))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("config", "arch"),
     list(zip([*EPILOGUES.values(), MmaConfig(2, 1, 7, 2, chunk=2, split_channels=2)], cycle(("sm_80", "sm_90a")))),

@@ -218,6 +218,7 @@ def verify_launch(host: Host) -> None:
     assert host.stub().loaded == 1, "a load that failed left its module behind"
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(("name", "language"), list(zip(CASES, cycle(LANGUAGES))))
 def test_the_header_does_what_the_library_does(name: str, language: str, tmp_path: Path) -> None:
     verify(Host(CASES[name], header(CASES[name], CUBIN), tmp_path, language))

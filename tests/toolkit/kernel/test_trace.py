@@ -73,6 +73,7 @@ def _kernel(workload: ConvWorkload, **changed: Any) -> Kernel:
     return Kernel(plan(workload, CONFIG.with_values(changed), "sm_80"))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("workload", "way"),
     [*((shape, "full") for shape in SHAPES), *((shape, way) for shape in SHAPES[:3:2] for way in ("none", "shared"))],
@@ -148,6 +149,7 @@ def test_every_weight_and_parameter_of_the_block_is_copied_once(argument: str) -
         assert rows["valid"].sum() == 3 * 4 * planned.config.columns
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("workload", "way", "inner"),
     [
@@ -213,6 +215,7 @@ def test_nhwc_stores_touch_a_sector_per_image() -> None:
         assert len(np.unique(run.trace["offset"][rows[rows >= 0]] // 32)) == 8
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("pixels", "tiles"), [(4, 4), (2, 8), (4, 2), (4, 1), (7, 1)])
 def test_two_shuffles_pack_four_tiles(pixels: int, tiles: int) -> None:
     workload = ConvWorkload(3, 7, 7, 32, 64, 1, 1)

@@ -81,12 +81,12 @@ def test_what_is_offered():
 
 
 def test_a_sample_holds_every_value_of_every_knob():
-    drawn = list(tool.sample(STAGES[:2], 60))
+    drawn = list(tool.sample(STAGES[:1], 60))
     assert list(tool.sample(STAGES[:1], 5)) == list(tool.sample(STAGES[:1], 5))
     assert all(why_not(WgmmaPlan(*one, ARCHS["sm_90a"])) is None for one in drawn)
-    assert {one.spec for one, _ in drawn} == {one.spec for one in STAGES[:2]}
+    assert {one.spec for one, _ in drawn} == {STAGES[0].spec}
     names = ("tile_width", "segments", "consumers_rows", "dependent_launch")
-    listed = {(name, value) for one in STAGES[:2] for name in names for value in value_lists(one).get(name, ())}
+    listed = {(name, value) for one in STAGES[:1] for name in names for value in value_lists(one).get(name, ())}
     missing = listed - {(name, config.to_dict().get(name)) for _, config in drawn for name in names}
     assert not missing
     assert [one for one, _ in tool.sample(STAGES, 1)] == STAGES  # no layer is left out

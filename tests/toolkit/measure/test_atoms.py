@@ -35,6 +35,7 @@ def _run(case: Case, trace: bool) -> tuple[Any, np.ndarray, np.ndarray]:
     return run, words, out
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.atom)
 def test_text_makes_the_multiplications_it_claims(case: Case) -> None:
     run, _, out = _run(case, trace=True)
@@ -206,6 +207,7 @@ def test_steps_share_no_operand() -> None:
     assert len(np.unique(rows["shared"])) == STEPS
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "opcode"),
     [("b1.m16n8k256.and", "BMMA"), ("b1.wgmma.m64n128k256", "BGMMA"), ("s8.wgmma.m64n128k32.unpacked", "IGMMA")],

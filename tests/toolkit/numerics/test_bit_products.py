@@ -20,7 +20,15 @@ from subbyte.numerics import (
     reference,
     sums_by_popcounts,
 )
-from subbyte.numerics.bit_products import bit_code, channel_constants, pixel_sum_dtype, pixel_sums
+from subbyte.numerics.bit_products import (
+    bit_code,
+    channel_constants,
+    count_constants,
+    count_form,
+    pixel_sum_dtype,
+    pixel_sums,
+    plain_operation,
+)
 from subbyte.workload import ConvWorkload, Operand, Precision, gemm, workload
 
 ENCODINGS = ("unsigned", "signed", "offset", "bipolar")
@@ -54,6 +62,54 @@ def test_bit_products_are_exact(data):
     c, k = data.draw(st.sampled_from((1, 31, 33, 65, 130))), data.draw(st.integers(1, 5))
     wl = ConvWorkload(data.draw(st.integers(1, 2)), h, w, c, k, r, s, pad, stride, dilation, precision=types)
     check(wl, *operands(wl, data.draw(seeds)), data.draw(st.sampled_from(("and", "xor"))))
+
+
+def counted(wl, x, w, operation):
+    """What varies with the pixel in a kernel that counts bits by one operation, and how often that is the sum."""
+    form = count_form(wl.precision, operation)
+    pixels, taps = closed_form._pixel_words(wl, x), closed_form._tap_words(wl, w)
+    windows = np.stack([pixels[:, :, rows, columns] for rows, columns in closed_form._windows(wl)], axis=-2)
+    compare = {"and": np.bitwise_and, "xor": np.bitwise_xor}[operation]
+    total = form.pixel * pixel_sums(wl, x).astype(np.int64)[..., None]
+    for t, one in enumerate(windows.reshape(*windows.shape[:4], 1, -1)):
+        for s, other in enumerate(taps.reshape(*taps.shape[:2], -1)):
+            total = total + form.factor(s, t) * np.bitwise_count(compare(one, other)).sum(axis=-1, dtype=np.int64)
+    return form, total
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_forms_of_counts_are_exact(data):
+    types = Precision(
+        data.draw(operand_types()), data.draw(operand_types()), padding=data.draw(st.sampled_from(PADDINGS))
+    )
+    pad, c = data.draw(st.sampled_from((0, 1, 2))), data.draw(st.sampled_from((1, 33, 130)))
+    wl = ConvWorkload(2, 3, 4, c, 3, 3, 2, pad, data.draw(st.sampled_from((1, 2))), 1, precision=types)
+    x, w = operands(wl, data.draw(seeds))
+    form, varying = counted(wl, x, w, data.draw(st.sampled_from(("and", "xor"))))
+    constants = count_constants(wl, w, form.operation)
+    of = border_classes(wl).of if len(constants) > 1 else np.zeros((wl.p, wl.q), np.int64)
+    np.testing.assert_array_equal(varying + constants[of], form.scale * reference(wl, x, w).astype(np.int64))
+    least, largest = form.span(wl)
+    assert least <= varying.min()
+    assert varying.max() <= largest
+
+
+def test_xor_of_two_signs_needs_no_counts_of_one_side():
+    form = count_form("w1a1", "xor")
+    assert (form.scale, form.product, form.pixel, form.window) == (1, -2, 0, 2)
+    assert count_form("w2a2", "xor").scale == 2
+    assert count_form("w1a2", "and").window == 0
+    wanted = {
+        "w1a1": "xor",
+        "w1a2": "xor",
+        "w3a2:bipolar.unsigned": "xor",
+        "w2a2": "and",
+        "w2a1:unsigned.bipolar": "and",
+    }
+    assert {types: plain_operation(types) for types in wanted} == wanted
+    with pytest.raises(InvalidInput, match="did you mean xor"):
+        count_form("w1a1", "xnor")
 
 
 @pytest.mark.parametrize("weights", ENCODINGS)

@@ -139,7 +139,7 @@ def _few(workload: ConvWorkload, arch: str = "sm_90a", **knobs: tuple[int, ...])
 def test_configurations_said_to_build_the_same_program_do_and_others_do_not() -> None:
     candidates = space("resnet50.stage5@8", kind="extended")
     rng, pairs, texts = random.Random(4), [], {}
-    while len(pairs) < 5:
+    while len(pairs) < 3:
         index = rng.randrange(len(candidates))
         reason = candidates.check(index) or ""
         if reason.startswith(SAME):
@@ -149,7 +149,7 @@ def test_configurations_said_to_build_the_same_program_do_and_others_do_not() ->
         assert candidates.check(plain) is None
         texts[plain.key] = _text(candidates, plain)
         assert _text(candidates, config) == texts[plain.key]
-    for index in rng.sample(candidates.valid, 4):
+    for index in rng.sample(candidates.valid, 2):
         config = candidates.config(index)
         texts[config.key] = _text(candidates, config)
         for other in _neighbours(candidates, config)[:2]:

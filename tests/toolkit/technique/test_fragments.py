@@ -97,6 +97,7 @@ def test_a_product_through_the_lanes_is_the_product(name: str) -> None:
         assert np.array_equal(gather(record.c, d, c.shape), differing + c)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", WARPGROUP)
 @pytest.mark.parametrize("swizzle", SWIZZLES)
 def test_the_emulator_agrees_with_the_maps_of_a_warpgroup(name: str, swizzle: int) -> None:

@@ -66,12 +66,13 @@ def test_everything_is_built_and_measured_once(toy, tmp_path):
     assert made.device["uuids"] == ["GPU-bus 0", "GPU-bus 1"]
     assert made.device["gpus"] == 2
     assert {result.device["uuid"] for result in made.results.values() if result.ok} == {"GPU-bus 0", "GPU-bus 1"}
-    programs = {entry["program"] for entry in read_manifest(tmp_path)[1].values() if "program" in entry}
+    entries = read_manifest(tmp_path)[1]
+    programs = {entry["program"] for entry in entries.values() if "program" in entry}
     assert report.shared == len(made.same) > 50
     assert made.info().programs == len(programs) - 1  # one of them was deadly, for all who share it
     for index, owner in made.same.items():
         assert made.results[index] == made.results[owner]
-        assert read_manifest(tmp_path)[1][index]["program"] == read_manifest(tmp_path)[1][owner]["program"]
+        assert entries[index]["program"] == entries[owner]["program"]
     loaded = Landscape.load(made.save(tmp_path / "made.json.gz"))
     assert loaded.same == made.same
 

@@ -17,7 +17,8 @@ def toy_for(make_space, name):
 
 
 CONTRACTS = list(zip(sorted(STRATEGIES) * 2, [1, 500, 7] * len(STRATEGIES), strict=False))
-"""Each strategy with two of three sizes of batches."""
+"""Each strategy with two of three sizes of batches, of which the second is deep."""
+CONTRACTS[len(STRATEGIES) :] = [pytest.param(*one, marks=pytest.mark.deep) for one in CONTRACTS[len(STRATEGIES) :]]
 
 
 @pytest.mark.parametrize(("name", "batch"), CONTRACTS)

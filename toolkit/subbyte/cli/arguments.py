@@ -13,6 +13,7 @@ from subbyte.numerals import natural
 from subbyte.streams import put, say
 
 if TYPE_CHECKING:
+    from subbyte.families.base import Family
     from subbyte.spaces.configuration import Configuration
     from subbyte.workload import ConvWorkload
 
@@ -123,26 +124,45 @@ def asked_settings(args: argparse.Namespace) -> dict[str, str]:
 
 
 def asked_family(args: argparse.Namespace) -> str:
-    """``--family``, where it is auto the one that alone has the knobs of ``--set``; the usual one when
-    several have them all.
+    """``--family``, where it is auto the one that alone has a knob of ``--set``; when several have them all the usual
+    one, or where that computes other operands the newest that does not.
 
     Raises InvalidInput when ``--set`` names knobs of several families, or one that none has.
     """
     named: str = args.family
     if named != "auto":
         return named
-    from subbyte.families.registry import families, usual
+    from subbyte.families.registry import families
     from subbyte.spaces.configuration import named_once
 
     settings = asked_settings(args)
     former = {name for family in families().values() for name in family.removed}
     today = {name: value for name, value in named_once(settings).items() if name not in former}
     named_once(today, {name for family in families().values() for name in family.knobs})
-    owners = {family: knob for knob in settings if (family := _owner(knob)) is not None}
+    owners = {family: knob for knob in settings if (family := _owner(args, knob)) is not None}
     if len(owners) > 1:
         each = ", ".join(f"{knob} is a knob of the {family} family" for family, knob in owners.items())
         raise InvalidInput(f"--set: {each}; take knobs of one family")
-    return next(iter(owners), usual().name)
+    return next(iter(owners), None) or _computing(args, set(today))
+
+
+def _computing(args: argparse.Namespace, knobs: set[str]) -> str:
+    """The family to take of those that have all knobs: the usual one, or the newest that computes the operands."""
+    from subbyte.families.registry import newest_first, usual
+
+    having = [usual(), *(family for family in newest_first() if knobs <= set(family.knobs))]
+    return _able(args, having)[0].name if knobs else usual().name
+
+
+def _able(args: argparse.Namespace, found: list[Family]) -> list[Family]:
+    """Those of some families that compute the workload; all where none does, or where none is asked for."""
+    from subbyte.device.arch import arch
+    from subbyte.workload import workload
+
+    if not hasattr(args, "workload"):
+        return found
+    layer, target = workload(args.workload), arch(getattr(args, "arch", None) or "sm_90a")
+    return [family for family in found if family.hopeless(layer, target) is None] or found
 
 
 def configuration(args: argparse.Namespace, base: Configuration | None = None) -> Configuration | None:
@@ -158,9 +178,10 @@ def configuration(args: argparse.Namespace, base: Configuration | None = None) -
     if not values and (base or family is usual()):
         return base
     for knob in values if has_family else ():
-        owner = _owner(knob)
-        if owner not in (None, family.name):
-            raise InvalidInput(f"{knob} is a knob of the {owner} family: add --family {owner}")
+        owners = _owners(args, knob)
+        if owners and family.name not in owners and (len(owners) == 1 or args.family == "auto"):
+            several = f"{' and '.join(owners)} famil{'y' if len(owners) == 1 else 'ies'}"
+            raise InvalidInput(f"{knob} is a knob of the {several}: add --family {owners[0]}")
     return family.changed(base or family.plain, values)
 
 
@@ -171,13 +192,18 @@ def kind_list() -> str:
     return ", ".join(kinds())
 
 
-def _owner(knob: str) -> str | None:
+def _owner(args: argparse.Namespace, knob: str) -> str | None:
     """The family that alone has a knob of this name."""
+    owners = _owners(args, knob)
+    return owners[0] if len(owners) == 1 else None
+
+
+def _owners(args: argparse.Namespace, knob: str) -> list[str]:
+    """The families that have a knob of this name, of those that compute the workload if one does."""
     from subbyte.families.registry import families
 
     name = knob.lower().replace("-", "_")
-    owners = [one.name for one in families().values() if name in one.names]
-    return owners[0] if len(owners) == 1 else None
+    return [one.name for one in _able(args, [one for one in families().values() if name in one.names])]
 
 
 def _family(allowed: Sequence[str]) -> Callable[[str], str]:

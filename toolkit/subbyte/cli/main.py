@@ -20,6 +20,7 @@ COMMANDS = {
     "workloads": "names, shapes and operations of the convolutions",
     "explain": "a technique as numbers: tiling, duplicates, packing, layout, fragments, taps, speed",
     "sparse": "the dual-side sparse Tensor Core: its function, its cycle model, networks; no GPU has it",
+    "network": "networks of few bits, from pixels to logits: list, show, run, bench, train",
     "build": "a kernel as TIRx, CUDA, PTX, SASS or cubin; needs no GPU",
     "run": "run a kernel and check its output; emulated where there is no GPU",
     "tune": "search the best configuration",

@@ -56,20 +56,27 @@ def _row(workload: ConvWorkload) -> dict[str, Any]:
 
 
 def _kernels(workload: ConvWorkload) -> str:
-    """``yes``, which architectures a family covers alone, or why there is none."""
+    """``yes``, which families cover the layer on which architectures, or why there is none."""
     from subbyte.device.arch import ARCHS
-    from subbyte.families.registry import families, usual
+    from subbyte.families.registry import newest_first, usual
     from subbyte.kernel.coverage import covered
 
     reason = covered(workload, family=usual().name)
     if reason is None:
         return "yes"
-    for other in families().values():
-        archs = [name for name, arch in ARCHS.items() if other is not usual() and other.covers(workload, arch) is None]
-        if archs:
-            why = f"the {other.name} family; the {usual().name} family: {reason}"
-            return f"on {', '.join(archs)} alone ({why})"
-    return covered(workload) or "yes"
+    found: dict[str, list[str]] = {}
+    for name, arch in ARCHS.items():
+        one = next((one for one in newest_first() if one.covers(workload, arch) is None), None)
+        if one is not None:
+            found.setdefault(one.name, []).append(name)
+    if not found:
+        return covered(workload) or "yes"
+    why = f"the {usual().name} family: {reason}"
+    if sum(map(len, found.values())) == len(ARCHS):
+        each = ", ".join(f"the {family} family on {', '.join(archs)}" for family, archs in found.items())
+        return f"yes ({each}; {why})"
+    each = ", ".join(f"on {', '.join(archs)} alone (the {family} family" for family, archs in found.items())
+    return f"{each}; {why})"
 
 
 def _table(rows: list[dict[str, Any]], kernels: list[str]) -> str:

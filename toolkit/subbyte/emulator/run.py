@@ -22,7 +22,7 @@ from subbyte.errors import InvalidInput, WrongResult, did_you_mean
 from subbyte.html import element
 
 _WRITTEN_TWICE = np.uint32(0x80000000)
-_ACTIVATIONS = ("nhwc", "nhwcnc")  # forms of what one layer hands to the next
+_HANDED_ON = ("A", "Res")  # arguments that an earlier layer has written
 TRACE_LIMIT = 8_000_000  # rows, 450 MB
 _LOCK = threading.Lock()  # a library holds the state of one run
 
@@ -284,7 +284,7 @@ def _regions(
     regions = [_Region(0, 0, -1), _Region(0, shared_total, -1)]
     writers: dict[str, NDArray[np.uint32]] = {}
     roles = {argument.name: argument.role for argument in launch.arguments}
-    shared_with_others = {one.name for one in launch.arguments if one.role == "out" or one.form in _ACTIVATIONS}
+    shared_with_others = {one.name for one in launch.arguments if one.role == "out" or one.name in _HANDED_ON}
     names = _argument_names(translation, launch)
     order = [argument.name for argument in launch.arguments]
     for name, array in zip(names, arrays, strict=True):

@@ -317,6 +317,8 @@ class Family(FormerNames, ABC):
 
     removed: ClassVar[Mapping[str, Value]] = {}
     """Fields that records of earlier versions name and configurations no longer have, with their usual values."""
+    fuses: ClassVar[bool] = False
+    """Its kernels can pool, add a residual and keep sums (:class:`subbyte.numerics.fusion.Fusion`)."""
     slow_to_list: ClassVar[bool] = False
     """Finding all valid configurations of a space takes noticeable time."""
 

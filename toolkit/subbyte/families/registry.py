@@ -17,6 +17,8 @@ _LINES: dict[str, str] = {
     "mma": "subbyte.families.mma.family:MMA",
     "wgmma": "subbyte.families.wgmma.family:WGMMA",
     "bits": "subbyte.families.bits.family:BITS",
+    "bmma": "subbyte.families.bmma.family:BMMA",
+    "popc": "subbyte.families.popc.family:POPC",
 }
 """Name -> where its object is. The order is that of lists and of questions."""
 

@@ -18,12 +18,15 @@ from subbyte.errors import InvalidInput
 from subbyte.gpu.device import CudaDevice, DeviceBuffer, open_device
 from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
 
+_OUTPUTS = {"Out", "Sum"}
+
 
 class GpuChain:
     """Cubins with their launches, in order; argument ``A`` of each but the first is ``Out`` of the one before.
 
-    ``inputs`` holds, for each layer, the words of its other inputs (and of ``A`` for the first). Raises InvalidInput
-    when the sizes do not fit, CudaError for a kernel that the device cannot load.
+    ``inputs`` holds, for each layer, the words of its other inputs (and of ``A`` for the first); ``residuals`` the
+    layer whose ``Sum`` is its ``Res``, None where there is none. Raises InvalidInput when the sizes do not fit,
+    CudaError for a kernel that the device cannot load.
     """
 
     def __init__(
@@ -31,16 +34,18 @@ class GpuChain:
         kernels: Sequence[tuple[bytes, Launch]],
         inputs: Sequence[Mapping[str, NDArray[Any]]],
         device: int | CudaDevice = 0,
+        residuals: Sequence[int | None] = (),
     ) -> None:
         check_chain([launch for _, launch in kernels])
+        sources = list(residuals) or [None] * len(kernels)
         self.device = device if isinstance(device, CudaDevice) else open_device(device)
         self.launches = [launch for _, launch in kernels]
         self._functions, self._buffers = [], []
         try:
-            for (cubin, launch), words in zip(kernels, inputs, strict=True):
+            for (cubin, launch), words, source in zip(kernels, inputs, sources, strict=True):
                 self._functions.append(self.device.load(cubin, launch.entry))
                 self._functions[-1].allow_shared(launch.shared_bytes)
-                self._buffers.append(self._place(launch, words))
+                self._buffers.append(self._place(launch, words, source))
         except BaseException:
             self.close()
             raise
@@ -48,15 +53,16 @@ class GpuChain:
     def run(self, overlap: bool = True, timeout_s: float = 20.0) -> NDArray[Any]:
         """Run all layers once on poisoned buffers; the words of the last output."""
         for buffers in self._buffers:
-            buffers["Out"].fill(0xCD)
+            for name in buffers.keys() & _OUTPUTS:
+                buffers[name].fill(0xCD)
         self._enqueue(overlap)
         self.device.synchronize(timeout_s)
         return self.output(len(self.launches) - 1)
 
-    def output(self, layer: int) -> NDArray[Any]:
-        """The words that a layer (0 the first) wrote in the last run."""
-        out = _argument(self.launches[layer], "Out")
-        return self._buffers[layer]["Out"].download(out.shape, out.dtype)
+    def output(self, layer: int, name: str = "Out") -> NDArray[Any]:
+        """The words that a layer (0 the first) wrote in the last run; ``Sum`` for those that it kept."""
+        out = _argument(self.launches[layer], name)
+        return self._buffers[layer][name].download(out.shape, out.dtype)
 
     def time(self, protocol: TimingProtocol | None = None, overlap: bool = True) -> Timing:
         """Time of the whole chain by graph replay, L2 hot, one graph of ``protocol.launches`` chains."""
@@ -70,7 +76,7 @@ class GpuChain:
         """Free everything. May be called twice."""
         for place, buffers in enumerate(self._buffers):
             for name, buffer in buffers.items():
-                if name != "A" or place == 0:
+                if name != "Res" and (name != "A" or place == 0):
                     buffer.free()
         for function in self._functions:
             function.unload()
@@ -82,11 +88,13 @@ class GpuChain:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _place(self, launch: Launch, words: Mapping[str, NDArray[Any]]) -> dict[str, DeviceBuffer]:
+    def _place(self, launch: Launch, words: Mapping[str, NDArray[Any]], source: int | None) -> dict[str, DeviceBuffer]:
         placed: dict[str, DeviceBuffer] = {}
         for argument in launch.arguments:
-            if argument.name == "Out":
-                placed["Out"] = self.device.alloc(argument.nbytes)
+            if argument.name in _OUTPUTS:
+                placed[argument.name] = self.device.alloc(argument.nbytes)
+            elif argument.name == "Res" and source is not None:
+                placed["Res"] = self._buffers[source]["Sum"]
             elif argument.name == "A" and self._buffers:
                 placed["A"] = self._buffers[-1]["Out"]
             else:

@@ -21,10 +21,12 @@ from subbyte.families.registry import family_named, family_names, family_of
 from subbyte.kernel import nvrtc
 from subbyte.kernel.recommended import recommended_text
 from subbyte.kernel.resources import Resources, read_resources
+from subbyte.numerics.fusion import SEPARATOR, Fusion, base_of
 from subbyte.numerics.requant import check_clip
 from subbyte.workload.conv import ConvWorkload
 
 REQUANT_FORMS = ("fixed", "general")
+NOT_FUSED = "output: kernels of this family neither pool nor add a residual; those of the bits family do"
 
 
 def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, clip: Any, requant: str) -> Plan:
@@ -37,11 +39,15 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, 
     if not isinstance(workload, ConvWorkload):
         raise InvalidInput(f"workload={shown(workload)}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
     types = workload.precision
-    given = one_of(types.output.name if output is None else output, "output", types.outputs)
+    given = types.output.name if output is None else output
+    fused = ""
+    if SEPARATOR in str(given):
+        given, fused = base_of(given), Fusion.of(given).text
+    one_of(given, "output", types.outputs)
     ends = (types.output.least, types.output.largest) if clip is None else check_clip(clip, types.output)
     target = arch if isinstance(arch, Arch) else arch_named(arch)
-    plan = family.plan(workload, config, target, given, ends, requant)
-    reason = family.check(plan)
+    plan = family.plan(workload, config, target, given + fused, ends, requant)
+    reason = family.check(plan) if not fused or family.fuses else NOT_FUSED
     if reason is not None:
         raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")
     return plan

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
-from subbyte.kernel.execute import EMULATOR, resolve_device, run_words
+from subbyte.kernel.execute import EMULATOR, resolve_device, run_outputs
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import check_channels
 from subbyte.numerics import Requantization, Thresholds, check_values
@@ -19,15 +19,18 @@ from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
     from subbyte.gpu.chain import GpuChain
+    from subbyte.gpu.device import CudaDevice
 
 
 class Chain:
     """Kernels whose requantized outputs are, word for word, the next kernel's input.
 
     ``weights`` and ``requants`` hold values of the layer's type (int4: int8) [K,R,S,C] and a
-    :class:`~subbyte.numerics.Requantization` or :class:`~subbyte.numerics.Thresholds` for each layer. Raises
-    InvalidInput when two neighbours differ in sizes, type, form of the words or architecture, when one gives int32
-    sums, and for weights and requantizations that are not those of their layer.
+    :class:`~subbyte.numerics.Requantization` or :class:`~subbyte.numerics.Thresholds` for each layer; the last one may
+    give int32 sums, with None in their place. ``residuals`` names, for layers that add a residual, the earlier layer
+    that keeps it (0 is the first), None for others. Raises InvalidInput when two neighbours differ in sizes, type, form
+    of the words or architecture, when an earlier one gives int32 sums, for a residual that nobody keeps, and for
+    weights and requantizations that are not those of their layer.
     """
 
     @checked
@@ -35,38 +38,51 @@ class Chain:
         self,
         kernels: Sequence[Kernel],
         weights: Sequence[NDArray[np.int8]],
-        requants: Sequence[Requantization | Thresholds],
+        requants: Sequence[Requantization | Thresholds | None],
+        residuals: Sequence[int | None] = (),
     ) -> None:
         from subbyte.gpu.chain import check_chain
 
         if not len(kernels) == len(weights) == len(requants):
             raise InvalidInput(f"{len(kernels)} kernels, {len(weights)} weights, {len(requants)} requants: one each")
         check_layers(kernels)
+        self._residuals = list(residuals) or [None] * len(kernels)
+        check_residuals(kernels, self._residuals)
         for number, (kernel, w, r) in enumerate(zip(kernels, weights, requants, strict=True)):
             wl = kernel.workload
             check_values(w, f"weights[{number}]", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
-            check_channels(r, wl)
+            if kernel.output != SUMS:
+                check_channels(r, wl)
         self.kernels = [kernel.for_requantization(r) for kernel, r in zip(kernels, requants, strict=True)]
         check_chain([kernel.launch for kernel in self.kernels])
         self._weights, self._requants = list(weights), list(requants)
 
     def run(self, x: NDArray[np.int8], device: str = "auto") -> NDArray[np.integer]:
-        """All layers on ``x`` int8 [N,H,W,C]; int8 [N,P,Q,K] of the last. ``device`` as for :meth:`Kernel.run`."""
+        """All layers on ``x`` int8 [N,H,W,C]; int8 or int32 [N,P,Q,K] of the last. ``device`` as for
+        :meth:`Kernel.run`."""
         last = self.kernels[-1]
         place = resolve_device(device, last.arch)
         if place != EMULATOR:
             with self.on_gpu(x, int(place.partition(":")[2])) as chain:
                 return last.unpack(chain.run())
-        words: Any = None
-        for kernel, buffers in zip(self.kernels, self._inputs(x), strict=True):
-            words = run_words(kernel, buffers if words is None else {**buffers, "A": words}, EMULATOR)
-        return last.unpack(words)
+        return last.unpack(self.outputs(x)[-1]["Out"])
 
-    def on_gpu(self, x: NDArray[np.int8], ordinal: int = 0) -> GpuChain:
+    def outputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
+        """The words of every layer's outputs, by argument name, from the kernels' runs on the CPU."""
+        found: list[dict[str, NDArray[Any]]] = []
+        for kernel, buffers, source in zip(self.kernels, self._inputs(x), self._residuals, strict=True):
+            given = {"A": found[-1]["Out"]} if found else {}
+            if source is not None:
+                given["Res"] = found[source]["Sum"]
+            found.append(run_outputs(kernel, {**buffers, **given}, EMULATOR))
+        return found
+
+    def on_gpu(self, x: NDArray[np.int8], ordinal: int | CudaDevice = 0) -> GpuChain:
         """The chain on a GPU, to run and time with or without programmatic dependent launch; close it afterwards."""
         from subbyte.gpu.chain import GpuChain
 
-        return GpuChain([(kernel.cubin, kernel.launch) for kernel in self.kernels], self._inputs(x), ordinal)
+        kernels = [(kernel.cubin, kernel.launch) for kernel in self.kernels]
+        return GpuChain(kernels, self._inputs(x), ordinal, self._residuals)
 
     def _inputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
         inputs = []
@@ -74,27 +90,60 @@ class Chain:
             n, wl = number, kernel.workload
             any_value = wl.precision.activations.values[0]  # of a later layer: its words come from the one before
             first = x if n == 0 else np.full((wl.n, wl.h, wl.w, wl.c), any_value, wl.precision.activations.dtype)
-            buffers = kernel.pack(first, w, requant)
+            buffers = kernel.pack(first, w, requant, _nothing(kernel))
+            buffers.pop("Res", None)
             if n:
                 del buffers["A"]
             inputs.append(buffers)
         return inputs
 
 
+def _nothing(kernel: Kernel) -> NDArray[np.int32] | None:
+    """Zeros in the place of a residual, whose words come from an earlier layer."""
+    w, fused = kernel.workload, kernel.fusion
+    if not fused.residual:
+        return None
+    return np.zeros((w.n, w.p * fused.residual_pool, w.q * fused.residual_pool, fused.residual), np.int32)
+
+
+def check_residuals(kernels: Sequence[Kernel], residuals: Sequence[int | None]) -> None:
+    """Raise InvalidInput unless each layer that adds a residual has an earlier one that keeps such sums."""
+    if len(residuals) != len(kernels):
+        raise InvalidInput(f"{len(kernels)} kernels, {len(residuals)} residuals: one each, or None")
+    for number, (kernel, source) in enumerate(zip(kernels, residuals, strict=True)):
+        adds = kernel.fusion.residual > 0
+        if adds != (source is not None):
+            said = (
+                "adds a residual: name the layer that keeps it" if adds else f"adds none, but layer {source} is named"
+            )
+            raise InvalidInput(f"layer {number} ({kernel.output}) {said}")
+        if source is None:
+            continue
+        if not 0 <= source < number or not kernels[source].fusion.keep:
+            raise InvalidInput(f"layer {number} adds sums of layer {source}: name an earlier layer that keeps them")
+        kept, added, by = kernels[source].workload, kernel.workload, kernel.fusion.residual_pool
+        gives, takes = (kept.n, kept.p, kept.q, kept.k), (added.n, added.p * by, added.q * by, kernel.fusion.residual)
+        if gives != takes:
+            raise InvalidInput(f"layer {source} keeps sums {list(gives)}, layer {number} adds {list(takes)}")
+
+
 def check_layers(kernels: Sequence[Kernel]) -> None:
     """Raise InvalidInput unless each kernel's output, in true sizes, is the next one's input on the same GPU."""
     if not kernels:
         raise InvalidInput("a chain needs at least one layer")
-    for number, kernel in enumerate(kernels):
+    for number, kernel in enumerate(kernels[:-1]):
         if kernel.output == SUMS:
             wanted = kernel.workload.precision.output
             raise InvalidInput(
-                f"layer {number} ({kernel.workload.label}) gives {kernel.output} sums: each layer of a chain gives "
-                f"{wanted} values; build it with output='{wanted}'"
+                f"layer {number} ({kernel.workload.label}) gives {kernel.output} sums: each layer of a chain but "
+                f"the last gives {wanted} values; build it with output='{wanted}'"
             )
     for number, (before, after) in enumerate(pairwise(kernels)):
         gives, takes = before.workload, after.workload
-        out, into = (gives.n, gives.p, gives.q, gives.k), (takes.n, takes.h, takes.w, takes.c)
+        pool = before.fusion.pool
+        out, into = (gives.n, gives.p // pool, gives.q // pool, gives.k), (takes.n, takes.h, takes.w, takes.c)
+        if (gives.r, gives.s) == (1, 1) and out[1] * out[2] == into[1] * into[2]:
+            out = into  # a layer of single pixels, which may have any rows: a next one's pixels follow in order
         layouts = before.argument("Out").form, after.argument("A").form
         types = gives.precision.output, takes.precision.activations
         if out != into or types[0] != types[1] or layouts[0] != layouts[1] or before.arch != after.arch:

@@ -21,12 +21,16 @@ from subbyte.kernel.coverage import covered
 from subbyte.kernel.default import TRIES, default_config
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.recommended import recommendation
+from subbyte.numerics.fusion import SEPARATOR
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 from subbyte.workload.coverage import int4_alone
+from subbyte.workload.precision import INT4
 
 RECORDS = Path(__file__).with_name("best.json")
+MANY = 8
+"""Pairs of planes from which on kernels on wider operands are expected to be faster."""
 RECORDED_ON = "sm_90a"
 """The architecture that the recorded times are of."""
 
@@ -49,20 +53,23 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     output: str | None = None,
     clip: tuple[int, int] | None = None,
     requant: str = "fixed",
+    reads: str = "",
 ) -> Kernel:
     """The kernel to use for ``workload``: the fastest recorded one, else the one estimated fastest of the newest
     instruction that covers the convolution. ``Kernel.reason`` says why.
 
     ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; the other options
-    are those of :func:`subbyte.build`. No GPU is needed. Raises InvalidInput for an unknown workload, architecture or
-    option, Unsupported with the reason when no family that was asked for covers it.
+    are those of :func:`subbyte.build`. ``reads`` asks for kernels whose input words have this form, that of
+    ``argument("Out")`` of the kernel before in a chain. No GPU is needed. Raises InvalidInput for an unknown workload,
+    architecture or option, Unsupported with the reason when no family that was asked for covers it.
     """
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch
     failed: list[str] = []
-    for choice in _choices(found, target, family):
+    for choice in _choices(found, target, family, output, reads):
         try:
-            kernel = Kernel(make_plan(found, choice.config, target, output, clip, requant), reason=choice.reason)
+            reason = choice.reason + _what_wins(found, target)
+            kernel = Kernel(make_plan(found, choice.config, target, output, clip, requant), reason=reason)
             if kernel.resources:  # built, and found without a fault
                 first = newest_first(family)[0]
                 if choice.measured or choice.family is first or int4_alone(found):  # no other was to be expected
@@ -71,17 +78,27 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
                 return replace(kernel, reason=f"{choice.family.name} family, because {why}")
         except (BuildFailed, Unsupported) as error:  # raw sums may not fit where int4 values do
             failed.append(str(error))
-    raise _not_covered(found, target, family, failed)
+    raise _not_covered(found, target, family, failed or _nobody(found, target, family, output, reads))
+
+
+def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str) -> list[str]:
+    """Why there was nothing to try, where the layer alone is not the reason."""
+    words = f" and reads {reads}" if reads else ""
+    covers = covered(workload, arch, family) is None
+    return [f"no kernel of it gives {output or workload.precision.output.name}{words}"] if covers else []
 
 
 @checked
-def best_known(workload: ConvWorkload, arch: Arch | str = "sm_90a", family: str = "auto") -> tuple[Configuration, str]:
+def best_known(
+    workload: ConvWorkload, arch: Arch | str = "sm_90a", family: str = "auto", *, output: str | None = None,
+    reads: str = "",
+) -> tuple[Configuration, str]:  # fmt: skip
     """The configuration that :func:`compile` tries first, and why: nothing is built, so it answers at once.
 
-    Of all families (``auto``) or of one. Raises InvalidInput for an unknown family, Unsupported with the reason when no
-    configuration fits.
+    Of all families (``auto``) or of one; ``output`` and ``reads`` as for :func:`compile`. Raises InvalidInput for an
+    unknown family, Unsupported with the reason when no configuration fits.
     """
-    return _best_known(workload, arch_named(arch) if isinstance(arch, str) else arch, family)
+    return _best_known(workload, arch_named(arch) if isinstance(arch, str) else arch, family, output, reads)
 
 
 def known_config(workload: ConvWorkload, arch: Arch | str, family: Family) -> Configuration:
@@ -93,10 +110,12 @@ def known_config(workload: ConvWorkload, arch: Arch | str, family: Family) -> Co
 
 
 @cache
-def _best_known(workload: ConvWorkload, arch: Arch, family: str) -> tuple[Configuration, str]:
-    choice = next(_choices(workload, arch, family), None)
+def _best_known(
+    workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str
+) -> tuple[Configuration, str]:
+    choice = next(_choices(workload, arch, family, output, reads), None)
     if choice is None:
-        raise _not_covered(workload, arch, family, [])
+        raise _not_covered(workload, arch, family, _nobody(workload, arch, family, output, reads))
     return choice.config, choice.reason
 
 
@@ -108,17 +127,41 @@ def recorded_best() -> dict[str, dict[str, Any]]:
     return found
 
 
-def _choices(workload: ConvWorkload, arch: Arch, family: str) -> Iterator[Choice]:
-    """Configurations in the order to try them."""
+def _choices(
+    workload: ConvWorkload, arch: Arch, family: str, output: str | None = None, reads: str = ""
+) -> Iterator[Choice]:
+    """Configurations in the order to try them: what can give the output and read the words."""
+
+    def fits(one: Family, config: Configuration) -> bool:
+        return _fits(one, workload, config, arch, output, reads)
+
     wanted = [one for one in newest_first(family) if one.hopeless(workload, arch) is None]
-    yield from (choice for choice in _recorded(workload, arch) if choice.family in wanted)
+    recorded = _recorded(workload, arch)
+    yield from (choice for choice in recorded if choice.family in wanted and fits(choice.family, choice.config))
     for one in wanted:
         kept = recommendation(workload.spec, arch.name)
-        if kept is not None and one.owns(kept.config):
+        if kept is not None and one.owns(kept.config) and fits(one, kept.config):
             known = f"fastest measured configuration ({kept.microseconds:.2f} us on {kept.device})"
             yield Choice(one, kept.config, f"{one.name} family, {known}", False)
-        for config in islice(one.candidates(workload, arch), TRIES):
+        for config in islice((config for config in one.candidates(workload, arch) if fits(one, config)), TRIES):
             yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet", False)
+
+
+def _fits(
+    family: Family, workload: ConvWorkload, config: Configuration, arch: Arch, output: str | None, reads: str
+) -> bool:
+    """Whether a configuration can give an output with something fused into it, and reads words of a form; of any other
+    request the candidates can."""
+    fused = output is not None and SEPARATOR in output
+    if not fused and not reads:
+        return True
+    if fused and not family.fuses:
+        return False
+    try:
+        plan = make_plan(workload, config, arch, output, None, "fixed")
+    except Unsupported:
+        return False
+    return reads in ("", next(one.form for one in plan.launch.arguments if one.name == "A"))
 
 
 def _recorded(workload: ConvWorkload, arch: Arch) -> list[Choice]:
@@ -141,6 +184,29 @@ def _recorded(workload: ConvWorkload, arch: Arch) -> list[Choice]:
         text = f"fastest measured configuration ({microseconds:.2f} us on {best['device']}{origin}{slower_ones})"
         choices.append(Choice(one, config, f"{one.name} family, {text}", True))
     return choices
+
+
+def _what_wins(workload: ConvWorkload, arch: Arch) -> str:
+    """Where kernels on bit planes are not the fastest way to these sums: what is, or is expected to be."""
+    types = workload.precision
+    if types == INT4 or arch.name != RECORDED_ON:
+        return ""
+    products = types.weights.bits * types.activations.bits
+    recorded = recorded_best()
+    own, other = recorded.get(workload.spec), recorded.get(replace(workload, precision=INT4).spec)
+    sides = ((types.weights, INT4.weights), (types.activations, INT4.activations))
+    holds = all(w.least <= v.least and v.largest <= w.largest for v, w in sides) and types.pad_value == 0
+    if (
+        holds
+        and other is not None
+        and (products >= MANY if own is None else other["microseconds"] < own["microseconds"])
+    ):
+        return f"; an int4 kernel holds these values too and needs {other['microseconds']:.2f} us (recorded)"
+    if products >= MANY:
+        return (
+            f"; {products} one-bit products for each product: an 8-bit library is expected to be faster, not measured"
+        )
+    return ""
 
 
 def _not_covered(workload: ConvWorkload, arch: Arch, family: str, failed: list[str]) -> Unsupported:

@@ -9,8 +9,18 @@ from numpy.typing import NDArray
 
 from subbyte.arguments import whole
 from subbyte.errors import InvalidInput, MissingDependency, shown
+from subbyte.kernel import operands
 from subbyte.numerals import natural
-from subbyte.numerics import Requantization, Thresholds, random_output, random_values, reference
+from subbyte.numerics import (
+    LayerResult,
+    Requantization,
+    Thresholds,
+    random_output,
+    random_values,
+    reference,
+)
+from subbyte.numerics.bit_layer import AFTER, pooled
+from subbyte.numerics.reference import accumulator_bound
 from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
@@ -82,19 +92,37 @@ def run(kernel: Kernel, x: Any, w: Any, requant: Requantization | Thresholds | N
     return origin.give_back(kernel.unpack(words))
 
 
+def run_layer(
+    kernel: Kernel, x: Any, w: Any, requant: Requantization | Thresholds, residual: Any, device: str
+) -> LayerResult:
+    """See :meth:`Kernel.run_layer`; ``kernel`` already fits ``requant``."""
+    from subbyte.gpu.arrays import to_host
+
+    host_x, origin = to_host(x, "x")
+    host_w, _ = to_host(w, "w")
+    added = None if residual is None else to_host(residual, "residual")[0]
+    outputs = run_outputs(kernel, kernel.pack(host_x, host_w, requant, added), resolve_device(device, kernel.arch))
+    sums = operands.kept_sums(outputs["Sum"], kernel.workload) if kernel.fusion.keep else None
+    return LayerResult(origin.give_back(kernel.unpack(outputs["Out"])), sums)
+
+
 def run_words(kernel: Kernel, buffers: dict[str, NDArray[Any]], device: str) -> NDArray[Any]:
     """Output words for packed input buffers on a resolved device."""
+    return run_outputs(kernel, buffers, device)["Out"]
+
+
+def run_outputs(kernel: Kernel, buffers: dict[str, NDArray[Any]], device: str) -> dict[str, NDArray[Any]]:
+    """The words of all outputs, by argument name."""
     if device == EMULATOR:
         from subbyte.emulator import run_cuda
 
-        argument = kernel.argument("Out")
-        words = np.empty(argument.shape, argument.dtype)
-        run_cuda(kernel.cuda, kernel.launch, {**buffers, "Out": words}, check=False)
-        return words
+        made = {one.name: np.empty(one.shape, one.dtype) for one in kernel.launch.arguments if one.role == "out"}
+        run_cuda(kernel.cuda, kernel.launch, {**buffers, **made}, check=False)
+        return made
     from subbyte.gpu.launched import GpuKernel
 
     with GpuKernel(kernel.cubin, kernel.launch, int(device.partition(":")[2])) as gpu:
-        return gpu.run(buffers)["Out"]
+        return dict(gpu.run(buffers))
 
 
 def random_operands(
@@ -108,12 +136,40 @@ def random_operands(
     return x, weights, random_output(w, rng) if kernel.output != SUMS else None
 
 
+def random_residual(kernel: Kernel, seed: int) -> NDArray[np.int32] | None:
+    """Sums of an earlier layer, int32 [N,P*by,Q*by,channels], over the whole range that 16 bits leave to it; None where
+    the kernel adds none."""
+    w, fused = kernel.workload, kernel.fusion
+    if not fused.residual:
+        return None
+    most = (1 << 15) - 1 - accumulator_bound(w)
+    shape = (w.n, w.p * fused.residual_pool, w.q * fused.residual_pool, fused.residual)
+    return np.random.default_rng(whole(seed, "seed")).integers(-most, most + 1, shape, np.int32)
+
+
 def expected(
-    kernel: Kernel, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None
-) -> NDArray[Any]:
+    kernel: Kernel, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None,
+    residual: NDArray[np.int32] | None = None,
+) -> NDArray[Any]:  # fmt: skip
     """What the kernel must give, from the independent reference: values of the output type or int32 [N,P,Q,K]."""
+    return expected_layer(kernel, x, w, requant, residual).values
+
+
+def expected_layer(
+    kernel: Kernel, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None,
+    residual: NDArray[np.int32] | None = None,
+) -> LayerResult:  # fmt: skip
+    """The same with the sums that a kernel may keep."""
+    fused = kernel.fusion
     sums = reference(kernel.workload, x, w)
-    return sums if requant is None else requant.apply(sums)
+    if residual is not None:
+        sums = sums.copy()
+        sums[..., : fused.residual] += pooled(residual, fused.residual_pool)
+    if requant is None:
+        return LayerResult(sums, sums)
+    if fused.pool_order == AFTER:
+        return LayerResult(pooled(requant.apply(sums), fused.pool), sums)
+    return LayerResult(requant.apply(np.ascontiguousarray(pooled(sums, fused.pool))), sums)
 
 
 def time(kernel: Kernel, protocol: TimingProtocol | None, device: str, seed: int) -> Timing:
@@ -127,8 +183,12 @@ def time(kernel: Kernel, protocol: TimingProtocol | None, device: str, seed: int
     x, w, requant = random_operands(kernel, seed)
     fitting = kernel.for_requantization(requant)
     with GpuKernel(fitting.cubin, fitting.launch, int(place.partition(":")[2])) as gpu:
-        words = gpu.run(fitting.pack(x, w, requant))["Out"]
-        require_equal(fitting.unpack(words), expected(fitting, x, w, requant))
+        residual = random_residual(fitting, seed)
+        outputs = gpu.run(fitting.pack(x, w, requant, residual))
+        wanted = expected_layer(fitting, x, w, requant, residual)
+        require_equal(fitting.unpack(outputs["Out"]), wanted.values)
+        if "Sum" in outputs and wanted.sums is not None:
+            require_equal(operands.kept_sums(outputs["Sum"], fitting.workload), wanted.sums)
         return gpu.time(protocol)
 
 
@@ -138,6 +198,6 @@ def trace(kernel: Kernel, blocks: tuple[int, ...], seed: int) -> EmulatorRun:
 
     x, w, requant = random_operands(kernel, seed)
     fitting = kernel.for_requantization(requant)
-    argument = fitting.argument("Out")
-    buffers = {**fitting.pack(x, w, requant), "Out": np.zeros(argument.shape, argument.dtype)}
+    outputs = {one.name: np.zeros(one.shape, one.dtype) for one in fitting.launch.arguments if one.role == "out"}
+    buffers = {**fitting.pack(x, w, requant, random_residual(fitting, seed)), **outputs}
     return run_cuda(fitting.cuda, fitting.launch, buffers, seed=seed, trace=True, blocks=blocks)

@@ -19,8 +19,9 @@ from subbyte.html import table
 from subbyte.kernel import build as steps
 from subbyte.kernel import disassemble, operands
 from subbyte.kernel.resources import Resources
-from subbyte.numerics import Requantization, Thresholds
-from subbyte.numerics.thresholds import THRESHOLDS
+from subbyte.numerics import LayerResult, Requantization, Thresholds
+from subbyte.numerics.fusion import Fusion
+from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
@@ -67,6 +68,11 @@ class Kernel:
     def output(self) -> str:
         """The workload's output type (``int4``, requantized) or ``int32`` (raw sums)."""
         return self.plan.output
+
+    @property
+    def fusion(self) -> Fusion:
+        """What it does between sums and output, beside requantizing: pooling, a residual, sums that are kept."""
+        return Fusion.of(self.output)
 
     @property
     def launch(self) -> Launch:
@@ -132,7 +138,7 @@ class Kernel:
                 f"an {self.output} output needs requant=, for example subbyte.Requantization.from_scale(0.01, k=K); "
                 'or build with output="int32" for the raw sums'
             )
-        compares = self.plan.parameter_form == THRESHOLDS
+        compares = self.plan.parameter_form in (THRESHOLDS, LINE)
         if not isinstance(requant, Requantization | Thresholds if compares else Requantization):
             such = (
                 "Thresholds, such as subbyte.Thresholds.from_batch_norm(gamma, beta, mean, variance), or a "
@@ -144,17 +150,22 @@ class Kernel:
                 "subbyte.Requantization.from_scale(0.01, k=K)"
             )
         if compares:
-            return self
+            on_line = replace(self.plan, requant="fixed").parameter_form == LINE and operands.on_line(
+                self.workload, Thresholds.of(requant)
+            )
+            plan = replace(self.plan, requant="fixed" if on_line else "general")
+            return self if plan.parameter_form == self.plan.parameter_form else Kernel(plan, reason=self.reason)
         assert isinstance(requant, Requantization)
         fast = operands.fast_words(replace(self.plan, requant="fixed").parameter_form, self.workload, requant)
         plan = replace(self.plan, clip=requant.clip, requant="general" if fast is None else "fixed")
         return self if plan == self.plan else Kernel(plan, reason=self.reason)
 
     def pack(
-        self, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None = None
-    ) -> dict[str, NDArray[np.generic]]:
+        self, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None = None,
+        residual: NDArray[np.int32] | None = None,
+    ) -> dict[str, NDArray[np.generic]]:  # fmt: skip
         """Input buffers by argument name: ``x`` [N,H,W,C] and ``w`` [K,R,S,C], values of the workload's types (int4:
-        int8, -8..7). Raises InvalidInput.
+        int8, -8..7); ``residual`` int32 [N,P,Q,channels] where one is added. Raises InvalidInput.
         """
         buffers: dict[str, NDArray[np.generic]] = {
             "A": operands.activation_words(self.argument("A"), self.workload, x),
@@ -164,11 +175,18 @@ class Kernel:
             if requant is None:
                 raise InvalidInput(f"an {self.output} output needs requant=")
             buffers["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant, w)
+        if (residual is not None) != (self.fusion.residual > 0):
+            raise InvalidInput(
+                f"residual {'missing' if residual is None else 'given'}: this kernel's output is {self.output}, with "
+                f"{self.fusion.residual} channels of a residual; `run_layer` takes one"
+            )
+        if residual is not None:
+            buffers["Res"] = operands.residual_words(self.argument("Res"), self.workload, self.fusion, residual)
         return buffers
 
     def unpack(self, words: NDArray[np.generic]) -> NDArray[np.integer]:
-        """Output words as values of the output type (int4: int8) or int32 [N,P,Q,K]."""
-        return operands.output_values(self.argument("Out"), self.workload, words)
+        """Output words as values of the output type (int4: int8) or int32 [N,P,Q,K], P and Q pooled."""
+        return operands.output_values(self.argument("Out"), self.workload, words, self.fusion.pool)
 
     def run(
         self, x: Array, w: object, requant: Requantization | Thresholds | None = None, device: str = "auto"
@@ -183,6 +201,20 @@ class Kernel:
 
         found: Array = run(self.for_requantization(requant), x, w, requant, device)
         return found
+
+    def run_layer(
+        self, x: Array, w: object, requant: Requantization | Thresholds, residual: Array | None = None,
+        device: str = "auto",
+    ) -> LayerResult:  # fmt: skip
+        """A whole layer, for kernels that add a residual or keep their sums (``output="bipolar1+add64+keep"``): what
+        :meth:`run` gives and, where they are kept, the sums int32 [N,P,Q,K] with the residual added; else None.
+
+        ``residual`` is int32 [N,P*by,Q*by,channels] as ``fusion`` says. Raises InvalidInput, also for a residual with
+        which kept sums may exceed 16 bits, MissingDependency when the device is not there.
+        """
+        from subbyte.kernel.execute import run_layer
+
+        return run_layer(self.for_requantization(requant), x, w, requant, residual, device)
 
     @checked
     def time(self, protocol: TimingProtocol | None = None, device: str = "auto", seed: int = 0) -> Timing:
@@ -240,7 +272,9 @@ def build(
     ``config`` is a configuration of any family, such as an MmaConfig; it defaults to the best one known of the family
     whose kernels run on every architecture, or where that has none of one that covers the workload
     (:func:`subbyte.compile` chooses among all). ``output`` is the
-    workload's output type (``int4``, also without it) or ``int32``; ``clip`` lies within that type. ``requant`` is
+    workload's output type (``int4``, also without it) or ``int32``; kernels on bit planes also pool and add:
+    ``bipolar1+pool2``, ``bipolar1+add64+keep`` (:class:`subbyte.numerics.fusion.Fusion`). ``clip`` lies within the
+    output type. ``requant`` is
     ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown
     workload or architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
     """

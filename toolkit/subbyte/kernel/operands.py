@@ -21,13 +21,16 @@ from subbyte.numerics import (
     from_nhwc_words,
     from_nhwcnc,
     storages,
+    threshold_words,
     to_nhwc_words,
     to_nhwcnc,
 )
-from subbyte.numerics.arrays import check_array
-from subbyte.numerics.float_requant import LARGEST_PRODUCT
+from subbyte.numerics.arrays import Words, check_array
+from subbyte.numerics.float_requant import LARGEST_PRODUCT, LINE_SCALE_LOG2
+from subbyte.numerics.fusion import Fusion
 from subbyte.numerics.layout import BLOCK_WORDS
 from subbyte.numerics.planes import NB8R, PlaneWords, pack_planes, words_shape
+from subbyte.numerics.residual import GROUP_CHANNELS, from_residual, to_residual
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import Operand
 
@@ -99,7 +102,7 @@ def parameter_words(
     return _sized(argument, words)
 
 
-def check_channels(requant: Requantization | Thresholds, workload: ConvWorkload) -> None:
+def check_channels(requant: Requantization | Thresholds | None, workload: ConvWorkload) -> None:
     """Raise InvalidInput unless ``requant`` is a requantization of the workload's output channels, or thresholds."""
     if not isinstance(requant, Requantization | Thresholds):
         raise InvalidInput(f"requant is {shown(requant)}: expected a Requantization, such as Requantization.from_scale")
@@ -107,6 +110,11 @@ def check_channels(requant: Requantization | Thresholds, workload: ConvWorkload)
         raise InvalidInput(f"requantization of {requant.channels} channels: the layer has {workload.k}")
     if requant.output != workload.precision.output.dense:
         raise InvalidInput(f"requantization to {requant.output}: the layer gives {workload.precision.output}")
+
+
+def on_line(workload: ConvWorkload, thresholds: Thresholds) -> bool:
+    """Whether one multiplication gives the codes of these thresholds, for every sum of the layer."""
+    return threshold_words(thresholds, thresholds.channels, LINE_SCALE_LOG2, accumulator_bound(workload)) is not None
 
 
 def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32] | None:
@@ -120,26 +128,46 @@ def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> ND
     return requant.fixed_words(padded, int(form.removeprefix("fixed")))
 
 
-def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any]) -> NDArray[Any]:
-    """The words of argument ``Out`` as values of the output type (int4: int8) or int32 [N,P,Q,K], padding cropped."""
+def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any], pool: int = 1) -> NDArray[Any]:
+    """The words of argument ``Out`` as values of the output type (int4: int8) or int32 [N,P,Q,K], padding cropped;
+    rows and columns divided by ``pool``."""
     w, operand = workload, workload.precision.output
+    rows, columns = w.p // pool, w.q // pool
     layout, storage = _parts(argument.form)
     packed = layout == NHWCNC
     check_array(words, "words", np.dtype(argument.dtype).type)
     if words.size != prod(argument.shape):
         raise InvalidInput(f"words hold {words.size} elements, the kernel gives {prod(argument.shape)}")
     if argument.dtype == "int32":
-        blocked = (w.batch_groups, w.p, w.q, w.filter_blocks, BATCH_GROUP, operand.block)
-        flat = (w.batch_groups * BATCH_GROUP, w.p, w.q, w.padded_filters)
+        blocked = (w.batch_groups, rows, columns, w.filter_blocks, BATCH_GROUP, operand.block)
+        flat = (w.batch_groups * BATCH_GROUP, rows, columns, w.padded_filters)
         raw = words.reshape(blocked).transpose(0, 4, 1, 2, 3, 5) if packed else words
         return np.ascontiguousarray(raw.reshape(flat)[: w.n, ..., : w.k])
     if argument.form == NB8R:
-        shape = (w.n, w.p, w.q, w.k)
+        shape = (w.n, rows, columns, w.k)
         return PlaneWords(words.reshape(words_shape(NB8R, operand, shape)), NB8R, operand, shape).values()
     if packed:
-        blocks = words.reshape(w.batch_groups, w.p, w.q, -1, BATCH_GROUP, BLOCK_WORDS)
+        blocks = words.reshape(w.batch_groups, rows, columns, -1, BATCH_GROUP, BLOCK_WORDS)
         return from_nhwcnc(blocks, w.n, w.k, operand, storage)
-    return from_nhwc_words(words.reshape(w.batch_groups * BATCH_GROUP, w.p, w.q, -1), w.n, w.k, operand, storage)
+    return from_nhwc_words(words.reshape(w.batch_groups * BATCH_GROUP, rows, columns, -1), w.n, w.k, operand, storage)
+
+
+def residual_words(argument: Argument, workload: ConvWorkload, fusion: Fusion, sums: NDArray[Any]) -> Words:
+    """Sums int32 [N,P*by,Q*by,channels] of an earlier layer as the words of argument ``Res``. Raises InvalidInput, also
+    where they and this layer's sums together may exceed 16 bits."""
+    w, by = workload, fusion.residual_pool
+    given = check_array(sums, "residual", np.int32, (w.n, w.p * by, w.q * by, fusion.residual))
+    most = int(np.abs(given.astype(np.int64)).max(initial=0)) + accumulator_bound(w)
+    if fusion.keep and most >= 1 << 15:
+        raise InvalidInput(f"residual: with this layer's sums up to {most}; kept sums have 16 bits, up to 32767")
+    return _sized(argument, to_residual(given).reshape(-1).view(np.uint32))
+
+
+def kept_sums(words: NDArray[Any], workload: ConvWorkload) -> NDArray[np.int32]:
+    """The words of argument ``Sum`` as int32 [N,P,Q,K]."""
+    w = workload
+    shape = (ceil_div(w.n, BATCH_GROUP), w.p, w.q, ceil_div(w.k, GROUP_CHANNELS), BATCH_GROUP, GROUP_CHANNELS)
+    return from_residual(words.reshape(-1).view(np.int16).reshape(shape), w.n, w.k)
 
 
 def _sized(argument: Argument, words: NDArray[Any]) -> NDArray[Any]:

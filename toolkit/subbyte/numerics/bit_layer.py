@@ -27,10 +27,10 @@ POOL_ORDERS = (BEFORE, AFTER)
 @dataclass(frozen=True, eq=False)
 class LayerResult:
     """``values`` of the output type [N,P/pool,Q/pool,K] in its dtype, and ``sums`` int32 [N,P,Q,K], neither pooled nor
-    normalized: what a later layer may add as its residual."""
+    normalized: what a later layer may add as its residual; None of a kernel that does not keep them."""
 
     values: NDArray[Any]
-    sums: Int32Array
+    sums: Int32Array | None
 
 
 @checked

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import gcd
 from typing import Any
 
@@ -188,14 +189,95 @@ def channel_constants(workload: ConvWorkload, w: NDArray[Any]) -> Int32Array:
 
     One class unless the border needs several (:class:`BitProducts`). Modulo 2^32. Raises InvalidInput.
     """
-    wl, form = workload, bit_products(workload.precision)
+    form = bit_products(workload.precision)
+    _, inside, counted = _weight_sums(workload, w)
+    return _modulo(form.channel * inside + form.count * counted)
+
+
+def _weight_sums(wl: ConvWorkload, w: NDArray[Any]) -> tuple[NDArray[np.int64], ...]:
+    """P of each channel over the whole window [K]; P [classes,K] and n [classes,1] over the taps of each class."""
+    form = bit_products(wl.precision)
     taps = border_classes(wl).taps if form.border == CLASSES else np.ones((1, wl.r, wl.s), np.bool_)
-    words = tap_words(wl, w)
-    counts = np.bitwise_count(words).sum(axis=-1, dtype=np.int64)  # [p][K][R][S]
+    counts = np.bitwise_count(tap_words(wl, w)).sum(axis=-1, dtype=np.int64)  # [p][K][R][S]
     sums = np.tensordot(form.weights.weights, counts, axes=1)
-    inside = np.einsum("krs,brs->bk", sums, taps)
-    total = form.channel * inside + form.count * wl.c * taps.sum(axis=(1, 2))[:, None]
-    return _modulo(total)
+    return sums.sum(axis=(1, 2)), np.einsum("krs,brs->bk", sums, taps), wl.c * taps.sum(axis=(1, 2))[:, None]
+
+
+@dataclass(frozen=True)
+class CountForm:
+    """A sum from counts of bits by one operation, in whole numbers:
+
+    ``scale Y = product (sum over plane pairs of d_s d_t count) + pixel S + constant of class and channel``.
+
+    Of ``and`` that is the form of :class:`BitProducts`. Of ``xor``, whose counts over a window are P + S - 2 popc(w and
+    x) for each pair, S and P get other factors; both vanish of -1 and 1 inside the image. ``window`` is the factor of P
+    over the whole window, taps beyond the border included, in the constant. ``scale`` is 2 where a half remains.
+    """
+
+    form: BitProducts
+    operation: str
+    scale: int
+    product: int
+    pixel: int
+    window: int
+
+    def factor(self, weight_plane: int, plane: int) -> int:
+        """What a count of a plane of weights and one of activations is multiplied by."""
+        return self.product * self.form.weights.weights[weight_plane] * self.form.activations.weights[plane]
+
+    def pixel_factor(self, plane: int) -> int:
+        """What the bits of a plane of a window's activations are multiplied by."""
+        return self.pixel * self.form.activations.weights[plane]
+
+    def span(self, workload: ConvWorkload) -> tuple[int, int]:
+        """Least and largest value of what varies with the pixel: all but the constant."""
+        least, largest = _span_of_pair(self)
+        depth = workload.r * workload.s * workload.c
+        return depth * least, depth * largest
+
+
+@cache
+def _span_of_pair(form: CountForm) -> tuple[int, int]:
+    """Least and largest contribution of a weight and an activation; bits that only fill up contribute 0."""
+    sides = form.form.weights.weights, form.form.activations.weights
+    w, x = (np.arange(1 << len(side)) for side in sides)
+    total = np.zeros((w.size, x.size), np.int64)
+    for t in range(len(sides[1])):
+        bit = x >> t & 1
+        total += form.pixel_factor(t) * bit
+        for s in range(len(sides[0])):
+            other = (w >> s & 1)[:, None]
+            total += form.factor(s, t) * (other & bit if form.operation == AND else other ^ bit)
+    return min(0, int(total.min())), max(0, int(total.max()))
+
+
+@checked
+def count_form(precision: Precision | str, operation: str = AND) -> CountForm:
+    """The form of a precision by an operation. Raises InvalidInput, Unsupported as :func:`bit_products`."""
+    form = bit_products(precision)
+    if one_of(operation, "operation", OPERATIONS) == AND:
+        return CountForm(form, AND, 1, form.product, form.pixel, 0)
+    w, x = sum(form.weights.weights), sum(form.activations.weights)
+    scale = 1 if form.product % 2 == 0 else 2
+    half = form.product * scale // 2
+    return CountForm(form, XOR, scale, -half, scale * form.pixel + half * w, half * x)
+
+
+@checked
+def plain_operation(precision: Precision | str) -> str:
+    """``xor`` where its counts need no sum of activation bits and those of ``and`` do (all bipolar weights: 2 U - S is
+    P - popc(w xor x)); else ``and``. Raises InvalidInput, Unsupported."""
+    return XOR if count_form(precision, AND).pixel and not count_form(precision, XOR).pixel else AND
+
+
+@checked
+def count_constants(workload: ConvWorkload, w: NDArray[Any], operation: str = AND) -> NDArray[np.int64]:
+    """The constants of :class:`CountForm`, exact: weights values [K,R,S,C] -> int64 [classes, K]. Raises
+    InvalidInput."""
+    made, form = count_form(workload.precision, operation), bit_products(workload.precision)
+    window, inside, counted = _weight_sums(workload, w)
+    constants: NDArray[np.int64] = made.scale * (form.channel * inside + form.count * counted) + made.window * window
+    return constants
 
 
 @checked

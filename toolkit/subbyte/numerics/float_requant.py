@@ -44,6 +44,8 @@ LARGEST_PRODUCT = INT4.largest_product
 LEAST_PITCH = 2.0**-7
 """Sums for a level, at least: below it the offset is no denormal number any more."""
 MOST_SUM = (1 << 31) - 2
+LINE_SCALE_LOG2 = 4
+"""What sums of bit products are multiplied by, as a power of 2: room between them for the steps of a line."""
 _LEVELS = 15
 _MANTISSA = 23
 _BINADE = 1 << _MANTISSA

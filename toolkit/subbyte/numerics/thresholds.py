@@ -28,8 +28,8 @@ from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.operand import BIPOLAR, UNSIGNED, WORD_BITS, Operand
 
 Real = float | Sequence[float] | NDArray[Any]
-THRESHOLDS = "thresholds"
-"""The form of the parameters of kernels that compare."""
+THRESHOLDS, LINE = "thresholds", "line"
+"""The form of the parameters of kernels that compare, and of those that multiply where thresholds lie on a line."""
 ALWAYS, NEVER = -(1 << 31), (1 << 31) - 1
 """Thresholds that every sum passes, and none. Sums are smaller than 2^31 - 1."""
 

@@ -1,14 +1,20 @@
-"""The frame of a kernel of either family: buffers as parameters, launch bounds, a body that is written from Python."""
+"""The frame of a kernel of any family: buffers as parameters, launch bounds, a body that is written from Python."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvm.script import tirx as T
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as builders
+
+from subbyte.errors import BuildFailed
 
 Body = Callable[[Any, Any, Any, Any, Any], None]
 """Emits a kernel: plan, activations, output, parameters (None without requantization), weights."""
+NamedBody = Callable[[Any, Mapping[str, Any]], None]
+"""Emits a kernel: plan, and its buffers by the names of the launch's arguments."""
 
 
 def kernel_function(plan: Any, min_blocks: int, emit_body: Body) -> Any:
@@ -16,29 +22,28 @@ def kernel_function(plan: Any, min_blocks: int, emit_body: Body) -> Any:
 
     ``min_blocks``: blocks per multiprocessor that the compiler keeps registers free for.
     """
-    buffers = {argument.name: argument for argument in plan.launch.arguments}
-    a, out, wt = (buffers[name] for name in ("A", "Out", "Wt"))
-    bounds = {"tirx.launch_bounds_min_blocks_per_sm": min_blocks}
-    if plan.output == "int32":
 
-        @T.prim_func(check_well_formed=False)
-        def conv(A: T.Buffer(a.shape, a.dtype), Out: T.Buffer(out.shape, out.dtype), Wt: T.Buffer(wt.shape, wt.dtype)):
-            T.device_entry()
-            T.attr(bounds)
-            emit_body(plan, A, Out, None, Wt)
+    def emit(plan: Any, buffers: Mapping[str, Any]) -> None:
+        emit_body(plan, buffers["A"], buffers["Out"], buffers.get("Prm"), buffers["Wt"])
 
-    else:
-        prm = buffers["Prm"]
+    return named_function(plan, min_blocks, emit)
 
-        @T.prim_func(check_well_formed=False)
-        def conv(
-            A: T.Buffer(a.shape, a.dtype),
-            Out: T.Buffer(out.shape, out.dtype),
-            Prm: T.Buffer(prm.shape, prm.dtype),
-            Wt: T.Buffer(wt.shape, wt.dtype),
-        ):
-            T.device_entry()
-            T.attr(bounds)
-            emit_body(plan, A, Out, Prm, Wt)
 
-    return conv
+def named_function(plan: Any, min_blocks: int, emit: NamedBody) -> Any:
+    """The same for a body that takes any buffers, by name.
+
+    TVM orders a kernel's parameters by their names, so the launch's arguments stand in that order. Raises BuildFailed
+    for others.
+    """
+    names = [one.name for one in plan.launch.arguments]
+    if names != sorted(names):
+        raise BuildFailed(f"arguments {', '.join(names)}: the kernel takes them in the order of their names")
+    with IRBuilder() as builder, builders.prim_func():
+        builders.func_name("conv")
+        buffers = {
+            one.name: builders.arg(one.name, builders.buffer(one.shape, one.dtype)) for one in plan.launch.arguments
+        }
+        T.device_entry()
+        with T.attr({"tirx.launch_bounds_min_blocks_per_sm": min_blocks}):
+            emit(plan, buffers)
+    return builder.get()

@@ -27,6 +27,11 @@ def load16(target: Any, first: int, pointer: Any, kind: str) -> None:
     emit(T.ptx[how](*[target[first + i] for i in range(4)], pointer))
 
 
+def store16(pointer: Any, words: list[Any]) -> None:
+    """Four words to global memory."""
+    emit(T.ptx["st.global.v4.b32"](pointer, *words))
+
+
 def load8(target: Any, first: int, pointer: Any, in_place: bool = False) -> None:
     """Two words from global memory that no launch changes; ``in_place``: the assembler moves loads of the other kind
     (read-only for good) ahead of fences and barriers."""

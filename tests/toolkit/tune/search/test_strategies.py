@@ -31,6 +31,7 @@ def search(strategy, measure, trials, batch=8):
     return seen, best
 
 
+@pytest.mark.sample("autotvm", "genetic")
 @pytest.mark.parametrize(("name", "batch"), [("auto", 32), ("autotvm", 5), ("diverse", 32), ("genetic", 5)])
 def test_foreign_table_each_index_once_then_nothing(foreign, name, batch):
     strategy = make_strategy(name, foreign, seed=2)
@@ -39,6 +40,7 @@ def test_foreign_table_each_index_once_then_nothing(foreign, name, batch):
     assert strategy.ask(3) == []
 
 
+@pytest.mark.sample("autotvm", "diverse")
 @pytest.mark.parametrize("name", LEARNING)
 def test_same_seed_same_search(foreign, name):
     first, _ = search(make_strategy(name, foreign, 4), foreign.measure, 80)
@@ -55,6 +57,7 @@ def test_nothing_but_failures_is_survived(foreign, name):
     assert best == float("inf")
 
 
+@pytest.mark.sample("auto]", "genetic")
 @pytest.mark.parametrize("name", LEARNING)
 def test_finds_more_than_random(foreign, name):
     def mean(which):
@@ -152,6 +155,7 @@ class Unlisted:
         raise AssertionError("enumerated")
 
 
+@pytest.mark.sample("auto]", "diverse")
 @pytest.mark.parametrize("name", LEARNING)
 def test_a_space_too_large_to_list(name):
     def measure(index):

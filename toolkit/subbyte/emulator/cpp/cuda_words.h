@@ -1,6 +1,5 @@
 // The CUDA C++ vocabulary of a translated kernel: keywords, vector types and intrinsics.
 #pragma once
-#include <type_traits>
 #include "instructions.h"
 #include "registers.h"
 

@@ -22,12 +22,16 @@ class BitsConfig(Configuration):
                          always=True)  # fmt: skip
     consumers: int = knob("co", whole(1, 7), "warpgroups that multiply; they take tiles of 8 pixels in turn",
                           default=2, always=True)  # fmt: skip
+    turn_rows: int = knob("tu", whole(1, 2), "output rows of a warpgroup's turn: tiles one below the other", default=1)
     run_on: int = knob(
         "ro", flag(), "1 = tiles of 8 pixels run on from one output row into the next (stride 1); 0 = they end with it",
         default=0,
     )  # fmt: skip
     doubled: int = knob(
         "db", flag(), "1 = one set of sums, doubled between planes of activations; 0 = a set for each plane", default=0
+    )
+    stagger: int = knob(
+        "st", whole(0, 6), "warpgroups that multiply at a time, while the others compare; 0 = all of them", default=0
     )
     dependent_launch: int = knob("pdl", flag(), "1 = may start before the kernel before it has ended", default=1)
     paired_rows: int = knob(

@@ -25,8 +25,10 @@ LOAD = 0.00077
 """Cycles per byte that is loaded."""
 LATENCY = 120
 """Cycles from the last instruction of a tile to its counts."""
-PER_TILE = 100
-"""Integer instructions beside those of each sum."""
+PER_TILE, PER_FURTHER_TILE = 100, 40
+"""Integer instructions beside those of each sum, of the first tile of a turn and of each below it."""
+LINE = 3.5
+"""Integer instructions of a sum whose code one multiplication gives."""
 FEATURES = ("estimate", "multiply", "compare", "load", "waves", "consumers", "shared")
 
 
@@ -42,9 +44,10 @@ def _turns(plan: BitsPlan) -> int:
 def _instructions(plan: BitsPlan) -> float:
     """Integer instructions of a warp for a tile."""
     each = plan.sets * plan.weight_planes * (1.0 if plan.paired else 2.0)
-    each += plan.thresholds * (1.0 if plan.paired else 2.2)
+    each += LINE if plan.by_line else plan.thresholds * (1.0 if plan.paired else 2.2)
     doubled = plan.sums * (plan.planes - 1) if plan.config.doubled else 0
-    return plan.config.channels / 2 * each + doubled + PER_TILE
+    rows = plan.config.turn_rows
+    return plan.config.channels / 2 * each + doubled + (PER_TILE + (rows - 1) * PER_FURTHER_TILE) / rows
 
 
 def _products(plan: BitsPlan) -> float:
@@ -56,7 +59,7 @@ def estimated_cycles(plan: BitsPlan) -> float:
     """A rough count of cycles."""
     products, issue = _products(plan), _instructions(plan)
     together = plan.tiles * (PRODUCTS * products + ISSUE * issue)
-    waits = LATENCY * (plan.planes if plan.config.doubled else 1)
+    waits = LATENCY * (plan.planes if plan.config.doubled else 1) / plan.config.turn_rows
     alone = ceil_div(plan.tiles, plan.config.consumers) * (PRODUCTS_ALONE * (products + waits) + ISSUE_ALONE * issue)
     turns, loaded = _turns(plan), plan.weight_bytes + plan.rows_bytes
     return START_CYCLES + turns * (max(together, alone) + LOAD * loaded) + (turns - 1) * TURN_CYCLES

@@ -41,6 +41,7 @@ class BitsFamily(Family):
     configurations = (BitsConfig,)
     kinds: ClassVar[Mapping[str, str]] = {KIND: "rows, channels and warpgroups of a block on one-bit products"}
     features = FEATURES
+    fuses = True
 
     def plan(
         self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "bipolar1",
@@ -145,8 +146,9 @@ def _plan_of_form(form: str) -> BitsPlan | None:
     kind, *parts = form.split(" ")
     if kind != "bits":
         return None
-    spec, key, output = parts
-    return plan_of(workload_named(spec), BitsConfig.from_key(key), arch_named("sm_90a"), output)
+    spec, key, output, *line = parts
+    requant = "fixed" if line else "general"
+    return plan_of(workload_named(spec), BitsConfig.from_key(key), arch_named("sm_90a"), output, requant)
 
 
 @cache

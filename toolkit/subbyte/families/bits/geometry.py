@@ -9,6 +9,7 @@ from math import gcd
 
 from subbyte.families.bits.tiles import CORE_BYTES, PAIR_CHANNELS, PIECE_BYTES, BitsTiles
 from subbyte.numerics.bit_products import CLASSES, BitProducts, border_classes
+from subbyte.numerics.float_requant import LINE_SCALE_LOG2
 from subbyte.workload.conv import ceil_div
 from subbyte.workload.precision import SUMS
 
@@ -19,6 +20,8 @@ ONES = 8
 WORD_CHANNELS = 32
 WORKING_REGISTERS = 28
 """Of a thread, beside counts and table."""
+LINE_WORDS = 4
+"""Of a channel that a line gives the code: what is added, factor, offset, and one that fills up."""
 MOST_KEPT = 32
 """Table entries in registers, at most."""
 
@@ -85,6 +88,21 @@ class BitsGeometry(BitsTiles):
         return 1 if self.config.doubled else self.planes
 
     @property
+    def counts(self) -> int:
+        """Registers of a thread for all counts of a turn."""
+        return self.sums * self.sets * self.config.turn_rows
+
+    def below(self, further: int) -> tuple[int, int]:
+        """Of the tile ``further`` rows below the first of a turn: bytes to its rows, and bytes to its variant of the
+        weights, which is known where turns begin with even rows."""
+        w = self.view
+        if not self.paired_rows or self.config.turn_rows == 1:
+            return further * w.stride * self.pitch * self.pixel_bytes, 0
+        row = further * w.stride - w.pad
+        variant = self.parities.index(row % 2) * self.variant_bytes
+        return (row // 2 - -w.pad // 2) * self.pitch * self.pixel_bytes, variant
+
+    @property
     def variant_bytes(self) -> int:
         """Of a block's weights, in one variant."""
         return self.steps * 2 * self.n * PIECE_BYTES
@@ -103,13 +121,31 @@ class BitsGeometry(BitsTiles):
 
     @property
     def thresholds(self) -> int:
-        """Comparisons of a sum, 1 addition where sums are the output."""
+        """Comparisons of a sum, 1 addition where sums are the output, the words of a line."""
+        if self.by_line:
+            return LINE_WORDS
         return 1 if self.output == SUMS else (1 << self.output_planes) - 1
+
+    @property
+    def constants(self) -> int:
+        """Table entries of a sum beside its comparisons: what makes it whole, where it is kept."""
+        return int(self.fusion.keep)
+
+    @property
+    def entries(self) -> int:
+        """Table entries of a sum."""
+        return self.thresholds + self.constants
 
     @cached_property
     def divisor(self) -> int:
         """What all factors of counts have in common."""
-        return gcd(*self._factors, self.form.pixel) if self.output != SUMS else 1
+        whole = self.output == SUMS or self.fusion.sums or self.by_line
+        return 1 if whole else gcd(*self._factors, self.form.pixel)
+
+    @property
+    def scale(self) -> int:
+        """What sums are multiplied by."""
+        return 1 << LINE_SCALE_LOG2 if self.by_line else 1
 
     @property
     def _factors(self) -> list[int]:
@@ -120,11 +156,12 @@ class BitsGeometry(BitsTiles):
         """What a count of a plane of weights and one of activations is multiplied by; doubled sums count as
         those of the least plane."""
         form = self.form
-        return form.product * form.weights.weights[weight_plane] * form.activations.weights[plane] // self.divisor
+        whole = form.product * form.weights.weights[weight_plane] * form.activations.weights[plane]
+        return whole * self.scale // self.divisor
 
     def ones_factor(self, plane: int) -> int:
         """What a count of a plane of activations is multiplied by."""
-        return self.form.pixel * self.form.activations.weights[plane] // self.divisor
+        return self.form.pixel * self.form.activations.weights[plane] * self.scale // self.divisor
 
     def doubling(self, plane: int) -> int:
         """What sums of the planes above are multiplied by before those of ``plane`` are added."""
@@ -145,7 +182,8 @@ class BitsGeometry(BitsTiles):
     def paired(self) -> bool:
         """Two sums are compared in one register, 16 bits each."""
         least, largest = self.span
-        return self.output != SUMS and self.words > 1 and largest - least + 1 < 1 << 15
+        small = largest - least + 1 < 1 << 15 and not self.fusion.sums and not self.by_line
+        return self.output != SUMS and self.words > 1 and small
 
     @property
     def slots(self) -> int:
@@ -175,11 +213,16 @@ class BitsGeometry(BitsTiles):
         return min(self.arch.registers_per_sm // (128 * warpgroups) // 8 * 8, self.arch.registers_per_thread)
 
     @property
+    def residual_registers(self) -> int:
+        """Of a thread, for what is added to the sums of a tile: two sums each."""
+        return self.config.channels // 4 if self.fusion.residual else 0
+
+    @property
     def kept(self) -> int:
         """Table entries of the inner class that a thread keeps in registers: all of them, or none."""
-        entries = self.thresholds * self.slots * 8
-        free = self.granted - self.sums * self.sets - WORKING_REGISTERS
-        return entries if self.output != SUMS and entries <= min(free, MOST_KEPT) else 0
+        entries = self.entries * self.slots * 8
+        free = self.granted - self.counts - self.residual_registers - WORKING_REGISTERS
+        return entries if self.output != SUMS and not self.by_line and entries <= min(free, MOST_KEPT) else 0
 
     @cached_property
     def border_rows(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -200,10 +243,10 @@ class BitsGeometry(BitsTiles):
 
     @property
     def table_words(self) -> int:
-        """What is compared or added, of a block: [classes][thresholds][slots][8][4 lanes]; behind it the flips of the
+        """What is compared or added, of a block: [classes][entries][slots][8][4 lanes]; behind it the flips of the
         output words, up to 16 bytes more."""
         rows, columns = self.classes
-        return rows * columns * self.thresholds * self.slots * 32 + self.flip_words
+        return rows * columns * self.entries * self.slots * 32 + self.flip_words
 
     @property
     def flip_words(self) -> int:
@@ -242,6 +285,5 @@ class BitsGeometry(BitsTiles):
     @property
     def stored_outputs(self) -> int:
         """Words of a group of images."""
-        w = self.view
-        rows = ceil_div(w.p, 2) if self.paired_output else w.p
-        return rows * w.q * self.filter_blocks * self.output_planes * 32
+        rows = ceil_div(self.out_rows, 2) if self.paired_output else self.out_rows
+        return rows * self.out_columns * self.filter_blocks * self.output_planes * 32

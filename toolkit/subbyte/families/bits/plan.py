@@ -9,7 +9,8 @@ from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.bits.config import PAIRS, PLAIN
 from subbyte.families.bits.geometry import BitsGeometry
-from subbyte.numerics.thresholds import THRESHOLDS
+from subbyte.numerics.residual import RESIDUAL, residual_elements
+from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
@@ -34,7 +35,7 @@ class BitsPlan(BitsGeometry):
     @property
     def parameter_form(self) -> str:
         """What the parameters are."""
-        return THRESHOLDS
+        return LINE if self.by_line else THRESHOLDS
 
     @property
     def threads(self) -> int:
@@ -49,7 +50,8 @@ class BitsPlan(BitsGeometry):
     @property
     def operand_form(self) -> str:
         """What decides the words of weights and parameters, as text: the workload, the schedule and the output."""
-        return f"bits {self.workload.spec} {self.config.key} {self.output}"
+        parts = ("bits", self.workload.spec, self.config.key, self.output, *([LINE] if self.by_line else []))
+        return " ".join(parts)
 
     @property
     def slice_words(self) -> int:
@@ -58,7 +60,7 @@ class BitsPlan(BitsGeometry):
 
     @cached_property
     def launch(self) -> Launch:
-        """Grid, block and arguments."""
+        """Grid, block and arguments, in the order of their names: TVM's."""
         w = self.view
         groups = w.batch_groups
         activations = groups * self.image_rows * w.w * self.channel_blocks * self.planes * 32
@@ -71,11 +73,21 @@ class BitsPlan(BitsGeometry):
             arguments.append(Argument("Out", "uint32", (words,), "out", _form(self.paired_output)))
             table = self.slices * self.table_words
             arguments.append(Argument("Prm", "int32", (table,), "in", self.operand_form))
+            if self.fusion.residual:
+                added = self._residual(self.fusion.residual, self.fusion.residual_pool)
+                arguments.append(Argument("Res", "uint32", (added,), "in", RESIDUAL))
+            if self.fusion.keep:
+                arguments.append(Argument("Sum", "uint32", (self._residual(w.k, 1),), "out", RESIDUAL))
         arguments.append(Argument("Wt", "uint32", (self.slices * self.slice_words,), "in", self.operand_form))
         return Launch(
             "conv_kernel", (self.slices * self.places, 1, 1), (self.threads, 1, 1), self.shared_bytes,
             tuple(arguments), 1, bool(self.config.dependent_launch),
         )  # fmt: skip
+
+    def _residual(self, channels: int, by: int) -> int:
+        """Words, of two sums each, of a residual on a map ``by`` times as high and wide."""
+        w = self.view
+        return residual_elements(w.n, w.p * by, w.q * by, channels) // 2
 
 
 def _form(paired: bool) -> str:

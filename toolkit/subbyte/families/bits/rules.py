@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from subbyte.device.arch import Arch
-from subbyte.errors import Unsupported
 from subbyte.families.bits.config import PAIRS
 from subbyte.families.bits.geometry import WORKING_REGISTERS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import PAIR_CHANNELS
-from subbyte.numerics.bit_products import bit_products, range_reason
+from subbyte.families.shared.bit_rules import bit_operands, compared_output
+from subbyte.numerics.fusion import SEPARATOR
+from subbyte.numerics.reference import accumulator_bound
+from subbyte.numerics.residual import GROUP_CHANNELS
 from subbyte.workload.conv import ConvWorkload
-from subbyte.workload.operand import DENSE, UNSIGNED, Operand
-from subbyte.workload.precision import INT4, SUMS
+from subbyte.workload.precision import SUMS
 
 WIDEST_PIECE = 0x3FFF * 16
 """Bytes that a descriptor can count to (PTX ISA, matrix descriptor: 14 bits of 16 bytes)."""
@@ -25,17 +26,7 @@ Rule = Callable[[BitsPlan], str | None]
 
 def precision(workload: ConvWorkload) -> str | None:
     """Bit planes of both operands; int4 has kernels of its own, which are faster."""
-    types = workload.precision
-    if types == INT4:
-        return "operands: bits kernels compute bit planes, such as w1a2; int4 has the wgmma family"
-    for operand in (types.weights, types.activations):
-        if operand.sparsity != DENSE:
-            return f"not covered: {operand} is sparse; bits kernels take dense operands"
-    try:
-        bit_products(types)
-    except Unsupported as error:
-        return f"not covered: {error}"
-    return range_reason(workload)
+    return bit_operands(workload, "bits", "wgmma")
 
 
 def architecture(arch: Arch) -> str | None:
@@ -45,21 +36,7 @@ def architecture(arch: Arch) -> str | None:
 
 def output(plan: BitsPlan) -> str | None:
     """Codes that count thresholds."""
-    types = plan.view.precision
-    if plan.output == SUMS:
-        return None
-    if types.output.bits > 4:
-        count = (1 << types.output.bits) - 1
-        name = types.output.name
-        return f"output: {name} has {count} thresholds; at most 15: say fewer bits (o4), or take int32 sums"
-    if _ranked(types.output):
-        return None
-    return f"output: codes of {types.output.name} do not rise with its values; choose an unsigned or bipolar output"
-
-
-def _ranked(operand: Operand) -> bool:
-    values = operand.values
-    return operand.encoding == UNSIGNED or list(values) == sorted(values)
+    return compared_output(plan.output, plan.view.precision.output)
 
 
 def sizes(plan: BitsPlan) -> str | None:
@@ -73,8 +50,13 @@ def sizes(plan: BitsPlan) -> str | None:
         return f"tiles: {config.channels} output channels of a layer with {w.k}"
     if config.run_on and w.stride > 1:
         return "tiles: run_on needs stride 1: pixels of two rows are not equally far apart"
-    if config.consumers > plan.tiles:
-        return f"tiles: {config.consumers} warpgroups for {plan.tiles} tiles"
+    if config.tile_rows % config.turn_rows or (config.turn_rows > 1 and config.run_on):
+        return f"tiles: {config.turn_rows} rows of a turn divide those of a block ({config.tile_rows}), without run_on"
+    if config.consumers > plan.turns:
+        return f"tiles: {config.consumers} warpgroups for {plan.turns} turns"
+    at_once = config.stagger
+    if at_once and (at_once == config.consumers or config.consumers % at_once):
+        return f"tiles: {at_once} of {config.consumers} warpgroups at a time; say a part of them, or 0 for all"
     if config.paired_rows and w.c > PAIR_CHANNELS:
         return f"layout: {PAIRS} holds at most {PAIR_CHANNELS} channels, not {w.c}"
     return _paired_rows(plan) if plan.paired_rows else None
@@ -88,6 +70,27 @@ def _paired_rows(plan: BitsPlan) -> str | None:
     if plan.form.fill and w.h % 2:
         return f"layout: the row below an odd last one is all zeros in {PAIRS}, the padding is not"
     return None
+
+
+def fusion(plan: BitsPlan) -> str | None:
+    """What can stand between sums and output."""
+    fused, w = plan.fusion, plan.view
+    if not (fused.sums or fused.pool > 1):
+        return None
+    if plan.output.partition(SEPARATOR)[0] == SUMS:
+        return "fusion: raw sums are neither pooled nor added to; take the output type"
+    if fused.pool > 1 and fused.sums:
+        return "fusion: a kernel pools, or adds and keeps sums, not both"
+    if max(fused.pool, fused.residual_pool) > 2:
+        return f"fusion: windows of {max(fused.pool, fused.residual_pool)}; kernels pool 2 x 2"
+    if fused.residual_pool > 1 and w is not plan.workload:
+        return "fusion: pixels of a 1x1 layer have no neighbours in this kernel; pool in the layer before"
+    if fused.pool > 1 and (plan.config.turn_rows != 2 or min(w.p, w.q) < 2):
+        return "fusion: a warpgroup pools two rows of a turn: turn_rows=2, and at least 2 x 2 outputs"
+    if fused.residual % GROUP_CHANNELS or fused.residual > w.k:
+        return f"fusion: {fused.residual} channels are added to {w.k}: a multiple of {GROUP_CHANNELS}, at most as many"
+    bound = accumulator_bound(plan.workload)
+    return f"fusion: sums up to {bound} do not fit 16 bits" if fused.sums and bound >= 1 << 15 else None
 
 
 def instruction(plan: BitsPlan) -> str | None:
@@ -106,7 +109,7 @@ def instruction(plan: BitsPlan) -> str | None:
 
 def registers(plan: BitsPlan) -> str | None:
     """Counts of a thread."""
-    most, held = plan.granted - WORKING_REGISTERS, plan.sums * plan.sets
+    most, held = plan.granted - WORKING_REGISTERS - plan.residual_registers, plan.counts
     return None if held <= most else f"registers: {held} counts of a thread; at most {most}"
 
 
@@ -116,7 +119,7 @@ def shared_memory(plan: BitsPlan) -> str | None:
     return None if plan.shared_bytes <= most else f"shared: {plan.shared_bytes} bytes of a block; at most {most}"
 
 
-RULES: tuple[Rule, ...] = (output, sizes, instruction, registers, shared_memory)
+RULES: tuple[Rule, ...] = (output, sizes, fusion, instruction, registers, shared_memory)
 
 
 def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:

@@ -15,14 +15,15 @@ from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.rules import hopeless, why_not
-from subbyte.families.bits.tiles import PAIR_CHANNELS, flat_view
+from subbyte.families.bits.tiles import PAIR_CHANNELS
+from subbyte.families.shared.flat_view import flat_view
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
 from subbyte.spaces.listed import Enumerated, ListedTable, listed
 from subbyte.workload.conv import ConvWorkload, ceil_div
 
 KIND = "bits"
-HELD = ("dependent_launch",)
+HELD = ("dependent_launch", "stagger")
 """Fields that do not vary."""
 
 
@@ -89,9 +90,12 @@ class BitsSpace(ListedTable):
         return hashlib.sha256(f"{self.index_hash} {self.valid}".encode()).hexdigest()[:16]
 
 
-def plan_of(workload: ConvWorkload, config: BitsConfig, arch: Arch, output: str | None = None) -> BitsPlan:
+def plan_of(
+    workload: ConvWorkload, config: BitsConfig, arch: Arch, output: str | None = None, requant: str = "fixed"
+) -> BitsPlan:
     """The plan that gives the output type, or ``output``."""
-    return BitsPlan(workload, config, arch, workload.precision.output.name if output is None else output)
+    given = workload.precision.output.name if output is None else output
+    return BitsPlan(workload, config, arch, given, requant=requant)
 
 
 def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
@@ -102,6 +106,7 @@ def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
         "tile_rows": tuple(row for row in rows if row <= 32),
         "channels": (32, 64, 128, 256),
         "consumers": (1, 2, 3, 4, 6),
+        "turn_rows": (1, 2),
         "run_on": (0, 1) if workload.stride == 1 else (0,),
         "doubled": (0, 1) if workload.precision.activations.bits > 1 else (0,),
         "paired_rows": (0, 1) if workload.c <= PAIR_CHANNELS and workload.dilation == 1 else (0,),

@@ -8,13 +8,15 @@ of one tap or of two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.families.bits.config import BitsConfig
+from subbyte.families.shared.flat_view import flat_view
 from subbyte.numerics.bit_products import BitProducts, bit_products
+from subbyte.numerics.fusion import NOTHING, Fusion
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import BLOCK_BITS
 from subbyte.workload.precision import SUMS
@@ -26,28 +28,8 @@ TILE_PIXELS = 8
 """Of an instruction: M = 64."""
 PAIR_CHANNELS = BLOCK_BITS // 2
 """Channels of a pixel where two rows share a block."""
-
-
-WIDEST_ROW, ENOUGH_ROWS = 64, 64
-"""Of a flat view: pixels of a row, and rows that are enough for all multiprocessors."""
-
-
-def flat_view(workload: ConvWorkload) -> ConvWorkload:
-    """A layer of single pixels (1x1, stride 1, no padding; a matrix product) as one group of images with all their
-    pixels in rows of a width that fills tiles; any other layer itself."""
-    w = workload
-    if (w.r, w.s, w.pad, w.stride) != (1, 1, 0, 1):
-        return w
-    pixels = w.batch_groups * w.h * w.w
-    widths = [width for width in range(1, WIDEST_ROW + 1) if pixels % width == 0]
-
-    def cost(width: int) -> tuple[float, int, int]:
-        waste = ceil_div(width, TILE_PIXELS) * TILE_PIXELS / width
-        few = pixels // width < ENOUGH_ROWS
-        return waste, int(few), width if few else -width
-
-    width = min(widths, key=cost)
-    return replace(w, n=BATCH_GROUP, h=pixels // width, w=width)
+LINE_BITS = 4
+"""Of codes that one multiplication gives."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +45,21 @@ class BitsTiles:
 
     @cached_property
     def view(self) -> ConvWorkload:
-        """The layer as the kernel takes it: pixels that are no neighbours to each other count in one row of rows."""
-        return self.workload if self.config.paired_rows else flat_view(self.workload)
+        """The layer as the kernel takes it: pixels that are no neighbours to each other count in one row of rows, those
+        that are pooled are."""
+        neighbours = self.config.paired_rows or self.fusion.pool > 1
+        return self.workload if neighbours else flat_view(self.workload)
+
+    @cached_property
+    def fusion(self) -> Fusion:
+        """What stands between sums and output."""
+        return Fusion.of(self.output)
+
+    @property
+    def by_line(self) -> bool:
+        """Codes of four bits come from one multiplication; what no line gives is compared (``requant`` "general")."""
+        plain = self.fusion == NOTHING and self.output != SUMS
+        return plain and self.requant == "fixed" and self.output_planes == LINE_BITS
 
     # ---- operands -----------------------------------------------------------------------------------------------
 
@@ -126,6 +121,16 @@ class BitsTiles:
         return self.config.channels
 
     @property
+    def out_rows(self) -> int:
+        """Rows of the output, pooled or not."""
+        return self.view.p // self.fusion.pool
+
+    @property
+    def out_columns(self) -> int:
+        """Columns of the output."""
+        return self.view.q // self.fusion.pool
+
+    @property
     def slices(self) -> int:
         """Blocks that share an input, each with its own output channels."""
         return ceil_div(self.view.k, self.config.channels)
@@ -146,6 +151,11 @@ class BitsTiles:
         if not self.config.run_on:
             return self.config.tile_rows * self.row_tiles
         return ceil_div((self.config.tile_rows - 1) * self.pitch + self.view.q, TILE_PIXELS)
+
+    @property
+    def turns(self) -> int:
+        """Turns of all warpgroups of a block: each multiplies the tiles of ``turn_rows`` rows, one below the other."""
+        return ceil_div(self.tiles, self.config.turn_rows)
 
     @property
     def pixels_per_row(self) -> int:

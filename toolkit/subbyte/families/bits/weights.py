@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.families.bits.geometry import ONES, WORD_CHANNELS
+from subbyte.errors import InvalidInput
+from subbyte.families.bits.geometry import LINE_WORDS, ONES, WORD_CHANNELS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.numerics.arrays import Words
 from subbyte.numerics.bit_products import channel_constants
+from subbyte.numerics.float_requant import LINE_SCALE_LOG2
+from subbyte.numerics.float_requant import threshold_words as line_words
 from subbyte.numerics.planes import plane_words
+from subbyte.numerics.reference import accumulator_bound
 from subbyte.numerics.thresholds import Thresholds
 from subbyte.numerics.values import encode
 from subbyte.workload.precision import SUMS
@@ -80,20 +84,49 @@ def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds)
     wl = plan.workload
     constants = channel_constants(wl, w).astype(np.int64)  # [classes][K]
     levels = thresholds.levels.astype(np.int64)  # [thresholds][K]
-    needed = -((constants[:, None] - levels[None]) // plan.divisor)  # of what varies with the pixel, rounded up
-    least, largest = plan.span
-    table = _arranged(plan, np.clip(needed, least, largest + 1))
+    if plan.by_line:
+        table = _lines(plan, constants, thresholds)
+    elif plan.fusion.sums:
+        table = _arranged(plan, _beside_sums(plan, constants, levels))
+    else:
+        needed = -((constants[:, None] - levels[None]) // plan.divisor)  # of what varies with the pixel, rounded up
+        least, largest = plan.span
+        table = _arranged(plan, np.clip(needed, least, largest + 1))
     flips = np.zeros((plan.slices, plan.flip_words), np.uint32)
     of_all = thresholds.flip_words(plan.slices * plan.config.channels)
     flips[:, : plan.words] = of_all.reshape(plan.slices, plan.words)
     return np.ascontiguousarray(np.concatenate([table, flips.view(np.int32)], axis=1))
 
 
+def _lines(plan: BitsPlan, constants: NDArray[np.int64], thresholds: Thresholds) -> NDArray[np.int32]:
+    """A line for each channel, int32 [slices][classes][words][8][4 lanes][4]: the constant of a class is added to what
+    the line adds. Raises InvalidInput for thresholds on no line."""
+    oc, limit = plan.config.channels, accumulator_bound(plan.workload)
+    found = line_words(thresholds, plan.slices * oc, LINE_SCALE_LOG2, limit)
+    if found is None:
+        raise InvalidInput("thresholds lie on no line: take a kernel that compares (requant='general')")
+    table = np.zeros((len(constants), plan.slices * oc, LINE_WORDS), np.int64)
+    table[..., :3] = found.T
+    table[:, : plan.workload.k, 0] += constants << LINE_SCALE_LOG2
+    split = table.reshape(len(constants), plan.slices, plan.words, 4, 8, LINE_WORDS).transpose(1, 0, 2, 4, 3, 5)
+    return (split & 0xFFFFFFFF).astype(np.uint32).view(np.int32).reshape(plan.slices, -1)
+
+
+def _beside_sums(plan: BitsPlan, constants: NDArray[np.int64], levels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Entries [classes][entries][K] of sums that something is added to: whole sums are compared where they are kept."""
+    far = 1 << 30
+    if not plan.fusion.keep:
+        return np.clip(levels[None] - constants[:, None], -far, far)
+    of_class = np.broadcast_to(np.clip(levels, -far, far)[None], (len(constants), *levels.shape))
+    # the constant is stored as the thresholds are: less 1
+    return np.concatenate([constants[:, None] + 1, of_class], axis=1)
+
+
 def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:
-    """A value for each class, threshold and channel [classes][thresholds][K] -> int32 [slices][entries], as
-    [classes][thresholds][slots][8][4 lanes]."""
+    """A value for each class, entry and channel [classes][entries][K] -> int32 [slices][words], as
+    [classes][entries][slots][8][4 lanes]."""
     oc = plan.config.channels
-    never = plan.span[1] + 1
+    never = 1 << 30 if plan.fusion.sums else plan.span[1] + 1
     fill = 0 if plan.output == SUMS else never
     full = np.full((*values.shape[:2], plan.slices * oc), fill, np.int64)
     full[:, :, : plan.workload.k] = values

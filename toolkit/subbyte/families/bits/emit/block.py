@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,10 @@ class Block:
     weights: Any
     parameters: Any
     output: Any
+    residual: Any
+    """What an earlier layer kept; None where nothing is added."""
+    sums: Any
+    """What is kept for a later layer; None where nothing is."""
     shared: Any
     base: Any
     """Byte address of the block's shared memory."""
@@ -51,6 +56,8 @@ class Block:
         """Staged row where the window of an output row of the block begins."""
         if not self.plan.paired_rows:
             return row * self.plan.view.stride
+        if self.plan.config.turn_rows > 1:  # blocks and turns begin with an even row
+            return (row * self.plan.view.stride + self.plan.view.pad % 2) // 2
         return self.plan.stored_row(self.input_row(row)) - self.first_input
 
     def row_barrier(self, row: Any) -> Any:
@@ -79,13 +86,18 @@ class TilePlace:
 
     @classmethod
     def of(cls, plan: BitsPlan, tile: Any) -> TilePlace:
-        """Of tile number ``tile``."""
+        """Of the first tile of turn number ``tile``."""
         if plan.config.run_on:
             first = bind("first", tile * TILE_PIXELS)
             row = bind("row", first // plan.pitch)
             return cls(row, bind("column", first - row * plan.pitch))
         row = bind("row", tile // plan.row_tiles)
-        return cls(row, bind("column", (tile - row * plan.row_tiles) * TILE_PIXELS))
+        column = bind("column", (tile - row * plan.row_tiles) * TILE_PIXELS)
+        return cls(row * plan.config.turn_rows, column)
+
+    def below(self, further: int) -> TilePlace:
+        """Of the tile so many rows below."""
+        return self if not further else TilePlace(self.row + further, self.column)
 
     def first_input(self, block: Block) -> Any:
         """Index of the staged pixel at the top left of the tile's first window."""
@@ -105,7 +117,7 @@ class TilePlace:
         return TilePlace(row, bind("column", T.Select(beyond, column - plan.pitch, column)))
 
 
-def coordinates(plan: BitsPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> Block:
+def coordinates(plan: BitsPlan, buffers: Mapping[str, Any]) -> Block:
     """The block that a thread belongs to, from its indices in the grid."""
     index, _ = T.cta_id([plan.launch.grid[0], 1])
     thread = T.thread_id([plan.threads])
@@ -117,7 +129,8 @@ def coordinates(plan: BitsPlan, activations: Any, output: Any, parameters: Any, 
     op.first_lane(warp[0], T.cast(thread // 32, "uint32"))
     place = bind("place", index // plan.slices)
     return Block(
-        plan, activations, weights, parameters, output, shared,
+        plan, buffers["A"], buffers["Wt"], buffers.get("Prm"), buffers["Out"], buffers.get("Res"), buffers.get("Sum"),
+        shared,
         base=bind("base", T.cuda.cvta_generic_to_shared(shared.ptr_to([0]))),
         thread=thread,
         warp=bind("warp", T.cast(warp[0], "int32")),

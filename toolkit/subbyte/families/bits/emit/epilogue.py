@@ -8,18 +8,18 @@ word. Where sums and thresholds are small, two sums share a register.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from tvm.script import tirx as T
 
 from subbyte.families.bits.emit.block import Block, TilePlace
-from subbyte.families.bits.geometry import WORD_CHANNELS
-from subbyte.families.bits.tiles import TILE_PIXELS
+from subbyte.families.bits.emit.line import plane_words
+from subbyte.families.bits.emit.shortcut import Shortcut
+from subbyte.families.bits.emit.stores import Pixel, Stores
+from subbyte.families.bits.geometry import LINE_WORDS, WORD_CHANNELS
+from subbyte.numerics.bit_layer import AFTER
 from subbyte.tirx import instructions as op
-from subbyte.tirx.emit import bind, every, registers, when
+from subbyte.tirx.emit import bind, registers, when
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
@@ -32,20 +32,6 @@ _SIGNS_TOP = 0xFFBB
 """prmt: the signs of two words, each spread over two bytes."""
 
 
-@dataclass
-class Pixel:
-    """One of a thread's two output pixels: ``half`` is its row of the accumulators, g or g + 8."""
-
-    half: int
-    row: Any
-    """Output row of the block."""
-    column: Any
-    entry: Any
-    """First table entry of its border class."""
-    table: Any
-    """Index of the thread's first word there; None where all is in registers."""
-
-
 class Epilogue:
     """Emits what stands behind the instructions of a tile."""
 
@@ -54,9 +40,12 @@ class Epilogue:
         plan = block.plan
         self.q = bind("q", block.lane % 4)
         self.image = bind("image", block.lane // 4)
+        self.stores = Stores(block, self.q, self.image)
+        self.shortcut = Shortcut(self.stores, block.residual, block.sums)
+        self.shortcut.wait()
         self.kept: Any = None
         rows, columns = plan.classes
-        self.class_entries = plan.thresholds * plan.slots * 32
+        self.class_entries = plan.entries * plan.slots * 32
         self.inner = (rows // 2 * columns + columns // 2) * self.class_entries
         if plan.kept:
             self.kept = registers("kept", plan.kept)
@@ -67,32 +56,54 @@ class Epilogue:
         if plan.output != SUMS:
             self.flips = registers("flips", plan.gathers)
             flip_base = plan.table_base // 4 + plan.table_words - plan.flip_words
-            for index, word in enumerate(self._own_words()):
+            for index, word in enumerate(self.stores.own_words()):
                 T.buffer_store(self.flips, block.shared[flip_base + word], [index])
 
     # ---- places -------------------------------------------------------------------------------------------------
 
-    def tile(self, counts: list[Any], place: TilePlace) -> None:
-        """The results of a tile."""
-        plan = self.plan
-        pixels = [self._pixel(place.pixel(plan, self.block.warp % 4 * 2 + half), half) for half in range(2)]
-        if plan.output == SUMS:
+    def pixels(self, place: TilePlace) -> list[Pixel]:
+        """The thread's output pixels of a tile."""
+        return [self._pixel(place.pixel(self.plan, self.block.warp % 4 * 2 + half), half) for half in range(2)]
+
+    def tile(self, counts: list[Any], pixels: list[Pixel], added: Any) -> None:
+        """The results of a tile; ``added`` is what :meth:`Shortcut.load` gave."""
+        if self.plan.output == SUMS:
             for pixel in pixels:
                 self._store_sums(counts, pixel)
             return
-        ones = [self._ones(counts, half) for half in range(2)]
-        words = registers("words", plan.output_planes * plan.gathers)
-        if self.kept is not None and plan.classes != (1, 1):
-            inside = T.And(pixels[0].entry == self.inner, pixels[1].entry == self.inner)
-            with T.If(bind("interior", inside)):
-                with T.Then():
-                    self._bits(counts, ones, lambda pixel, entry: self.kept[entry], pixels, words)
-                with T.Else():
-                    self._bits(counts, ones, self._of_class, pixels, words)
+        if self.plan.by_line:
+            self._store(self._by_line(counts, pixels), pixels)
         else:
-            read = self._of_class if self.kept is None else lambda pixel, entry: self.kept[entry]
-            self._bits(counts, ones, read, pixels, words)
-        self._store_words(words, pixels)
+            self._store(self._planes(self._passed(counts, pixels, added)), pixels)
+
+    def pooled(self, counts: list[list[Any]], rows: list[list[Pixel]]) -> None:
+        """The results of two tiles, one below the other: a thread's pixels of both are a window.
+
+        Of the largest sum all thresholds are passed that any passes; of the largest code the same, where a flipped
+        channel has passed what it has not.
+        """
+        plan = self.plan
+        upper, lower = (self._passed(one, pixels, None) for one, pixels in zip(counts, rows, strict=True))
+        turned = self._turned() if plan.fusion.pool_order == AFTER else None
+        other = registers("other_column", 1)
+        for i in range(plan.thresholds * plan.gathers):
+            flip = T.uint32(0) if turned is None else turned[i % plan.gathers]
+            T.buffer_store(upper, (upper[i] ^ flip) | (lower[i] ^ flip), [i])
+            op.permute_bytes(other[0], upper[i], upper[i], T.uint32(0x1032))
+            T.buffer_store(upper, (upper[i] | other[0]) ^ flip, [i])
+        self._store(self._planes(upper), rows[0])
+
+    def _turned(self) -> Any:
+        """The flips of a thread's channels, in the places that comparisons have before the exchange: of each gather."""
+        plan = self.plan
+        turned = registers("turned", plan.gathers)
+        flip_base = plan.table_base // 4 + plan.table_words - plan.flip_words
+        selector = T.cast(self.q, "uint32") * T.uint32(0x1111) + T.uint32(0x4040)
+        for gather in range(plan.gathers):
+            words = [self.block.shared[flip_base + word] for word in plan.gather_words(gather)]
+            low, high = (T.cast(word, "uint32") for word in (words[0], words[-1]))
+            op.permute_bytes(turned[gather], low, high, selector)
+        return turned
 
     def _pixel(self, place: TilePlace, half: int) -> Pixel:
         """One of the thread's output pixels."""
@@ -108,7 +119,8 @@ class Epilogue:
 
     def _table(self, entry: Any) -> Any:
         """Index of a thread's first word of a class. Hidden: the compiler would compute each entry's address anew."""
-        return bind("table", op.hidden("table_at", self.plan.table_base // 4 + entry + self.q))
+        lane = self.q * (LINE_WORDS if self.plan.by_line else 1)
+        return bind("table", op.hidden("table_at", self.plan.table_base // 4 + entry + lane))
 
     def _of_class(self, pixel: Pixel, entry: int) -> Any:
         return self.block.shared[pixel.table + entry * _LANE_ENTRIES]
@@ -157,29 +169,102 @@ class Epilogue:
 
     # ---- bits -----------------------------------------------------------------------------------------------------
 
-    def _bits(self, counts: list[Any], ones: list[Any], read: Any, pixels: list[Pixel], words: Any) -> None:
-        """A thread's output words: [planes][words of the lane]."""
+    def _passed(self, counts: list[Any], pixels: list[Pixel], added: Any) -> Any:
+        """What a thread's sums pass, [thresholds][gathers]: bit k of a byte says it of channel 8 q + k, the bytes are
+        (first pixel, second) x (two words)."""
         plan = self.plan
-        gathers = plan.gathers
-        for gather in range(gathers):
-            planes = [registers("plane", 1) for _ in range(plan.output_planes)]
-            for k in range(8):
-                masks = self._comparisons(counts, ones, read, pixels, gather, k)
-                for plane, into in enumerate(planes):
-                    step = 1 << plane
-                    found: Any = None
-                    for passed in range(step - 1, plan.thresholds, step):
-                        found = masks[passed] if found is None else found ^ masks[passed]
-                    bits = found & T.uint32(0x01010101 << k)
-                    T.buffer_store(into, bits if k == 0 else into[0] | bits, [0])
-            for plane, into in enumerate(planes):
-                self._exchange(into)
-                word = into[0] ^ self.flips[gather]
-                T.buffer_store(words, word, [plane * gathers + gather])
+        ones = [self._ones(counts, half) for half in range(2)]
+        passed = registers("passed", plan.thresholds * plan.gathers)
+        inner = lambda pixel, entry: self.kept[entry]  # noqa: E731
+        if self.kept is not None and plan.classes != (1, 1):
+            inside = T.And(pixels[0].entry == self.inner, pixels[1].entry == self.inner)
+            with T.If(bind("interior", inside)):
+                with T.Then():
+                    self._compare(counts, ones, inner, pixels, added, passed)
+                with T.Else():
+                    self._compare(counts, ones, self._of_class, pixels, added, passed)
+        else:
+            self._compare(counts, ones, self._of_class if self.kept is None else inner, pixels, added, passed)
+        return passed
 
-    def _comparisons(self, counts: list[Any], ones: list[Any], read: Any, pixels: list[Pixel], gather: int,
-                     k: int) -> list[Any]:  # fmt: skip
-        """For each threshold a word of four bytes, all ones where it is passed: (first pixel, second) x (two words)."""
+    def _compare(self, counts: list[Any], ones: list[Any], read: Any, pixels: list[Pixel], added: Any,
+                 passed: Any) -> None:  # fmt: skip
+        plan = self.plan
+        for gather in range(plan.gathers):
+            whole: dict[tuple[int, int], list[Any]] = {}
+            for k in range(8):
+                masks = self._comparisons(counts, ones, read, pixels, gather, k, added, whole)
+                for threshold, mask in enumerate(masks):
+                    at = threshold * plan.gathers + gather
+                    bits = mask & T.uint32(0x01010101 << k)
+                    T.buffer_store(passed, bits if k == 0 else passed[at] | bits, [at])
+            for (word, half), sums in whole.items():
+                self.shortcut.keep(sums, pixels[half], word)
+
+    def _planes(self, passed: Any) -> list[list[Any]]:
+        """Codes from the thresholds that are passed, [gathers][planes]."""
+        plan, gathers = self.plan, self.plan.gathers
+        planes: list[list[Any]] = []
+        for gather in range(gathers):
+            planes.append([])
+            for plane in range(plan.output_planes):
+                step = 1 << plane
+                found: Any = None
+                for threshold in range(step - 1, plan.thresholds, step):
+                    one = passed[threshold * gathers + gather]
+                    found = one if found is None else found ^ one
+                planes[-1].append(found)
+        return planes
+
+    def _by_line(self, counts: list[Any], pixels: list[Pixel]) -> list[list[Any]]:
+        """The same by a multiplication for each sum."""
+        plan = self.plan
+        ones = [self._ones(counts, half) for half in range(2)]
+        found = registers("planes", plan.output_planes * plan.gathers)
+
+        def scaled(word: int, k: int, half: int) -> Any:
+            return self._with_ones(self._varying(counts, (word,), k, half), ones[half])
+
+        def emit(entry: Any) -> None:
+            for gather in range(plan.gathers):
+                planes = plane_words(plan.gather_words(gather), pixels, scaled, entry)
+                for plane, word in enumerate(planes):
+                    T.buffer_store(found, word[0], [gather * plan.output_planes + plane])
+
+        if plan.classes == (1, 1):
+            emit(_shared_entries(self._line))
+        else:
+            with T.If(bind("alike", pixels[0].entry == pixels[1].entry)):
+                with T.Then():
+                    emit(_shared_entries(self._line))
+                with T.Else():
+                    emit(self._line)
+        count = plan.output_planes
+        return [[found[gather * count + plane] for plane in range(count)] for gather in range(plan.gathers)]
+
+    def _line(self, pixel: Pixel, word: int, k: int) -> Any:
+        """A channel's line: what is added, factor, offset."""
+        held = registers("line", LINE_WORDS)
+        at = (pixel.table + (word * 8 + k) * _LANE_ENTRIES * LINE_WORDS) * 4
+        op.load_shared16(held, self.block.base + T.cast(at, "uint32"))
+        return held
+
+    def _store(self, planes: list[list[Any]], pixels: list[Pixel]) -> None:
+        """Codes [gathers][planes], whole words to each lane."""
+        plan, gathers = self.plan, self.plan.gathers
+        words = registers("words", plan.output_planes * gathers)
+        word = registers("word", 1)
+        for gather in range(gathers):
+            for plane in range(plan.output_planes):
+                T.buffer_store(word, planes[gather][plane], [0])
+                self._exchange(word)
+                T.buffer_store(words, word[0] ^ self.flips[gather], [plane * gathers + gather])
+        self.stores.words(words, pixels)
+
+    def _comparisons(self, counts: list[Any], ones: list[Any], read: Any, pixels: list[Pixel], gather: int, k: int,
+                     added: Any, whole: dict[tuple[int, int], list[Any]]) -> list[Any]:  # fmt: skip
+        """For each threshold a word of four bytes, all ones where it is passed: (first pixel, second) x (two words).
+        Sums that are kept go into ``whole``, by word and half."""
         plan = self.plan
         slots = [gather] if plan.paired else list(plan.gather_words(gather))
         varying = [
@@ -187,8 +272,15 @@ class Epilogue:
              for half in range(2)]
             for slot in slots
         ]  # fmt: skip
+        if plan.fusion.sums:
+            for place, slot in enumerate(slots):
+                for pixel in pixels:
+                    value = self._whole(varying[place][pixel.half], read, pixel, slot, k, added)
+                    varying[place][pixel.half] = value
+                    if plan.fusion.keep:
+                        whole.setdefault((slot, pixel.half), []).append(value)
         masks = []
-        for threshold in range(plan.thresholds):
+        for threshold in range(plan.constants, plan.entries):
             mask = registers("mask", 1)
             compared = []
             for place, slot in enumerate(slots):
@@ -209,6 +301,15 @@ class Epilogue:
             masks.append(mask[0])
         return masks
 
+    def _whole(self, value: Any, read: Any, pixel: Pixel, word: int, k: int, added: Any) -> Any:
+        """A sum with what is added to it, and its constant where the sum itself is asked for."""
+        plan = self.plan
+        if plan.fusion.residual:
+            value = value + self.shortcut.added(added, pixel.half, word, k)
+        if plan.constants:
+            value = value + T.cast(read(pixel, word * 8 + k), "uint32")
+        return bind("whole", value)
+
     @staticmethod
     def _with_ones(value: Any, ones: Any) -> Any:
         return value if ones is None else value + ones
@@ -223,99 +324,16 @@ class Epilogue:
             op.permute_bytes(merged[0], word[0], other[0], T.Select(upper, T.uint32(high), T.uint32(low)))
             T.buffer_store(word, merged[0], [0])
 
-    # ---- stores -----------------------------------------------------------------------------------------------------
-
-    def _own_words(self) -> list[Any]:
-        """The output words of the block that this lane has after the exchange, in the order of its registers."""
-        plan = self.plan
-        if plan.words == 1:
-            return [T.int32(0)]
-        if plan.words == 2:
-            return [self.q % 2]
-        return [gather // 2 * 4 + self.q % 2 * 2 + gather % 2 for gather in range(plan.words // 2)]
-
-    @contextmanager
-    def _in_image(self, row: Any, column: Any) -> Iterator[None]:
-        plan, w = self.plan, self.plan.view
-        conditions = []
-        if plan.pixels_per_row > w.q:
-            conditions.append(column < w.q)
-        if plan.tiles * TILE_PIXELS > plan.pixels_per_row * plan.config.tile_rows or plan.config.run_on:
-            conditions.append(row < plan.config.tile_rows)
-        if w.p % plan.config.tile_rows:
-            conditions.append(self.block.first_row + row < w.p)
-        with when(every(conditions) if conditions else True):
-            yield
-
-    def _place(self, row: Any, column: Any) -> Any:
-        """Index of an output pixel, or of a pair of them, among those of all groups of images."""
-        w = self.plan.view
-        y = self.block.first_row + row
-        if self.plan.paired_output:
-            return (self.block.group * -(-w.p // 2) + y // 2) * w.q + column
-        return (self.block.group * w.p + y) * w.q + column
-
-    def _store_words(self, words: Any, pixels: list[Pixel]) -> None:
-        """Lanes 0 and 1 have words of the first pixel, 2 and 3 of the second."""
-        plan, w = self.plan, self.plan.view
-        second = self.q >= 2
-        row = bind("out_row", T.Select(second, pixels[1].row, pixels[0].row))
-        column = bind("out_column", T.Select(second, pixels[1].column, pixels[0].column))
-        gathers, planes = plan.gathers, plan.output_planes
-        exists: Any = (self.q % 2 == 0) if plan.words == 1 else True
-        with self._in_image(row, column), when(exists):
-            pixel = bind("out_pixel", self._place(row, column))
-            upper = bind("upper", (self.block.first_row + row) % 2) if plan.paired_output else 0
-            true = plan.workload
-            if true.n % BATCH_GROUP:
-                group = self.block.group if w is true else pixel // (true.h * true.w)
-                there = group * BATCH_GROUP + self.image < true.n
-                for i in range(planes * gathers):
-                    T.buffer_store(words, T.Select(there, words[i], T.uint32(0)), [i])
-            for plane in range(planes):
-                for index, own in enumerate(self._own_words()):
-                    word = self.block.slice_ * plan.words + own
-                    with when(True if plan.slices * plan.words <= plan.pixel_words else word < plan.pixel_words):
-                        T.buffer_store(self.block.output, words[plane * gathers + index],
-                                       [self._output_word(pixel, word, plane, upper)])  # fmt: skip
-                self._store_padding(pixel, plane, upper)
-                if plan.paired_output and w.p % 2:
-                    with when(
-                        T.And(self.block.slice_ == 0, self.block.first_row + row == w.p - 1)
-                    ):  # the row below it only fills up
-                        for word in range(plan.pixel_words):
-                            self._zero(pixel, word, plane, 1)
-
-    def _store_padding(self, pixel: Any, plane: int, upper: Any) -> None:
-        """The last block of channels also writes the words of channels that only fill up."""
-        plan = self.plan
-        missing = plan.pixel_words - plan.slices * plan.words
-        if missing > 0:
-            with when(self.block.slice_ == plan.slices - 1):
-                for word in range(plan.slices * plan.words, plan.pixel_words):
-                    self._zero(pixel, word, plane, upper)
-
-    def _zero(self, pixel: Any, word: int, plane: int, upper: Any) -> None:
-        """Write a word that only fills up, with one of the lanes that have words of the pixel."""
-        with when(True if self.plan.words == 1 else self.q % 2 == word % 2):
-            T.buffer_store(self.block.output, T.uint32(0), [self._output_word(pixel, T.int32(word), plane, upper)])
-
-    def _output_word(self, pixel: Any, word: Any, plane: int, upper: Any) -> Any:
-        """Index of a word; ``upper``: 1 in the second of two paired rows."""
-        plan = self.plan
-        if plan.paired_output:
-            return ((pixel * plan.output_planes + plane) * BATCH_GROUP + self.image) * 4 + upper * 2 + word
-        place = (pixel * plan.filter_blocks + word // 4) * plan.output_planes + plane
-        return (place * BATCH_GROUP + self.image) * 4 + word % 4
+    # ---- raw sums ---------------------------------------------------------------------------------------------------
 
     def _store_sums(self, counts: list[Any], pixel: Pixel) -> None:
         """Raw sums: 8 neighbouring channels of a thread for each word."""
         plan, w = self.plan, self.plan.view
         block_channels = w.precision.output.block
         missing = w.padded_filters - plan.slices * plan.config.channels
-        with self._in_image(pixel.row, pixel.column):
+        with self.stores.in_map(pixel.row, pixel.column):
             ones = self._ones(counts, pixel.half)
-            place = bind("out_pixel", self._place(pixel.row, pixel.column))
+            place = bind("out_pixel", self.stores.place(pixel.row, pixel.column))
 
             def store(channel: Any, value: Any) -> None:
                 at = (place * w.filter_blocks + channel // block_channels) * BATCH_GROUP + self.image
@@ -332,6 +350,18 @@ class Epilogue:
                     for more in range(missing // WORD_CHANNELS * 8):
                         first = plan.slices * plan.config.channels + more // 8 * WORD_CHANNELS
                         store(first + self.q * 8 + more % 8, T.int32(0))
+
+
+def _shared_entries(read: Any) -> Any:
+    """Reads an entry once for pixels of the same class."""
+    kept: dict[tuple[int, int], Any] = {}
+
+    def entry(pixel: Pixel, word: int, k: int) -> Any:
+        if (word, k) not in kept:
+            kept[word, k] = read(pixel, word, k)
+        return kept[word, k]
+
+    return entry
 
 
 def _word(factor: int) -> Any:

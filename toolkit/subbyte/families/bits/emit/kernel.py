@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tvm.script import tirx as T
@@ -9,21 +10,22 @@ from tvm.script import tirx as T
 from subbyte.families.bits.emit.block import Block, TilePlace, coordinates
 from subbyte.families.bits.emit.epilogue import Epilogue
 from subbyte.families.bits.emit.multiply import multiply
+from subbyte.families.bits.emit.order import Stagger
 from subbyte.families.bits.emit.rows import copy_rows, fill_border, set_up
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import TILE_PIXELS
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
-from subbyte.tirx.function import kernel_function
+from subbyte.tirx.function import named_function
 
 
 def bits_kernel(plan: BitsPlan) -> Any:
     """The TIRx function of a plan."""
-    return kernel_function(plan, 1, _body)
+    return named_function(plan, 1, _body)
 
 
-def _body(plan: BitsPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
-    block = coordinates(plan, activations, output, parameters, weights)
+def _body(plan: BitsPlan, buffers: Mapping[str, Any]) -> None:
+    block = coordinates(plan, buffers)
     copier = 4 * plan.config.consumers
     leader = block.lane == 0
     with T.If(block.warp == copier):
@@ -48,13 +50,40 @@ def _consume(block: Block) -> None:
     T.buffer_store(seen, T.uint32(0), [0])
     warpgroup = bind("warpgroup", block.warp // 4)
     consumers = plan.config.consumers
-    with loop("turn", -(-plan.tiles // consumers), T.serial) as turn:
+    turns = -(-plan.turns // consumers)
+    with loop("turn", turns, T.serial) as turn:
         tile = bind("tile", turn * consumers + warpgroup)
-        with when(True if plan.tiles % consumers == 0 else tile < plan.tiles):
+        order = Stagger(plan, turns, turn, warpgroup)
+        exists = True if plan.turns % consumers == 0 else bind("exists", tile < plan.turns)
+        with when(exists):
             place = TilePlace.of(plan, tile)
-            _wait_for_rows(block, place, seen)
-            counts = multiply(block, place)
-            epilogue.tile(counts, place)
+            _turn(block, epilogue, place, order, seen)
+        if plan.config.stagger and exists is not True:  # who has no tile in the last turn keeps his place
+            with when(T.Not(exists)):
+                order.wait()
+                order.arrive()
+
+
+def _turn(block: Block, epilogue: Epilogue, place: TilePlace, order: Stagger, seen: Any) -> None:
+    """The tiles of a turn, from its rows to its outputs. What is not of the products is computed while they run."""
+    plan = block.plan
+    last = plan.config.turn_rows - 1
+    _wait_for_rows(block, place.below(last), seen)
+    order.wait()
+    counts = multiply(block, place)
+    if plan.fusion.pool > 1:
+        rows = [epilogue.pixels(place.below(further)) for further in range(last + 1)]
+        op.wgmma_wait(0)
+        order.arrive()
+        epilogue.pooled(counts, rows)
+        return
+    for further in range(last + 1):
+        pixels = epilogue.pixels(place.below(further))
+        added = epilogue.shortcut.load(pixels)
+        op.wgmma_wait(last - further)
+        if further == last:
+            order.arrive()
+        epilogue.tile(counts[further], pixels, added)
 
 
 def _wait_for_rows(block: Block, place: TilePlace, seen: Any) -> None:

@@ -16,47 +16,54 @@ _UNIT = 16
 _ADDRESS = 0x3FFF
 
 
-def multiply(block: Block, place: TilePlace) -> list[Any]:
-    """All instructions of a tile; a register array of counts for each set of sums."""
+def multiply(block: Block, place: TilePlace) -> list[list[Any]]:
+    """All instructions of a turn, a group for each of its tiles in order: whoever waits for one group less may read
+    another tile. For each tile a register array of counts for each set of sums."""
     plan = block.plan
     first_pixel, weights = place.first_input(block), block.base + T.uint32(plan.weight_base)
-    if len(plan.parities) > 1:
+    tiles = range(plan.config.turn_rows)
+    if len(plan.parities) > 1 and len(tiles) == 1:
         parity = T.cast((block.input_row(place.row) + 2 * plan.view.pad) % 2, "uint32")
         weights = weights + parity * T.uint32(plan.variant_bytes)
-    counts = [registers(f"counts{index}", plan.sums) for index in range(plan.sets)]
+    names = [[f"counts{index}" + "_below" * tile for index in range(plan.sets)] for tile in tiles]
+    counts = [[registers(name, plan.sums) for name in of_tile] for of_tile in names]
     rows = block.base + T.cast(first_pixel * plan.pixel_bytes, "uint32")
     a = bind("rows_at", (rows >> T.uint32(4)) & T.uint32(_ADDRESS))
     b = bind("weights_at", (weights >> T.uint32(4)) & T.uint32(_ADDRESS))
     op.wgmma_fence()
     order = range(plan.planes - 1, -1, -1) if plan.config.doubled else range(plan.planes)
     for number, plane in enumerate(order):
-        into = counts[0 if plan.config.doubled else plane]
         if number and plan.config.doubled:
-            _double(plan.sums, into, plan.doubling(plane))
-        for step in range(plan.steps):
-            _instruction(block, into, a, b, step, plane, first=step == 0 and not (number and plan.config.doubled))
-    op.wgmma_commit()
-    op.wgmma_wait(0)
+            _double([counts[tile][0] for tile in tiles], plan.sums, plan.doubling(plane))
+        for tile in tiles:
+            into = counts[tile][0 if plan.config.doubled else plane]
+            for step in range(plan.steps):
+                first = step == 0 and not (number and plan.config.doubled)
+                _instruction(block, into, a, b, step, plane, tile, first)
+            if number == len(order) - 1:
+                op.wgmma_commit()
     return counts
 
 
-def _double(count: int, into: Any, factor: int) -> None:
+def _double(sums: list[Any], count: int, factor: int) -> None:
     """Finish what is on its way, and multiply the sums by what a bit of the plane before counts more."""
     op.wgmma_commit()
     op.wgmma_wait(0)
-    for i in range(count):
-        T.buffer_store(into, into[i] * T.uint32(factor & 0xFFFFFFFF), [i])
+    for into in sums:
+        for i in range(count):
+            T.buffer_store(into, into[i] * T.uint32(factor & 0xFFFFFFFF), [i])
     op.wgmma_fence()
 
 
-def _instruction(block: Block, into: Any, a: Any, b: Any, step: int, plane: int, first: bool) -> None:
+def _instruction(block: Block, into: Any, a: Any, b: Any, step: int, plane: int, tile: int, first: bool) -> None:
     plan = block.plan
     start, distance = plan.step(step)
-    start += plane * CORE_BYTES
+    below, variant = plan.below(tile)
+    start += plane * CORE_BYTES + below
     image_step = plan.view.stride * plan.pixel_bytes
     piece = plan.n * PIECE_BYTES
     left = _descriptor(a, start, distance, image_step)
-    right = _descriptor(b, step * 2 * piece, piece, CORE_BYTES)
+    right = _descriptor(b, step * 2 * piece + variant, piece, CORE_BYTES)
     adds = T.ptx.pred(T.uint32(0 if first else 1))
     op.emit(T.ptx[plan.atom.ptx](*[into[i] for i in range(plan.sums)], left, right, adds))
 

@@ -1,0 +1,45 @@
+"""Networks that vote."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from subbyte.errors import InvalidInput
+from subbyte.networks import Ensemble, EnsembleResult, network, perceptron, train_ensemble
+from subbyte.networks.ensemble import SIMULATED, EnsembleTime, random_ensemble
+
+
+def test_the_majority_decides_and_of_equals_the_first_member() -> None:
+    members = np.array([[1, 1, 3], [2, 0, 3], [2, 2, 1]])
+    votes = np.stack([(members == one).sum(axis=0) for one in range(4)], axis=1)
+    assert EnsembleResult(votes, members, "").predictions.tolist() == [2, 1, 3]
+
+
+def test_members_vote_as_each_of_them_predicts() -> None:
+    found = perceptron("digits", "w1a1", widths=(24,))
+    ensemble = random_ensemble(found, 3)
+    images = found.random_images()
+    result = ensemble.reference(images)
+    for one, given in zip(result.members, ensemble.parameters, strict=True):
+        np.testing.assert_array_equal(one, found.reference(images, given).predictions)
+    assert result.votes.sum(axis=1).tolist() == [3] * 8
+    with pytest.raises(InvalidInput, match="an ensemble of 1 networks"):
+        Ensemble(found, ensemble.parameters[:1])
+    with pytest.raises(InvalidInput, match="weights"):
+        Ensemble(network("tcbnn.mlp"), ensemble.parameters)
+
+
+def test_a_trained_ensemble_decides_as_in_floating_point() -> None:
+    found = train_ensemble("digits", "w1a1", 3, epochs=3, widths=(48,))
+    assert found.differing == 0
+    assert found.accuracy > max(min(found.accuracies), 0.8)
+    assert SIMULATED in found.text()
+    labels = {one.label for one in found.ensemble.parameters}
+    assert len(labels) == 3
+
+
+def test_times_say_what_is_simulated() -> None:
+    record = EnsembleTime("tcbnn.mlp@8", (2.0, 3.0), 5.0, 3.0, SIMULATED)
+    assert [row[2] for row in record.table().rows] == ["measured", "simulated"]
+    assert "simulated" in record.text()

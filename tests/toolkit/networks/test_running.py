@@ -1,0 +1,109 @@
+"""Networks as kernels in the emulator, every layer beside the reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from subbyte.errors import InvalidInput, Unsupported
+from subbyte.networks import Network, network, perceptron
+from subbyte.networks.builder import Builder
+from subbyte.networks.layer import lowered
+from subbyte.networks.steps import finished, unproven, windows
+from subbyte.numerics.bit_layer import AFTER, BEFORE, layer_reference, pooled
+from subbyte.numerics.values import random_values
+from subbyte.workload import ConvWorkload, Precision
+
+
+def test_a_network_with_pooling_and_residuals_is_one_chain_of_kernels() -> None:
+    """A first layer that pools in strips, sums that are kept, and added where maps are smaller and channels more."""
+    made = Builder(3, (32, 16, 3), "w1a2", BEFORE).conv(32, 3, stride=2, pool=2, name="stem")
+    made.conv(32, 3, name="kept").conv(64, 3, stride=2, residual="kept", name="added").fc(10)
+    found = Network("small@3", made.layers, "made up here")
+    assert (lowered(found.layers[0]).h, lowered(found.layers[0]).w) == (16, 8)
+    compiled = found.compile()
+    images = found.random_images(1)[[0, 1, 2, 0]]
+    record = compiled.check(images, "emulator")
+    assert record.differing == 0
+    assert [(layer.name, layer.elements, layer.output, layer.cpu) for layer in record.layers] == [
+        ("stem", 6 * 8 * 4 * 32, "uint2+pool2", ""), ("kept", 6 * 2 * 8 * 4 * 32, "uint2+keep", ""),
+        ("added", 6 * 4 * 2 * 64, "uint2+addpool2x32", ""), ("fc1", 60, "int32", ""),
+    ]  # fmt: skip
+    assert record.predictions[0] == record.predictions[3]
+    sums = compiled.chain().run(compiled.first_values(images[:3]), "emulator")
+    np.testing.assert_array_equal(sums, found.reference(images[:3]).layer("fc1").sums)
+    with pytest.raises(InvalidInput, match="the emulator has no meaningful times"):
+        compiled.time(device="emulator")
+
+
+@pytest.mark.deep
+def test_what_no_kernel_does_the_cpu_does() -> None:
+    made = Builder(3, (9, 9, 3), "w1a2", AFTER).conv(16, 3, name="stem")
+    made.conv(40, 3, residual="stem", pool=3, name="odd")
+    found = Network("odd@3", made.fc(10).layers, "made up here")
+    compiled = found.compile()
+    record = compiled.check(found.random_images(1), "emulator")
+    assert record.differing == 0
+    assert [layer.output for layer in record.layers] == ["uint2+keep", "int32", "int32"]
+    assert "no kernel of it gives uint2+add16+pool3after" in record.layers[1].cpu
+    assert "the CPU does what follows the sums of odd" in record.text()
+    with pytest.raises(Unsupported, match="the CPU does a part of 1 of its 3 layers; odd: "):
+        compiled.time()
+
+
+def test_wide_residuals_are_left_to_the_cpu() -> None:
+    found = network("apnn.resnet18@1")
+    assert unproven(found, found.layer("stage1.1b")) == ""
+    assert "sums of stage3.1b may be as large as 36,096" in unproven(found, found.layer("stage3.2b"))
+    assert not any(unproven(network("tcbnn.resnet18"), layer) for layer in network("tcbnn.resnet18").layers)
+
+
+def test_other_parameters_are_seen_to_differ() -> None:
+    found = perceptron("digits", "w1a1", 4, (32,))
+    images, given = found.random_images(), found.random_parameters(0)
+    other = replace(given, weights=(-given.weights[0], *given.weights[1:]))
+    counts = found.reference(images, given).differing(found.reference(images, other))
+    assert counts["fc1"] > 0
+    with pytest.raises(InvalidInput, match="images"):
+        found.reference(images[..., 0], given)
+    with pytest.raises(InvalidInput, match="layer 'conv1'"):
+        found.reference(images, given).layer("conv1")
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_what_the_cpu_does_is_the_reference(order: str) -> None:
+    """Thresholds of few bits pooled as bits, against pooled sums; channels of the residual that are missing."""
+    rng = np.random.default_rng(0)
+    wl = ConvWorkload(2, 5, 6, 8, 12, 3, 3, 1, precision=Precision.of("w1a2"))
+    x, w = (random_values(one, shape, rng) for one, shape in (
+        (wl.precision.activations, (2, 5, 6, 8)), (wl.precision.weights, (12, 3, 3, 8))))  # fmt: skip
+    made = Builder(2, (5, 6, 3), "w1a2", order).conv(8, 3).conv(12, 3, pool=2)
+    thresholds = Network("two@2", Builder(2, (5, 6, 3), "w1a2", order).conv(8, 3).conv(12, 3).fc(3).layers, "here")
+    rule = thresholds.random_parameters(1).thresholds[1]
+    residual = rng.integers(-40, 40, (2, 5, 6, 7), np.int32)
+    right = layer_reference(wl, x, w, rule, residual, 2, order)
+    sums = layer_reference(wl, x, w, rule).sums
+    values, kept = finished(made.layers[1], sums, rule, residual)
+    np.testing.assert_array_equal(values, right.values)
+    np.testing.assert_array_equal(kept, right.sums)
+
+
+def test_windows_are_what_a_kernel_reads() -> None:
+    layer = Builder(1, (5, 4, 2), "w1a1", BEFORE).conv(3, 3, stride=2).layers[0]
+    x = np.arange(1, 41, dtype=np.int8).reshape(1, 5, 4, 2)
+    found = windows(layer, lowered(layer), x).reshape(3, 2, 3, 3, 2)
+    np.testing.assert_array_equal(found[1, 1], x[0, 1:4, 1:4])
+    assert not found[0, 0, 0].any()
+    assert not found[0, 0, :, 0].any()
+
+
+def test_strips_of_a_pooled_first_layer_are_in_order_once_they_are_pooled() -> None:
+    layer = Builder(1, (6, 20, 1), "w1a1", BEFORE).conv(3, 1, pool=2).layers[0]
+    x = np.arange(120, dtype=np.int8).reshape(1, 6, 20, 1)
+    workload = lowered(layer)
+    assert (workload.h, workload.w) == (30, 4)
+    np.testing.assert_array_equal(pooled(windows(layer, workload, x), 2).reshape(3, 10), pooled(x, 2)[0, ..., 0])
+    plain = lowered(layer, pooled=False)
+    np.testing.assert_array_equal(windows(layer, plain, x), x)

@@ -1,0 +1,134 @@
+"""The plan of a kernel on one-bit products of warps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+from subbyte.device.arch import Arch
+from subbyte.device.atoms import Atom
+from subbyte.families.bmma.config import AUTO, DOUBLE, POPCOUNT, SHARED, BmmaConfig
+from subbyte.families.shared.axis import Index
+from subbyte.families.shared.planes.plan import PlanePlan
+from subbyte.numerics.bit_products import AND, XOR, CountForm, count_form, plain_operation
+from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.operand import BLOCK_BITS
+
+
+def usual_operation(workload: ConvWorkload, arch: Arch) -> str:
+    """The bit product that an architecture has, and where it has both the one that needs fewer corrections."""
+    if not arch.async_copy:
+        return XOR
+    return plain_operation(workload.precision) if arch.native_s4 else AND
+
+
+def atom(operation: str, pixels: int, pieces: int) -> Atom:
+    """The instruction on fragments of so many pixels and blocks of 128 channels."""
+    shape = f"m{8 * pixels}n8k{128 * pieces}"
+    ptx = f"mma.sync.aligned.{shape}.row.col.s32.b1.b1.s32.{operation}.popc"
+    return Atom(f"b1.{shape}.{operation}", ptx, pixels, pieces, False, 75 if pixels == 1 else 80)
+
+
+@dataclass(frozen=True)
+class BmmaPlan(PlanePlan):
+    """Everything about one kernel of the bmma family that can be known before generating it."""
+
+    @property
+    def _config(self) -> BmmaConfig:
+        return cast(BmmaConfig, self.config)
+
+    @property
+    def operation(self) -> str:
+        """``and`` or ``xor``."""
+        wanted = AND if self.doubled else self._config.operation
+        return usual_operation(self.workload, self.arch) if wanted == AUTO else wanted
+
+    @property
+    def doubled(self) -> bool:
+        """Equal bits are counted, those of both operands and those of neither, where others count differing ones."""
+        return self._config.correction == DOUBLE
+
+    @cached_property
+    def counts(self) -> CountForm:
+        """Sums from counts of bits."""
+        return count_form(self.workload.precision, XOR if self.doubled else self.operation)
+
+    @cached_property
+    def shift(self) -> int:
+        """Equal bits are all bits of a window, those that only fill up included, without the differing ones."""
+        if not self.doubled:
+            return 0
+        bits = self.view.r * self.view.s * self.channel_blocks * BLOCK_BITS
+        sides = range(self.weight_planes), range(self.planes)
+        return bits * sum(self.counts.factor(s, t) for s in sides[0] for t in sides[1])
+
+    @cached_property
+    def atom(self) -> Atom:
+        """The matrix instruction."""
+        return atom(self.operation, 2, 2) if self.arch.async_copy else atom(self.operation, 1, 1)
+
+    @cached_property
+    def last_atom(self) -> Atom:
+        """The one for a last block of 128 channels."""
+        return atom(self.operation, self.atom.pixels, 1)
+
+    @cached_property
+    def factors(self) -> tuple[int, ...]:
+        """One set of counts for all pairs of planes that count alike."""
+        if self.splits > 1:
+            return (1,)
+        pairs = ((s, t) for s in range(self.weight_planes) for t in range(self.planes))
+        return tuple(dict.fromkeys(self._factor(s, t) for s, t in pairs))
+
+    def _factor(self, weight_plane: int, plane: int) -> int:
+        factor = self.counts.factor(weight_plane, plane) // self.divisor
+        return -factor if self.doubled else factor
+
+    def set_of(self, weight_plane: int, plane: int) -> int:
+        """The set in which a pair of planes is counted."""
+        return 0 if self.splits > 1 else self.factors.index(self._factor(weight_plane, plane))
+
+    @property
+    def fragment_registers(self) -> int:
+        """Of a step: weights of all planes, activations of one."""
+        pixels, columns = self.pairs * self.atom.pixels, self.config.warp_col_tiles
+        return self.atom.blocks * (columns * self.warp_planes[0] + pixels) * (2 if self.doubled else 1)
+
+    def ones_factor(self, plane: int) -> int:
+        """What a count of a plane of activations is multiplied by."""
+        return self.counts.pixel_factor(plane) // self.divisor
+
+    @cached_property
+    def split_factors(self) -> tuple[tuple[int, int], ...]:
+        """A pair of planes for each group of warps, where they add up in shared memory; the first plane of the weights
+        goes with the activations' bits."""
+        if self._config.combine != SHARED:
+            return ((1, 1),)
+        pairs = ((s, t) for s in range(self.weight_planes) for t in range(self.planes))
+        return tuple((self._factor(s, t), self.ones_factor(t) if s == 0 else 0) for s, t in pairs)
+
+    @property
+    def warp_planes(self) -> tuple[int, int]:
+        """Planes of weights and of activations that a warp multiplies."""
+        return (1, 1) if self.splits > 1 else (self.weight_planes, self.planes)
+
+    @property
+    def counted_by_instruction(self) -> bool:
+        """The activations' bits are one more tile of columns."""
+        return self._config.correction != POPCOUNT
+
+    @property
+    def ones_registers(self) -> int:
+        """Of each plane those of a tile of columns, or one for each pixel."""
+        if not self.counts.pixel:
+            return 0
+        each = self.pairs * (self.atom.accumulators if self.counted_by_instruction else self.atom.pixels)
+        return self.warp_planes[1] * each
+
+    def ones_register(self, plane: Index, pixel: Index) -> Index:
+        """Where the bits of a plane of a warp's pixel are counted."""
+        pair, half = pixel % self.pairs, pixel // self.pairs
+        if self.counted_by_instruction:
+            return (plane * self.pairs + pair) * self.atom.accumulators + half * 2
+        return (plane * self.pairs + pair) * self.atom.pixels + half

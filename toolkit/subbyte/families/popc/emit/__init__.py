@@ -1,0 +1,1 @@
+"""Its products, written in TVM TIRx."""

@@ -1,0 +1,1 @@
+"""Their text, written in TVM TIRx."""

@@ -1,0 +1,111 @@
+"""The plan of a kernel on fragments of bit planes: launch and the forms of its buffers, computed without TVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from subbyte.device.launch import Argument, Launch
+from subbyte.families.shared.axis import Index
+from subbyte.families.shared.planes.geometry import FRAGMENT_WORDS, IMAGE_WORDS, PlaneGeometry
+from subbyte.numerics.thresholds import THRESHOLDS
+from subbyte.workload.conv import BATCH_GROUP
+from subbyte.workload.precision import SUMS
+
+
+@dataclass(frozen=True)
+class PlanePlan(PlaneGeometry):
+    """Everything about one kernel that can be known before generating it."""
+
+    @property
+    def kind(self) -> str:
+        """The family's name, with which the forms of its words begin."""
+        return self.config.prefix.rstrip("-")
+
+    @property
+    def parameter_form(self) -> str:
+        """What the parameters are."""
+        return THRESHOLDS
+
+    @property
+    def operand_form(self) -> str:
+        """What decides the words of weights and parameters, as text."""
+        return f"{self.kind} {self.workload.spec} {self.config.key} {self.arch.name} {self.output}"
+
+    @property
+    def form(self) -> str:
+        """How activations and outputs lie in memory."""
+        return f"{self.config.layout}.planes"
+
+    @property
+    def slice_words(self) -> int:
+        """Words of the weights of a block's channels; where sums are the output the table stands behind them."""
+        return self.iterations * self.weight_words + (self.table_words if self.output == SUMS else 0)
+
+    # ---- global memory --------------------------------------------------------------------------------------------
+
+    def _pixel(self, group: Index, y: Index, x: Index, image: Index, size: tuple[int, int]) -> Index:
+        """Place of a pixel among those of all groups of images, or of all images."""
+        which = group if self.config.layout == "nhwcnc" else group * BATCH_GROUP + image
+        return (which * size[0] + y) * size[1] + x
+
+    def activation_word(self, group: Index, y: Index, x: Index, block: Index, plane: Index, image: Index) -> Index:
+        """Index of the first of the four words of 128 channels of an image's pixel in a plane."""
+        w, packed = self.view, self.config.layout == "nhwcnc"
+        pixel = self._pixel(group, y, x, image, (w.h, w.w))
+        part = (pixel * self.channel_blocks + block) * self.planes + plane
+        return part * FRAGMENT_WORDS + image * IMAGE_WORDS if packed else part * IMAGE_WORDS
+
+    def output_word(self, group: Index, p: Index, q: Index, word: Index, plane: Index, image: Index) -> Index:
+        """Index of an output word of 32 channels."""
+        w, packed = self.view, self.config.layout == "nhwcnc"
+        pixel = self._pixel(group, p, q, image, (w.p, w.q))
+        part = (pixel * self.filter_blocks + word // IMAGE_WORDS) * self.output_planes + plane
+        first = part * FRAGMENT_WORDS + image * IMAGE_WORDS if packed else part * IMAGE_WORDS
+        return first + word % IMAGE_WORDS
+
+    def output_sum(self, group: Index, p: Index, q: Index, channel: Index, image: Index) -> Index:
+        """Index of a raw sum."""
+        w, block = self.view, self.view.precision.output.block
+        pixel = self._pixel(group, p, q, image, (w.p, w.q))
+        if self.config.layout != "nhwcnc":
+            return pixel * w.padded_filters + channel
+        part = (pixel * w.filter_blocks + channel // block) * BATCH_GROUP + image
+        return part * block + channel % block
+
+    # ---- launch ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def launch(self) -> Launch:
+        """Grid, block and arguments."""
+        w = self.view
+        images = w.batch_groups * BATCH_GROUP
+        activations = images * w.h * w.w * self.channel_blocks * self.planes * IMAGE_WORDS
+        arguments = [Argument("A", "uint32", (activations,), "in", self.form)]
+        if self.output == SUMS:
+            arguments.append(Argument("Out", "int32", (images * w.p * w.q * w.padded_filters,), "out", self.form))
+        else:
+            words = images * w.p * w.q * self.pixel_words * self.output_planes
+            arguments.append(Argument("Out", "uint32", (words,), "out", self.form))
+            table = self.column_blocks * self.table_words
+            arguments.append(Argument("Prm", "int32", (table,), "in", self.operand_form))
+        weights = self.column_blocks * self.slice_words
+        arguments.append(Argument("Wt", "uint32", (weights,), "in", self.operand_form))
+        grid = (w.batch_groups * prod(self.pixel_tiles), self.column_blocks, 1)
+        return Launch("conv_kernel", grid, (self.threads, 1, 1), self.shared_bytes, tuple(arguments))
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the launch."""
+        return prod(self.launch.grid)
+
+    @property
+    def missing_words(self) -> int:
+        """Output words of a pixel beyond those of all blocks, which hold channels that only fill up."""
+        return max(0, self.pixel_words - self.column_blocks * self.words)
+
+    @property
+    def missing_sums(self) -> int:
+        """The same of sums."""
+        return max(0, self.view.padded_filters - self.column_blocks * self.columns)

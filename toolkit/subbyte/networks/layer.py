@@ -1,0 +1,100 @@
+"""One layer of a network: a convolution, and what becomes of its sums.
+
+The first layer reads pixels, 8-bit integers less 128; every other one the few bits of the layer before it. A fully
+connected layer is a convolution whose kernel is as large as its input: bits stay where the layer before put them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.arguments import one_of, whole
+from subbyte.errors import InvalidInput, shown
+from subbyte.numerics.bit_layer import AFTER, POOL_ORDERS
+from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.operand import SIGNED, Operand
+from subbyte.workload.precision import Precision
+
+Images = NDArray[np.uint8]
+"""[N,H,W,C], 0 to 255."""
+PIXEL = Operand(8, SIGNED)
+"""A pixel as a layer multiplies it: its 8 bits less 128."""
+STRIP = 8
+"""Columns of a strip of a lowered layer."""
+PIXEL_ZERO = 128
+"""The pixel whose value is 0, and what lies beyond the border of the first layer."""
+
+
+@dataclass(frozen=True)
+class NetworkLayer:
+    """A layer: ``workload`` with its precision; then ``residual``, the name of an earlier layer whose sums are added;
+    then pooling of ``pool`` x ``pool`` outputs ``before`` or ``after`` (``pool_order``) the thresholds.
+
+    The residual of an earlier layer with larger maps is the maximum of each of its windows, and it is added to as many
+    channels as that layer has (TCBNN's type A shortcut, arXiv 2006.16578). The last layer of a network has no
+    thresholds: its sums become logits. Raises InvalidInput.
+    """
+
+    name: str
+    workload: ConvWorkload
+    pool: int = 1
+    pool_order: str = AFTER
+    residual: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.workload, ConvWorkload):
+            raise InvalidInput(f"layer {self.name}: workload={shown(self.workload)}: expected a ConvWorkload")
+        one_of(self.pool_order, "pool_order", POOL_ORDERS)
+        whole(self.pool, "pool", 1, min(self.workload.p, self.workload.q))
+
+    @property
+    def output(self) -> tuple[int, int, int]:
+        """Rows, columns and channels of what the next layer reads."""
+        w = self.workload
+        return w.p // self.pool, w.q // self.pool, w.k
+
+    @property
+    def kind(self) -> str:
+        """``fc`` where the kernel is as large as its input, else ``conv``."""
+        w = self.workload
+        return "fc" if (w.r, w.s, w.pad) == (w.h, w.w, 0) else "conv"
+
+    @property
+    def largest_sum(self) -> int:
+        """No sum of the convolution alone is larger, whatever the operands."""
+        w = self.workload
+        return w.precision.largest_product * w.r * w.s * w.c
+
+    def at(self, batch: int) -> NetworkLayer:
+        """The same layer for another batch."""
+        return replace(self, workload=replace(self.workload, n=batch))
+
+
+def pixel_precision(precision: Precision) -> Precision:
+    """The types of a first layer of a network: its weights on pixels, values of its activations' type."""
+    return Precision(precision.weights, PIXEL, precision.activations.dense)
+
+
+def pixel_values(images: Images) -> NDArray[np.int8]:
+    """Pixels uint8 [N,H,W,C] as values of :data:`PIXEL`."""
+    return (images.astype(np.int16) - PIXEL_ZERO).astype(np.int8)
+
+
+def lowered(layer: NetworkLayer, pooled: bool = True) -> ConvWorkload:
+    """A first layer as the 1x1 convolution of its windows: a kernel on bits reads whole blocks of 128 channels, and
+    three of them in each would be few.
+
+    Where it pools, strips of at most 8 columns stand one below the other, so that a block holds few pixels: the rows of
+    a window of one strip follow each other, then those of the strip beside it. Pooled, the pixels are in order. Without
+    ``pooled``, and where strips do not divide the map, the windows are where their outputs are.
+    """
+    w, pool = layer.workload, layer.pool if pooled else 1
+    rows, columns = w.p, w.q
+    if pool > 1 and rows % pool == 0 and (widths := [s for s in range(pool, STRIP + 1, pool) if columns % s == 0]):
+        rows, columns = rows * columns // widths[-1], widths[-1]
+    if (w.r, w.s, w.pad, w.stride, rows) == (1, 1, 0, 1, w.h):
+        return w
+    return ConvWorkload(w.n, rows, columns, w.r * w.s * w.c, w.k, 1, 1, precision=w.precision)

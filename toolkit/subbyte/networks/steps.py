@@ -1,0 +1,72 @@
+"""What the kernels of a network are asked for, what lies between them, and what the CPU does where a kernel cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.networks.layer import NetworkLayer, lowered
+from subbyte.numerics.arrays import Int32Array
+from subbyte.numerics.bit_layer import pooled_ranks
+from subbyte.numerics.fusion import Fusion
+from subbyte.numerics.thresholds import Thresholds
+from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.precision import SUMS
+
+if TYPE_CHECKING:
+    from subbyte.networks.network import Network
+
+RESIDUAL_LIMIT = (1 << 15) - 1
+"""Of a sum that 16 bits hold whatever its sign."""
+
+
+def fusion(network: Network, layer: NetworkLayer) -> Fusion:
+    """What stands between the sums of a layer and its output."""
+    source = network.layer(layer.residual).workload if layer.residual else None
+    return Fusion(
+        layer.pool, layer.pool_order, source.k if source else 0, network.shortcut_pool(layer) if source else 1,
+        layer.name in network.residuals,
+    )  # fmt: skip
+
+
+def request(network: Network, layer: NetworkLayer) -> tuple[ConvWorkload, str]:
+    """The workload and the output of a kernel that does a whole layer: the first one lowered, the last one's sums."""
+    if layer is network.layers[-1]:
+        return layer.workload, SUMS
+    workload = lowered(layer) if layer is network.layers[0] else layer.workload
+    return workload, workload.precision.output.name + fusion(network, layer).text
+
+
+def unproven(network: Network, layer: NetworkLayer) -> str:
+    """Why no kernel may keep or add a layer's sums; empty where 16 bits hold them whatever the operands."""
+    largest = network.largest_sums()
+    waiting = [name for name in (layer.residual, layer.name) if name in network.residuals]
+    wide = next((name for name in waiting if largest[name] > RESIDUAL_LIMIT), None)
+    return f"sums of {wide} may be as large as {largest[wide]:,}, residuals have 16 bits" if wide else ""
+
+
+def windows(layer: NetworkLayer, workload: ConvWorkload, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Pixels [N,H,W,C] of the first layer -> the channels of its lowered ``workload``, [N,H',W',R*S*C], in the order of
+    :func:`~subbyte.networks.layer.lowered`; beyond the border they are 0."""
+    wl = layer.workload
+    padded = np.pad(x, [(0, 0), (wl.pad, wl.pad), (wl.pad, wl.pad), (0, 0)])
+    view = np.lib.stride_tricks.sliding_window_view(padded, (wl.r, wl.s), axis=(1, 2))
+    taken = view[:, :: wl.stride, :: wl.stride].transpose(0, 1, 2, 4, 5, 3).reshape(len(x), wl.p, wl.q, -1)
+    if (workload.h, workload.w) == (wl.p, wl.q):
+        return np.ascontiguousarray(taken)
+    strips = taken.reshape(len(x), wl.p // layer.pool, layer.pool, wl.q // workload.w, workload.w, -1)
+    return np.ascontiguousarray(strips.transpose(0, 1, 3, 2, 4, 5)).reshape(len(x), workload.h, workload.w, -1)
+
+
+def finished(
+    layer: NetworkLayer, sums: Int32Array, thresholds: Thresholds, residual: Int32Array | None
+) -> tuple[NDArray[Any], Int32Array]:
+    """Sums of a kernel int32 [N,P,Q,K] -> values that the next layer reads, and the sums with the residual: what the
+    CPU does where no kernel does it, thresholds first, then pooling of the few bits."""
+    if residual is not None:
+        sums = sums.copy()
+        sums[..., : residual.shape[3]] += residual
+    ranks = pooled_ranks(thresholds.ranks(sums), thresholds, layer.pool, layer.pool_order)
+    return np.array(sorted(thresholds.output.values), thresholds.output.dtype)[ranks], sums

@@ -1,0 +1,102 @@
+"""What a kernel does between the sums of a layer and its output, beside comparing them with thresholds.
+
+convolution -> sums + residual (-> kept for a later layer) -> max-pooling and comparison, in either order -> output
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.arguments import whole
+from subbyte.errors import InvalidInput, shown
+from subbyte.numerics.arrays import Int32Array
+from subbyte.numerics.bit_layer import AFTER, BEFORE, POOL_ORDERS, LayerResult, layer_reference, pooled
+from subbyte.numerics.thresholds import Thresholds
+from subbyte.workload.conv import ConvWorkload
+
+SEPARATOR = "+"
+_KEEP = "keep"
+_PART = re.compile(r"pool(?P<pool>[1-9]\d*)(?P<after>after)?|add(?P<by>pool[1-9]\d*x)?(?P<channels>[1-9]\d*)|keep")
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """``pool`` x ``pool`` outputs become their maximum, ``before`` or ``after`` they are compared (``pool_order``).
+    ``residual`` channels of an earlier layer's sums are added to the first of this layer's; of a map that is
+    ``residual_pool`` times as high and wide, its maxima are. ``keep``: the sums are an output too, for a later layer.
+
+    Raises InvalidInput for other values.
+    """
+
+    pool: int = 1
+    pool_order: str = BEFORE
+    residual: int = 0
+    residual_pool: int = 1
+    keep: bool = False
+
+    def __post_init__(self) -> None:
+        whole(self.pool, "pool", 1, 64)
+        whole(self.residual_pool, "residual_pool", 1, 64)
+        whole(self.residual, "residual", 0, 1 << 20)
+        if self.pool_order not in POOL_ORDERS:
+            raise InvalidInput(f"pool_order={shown(self.pool_order)}: allowed: {', '.join(POOL_ORDERS)}")
+
+    @property
+    def sums(self) -> bool:
+        """Sums of other layers are read, or sums of this one are written."""
+        return self.residual > 0 or self.keep
+
+    @property
+    def text(self) -> str:
+        """As part of an output's name: ``+add64+keep``, ``+addpool2x64``, ``+pool2``; empty where nothing is fused."""
+        parts = []
+        if self.residual:
+            parts.append(f"add{f'pool{self.residual_pool}x' if self.residual_pool > 1 else ''}{self.residual}")
+        if self.keep:
+            parts.append(_KEEP)
+        if self.pool > 1:
+            parts.append(f"pool{self.pool}{AFTER if self.pool_order == AFTER else ''}")
+        return "".join(f"{SEPARATOR}{part}" for part in parts)
+
+    @classmethod
+    def of(cls, output: str) -> Fusion:
+        """Of an output's name. Raises InvalidInput for a part that is none."""
+        values: dict[str, Any] = {}
+        for part in output.split(SEPARATOR)[1:]:
+            found = _PART.fullmatch(part)
+            if found is None:
+                raise InvalidInput(f"output {shown(output)}: {shown(part)} is none of pool2, pool2after, add64, "
+                                   "addpool2x64, keep (channels and sizes may differ)")  # fmt: skip
+            if part == _KEEP:
+                values["keep"] = True
+            elif found["pool"]:
+                values |= {"pool": int(found["pool"]), "pool_order": AFTER if found["after"] else BEFORE}
+            else:
+                size = int(found["by"].removeprefix("pool").removesuffix("x")) if found["by"] else 1
+                values |= {"residual": int(found["channels"]), "residual_pool": size}
+        return cls(**values)
+
+    def reference(
+        self, workload: ConvWorkload, x: NDArray[Any], w: NDArray[Any], thresholds: Thresholds,
+        residual: Int32Array | None = None,
+    ) -> LayerResult:  # fmt: skip
+        """The layer on values x [N,H,W,C] and w [K,R,S,C]; ``residual`` int32 [N,P*by,Q*by,channels], as
+        :func:`~subbyte.numerics.bit_layer.layer_reference` computes it. Raises InvalidInput."""
+        if (residual is not None) != (self.residual > 0):
+            wanted = f"int32 [N,P,Q,{self.residual}]" if self.residual else "none"
+            raise InvalidInput(f"residual: {'none' if residual is None else 'one'} given; this layer takes {wanted}")
+        added = None if residual is None else np.ascontiguousarray(pooled(residual, self.residual_pool))
+        return layer_reference(workload, x, w, thresholds, added, self.pool, self.pool_order)
+
+
+NOTHING = Fusion()
+
+
+def base_of(output: str) -> str:
+    """The output's name without what is fused."""
+    return output.partition(SEPARATOR)[0]

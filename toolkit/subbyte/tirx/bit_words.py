@@ -1,0 +1,53 @@
+"""Comparisons to words of bits: signs spread over bytes, bytes exchanged between lanes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import registers
+
+_SIGNS = 0x00FB
+"""prmt: the signs of two words, each spread over a byte."""
+_LOW_HALVES = 0x5410
+
+
+def sign_bytes(words: list[Any]) -> Any:
+    """Four words -> a word with a byte for each: all ones where it is below 0."""
+    low, high, both = registers("low", 1), registers("high", 1), registers("mask", 1)
+    op.permute_bytes(low[0], words[0], words[1], T.uint32(_SIGNS))
+    op.permute_bytes(high[0], words[2], words[3], T.uint32(_SIGNS))
+    op.permute_bytes(both[0], low[0], high[0], T.uint32(_LOW_HALVES))
+    return both[0]
+
+
+def exchange_bytes(word: Any, quarter: Any) -> None:
+    """Transpose the bytes of four neighbouring lanes, of which this is number ``quarter``: it gets byte ``quarter`` of
+    each of them."""
+    other, merged = registers("other", 1), registers("merged", 1)
+    full = T.uint32(op.FULL_WARP)
+    for mask, low, high in ((2, 0x5410, 0x3276), (1, 0x6240, 0x3715)):
+        T.evaluate(T.ptx.shfl_sync.bfly.b32(other[0], word[0], T.uint32(mask), T.uint32(0x1F), full))
+        upper = (quarter & mask) != 0
+        op.permute_bytes(merged[0], word[0], other[0], T.Select(upper, T.uint32(high), T.uint32(low)))
+        T.buffer_store(word, merged[0], [0])
+
+
+def rank_plane(masks: list[Any], plane: int) -> Any:
+    """Bit ``plane`` of how many thresholds are passed, from the masks of all of them, which are passed in order."""
+    step = 1 << plane
+    found = masks[step - 1]
+    for passed in range(2 * step - 1, len(masks), step):
+        found = found ^ masks[passed]
+    return found
+
+
+def class_of(classes: tuple[int, ...], index: Any) -> Any:
+    """The class of an index, whose classes come in runs."""
+    found: Any = T.int32(classes[-1])
+    for place in range(len(classes) - 2, -1, -1):
+        if classes[place] != classes[place + 1]:
+            found = T.Select(index <= place, T.int32(classes[place]), found)
+    return found
