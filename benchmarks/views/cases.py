@@ -43,6 +43,12 @@ CASES = [
         ".sb-bits", ".sb-bits-svg", ".sb-bits .stage", BACK_AND_FORTH, ("Home", "ArrowRight"), ("step",),
     ),
     Case(
+        "plane composition", "4 planes, 32 outputs",
+        "from subbyte_widgets import PlaneComposition",
+        "view = PlaneComposition('resnet50.stage3@8:w1a4')\nview",
+        ".sb-planes", ".sb-planes-svg", ".sb-planes .stage", BACK_AND_FORTH, ("Home", "ArrowRight"), ("step",),
+    ),
+    Case(
         "tile strides", "8 leading dimensions",
         "from subbyte_widgets import TileStrides",
         "view = TileStrides()\nview",

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from subbyte_widgets import BitProduct, ThresholdFolding, TileStrides
+from subbyte_widgets import BitProduct, PlaneComposition, ThresholdFolding, TileStrides
 from subbyte_widgets._revealed import said
 from subbyte_widgets._turned import Turner
 from subbyte_widgets.bit_product.picture import Drawing, bits_svg, places
+from subbyte_widgets.plane_composition import picture as planes
 
 FOLDING = ThresholdFolding("n8h7w7c64k32r3s3p1:w1a2")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -52,6 +53,25 @@ def test_bit_products_step_by_step(open_page: Callable[..., Any]) -> None:
         assert page.evaluate(SENTENCE_IN_SIGHT, ".sb-bits")
     page.locator(".sb-bits .tap").first.click()
     assert page.evaluate(SHOWN, ".sb-bits") == visible(bits_svg(drawing, found[0], 5))
+
+
+def test_the_composition_of_planes_step_by_step(open_page: Callable[..., Any]) -> None:
+    view = PlaneComposition("n8h8w8c64k64r3s3p1:w2a2", image=5, pixel=3)
+    assert view.record is not None
+    drawing = planes.Drawing(view.record)
+    found = planes.places(drawing)
+    page = open_page(view, ".sb-planes svg", width=1280, height=780)
+    page.locator(".sb-planes .stage").focus()
+    marked = "() => [...document.querySelectorAll('.sb-planes .lane')].findIndex((e) => e.matches('.on'))"
+    for key, step, place in [
+        ("Home", 0, 0), ("ArrowRight", 1, 0), ("PageDown", 3, 0), ("ArrowDown", 3, 1), ("Shift+ArrowDown", 3, 9),
+        ("ArrowRight", 4, 9), ("ArrowRight", 5, 9), ("End", 6, 9), ("ArrowUp", 6, 8),
+    ]:  # fmt: skip
+        page.keyboard.press(key)
+        assert page.evaluate(SHOWN, ".sb-planes") == visible(planes.composition_svg(drawing, found[place], step)), key
+        assert page.locator(".sb-planes .say").text_content() == said(view.data["steps"][step], found[place])
+        assert page.evaluate(marked) == view.record.outputs[place].lane
+        assert page.evaluate(SENTENCE_IN_SIGHT, ".sb-planes")
 
 
 @pytest.mark.parametrize(("view", "selector"), [(TileStrides(), ".sb-strides"), (FOLDING, ".sb-folding")])

@@ -27,6 +27,7 @@ VIEWS = {
     ".sb-taps": "TapWindows('n8h8w8c64k64r3s3p1')",
     ".sb-stores": "StorePath()",
     ".sb-bits": "BitProduct('n8h7w7c64k32r3s3p1:w1a2')",
+    ".sb-planes": "PlaneComposition('n8h8w8c64k64r3s3p1:w2a2')",
     ".sb-strides": "TileStrides()",
     ".sb-folding": "ThresholdFolding('n8h7w7c64k32r3s3p1:w1a2')",
 }
@@ -50,7 +51,8 @@ follows = {'.sb-tiling': ('multiply', 4), '.sb-map': ('selected', 7), '.sb-pack'
            '.sb-access': ('lane', 32), '.sb-frag': ('column', 8), '.sb-space': ('selected', 9),
            '.sb-curve': ('selected', 40), '.sb-monitor': ('selected', 40), '.sb-reader': ('line', 60),
            '.sb-load': ('step', 30), '.sb-speed': ('item', 5), '.sb-taps': ('tap', 6), '.sb-stores': ('follow', 128),
-           '.sb-bits': ('step', 7), '.sb-strides': ('chosen', 8), '.sb-folding': ('chosen', 41)}
+           '.sb-bits': ('step', 7), '.sb-planes': ('step', 6),
+           '.sb-strides': ('chosen', 8), '.sb-folding': ('chosen', 41)}
 def one(i):
     selector, i = list(made)[i % len(made)], i // len(made)
     view, (trait, many) = made[selector], follows[selector]
@@ -58,7 +60,7 @@ def one(i):
         view.show((tiled if selector == '.sb-tiling' else maps)[i % 2])
     value = i % many
     view.set_trait(trait, view.points['index'][value] if selector == '.sb-space' else value)"""
-AGAIN = """for i in range(520):
+AGAIN = """for i in range(30 * len(made)):
     one(i)
 print(f"memory {psutil.Process(os.getpid()).memory_info().rss} bytes")"""
 NO = "This cannot be: choose another one."
@@ -74,7 +76,7 @@ CELLS = {"start": START, "show": SHOW, "update": UPDATE, "again": AGAIN, "refuse
 """Those of the notebook; the tests run them by name."""
 STUDIES = (".sb-curve", ".sb-monitor")
 """They go on showing the trials there were before a study failed: those are its own, and as good as before."""
-SETTLED = "() => document.querySelector('.sb-curve .say').textContent.includes('Trial 39:')"
+SETTLED = "() => document.querySelector('.sb-curve .say').textContent.includes('Trial 29:')"
 # Of each view the colours of its words and of what it fills: those of a text, and of a field where it has some.
 INKS = """(selectors) => selectors.map((selector) => {
   const root = document.querySelector(selector);

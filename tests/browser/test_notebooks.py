@@ -107,6 +107,25 @@ def test_results_and_ones_own_layer(name: str, charts: int, views: tuple[str, ..
         tab.picture(f"{name}_dark", ".jp-Notebook")
 
 
+@pytest.mark.parametrize(
+    ("name", "views", "exercises"),
+    [
+        ("10_bits", (".sb-bits", ".sb-folding", ".sb-frag", ".sb-strides"), 4),
+        ("11_planes", (".sb-bits", ".sb-planes"), 3),
+    ],
+)
+def test_bits_and_planes(name: str, views: tuple[str, ...], exercises: int, opened: Opened) -> None:
+    tab = opened(name, 9000)
+    for view in views:
+        expect(tab.page.locator(f"{view} svg[class]")).to_have_count(1)
+    stage = tab.page.locator(".sb-bits .stage")
+    stage.focus()
+    stage.press("End")
+    expect(tab.page.locator(".sb-bits .say")).to_contain_text("Multiplying the values gives")
+    answered(tab, exercises)
+    tab.picture(name, ".jp-Notebook")
+
+
 def test_hopper(opened: Opened) -> None:
     tab = opened("09_hopper", 9000)
     taps = tab.page.locator(".sb-taps")

@@ -40,6 +40,7 @@ SETS: dict[str, list[str]] = {
     "live_curve/view.css": [r"\.(?:dots|failed|best) \{ (?:fill|stroke): (#\w{6})"],
     "load_stepper/view.css": [r"\.bar\.b\d \{ fill: (#\w{6})"],
     "packing_stepper/view.css": [r"\.bar\.b\d \{ fill: (#\w{6})", r"\.full \{ fill: (#\w{6})"],
+    "plane_composition/view.css": [r"\.(?:b\d|ones) \{ fill: (#\w{6})"],
     "space_explorer/view.css": [r"\.cell\.s[036] \{ fill: (#\w{6})|--sb-chosen: (#\w{6})"],
     "speed_of_light/view.css": [r"\.(?:f\d|bar\.ours) \{ fill: (#\w{6})"],
     "stepper.css": [SIX],

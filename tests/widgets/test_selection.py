@@ -117,10 +117,12 @@ TURNS = {
         ("resnet50.stage3@8", "wgp-tw14-tr1-cm1-sg28-st3-sta0"),
         ("resnet50.stage5@8", "wgp-tw8-tr1-cm1-sg7-st3-sta0"),
     ),
+    "bits": (("n8h8w8c64k64r3s3p1:w2a2", ""), ("n8h8w8c64k64r3s3p1:w1a2", "")),
     "built": ((LAYER, SMALL.key), ("n8h7w7c32k64r3s3p1", OTHER.key)),
 }  # fmt: skip
 """What a view turns from and to: recorded layers; kernels of the wgmma family; where a view builds, small ones."""
 KIND = {
+    "PlaneComposition": "bits",
     "StorePath": "wgmma", "TapWindows": "wgmma", "KernelEditor": "built", "KernelExplorer": "built",
     "KernelReader": "built", "LoadStepper": "built", "PackingStepper": "built",
 }  # fmt: skip

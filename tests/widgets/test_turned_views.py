@@ -52,6 +52,17 @@ def test_leading_dimensions_are_chosen() -> None:
         TileStrides([128, 256, 384], chosen=5)
 
 
+def test_a_selected_layer_has_a_leading_dimension() -> None:
+    selection = Selection("n8h8w8c200k64r3s3p1:w1a1")
+    view = TileStrides(selection=selection)
+    selection.settle()
+    assert (view.data[view.chosen]["label"], len(view.data)) == ("256 bits", 8)
+    assert "are 256 bits apart" in view.note
+    selection.workload = "n8h8w8c2000k64r3s3p1:w1a1"
+    selection.settle()
+    assert view.data[view.chosen]["label"] == "2,048 bits"
+
+
 @pytest.mark.parametrize("types", ["w1a1", "w1a2", "w2a2:signed.signed", "w1a4"])
 @pytest.mark.parametrize("gamma", [-1.3, 0.0, 0.4])
 def test_every_sum_lies_in_the_box_of_its_value(types: str, gamma: float) -> None:

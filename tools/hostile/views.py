@@ -16,6 +16,7 @@ from subbyte.families.mma.config import MmaConfig
 from subbyte.kernel.edit import EditReport
 from subbyte.technique.accesses import Accesses
 from subbyte.technique.bits import bit_sum
+from subbyte.technique.composition import plane_composition
 from subbyte.technique.duplicates import duplicates
 from subbyte.technique.folding import folding
 from subbyte.technique.load_steps import LoadSteps, load_steps
@@ -125,6 +126,7 @@ VIEWS: dict[str, Callable[[str], Any]] = {
     "LiveCurve": lambda name: widgets.LiveCurve(samples.study_record(name)),
     "LoadStepper": lambda name: widgets.LoadStepper([replace(_loads(), workload=samples.named(name, SPEC))]),
     "PackingStepper": lambda name: _one("PackingStepper"),
+    "PlaneComposition": lambda name: widgets.PlaneComposition(plane_composition(samples.named(name, f"{SPEC}:w1a2"))),
     "SpaceExplorer": lambda name: widgets.SpaceExplorer(samples.landscape(name)),
     "SpeedOfLight": _speed,
     "StorePath": lambda name: _one("StorePath"),

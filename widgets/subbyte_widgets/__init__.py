@@ -12,6 +12,7 @@ from subbyte_widgets.layout_view import LayoutExplorer, LayoutView
 from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
 from subbyte_widgets.packing_stepper import PackingStepper
+from subbyte_widgets.plane_composition import PlaneComposition
 from subbyte_widgets.space_explorer import SpaceExplorer
 from subbyte_widgets.speed_of_light import SpeedOfLight
 from subbyte_widgets.store_path import StorePath
@@ -37,6 +38,7 @@ __all__ = [
     "LiveCurve",
     "LoadStepper",
     "PackingStepper",
+    "PlaneComposition",
     "Selection",
     "SpaceExplorer",
     "SpeedOfLight",

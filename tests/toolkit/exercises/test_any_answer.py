@@ -16,9 +16,12 @@ LAYER = "n8h56w56c64k64r3s3p1"
 MORE: dict[str, tuple[Any, ...]] = {
     "check_byte": (LAYER, (1, 2, 3, 4)),
     "check_chunk": ("n8h56w56c128k128r3s3p1", MmaConfig(2, 2, 4, 4)),
+    "check_corner": ("n1h4w4c64k1r3s3p1:w1a1",),
     "check_datum": (LAYER, 5, 60),
     "check_floors": (LAYER, 4.2, 1100.0),
     "check_grid": (LAYER, PipelineConfig(segments=56, stages=3)),
+    "check_instructions": ("n8h8w8c256k64r3s3p1:w2a2",),
+    "check_load": (1536,),
     "check_padding": ("n4h14w20c48k40r3s3p1",),
     "check_pixels": (LAYER, (2, 4)),
     "check_price": (subbyte.landscape("resnet50.stage2@8.paper.sm_90a"), "chunk", 1),
@@ -28,6 +31,7 @@ MORE: dict[str, tuple[Any, ...]] = {
     "check_tap_start": (LAYER, PipelineConfig(segments=4), 3, 1, 1),
     "check_waste": ("resnet50.stage5@8",),
     "check_waves": (1568, 5, 132),
+    "check_word": ("n20h3w4c300k64r3s3p1:w1a1",),
 }
 CHECKS = sorted(name for name in exercises.__all__ if name.startswith("check_"))
 ANSWERS: dict[str, Any] = {

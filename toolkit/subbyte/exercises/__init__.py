@@ -1,5 +1,14 @@
 """Exercises of the notebooks: each takes a reader's answer and says what is right, or which mistake it looks like."""
 
+from subbyte.exercises.bits import (
+    check_combine,
+    check_corner,
+    check_dot,
+    check_instructions,
+    check_load,
+    check_threshold,
+    check_word,
+)
 from subbyte.exercises.convolution_as_gemm import check_datum, check_tiling, check_waste
 from subbyte.exercises.data_layout import check_byte, check_chunk, check_sectors
 from subbyte.exercises.duplicates import check_genuine_map, check_loads, check_tile
@@ -19,13 +28,18 @@ __all__ = [
     "check_block",
     "check_byte",
     "check_chunk",
+    "check_combine",
+    "check_corner",
     "check_datum",
+    "check_dot",
     "check_fair_share",
     "check_floors",
     "check_gather",
     "check_genuine_map",
     "check_grid",
+    "check_instructions",
     "check_keep",
+    "check_load",
     "check_loads",
     "check_operands",
     "check_pack",
@@ -38,9 +52,11 @@ __all__ = [
     "check_requantize",
     "check_sectors",
     "check_tap_start",
+    "check_threshold",
     "check_tile",
     "check_tiling",
     "check_verdict",
     "check_waste",
     "check_waves",
+    "check_word",
 ]

@@ -334,7 +334,8 @@ def _counts(one: NDArray[np.uint32], other: NDArray[np.uint32], operation: str) 
 
 
 def pixel_words(wl: ConvWorkload, x: NDArray[Any]) -> NDArray[np.uint32]:
-    """Plane words of the padded image, uint32 [q][N][H + 2 pad][W + 2 pad][words]."""
+    """Plane words of the padded image: values [N,H,W,C] -> uint32 [q][N][H + 2 pad][W + 2 pad][words], pixels beyond
+    the border in their fill code. Raises InvalidInput."""
     operand = wl.precision.activations
     check_values(x, "x", operand, (wl.n, wl.h, wl.w, wl.c))
     border = ((0, 0), (wl.pad, wl.pad), (wl.pad, wl.pad), (0, 0))
@@ -343,7 +344,7 @@ def pixel_words(wl: ConvWorkload, x: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def tap_words(wl: ConvWorkload, w: NDArray[Any]) -> NDArray[np.uint32]:
-    """Plane words of the weights, uint32 [p][K][R][S][words]."""
+    """Plane words of the weights: values [K,R,S,C] -> uint32 [p][K][R][S][words]. Raises InvalidInput."""
     check_values(w, "w", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
     return plane_words(encode(w, wl.precision.weights), wl.precision.weights.bits)
 

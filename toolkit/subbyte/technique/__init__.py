@@ -5,6 +5,7 @@ from subbyte.device.memory import bank_conflicts, sectors
 from subbyte.technique.access_map import AccessMap, access_map
 from subbyte.technique.accesses import Access, Accesses, accesses
 from subbyte.technique.bits import BitSum, Planes, bit_sum, planes
+from subbyte.technique.composition import PlaneComposition, plane_composition
 from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte.technique.folding import Folding, folding
 from subbyte.technique.kernel_reading import KernelReading, kernel_reading
@@ -33,6 +34,7 @@ __all__ = [
     "PackedStores",
     "PackingProgram",
     "PackingTrace",
+    "PlaneComposition",
     "Planes",
     "Strides",
     "TapAddresses",
@@ -51,6 +53,7 @@ __all__ = [
     "load_steps",
     "packed_stores",
     "packing_program",
+    "plane_composition",
     "planes",
     "sectors",
     "strides",

@@ -18,7 +18,9 @@ from subbyte.device.memory import BANKS, LINE, WORD, bank_conflicts, sectors
 from subbyte.errors import InvalidInput, shown
 from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.numerics.planes import FSB, NB8, NHWC, PlaneWords, words_shape
-from subbyte.workload.conv import BATCH_GROUP
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as workload_named
+from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.operand import BIPOLAR, BLOCK_BITS, WORD_BITS, Operand
 
 DISTANCES = tuple(range(128, 1025, 128))
@@ -105,6 +107,13 @@ def strides(distances: Sequence[int] = DISTANCES) -> Strides:
     widest = int(max(given))
     loads = [_load(NHWC, int(bits)) for bits in given]
     return Strides((*loads, *(_load(layout, widest) for layout in (FSB, NB8))))
+
+
+@checked
+def pixel_distance(workload: ConvWorkload | str) -> int:
+    """Bits from one input pixel to the next in the plain layout of a plane: the leading dimension of neighbouring
+    pixels. Raises InvalidInput for an unknown workload."""
+    return ceil_div(workload_named(workload).c, BLOCK_BITS) * BLOCK_BITS
 
 
 def _load(layout: str, bits: int) -> TileLoad:

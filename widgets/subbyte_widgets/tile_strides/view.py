@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.errors import SubbyteError
-from subbyte.technique.strides import DISTANCES, Strides, strides
+from subbyte.technique.strides import DISTANCES, Strides, pixel_distance, strides
 from subbyte_widgets._base import refuse_outside, script
+from subbyte_widgets._selection import Choice
 from subbyte_widgets._turned import SCRIPTS, Turner, style
 from subbyte_widgets.tile_strides.picture import pages
 
@@ -48,3 +49,11 @@ class TileStrides(Turner):
             return
         self.record = record
         self.fill(pages(record), f"{record.title()}.")
+
+    def turn_to(self, choice: Choice) -> None:
+        """Show the leading dimension of neighbouring pixels of the selected workload."""
+        own = pixel_distance(choice.workload)
+        shown = DISTANCES if own in DISTANCES else (*DISTANCES[:-1], own)
+        self.show(shown)
+        self.chosen = shown.index(own)
+        self.note = f"Neighbouring pixels of {choice.workload.label} are {own:,} bits apart in the plain layout."
