@@ -17,8 +17,11 @@ __version__ = "0.1.0"
 
 _HOME = {
     "ConvWorkload": "subbyte.workload",
+    "BitsConfig": "subbyte.families",
+    "BmmaConfig": "subbyte.families",
     "MmaConfig": "subbyte.families",
     "PipelineConfig": "subbyte.families",
+    "PopcConfig": "subbyte.families",
     "SingleTileConfig": "subbyte.families",
     "workload": "subbyte.workload",
     "gemm": "subbyte.workload",

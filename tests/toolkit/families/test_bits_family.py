@@ -71,6 +71,19 @@ def random_sums(rng: np.random.Generator, channels: int) -> np.ndarray:
     return np.concatenate([small, any_, ends]).astype(np.int32)
 
 
+@pytest.mark.sample(
+    "zeros beyond",
+    "minus beyond",
+    "plus beyond",
+    "run on, 5x5",
+    "512",
+    "two and three",
+    "one and four",
+    "signed both",
+    "two rows share a block, stride 2",
+    "turns of two rows that share",
+    "two of four",
+)
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_clean_and_exact(name: str) -> None:
     spec, knobs = KERNELS[name]

@@ -3,7 +3,10 @@
 from typing import Any
 
 from subbyte.families.base import ExportParts, Family, Plan, Space
+from subbyte.families.bits.config import BitsConfig
+from subbyte.families.bmma.config import BmmaConfig
 from subbyte.families.mma.config import KNOBS, SWITCHES, MmaConfig
+from subbyte.families.popc.config import PopcConfig
 from subbyte.families.registry import (
     config_from_dict,
     config_from_key,
@@ -21,11 +24,14 @@ from subbyte.renamed import former_name
 __all__ = [
     "KNOBS",
     "SWITCHES",
+    "BitsConfig",
+    "BmmaConfig",
     "ExportParts",
     "Family",
     "MmaConfig",
     "PipelineConfig",
     "Plan",
+    "PopcConfig",
     "SingleTileConfig",
     "Space",
     "WgmmaPlan",

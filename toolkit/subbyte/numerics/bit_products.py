@@ -122,7 +122,11 @@ class BitProducts:
 def bit_products(precision: Precision | str) -> BitProducts:
     """The closed form of a precision, such as ``w1a2``. Raises InvalidInput for one that does not exist, Unsupported
     for types whose values are no sums of bits."""
-    types = Precision.of(precision)
+    return _form(Precision.of(precision))
+
+
+@cache
+def _form(types: Precision) -> BitProducts:
     w, x = bit_code(types.weights), bit_code(types.activations)
     codes = [code for code, value in enumerate(types.activations.values) if value == types.pad_value]
     fill = codes[0] if codes else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from subbyte.device.arch import Arch
 from subbyte.families.bits.config import PAIRS
@@ -122,6 +123,7 @@ def shared_memory(plan: BitsPlan) -> str | None:
 RULES: tuple[Rule, ...] = (output, sizes, fusion, instruction, registers, shared_memory)
 
 
+@cache
 def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
     """Why no configuration can be built, whatever it is; None when some may."""
     return precision(workload) or architecture(arch)
