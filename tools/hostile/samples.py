@@ -20,8 +20,9 @@ from subbyte import networks, sparse
 from subbyte.analysis import Floor, SpeedLimits, Spread, StageRow, TableOne, UnpackingControl
 from subbyte.analysis.ablation import Factor
 from subbyte.analysis.landscape_view import LandscapePoints
-from subbyte.families import space
+from subbyte.families import family_named, space
 from subbyte.families.mma.config import MmaConfig
+from subbyte.families.shared.planes.space import PlaneSpace
 from subbyte.kernel.edit import EditedKernel
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.measure.atoms.program import AtomKernel
@@ -29,7 +30,7 @@ from subbyte.measure.fake import FakeRunner
 from subbyte.networks import Network
 from subbyte.records.foreign import ForeignSpace, ForeignWorkload
 from subbyte.records.result import Failed
-from subbyte.spaces.listed import ListedTable
+from subbyte.spaces.listed import ListedOneByOne, ListedTable
 from subbyte.sparse.bitmap import TwoLevelBitmap
 from subbyte.sparse.networks import NetworkCycles
 from subbyte.sparse.trace import Counts
@@ -42,7 +43,7 @@ from subbyte.workload.matmul import MatmulWorkload, gemm
 from subbyte.workload.parse import WorkloadList
 
 LAYER = "n8h4w4c32k32r1s1p0"
-ABSTRACT = (InfoRecord, ListedTable)
+ABSTRACT = (InfoRecord, ListedTable, ListedOneByOne)
 """What only its subclasses show."""
 
 
@@ -173,6 +174,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     ConvWorkload: named,
     Counts: _counts,
     EditedKernel: lambda name: kernel(name, EditedKernel),
+    PlaneSpace: lambda name: made_up(PlaneSpace, name, {"family": family_named("bmma")}),
     ForeignSpace: lambda name: ForeignSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, (0, 1)),
     Kernel: kernel,
     Landscape: landscape,

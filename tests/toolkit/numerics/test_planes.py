@@ -133,8 +133,8 @@ X = np.ones((9, 2, 2, 70), np.int8)
         (lambda: values_of(np.zeros((1, 4), np.int64), BIT), "planes is int64"),
         (lambda: to_residual(X), "sums is int8"),
         (lambda: to_residual(np.full((1, 1, 1, 1), 1 << 15, np.int32)), "32768: a residual has 16 bits"),
-        (lambda: from_residual(np.zeros((1, 1, 1, 1, 8, 4, 2, 2), np.int16), 9, 3), "residual of n=9 images"),
-        (lambda: from_residual(np.zeros((1, 1, 1, 1, 8, 4, 4), np.int16), 8, 3), "words is int16"),
+        (lambda: from_residual(np.zeros((1, 1, 1, 1, 8, 32), np.int16), 9, 3), "residual of n=9 images"),
+        (lambda: from_residual(np.zeros((1, 1, 1, 1, 8, 16), np.int16), 8, 3), "words is int16"),
     ],
 )
 def test_what_cannot_be_packed_is_refused(act, words):
@@ -154,10 +154,10 @@ def test_residuals_lie_as_threads_hold_them(n, p, k, seed):
     rng = np.random.default_rng(seed)
     sums = rng.integers(-(1 << 15), 1 << 15, (n, p, 2, k), dtype=np.int32)
     words = to_residual(sums)
-    assert (words.dtype, words.shape) == (np.int16, (-(-n // 8), p, 2, -(-k // 16), 8, 4, 2, 2))
+    assert (words.dtype, words.shape) == (np.int16, (-(-n // 8), p, 2, -(-k // 32), 8, 32))
     i, y, x, c = np.indices(sums.shape, sparse=True)
-    tile = ((i // 8 * p + y) * 2 + x) * -(-k // 16) + c // 16
-    index = (((tile * 8 + c % 8) * 4 + i % 8 // 2) * 2 + c % 16 // 8) * 2 + i % 2
+    group = ((i // 8 * p + y) * 2 + x) * -(-k // 32) + c // 32
+    index = (group * 8 + i % 8) * 32 + c % 32
     np.testing.assert_array_equal(words.ravel()[index], sums)
     assert np.count_nonzero(words) == np.count_nonzero(sums)
     np.testing.assert_array_equal(from_residual(words, n, k), sums)

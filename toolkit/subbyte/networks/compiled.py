@@ -143,7 +143,8 @@ class CompiledNetwork:
         places = {one.layer.name: place for place, one in enumerate(self.kernels)}
         weights = [one.weights(w) for one, w in zip(self.kernels, self.parameters.weights, strict=True)]
         residuals = [places.get(one.layer.residual) for one in self.kernels]
-        return Chain([one.kernel for one in self.kernels], weights, [*self.parameters.thresholds, None], residuals)
+        thresholds = [*self.parameters.thresholds, None]
+        return Chain([one.kernel for one in self.kernels], weights, thresholds, residuals, other_rows=True)
 
     def first_values(self, images: Images) -> NDArray[np.int8]:
         """What the first kernel reads of images: values int8 [N,H',W',R*S*C]."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
+from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.families.base import Plan
 from subbyte.families.shared.planes.config import KNOBS, PlaneConfig
 from subbyte.families.shared.planes.plan import PlanePlan
 from subbyte.spaces.configuration import Configuration
@@ -15,18 +17,35 @@ from subbyte.spaces.listed import ListedOneByOne
 from subbyte.workload.conv import ConvWorkload, ceil_div
 from subbyte.workload.operand import BLOCK_BITS
 
-if TYPE_CHECKING:
-    from subbyte.device.arch import Arch
-    from subbyte.families.shared.planes.family import PlaneFamily
-
 CHUNKS = (1, 2, 4, 8)
+
+
+class PlaneKind(Protocol):
+    """What a space asks of its family."""
+
+    @property
+    def usual(self) -> PlaneConfig:
+        """Every knob at its default."""
+        ...
+
+    def planned(self, workload: ConvWorkload, config: PlaneConfig, arch: Arch, output: str) -> PlanePlan:
+        """The plan of a configuration."""
+        ...
+
+    def check(self, plan: Plan) -> str | None:
+        """Why a plan is refused, None when it can be built."""
+        ...
+
+    def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
+        """Why no configuration can be built, None when some may."""
+        ...
 
 
 @dataclass(frozen=True)
 class PlaneSpace(ListedOneByOne):
     """An index is a mixed radix over ``knobs``, the first varying fastest."""
 
-    family: PlaneFamily
+    family: PlaneKind
     workload: ConvWorkload
     arch: Arch
     knobs: Mapping[str, tuple[int, ...]]
