@@ -36,14 +36,14 @@ def test_saved_operands_let_anyone_recompute_the_output(tmp_path, capsys):
 
 
 def test_a_mismatch_exits_1(capsys, monkeypatch):
-    honest = execute.run_words
+    honest = execute.run_outputs
 
     def wrong(kernel, buffers, device):
-        words = honest(kernel, buffers, device)
-        words.flat[4] ^= 1  # image 1, channels 0 to 7
-        return words
+        outputs = honest(kernel, buffers, device)
+        outputs["Out"].flat[4] ^= 1  # image 1, channels 0 to 7
+        return outputs
 
-    monkeypatch.setattr(execute, "run_words", wrong)
+    monkeypatch.setattr(execute, "run_outputs", wrong)
     assert main(["run", LAYER, "--device", "emulator", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["check"]["wrong"] == 1
@@ -63,3 +63,18 @@ def test_a_mismatch_exits_1(capsys, monkeypatch):
 def test_refusals(capsys, arguments, code, message):
     assert main(["run", *arguments]) == code
     assert message in capsys.readouterr().err
+
+
+def test_kept_sums_are_compared_too(capsys, monkeypatch):
+    layer = ["n8h4w4c32k32r3s3p1:w1a1", "--output", "bipolar1+add32+keep", "--device", "emulator", "--json"]
+    assert main(["run", *layer]) == 0
+    assert json.loads(capsys.readouterr().out)["check"]["elements"] == 8 * 16 * 32
+    honest = execute.run_outputs
+
+    def wrong(kernel, buffers, device):
+        outputs = honest(kernel, buffers, device)
+        outputs["Sum"].flat[3] ^= 1
+        return outputs
+
+    monkeypatch.setattr(execute, "run_outputs", wrong)
+    assert main(["run", *layer]) == 1

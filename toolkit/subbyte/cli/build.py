@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 FORMS = ("tir", "cuda", "ptx", "sass", "cubin")
 
 
+OUTPUT_HELP = (
+    "the workload's output type (int4), or int32: the raw sums; kernels on bit planes also pool and add: "
+    "bipolar1+pool2, bipolar1+add64+keep"
+)
+
+
 def add_parser(subparsers: Any) -> None:
     """Add this command to the command line."""
     parser = command_parser(
@@ -38,7 +44,7 @@ def add_parser(subparsers: Any) -> None:
     add_arch_argument(parser)
     add_config_arguments(parser, "auto")
     parser.add_argument("--emit", choices=FORMS, help="what to print (default: a summary); cubin needs -o")
-    parser.add_argument("--output", metavar="TYPE", help="the workload's output type (int4), or int32: the raw sums")
+    parser.add_argument("--output", metavar="TYPE", help=OUTPUT_HELP)
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="write to FILE instead of stdout")
     parser.add_argument("--export", metavar="DIR", type=Path, help="also write cubin, launch data and a C header there")
 

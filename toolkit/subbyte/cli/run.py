@@ -17,7 +17,7 @@ from subbyte.cli.arguments import (
     emit_and_save,
     seed,
 )
-from subbyte.cli.build import chosen_kernel, description, summary
+from subbyte.cli.build import OUTPUT_HELP, chosen_kernel, description, summary
 from subbyte.errors import InvalidInput
 from subbyte.files import prove_writable, write_file
 
@@ -39,6 +39,7 @@ def add_parser(subparsers: Any) -> None:
     add_workload_argument(parser)
     add_arch_argument(parser, default=None)
     add_config_arguments(parser, "auto")
+    parser.add_argument("--output", metavar="TYPE", help=OUTPUT_HELP)
     parser.add_argument("--device", default="auto", help="auto (a GPU, else the CPU), cuda:0, or emulator")
     parser.add_argument("--seed", type=seed, default=0, help="of the random operands (default 0)")
     parser.add_argument("--save", metavar="FILE.npz", type=Path, help="operands, parameters and output")
@@ -48,17 +49,30 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run and check; a mismatch exits 1."""
     from subbyte.gpu.check import compare
-    from subbyte.kernel.execute import EMULATOR, device_arch, expected, random_operands, resolve_device, run_words
+    from subbyte.kernel import operands
+    from subbyte.kernel.execute import (
+        EMULATOR,
+        device_arch,
+        expected_layer,
+        random_operands,
+        random_residual,
+        resolve_device,
+        run_outputs,
+    )
 
     if args.save is not None:
         prove_writable(args.save)
     arch = args.arch or device_arch(args.device)
     device = resolve_device(args.device, arch)
-    kernel = chosen_kernel(args, arch)
+    kernel = chosen_kernel(args, arch, args.output)
     x, w, requant = random_operands(kernel, args.seed)
     kernel = kernel.for_requantization(requant)
-    y = kernel.unpack(run_words(kernel, kernel.pack(x, w, requant), device))
-    report = compare(y, expected(kernel, x, w, requant))
+    residual = random_residual(kernel, args.seed)
+    outputs = run_outputs(kernel, kernel.pack(x, w, requant, residual), device)
+    y, wanted = kernel.unpack(outputs["Out"]), expected_layer(kernel, x, w, requant, residual)
+    report = compare(y, wanted.values)
+    if report.ok and "Sum" in outputs and wanted.sums is not None:
+        report = compare(operands.kept_sums(outputs["Sum"], kernel.workload), wanted.sums)
     timed = report.ok and device != EMULATOR and not args.no_time
     timing = kernel.time(device=device, seed=args.seed) if timed else None
     payload = {**description(kernel), "device": device, "seed": args.seed, "check": report.to_dict(),
