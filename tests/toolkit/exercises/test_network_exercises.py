@@ -29,7 +29,7 @@ def test_the_class_of_an_image() -> None:
 def test_what_a_sum_can_be() -> None:
     right = check_largest_sum(9 * 64 + 147 * 128, NAME, "stage1.1b")
     assert right
-    assert "fits 16 bits" in right.message
+    assert "16 bits hold that" in right.message
     assert "do not hold" in check_largest_sum(36_096, NAME, "stage4.2b").message
     refused(check_largest_sum(576, NAME, "stage1.1b"), "sums itself")
     refused(check_largest_sum(18_816, NAME, "stage1.1b"), "adds its own")

@@ -15,6 +15,7 @@ from subbyte.exercises.answers import recognise, same, unanswered
 from subbyte.exercises.feedback import Feedback, call, short
 from subbyte.networks import Network, network
 from subbyte.networks.parameters import Logits
+from subbyte.networks.steps import RESIDUAL_LIMIT
 from subbyte.networks.timeline import residual_bytes
 from subbyte.networks.trained import test_images
 
@@ -70,8 +71,8 @@ def check_largest_sum(answer: Any, name: str, layer: str) -> Feedback:
     first, source = made.layers[0], made.layer(one.residual)
     right, before = made.largest_sums()[layer], made.largest_sums()[one.residual]
     if same(answer, right):
-        fits = "and fits 16 bits" if right < 1 << 15 else "which 16 bits do not hold for certain"
-        return Feedback(True, f"{one.largest_sum:,} of its own and {before:,} of what it adds {fits}.")
+        held = "16 bits hold that." if right <= RESIDUAL_LIMIT else "16 bits do not hold that for certain."
+        return Feedback(True, f"{one.largest_sum:,} of its own, {before:,} of what it adds: {held}")
     mistakes: list[tuple[Any, str]] = [
         (one.largest_sum, f"that is what {layer} sums itself; the sums of {one.residual} are added."),
         (before, f"that is what {one.residual} gives; {layer} adds its own."),

@@ -26,8 +26,8 @@ def sentence(one: TimelineLayer) -> str:
     said = [
         f"{one.name}, {one.workload}, gives {' x '.join(map(str, one.output))}{pooled}.",
         f"Floor {one.floor:.2f} us: launching {one.launch:.2f}, then {longer}, the longer of",
-        f"moving {amount(one.bytes_moved)} ({one.move:.2f}) and of",
-        f"{one.bit_products / 1e9:.3g} billion one-bit operations ({one.multiply:.2f}).",
+        f"moving {amount(one.bytes_moved)} ({one.move:.2f} us) and of",
+        f"{one.bit_products / 1e9:.3g} billion one-bit operations ({one.multiply:.2f} us).",
     ]
     if waiting:
         what = [f"reads sums of {one.adds}"] * bool(one.residual_read)
