@@ -61,6 +61,12 @@ CASES = [
         ".sb-folding", ".sb-folding-svg", ".sb-folding-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
     ),
     Case(
+        "network timeline", "19 layers",
+        "from subbyte_widgets import NetworkTimeline",
+        "view = NetworkTimeline('tcbnn.resnet18@8')\nview",
+        ".sb-timeline", ".sb-timeline-svg", ".sb-timeline-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
+    ),
+    Case(
         "tiling", "512 x 576 map, 8 warps",
         "from subbyte import MmaConfig\nfrom subbyte.technique.tiling import tiling\n"
         "from subbyte_widgets import ConvolutionTiling\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from subbyte_widgets import BitProduct, PlaneComposition, ThresholdFolding, TileStrides
+from subbyte_widgets import BitProduct, NetworkTimeline, PlaneComposition, ThresholdFolding, TileStrides
 from subbyte_widgets._revealed import said
 from subbyte_widgets._turned import Turner
 from subbyte_widgets.bit_product.picture import Drawing, bits_svg, places
@@ -92,3 +92,22 @@ def test_turning_to_other_pictures(view: Turner, selector: str, open_page: Calla
     if selector == ".sb-strides":
         page.locator(".sb-strides .pick").nth(2).click()
         assert page.locator(".sb-strides output").text_content() == "384 bits"
+
+
+def test_layers_of_a_network(open_page: Callable[..., Any]) -> None:
+    view = NetworkTimeline()
+    page = open_page(view, ".sb-timeline svg", width=1280, height=780)
+    says, say = view.data["says"], page.locator(".sb-timeline .say")
+    assert page.evaluate(SHOWN, ".sb-timeline") == visible(view.data["svg"])
+    assert say.text_content() == view.data["whole"]
+    page.locator(".sb-timeline .panel").focus()
+    keys = {"ArrowDown": 0, "PageDown": 5, "ArrowUp": 4, "End": 18, "ArrowLeft": 17, "Escape": -1, "Home": 0}
+    for key, number in keys.items():
+        page.keyboard.press(key)
+        assert say.text_content() == (says[number] if number >= 0 else view.data["whole"]), key
+        assert page.locator(".sb-timeline .on").count() == (number >= 0)
+        assert page.evaluate(SENTENCE_IN_SIGHT, ".sb-timeline")
+    page.locator(".sb-timeline [data-layer='6'] .name").click()
+    page.mouse.move(2, 2)
+    assert say.text_content() == says[6]
+    assert "96% of its bytes" in says[6]

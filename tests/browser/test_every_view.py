@@ -30,6 +30,7 @@ VIEWS = {
     ".sb-planes": "PlaneComposition('n8h8w8c64k64r3s3p1:w2a2')",
     ".sb-strides": "TileStrides()",
     ".sb-folding": "ThresholdFolding('n8h7w7c64k32r3s3p1:w1a2')",
+    ".sb-timeline": "NetworkTimeline('digits.w1a1@16')",
 }
 START = """import os, psutil, subbyte
 from subbyte.measure.replay import ReplayRunner
@@ -52,7 +53,7 @@ follows = {'.sb-tiling': ('multiply', 4), '.sb-map': ('selected', 7), '.sb-pack'
            '.sb-curve': ('selected', 40), '.sb-monitor': ('selected', 40), '.sb-reader': ('line', 60),
            '.sb-load': ('step', 30), '.sb-speed': ('item', 5), '.sb-taps': ('tap', 6), '.sb-stores': ('follow', 128),
            '.sb-bits': ('step', 7), '.sb-planes': ('step', 6),
-           '.sb-strides': ('chosen', 8), '.sb-folding': ('chosen', 41)}
+           '.sb-strides': ('chosen', 8), '.sb-folding': ('chosen', 41), '.sb-timeline': ('chosen', 3)}
 def one(i):
     selector, i = list(made)[i % len(made)], i // len(made)
     view, (trait, many) = made[selector], follows[selector]

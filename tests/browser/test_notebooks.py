@@ -126,6 +126,18 @@ def test_bits_and_planes(name: str, views: tuple[str, ...], exercises: int, open
     tab.picture(name, ".jp-Notebook")
 
 
+def test_a_binary_network(opened: Opened) -> None:
+    tab = opened("12_binary_network", 9000)
+    timeline = tab.page.locator(".sb-timeline")
+    expect(timeline.locator("svg[class]")).to_have_count(1)
+    timeline.locator("[data-layer='6'] .name").click()
+    tab.page.keyboard.press("ArrowDown")
+    tab.page.keyboard.press("ArrowDown")
+    expect(timeline.locator(".on .name")).to_have_text("stage2.2b")
+    answered(tab, 3)
+    tab.picture("12_binary_network", ".jp-Notebook")
+
+
 def test_hopper(opened: Opened) -> None:
     tab = opened("09_hopper", 9000)
     taps = tab.page.locator(".sb-taps")

@@ -39,6 +39,7 @@ SETS: dict[str, list[str]] = {
     "layout_view/view.css": [r"\.c\d rect \{ fill: (#\w{6})"],
     "live_curve/view.css": [r"\.(?:dots|failed|best) \{ (?:fill|stroke): (#\w{6})"],
     "load_stepper/view.css": [r"\.bar\.b\d \{ fill: (#\w{6})"],
+    "network_timeline/view.css": [r"\.(?:launch|move|multiply|bytes|residual) \{ fill: (#\w{6})"],
     "packing_stepper/view.css": [r"\.bar\.b\d \{ fill: (#\w{6})", r"\.full \{ fill: (#\w{6})"],
     "plane_composition/view.css": [r"\.(?:b\d|ones) \{ fill: (#\w{6})"],
     "space_explorer/view.css": [r"\.cell\.s[036] \{ fill: (#\w{6})|--sb-chosen: (#\w{6})"],

@@ -14,6 +14,7 @@ from hostile.made_up import made_up
 from subbyte.analysis import Roofline, SpeedLimits
 from subbyte.families.mma.config import MmaConfig
 from subbyte.kernel.edit import EditReport
+from subbyte.networks import NetworkTimeline
 from subbyte.technique.accesses import Accesses
 from subbyte.technique.bits import bit_sum
 from subbyte.technique.composition import plane_composition
@@ -125,6 +126,7 @@ VIEWS: dict[str, Callable[[str], Any]] = {
     "LayoutView": _layouts,
     "LiveCurve": lambda name: widgets.LiveCurve(samples.study_record(name)),
     "LoadStepper": lambda name: widgets.LoadStepper([replace(_loads(), workload=samples.named(name, SPEC))]),
+    "NetworkTimeline": lambda name: widgets.NetworkTimeline(samples.sample(NetworkTimeline, name)),
     "PackingStepper": lambda name: _one("PackingStepper"),
     "PlaneComposition": lambda name: widgets.PlaneComposition(plane_composition(samples.named(name, f"{SPEC}:w1a2"))),
     "SpaceExplorer": lambda name: widgets.SpaceExplorer(samples.landscape(name)),

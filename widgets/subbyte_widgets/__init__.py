@@ -11,6 +11,7 @@ from subbyte_widgets.kernel_reader import KernelEditor, KernelExplorer, KernelRe
 from subbyte_widgets.layout_view import LayoutExplorer, LayoutView
 from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
+from subbyte_widgets.network_timeline import NetworkTimeline
 from subbyte_widgets.packing_stepper import PackingStepper
 from subbyte_widgets.plane_composition import PlaneComposition
 from subbyte_widgets.space_explorer import SpaceExplorer
@@ -37,6 +38,7 @@ __all__ = [
     "LayoutView",
     "LiveCurve",
     "LoadStepper",
+    "NetworkTimeline",
     "PackingStepper",
     "PlaneComposition",
     "Selection",

@@ -15,6 +15,7 @@ from subbyte.exercises.duplicates import check_genuine_map, check_loads, check_t
 from subbyte.exercises.feedback import Feedback
 from subbyte.exercises.first_steps import check_block, check_pixels, check_rate, check_waves
 from subbyte.exercises.hopper import check_grid, check_operands, check_price, check_tap_start
+from subbyte.exercises.networks import check_class, check_largest_sum, check_residual
 from subbyte.exercises.own_layer import check_padding, check_quantize, check_requantize
 from subbyte.exercises.packing import Warp, check_address, check_gather, check_pack
 from subbyte.exercises.results import check_fair_share, check_floors, check_verdict
@@ -28,6 +29,7 @@ __all__ = [
     "check_block",
     "check_byte",
     "check_chunk",
+    "check_class",
     "check_combine",
     "check_corner",
     "check_datum",
@@ -39,6 +41,7 @@ __all__ = [
     "check_grid",
     "check_instructions",
     "check_keep",
+    "check_largest_sum",
     "check_load",
     "check_loads",
     "check_operands",
@@ -50,6 +53,7 @@ __all__ = [
     "check_random_trials",
     "check_rate",
     "check_requantize",
+    "check_residual",
     "check_sectors",
     "check_tap_start",
     "check_threshold",

@@ -132,7 +132,7 @@ def _layer(network: Network, place: int, arch: str, peaks: MeasuredPeaks) -> Tim
     wl = layer.workload if place else lowered(layer)
     types = wl.precision
     last = place == len(network.layers) - 1
-    read, written, bits = _residual(network, layer)
+    read, written, bits = residual_bytes(network, layer)
     x, w = (types.activations.stored_bits(wl.n * wl.h * wl.w * wl.c),
             types.weights.stored_bits(wl.k * wl.r * wl.s * wl.c))  # fmt: skip
     rows, columns, channels = layer.output
@@ -148,7 +148,7 @@ def _layer(network: Network, place: int, arch: str, peaks: MeasuredPeaks) -> Tim
     )  # fmt: skip
 
 
-def _residual(network: Network, layer: NetworkLayer) -> tuple[int, int, int]:
+def residual_bytes(network: Network, layer: NetworkLayer) -> tuple[int, int, int]:
     """Bytes of sums read and written, and the bits of those written, else of those read."""
     largest = network.largest_sums()
 
