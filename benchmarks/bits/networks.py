@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.shared.command import answering, parser_of
-from subbyte.errors import InvalidInput, Unsupported
+from subbyte.errors import InvalidInput, SubbyteError, Unsupported
 from subbyte.families import config_from_key
 from subbyte.files import prove_writable, write_file
 from subbyte.gpu.chain import GpuChain
@@ -72,11 +72,14 @@ def main(arguments: Sequence[str]) -> int:
                               "networks": []}  # fmt: skip
     with hold(device.info):
         for one in json.loads(asked.measure.read_text(encoding="utf-8")):
-            found = measured(one, device, cupy)
+            found = attempted(one, device, cupy)
             record["networks"].append(found)
-            print({key: found[key] for key in ("name", "wrong", "microseconds", "reason") if key in found}, flush=True)
+            print(
+                {key: found[key] for key in ("name", "wrong", "microseconds", "reason", "failed") if key in found},
+                flush=True,
+            )
             write_file(asked.out, (json.dumps(record, indent=1) + "\n").encode())
-    return 1 if any(one.get("wrong") for one in record["networks"]) else 0
+    return 1 if any(one.get("wrong") or one.get("failed") for one in record["networks"]) else 0
 
 
 def packed(found: Network) -> dict[str, Any]:
@@ -105,6 +108,14 @@ def unpacked(given: dict[str, Any]) -> CompiledNetwork:
         kernel.__dict__["_machine_code"] = base64.b64decode(one["cubin"]), Resources(**one["resources"])
         kernels.append(LayerKernel(layer, kernel, ""))
     return CompiledNetwork(found, found.parameters, "sm_90a", tuple(kernels))
+
+
+def attempted(given: dict[str, Any], device: CudaDevice, xp: Any) -> dict[str, Any]:
+    """What :func:`measured` finds; why it did not, so that the networks behind it are measured all the same."""
+    try:
+        return measured(given, device, xp)
+    except SubbyteError as error:
+        return {"name": given["name"], "failed": str(error)}
 
 
 def measured(given: dict[str, Any], device: CudaDevice, xp: Any) -> dict[str, Any]:

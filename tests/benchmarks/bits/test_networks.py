@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.bits import networks
 from benchmarks.bits.networks import differing, direct, packed, unpacked
+from subbyte.errors import WrongResult
 from subbyte.networks import Network, network
 from subbyte.networks.builder import Builder
 
@@ -58,3 +60,12 @@ def test_a_pack_is_the_network() -> None:
         assert one.kernel.cubin == other.kernel.cubin
         assert one.kernel.plan == other.kernel.plan
         assert one.kernel.resources == other.kernel.resources
+
+
+def test_a_network_that_fails_leaves_the_others(monkeypatch):
+    def fails(given, device, xp):
+        raise WrongResult("words differ between two runs")
+
+    monkeypatch.setattr(networks, "measured", fails)
+    found = networks.attempted({"name": "tcbnn.mlp@8"}, None, np)
+    assert found == {"name": "tcbnn.mlp@8", "failed": "words differ between two runs"}
