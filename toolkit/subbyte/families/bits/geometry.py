@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from math import gcd
 
 from subbyte.families.bits.tiles import CORE_BYTES, PAIR_CHANNELS, PIECE_BYTES, BitsTiles
-from subbyte.numerics.bit_products import CLASSES, BitProducts, border_classes
+from subbyte.numerics.bit_products import BitProducts
 from subbyte.numerics.float_requant import LINE_SCALE_LOG2
 from subbyte.workload.conv import ceil_div
 from subbyte.workload.precision import SUMS
@@ -223,23 +223,6 @@ class BitsGeometry(BitsTiles):
         entries = self.entries * self.slots * 8
         free = self.granted - self.counts - self.residual_registers - WORKING_REGISTERS
         return entries if self.output != SUMS and not self.by_line and entries <= min(free, MOST_KEPT) else 0
-
-    @cached_property
-    def border_rows(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Class of each output row and of each output column (subbyte.numerics.border_classes), all 0 where the border
-        costs nothing."""
-        w = self.view
-        if self.form.border != CLASSES:
-            return (0,) * w.p, (0,) * w.q
-        found = border_classes(w)
-        width = int(found.of[0].max()) + 1
-        return tuple((found.of[:, 0] // width).tolist()), tuple((found.of[0] % width).tolist())
-
-    @property
-    def classes(self) -> tuple[int, int]:
-        """Numbers of classes of rows and of columns."""
-        rows, columns = self.border_rows
-        return max(rows) + 1, max(columns) + 1
 
     @property
     def table_words(self) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.families.bits.config import BitsConfig
+from subbyte.families.shared.bit_sizes import BitSizes
 from subbyte.families.shared.flat_view import flat_view
 from subbyte.numerics.bit_products import BitProducts, bit_products
 from subbyte.numerics.fusion import NOTHING, Fusion
@@ -33,7 +34,7 @@ LINE_BITS = 4
 
 
 @dataclass(frozen=True)
-class BitsTiles:
+class BitsTiles(BitSizes):
     """What follows from the workload, the schedule and the output. Index functions take Python or TIRx integers."""
 
     workload: ConvWorkload
@@ -69,29 +70,9 @@ class BitsTiles:
         return bit_products(self.workload.precision)
 
     @property
-    def weight_planes(self) -> int:
-        """Bits of a weight."""
-        return self.view.precision.weights.bits
-
-    @property
-    def planes(self) -> int:
-        """Bits of an activation."""
-        return self.view.precision.activations.bits
-
-    @property
-    def output_planes(self) -> int:
-        """Bits of an output value."""
-        return self.view.precision.output.bits
-
-    @property
-    def channel_blocks(self) -> int:
-        """Blocks of 128 input channels."""
-        return ceil_div(self.view.c, BLOCK_BITS)
-
-    @property
-    def filter_blocks(self) -> int:
-        """Blocks of 128 output channels."""
-        return ceil_div(self.view.k, BLOCK_BITS)
+    def border(self) -> str:
+        """How pixels beyond the border are counted."""
+        return self.form.border
 
     @property
     def paired_rows(self) -> bool:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from subbyte.device.arch import Arch
 from subbyte.families.shared.axis import Axis, Index
+from subbyte.families.shared.bit_sizes import BitSizes
 from subbyte.families.shared.flat_view import flat_view
 from subbyte.families.shared.planes.config import PlaneConfig
-from subbyte.numerics.bit_products import CLASSES, CountForm, border_classes, count_form
+from subbyte.numerics.bit_products import CountForm, count_form
 from subbyte.numerics.layout import BLOCK_WORDS as IMAGE_WORDS
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
-from subbyte.workload.operand import BLOCK_BITS, WORD_BITS
+from subbyte.workload.operand import WORD_BITS
 from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ GROUP_WORDS = WORD_BITS * IMAGE_WORDS
 
 
 @dataclass(frozen=True)
-class PlaneGeometry:
+class PlaneGeometry(BitSizes):
     """What follows from the workload, the schedule and the output. Index functions take Python or TIRx integers."""
 
     workload: ConvWorkload
@@ -89,29 +90,9 @@ class PlaneGeometry:
         return count_form(self.workload.precision, self.operation)
 
     @property
-    def weight_planes(self) -> int:
-        """Bits of a weight."""
-        return self.view.precision.weights.bits
-
-    @property
-    def planes(self) -> int:
-        """Bits of an activation."""
-        return self.view.precision.activations.bits
-
-    @property
-    def output_planes(self) -> int:
-        """Bits of an output value."""
-        return self.view.precision.output.bits
-
-    @property
-    def channel_blocks(self) -> int:
-        """Blocks of 128 input channels."""
-        return ceil_div(self.view.c, BLOCK_BITS)
-
-    @property
-    def filter_blocks(self) -> int:
-        """Blocks of 128 output channels."""
-        return ceil_div(self.view.k, BLOCK_BITS)
+    def border(self) -> str:
+        """How pixels beyond the border are counted."""
+        return self.counts.form.border
 
     @property
     def layout(self) -> str:
@@ -325,22 +306,6 @@ class PlaneGeometry:
         """Least and largest value of what varies with the pixel, the common divisor taken out."""
         least, largest = (end - self.shift for end in self.counts.span(self.view))
         return least // self.divisor, largest // self.divisor
-
-    @cached_property
-    def border_rows(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Class of each output row and of each output column, all 0 where the border costs nothing."""
-        w = self.view
-        if self.counts.form.border != CLASSES:
-            return (0,) * w.p, (0,) * w.q
-        found = border_classes(w)
-        width = int(found.of[0].max()) + 1
-        return tuple((found.of[:, 0] // width).tolist()), tuple((found.of[0] % width).tolist())
-
-    @property
-    def classes(self) -> tuple[int, int]:
-        """Numbers of classes of rows and of columns."""
-        rows, columns = self.border_rows
-        return max(rows) + 1, max(columns) + 1
 
     @property
     def class_words(self) -> int:
