@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from subbyte.errors import InvalidInput, WrongResult
-from subbyte.gpu.check import compare, require_equal
+from subbyte.gpu.check import compare
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_first_of_several_and_largest_error(expected):
     assert (report.wrong, report.first, report.actual, report.expected) == (2, (0, 1, 2, 3), 7, -8)
     assert report.largest_error == 15
     with pytest.raises(WrongResult, match=r"stage 2: 2 of 120 .*\(n=0, p=1, q=2, k=3\): 7, expected -8"):
-        require_equal(actual, expected, "stage 2")
+        compare(actual, expected).require("stage 2")
     assert report.to_dict()["first"] == [0, 1, 2, 3]
 
 

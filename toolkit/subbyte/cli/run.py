@@ -48,10 +48,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run and check; a mismatch exits 1."""
-    from subbyte.gpu.check import compare
-    from subbyte.kernel import operands
     from subbyte.kernel.execute import (
         EMULATOR,
+        compared,
         device_arch,
         expected_layer,
         random_operands,
@@ -69,10 +68,7 @@ def run(args: argparse.Namespace) -> int:
     kernel = kernel.for_requantization(requant)
     residual = random_residual(kernel, args.seed)
     outputs = run_outputs(kernel, kernel.pack(x, w, requant, residual), device)
-    y, wanted = kernel.unpack(outputs["Out"]), expected_layer(kernel, x, w, requant, residual)
-    report = compare(y, wanted.values)
-    if report.ok and "Sum" in outputs and wanted.sums is not None:
-        report = compare(operands.kept_sums(outputs["Sum"], kernel.workload), wanted.sums)
+    report = compared(kernel, outputs, expected_layer(kernel, x, w, requant, residual))
     timed = report.ok and device != EMULATOR and not args.no_time
     timing = kernel.time(device=device, seed=args.seed) if timed else None
     payload = {**description(kernel), "device": device, "seed": args.seed, "check": report.to_dict(),
@@ -81,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
     def save() -> None:
         if args.save is not None:
-            _save(args.save, x, w, requant, y)
+            _save(args.save, x, w, requant, kernel.unpack(outputs["Out"]))
 
     failed = emit_and_save("run", payload, args, _text(kernel, device, str(report), timing), save)
     return failed or (0 if report.ok else 1)

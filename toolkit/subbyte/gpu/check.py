@@ -31,6 +31,11 @@ class CheckReport:
         """Whether every element is right."""
         return self.wrong == 0
 
+    def require(self, what: str = "the kernel") -> None:
+        """Raise WrongResult, naming ``what`` ran, unless every element is right."""
+        if not self.ok:
+            raise WrongResult(f"{what}: {self}")
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
         data = asdict(self)
@@ -73,11 +78,3 @@ def compare(actual: NDArray[Any], expected: NDArray[Any]) -> CheckReport:
     first = tuple(int(i) for i in np.unravel_index(int(np.argmax(differs)), actual.shape))
     error = np.abs(actual.astype(np.int64) - expected.astype(np.int64))
     return CheckReport(actual.size, wrong, first, int(actual[first]), int(expected[first]), int(error.max()))
-
-
-def require_equal(actual: NDArray[Any], expected: NDArray[Any], what: str = "the kernel") -> CheckReport:
-    """Like :func:`compare`; raises WrongResult, naming ``what`` ran, unless every element is equal."""
-    report = compare(actual, expected)
-    if not report.ok:
-        raise WrongResult(f"{what}: {report}")
-    return report

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
+from subbyte.kernel import operands
 from subbyte.kernel.execute import EMULATOR, resolve_device, run_outputs
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import check_channels
@@ -90,23 +91,14 @@ class Chain:
     def _inputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
         inputs = []
         for number, (kernel, w, requant) in enumerate(zip(self.kernels, self._weights, self._requants, strict=True)):
-            n, wl = number, kernel.workload
-            any_value = wl.precision.activations.values[0]  # of a later layer: its words come from the one before
-            first = x if n == 0 else np.full((wl.n, wl.h, wl.w, wl.c), any_value, wl.precision.activations.dtype)
-            buffers = kernel.pack(first, w, requant, _nothing(kernel))
-            buffers.pop("Res", None)
-            if n:
-                del buffers["A"]
+            wl = kernel.workload
+            buffers: dict[str, NDArray[Any]] = {"Wt": operands.weight_words(kernel.argument("Wt"), wl, w)}
+            if number == 0:
+                buffers["A"] = operands.activation_words(kernel.argument("A"), wl, x)
+            if requant is not None:
+                buffers["Prm"] = operands.parameter_words(kernel.argument("Prm"), wl, requant, w)
             inputs.append(buffers)
         return inputs
-
-
-def _nothing(kernel: Kernel) -> NDArray[np.int32] | None:
-    """Zeros in the place of a residual, whose words come from an earlier layer."""
-    w, fused = kernel.workload, kernel.fusion
-    if not fused.residual:
-        return None
-    return np.zeros((w.n, w.p * fused.residual_pool, w.q * fused.residual_pool, fused.residual), np.int32)
 
 
 def check_residuals(kernels: Sequence[Kernel], residuals: Sequence[int | None]) -> None:

@@ -68,10 +68,11 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch
     failed: list[str] = []
+    beside = _what_wins(found, target)
     for choice in _choices(found, target, family, output, reads, writes):
         try:
-            reason = choice.reason + _what_wins(found, target)
-            kernel = Kernel(make_plan(found, choice.config, target, output, clip, requant), reason=reason)
+            plan = make_plan(found, choice.config, target, output, clip, requant)
+            kernel = Kernel(plan, reason=choice.reason + beside)
             if kernel.resources:  # built, and found without a fault
                 first = newest_first(family)[0]
                 if choice.measured or choice.family is first or int4_alone(found):  # no other was to be expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,12 +20,13 @@ from subbyte.numerics import (
     random_values,
     reference,
 )
-from subbyte.numerics.bit_layer import AFTER, pooled
+from subbyte.numerics.fusion import NOTHING
 from subbyte.numerics.reference import accumulator_bound
 from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
     from subbyte.emulator import EmulatorRun
+    from subbyte.gpu.check import CheckReport
     from subbyte.gpu.timing import Timing, TimingProtocol
     from subbyte.kernel.kernel import Kernel
 
@@ -161,20 +163,24 @@ def expected_layer(
 ) -> LayerResult:  # fmt: skip
     """The same with the sums that a kernel may keep."""
     fused = kernel.fusion
+    if requant is not None and fused != NOTHING:
+        return fused.reference(kernel.workload, x, w, Thresholds.of(requant), residual)
     sums = reference(kernel.workload, x, w)
-    if residual is not None:
-        sums = sums.copy()
-        sums[..., : fused.residual] += pooled(residual, fused.residual_pool)
-    if requant is None:
-        return LayerResult(sums, sums)
-    if fused.pool_order == AFTER:
-        return LayerResult(pooled(requant.apply(sums), fused.pool), sums)
-    return LayerResult(requant.apply(np.ascontiguousarray(pooled(sums, fused.pool))), sums)
+    return LayerResult(sums if requant is None else requant.apply(sums), sums)
+
+
+def compared(kernel: Kernel, outputs: Mapping[str, NDArray[Any]], wanted: LayerResult) -> CheckReport:
+    """Every element of a kernel's output words, and where these are right of the sums that it keeps."""
+    from subbyte.gpu.check import compare
+
+    report = compare(kernel.unpack(outputs["Out"]), wanted.values)
+    if report.ok and "Sum" in outputs and wanted.sums is not None:
+        return compare(operands.kept_sums(outputs["Sum"], kernel.workload), wanted.sums)
+    return report
 
 
 def time(kernel: Kernel, protocol: TimingProtocol | None, device: str, seed: int) -> Timing:
     """See :meth:`Kernel.time`."""
-    from subbyte.gpu.check import require_equal
     from subbyte.gpu.launched import GpuKernel
 
     place = resolve_device("cuda:0" if device == "auto" else device, kernel.arch)
@@ -185,10 +191,7 @@ def time(kernel: Kernel, protocol: TimingProtocol | None, device: str, seed: int
     with GpuKernel(fitting.cubin, fitting.launch, int(place.partition(":")[2])) as gpu:
         residual = random_residual(fitting, seed)
         outputs = gpu.run(fitting.pack(x, w, requant, residual))
-        wanted = expected_layer(fitting, x, w, requant, residual)
-        require_equal(fitting.unpack(outputs["Out"]), wanted.values)
-        if "Sum" in outputs and wanted.sums is not None:
-            require_equal(operands.kept_sums(outputs["Sum"], fitting.workload), wanted.sums)
+        compared(fitting, outputs, expected_layer(fitting, x, w, requant, residual)).require()
         return gpu.time(protocol)
 
 
