@@ -50,6 +50,11 @@ def bulk_copy(target: Any, pointer: Any, count: Any, barrier: Any, ranks: Any = 
         emit(T.ptx[how + ".multicast::cluster"](target, pointer, size, barrier, ranks))
 
 
+def prefetch(pointer: Any, count: Any) -> None:
+    """Begin to bring ``count`` bytes (a multiple of 16) of global memory into the L2 cache."""
+    emit(T.ptx["cp.async.bulk.prefetch.L2.global"](pointer, T.cast(count, "uint32")))
+
+
 def store_shared16(address: Any, words: list[Any]) -> None:
     """Four words to shared memory."""
     emit(T.ptx["st.shared.v4.b32"](address, *words))
@@ -166,6 +171,11 @@ def first_lane(target: Any, value: Any) -> None:
 def permute_bytes(target: Any, low: Any, high: Any, selector: Any) -> None:
     """Four of the eight bytes of two words."""
     emit(T.ptx.prmt.b32(target, low, high, selector))
+
+
+def largest_halves(target: Any, a: Any, b: Any) -> None:
+    """The larger of both lower halves of two words, as signed integers, and of both upper halves."""
+    emit(T.ptx["max.s16x2"](target, a, b))
 
 
 def pack_int4(target: Any, high: Any, low: Any, signed: bool) -> None:
