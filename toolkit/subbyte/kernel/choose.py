@@ -125,7 +125,8 @@ def _best_known(
 @cache
 def recorded_best() -> dict[str, dict[str, Any]]:
     """The fastest measured configuration by workload spec, or by "spec output" where something is fused into the
-    kernel, with its time and origin; under the names of other families the fastest of each, where it was measured beside it."""
+    kernel, with its time and origin; under the names of other families the fastest of each, where it was measured
+    beside it."""
     found: dict[str, dict[str, Any]] = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.is_file() else {}
     return found
 

@@ -29,8 +29,8 @@ from subbyte.numerics.arrays import Words, check_array
 from subbyte.numerics.float_requant import LARGEST_PRODUCT, LINE_SCALE_LOG2
 from subbyte.numerics.fusion import Fusion
 from subbyte.numerics.layout import BLOCK_WORDS
-from subbyte.numerics.planes import NB8R, PlaneWords, pack_planes, words_shape
 from subbyte.numerics.pixel_blocks import BlockForm
+from subbyte.numerics.planes import NB8R, PlaneWords, pack_planes, words_shape
 from subbyte.numerics.residual import GROUP_CHANNELS, from_residual, to_residual
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import Operand

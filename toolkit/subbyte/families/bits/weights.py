@@ -40,10 +40,7 @@ def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
     """Values [K,R,S,C] -> uint32 [slices][words]: [variants][steps][2 pieces][N][4 words], then the table where sums
     are the output. Raises InvalidInput."""
     wl, oc = plan.workload, plan.config.channels
-    if plan.whole_values:
-        variants = [(_byte_pieces(plan, w), np.zeros((0, 4), np.uint32))]
-    else:
-        variants = _bit_pieces(plan, w)
+    variants = _byte_pieces(plan, w) if plan.whole_values else _bit_pieces(plan, w)
     order = np.arange(oc).reshape(-1, WORD_CHANNELS)[:, channel_of_column()].reshape(-1)
     found = np.zeros((plan.slices, len(variants), 2 * plan.steps, plan.n, 4), np.uint32)
     pieces = len(plan.pieces)
@@ -68,11 +65,11 @@ def _bit_pieces(plan: BitsPlan, w: NDArray[np.int8]) -> list[tuple[Words, Words]
     return [_pieces(plan, planes, parity) for parity in plan.parities]
 
 
-def _byte_pieces(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
-    """Whole values as bytes, [1][K][pieces][4 words]: 16 channels of a tap are a piece."""
-    taps = block_weights(plan.workload, w)
-    padded = pad_axis(taps, 3, PIECE_BYTES).astype(np.int8)
-    return np.ascontiguousarray(padded).reshape(1, len(w), -1, PIECE_BYTES).view(np.uint32)
+def _byte_pieces(plan: BitsPlan, w: NDArray[np.int8]) -> list[tuple[Words, Words]]:
+    """Whole values as bytes, [1][K][pieces][4 words], and no ones: 16 channels of a tap are a piece."""
+    padded = pad_axis(block_weights(plan.workload, w), 3, PIECE_BYTES).astype(np.int8)
+    words = np.ascontiguousarray(padded).reshape(1, len(w), -1, PIECE_BYTES).view(np.uint32)
+    return [(words, np.zeros((0, 4), np.uint32))]
 
 
 def constants_of(plan: BitsPlan, w: NDArray[np.int8]) -> NDArray[np.int64]:

@@ -106,7 +106,7 @@ class Shortcut:
 
     def _load_largest(self, into: Any, pixel: Pixel, words: range) -> None:
         """The largest of each window's sums: all loads of some words, then the comparisons."""
-        windows = self._plan.fusion.residual_pool ** 2
+        windows = self._plan.fusion.residual_pool**2
         found = registers("window", len(words) * windows * 4)
         for place, word in enumerate(words):
             with self._there(word) as group:
