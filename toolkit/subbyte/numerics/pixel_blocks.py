@@ -32,7 +32,7 @@ class BlockForm:
         return cls(*map(int, found.groups())) if found else None
 
     def apply(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Values [N,H,W,C] -> [N,rows,columns,size*size*C]: channel ``(dy * size + dx) * C + c``, 0 beyond the image."""
+        """Values [N,H,W,C] -> [N,rows,columns,size*size*C]: channel ``(dy * size + dx) * C + c``, 0 beyond the map."""
         n, height, width, channels = x.shape
         size, pad = self.size, self.pad
         full = np.zeros((n, self.rows * size, self.columns * size, channels), x.dtype)
