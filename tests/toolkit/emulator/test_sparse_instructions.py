@@ -17,7 +17,7 @@ WARP = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32"
 
 
 class Case:
-    """A 2:4 matrix A [rows, 64] in the registers of its threads and B [n, 64]: full-range bytes, every pair of places."""
+    """A 2:4 matrix A [rows, 64] in the registers of its threads, and B [n, 64]; full-range bytes, every pair."""
 
     def __init__(self, rows: int, n: int, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
@@ -66,7 +66,9 @@ def _warpgroup(case: Case, piece: int, core: int, selector: str = "0") -> tuple[
     call = f"{WARPGROUP.format(n=case.n)} {{{d}}}, {{{a}}}, %{sums + 4}, %{sums + 5}, {selector}, p;"
     outputs = ", ".join(f'"+r"(c_ptr[{k}])' for k in range(sums))
     inputs = [f'"r"(a_ptr[{k}])' for k in range(4)] + ['"l"(descriptor)', '"r"(a_ptr[4])', '"r"(adds)']
-    asm = f'asm volatile("{{ .reg .pred p; setp.ne.b32 p, %{sums + 6}, 0; {call} }}" : {outputs} : {", ".join(inputs)});'
+    asm = (
+        f'asm volatile("{{ .reg .pred p; setp.ne.b32 p, %{sums + 6}, 0; {call} }}" : {outputs} : {", ".join(inputs)});'
+    )
     high = core // 16 << 32 | piece // 16 << 16
     text = _TEXT.format(sums=sums, asm=asm, high=high, threads=128)
     out = np.zeros((128, sums), np.uint32)
@@ -104,7 +106,9 @@ def _warp(case: Case, selector: str = "0x0") -> tuple[np.ndarray, EmulatorRun]:
     return out.view(np.int32) - case.product[rows, columns], run
 
 
-@pytest.mark.parametrize(("n", "piece", "core"), [(8, 128, 512), (24, 16, 64 * 16 + 16), (64, 4144, 128), (224, 128, 144)])
+@pytest.mark.parametrize(
+    ("n", "piece", "core"), [(8, 128, 512), (24, 16, 64 * 16 + 16), (64, 4144, 128), (224, 128, 144)]
+)
 def test_a_warpgroup_multiplies_what_the_metadata_says(n: int, piece: int, core: int) -> None:
     difference, run = _warpgroup(_laid(Case(64, n, n), piece, core), piece, core)
     require_clean(run)
@@ -134,7 +138,8 @@ def test_metadata_that_names_no_two_places_in_order_is_found(pair: int) -> None:
         case = Case(rows, 8)
         case.words[5, 4] = case.words[5, 4] & ~np.uint32(0xF00) | np.uint32(pair << 8)
         (found,) = go(case)[1].findings
-        assert found.kind == "bad_wgmma" and f"metadata {pair} for group 2" in found.message and found.thread == 5
+        assert (found.kind, found.thread) == ("bad_wgmma", 5)
+        assert f"metadata {pair} for group 2" in found.message
 
 
 @pytest.mark.parametrize(("one", "other"), [(0, 1), (0, 2), (4, 5)])

@@ -52,9 +52,9 @@ KINDS = (
 _DETAILS = {
     1: "mbarrier", 2: "named barrier", 3: "cluster", 4: "warpgroup", 5: "registers", 10: "wgmma", 11: "bulk copy",
     20: "read", 21: "written", 22: "scope", 23: "operand", 30: "descriptors", 31: "descriptor bits", 32: "shapes",
-    33: "no warpgroup", 34: "no register", 35: "metadata", 40: "uninitialised", 41: "arrivals", 42: "count", 43: "overwritten",
-    44: "bytes", 45: "twice", 46: "invalidated", 50: "counts", 51: "warps", 52: "number", 60: "rank", 61: "ended",
-    62: "no arrival", 63: "two arrivals", 70: "wgmma", 71: "bulk copy",
+    33: "no warpgroup", 34: "no register", 35: "metadata", 40: "uninitialised", 41: "arrivals", 42: "count",
+    43: "overwritten", 44: "bytes", 45: "twice", 46: "invalidated", 50: "counts", 51: "warps", 52: "number",
+    60: "rank", 61: "ended", 62: "no arrival", 63: "two arrivals", 70: "wgmma", 71: "bulk copy",
 }  # fmt: skip
 """What the numbers in ``detail`` mean (report.h, ``Detail``)."""
 

@@ -202,7 +202,7 @@ def sparse_wgmma(opcode: str, sums: list[Any], words: list[Any], pixels: Any, me
     d, a = ", ".join(f"%{i}" for i in range(count)), ", ".join(f"%{count + i}" for i in range(4))
     call = f"{opcode} {{{d}}}, {{{a}}}, %{count + 4}, %{count + 5}, 0, p;"
     outputs = ", ".join(f'"+r"({name})' for name in names)
-    inputs = ", ".join(['"r"(a0)', '"r"(a1)', '"r"(a2)', '"r"(a3)', '"l"(pixels)', '"r"(metadata)', '"r"(adds)'])
+    inputs = '"r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(pixels), "r"(metadata), "r"(adds)'
     parameters = ", ".join([*(f"uint32_t& {name}" for name in names), *(f"uint32_t a{i}" for i in range(4)),
                             "uint64_t pixels", "uint32_t metadata", "uint32_t adds"])  # fmt: skip
     name = "subbyte_" + opcode.replace(".", "_")

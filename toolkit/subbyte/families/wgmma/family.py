@@ -38,9 +38,9 @@ from subbyte.families.wgmma.space import (
     wgmma_space,
 )
 from subbyte.families.wgmma.space import WGMMA as WHOLE
-from subbyte.families.wgmma.values import value_lists
 from subbyte.families.wgmma.sparse.config import SparseConfig
 from subbyte.families.wgmma.sparse.weights import prepare_sparse_weights
+from subbyte.families.wgmma.values import value_lists
 from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
 from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
@@ -187,7 +187,8 @@ class WgmmaFamily(Family):
     @property
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
-        files = ("schedule", "geometry", "channels", "halves", "memory", "plan", "pipeline/config", "single/config", "sparse/config")
+        kernels = ("pipeline/config", "single/config", "sparse/config")
+        files = ("schedule", "geometry", "channels", "halves", "memory", "plan", *kernels)
         folders = ("emit", "pipeline/emit", "single/emit")
         return (*(_HERE / name for name in folders), *(_HERE / f"{name}.py" for name in files))
 

@@ -62,8 +62,8 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def descriptor_low(self) -> int:
-        """Lower word of a B descriptor without the address: bytes/16 from one half of K to the other, which is also that
-        from one 16 bytes of K to the next where an instruction takes two blocks."""
+        """Lower word of a B descriptor without the address: bytes/16 from one half of K to the other, and where an
+        instruction takes two blocks from each quarter of K to the next."""
         return (128 // 16) << 16
 
     @property

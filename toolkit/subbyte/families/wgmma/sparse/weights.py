@@ -20,9 +20,7 @@ GROUP = 4
 
 
 @checked
-def prepare_sparse_weights(
-    w: Int8Array, groups: int = 1, order: str = "rows", tiles: int | None = None
-) -> Words:
+def prepare_sparse_weights(w: Int8Array, groups: int = 1, order: str = "rows", tiles: int | None = None) -> Words:
     """int4 values int8 [K,R,S,C], of four neighbouring channels two at most not 0 -> uint32
     [tiles][R][groups][steps][S][384], the order of :func:`prepare_warpgroup_weights` without its splits.
 
