@@ -17,7 +17,7 @@ uint32_t shuffle(int instruction, ShuffleMode mode, uint32_t value, uint32_t lan
 // Integer matrix instruction: d[m][8] = a[m][k] * b[k][8] + c; one bit operands multiply by XOR or AND.
 struct MatrixShape {
   int m, k, bits;
-  bool a_signed, b_signed, is_and;
+  bool a_signed, b_signed, is_and, sparse;  // sparse: A is 2:4, its metadata the fifth register
 };
 void matrix_multiply(int instruction, MatrixShape shape, uint32_t* d, const uint32_t* a, const uint32_t* b,
                      const uint32_t* c);
@@ -30,7 +30,7 @@ uint32_t elect(int instruction, uint32_t mask);  // the elected lane
 // ---- Hopper --------------------------------------------------------------------------------------------------------
 struct WgmmaShape {
   int n, bits;
-  bool a_signed, b_signed, a_in_registers;
+  bool a_signed, b_signed, a_in_registers, sparse;  // sparse: A is 2:4, its metadata the fifth register
   bool operator==(const WgmmaShape&) const = default;
 };
 struct RegisterOperand;
