@@ -9,7 +9,7 @@ from subbyte.errors import InvalidInput
 from subbyte.families.bits.geometry import LINE_WORDS, ONES, WORD_CHANNELS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.numerics.arrays import Words
-from subbyte.numerics.bit_products import channel_constants
+from subbyte.numerics.bit_products import channel_constants, count_constants
 from subbyte.numerics.float_requant import LINE_SCALE_LOG2
 from subbyte.numerics.float_requant import threshold_words as line_words
 from subbyte.numerics.planes import plane_words
@@ -82,7 +82,7 @@ def _pieces(plan: BitsPlan, planes: Words, parity: int) -> tuple[Words, Words]:
 def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32]:
     """What a block compares with: int32 [slices][table]. Raises InvalidInput."""
     wl = plan.workload
-    constants = channel_constants(wl, w).astype(np.int64)  # [classes][K]
+    constants = count_constants(wl, w)  # [classes][K], exact: a level is out of a sum's reach, or it is not
     levels = thresholds.levels.astype(np.int64)  # [thresholds][K]
     if plan.by_line:
         table = _lines(plan, constants, thresholds)
