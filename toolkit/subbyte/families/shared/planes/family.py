@@ -22,6 +22,8 @@ from subbyte.families.shared.planes.plan import PlanePlan
 from subbyte.families.shared.planes.rules import RULES, Rule
 from subbyte.families.shared.planes.space import PlaneSpace, held_fields, value_lists
 from subbyte.families.shared.planes.weights import threshold_words, weight_words
+from subbyte.families.topic import Topic
+from subbyte.info_record import InfoRecord
 from subbyte.numerics.thresholds import Thresholds
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
@@ -160,6 +162,13 @@ class PlaneFamily(Family):
             f"{plan.workload}: there is no C header for kernels on bit planes yet; use their cubin with the buffers of "
             "Kernel.pack"
         )
+
+    @property
+    def topics(self) -> Mapping[str, Topic[InfoRecord]]:
+        """How the product is cut, and how planes are composed."""
+        from subbyte.families.shared.planes.explain import topics_of
+
+        return topics_of(self.name)
 
     def loads_together(self, plan: Plan) -> PixelTile:
         """A block's rectangle of pixels, and that of each warp along it."""
