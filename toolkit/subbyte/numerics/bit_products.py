@@ -182,6 +182,12 @@ def border_axes(workload: ConvWorkload) -> tuple[tuple[int, ...], tuple[int, ...
     return rows, columns
 
 
+def border_taps(workload: ConvWorkload) -> tuple[tuple[tuple[bool, ...], ...], tuple[tuple[bool, ...], ...]]:
+    """The taps that lie inside the image: kernel rows of each class of output rows, and the same of columns."""
+    (_, rows), (_, columns) = _axes(workload)
+    return rows, columns
+
+
 _Axis = tuple[tuple[int, ...], tuple[tuple[bool, ...], ...]]
 
 

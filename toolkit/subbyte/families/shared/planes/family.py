@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import Unsupported
 from subbyte.families.base import ExportParts, Family, PixelTile, Plan
 from subbyte.families.shared.bit_rules import bit_operands
 from subbyte.families.shared.planes.config import PlaneConfig
+from subbyte.families.shared.planes.header import header_parts
 from subbyte.families.shared.planes.plan import PlanePlan
 from subbyte.families.shared.planes.rules import RULES, Rule
 from subbyte.families.shared.planes.space import PlaneSpace, held_fields, value_lists
@@ -157,11 +157,8 @@ class PlaneFamily(Family):
         return f"{local_bytes} bytes of local memory: counts do not fit the registers" if local_bytes else None
 
     def export(self, plan: Plan) -> ExportParts:
-        """Raises Unsupported: the header's packing knows values of whole words."""
-        raise Unsupported(
-            f"{plan.workload}: there is no C header for kernels on bit planes yet; use their cubin with the buffers of "
-            "Kernel.pack"
-        )
+        """What a C header of the kernel needs."""
+        return header_parts(cast(PlanePlan, plan), self.lanes)
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
