@@ -196,7 +196,7 @@ class ExportParts:
 
 @dataclass(frozen=True)
 class PixelTile:
-    """Output pixels (rows, columns) whose input is loaded together: by a block, by one of the ``warps`` that share it."""
+    """Output pixels (rows, columns) whose input is loaded together: by a block, by one of the ``warps`` sharing it."""
 
     block: tuple[int, int]
     warps: int
