@@ -261,7 +261,7 @@ def roofline(device: str = DEFAULT_DEVICE) -> Roofline:
 
 def _floors(w: ConvWorkload, limits: MeasuredPeaks, atom: str) -> tuple[Floor, ...]:
     copy, peak = limits.copy_terabytes_per_second, limits.peak(atom)
-    pairs, times = _pairs(w), ""
+    pairs, times = _pairs(w, atom), ""
     if pairs > 1:
         times = f" in {pairs} pairs of planes"
     return (
@@ -272,10 +272,10 @@ def _floors(w: ConvWorkload, limits: MeasuredPeaks, atom: str) -> tuple[Floor, .
     )  # fmt: skip
 
 
-def _pairs(w: ConvWorkload) -> int:
-    """Instructions' products for each product of values: one of int4, else one for each pair of planes."""
+def _pairs(w: ConvWorkload, atom: str) -> int:
+    """Instructions' products for each product of values: one for each pair of planes, one of whole values."""
     types = w.precision
-    return 1 if types == INT4 else types.weights.bits * types.activations.bits
+    return types.weights.bits * types.activations.bits if atom.startswith("b1.") else 1
 
 
 def _sides(w: ConvWorkload, device: str) -> list[Timed]:

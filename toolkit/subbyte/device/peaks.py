@@ -50,7 +50,7 @@ class MeasuredPeaks:
 
     def measured(self, atom: str) -> str:
         """The atom that was measured for ``atom``: one of a warpgroup stands for those of all widths."""
-        name = atom.replace("s8.m64", _WARPGROUP)
+        name = atom.replace("s8.m64", _WARPGROUP).replace("u8.wgmma.m64", _WARPGROUP)
         if name.startswith(_ONE_BIT):
             return next((known for known in self.binary_tops if known.startswith(_ONE_BIT)), name)
         return self.warpgroup_atom if name.startswith(_WARPGROUP) and self.warpgroup_atom else name

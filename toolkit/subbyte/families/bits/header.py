@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from subbyte.errors import Unsupported
 from subbyte.families.base import ExportParts
 from subbyte.families.bits.config import PAIRS, PLAIN
 from subbyte.families.bits.geometry import ONES
@@ -17,7 +18,12 @@ _BLOCK_WORDS = BLOCK_BITS // WORD_BITS
 
 
 def header_parts(plan: BitsPlan) -> ExportParts:
-    """What the header needs. Raises Unsupported for fused outputs and codes from a line."""
+    """What the header needs. Raises Unsupported for fused outputs, codes from a line and activations that are bytes."""
+    if plan.whole_values:
+        raise Unsupported(
+            f"export of {plan.workload}: this kernel multiplies whole values, and C headers are written for bit planes; "
+            "build it with whole_values=0"
+        )
     texts = sections_of(Path(__file__).with_name("places.h"))
     places = [texts["weight"], *([texts["ones"]] if plan.form.per_pixel else []), texts["entry"]]
     forms = Forms(

@@ -158,6 +158,11 @@ def plane_composition(
     plan = replace(plan, output=SUMS)
     if reason := why_not(plan):
         raise InvalidInput(f"{plan.workload.label} with {plan.config.key} is refused: {reason}")
+    if plan.whole_values:
+        raise InvalidInput(
+            f"{plan.workload.label} with {plan.config.key} multiplies whole values, which have no planes; "
+            "whole_values=0 has"
+        )
     batch, at = _place(plan, image, pixel)
     window = OneWindow.of(plan.workload, batch, at, seed, x, w)
     row = BATCH_GROUP * pixel + image
