@@ -200,7 +200,7 @@ def test_what_is_refused_says_so_in_one_sentence(capsys: pytest.CaptureFixture[s
         (["build", LAYER, "--family", "wgmma"], "these kernels compute int4 x int4, not w1a1"),
         (["build", "n8h6w8c128k64r3s3p1:w1a9"], "1 to 8 bits"),
         (["tune", LAYER, "--runner", "fake", "--trials", "3"], "--space bits"),
-        (["build", LAYER, "--export", "."], "no C header"),
+        (["build", "n8h2w8c64k64r3s3p1:w1a4", "--export", "."], "C headers compare"),
     ):
         assert main(argv) in (1, 2), argv
         out, err = capsys.readouterr()

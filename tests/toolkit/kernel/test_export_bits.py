@@ -149,7 +149,11 @@ def test_a_wrong_header_is_refused(name: str, right: str, wrong: str, tmp_path: 
     ("spec", "output", "words"),
     [
         ("n8h3w4c64k64r3s3p1:w1a1", "bipolar1+keep", "has a layer fused into it"),
-        ("n8h2w8c64k64r3s3p1:w1a4", None, r'multiplies where C headers compare; build it with requant="general"'),
+        (
+            "n8h2w8c64k64r3s3p1:w1a4",
+            None,
+            r"multiplies where C headers compare; in Python subbyte.build\(..., requant=\"general\"\) compares",
+        ),
     ],
 )
 def test_what_no_header_is_written_for_says_so(spec: str, output: str | None, words: str) -> None:

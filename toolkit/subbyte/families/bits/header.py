@@ -18,10 +18,10 @@ _BLOCK_WORDS = BLOCK_BITS // WORD_BITS
 
 
 def header_parts(plan: BitsPlan) -> ExportParts:
-    """What the header needs. Raises Unsupported for fused outputs, codes from a line and activations that are bytes."""
+    """What the header needs. Raises Unsupported for fused outputs, lines and activations that are bytes."""
     if plan.whole_values:
         raise Unsupported(
-            f"export of {plan.workload}: this kernel multiplies whole values, and C headers are written for bit planes; "
+            f"export of {plan.workload}: this kernel multiplies whole values, C headers are written for bit planes; "
             "build it with whole_values=0"
         )
     texts = sections_of(Path(__file__).with_name("places.h"))

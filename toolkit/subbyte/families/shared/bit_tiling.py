@@ -87,8 +87,7 @@ class BitTiling(InfoRecord):
 def bit_tiling(plan: Plan, instruction: str, levels: Sequence[BitLevel], threads: int, ones: int = 0) -> BitTiling:
     """The record of a plan, the level of the whole product put before the others."""
     w, types = plan.workload, plan.workload.precision
-    pairs = types.weights.bits * types.activations.bits
-    whole = BitLevel("product", 1, w.batch_groups * BATCH_GROUP * w.p * w.q, w.k, w.r * w.s * w.c, pairs)
+    whole = BitLevel("product", 1, w.batch_groups * BATCH_GROUP * w.p * w.q, w.k, w.r * w.s * w.c, levels[0].pairs)
     return BitTiling(
         w.label, w.spec, plan.config.key, plan.arch.name, instruction, (whole, *levels), plan.tile,
         types.activations.bits, types.weights.bits, threads, plan.shared_bytes, ones,

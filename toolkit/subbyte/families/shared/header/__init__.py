@@ -89,8 +89,8 @@ def bit_parts(plan: Plan, table: Table, forms: Forms, places: Iterable[str], wor
         )
     if plan.output != SUMS and plan.parameter_form != THRESHOLDS:
         raise Unsupported(
-            f"export of {plan.workload}: this kernel multiplies where C headers compare; build it with "
-            'requant="general"'
+            f"export of {plan.workload}: this kernel multiplies where C headers compare; in Python "
+            'subbyte.build(..., requant="general") compares'
         )
     w, types, sums, texts = plan.workload, plan.workload.precision, plan.output == SUMS, sections_of(_HERE / "planes.h")
     index = [_index(texts, "x", forms.x, types.activations, w)]
