@@ -13,7 +13,7 @@ from subbyte.families.bits.pixel_blocks import block_weights
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import PIECE_BYTES
 from subbyte.numerics.arrays import Words
-from subbyte.numerics.bit_products import channel_constants
+from subbyte.numerics.bit_products import count_constants
 from subbyte.numerics.float_requant import LINE_SCALE_LOG2
 from subbyte.numerics.float_requant import threshold_words as line_words
 from subbyte.numerics.layout import pad_axis
@@ -91,7 +91,7 @@ def constants_of(plan: BitsPlan, w: NDArray[np.int8]) -> NDArray[np.int64]:
     """What makes counts sums, int64 [classes][K]: 0 of whole values."""
     if plan.whole_values:
         return np.zeros((1, plan.workload.k), np.int64)
-    return channel_constants(plan.workload, w).astype(np.int64)
+    return count_constants(plan.workload, w)
 
 
 def _pieces(plan: BitsPlan, planes: Words, parity: int) -> tuple[Words, Words]:
@@ -118,7 +118,7 @@ def _pieces(plan: BitsPlan, planes: Words, parity: int) -> tuple[Words, Words]:
 
 def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32]:
     """What a block compares with: int32 [slices][table]. Raises InvalidInput."""
-    constants = constants_of(plan, w)  # [classes][K]
+    constants = constants_of(plan, w)  # [classes][K], exact: a level is out of the sums' reach, or it is not
     levels = thresholds.levels.astype(np.int64)  # [thresholds][K]
     if plan.by_line:
         table = _lines(plan, constants, thresholds)
