@@ -57,8 +57,8 @@ def load_text(space: str) -> str:
     return "".join([
         _HEAD.format(threads=32), _staged(space),
         f"  int place = {place};\n  {kind} address = {address};\n",
-        "  uint zero = In_ptr[2];\n  uint total = 0u;\n  uint word = 0u;\n", load, follow, "  __syncthreads();\n", _START,
-        _TURNS, load, follow, "  total = (total + word);\n  }\n", _STOP, _finish(32),
+        "  uint zero = In_ptr[2];\n  uint total = 0u;\n  uint word = 0u;\n", load, follow, "  __syncthreads();\n",
+        _START, _TURNS, load, follow, "  total = (total + word);\n  }\n", _STOP, _finish(32),
     ])  # fmt: skip
 
 
@@ -83,8 +83,7 @@ def store_text(space: str) -> str:
     return "".join([
         _HEAD.format(threads=32), _staged(space),
         f"  {kind} address = {address};\n  uint total = 0u;\n  __syncthreads();\n",
-        _START,
-        _TURNS, "  total = ((uint)(turn + thread));\n", store, "  }\n", arrived, _STOP, arrived, copied, _finish(32),
+        _START, _TURNS, "  total = ((uint)(turn + thread));\n", store, "  }\n", arrived, _STOP, arrived, copied, _finish(32),
     ])  # fmt: skip
 
 
@@ -94,12 +93,11 @@ def warp_chain_text(shape: str, count: int, dependent: bool) -> str:
     a, b, c = dict(zip(WARP_SHAPES, ((1, 1, 2), (4, 2, 4)), strict=True))[shape]
     opcode = f"mma.sync.aligned.{shape}.row.col.s32.b1.b1.s32.and.popc"
     sets = 1 if dependent else count
-    lists = [
+    d, left, right = (
         "{" + ", ".join(f"%{first + i}" for i in range(size)) + "}" for first, size in ((0, c), (c, a), (c + a, b))
-    ]
+    )
     lines = [_HEAD.format(threads=32), _registers("a", a), _registers("b", b), _zeros(sets * c),
-             "  __syncthreads();\n", _START,
-             "  for (int turn = 0; turn < turns; ++turn) {\n"]  # fmt: skip
+             "  __syncthreads();\n", _START, _TURNS]  # fmt: skip
     for one in range(count):
         first = 0 if dependent else one * c
         outputs = ", ".join(f'"+r"(c_ptr[{first + i}])' for i in range(c))
