@@ -83,7 +83,8 @@ def store_text(space: str) -> str:
     return "".join([
         _HEAD.format(threads=32), _staged(space),
         f"  {kind} address = {address};\n  uint total = 0u;\n  __syncthreads();\n",
-        _START, _TURNS, "  total = ((uint)(turn + thread));\n", store, "  }\n", arrived, _STOP, arrived, copied, _finish(32),
+        _START, _TURNS, "  total = ((uint)(turn + thread));\n", store, "  }\n", arrived, _STOP, arrived, copied,
+        _finish(32),
     ])  # fmt: skip
 
 
