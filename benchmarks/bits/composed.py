@@ -34,13 +34,14 @@ def added_text(factors: list[int], elements: int) -> str:
 
 def compared_text(bits: int, channels: int, block: int, elements: int) -> str:
     """``Out``, words of ``bits`` planes, from ``In0``, sums int32 [..., channels / block, 8 images, block], ``Level``
-    int32 [2^bits - 1][channels] and ``Flip`` [channels]: how many levels a sum has passed. ``elements`` of output."""
+    int32 [2^bits - 1][channels] and ``Flip`` [channels]: how many levels a sum has passed. ``elements`` written."""
     levels, parts = (1 << bits) - 1, -(-channels // BLOCK)
     lines = [
         f"  int lane = (i & 31);\n  int group = (i / {8 * BLOCK});\n  unsigned int rank = 0u;\n",
         f"  int channel = (((group % {parts}) * {BLOCK}) + (i & {BLOCK - 1}));\n",
         f"  int image = ((((group / {parts}) * {channels // block}) + (channel / {block})) * 8) + ((i >> 7) & 7);\n",
-        f"  int place = (image * {block}) + (channel % {block});\n  if ((i < {elements}) && (channel < {channels})) {{\n",
+        f"  int place = (image * {block}) + (channel % {block});\n",
+        f"  if ((i < {elements}) && (channel < {channels})) {{\n",
     ]
     for level in range(levels):
         passed = f"(((int)In0_ptr[place]) >= ((int)Level_ptr[(channel + {level * channels})]) ? 1u : 0u)"

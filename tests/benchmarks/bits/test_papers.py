@@ -69,5 +69,3 @@ def test_every_point_has_its_sides() -> None:
             assert (f"combine {pair}", how) in names
     assert {side.output for side in found if side.point == "pool @16"} == {"bipolar1", "bipolar1" + FUSED_POOL}
     assert sum(point == "tile w1a2" for point, _ in names) >= 3
-    first = {name: next(iter(made(1))) for name, made in EXPERIMENTS.items()}
-    assert {side.layer.precision.label for side in first.values()} == {"w1a1", "w2a2:signed.unsigned"}
