@@ -19,14 +19,14 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.bits import direct
 from benchmarks.bits.launches import Launches
 from benchmarks.bits.libraries import BYTES, HALVES, LibraryProduct
-from benchmarks.bits.paper_kernels import Built
+from benchmarks.bits.paper_kernels import Built, Operands
 from benchmarks.bits.paper_sides import EXPERIMENTS, TARGET
 from benchmarks.shared.command import answering, parser_of
 from subbyte.errors import BuildFailed, InvalidInput, SubbyteError
@@ -106,6 +106,19 @@ def packed(side: dict[str, Any]) -> Any:
         return str(error)
 
 
+def operands(side: dict[str, Any]) -> Operands:
+    """The values of a side's layer."""
+    return _of(side).operands()
+
+
+class Prepared(NamedTuple):
+    """What other processes do meanwhile: cubins by text, words by side, values by layer; or reasons."""
+
+    cubins: dict[str, Future[bytes | str]]
+    words: dict[int, Future[Any]]
+    values: dict[str, Future[Operands]]
+
+
 def _of(side: dict[str, Any]) -> Built:
     return Built(*(side[name] for name in HEAD))
 
@@ -115,23 +128,22 @@ def measured(file: dict[str, Any], only: Sequence[str], out: Path, seconds: floa
     end = time.monotonic() + seconds
     sides = [side for side in file["sides"] if side["experiment"] in only]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        words = {}
+        words, values = {}, {}
         cubins: dict[str, Future[bytes | str]] = {}
         for place, side in enumerate(sides):  # in the order in which they are needed; workers start before the GPU does
             for text in side["texts"]:
                 if text not in cubins:
                     cubins[text] = pool.submit(compiled, file["texts"][text])
             words[place] = pool.submit(packed, side)
+            if side["layer_spec"] not in values:
+                values[side["layer_spec"]] = pool.submit(operands, side)
         try:
-            return _points(sides, cubins, words, out, end)
+            return _points(sides, Prepared(cubins, words, values), out, end)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _points(
-    sides: list[dict[str, Any]], cubins: dict[str, Future[bytes | str]], words: dict[int, Future[Any]], out: Path,
-    end: float,
-) -> int:  # fmt: skip
+def _points(sides: list[dict[str, Any]], prepared: Prepared, out: Path, end: float) -> int:
     import cupy  # type: ignore[import-not-found,unused-ignore]
 
     device = CudaDevice(0)
@@ -148,9 +160,9 @@ def _points(
             if time.monotonic() > end:
                 record["left_out"].append([experiment, point])
                 continue
-            started, group = time.monotonic(), Point(device, cupy)
+            started, group = time.monotonic(), Point(device, cupy, prepared)
             for place in places:
-                group.measure(sides[place], cubins, words.pop(place).result())
+                group.measure(place, sides[place])
             group.libraries(LIBRARIES.get(experiment, ()))
             group.again()
             group.close()
@@ -179,22 +191,23 @@ def _protocol(microseconds: float) -> TimingProtocol:
 class Point:
     """The sides of one point: their rows, and those that are loaded."""
 
-    def __init__(self, device: CudaDevice, xp: Any) -> None:
-        self.device, self.xp = device, xp
+    def __init__(self, device: CudaDevice, xp: Any, prepared: Prepared) -> None:
+        self.device, self.xp, self.prepared = device, xp, prepared
         self.rows: list[dict[str, Any]] = []
         self._loaded: list[tuple[dict[str, Any], Launches | LibraryProduct]] = []
         self._sums: tuple[str, Any] = ("", None)
         self._wanted: tuple[tuple[object, ...], Any] = ((), None)
         self._layer: ConvWorkload | None = None
 
-    def measure(self, side: dict[str, Any], cubins: dict[str, Future[bytes | str]], words: Any) -> None:
+    def measure(self, place: int, side: dict[str, Any]) -> None:
         """Compare and time a side, or say why not."""
         one = _of(side)
         self._layer = self._layer or one.layer
         row = {"experiment": one.experiment, "point": one.point, "side": one.name, "layer": one.layer_spec,
                "config": one.key, "output": one.output, "launches": one.ends}  # fmt: skip
         self.rows.append(row)
-        machine = [cubins[text].result() for text in side["texts"]]
+        machine = [self.prepared.cubins[text].result() for text in side["texts"]]
+        words = self.prepared.words.pop(place).result()
         failed = [found for found in (*machine, words) if isinstance(found, str)]
         if failed:
             row["reason"] = failed[0]
@@ -211,7 +224,7 @@ class Point:
     def wanted(self, one: Built) -> Any:
         """What a side must give; of the last layer and the last rule it is kept."""
         if self._sums[0] != one.layer_spec:
-            x, w = one.operands()
+            x, w = self.prepared.values[one.layer_spec].result()
             self._sums = one.layer_spec, direct.convolved(one.layer, x, w, self.xp)
         key = one.layer_spec, one.output, one.ends, one.rule is None or type(one.rule).__name__
         if self._wanted[0] != key:
