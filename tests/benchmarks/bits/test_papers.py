@@ -3,15 +3,23 @@ values is the reference."""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.bits import direct
+from benchmarks.bits import direct, papers
 from benchmarks.bits.paper_kernels import FUSED_POOL, Built
-from benchmarks.bits.paper_sides import POOLED, QUANTIZED, SEPARATE, ablation
+from benchmarks.bits.paper_sides import EXPERIMENTS, POOLED, QUANTIZED, SEPARATE, Side, ablation
 from subbyte.emulator import run_cuda
+from subbyte.families.bmma.config import BmmaConfig
 from subbyte.numerics import reference
 from subbyte.workload import workload
 
@@ -25,6 +33,77 @@ def test_a_convolution_of_values_is_the_reference(spec: str, monkeypatch: pytest
     one = Built("", "", "", spec, "bmma-brw1-bcw1-wrt2-wct4-ch1-ri0", "int32", "")
     x, w = one.operands()
     np.testing.assert_array_equal(direct.convolved(layer, x, w, np), reference(layer, x, w))
+
+
+class Emulated:
+    """Launches whose cubins are texts, in the emulator."""
+
+    def __init__(self, steps: Any, given: Any, outputs: Any, device: Any) -> None:
+        self.steps, self.outputs = steps, outputs
+        self.buffers = dict(given) | {name: np.full(size // 4, 7, np.uint32) for name, size in outputs.items()}
+
+    def run(self, dtype: type[Any]) -> Any:
+        for text, launch, names in self.steps:
+            pairs = zip(launch.arguments, names, strict=True)
+            passed = {argument.name: self.buffers[name].view(argument.dtype) for argument, name in pairs}
+            run_cuda(text.decode(), launch, passed, check=False)
+        return self.buffers[list(self.outputs)[-1]].view(dtype)
+
+    def launcher(self) -> Any:
+        return lambda: None
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class Gpu:
+    """Takes 3 microseconds for anything."""
+
+    info = SimpleNamespace(to_dict=lambda: {"name": "made up"}, uuid="made up", bus_id="made up", name="made up")
+
+    def __init__(self, ordinal: int) -> None:
+        """The first one."""
+
+    def elapsed_us(self, work: Any) -> float:
+        return 3.0
+
+
+def test_a_record_of_all_that_was_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """Built, then measured on a made-up GPU: outputs are the emulator's, one of them with a wrong word."""
+    layer, plain = workload("n8h4w4c64k64r1s1p0:w1a1"), workload("n8h4w4c64k64r1s1p0:w2a2:signed.unsigned")
+    small = BmmaConfig().with_values({"blk_row_warps": 1, "blk_col_warps": 1, "warp_row_tiles": 2, "reorder_inner": 0})
+
+    def sides(most: int) -> Iterator[Side]:
+        yield Side("first", "one", layer, small, "bipolar1")
+        yield Side("first", "one", layer, small, "int32")
+        yield Side("first", "apart", plain, small, "int32", SEPARATE)
+        yield Side("second", "pooled", layer, small, "bipolar1", POOLED)
+
+    def loaded(one: Built, cubin: bytes, second: bytes | None, words: Any, device: Any) -> Emulated:
+        made = Emulated(*one.steps(cubin, second, words), device)
+        if one.ends == POOLED:
+            made.run = lambda dtype, right=made.run: right(dtype) ^ np.eye(1, made.outputs["Out"] // 4, dtype=dtype)[0]  # type: ignore[method-assign, misc]
+        return made
+
+    timing = SimpleNamespace(microseconds=3.0, samples=(3.0,), after=SimpleNamespace(to_dict=dict))
+    pool = SimpleNamespace(free_all_blocks=lambda: None)
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(**vars(np), get_default_memory_pool=lambda: pool))
+    monkeypatch.setitem(EXPERIMENTS, "T9", sides)
+    monkeypatch.setattr(papers, "compiled", str.encode)
+    monkeypatch.setattr(papers, "ProcessPoolExecutor", lambda workers: ThreadPoolExecutor(1))
+    monkeypatch.setattr(papers, "CudaDevice", Gpu)
+    monkeypatch.setattr(papers, "hold", lambda info: nullcontext())
+    monkeypatch.setattr(papers, "time_launch", lambda device, launch, how: timing)
+    monkeypatch.setattr(Built, "on_gpu", loaded)
+    file, out = str(tmp_path / "texts.gz"), tmp_path / "record.json"
+    assert papers.main(["--build", file, "--only", "T9"]) == 0
+    assert papers.main(["--measure", file, "--only", "T9", "--out", str(out)]) == 1
+    record = json.loads(out.read_text())
+    assert [(row["side"], row["wrong"]) for row in record["sides"]] == [
+        ("one", 0), ("one", 0), ("apart", 0), ("pooled", 1)]  # fmt: skip
+    assert [row["elements"] for row in record["sides"]] == [8192, 8192, 8192, 2048]
+    assert "WRONG" in capsys.readouterr().out
+    assert papers.main(["--measure", file, "--only", "T8", "--out", str(out)]) == 2
 
 
 @pytest.mark.parametrize(
