@@ -30,6 +30,7 @@ from subbyte.gpu.lock import hold
 from subbyte.gpu.timing import TimingProtocol, command_line, time_launch
 from subbyte.networks.compiled import CompiledNetwork
 from subbyte.networks.ensemble import SIMULATED, EnsembleResult
+from subbyte.networks.layer import pixel_values
 from subbyte.records.describe import now
 
 MEMBERS = (1, 2, 4, 8)
@@ -79,7 +80,7 @@ def measured(given: dict[str, Any], sizes: Sequence[int], device: CudaDevice, xp
     members = members_of(given, sizes[-1])
     images = members[0].network.random_images(1)
     with ExitStack() as stack:
-        chains = [stack.enter_context(one.chain().on_gpu(one.first_values(images), device)) for one in members]
+        chains = [stack.enter_context(one.chain().on_gpu(pixel_values(images), device)) for one in members]
         pairs = [compared(one, chain, images, xp) for one, chain in zip(members, chains, strict=True)]
         how = TimingProtocol(cold=False, launches=4)
         alone = [chain.time(how).microseconds for chain in chains]

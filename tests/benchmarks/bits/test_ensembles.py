@@ -10,6 +10,7 @@ from benchmarks.bits.ensembles import compared, members_of, votes
 from benchmarks.bits.networks import packed
 from subbyte.networks import network
 from subbyte.networks.ensemble import random_ensemble
+from subbyte.networks.layer import pixel_values
 
 
 class Emulated:
@@ -32,7 +33,7 @@ def test_votes_are_those_of_the_reference() -> None:
     wanted = random_ensemble(found, 3).reference(images)
     np.testing.assert_array_equal(votes(list(wanted.members)), wanted.predictions)
     member = members[1]
-    last = member.chain().outputs(member.first_values(images))[-1]["Out"]
+    last = member.chain().outputs(pixel_values(images))[-1]["Out"]
     ours, right, wrong = compared(member, Emulated(last), images, np)  # type: ignore[arg-type]
     np.testing.assert_array_equal(ours, wanted.members[1])
     np.testing.assert_array_equal(right, wanted.members[1])
