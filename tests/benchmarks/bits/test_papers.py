@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.bits import direct, papers
+from benchmarks.bits import direct, papers, papers_table
 from benchmarks.bits.paper_kernels import FUSED_POOL, Built
 from benchmarks.bits.paper_sides import EXPERIMENTS, POOLED, QUANTIZED, SEPARATE, Side, ablation
 from subbyte.emulator import run_cuda
@@ -148,3 +148,22 @@ def test_every_point_has_its_sides() -> None:
             assert (f"combine {pair}", how) in names
     assert {side.output for side in found if side.point == "pool @16"} == {"bipolar1", "bipolar1" + FUSED_POOL}
     assert sum(point == "tile w1a2" for point, _ in names) >= 3
+
+
+def test_a_side_counts_by_its_fastest_exact_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A wrong one does not, however fast; the slower of two medians is the time."""
+
+    def row(side: str, first: float, **more: Any) -> dict[str, Any]:
+        return {"experiment": "A1", "point": "128", "side": side, "microseconds": first, **more}
+
+    rows = [row("w1a1", 2.0, second=2.5, wrong=0), row("w1a1", 2.1, second=2.2, wrong=0),
+            row("w1a2", 1.0, second=1.0, wrong=3), row("w1a2", 4.0, second=4.0, wrong=0), row("w1a2", 3.0, wrong=0),
+            {**row("w4a4", 0.0), "reason": "no"}]  # fmt: skip
+    assert papers_table.by_side(rows, "A1") == {"w1a1": {"128": 2.2}, "w1a2": {"128": 4.0}}
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps({"sides": rows}))
+    assert papers_table.main([str(path)]) == 0
+    text = capsys.readouterr().out
+    assert "| w1a1 | 2.20 |" in text
+    assert "5 outputs compared, 1 wrong; 1 sides without a result" in text
+    assert "at most 25.0%" in text
