@@ -45,7 +45,7 @@ class Shortcut:
         if self._plan.fusion.residual and self._plan.config.dependent_launch:
             op.wait_for_previous_launch()
 
-    def ahead(self, place: TilePlace) -> None:
+    def fetch(self, place: TilePlace) -> None:
         """Bring what is added to the sums of a later tile into the L2 cache: two lanes of a warp, a pixel each."""
         plan, block, by = self._plan, self.stores.block, self._plan.fusion.residual_pool
         if not plan.fusion.residual:
@@ -63,29 +63,31 @@ class Shortcut:
                             at = (self._window_place(pixel, index) * groups + first) * BATCH_GROUP * _PER_GROUP
                             op.prefetch(self.residual.ptr_to([at]), there)
 
-    def load(self, pixels: list[Pixel]) -> Any:
-        """What is added to a tile's sums, [halves][words][4 pairs of channels]; None where nothing is."""
+    def load(self, place: TilePlace, into: Any = None) -> Any:
+        """What is added to a tile's sums, [halves][words][4 pairs of channels], in new registers or those given; None
+        where nothing is."""
         plan, by = self._plan, self._plan.fusion.residual_pool
         if not plan.fusion.residual:
             return None
-        held = registers("residual", plan.residual_registers)
+        held = registers("residual", plan.residual_registers) if into is None else into
         for i in range(plan.residual_registers):
             T.buffer_store(held, T.uint32(0), [i])
-        for pixel in pixels:
+        for half in range(2):
+            pixel = place.pixel(plan, self.stores.block.warp % 4 * 2 + half)
             with self.stores.in_map(pixel.row, pixel.column):
                 for first in range(0, plan.words, _AT_ONCE):
                     words = range(first, min(first + _AT_ONCE, plan.words))
                     if by == 1:
                         for word in words:
                             with self._there(word) as group:
-                                self._load(held, self._first(pixel, word), pixel, 0, group)
+                                self._load(held, self._first(half, word), pixel, 0, group)
                     else:
-                        self._load_largest(held, pixel, words)
+                        self._load_largest(held, half, pixel, words)
         return held
 
-    def _first(self, pixel: Pixel, word: int) -> int:
-        """The first register of a pixel's word."""
-        return (pixel.half * self._plan.words + word) * 4
+    def _first(self, half: int, word: int) -> int:
+        """The first register of a word of one of the two pixels."""
+        return (half * self._plan.words + word) * 4
 
     @contextmanager
     def _there(self, word: int) -> Iterator[Any]:
@@ -95,19 +97,19 @@ class Shortcut:
         with when(True if plan.slices * plan.words <= groups else group < groups):
             yield group
 
-    def _window_place(self, pixel: Pixel | TilePlace, index: int) -> Any:
+    def _window_place(self, pixel: TilePlace, index: int) -> Any:
         """Index of a pixel of the window whose largest sums are added."""
         w, by = self._plan.view, self._plan.fusion.residual_pool
         row = (self.stores.block.group * w.p + self.stores.block.first_row + pixel.row) * by
         return (row + index // by) * (w.q * by) + pixel.column * by + index % by
 
-    def _load(self, into: Any, first: int, pixel: Pixel, index: int, group: Any) -> None:
+    def _load(self, into: Any, first: int, pixel: TilePlace, index: int, group: Any) -> None:
         groups = self._plan.fusion.residual // GROUP_CHANNELS
         place = self._window_place(pixel, index)
         at = ((place * groups + group) * BATCH_GROUP + self.stores.image) * _PER_GROUP + self.stores.q * 4
         op.load16(into, first, self.residual.ptr_to([at]), "activations")
 
-    def _load_largest(self, into: Any, pixel: Pixel, words: range) -> None:
+    def _load_largest(self, into: Any, half: int, pixel: TilePlace, words: range) -> None:
         """The largest of each window's sums: all loads of some words, then the comparisons."""
         windows = self._plan.fusion.residual_pool**2
         found = registers("window", len(words) * windows * 4)
@@ -123,7 +125,7 @@ class Shortcut:
                         larger = registers("larger", 1)
                         op.largest_halves(larger[0], largest, found[(place * windows + index) * 4 + pair])
                         largest = larger[0]
-                    T.buffer_store(into, largest, [self._first(pixel, word) + pair])
+                    T.buffer_store(into, largest, [self._first(half, word) + pair])
 
     @staticmethod
     def _half(word: Any, selector: int) -> Any:
