@@ -7,11 +7,20 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subbyte.cli.arguments import add_workloads_argument, command_parser, emit_and_save, natural_number, seconds
+from subbyte.cli.arguments import (
+    add_sparsity_argument,
+    add_workloads_argument,
+    command_parser,
+    emit_and_save,
+    natural_number,
+    seconds,
+    take_sparsity,
+)
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency
 from subbyte.files import prove_writable, write_file
 from subbyte.streams import say
 from subbyte.workload import workloads
+from subbyte.workload.operand import DENSE
 
 if TYPE_CHECKING:
     from subbyte.gpu.device import CudaDevice
@@ -28,6 +37,7 @@ def add_parser(subparsers: Any) -> None:
         "subbyte bench resnet50.stage2@8\n  subbyte bench atoms --out atoms.json\n  subbyte bench --from atoms.json",
     )
     add_workloads_argument(parser, nargs="*")
+    add_sparsity_argument(parser)
     text = "measure the kernels of this bundle instead of building some; may be repeated, replaces WORKLOAD"
     parser.add_argument("--bundle", action="append", default=[], metavar="DIR", help=text)
     parser.add_argument("--device", type=natural_number, default=0, metavar="N", help="GPU number (default 0)")
@@ -42,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print; 0 when every side was measured, 1 when a kernel of ours was wrong or did not run."""
     if args.out is not None:
         prove_writable(args.out, parents=True)
+    if args.sparsity != DENSE and (args.record is not None or args.bundle or args.workloads == ["atoms"]):
+        raise InvalidInput("--sparsity is of WORKLOADs: leave it away beside --from, --bundle and atoms")
     if args.record is not None:
         return _show(args)
     if args.workloads == ["atoms"] and not args.bundle:
@@ -51,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
     if bool(args.workloads) == bool(args.bundle):
         raise InvalidInput("bench needs WORKLOADs (resnet50.stage2@8), --bundle DIR, or the one word atoms")
+    take_sparsity(args)
     asked = [one for text in args.workloads for one in workloads(text)]
     packed = from_bundles(args.bundle)
     device = _device(args.device)

@@ -26,7 +26,9 @@ from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 from subbyte.workload.coverage import int4_alone
+from subbyte.workload.operand import DENSE
 from subbyte.workload.precision import INT4
+from subbyte.workload.sparsity import with_sparsity
 
 RECORDS = Path(__file__).with_name("best.json")
 MANY = 8
@@ -55,17 +57,19 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     requant: str = "fixed",
     reads: str = "",
     writes: str = "",
+    sparsity: str = DENSE,
 ) -> Kernel:
     """The kernel to use for ``workload``: the fastest recorded one, else the one estimated fastest of the newest
     instruction that covers the convolution. ``Kernel.reason`` says why.
 
     ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; the other options
     are those of :func:`subbyte.build`. ``reads`` and ``writes`` ask for kernels whose input and output words have this
-    form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form`` of the next. No GPU is needed.
+    form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form`` of the next. ``sparsity`` is that
+    of the weights, ``dense`` or ``2:4``, for which a dense kernel is taken where that is faster. No GPU is needed.
     Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no family that
     was asked for covers it.
     """
-    found = workload_named(workload)
+    found = with_sparsity(workload_named(workload), sparsity)
     target = arch_named(arch) if isinstance(arch, str) else arch
     failed: list[str] = []
     beside = _what_wins(found, target)
