@@ -25,7 +25,7 @@ from subbyte.numerics.fusion import SEPARATOR
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
-from subbyte.workload.coverage import int4_alone
+from subbyte.workload.coverage import dense_types, int4_alone
 from subbyte.workload.operand import DENSE
 from subbyte.workload.precision import INT4
 from subbyte.workload.sparsity import with_sparsity
@@ -145,14 +145,24 @@ def _choices(
 
     wanted = [one for one in newest_first(family) if one.hopeless(workload, arch) is None]
     recorded = _recorded(workload, arch, output)
-    yield from (choice for choice in recorded if choice.family in wanted and fits(choice.family, choice.config))
+    zeros = ""
+    if not recorded and workload.precision.weights.group is not None and wanted:
+        reasons = [one.dense_instead(workload, arch) for one in wanted]
+        if None not in reasons:  # a kernel that was measured on dense weights takes as long on these
+            zeros = f"; it multiplies zeros too: {reasons[0]}"
+            types = dense_types(workload.precision)
+            recorded = _recorded(replace(workload, precision=types), arch, output)
+    found = (choice for choice in recorded if choice.family in wanted and fits(choice.family, choice.config))
+    for choice in found:
+        yield choice._replace(reason=choice.reason + zeros)
     for one in wanted:
         kept = recommendation(workload.spec, arch.name)
         if kept is not None and one.owns(kept.config) and fits(one, kept.config):
             known = f"fastest measured configuration ({kept.microseconds:.2f} us on {kept.device})"
             yield Choice(one, kept.config, f"{one.name} family, {known}", False)
         for config in islice((config for config in one.candidates(workload, arch) if fits(one, config)), TRIES):
-            yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet", False)
+            more = "" if config.skips_zeros else zeros
+            yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet{more}", False)
 
 
 def _fits(
@@ -187,17 +197,24 @@ def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Ch
     choices = []
     for microseconds, config, origin in entries:
         one = family_of(config)
-        slower = [(time, family_of(other).name) for time, other, _ in entries if time > microseconds]
-        slower_ones = "".join(f"; the {name} family's best needs {time:.2f} us" for time, name in slower)
+        slower = [(time, _side(other, config)) for time, other, _ in entries if time > microseconds]
+        slower_ones = "".join(f"; {name} needs {time:.2f} us" for time, name in slower)
         text = f"fastest measured configuration ({microseconds:.2f} us on {best['device']}{origin}{slower_ones})"
         choices.append(Choice(one, config, f"{one.name} family, {text}", True))
     return choices
 
 
+def _side(other: Configuration, beside: Configuration) -> str:
+    """What a measured configuration is beside another one of the same workload."""
+    if other.skips_zeros == beside.skips_zeros:
+        return f"the {family_of(other).name} family's best"
+    return "the best kernel that skips zeros" if other.skips_zeros else "the best dense kernel"
+
+
 def _what_wins(workload: ConvWorkload, arch: Arch) -> str:
     """Where kernels on bit planes are not the fastest way to these sums: what is, or is expected to be."""
     types = workload.precision
-    if types == INT4 or arch.name != RECORDED_ON:
+    if int4_alone(workload) is None or arch.name != RECORDED_ON:
         return ""
     products = types.weights.bits * types.activations.bits
     recorded = recorded_best()

@@ -39,6 +39,7 @@ from subbyte.families.wgmma.space import (
 )
 from subbyte.families.wgmma.space import WGMMA as WHOLE
 from subbyte.families.wgmma.sparse.config import SparseConfig
+from subbyte.families.wgmma.sparse.rules import other_weights
 from subbyte.families.wgmma.sparse.weights import prepare_sparse_weights
 from subbyte.families.wgmma.values import value_lists
 from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
@@ -163,6 +164,10 @@ class WgmmaFamily(Family):
         """Configurations that can be built, the one estimated fastest first."""
         return () if hopeless(workload, arch) is not None else _ranked(workload, arch)
 
+    def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
+        """Why its kernels that multiply zeros too are expected to be as fast as those on 2:4 weights."""
+        return other_weights(workload) or _dense_instead(workload, arch)
+
     def estimate(self, plan: AnyPlan) -> float:
         """A rough count of cycles."""
         return estimated_cycles(cast(WgmmaPlan, plan))
@@ -257,6 +262,18 @@ class WgmmaFamily(Family):
 @lru_cache(256)
 def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[PipelineConfig, ...]:
     return tuple(candidates(workload, arch))
+
+
+@lru_cache(256)
+def _dense_instead(workload: ConvWorkload, arch: Arch) -> str | None:
+    ranked = _ranked(workload, arch) if hopeless(workload, arch) is None else ()
+    if ranked and ranked[0].skips_zeros:
+        return None
+    sparse, dense = (next((one for one in ranked if one.skips_zeros is skips), None) for skips in (True, False))
+    if sparse is None or dense is None:
+        return "no 2:4 kernel fits"
+    share = estimated_cycles(WgmmaPlan(workload, sparse, arch)) / estimated_cycles(WgmmaPlan(workload, dense, arch))
+    return f"2:4 kernels are estimated at {share:.0%} of the time of dense ones, too little gain to count on"
 
 
 def weight_axes(plan: WgmmaPlan) -> list[tuple[str, int]]:
