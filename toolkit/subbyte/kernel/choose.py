@@ -184,14 +184,15 @@ def _fits(
 
 def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Choice]:
     """What was measured of the workload, with what is fused into it where that was measured, the fastest first; of the
-    other family what is faster, since what is slower beside it is the recommendation of its own landscape."""
+    other family what is faster, since what is slower beside it is the recommendation of its own landscape. Of weights
+    with a pattern of zeros also the best kernel of the other side: it was measured on them nowhere else."""
     best = recorded_best().get(f"{workload.spec} {output}", recorded_best().get(workload.spec))
     if best is None or arch.name != RECORDED_ON:
         return []
     generator = f", generator {best['generator'].split(',')[0]}"
     entries = [(best["microseconds"], config_from_dict(best["config"]), generator)]
-    beside = [one for one in best.values() if isinstance(one, dict) and "microseconds" in one]  # of other families
-    faster = [one for one in beside if one["microseconds"] < best["microseconds"]]
+    beside = [one for one in best.values() if isinstance(one, dict) and "microseconds" in one]  # of others
+    faster = [one for one in beside if one["microseconds"] < best["microseconds"] or workload.precision.weights.group]
     entries += [(one["microseconds"], config_from_dict(one["config"]), "") for one in faster]
     entries.sort(key=lambda entry: entry[0])
     choices = []
