@@ -58,7 +58,7 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample("metadata of the other row", "halves of k swapped")
+@pytest.mark.sample("metadata of the other row")
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     kernel = KERNELS["one block"]

@@ -239,11 +239,10 @@ class WgmmaFamily(Family):
             "weight_axes": ", ".join(f"{name} [{size}]" for name, size in axes),
             **{f"{name}_step": str(places[name]) for name in AXES},
         }  # fmt: skip
-        return ExportParts(
-            {"weights": (_HERE / "weights.h").read_text(encoding="utf-8")},
-            (*(size for _, size in axes), FRAGMENT_THREADS, 4),
-            words,
-        )
+        sparse = bool(one.knobs.sparse)
+        fragment = (one.fragment_words,) if sparse else (FRAGMENT_THREADS, 4)
+        text = (_HERE / ("sparse/weights.h" if sparse else "weights.h")).read_text(encoding="utf-8")
+        return ExportParts({"weights": text}, (*(size for _, size in axes), *fragment), words)
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
@@ -278,8 +277,8 @@ def _dense_instead(workload: ConvWorkload, arch: Arch) -> str | None:
 
 def weight_axes(plan: WgmmaPlan) -> list[tuple[str, int]]:
     """Name and size of the axes before a fragment of weights, the outermost first."""
-    split, groups, order, tiles = plan.weight_form.removeprefix(FORM).split("-")
-    sizes = (int(tiles), int(split), plan.workload.r, int(groups), plan.steps, plan.workload.s)
+    *_, groups, order, tiles = plan.weight_form.split("-")
+    sizes = (int(tiles), plan.knobs.cluster_split_k, plan.workload.r, int(groups), plan.steps, plan.workload.s)
     by_axis = dict(zip(ORDERS["rows"], zip(AXES, sizes, strict=True), strict=True))
     return [by_axis[axis] for axis in ORDERS[order]]
 
