@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,6 +106,25 @@ def best_known(
     unknown family, Unsupported with the reason when no configuration fits.
     """
     return _best_known(workload, arch_named(arch) if isinstance(arch, str) else arch, family, output, reads)
+
+
+@checked
+def best_twins(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> list[Configuration]:
+    """Of weights with a pattern of zeros: the best known configuration that skips zeros, and the best that does not,
+    where there are such. Of other weights none."""
+    if workload.precision.weights.group is None:
+        return []
+    target = arch_named(arch) if isinstance(arch, str) else arch
+    choices = (choice.config for choice in _choices(workload, target, "auto"))
+    able = [one for one in newest_first() if any(kind.skips_zeros for kind in one.configurations)]
+    more = (config for one in able if one.hopeless(workload, target) is None
+            for config in one.candidates(workload, target))  # fmt: skip
+    found: dict[bool, Configuration] = {}
+    for config in chain(choices, more):
+        found.setdefault(config.skips_zeros, config)
+        if len(found) == 2:
+            break
+    return list(found.values())
 
 
 def known_config(workload: ConvWorkload, arch: Arch | str, family: Family) -> Configuration:
