@@ -1,4 +1,4 @@
-"""Print what a record of ``measure`` holds of each cell: the dense twin, the fastest 2:4 kernel beside it, and the goal.
+"""Print what records of ``measure`` hold of each cell: the dense twin, the fastest 2:4 kernel beside it, the goal.
 
 The goal is that of the project, or where the measured ceiling of the instruction does not allow it ``SHARE`` of what it
 allows. The ceiling is what ``wgmma.sp`` reaches alone on an H200 (facts of the GPU, sections 3, 5 and 6).

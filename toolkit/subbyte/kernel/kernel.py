@@ -278,8 +278,9 @@ def build(
     workload's output type (``int4``, also without it) or ``int32``; kernels on bit planes also pool and add:
     ``bipolar1+pool2``, ``bipolar1+add64+keep`` (:class:`subbyte.numerics.fusion.Fusion`). ``clip`` lies within the
     output type. ``requant`` is
-    ``fixed`` (one multiplication) or ``general`` (any multiplier and shift); ``sparsity`` that of the weights, ``dense``
-    or ``2:4``. Raises InvalidInput for an unknown workload, architecture or sparsity, Unsupported with the reason when the configuration cannot be built, BuildFailed.
+    ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). ``sparsity`` is that of the weights,
+    ``dense`` or ``2:4``. Raises InvalidInput for an unknown workload, architecture or sparsity, Unsupported with the
+    reason when the configuration cannot be built, BuildFailed.
     """
     from subbyte.kernel.default import default_configs
 

@@ -9,7 +9,7 @@ from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.bits.config import PAIRS, PLAIN
 from subbyte.families.bits.geometry import BitsGeometry
-from subbyte.families.bits.pixel_blocks import blocked
+from subbyte.families.bits.pixel_blocks import block_size, blocked
 from subbyte.numerics.pixel_blocks import BlockForm
 from subbyte.numerics.residual import RESIDUAL, residual_elements
 from subbyte.numerics.thresholds import LINE, THRESHOLDS
@@ -96,9 +96,9 @@ class BitsPlan(BitsGeometry):
         if not self.whole_values:
             return _form(self.paired_rows)
         view = blocked(self.workload)
-        if view is self.workload:
+        if view == self.workload:
             return NHWCNC
-        return BlockForm(self.workload.stride, self.workload.pad, view.h, view.w).text
+        return BlockForm(block_size(self.workload), self.workload.pad, view.h, view.w).text
 
     def _residual(self, channels: int, by: int) -> int:
         """Words, of two sums each, of a residual on a map ``by`` times as high and wide."""

@@ -10,7 +10,7 @@ from subbyte.families.bits.config import PAIRS
 from subbyte.families.bits.geometry import WORKING_REGISTERS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import PAIR_CHANNELS
-from subbyte.families.shared.bit_rules import bit_operands, compared_output
+from subbyte.families.shared.bit_rules import bit_operands, compared_output, compared_range
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.numerics.reference import accumulator_bound
 from subbyte.numerics.residual import GROUP_CHANNELS
@@ -94,7 +94,7 @@ def fusion(plan: BitsPlan) -> str | None:
         return "fusion: a kernel pools, or adds and keeps sums, not both"
     if max(fused.pool, fused.residual_pool) > 2:
         return f"fusion: windows of {max(fused.pool, fused.residual_pool)}; kernels pool 2 x 2"
-    if fused.residual_pool > 1 and w is not plan.workload:
+    if fused.residual_pool > 1 and plan.flattened:
         return "fusion: pixels of a 1x1 layer have no neighbours in this kernel; pool in the layer before"
     if fused.pool > 1 and (plan.config.turn_rows != 2 or min(w.p, w.q) < 2):
         return "fusion: a warpgroup pools two rows of a turn: turn_rows=2, and at least 2 x 2 outputs"
@@ -102,6 +102,12 @@ def fusion(plan: BitsPlan) -> str | None:
         return f"fusion: {fused.residual} channels are added to {w.k}: a multiple of {GROUP_CHANNELS}, at most as many"
     bound = accumulator_bound(plan.workload)
     return f"fusion: sums up to {bound} do not fit 16 bits" if fused.sums and bound >= 1 << 15 else None
+
+
+def compared(plan: BitsPlan) -> str | None:
+    """What varies with the pixel fits 32 bits where it is compared; all else is computed modulo 2^32."""
+    by_value = plan.output != SUMS and not plan.by_line and not plan.fusion.sums
+    return compared_range(*plan.span) if by_value else None
 
 
 def instruction(plan: BitsPlan) -> str | None:
@@ -130,7 +136,7 @@ def shared_memory(plan: BitsPlan) -> str | None:
     return None if plan.shared_bytes <= most else f"shared: {plan.shared_bytes} bytes of a block; at most {most}"
 
 
-RULES: tuple[Rule, ...] = (output, sizes, fusion, instruction, registers, shared_memory)
+RULES: tuple[Rule, ...] = (output, sizes, fusion, compared, instruction, registers, shared_memory)
 
 
 @cache

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+from subbyte.workload.matmul import MatmulWorkload
 
 ROW_PIXELS = 8
 """What the pixels of a row should be a multiple of."""
@@ -12,6 +14,7 @@ WIDEST_ROW, ENOUGH_ROWS = 64, 64
 """Of a flat view: pixels of a row, and rows that are enough for all multiprocessors."""
 
 
+@cache
 def flat_view(workload: ConvWorkload) -> ConvWorkload:
     """A layer of single pixels (1x1, stride 1, no padding; a matrix product) as one group of images with all their
     pixels in rows of a width that fills tiles; any other layer itself."""
@@ -27,4 +30,5 @@ def flat_view(workload: ConvWorkload) -> ConvWorkload:
         return waste, int(few), width if few else -width
 
     width = min(widths, key=cost)
-    return replace(w, n=BATCH_GROUP, h=pixels // width, w=width)
+    plain = w.convolution if isinstance(w, MatmulWorkload) else w  # of a product all pixels are one row
+    return replace(plain, n=BATCH_GROUP, h=pixels // width, w=width)

@@ -28,7 +28,7 @@ USED_REGISTERS = 64
 """Registers of such a thread beside its accumulators."""
 
 SPARSE_GAIN = 0.92
-"""Of a dense kernel's estimated time: a 2:4 kernel estimated to take longer is not expected to be faster. Ratios of both
+"""Of a dense kernel's estimated time: a 2:4 kernel estimated to take longer is not expected to be faster. Their ratios
 are estimated with an error of 9 % (root mean square, the kernels of ``benchmarks/results/sparse``)."""
 
 DIVIDING = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",

@@ -115,7 +115,7 @@ class Stores:
             self._clear_missing_images(words, pixel)
             for plane in range(plan.output_planes):
                 for index, own in enumerate(self.own_words()):
-                    word = self.block.slice_ * plan.words + own
+                    word = plan.output_word(self.block.slice_, own)
                     with when(True if plan.slices * plan.words <= plan.pixel_words else word < plan.pixel_words):
                         T.buffer_store(self.block.output, words[plane * plan.gathers + index],
                                        [self._output_word(pixel, word, plane, upper)])  # fmt: skip
@@ -130,7 +130,7 @@ class Stores:
         true = self.plan.workload
         if true.n % BATCH_GROUP == 0:
             return
-        group = self.block.group if self.plan.view is true else pixel // (true.h * true.w)
+        group = pixel // (true.h * true.w) if self.plan.flattened else self.block.group
         there = group * BATCH_GROUP + self.image < true.n
         for i in range(self.plan.output_planes * self.plan.gathers):
             T.buffer_store(words, T.Select(there, words[i], T.uint32(0)), [i])

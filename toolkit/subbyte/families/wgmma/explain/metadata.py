@@ -1,10 +1,9 @@
-"""What a thread holds of a 2:4 weight fragment: kept values in four registers, and the metadata that says which they are.
+"""What a thread holds of a 2:4 weight fragment: kept values in registers, and the metadata that says which they are.
 
 A fragment is 64 output channels times 64 input channels of one tap; of each four neighbouring input channels weights
-keep two. A thread's values are of two output channels, its word of metadata of one: that of its own values for a half
-of its threads, that of a neighbour's for the others. Rows g and g + 8 of the instruction are neighbouring output
-channels, and K has the first four of every eight channels of a block of 32 before the last four, because an int4 word is
-unpacked in two steps and packed outputs hold neighbours.
+keep two. A thread's values are of two output channels, its word of metadata of one of them, for a block of 32 channels.
+Rows g and g + 8 of the instruction are neighbouring output channels, and K has the first four of every eight channels
+of a block of 32 before the last four, because an int4 word is unpacked in two steps and packed outputs hold neighbours.
 
 Source: PTX ISA, "wgmma: Sparse matrix storage"; CuTe's ELayout_64x64 for 8-bit operands.
 """

@@ -1,5 +1,5 @@
-"""The value lists of the space of kernels on 2:4 weights: those of the pipeline without the knobs that a 2:4 kernel lacks,
-and where weights are."""
+"""The value lists of the space of kernels on 2:4 weights: those of the pipeline without what a 2:4 kernel lacks, and
+where weights are."""
 
 from __future__ import annotations
 
