@@ -2,6 +2,7 @@
 
 from subbyte_widgets._selection import Choice, Selection
 from subbyte_widgets.bit_product import BitProduct
+from subbyte_widgets.bitmap_stepper import BitmapStepper
 from subbyte_widgets.charts import plot
 from subbyte_widgets.convolution_tiling import ConvolutionTiling, TilingExplorer
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
@@ -25,6 +26,7 @@ from subbyte_widgets.workbench_view import Workbench, workbench
 
 __all__ = [
     "BitProduct",
+    "BitmapStepper",
     "Choice",
     "ConvolutionTiling",
     "DuplicateExplorer",

@@ -19,6 +19,7 @@ from subbyte.sparse.profiles import Profile, Profiles, profile
 from subbyte.sparse.rows import im2col
 from subbyte.sparse.shapes import NETWORK_NAMES, network_layers
 from subbyte.sparse.simulation import BASELINES, Simulation, Speedups, simulate
+from subbyte.sparse.stepping import TileSteps, tile_steps
 from subbyte.sparse.surfaces import Surface, surface
 from subbyte.sparse.trace import REASONS, Counts, Step
 
@@ -42,6 +43,7 @@ __all__ = [
     "Speedups",
     "Step",
     "Surface",
+    "TileSteps",
     "Traffic",
     "TwoLevelBitmap",
     "check_nm",
@@ -59,6 +61,7 @@ __all__ = [
     "simulate",
     "spgemm",
     "surface",
+    "tile_steps",
 ]
 
 
