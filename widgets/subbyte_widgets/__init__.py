@@ -16,6 +16,7 @@ from subbyte_widgets.network_timeline import NetworkTimeline
 from subbyte_widgets.packing_stepper import PackingStepper
 from subbyte_widgets.plane_composition import PlaneComposition
 from subbyte_widgets.space_explorer import SpaceExplorer
+from subbyte_widgets.sparse_im2col import SparseIm2col
 from subbyte_widgets.speed_of_light import SpeedOfLight
 from subbyte_widgets.store_path import StorePath
 from subbyte_widgets.tap_windows import TapWindows
@@ -45,6 +46,7 @@ __all__ = [
     "PlaneComposition",
     "Selection",
     "SpaceExplorer",
+    "SparseIm2col",
     "SpeedOfLight",
     "StorePath",
     "TapWindows",

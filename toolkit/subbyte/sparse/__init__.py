@@ -11,6 +11,7 @@ from subbyte.sparse.bitmap import CondensedVector, TwoLevelBitmap, encode
 from subbyte.sparse.convolution import SparseConvolution, convolve
 from subbyte.sparse.evaluate import Cycles, Traffic
 from subbyte.sparse.figures import Experiment, Figures, figures
+from subbyte.sparse.lowering import LoweredColumn, RowLowering, row_lowering
 from subbyte.sparse.machines import MACHINES, Machine, machine
 from subbyte.sparse.networks import NetworkCycles, network
 from subbyte.sparse.patterns import check_nm, prune, random_matrix
@@ -33,10 +34,12 @@ __all__ = [
     "Cycles",
     "Experiment",
     "Figures",
+    "LoweredColumn",
     "Machine",
     "NetworkCycles",
     "Profile",
     "Profiles",
+    "RowLowering",
     "Simulation",
     "SparseConvolution",
     "SparseProduct",
@@ -58,6 +61,7 @@ __all__ = [
     "profile",
     "prune",
     "random_matrix",
+    "row_lowering",
     "simulate",
     "spgemm",
     "surface",

@@ -76,8 +76,8 @@ def place_words(record: TileSteps, slot: OhmmaSlot) -> dict[str, str]:
                 f"the accumulators of k = {k}; those of this OHMMA are dark."
             ),
             "gather": (
-                f"Gather: the {len(slot.a) * len(slot.b)} accumulators at those positions lie all over the tile; they are "
-                "brought together."
+                f"Gather: the {len(slot.a) * len(slot.b)} accumulators at those positions lie all over the tile; they "
+                "are brought together."
             ),
             "add": "Add: each gathered accumulator and its product.",
             "scatter": "Scatter: the sums go back to where they came from. No other accumulator has moved.",
@@ -89,7 +89,7 @@ def _popc(record: TileSteps, slot: OhmmaSlot, a: int, b: int, runs: int) -> str:
     one, k = record.geometry, slot.k
     if slot.skipped is not None and slot.skipped.endswith("tile_empty"):
         return (
-            f"POPC does not even run: level 1 has left out the whole tile of k = {k}, {record.dense // one.depth} OHMMA "
+            f"POPC does not even run: level 1 has left out the tile of k = {k}, {record.dense // one.depth} OHMMA "
             "for each k."
         )
     return (
