@@ -9,6 +9,7 @@ from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
 from subbyte_widgets.fragment_explorer import FragmentExplorer
 from subbyte_widgets.kernel_lab import KernelLab
 from subbyte_widgets.kernel_reader import KernelEditor, KernelExplorer, KernelReader
+from subbyte_widgets.layer_bars import LayerBars
 from subbyte_widgets.layout_view import LayoutExplorer, LayoutView
 from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
@@ -18,6 +19,7 @@ from subbyte_widgets.plane_composition import PlaneComposition
 from subbyte_widgets.space_explorer import SpaceExplorer
 from subbyte_widgets.sparse_im2col import SparseIm2col
 from subbyte_widgets.speed_of_light import SpeedOfLight
+from subbyte_widgets.speed_surface import SpeedSurface
 from subbyte_widgets.store_path import StorePath
 from subbyte_widgets.tap_windows import TapWindows
 from subbyte_widgets.threshold_folding import ThresholdFolding
@@ -37,6 +39,7 @@ __all__ = [
     "KernelExplorer",
     "KernelLab",
     "KernelReader",
+    "LayerBars",
     "LayoutExplorer",
     "LayoutView",
     "LiveCurve",
@@ -48,6 +51,7 @@ __all__ = [
     "SpaceExplorer",
     "SparseIm2col",
     "SpeedOfLight",
+    "SpeedSurface",
     "StorePath",
     "TapWindows",
     "ThresholdFolding",

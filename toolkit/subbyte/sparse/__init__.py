@@ -7,12 +7,14 @@ its own cycles it would take, never microseconds. On the GPUs that exist unstruc
 import warnings
 from typing import Any
 
+from subbyte.sparse.bars import LayerBars, MeasuredLayer, layer_bars
 from subbyte.sparse.bitmap import CondensedVector, TwoLevelBitmap, encode
 from subbyte.sparse.convolution import SparseConvolution, convolve
 from subbyte.sparse.evaluate import Cycles, Traffic
 from subbyte.sparse.figures import Experiment, Figures, figures
 from subbyte.sparse.lowering import LoweredColumn, RowLowering, row_lowering
 from subbyte.sparse.machines import MACHINES, Machine, machine
+from subbyte.sparse.maps import BreakEven, LayerDot, SpeedMap, speed_map
 from subbyte.sparse.networks import NetworkCycles, network
 from subbyte.sparse.patterns import check_nm, prune, random_matrix
 from subbyte.sparse.product import SparseProduct, count, spgemm
@@ -29,13 +31,17 @@ __all__ = [
     "MACHINES",
     "NETWORK_NAMES",
     "REASONS",
+    "BreakEven",
     "CondensedVector",
     "Counts",
     "Cycles",
     "Experiment",
     "Figures",
+    "LayerBars",
+    "LayerDot",
     "LoweredColumn",
     "Machine",
+    "MeasuredLayer",
     "NetworkCycles",
     "Profile",
     "Profiles",
@@ -43,6 +49,7 @@ __all__ = [
     "Simulation",
     "SparseConvolution",
     "SparseProduct",
+    "SpeedMap",
     "Speedups",
     "Step",
     "Surface",
@@ -55,6 +62,7 @@ __all__ = [
     "encode",
     "figures",
     "im2col",
+    "layer_bars",
     "machine",
     "network",
     "network_layers",
@@ -63,6 +71,7 @@ __all__ = [
     "random_matrix",
     "row_lowering",
     "simulate",
+    "speed_map",
     "spgemm",
     "surface",
     "tile_steps",

@@ -46,8 +46,8 @@ def place_words(record: RowLowering, one: LoweredColumn) -> dict[str, str]:
         ),
         "cut": f"Only {wl.q} bits stand for outputs; the mask cuts off what lies beyond. This is the column's bitmap.",
         "first": (
-            f"Where do its values begin? {one.below} set bit{'s' * (one.below != 1)} of the phase lie{'s' * (one.below == 1)} before the shift, so the first value "
-            f"is number "
+            f"Where do its values begin? {one.below} set bit{'s' * (one.below != 1)} of the phase before the shift "
+            "mean that the first value is number "
             f"{one.first} of the packed ones: a popcount, not a search."
         ),
         "count": (
