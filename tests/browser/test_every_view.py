@@ -59,7 +59,8 @@ follows = {'.sb-tiling': ('multiply', 4), '.sb-map': ('selected', 7), '.sb-pack'
            '.sb-load': ('step', 30), '.sb-speed': ('item', 5), '.sb-taps': ('tap', 6), '.sb-stores': ('follow', 128),
            '.sb-bits': ('step', 7), '.sb-planes': ('step', 6),
            '.sb-strides': ('chosen', 8), '.sb-folding': ('chosen', 41), '.sb-timeline': ('chosen', 3),
-           '.sb-bitmap': ('step', 11), '.sb-im2col': ('step', 8), '.sb-surface': ('chosen', 12), '.sb-bars': ('chosen', 8)}
+           '.sb-bitmap': ('step', 11), '.sb-im2col': ('step', 8),
+           '.sb-surface': ('chosen', 12), '.sb-bars': ('chosen', 8)}
 def one(i):
     selector, i = list(made)[i % len(made)], i // len(made)
     view, (trait, many) = made[selector], follows[selector]

@@ -48,7 +48,8 @@ class Picker(View):
 
     @traitlets.validate("variant")
     def _a_picture(self, proposal: Any) -> str:
-        return str(proposal.value if not self.data or proposal.value in self.data["pictures"] else self.variant)
+        known = self.data.get("pictures", {})
+        return str(proposal.value if not known or proposal.value in known else next(iter(known)))
 
     @traitlets.observe("chosen")
     def _say(self, _change: Any) -> None:

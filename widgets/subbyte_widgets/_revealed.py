@@ -172,7 +172,7 @@ class Revealer(Stepper):
     @traitlets.validate("variant")
     def _a_variant(self, proposal: Any) -> str:
         known = self.data.get("sets", {})
-        return str(proposal.value if not known or proposal.value in known else self.variant)
+        return str(proposal.value if not known or proposal.value in known else next(iter(known)))
 
     @traitlets.observe("variant")
     def _turned(self, change: Any) -> None:

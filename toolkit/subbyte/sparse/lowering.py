@@ -97,13 +97,14 @@ class RowLowering(InfoRecord):
 
 def row_lowering(
     workload: ConvWorkload | str = "n1h6w16c4k8r3s3p1", x: NDArray[Any] | None = None, *, image: int = 0,
-    channel: int = 0, output_row: int = 1, density: float = 0.5, seed: int = 0,
+    channel: int = 0, output_row: int | None = None, density: float = 0.5, seed: int = 0,
 ) -> RowLowering:  # fmt: skip
     """The lowered columns of one output row: every offset (r, s) as mask, shift and popcount.
 
-    ``x``: the input [N, H, W, C], int4; without it random values -3 to 3 of this density. Raises InvalidInput for an
-    image, channel or row that is not there, values of another shape or type, and rows wider than 32 pixels with their
-    padding or more than 49 offsets, which no picture holds.
+    Without ``output_row`` the second row is taken, or the only one. ``x``: the input [N, H, W, C], int4; without it
+    random values -3 to 3 of this density. Raises InvalidInput for an image, channel or row that is not there, values of
+    another shape or type, and rows wider than 32 pixels with their padding or more than 49 offsets, which no picture
+    holds.
     """
     wl = parse_workload(workload)
     if wl.w + 2 * wl.pad > WIDEST or wl.r * wl.s > MOST_OFFSETS:
@@ -111,6 +112,7 @@ def row_lowering(
             f"{wl.label}: a picture holds rows of {WIDEST} pixels with their padding and {MOST_OFFSETS} offsets, these "
             f"have {wl.w + 2 * wl.pad} and {wl.r * wl.s}; sparse.im2col takes any"
         )
+    output_row = min(1, wl.p - 1) if output_row is None else output_row
     for name, value, end in (("image", image, wl.n), ("channel", channel, wl.c), ("output_row", output_row, wl.p)):
         if isinstance(value, bool) or value not in range(end):
             raise InvalidInput(f"{name} {value!r}: {wl.label} has 0 to {end - 1}")

@@ -12,9 +12,9 @@ def sentence(record: LayerBars, one: LayerCycles) -> str:
     x, w = one.activations, one.weights
     many = f" ({one.count} of them)" if one.count > 1 else ""
     said = (
-        f"{one.name}{many}: {x.density:.0%} of the activations ({x.source}) and {w.density:.0%} of the "
-        f"weights ({w.source}) are not zero. Skipping both gives {times['dual']}; weights alone {times['weight']}; activations alone "
-        f"{times['activation']}. 2:4 weights would give {times['2:4']}."
+        f"{one.name}{many}: {x.density:.0%} of the activations ({x.source}) and {w.density:.0%} of the weights "
+        f"({w.source}) are not zero. Skipping both gives {times['dual']}; weights alone {times['weight']}; "
+        f"activations alone {times['activation']}. 2:4 weights would give {times['2:4']}."
     )
     found = [f"{each.path} {each.speedup:.2f} ({each.source})" for each in record.of_layer(one)]
     return f"{said} Measured over its dense twin: {', '.join(found)}." if found else said
