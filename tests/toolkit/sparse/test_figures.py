@@ -118,9 +118,12 @@ def test_a_profile_names_both_sides() -> None:
 
 
 def test_what_is_not_here_is_said() -> None:
-    for name, words in (("F9", "GPU"), ("F8", "quoted"), ("F11", "F1")):
+    for name, words in (("F9", "GPU"), ("F4", "GPU"), ("F11", "F1")):
         with pytest.raises(InvalidInput, match=words):
             sparse.figures(name)
+    quoted = sparse.figures("F8")
+    assert "+1.5 % of the GPU, not modelled" in quoted.text()
+    assert quoted.experiments[0].values == {}
     record = sparse.figures("F10").to_dict()
     assert "area" in " ".join(record["quoted"])
     assert record["experiments"]["F10"]["published"]["dstc_over_dense_core"] == pytest.approx(2.89 / 1.89)

@@ -19,6 +19,7 @@ from subbyte.sparse.networks import NetworkCycles, network
 from subbyte.sparse.patterns import check_nm, prune, random_matrix
 from subbyte.sparse.product import SparseProduct, count, spgemm
 from subbyte.sparse.profiles import Profile, Profiles, profile
+from subbyte.sparse.recorded import read_figures, write_figures
 from subbyte.sparse.rows import im2col
 from subbyte.sparse.shapes import NETWORK_NAMES, network_layers
 from subbyte.sparse.simulation import BASELINES, Simulation, Speedups, simulate
@@ -69,12 +70,14 @@ __all__ = [
     "profile",
     "prune",
     "random_matrix",
+    "read_figures",
     "row_lowering",
     "simulate",
     "speed_map",
     "spgemm",
     "surface",
     "tile_steps",
+    "write_figures",
 ]
 
 
