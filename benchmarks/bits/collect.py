@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import subbyte
 from benchmarks.bits.table import best
+from benchmarks.bits.texts import cell_of
 from benchmarks.shared.command import ROOT, answering, parser_of
 from subbyte.families import config_from_key
 from subbyte.files import write_file
+from subbyte.numerics.fusion import SEPARATOR
 
 PACKAGE = ROOT / "toolkit" / "subbyte"
 
@@ -28,7 +29,8 @@ def main(arguments: Sequence[str]) -> int:
     known = json.loads(path.read_text(encoding="utf-8"))
     found = best(record)
     for cell, one in found.items():
-        known[subbyte.workload(cell).spec] = {
+        workload, output = cell_of(cell)
+        known[f"{workload.spec} {output}" if SEPARATOR in output else workload.spec] = {
             "config": config_from_key(one["config"]).to_dict(), "microseconds": round(one["time"], 4),
             "device": record["gpus"][0]["name"], "source": f"benchmarks/results/bits/{asked.record.name}",
             "generator": f"{asked.generator}, {record['date']}",

@@ -3,7 +3,7 @@
     python benchmarks/bits networks --build FILE.json tcbnn.resnet18@8 ...   # where TVM is
     python benchmarks/bits networks --measure FILE.json --out RECORD.json    # where the GPU is; needs CuPy
 
-The pixels lie in the GPU's memory as bit planes of windows when the graph begins; the logits are int32 sums when it
+The pixels lie in the GPU's memory as bytes when the graph begins, each once; the logits are int32 sums when it
 ends. Every element of every layer (bits, kept sums, logits) of a run on poisoned buffers is compared with a direct
 convolution of values by CuPy, which knows nothing of bits: float32 products whose sums stay below 2^24. Parameters are
 random, with biases, negative and zero gammas: for speed only. Where the CPU does a part, the reason is in the record.
@@ -125,7 +125,7 @@ def measured(given: dict[str, Any], device: CudaDevice, xp: Any) -> dict[str, An
     compiled = unpacked(given)
     found = compiled.network
     images = found.random_images(1)
-    with compiled.chain().on_gpu(compiled.first_values(images), device) as running:
+    with compiled.chain().on_gpu(pixel_values(images), device) as running:
         wrong: dict[str, int] = {}
         for overlap in (False, True):
             running.run(overlap=overlap, timeout_s=30.0)

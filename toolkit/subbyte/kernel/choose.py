@@ -124,8 +124,9 @@ def _best_known(
 
 @cache
 def recorded_best() -> dict[str, dict[str, Any]]:
-    """The fastest measured configuration by workload spec, with its time and origin; under the names of
-    other families the fastest of each, where it was measured beside it."""
+    """The fastest measured configuration by workload spec, or by "spec output" where something is fused into the
+    kernel, with its time and origin; under the names of other families the fastest of each, where it was measured
+    beside it."""
     found: dict[str, dict[str, Any]] = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.is_file() else {}
     return found
 
@@ -139,7 +140,7 @@ def _choices(
         return _fits(one, workload, config, arch, output, {"A": reads, "Out": writes})
 
     wanted = [one for one in newest_first(family) if one.hopeless(workload, arch) is None]
-    recorded = _recorded(workload, arch)
+    recorded = _recorded(workload, arch, output)
     yield from (choice for choice in recorded if choice.family in wanted and fits(choice.family, choice.config))
     for one in wanted:
         kept = recommendation(workload.spec, arch.name)
@@ -167,10 +168,10 @@ def _fits(
     return all(forms.get(one.name, "") in ("", one.form) for one in plan.launch.arguments)
 
 
-def _recorded(workload: ConvWorkload, arch: Arch) -> list[Choice]:
-    """What was measured of the workload, the fastest first; of the other family what is faster, since what is slower
-    beside it is the recommendation of its own landscape."""
-    best = recorded_best().get(workload.spec)
+def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Choice]:
+    """What was measured of the workload, with what is fused into it where that was measured, the fastest first; of the
+    other family what is faster, since what is slower beside it is the recommendation of its own landscape."""
+    best = recorded_best().get(f"{workload.spec} {output}", recorded_best().get(workload.spec))
     if best is None or arch.name != RECORDED_ON:
         return []
     generator = f", generator {best['generator'].split(',')[0]}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.networks.layer import NetworkLayer, lowered
+from subbyte.networks.layer import NetworkLayer
 from subbyte.numerics.arrays import Int32Array
 from subbyte.numerics.bit_layer import pooled_ranks
 from subbyte.numerics.fusion import Fusion
@@ -32,11 +32,10 @@ def fusion(network: Network, layer: NetworkLayer) -> Fusion:
 
 
 def request(network: Network, layer: NetworkLayer) -> tuple[ConvWorkload, str]:
-    """The workload and the output of a kernel that does a whole layer: the first one lowered, the last one's sums."""
+    """The workload and the output of a kernel that does a whole layer: of the last one the sums."""
     if layer is network.layers[-1]:
         return layer.workload, SUMS
-    workload = lowered(layer) if layer is network.layers[0] else layer.workload
-    return workload, workload.precision.output.name + fusion(network, layer).text
+    return layer.workload, layer.workload.precision.output.name + fusion(network, layer).text
 
 
 def unproven(network: Network, layer: NetworkLayer) -> str:
@@ -45,19 +44,6 @@ def unproven(network: Network, layer: NetworkLayer) -> str:
     waiting = [name for name in (layer.residual, layer.name) if name in network.residuals]
     wide = next((name for name in waiting if largest[name] > RESIDUAL_LIMIT), None)
     return f"sums of {wide} may be as large as {largest[wide]:,}, residuals have 16 bits" if wide else ""
-
-
-def windows(layer: NetworkLayer, workload: ConvWorkload, x: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Pixels [N,H,W,C] of the first layer -> the channels of its lowered ``workload``, [N,H',W',R*S*C], in the order of
-    :func:`~subbyte.networks.layer.lowered`; beyond the border they are 0."""
-    wl = layer.workload
-    padded = np.pad(x, [(0, 0), (wl.pad, wl.pad), (wl.pad, wl.pad), (0, 0)])
-    view = np.lib.stride_tricks.sliding_window_view(padded, (wl.r, wl.s), axis=(1, 2))
-    taken = view[:, :: wl.stride, :: wl.stride].transpose(0, 1, 2, 4, 5, 3).reshape(len(x), wl.p, wl.q, -1)
-    if (workload.h, workload.w) == (wl.p, wl.q):
-        return np.ascontiguousarray(taken)
-    strips = taken.reshape(len(x), wl.p // layer.pool, layer.pool, wl.q // workload.w, workload.w, -1)
-    return np.ascontiguousarray(strips.transpose(0, 1, 3, 2, 4, 5)).reshape(len(x), workload.h, workload.w, -1)
 
 
 def finished(

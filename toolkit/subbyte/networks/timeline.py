@@ -12,7 +12,7 @@ from subbyte.families.registry import family_of
 from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import best_known
-from subbyte.networks.layer import NetworkLayer, lowered
+from subbyte.networks.layer import NetworkLayer
 from subbyte.networks.steps import RESIDUAL_LIMIT, request, unproven
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def timeline(network: Network, arch: str) -> NetworkTimeline:
 
 def _layer(network: Network, place: int, arch: str, peaks: MeasuredPeaks) -> TimelineLayer:
     layer = network.layers[place]
-    wl = layer.workload if place else lowered(layer)
+    wl = layer.workload
     types = wl.precision
     last = place == len(network.layers) - 1
     read, written, bits = residual_bytes(network, layer)

@@ -171,11 +171,14 @@ class BitsGeometry(BitsTiles):
     @property
     def negative_sums(self) -> bool:
         """A set's sums may be below 0: a count never is, but the top plane of signed activations counts negative."""
-        return bool(self.config.doubled) and min(self.form.activations.weights) < 0
+        return self.whole_values or (bool(self.config.doubled) and min(self.form.activations.weights) < 0)
 
     @property
     def span(self) -> tuple[int, int]:
         """Least and largest value of what varies with the pixel, all factors divided."""
+        if self.whole_values:
+            most = self.view.r * self.view.s * self.view.c * self.workload.precision.largest_product
+            return -most, most
         return _span(self.form, self.view.r * self.view.s * self.view.c, self.divisor)
 
     @property
@@ -218,10 +221,19 @@ class BitsGeometry(BitsTiles):
         return self.config.channels // 4 if self.fusion.residual else 0
 
     @property
+    def held_residual(self) -> int:
+        """Of a thread, for what is added to the sums of a turn; of windows, those of a tile and some that wait."""
+        if not self.fusion.residual:
+            return 0
+        if self.fusion.residual_pool > 1:
+            return self.residual_registers + 32
+        return self.residual_registers * self.config.turn_rows
+
+    @property
     def kept(self) -> int:
         """Table entries of the inner class that a thread keeps in registers: all of them, or none."""
         entries = self.entries * self.slots * 8
-        free = self.granted - self.counts - self.residual_registers - WORKING_REGISTERS
+        free = self.granted - self.counts - self.held_residual - WORKING_REGISTERS
         return entries if self.output != SUMS and not self.by_line and entries <= min(free, MOST_KEPT) else 0
 
     @property

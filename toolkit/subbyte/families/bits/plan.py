@@ -9,12 +9,14 @@ from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.bits.config import PAIRS, PLAIN
 from subbyte.families.bits.geometry import BitsGeometry
+from subbyte.families.bits.pixel_blocks import blocked
+from subbyte.numerics.pixel_blocks import BlockForm
 from subbyte.numerics.residual import RESIDUAL, residual_elements
 from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
-NHWCNC_PLANES = "nhwcnc.planes"
+NHWCNC, NHWCNC_PLANES = "nhwcnc", "nhwcnc.planes"
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,10 @@ class BitsPlan(BitsGeometry):
     @property
     def atom(self) -> Atom:
         """The matrix instruction."""
+        if self.whole_values:
+            kind = "s8" if self.workload.precision.activations.least < 0 else "u8"
+            ptx = f"wgmma.mma_async.sync.aligned.m64n{self.n}k32.s32.{kind}.s8"
+            return Atom(f"{kind}.wgmma.m64n{self.n}k32", ptx, 8, 1, False, 90)
         ptx = f"wgmma.mma_async.sync.aligned.m64n{self.n}k256.s32.b1.b1.and.popc"
         return Atom(f"b1.wgmma.m64n{self.n}k256", ptx, 8, 1, False, 90)
 
@@ -64,7 +70,7 @@ class BitsPlan(BitsGeometry):
         w = self.view
         groups = w.batch_groups
         activations = groups * self.image_rows * w.w * self.channel_blocks * self.planes * 32
-        arguments = [Argument("A", "uint32", (activations,), "in", _form(self.paired_rows))]
+        arguments = [Argument("A", "uint32", (activations,), "in", self._input_form)]
         if self.output == SUMS:
             sums = groups * BATCH_GROUP * w.p * w.q * w.padded_filters
             arguments.append(Argument("Out", "int32", (sums,), "out", NHWCNC_PLANES))
@@ -83,6 +89,16 @@ class BitsPlan(BitsGeometry):
             "conv_kernel", (self.slices * self.places, 1, 1), (self.threads, 1, 1), self.shared_bytes,
             tuple(arguments), 1, bool(self.config.dependent_launch),
         )  # fmt: skip
+
+    @property
+    def _input_form(self) -> str:
+        """How the activations lie in memory."""
+        if not self.whole_values:
+            return _form(self.paired_rows)
+        view = blocked(self.workload)
+        if view is self.workload:
+            return NHWCNC
+        return BlockForm(self.workload.stride, self.workload.pad, view.h, view.w).text
 
     def _residual(self, channels: int, by: int) -> int:
         """Words, of two sums each, of a residual on a map ``by`` times as high and wide."""

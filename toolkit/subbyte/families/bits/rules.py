@@ -30,6 +30,13 @@ def precision(workload: ConvWorkload) -> str | None:
     return bit_operands(workload, "bits", "wgmma")
 
 
+def multiplies_whole(workload: ConvWorkload) -> bool:
+    """Whether activations are bytes, weights fit into bytes, and what lies beyond the border is 0."""
+    types = workload.precision
+    bounds = types.weights.least >= -128 and types.weights.largest <= 127
+    return types.activations.bits == 8 and bounds and types.pad_value == 0
+
+
 def architecture(arch: Arch) -> str | None:
     """One-bit products of warpgroups."""
     return None if arch.warpgroups else f"not covered: one-bit wgmma exists on sm_90a, not on {arch.name}"
@@ -58,6 +65,9 @@ def sizes(plan: BitsPlan) -> str | None:
     at_once = config.stagger
     if at_once and (at_once == config.consumers or config.consumers % at_once):
         return f"tiles: {at_once} of {config.consumers} warpgroups at a time; say a part of them, or 0 for all"
+    if config.whole_values and not multiplies_whole(plan.workload):
+        types = plan.workload.precision
+        return f"layout: {types.weights} x {types.activations} are not multiplied whole; activations of 8 bits are"
     if config.paired_rows and min(w.c, w.k) > PAIR_CHANNELS:
         return f"layout: {PAIRS} holds at most {PAIR_CHANNELS} channels, not {min(w.c, w.k)}"
     return _paired_rows(plan) if plan.paired_rows else None
@@ -110,7 +120,7 @@ def instruction(plan: BitsPlan) -> str | None:
 
 def registers(plan: BitsPlan) -> str | None:
     """Counts of a thread."""
-    most, held = plan.granted - WORKING_REGISTERS - plan.residual_registers, plan.counts
+    most, held = plan.granted - WORKING_REGISTERS - plan.held_residual, plan.counts
     return None if held <= most else f"registers: {held} counts of a thread; at most {most}"
 
 

@@ -10,7 +10,7 @@ from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.plan import BitsPlan
-from subbyte.families.bits.rules import hopeless, why_not
+from subbyte.families.bits.rules import hopeless, multiplies_whole, why_not
 from subbyte.families.bits.tiles import PAIR_CHANNELS
 from subbyte.families.shared.flat_view import flat_view
 from subbyte.spaces.configuration import Configuration
@@ -77,6 +77,7 @@ def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
         "run_on": (0, 1) if workload.stride == 1 else (0,),
         "doubled": (0, 1) if workload.precision.activations.bits > 1 else (0,),
         "paired_rows": (0, 1) if workload.c <= PAIR_CHANNELS and workload.dilation == 1 else (0,),
+        "whole_values": (0, 1) if multiplies_whole(workload) else (0,),
     }
 
 

@@ -123,7 +123,7 @@ def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
     config, w = plan.knobs, plan.workload
     iterations = _iterations(plan)
     fragments = w.r * w.s * plan.steps * config.channel_groups
-    tensor = fragments * plan.halves * plan.accumulators
+    tensor = fragments * plan.operands * plan.accumulators
     stages = _stages(plan, iterations)
     epilogue = k.epilogue * plan.accumulators
     multiprocessors = MULTIPROCESSORS if config.cluster_split_k <= 2 else CLUSTER_MULTIPROCESSORS
@@ -134,7 +134,9 @@ def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
     together = iterations * (multiplied + epilogue * (1.0 if warpgroups == 1 else k.shared_epilogue))
     producer = stages * (plan.copies * k.load + k.stage) / config.producers
     once = config.consumers_m / max(config.multicast, 1)
-    weights = 2048 * fragments * config.tiles_m * (once if config.multicast else config.consumers * iterations)
+    times = 1 if config.resident else iterations
+    read = once if config.multicast else config.consumers * times
+    weights = 4 * plan.fragment_words * fragments * config.tiles_m * read
     pixels = stages * plan.stage_rows * plan.columns_loaded * plan.channels * 128 * config.image_groups
     fetched = (weights + pixels) * resident / k.cache
     setup = k.setup + (

@@ -38,6 +38,8 @@ from subbyte.families.wgmma.space import (
     wgmma_space,
 )
 from subbyte.families.wgmma.space import WGMMA as WHOLE
+from subbyte.families.wgmma.sparse.config import SparseConfig
+from subbyte.families.wgmma.sparse.weights import prepare_sparse_weights
 from subbyte.families.wgmma.values import value_lists
 from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
 from subbyte.info_record import InfoRecord
@@ -48,6 +50,8 @@ from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 _HERE = Path(__file__).parent
 FORM = "warpgroup-"
 """How the form of the weights begins."""
+SPARSE_FORM = "warpgroup24-"
+"""The same of 2:4 weights."""
 FRAGMENT_THREADS = 128
 AXES = ("tile", "rank", "row", "group", "step", "column")
 """Axes of the weights: 64 filters, block of the cluster, kernel row, part of the input channels, step of 32 or 64
@@ -66,7 +70,7 @@ class WgmmaFamily(Family):
     title = "wgmma, sm_90a"
     rank = 2
     aliases = ("warpgroup",)
-    configurations = (PipelineConfig, SingleTileConfig)
+    configurations = (PipelineConfig, SingleTileConfig, SparseConfig)
     kinds = KINDS
     old_kinds = FORMER
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -89,7 +93,7 @@ class WgmmaFamily(Family):
         was removed first."""
         if translate.former(values):
             return translate.decode(values)
-        if not set(values) <= {*PipelineConfig.rows, *SingleTileConfig.rows}:
+        if not set(values) <= {*SparseConfig.rows, *PipelineConfig.rows, *SingleTileConfig.rows}:
             return None
         return kernel_of(values).from_dict(own_values(values))
 
@@ -183,12 +187,16 @@ class WgmmaFamily(Family):
     @property
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
-        files = ("schedule", "geometry", "channels", "halves", "memory", "plan", "pipeline/config", "single/config")
+        kernels = ("pipeline/config", "single/config", "sparse/config")
+        files = ("schedule", "geometry", "channels", "halves", "memory", "plan", *kernels)
         folders = ("emit", "pipeline/emit", "single/emit")
         return (*(_HERE / name for name in folders), *(_HERE / f"{name}.py" for name in files))
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
         """Weights [K,R,S,C] in a plan's ``weight_form``; None for a form of another family."""
+        if form.startswith(SPARSE_FORM):
+            groups, order, tiles = form.removeprefix(SPARSE_FORM).split("-")
+            return prepare_sparse_weights(w, int(groups), order, int(tiles))
         if not form.startswith(FORM):
             return None
         split, groups, order, tiles = form.removeprefix(FORM).split("-")

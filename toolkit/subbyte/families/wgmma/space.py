@@ -26,6 +26,7 @@ from subbyte.families.wgmma.enumeration import LATER, LOAD_ORDER, Enumeration
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
+from subbyte.families.wgmma.sparse.config import SparseConfig
 from subbyte.families.wgmma.values import Values, searched_values, small_values
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.listed import Enumerated, ListedTable, listed
@@ -36,13 +37,13 @@ KINDS = {WGMMA: "all knobs of both kernels", SMALL: "a part that can be measured
 """Kinds of spaces."""
 SPACE_VERSION = 2
 """Goes up when other indices become valid: a test compares sample layers (``tests/golden/spaces.json``)."""
-CHOICE = "multicast"
+CHOICE, RESIDENT = "multicast", "resident"
 LIST_LIMIT = 1_000_000
 """Products up to which searches hold all valid configurations."""
 LISTED = 600_000
 """Products up to which a space's valid configurations are found one by one where its digest is asked for."""
 OWN: Mapping[type[WgmmaConfig], frozenset[str]] = {
-    kind: frozenset(kind.rows) for kind in (PipelineConfig, SingleTileConfig)
+    kind: frozenset(kind.rows) for kind in (PipelineConfig, SingleTileConfig, SparseConfig)
 }  # fmt: skip
 """Knobs that mean something to each kernel."""
 
@@ -170,6 +171,8 @@ class WgmmaSpace(ListedTable):
 
 def kernel_of(values: Mapping[str, Any]) -> type[PipelineConfig] | type[SingleTileConfig]:
     """The configuration of the kernel that the values of a space's knobs choose. Raises InvalidInput."""
+    if RESIDENT in values:
+        return SparseConfig
     if CHOICE not in values:
         return PipelineConfig if set(values) <= OWN[PipelineConfig] else SingleTileConfig
     return SingleTileConfig if SingleTileConfig.rows[CHOICE].parse(values[CHOICE]) else PipelineConfig

@@ -12,6 +12,7 @@ from subbyte.families.bits.emit.epilogue import Epilogue
 from subbyte.families.bits.emit.multiply import multiply
 from subbyte.families.bits.emit.order import Stagger
 from subbyte.families.bits.emit.rows import copy_rows, fill_border, set_up
+from subbyte.families.bits.emit.stores import Pixel
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import TILE_PIXELS
 from subbyte.tirx import instructions as op
@@ -57,6 +58,11 @@ def _consume(block: Block) -> None:
         exists = True if plan.turns % consumers == 0 else bind("exists", tile < plan.turns)
         with when(exists):
             place = TilePlace.of(plan, tile)
+            if plan.fusion.residual and plan.turns > consumers:
+                with when(tile + consumers < plan.turns):
+                    following = TilePlace.of(plan, tile + consumers)
+                    for further in range(plan.config.turn_rows):
+                        epilogue.shortcut.ahead(following.below(further))
             _turn(block, epilogue, place, order, seen)
         if plan.config.stagger and exists is not True:  # who has no tile in the last turn keeps his place
             with when(T.Not(exists)):
@@ -65,9 +71,12 @@ def _consume(block: Block) -> None:
 
 
 def _turn(block: Block, epilogue: Epilogue, place: TilePlace, order: Stagger, seen: Any) -> None:
-    """The tiles of a turn, from its rows to its outputs. What is not of the products is computed while they run."""
+    """The tiles of a turn, from its rows to its outputs. What is not of the products is computed while they run; what
+    is added to sums is on its way before them, the largest of its windows are found while they run."""
     plan = block.plan
     last = plan.config.turn_rows - 1
+    early = plan.fusion.residual and plan.fusion.residual_pool == 1
+    loaded = [_pixels_and_added(epilogue, place.below(further)) for further in range(last + 1)] if early else []
     _wait_for_rows(block, place.below(last), seen)
     order.wait()
     counts = multiply(block, place)
@@ -78,12 +87,17 @@ def _turn(block: Block, epilogue: Epilogue, place: TilePlace, order: Stagger, se
         epilogue.pooled(counts, rows)
         return
     for further in range(last + 1):
-        pixels = epilogue.pixels(place.below(further))
-        added = epilogue.shortcut.load(pixels)
+        pixels, added = loaded[further] if early else _pixels_and_added(epilogue, place.below(further))
         op.wgmma_wait(last - further)
         if further == last:
             order.arrive()
         epilogue.tile(counts[further], pixels, added)
+
+
+def _pixels_and_added(epilogue: Epilogue, place: TilePlace) -> tuple[list[Pixel], Any]:
+    """A thread's pixels of a tile, and what is added to their sums."""
+    pixels = epilogue.pixels(place)
+    return pixels, epilogue.shortcut.load(pixels)
 
 
 def _wait_for_rows(block: Block, place: TilePlace, seen: Any) -> None:

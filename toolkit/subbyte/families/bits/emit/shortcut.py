@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from tvm.script import tirx as T
 
+from subbyte.families.bits.emit.block import TilePlace
 from subbyte.families.bits.emit.stores import Pixel, Stores
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.numerics.residual import GROUP_CHANNELS
@@ -17,6 +20,8 @@ from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 _PER_GROUP = GROUP_CHANNELS // 2
 """Words of 32 channels of an image."""
+_AT_ONCE = 2
+"""Words of a pixel whose windows are loaded together: that many registers times 16 wait for memory."""
 _SIGNED = (0x9910, 0xBB32)
 """prmt: the lower or the upper half of a word, its sign spread over the rest."""
 _BOTH = 0x5410
@@ -40,51 +45,82 @@ class Shortcut:
         if self._plan.fusion.residual and self._plan.config.dependent_launch:
             op.wait_for_previous_launch()
 
+    def ahead(self, place: TilePlace) -> None:
+        """Bring what is added to the sums of a later tile into the L2 cache: two lanes of a warp, a pixel each."""
+        plan, block, by = self._plan, self.stores.block, self._plan.fusion.residual_pool
+        if not plan.fusion.residual:
+            return
+        groups = plan.fusion.residual // GROUP_CHANNELS
+        with when(block.lane < 2):
+            pixel = place.pixel(plan, block.warp % 4 * 2 + block.lane)
+            first = bind("first_group", block.slice_ * plan.words)
+            with self.stores.in_map(pixel.row, pixel.column), when(first < groups):
+                there = T.min(groups - first, plan.words) * (GROUP_CHANNELS * BATCH_GROUP * 2)
+                for index in range(by * by):
+                    at = (self._window_place(pixel, index) * groups + first) * BATCH_GROUP * _PER_GROUP
+                    op.prefetch(self.residual.ptr_to([at]), there)
+
     def load(self, pixels: list[Pixel]) -> Any:
-        """What is added to a tile's sums, [halves][words][4 pairs of channels]; None where nothing is. Issued before
-        the products are waited for, which take as long."""
+        """What is added to a tile's sums, [halves][words][4 pairs of channels]; None where nothing is."""
         plan, by = self._plan, self._plan.fusion.residual_pool
         if not plan.fusion.residual:
             return None
         held = registers("residual", plan.residual_registers)
         for i in range(plan.residual_registers):
             T.buffer_store(held, T.uint32(0), [i])
-        groups = plan.fusion.residual // GROUP_CHANNELS
         for pixel in pixels:
             with self.stores.in_map(pixel.row, pixel.column):
-                for word in range(plan.words):
-                    group = bind("group", self.stores.block.slice_ * plan.words + word)
-                    first = (pixel.half * plan.words + word) * 4
-                    with when(True if plan.slices * plan.words <= groups else group < groups):
-                        if by == 1:
-                            self._load(held, first, self.stores.place(pixel.row, pixel.column), groups, group)
-                        else:
-                            self._load_largest(held, first, pixel, groups, group)
+                for first in range(0, plan.words, _AT_ONCE):
+                    words = range(first, min(first + _AT_ONCE, plan.words))
+                    if by == 1:
+                        for word in words:
+                            with self._there(word) as group:
+                                self._load(held, self._first(pixel, word), pixel, 0, group)
+                    else:
+                        self._load_largest(held, pixel, words)
         return held
 
-    def _load(self, into: Any, first: int, place: Any, groups: int, group: Any) -> None:
+    def _first(self, pixel: Pixel, word: int) -> int:
+        """The first register of a pixel's word."""
+        return (pixel.half * self._plan.words + word) * 4
+
+    @contextmanager
+    def _there(self, word: int) -> Iterator[Any]:
+        """Only where something is added to a word's channels: their group."""
+        plan, groups = self._plan, self._plan.fusion.residual // GROUP_CHANNELS
+        group = bind("group", self.stores.block.slice_ * plan.words + word)
+        with when(True if plan.slices * plan.words <= groups else group < groups):
+            yield group
+
+    def _window_place(self, pixel: Pixel | TilePlace, index: int) -> Any:
+        """Index of a pixel of the window whose largest sums are added."""
+        w, by = self._plan.view, self._plan.fusion.residual_pool
+        row = (self.stores.block.group * w.p + self.stores.block.first_row + pixel.row) * by
+        return (row + index // by) * (w.q * by) + pixel.column * by + index % by
+
+    def _load(self, into: Any, first: int, pixel: Pixel, index: int, group: Any) -> None:
+        groups = self._plan.fusion.residual // GROUP_CHANNELS
+        place = self._window_place(pixel, index)
         at = ((place * groups + group) * BATCH_GROUP + self.stores.image) * _PER_GROUP + self.stores.q * 4
         op.load16(into, first, self.residual.ptr_to([at]), "activations")
 
-    def _load_largest(self, into: Any, first: int, pixel: Pixel, groups: int, group: Any) -> None:
-        """The largest of each window's sums."""
-        w, by = self._plan.view, self._plan.fusion.residual_pool
-        row = (self.stores.block.group * w.p + self.stores.block.first_row + pixel.row) * by
-        window = [registers("window", 4) for _ in range(by * by)]
-        for index, one in enumerate(window):
-            place = (row + index // by) * (w.q * by) + pixel.column * by + index % by
-            self._load(one, 0, bind("place", place), groups, group)
-        for pair in range(4):
-            halves = []
-            for selector in _SIGNED:
-                values = [self._half(one[pair], selector) for one in window]
-                largest = values[0]
-                for value in values[1:]:
-                    largest = T.max(largest, value)
-                halves.append(T.cast(bind("largest", largest), "uint32"))
-            both = registers("both", 1)
-            op.permute_bytes(both[0], halves[0], halves[1], T.uint32(_BOTH))
-            T.buffer_store(into, both[0], [first + pair])
+    def _load_largest(self, into: Any, pixel: Pixel, words: range) -> None:
+        """The largest of each window's sums: all loads of some words, then the comparisons."""
+        windows = self._plan.fusion.residual_pool**2
+        found = registers("window", len(words) * windows * 4)
+        for place, word in enumerate(words):
+            with self._there(word) as group:
+                for index in range(windows):
+                    self._load(found, (place * windows + index) * 4, pixel, index, group)
+        for place, word in enumerate(words):
+            with self._there(word):
+                for pair in range(4):
+                    largest = found[place * windows * 4 + pair]
+                    for index in range(1, windows):
+                        larger = registers("larger", 1)
+                        op.largest_halves(larger[0], largest, found[(place * windows + index) * 4 + pair])
+                        largest = larger[0]
+                    T.buffer_store(into, largest, [self._first(pixel, word) + pair])
 
     @staticmethod
     def _half(word: Any, selector: int) -> Any:

@@ -59,10 +59,10 @@ def _zero_buffers(block: Block, where: Columns, share: Share) -> None:
     plan = block.plan
     columns = plan.left_zeros + plan.right_zeros
     if columns:
-        pieces = plan.stage_rows * plan.channels * columns * (plan.column_bytes // PIECE)
+        pieces = plan.stage_rows * plan.row_planes * columns * (plan.column_step // PIECE)
         _each(share, pieces, lambda buffer, i: _zero(block, where, buffer, i))
-    pieces = plan.slack_columns * (plan.column_bytes // PIECE)
-    behind = plan.buffer_bytes - (plan.slack_columns * plan.column_bytes if plan.separate else 0)
+    pieces = plan.slack_columns * (plan.column_step // PIECE)
+    behind = plan.buffer_bytes - (plan.slack_columns * plan.column_step if plan.separate else 0)
 
     def zero_behind(buffer: Any, piece: Any) -> None:
         _store_zeros(block, buffer * plan.buffer_bytes + behind + piece * PIECE)
@@ -87,7 +87,7 @@ def _each(share: Share, pieces: int, emit: Callable[[Any, Any], None]) -> None:
 def _zero(block: Block, where: Columns, buffer: Any, index: Any) -> None:
     plan = block.plan
     left, right = plan.left_zeros, plan.right_zeros
-    pieces = plan.column_bytes // PIECE
+    pieces = plan.column_step // PIECE
     plane, place = index // ((left + right) * pieces), index // pieces % (left + right)
     column = place
     if right:
@@ -97,8 +97,8 @@ def _zero(block: Block, where: Columns, buffer: Any, index: Any) -> None:
         low, high = plan.col_range
         outside = T.Or(where.tile + column < low, where.tile + column > high)
     with when(outside):
-        start = buffer * plan.buffer_bytes + plane * (plan.pitch * plan.column_bytes)
-        _store_zeros(block, start + column * plan.column_bytes + index % pieces * PIECE)
+        start = buffer * plan.buffer_bytes + plane * (plan.pitch * plan.column_step)
+        _store_zeros(block, start + column * plan.column_step + index % pieces * PIECE)
 
 
 def _store_zeros(block: Block, offset: Any) -> None:
