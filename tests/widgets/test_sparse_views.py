@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -157,3 +158,18 @@ def test_what_cannot_be_drawn_is_said(surface: sparse.SpeedMap) -> None:
         SparseIm2col(step=50)
     with pytest.raises(InvalidInput, match="chosen=20 is out of range; the nearest there is: 8"):
         SpeedSurface(surface, chosen=20)
+
+
+def test_charts_of_experiments_show_their_rows(repository: Path) -> None:
+    newest = max((repository / "benchmarks/results/sparse").glob("figures-*.json"))
+    found = {one.name: one for one in sparse.read_figures(newest).experiments}
+    first, over = found["F1"].plot(), found["F3"].plot()
+    assert sorted(y for trace in first.data[1::2] for y in trace.y) == sorted(row[3] for row in found["F1"].rows)
+    assert [list(trace.y) for trace in over.data] == [[row[at] for row in found["F3"].rows] for at in (1, 2)]
+    bars = {trace.name: list(trace.y) for trace in found["F5"].plot().data}
+    assert {"dual over same unit", "dual over dense core"} <= set(bars)
+    for name, one in found.items():
+        if name != "F8":
+            assert "no GPU has this unit" in one.plot().layout.title.subtitle.text.replace("<br>", " ")
+    with pytest.raises(InvalidInput, match="no chart of F8"):
+        found["F8"].plot()

@@ -31,7 +31,7 @@ from subbyte.networks import Network
 from subbyte.records.foreign import ForeignSpace, ForeignWorkload
 from subbyte.records.result import Failed
 from subbyte.spaces.listed import ListedOneByOne, ListedTable
-from subbyte.sparse import LayerBars, RowLowering, SpeedMap, TileSteps
+from subbyte.sparse import Experiment, LayerBars, RowLowering, SpeedMap, TileSteps
 from subbyte.sparse.bitmap import TwoLevelBitmap
 from subbyte.sparse.networks import NetworkCycles
 from subbyte.sparse.trace import Counts
@@ -164,6 +164,11 @@ def _network_cycles(name: str) -> NetworkCycles:
     return replace(found, network=name, note=name, layers=tuple(replace(one, name=name) for one in found.layers))
 
 
+def _experiment(name: str) -> Experiment:
+    plain = sparse.figures("F3").experiments[0]
+    return replace(plain, about=name, source=name, columns=(plain.columns[0], *[name] * (len(plain.columns) - 1)))
+
+
 def _layer_bars(name: str) -> LayerBars:
     measured = sparse.MeasuredLayer(name, name, 1.5, name)
     return sparse.layer_bars(_network_cycles(name), [measured])
@@ -187,6 +192,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     Counts: _counts,
     EditedKernel: lambda name: kernel(name, EditedKernel),
     PlaneSpace: lambda name: made_up(PlaneSpace, name, {"family": family_named("bmma")}),
+    Experiment: _experiment,
     ForeignSpace: lambda name: ForeignSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, (0, 1)),
     Kernel: kernel,
     Landscape: landscape,
