@@ -152,7 +152,7 @@ class TileSteps(InfoRecord):
     def result(self) -> Grid:
         """A times B, after all slots."""
         product = np.array(self.a, np.int64) @ np.array(self.b, np.int64)
-        return tuple(map(tuple, product.tolist()))
+        return _grid(product)
 
     @cached_property
     def cycles(self) -> tuple[float, float, float] | None:
@@ -198,7 +198,7 @@ class TileSteps(InfoRecord):
 
 def tile_steps(
     a: NDArray[Any] | Sequence[Sequence[int]] | None = None, b: NDArray[Any] | Sequence[Sequence[int]] | None = None, *,
-    size: str = "unit", density: tuple[float, float] = (0.5, 0.5), seed: int = 0,
+    size: str = "unit", density: Sequence[float] = (0.5, 0.5), seed: int = 0,
 ) -> TileSteps:  # fmt: skip
     """The steps of one warp tile: A [M, K] times B [K, N], integers -8 to 7.
 
@@ -217,7 +217,7 @@ def tile_steps(
     elif size == "toy":
         left, right, source = np.array(TOY_A), np.array(TOY_B), "two small matrices, chosen by hand"
     else:
-        if not isinstance(density, (tuple, list)) or len(density) != 2:
+        if not isinstance(density, Sequence) or len(density) != 2:
             raise InvalidInput(f"density {density!r}: expected two, of A and of B, such as (0.5, 0.5)")
         found = [density_of(value, f"density of {name}") for value, name in zip(density, "AB", strict=True)]
         shapes = ((one.positions, one.depth), (one.depth, one.positions))
@@ -227,8 +227,11 @@ def tile_steps(
         )
         source = f"random, densities {found[0]:g} and {found[1]:g}, i.i.d. (synthetic), seed {seed}"
     left, right = _filled(left, right, one)
-    grids = (tuple(map(tuple, matrix.tolist())) for matrix in (left, right))
-    return TileSteps(one, *grids, source, tuple(_slots(left, right, one)))
+    return TileSteps(one, _grid(left), _grid(right), source, tuple(_slots(left, right, one)))
+
+
+def _grid(matrix: NDArray[Any]) -> Grid:
+    return tuple(map(tuple, matrix.tolist()))
 
 
 def _small(matrix: NDArray[Any]) -> NDArray[Any]:
@@ -271,7 +274,7 @@ def _slots(a: NDArray[Any], b: NDArray[Any], one: Geometry) -> list[OhmmaSlot]:
                 at = np.ix_(mine, theirs)
                 slot = OhmmaSlot(
                     k, (g, h), tuple(mine.tolist()), tuple(theirs.tolist()), tuple(a[mine, k].tolist()),
-                    tuple(b[k, theirs].tolist()), tuple(map(tuple, sums[at].tolist())), why,
+                    tuple(b[k, theirs].tolist()), _grid(sums[at]), why,
                 )  # fmt: skip
                 sums[at] += np.multiply.outer(a[mine, k], b[k, theirs])
                 found.append(slot)
