@@ -90,20 +90,22 @@ def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm
     parser.add_argument("--arch", metavar="ARCH", type=_arch, default=default, help=text)
 
 
-def add_config_arguments(parser: argparse.ArgumentParser, family: str = "") -> None:
+def add_config_arguments(parser: argparse.ArgumentParser, family: str = "", chosen: str = "") -> None:
     """``--set knob=value``, once or several times, and ``--family`` with its default (empty: the usual one): read them
-    with :func:`configuration`. The default ``auto`` may be asked for as well."""
+    with :func:`configuration`. The default ``auto`` may be asked for as well. ``chosen`` says how the command chooses
+    where none is asked for: args.family is None then."""
     from subbyte.families.registry import families, family_names, usual
 
     family = family or usual().name
     text = "a knob or switch of the configuration, such as chunk=2 or layout=nhwc; several may follow"
     parser.add_argument("--set", metavar="KNOB=VALUE", dest="settings", action="append", default=[], help=text)
     names = " or ".join(f"{one.name} ({one.title})" for one in families().values())
-    text = f"{names}; default {family}"
+    text = f"{names}; default {chosen or family}"
     if family == "auto":
         text += ": the one measured or estimated faster, with --set the one that has the knobs"
-    allowed = ("auto", *family_names()) if family == "auto" else family_names()
-    parser.add_argument("--family", metavar="FAMILY", type=_family(allowed), default=family, help=text)
+    allowed = ("auto", *family_names()) if chosen or family == "auto" else family_names()
+    parser.add_argument("--family", metavar="FAMILY", type=_family(allowed), default=None if chosen else family,
+                        help=text)  # fmt: skip
 
 
 def asked_settings(args: argparse.Namespace) -> dict[str, str]:

@@ -18,6 +18,7 @@ from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.base import Plan
 from subbyte.families.registry import family_of
 from subbyte.files import replace_file
+from subbyte.numerics.thresholds import THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import INT4, SUMS
 
@@ -157,6 +158,7 @@ def _shapes(plan: Plan) -> dict[str, tuple[int, ...]]:
         ),
         "Prm": (3, w.padded_filters),
     }
+    shapes |= family_of(plan.config).export(plan).shapes
     return {argument.name: shapes[argument.name] for argument in plan.launch.arguments}
 
 
@@ -170,6 +172,8 @@ def _operands(plan: Plan) -> dict[str, Any]:
         "Out": {"dtype": y_type, "shape": [w.n, w.p, w.q, w.k], "axes": "NPQK"},
         "Prm": {"dtype": "int32", "shape": [3, w.k], "axes": "bias, multiplier, shift"},
     }
+    if given := family_of(plan.config).export(plan).parameters:
+        host["Prm"] = dict(given)
     shapes = _shapes(plan)
     return {
         C_NAMES[a.name]: {
@@ -206,7 +210,7 @@ def _constants(plan: Plan) -> dict[str, str]:
         buffers[f"{BUFFERS[argument.name]}_BYTES"] = f"((size_t){argument.nbytes})"
     outside = "outside -8..7" if w.precision == INT4 else "that is no value of its type"
     returns = {"OK": "0", "BAD_VALUE": f"1 /* an operand {outside}, or a parameter outside its range */"}
-    if plan.output != SUMS and plan.requant == "fixed":
+    if plan.output != SUMS and plan.requant == "fixed" and plan.parameter_form != THRESHOLDS:
         returns["NOT_EXACT"] = "2 /* parameters that this kernel cannot apply exactly */"
     return {
         "stem": stem, "NAME": name, "version": subbyte.__version__, "arch": plan.arch.name,
@@ -234,7 +238,10 @@ def _words(plan: Plan) -> dict[str, str]:
         "title": f"{label} ({w.spec}): {_a(types.label)} convolution for {plan.arch.name}.",
         "x_type": types.activations.name, "x_values": f"{types.activations.least}..{types.activations.largest}",
         "w_type": types.weights.name, "w_values": f"{types.weights.least}..{types.weights.largest}",
-        "bits": str(types.activations.bits), "elements": _ELEMENTS.get(types.activations.bits, "a word"),
+        "x_host": types.activations.dtype,
+        "packing": "A word is a uint32 with element i of {} at bits {}i.".format(
+            _ELEMENTS.get(types.activations.bits, "a word"), types.activations.bits
+        ),
         "output": plan.output,
         "clip": f", requantized and clipped to {plan.clip[0]}..{plan.clip[1]}" if quantized else ", the raw sums",
         "host_y": types.output.dtype if quantized else SUMS,

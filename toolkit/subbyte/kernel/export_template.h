@@ -11,8 +11,8 @@
  *   y  @output@ [N=@n@][P=@p@][Q=@q@][K=@k@]  output@clip@
  *   padding @pad@, stride @stride@, dilation @dilation@
  *
- * On the host the tensors are C-contiguous, one value to an int8 (y: @host_y@); on the device they are the words that
- * the functions below describe. A word is a uint32 with element i of @elements@ at bits @bits@i. N is filled up to @images@, C to
+ * On the host the tensors are C-contiguous, one value to an @x_host@ (y: @host_y@); on the device they are the words that
+ * the functions below describe. @packing@ N is filled up to @images@, C to
  * @channels@ and K to @filters@ with zeros; the functions do it, and crop it again.
  *
  * In this order, every name with the prefix @stem@_:

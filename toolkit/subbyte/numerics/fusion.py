@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -63,23 +64,10 @@ class Fusion:
             parts.append(f"pool{self.pool}{AFTER if self.pool_order == AFTER else ''}")
         return "".join(f"{SEPARATOR}{part}" for part in parts)
 
-    @classmethod
-    def of(cls, output: str) -> Fusion:
+    @staticmethod
+    def of(output: str) -> Fusion:
         """Of an output's name. Raises InvalidInput for a part that is none."""
-        values: dict[str, Any] = {}
-        for part in output.split(SEPARATOR)[1:]:
-            found = _PART.fullmatch(part)
-            if found is None:
-                raise InvalidInput(f"output {shown(output)}: {shown(part)} is none of pool2, pool2after, add64, "
-                                   "addpool2x64, keep (channels and sizes may differ)")  # fmt: skip
-            if part == _KEEP:
-                values["keep"] = True
-            elif found["pool"]:
-                values |= {"pool": int(found["pool"]), "pool_order": AFTER if found["after"] else BEFORE}
-            else:
-                size = int(found["by"].removeprefix("pool").removesuffix("x")) if found["by"] else 1
-                values |= {"residual": int(found["channels"]), "residual_pool": size}
-        return cls(**values)
+        return _read(output)
 
     def reference(
         self, workload: ConvWorkload, x: NDArray[Any], w: NDArray[Any], thresholds: Thresholds,
@@ -95,6 +83,24 @@ class Fusion:
 
 
 NOTHING = Fusion()
+
+
+@cache
+def _read(output: str) -> Fusion:
+    values: dict[str, Any] = {}
+    for part in output.split(SEPARATOR)[1:]:
+        found = _PART.fullmatch(part)
+        if found is None:
+            raise InvalidInput(f"output {shown(output)}: {shown(part)} is none of pool2, pool2after, add64, "
+                               "addpool2x64, keep (channels and sizes may differ)")  # fmt: skip
+        if part == _KEEP:
+            values["keep"] = True
+        elif found["pool"]:
+            values |= {"pool": int(found["pool"]), "pool_order": AFTER if found["after"] else BEFORE}
+        else:
+            size = int(found["by"].removeprefix("pool").removesuffix("x")) if found["by"] else 1
+            values |= {"residual": int(found["channels"]), "residual_pool": size}
+    return Fusion(**values)
 
 
 def base_of(output: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import gcd
+from typing import Any
 
 from subbyte.families.bits.tiles import CORE_BYTES, PAIR_CHANNELS, PIECE_BYTES, BitsTiles
 from subbyte.numerics.bit_products import BitProducts
@@ -47,10 +48,9 @@ class BitsGeometry(BitsTiles):
     def pieces(self) -> tuple[int, ...]:
         """Bytes from a tile's first input pixel to each piece of 128 channels of a tap, ascending."""
         w = self.view
-        taps = range(self.window_rows) if self.paired_rows else range(w.r)
         return tuple(
             (r * w.dilation * self.pitch + s * w.dilation) * self.pixel_bytes + block * self.planes * CORE_BYTES
-            for r in taps
+            for r in range(self.tap_rows)
             for s in range(w.s)
             for block in range(self.channel_blocks)
         )
@@ -58,7 +58,12 @@ class BitsGeometry(BitsTiles):
     @property
     def steps(self) -> int:
         """Instructions of a tile and a plane of activations: two pieces each."""
-        return ceil_div(len(self.pieces), 2)
+        return ceil_div(self.tap_rows * self.view.s * self.channel_blocks, 2)
+
+    @property
+    def tap_rows(self) -> int:
+        """Rows of taps, or of pairs of them."""
+        return self.window_rows if self.paired_rows else self.view.r
 
     def step(self, index: int) -> tuple[int, int]:
         """Bytes to the first piece of a step, and from there to the second (0 where there is none: its weights are
@@ -118,6 +123,16 @@ class BitsGeometry(BitsTiles):
     def words(self) -> int:
         """Output words of 32 channels of a block, of a plane."""
         return self.config.channels // WORD_CHANNELS
+
+    @property
+    def spread(self) -> bool:
+        """Blocks take every so many-th output word instead of neighbours: what is added to some channels alone is
+        then work of all blocks."""
+        return self.slices > 1 and 0 < self.fusion.residual < self.slices * self.config.channels
+
+    def output_word(self, slice_: Any, own: Any) -> Any:
+        """The output word that is word ``own`` of a block."""
+        return own * self.slices + slice_ if self.spread else slice_ * self.words + own
 
     @property
     def thresholds(self) -> int:

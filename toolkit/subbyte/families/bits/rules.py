@@ -10,7 +10,7 @@ from subbyte.families.bits.config import PAIRS
 from subbyte.families.bits.geometry import WORKING_REGISTERS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import PAIR_CHANNELS
-from subbyte.families.shared.bit_rules import bit_operands, compared_output
+from subbyte.families.shared.bit_rules import bit_operands, compared_output, compared_range
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.numerics.reference import accumulator_bound
 from subbyte.numerics.residual import GROUP_CHANNELS
@@ -104,6 +104,12 @@ def fusion(plan: BitsPlan) -> str | None:
     return f"fusion: sums up to {bound} do not fit 16 bits" if fused.sums and bound >= 1 << 15 else None
 
 
+def compared(plan: BitsPlan) -> str | None:
+    """What varies with the pixel fits 32 bits where it is compared; all else is computed modulo 2^32."""
+    by_value = plan.output != SUMS and not plan.by_line and not plan.fusion.sums
+    return compared_range(*plan.span) if by_value else None
+
+
 def instruction(plan: BitsPlan) -> str | None:
     """An instruction that exists, descriptors that reach."""
     if not plan.n:
@@ -130,7 +136,7 @@ def shared_memory(plan: BitsPlan) -> str | None:
     return None if plan.shared_bytes <= most else f"shared: {plan.shared_bytes} bytes of a block; at most {most}"
 
 
-RULES: tuple[Rule, ...] = (output, sizes, fusion, instruction, registers, shared_memory)
+RULES: tuple[Rule, ...] = (output, sizes, fusion, compared, instruction, registers, shared_memory)
 
 
 @cache

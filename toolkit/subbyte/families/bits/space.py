@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from subbyte.device.arch import Arch
@@ -35,7 +36,13 @@ class BitsSpace(ListedOneByOne):
 
     def config(self, index: int) -> BitsConfig:
         """The configuration with this index. Raises InvalidInput."""
-        return BitsConfig().with_values({**self.values_at(index), **self.fixed})
+        return BitsConfig(**{**self.values_at(index), **self._held})
+
+    @cached_property
+    def _held(self) -> Mapping[str, int]:
+        """The fields that do not vary, once looked at with the names of the others."""
+        first = BitsConfig().with_values({**{name: choices[0] for name, choices in self.knobs.items()}, **self.fixed})
+        return {name: getattr(first, name) for name in self.fixed}
 
     @property
     def usual(self) -> BitsConfig:

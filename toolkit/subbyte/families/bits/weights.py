@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +13,7 @@ from subbyte.families.bits.pixel_blocks import block_weights
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import PIECE_BYTES
 from subbyte.numerics.arrays import Words
-from subbyte.numerics.bit_products import channel_constants
+from subbyte.numerics.bit_products import count_constants
 from subbyte.numerics.float_requant import LINE_SCALE_LOG2
 from subbyte.numerics.float_requant import threshold_words as line_words
 from subbyte.numerics.layout import pad_axis
@@ -47,7 +49,7 @@ def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
     for index, (weights, ones) in enumerate(variants):
         full = np.zeros((plan.weight_planes, plan.slices * oc, pieces, 4), np.uint32)
         full[:, : wl.k] = weights
-        ordered = full.reshape(plan.weight_planes, plan.slices, oc, pieces, 4)[:, :, order]
+        ordered = by_slice(plan, full, 1).reshape(plan.weight_planes, plan.slices, oc, pieces, 4)[:, :, order]
         columns = ordered.transpose(1, 3, 0, 2, 4).reshape(plan.slices, pieces, plan.filter_columns, 4)
         found[:, index, :pieces, : plan.filter_columns] = columns
         if plan.form.per_pixel:
@@ -57,6 +59,19 @@ def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
         table = _arranged(plan, constants_of(plan, w)[:, None])
         flat = np.concatenate([flat, table.view(np.uint32)], axis=1)
     return np.ascontiguousarray(flat)
+
+
+def word_order(plan: BitsPlan) -> NDArray[np.int64]:
+    """The output words in the order in which blocks have them."""
+    slices, words = np.arange(plan.slices)[:, None], np.arange(plan.words)
+    found: NDArray[np.int64] = np.asarray(plan.output_word(slices, words)).reshape(-1)
+    return found
+
+
+def by_slice(plan: BitsPlan, array: NDArray[Any], axis: int) -> NDArray[Any]:
+    """An axis of all channels, reordered so that those of a block are neighbours."""
+    channels = word_order(plan)[:, None] * WORD_CHANNELS + np.arange(WORD_CHANNELS)
+    return array.take(channels.reshape(-1), axis) if plan.spread else array
 
 
 def _bit_pieces(plan: BitsPlan, w: NDArray[np.int8]) -> list[tuple[Words, Words]]:
@@ -76,7 +91,7 @@ def constants_of(plan: BitsPlan, w: NDArray[np.int8]) -> NDArray[np.int64]:
     """What makes counts sums, int64 [classes][K]: 0 of whole values."""
     if plan.whole_values:
         return np.zeros((1, plan.workload.k), np.int64)
-    return channel_constants(plan.workload, w).astype(np.int64)
+    return count_constants(plan.workload, w)
 
 
 def _pieces(plan: BitsPlan, planes: Words, parity: int) -> tuple[Words, Words]:
@@ -103,7 +118,7 @@ def _pieces(plan: BitsPlan, planes: Words, parity: int) -> tuple[Words, Words]:
 
 def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32]:
     """What a block compares with: int32 [slices][table]. Raises InvalidInput."""
-    constants = constants_of(plan, w)  # [classes][K]
+    constants = constants_of(plan, w)  # [classes][K], exact: a level is out of the sums' reach, or it is not
     levels = thresholds.levels.astype(np.int64)  # [thresholds][K]
     if plan.by_line:
         table = _lines(plan, constants, thresholds)
@@ -115,7 +130,7 @@ def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds)
         table = _arranged(plan, np.clip(needed, least, largest + 1))
     flips = np.zeros((plan.slices, plan.flip_words), np.uint32)
     of_all = thresholds.flip_words(plan.slices * plan.config.channels)
-    flips[:, : plan.words] = of_all.reshape(plan.slices, plan.words)
+    flips[:, : plan.words] = of_all[word_order(plan)].reshape(plan.slices, plan.words)
     return np.ascontiguousarray(np.concatenate([table, flips.view(np.int32)], axis=1))
 
 
@@ -154,7 +169,8 @@ def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:
     if plan.output != SUMS:
         full = HALF - full if plan.paired else full - 1
     # a channel 32 word + 8 q + k of a slice -> [slices][classes][thresholds][words][8 k][4 q]
-    split = full.reshape(*values.shape[:2], plan.slices, plan.words, 4, 8).transpose(2, 0, 1, 3, 5, 4)
+    ordered = by_slice(plan, full, 2)
+    split = ordered.reshape(*values.shape[:2], plan.slices, plan.words, 4, 8).transpose(2, 0, 1, 3, 5, 4)
     if plan.paired:
         pairs = [plan.slot_words(slot) for slot in range(plan.slots)]
         low = split[:, :, :, [pair[0] for pair in pairs]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 
@@ -12,6 +13,7 @@ WIDEST_ROW, ENOUGH_ROWS = 64, 64
 """Of a flat view: pixels of a row, and rows that are enough for all multiprocessors."""
 
 
+@cache
 def flat_view(workload: ConvWorkload) -> ConvWorkload:
     """A layer of single pixels (1x1, stride 1, no padding; a matrix product) as one group of images with all their
     pixels in rows of a width that fills tiles; any other layer itself."""
