@@ -107,7 +107,7 @@ def test_bars_are_those_of_the_network_and_measurements_those_given() -> None:
         (lambda: sparse.tile_steps([[1, 2]], [[1]]), "their k differ"),
         (lambda: sparse.tile_steps([[9]], [[1]]), "int4 holds -8 to 7"),
         (lambda: sparse.tile_steps(density=(0.5, 1.5)), "density of B"),
-        (lambda: sparse.tile_steps(density=0.5), "expected two"),
+        (lambda: sparse.tile_steps(density=(0.5, 0.5, 0.5)), "or two"),
         (lambda: sparse.row_lowering("n1h6w40c4k8r3s3p1"), "32 pixels with their padding"),
         (lambda: sparse.row_lowering(output_row=6), "0 to 5"),
         (lambda: sparse.row_lowering(density=2), "density"),

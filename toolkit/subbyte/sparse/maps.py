@@ -120,10 +120,9 @@ def speed_map(
         raise InvalidInput(f"{', '.join(options)}: a ready surface has its own; give the name of a layer with these")
     found = of if isinstance(of, Surface) else surface(of, **options)
     lines = tuple(breakevens)
-    if wrong := [one for one in lines if not isinstance(one, BreakEven)]:
-        raise InvalidInput(
-            f"breakevens hold {type(wrong[0]).__name__}: expected sparse.BreakEven(path, points, source)"
-        )
+    for one in lines:
+        if not isinstance(one, BreakEven):
+            raise InvalidInput(f"breakevens hold {type(one).__name__}: expected sparse.BreakEven(path, points, source)")
     if layers is None:
         return SpeedMap(found, (), "no layers are shown", lines)
     cycles = layers if isinstance(layers, NetworkCycles) else network(layers)

@@ -198,13 +198,13 @@ class TileSteps(InfoRecord):
 
 def tile_steps(
     a: NDArray[Any] | Sequence[Sequence[int]] | None = None, b: NDArray[Any] | Sequence[Sequence[int]] | None = None, *,
-    size: str = "unit", density: Sequence[float] = (0.5, 0.5), seed: int = 0,
+    size: str = "unit", density: float | Sequence[float] = 0.5, seed: int = 0,
 ) -> TileSteps:  # fmt: skip
     """The steps of one warp tile: A [M, K] times B [K, N], integers -8 to 7.
 
     ``size``: ``unit`` (M and N up to 32, K up to 16) or ``toy`` (all up to 8); smaller operands are filled up with
-    zeros. Without operands the toy has two small matrices of its own, the unit random ones of these densities with
-    values -3 to 3. Raises InvalidInput for another size, one operand alone, wrong shapes, values or densities.
+    zeros. Without operands the toy has two small matrices of its own, the unit random ones with values -3 to 3 of this
+    density, or of these two. Raises InvalidInput for another size, one operand alone, wrong shapes, values, densities.
     """
     if size not in GEOMETRIES:
         raise InvalidInput(f"size {size!r}: {did_you_mean(size, GEOMETRIES)}")
@@ -217,9 +217,10 @@ def tile_steps(
     elif size == "toy":
         left, right, source = np.array(TOY_A), np.array(TOY_B), "two small matrices, chosen by hand"
     else:
-        if not isinstance(density, Sequence) or len(density) != 2:
-            raise InvalidInput(f"density {density!r}: expected two, of A and of B, such as (0.5, 0.5)")
-        found = [density_of(value, f"density of {name}") for value, name in zip(density, "AB", strict=True)]
+        pair = density if isinstance(density, Sequence) else (density, density)
+        if len(pair) != 2:
+            raise InvalidInput(f"density {density!r}: expected one of both sides, or two, such as (0.5, 0.3)")
+        found = [density_of(value, f"density of {name}") for value, name in zip(pair, "AB", strict=True)]
         shapes = ((one.positions, one.depth), (one.depth, one.positions))
         left, right = (
             _small(random_matrix(shape, value, "int4", seed + at))

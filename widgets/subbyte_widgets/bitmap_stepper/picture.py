@@ -243,8 +243,8 @@ def _levels(drawing: Drawing, place: Place, step: int) -> list[str]:
     wide = drawing.record.geometry.slice * size
     bits: list[str] = [text(LEFT, y - 28, "level 1", "s"), text(x - 44, TOP + 10, "level 1", "s e")]
     for side in "ab":
-        for at, live in enumerate(drawing.record.level1(side)):
-            left, top = (LEFT + at * wide, y - 23) if side == "a" else (x - 40, TOP + at * wide)
+        for number, live in enumerate(drawing.record.level1(side)):
+            left, top = (LEFT + number * wide, y - 23) if side == "a" else (x - 40, TOP + number * wide)
             box = (wide - 2, 16.0) if side == "a" else (16.0, wide - 2)
             bits.append(element("rect", class_=f"bit l{int(live)}", x=left, y=top, width=box[0], height=box[1], rx=2))
             bits.append(text(left + box[0] / 2, top + box[1] / 2 + 4, int(live), "m"))

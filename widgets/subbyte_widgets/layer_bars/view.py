@@ -35,7 +35,7 @@ class LayerBars(Picker):
     _css = style(HERE)
 
     def __init__(self, source: Record | NetworkCycles | str = "resnet18@1", **options: Any) -> None:
-        chosen = {name: options.pop(name) for name in ("variant", "chosen") if name in options}
+        chosen: dict[str, Any] = {name: options.pop(name) for name in ("variant", "chosen") if name in options}
         self.record: Record | None = None
         super().__init__(**options)
         self.show(source)

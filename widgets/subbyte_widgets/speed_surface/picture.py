@@ -71,7 +71,8 @@ def surface_svg(record: SpeedMap, over: str, chosen: int = -1) -> str:
 def _cells(drawing: Drawing, over: str, chosen: int) -> list[str]:
     """One for each pair, numbered along the weights, densest activations first."""
     wide, high = drawing.size
-    drawn, marked = [], []
+    drawn: list[str] = []
+    marked: list[str] = []
     grid = drawing.record.grid(over)
     rows = len(grid)
     for line in range(rows):

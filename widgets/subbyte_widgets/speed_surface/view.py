@@ -38,7 +38,7 @@ class SpeedSurface(Picker):
     _css = style(HERE)
 
     def __init__(self, source: SpeedMap | Surface | str = "gemm1024", **options: Any) -> None:
-        chosen = {name: options.pop(name) for name in ("variant", "chosen") if name in options}
+        chosen: dict[str, Any] = {name: options.pop(name) for name in ("variant", "chosen") if name in options}
         self.record: SpeedMap | None = None
         super().__init__(**options)
         self.show(source)
