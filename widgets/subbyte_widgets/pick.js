@@ -21,7 +21,7 @@ function picker({ model, el, name }) {
   });
   const watched = ["data", "variant", "chosen", "error"];
   const picture = () => data().pictures?.[model.get("variant")] ?? "";
-  const above = `<div class="turn"><span class="which"></span></div>`;
+  const above = `<div class="pick"></div>`;
   const view = shell({ model, el, name: `sb-turn ${name}`, above, watched, picture, mark, onKey: things.onKey });
   let offered = "";
 
@@ -30,7 +30,7 @@ function picker({ model, el, name }) {
     const wanted = JSON.stringify([names, model.get("variant")]);
     if (wanted === offered) return;
     offered = wanted;
-    radios(view.root.querySelector(".which"), data().word, data().word, names, model.get("variant"), (one) => view.write("variant", one));
+    radios(view.root.querySelector(".pick"), data().word, data().word, names, model.get("variant"), (one) => view.write("variant", one));
   }
 
   function mark() {
