@@ -82,14 +82,14 @@ CASES = [
     Case(
         "speed surface", "20 x 20 densities, 4 bases, 9 layers",
         "from subbyte import sparse\nfrom subbyte_widgets import SpeedSurface\n"
-        "record = sparse.speed_map('gemm512', 'alexnet@1')",
+        "record = sparse.speed_map('gemm256', 'alexnet@1')",
         "view = SpeedSurface(record)\nview",
         ".sb-surface", ".sb-surface-svg", ".sb-surface-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
     ),
     Case(
-        "layer bars", "11 layers, 2 bases",
+        "layer bars", "8 layers, 2 bases",
         "from subbyte_widgets import LayerBars",
-        "view = LayerBars('resnet18@1')\nview",
+        "view = LayerBars('alexnet@1')\nview",
         ".sb-bars", ".sb-bars-svg", ".sb-bars-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
     ),
     Case(

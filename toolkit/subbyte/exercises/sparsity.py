@@ -4,6 +4,7 @@ weights stand on, and what a speed-up is over."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,7 @@ def check_column(function: Any) -> Feedback:
     return Feedback(False, f"{len(differing)} of {len(cases)} columns differ. {named or shown}")
 
 
+@cache
 def _column(bits: int, offset: int) -> tuple[int, int, int]:
     """What sparse im2col makes of a row."""
     pixels = np.array([[bits >> x & 1 for x in range(WIDTH)]])

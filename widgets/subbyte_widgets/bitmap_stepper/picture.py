@@ -72,14 +72,6 @@ class Drawing:
         return self.record.dense // self.depth
 
     @cached_property
-    def touched(self) -> list[set[tuple[int, int]]]:
-        """Accumulators that something was added to before each slot."""
-        found: list[set[tuple[int, int]]] = [set()]
-        for slot in self.record.slots:
-            found.append(found[-1] | {(row, column) for row in slot.rows for column in slot.columns})
-        return found
-
-    @cached_property
     def start(self) -> int:
         """The OHMMA to begin with: of those in a k that has skipped ones too, what gathers most of earlier sums."""
         slots, per = self.record.slots, self.per_k
@@ -94,13 +86,13 @@ class Drawing:
 
 def places(drawing: Drawing) -> list[Place]:
     """What the rows say of every OHMMA."""
-    sums: dict[tuple[int, int], int] = {}
+    sums: dict[int, int] = {}
     found = []
     for number, slot in enumerate(drawing.record.slots):
         before = dict(sums)
         for row, line in zip(slot.rows, slot.sums, strict=True):
-            sums |= {(row, column): value for column, value in zip(slot.columns, line, strict=True)}
-        rows = _vectors(drawing, slot) | _block(drawing, slot) | _accumulators(drawing, number, before, sums)
+            sums |= {drawing.n * row + column: value for column, value in zip(slot.columns, line, strict=True)}
+        rows = _vectors(drawing, slot) | _block(drawing, slot) | _accumulators(drawing, slot, before, sums)
         rows["here"] = "".join(str(int(at == number)) for at in range(drawing.record.dense))
         found.append(Place(rows, place_words(drawing.record, slot)))
     return found
@@ -144,23 +136,23 @@ def _block(drawing: Drawing, slot: OhmmaSlot) -> dict[str, Sequence[str]]:
 
 
 def _accumulators(
-    drawing: Drawing, number: int, before: Mapping[tuple[int, int], int], after: Mapping[tuple[int, int], int]
+    drawing: Drawing, slot: OhmmaSlot, before: Mapping[int, int], after: Mapping[int, int]
 ) -> dict[str, Sequence[str]]:
     """A digit for each accumulator: 1 where something was added before, 2 in the bitmap of BOHMMA, 4 of this OHMMA."""
-    slot, record = drawing.record.slots[number], drawing.record
-    a, b = (record.vector(side, slot.k) for side in "ab")
-    own = {(row, column) for row in slot.rows for column in slot.columns}
-    places_ = [(row, column) for row in range(drawing.n) for column in range(drawing.n)]
-    # Of a k that level 1 leaves out one side is empty, so its bitmap is empty, too.
-    states = [
-        ((row, column) in drawing.touched[number]) + 2 * bool(a[row] and b[column]) + 4 * ((row, column) in own)
-        for row, column in places_
-    ]
-    rows: dict[str, Sequence[str]] = {"c": "".join(map(str, states))}
+    n = drawing.n
+    states = bytearray(b"0" * n * n)
+    for at in before:
+        states[at] += 1
+    rows, columns = ([at for at, value in enumerate(drawing.record.vector(side, slot.k)) if value] for side in "ab")
+    for value, some, others in ((2, rows, columns), (4, slot.rows, slot.columns)):
+        for row in some:
+            for column in others:
+                states[n * row + column] += value
+    found: dict[str, Sequence[str]] = {"c": states.decode()}
     if drawing.digits:
-        rows["before"] = [str(before[at]) if at in before else "" for at in places_]
-        rows["after"] = [str(after[at]) if at in after else "" for at in places_]
-    return rows
+        found["before"] = [str(before.get(at, "")) for at in range(n * n)]
+        found["after"] = [str(after.get(at, "")) for at in range(n * n)]
+    return found
 
 
 def stepper_svg(drawing: Drawing, place: Place, step: int) -> str:
