@@ -33,7 +33,9 @@ BIT_PLANES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "bits, added and kept": (
         "n9h4w6c64k64r3s3p1:w1a1", "bits-tr2-oc64-co2", "sm_90a", {"output": "bipolar1+add64+keep"},
     ),
-    "bits, windows added": ("n8h4w4c64k64r3s3p1:w1a1", "bits-tr2-oc32-co1", "sm_90a", {"output": "bipolar1+addpool2x64"}),
+    "bits, windows added": (
+        "n8h4w4c64k64r3s3p1:w1a1", "bits-tr2-oc32-co1", "sm_90a", {"output": "bipolar1+addpool2x64"},
+    ),
     "bits, pooled": ("n8h4w8c64k64r3s3p1:w1a2", "bits-tr2-oc64-co1-tu2-db1", "sm_90a", {"output": "uint2+pool2"}),
     "bmma, differing bits": ("n8h4w8c128k64r3s3p1:w1a1", "bmma-brw2-bcw1-wrt4-wct4-ch1-ri1", "sm_80", {}),
     "bmma, common bits": ("n9h3w4c200k70r3s3p1:w2a2:minus", "bmma-brw2-bcw2-wrt2-wct4-ch2-ri1", "sm_90a", {}),
