@@ -15,7 +15,7 @@ from pathlib import Path
 import subbyte
 from benchmarks.shared.command import answering, parser_of
 from subbyte.device.arch import arch
-from subbyte.families import config_from_key, family_named
+from subbyte.families import config_from_key, family_named, family_of
 from subbyte.files import write_file
 from subbyte.kernel.choose import best_known
 from subbyte.networks import network
@@ -27,7 +27,7 @@ from subbyte.workload import ConvWorkload
 
 STAGES, BATCHES, PRECISIONS = (2, 3, 4, 5), (8, 64, 256), ("w1a1", "w1a2", "w2a2", "w1a4")
 ALIKE = 4
-"""Configurations of the same rows and channels, at most."""
+"""Configurations of the same first two knobs (rows and channels), at most."""
 
 
 def cells(precisions: Sequence[str]) -> list[str]:
@@ -48,20 +48,19 @@ def layer_cells(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(f"{workload.spec} {output}" for workload, output in found))
 
 
-def likeliest(workload: ConvWorkload, output: str, most: int) -> Iterator[Configuration]:
-    """The configurations to try; of layers with neighbouring rows those that read the words that the best known one
-    reads."""
-    family, target = family_named("bits"), arch("sm_90a")
+def likeliest(workload: ConvWorkload, output: str, most: int, name: str = "bits") -> Iterator[Configuration]:
+    """The configurations of a family to try; those that read the words that the best known one reads."""
+    family, target = family_named(name), arch("sm_90a")
     fused = SEPARATOR in output
     words = best_known(workload, target, "bits", output=output)[0].to_dict()["paired_rows"]
-    alike: Counter[tuple[object, object]] = Counter()
+    alike: Counter[tuple[object, ...]] = Counter()
     for config in family.candidates(workload, target):
         values = config.to_dict()
-        if values["paired_rows"] != words:
+        if values.get("paired_rows", 0) != words:
             continue
         if fused and family.check(family.plan(workload, config, target, output)) is not None:
             continue
-        kind = values["tile_rows"], values["channels"]
+        kind = tuple(values.values())[:2]
         if alike[kind] < ALIKE:
             alike[kind] += 1
             yield config
@@ -88,6 +87,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = parser_of("bits texts", __doc__)
     parser.add_argument("out", type=Path, help="a file of JSON lines")
     parser.add_argument("--most", type=int, default=10, help="configurations of a cell (default 10)")
+    parser.add_argument("--cells", nargs="+", default=[], metavar="CELL", help='"layer" or "layer output"')
+    parser.add_argument("--family", default="bits", help="whose kernels (default bits)")
     parser.add_argument("--networks", nargs="+", default=[], metavar="NAME", help="tcbnn.resnet18@8 ...")
     parser.add_argument("--precisions", nargs="+", default=list(PRECISIONS), metavar="PRECISION")
     parser.add_argument(
@@ -95,10 +96,12 @@ def main(arguments: Sequence[str]) -> int:
     )
     asked = parser.parse_args(arguments)
     lines, before = [], fastest(asked.measured)
-    for cell in layer_cells(asked.networks) or cells(asked.precisions):
+    for cell in asked.cells or layer_cells(asked.networks) or cells(asked.precisions):
         workload, output = cell_of(cell)
-        for config in before.get(cell, [])[: asked.most] if before else likeliest(workload, output, asked.most):
-            plan = family_named("bits").plan(workload, config, arch("sm_90a"), output)
+        for config in (
+            before.get(cell, [])[: asked.most] if before else likeliest(workload, output, asked.most, asked.family)
+        ):
+            plan = family_of(config).plan(workload, config, arch("sm_90a"), output)
             kernel = subbyte.Kernel(plan)
             lines.append(to_line({"cell": cell, "config": config.key, "cuda": kernel.cuda}))
         print(f"{cell}: {len(lines)} texts in all", flush=True)

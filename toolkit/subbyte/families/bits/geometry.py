@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import gcd
+from typing import Any
 
 from subbyte.families.bits.tiles import CORE_BYTES, PAIR_CHANNELS, PIECE_BYTES, BitsTiles
 from subbyte.numerics.bit_products import BitProducts
@@ -122,6 +123,16 @@ class BitsGeometry(BitsTiles):
     def words(self) -> int:
         """Output words of 32 channels of a block, of a plane."""
         return self.config.channels // WORD_CHANNELS
+
+    @property
+    def spread(self) -> bool:
+        """Blocks take every so many-th output word instead of neighbours: what is added to some channels alone is
+        then work of all blocks."""
+        return self.slices > 1 and 0 < self.fusion.residual < self.slices * self.config.channels
+
+    def output_word(self, slice_: Any, own: Any) -> Any:
+        """The output word that is word ``own`` of a block."""
+        return own * self.slices + slice_ if self.spread else slice_ * self.words + own
 
     @property
     def thresholds(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,7 +49,7 @@ def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
     for index, (weights, ones) in enumerate(variants):
         full = np.zeros((plan.weight_planes, plan.slices * oc, pieces, 4), np.uint32)
         full[:, : wl.k] = weights
-        ordered = full.reshape(plan.weight_planes, plan.slices, oc, pieces, 4)[:, :, order]
+        ordered = by_slice(plan, full, 1).reshape(plan.weight_planes, plan.slices, oc, pieces, 4)[:, :, order]
         columns = ordered.transpose(1, 3, 0, 2, 4).reshape(plan.slices, pieces, plan.filter_columns, 4)
         found[:, index, :pieces, : plan.filter_columns] = columns
         if plan.form.per_pixel:
@@ -57,6 +59,19 @@ def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
         table = _arranged(plan, constants_of(plan, w)[:, None])
         flat = np.concatenate([flat, table.view(np.uint32)], axis=1)
     return np.ascontiguousarray(flat)
+
+
+def word_order(plan: BitsPlan) -> NDArray[np.int64]:
+    """The output words in the order in which blocks have them."""
+    slices, words = np.arange(plan.slices)[:, None], np.arange(plan.words)
+    found: NDArray[np.int64] = np.asarray(plan.output_word(slices, words)).reshape(-1)
+    return found
+
+
+def by_slice(plan: BitsPlan, array: NDArray[Any], axis: int) -> NDArray[Any]:
+    """An axis of all channels, reordered so that those of a block are neighbours."""
+    channels = word_order(plan)[:, None] * WORD_CHANNELS + np.arange(WORD_CHANNELS)
+    return array.take(channels.reshape(-1), axis) if plan.spread else array
 
 
 def _bit_pieces(plan: BitsPlan, w: NDArray[np.int8]) -> list[tuple[Words, Words]]:
@@ -115,7 +130,7 @@ def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds)
         table = _arranged(plan, np.clip(needed, least, largest + 1))
     flips = np.zeros((plan.slices, plan.flip_words), np.uint32)
     of_all = thresholds.flip_words(plan.slices * plan.config.channels)
-    flips[:, : plan.words] = of_all.reshape(plan.slices, plan.words)
+    flips[:, : plan.words] = of_all[word_order(plan)].reshape(plan.slices, plan.words)
     return np.ascontiguousarray(np.concatenate([table, flips.view(np.int32)], axis=1))
 
 
@@ -154,7 +169,8 @@ def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:
     if plan.output != SUMS:
         full = HALF - full if plan.paired else full - 1
     # a channel 32 word + 8 q + k of a slice -> [slices][classes][thresholds][words][8 k][4 q]
-    split = full.reshape(*values.shape[:2], plan.slices, plan.words, 4, 8).transpose(2, 0, 1, 3, 5, 4)
+    ordered = by_slice(plan, full, 2)
+    split = ordered.reshape(*values.shape[:2], plan.slices, plan.words, 4, 8).transpose(2, 0, 1, 3, 5, 4)
     if plan.paired:
         pairs = [plan.slot_words(slot) for slot in range(plan.slots)]
         low = split[:, :, :, [pair[0] for pair in pairs]]

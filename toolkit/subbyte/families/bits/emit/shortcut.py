@@ -53,12 +53,15 @@ class Shortcut:
         groups = plan.fusion.residual // GROUP_CHANNELS
         with when(block.lane < 2):
             pixel = place.pixel(plan, block.warp % 4 * 2 + block.lane)
-            first = bind("first_group", block.slice_ * plan.words)
-            with self.stores.in_map(pixel.row, pixel.column), when(first < groups):
-                there = T.min(groups - first, plan.words) * (GROUP_CHANNELS * BATCH_GROUP * 2)
-                for index in range(by * by):
-                    at = (self._window_place(pixel, index) * groups + first) * BATCH_GROUP * _PER_GROUP
-                    op.prefetch(self.residual.ptr_to([at]), there)
+            neighbours = 1 if plan.spread else plan.words
+            with self.stores.in_map(pixel.row, pixel.column):
+                for own in range(0, plan.words, neighbours):
+                    first = bind("first_group", plan.output_word(block.slice_, own))
+                    with when(first < groups):
+                        there = T.min(groups - first, neighbours) * (GROUP_CHANNELS * BATCH_GROUP * 2)
+                        for index in range(by * by):
+                            at = (self._window_place(pixel, index) * groups + first) * BATCH_GROUP * _PER_GROUP
+                            op.prefetch(self.residual.ptr_to([at]), there)
 
     def load(self, pixels: list[Pixel]) -> Any:
         """What is added to a tile's sums, [halves][words][4 pairs of channels]; None where nothing is."""
@@ -88,7 +91,7 @@ class Shortcut:
     def _there(self, word: int) -> Iterator[Any]:
         """Only where something is added to a word's channels: their group."""
         plan, groups = self._plan, self._plan.fusion.residual // GROUP_CHANNELS
-        group = bind("group", self.stores.block.slice_ * plan.words + word)
+        group = bind("group", plan.output_word(self.stores.block.slice_, word))
         with when(True if plan.slices * plan.words <= groups else group < groups):
             yield group
 
@@ -137,7 +140,7 @@ class Shortcut:
         """Write the 8 sums of a pixel and a word."""
         plan = self._plan
         groups = ceil_div(plan.view.k, GROUP_CHANNELS)
-        group = self.stores.block.slice_ * plan.words + word
+        group = plan.output_word(self.stores.block.slice_, word)
         pairs = registers("pairs", 4)
         for pair in range(4):
             op.permute_bytes(pairs[pair], sums[2 * pair], sums[2 * pair + 1], T.uint32(_BOTH))

@@ -115,7 +115,7 @@ class Stores:
             self._clear_missing_images(words, pixel)
             for plane in range(plan.output_planes):
                 for index, own in enumerate(self.own_words()):
-                    word = self.block.slice_ * plan.words + own
+                    word = plan.output_word(self.block.slice_, own)
                     with when(True if plan.slices * plan.words <= plan.pixel_words else word < plan.pixel_words):
                         T.buffer_store(self.block.output, words[plane * plan.gathers + index],
                                        [self._output_word(pixel, word, plane, upper)])  # fmt: skip
