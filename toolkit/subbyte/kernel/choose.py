@@ -28,7 +28,7 @@ from subbyte.workload import workload as workload_named
 from subbyte.workload.coverage import int4_alone
 from subbyte.workload.precision import INT4
 
-RECORDS = Path(__file__).with_name("best.json")
+RECORDS, FUSED = (Path(__file__).with_name(name) for name in ("best.json", "fused.json"))
 MANY = 8
 """Pairs of planes from which on kernels on wider operands are expected to be faster."""
 RECORDED_ON = "sm_90a"
@@ -124,10 +124,16 @@ def _best_known(
 
 @cache
 def recorded_best() -> dict[str, dict[str, Any]]:
-    """The fastest measured configuration by workload spec, or by "spec output" where something is fused into the
-    kernel, with its time and origin; under the names of other families the fastest of each, where it was measured
-    beside it."""
+    """The fastest measured configuration by workload spec, with its time and origin; under the names of
+    other families the fastest of each, where it was measured beside it."""
     found: dict[str, dict[str, Any]] = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.is_file() else {}
+    return found
+
+
+@cache
+def recorded_fused() -> dict[str, dict[str, Any]]:
+    """The same of kernels into which something is fused, by "spec output"."""
+    found: dict[str, dict[str, Any]] = json.loads(FUSED.read_text(encoding="utf-8")) if FUSED.is_file() else {}
     return found
 
 
@@ -171,7 +177,7 @@ def _fits(
 def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Choice]:
     """What was measured of the workload, with what is fused into it where that was measured, the fastest first; of the
     other family what is faster, since what is slower beside it is the recommendation of its own landscape."""
-    best = recorded_best().get(f"{workload.spec} {output}", recorded_best().get(workload.spec))
+    best = recorded_fused().get(f"{workload.spec} {output}", recorded_best().get(workload.spec))
     if best is None or arch.name != RECORDED_ON:
         return []
     generator = f", generator {best['generator'].split(',')[0]}"

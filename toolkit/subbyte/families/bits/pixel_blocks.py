@@ -32,7 +32,7 @@ def blocked(workload: ConvWorkload) -> ConvWorkload:
 def block_weights(workload: ConvWorkload, w: NDArray[Any]) -> NDArray[Any]:
     """Weights [K,R,S,C] of the layer as those of its blocks, [K,ceil(R/u),ceil(S/u),u*u*C]."""
     view, u = blocked(workload), workload.stride
-    if view is workload:
+    if view == workload:
         return w
     full = np.zeros((len(w), view.r * u, view.s * u, workload.c), w.dtype)
     full[:, : workload.r, : workload.s] = w

@@ -98,7 +98,7 @@ class BitsPlan(BitsGeometry):
         if not self.whole_values:
             return _form(self.paired_rows)
         view = blocked(self.workload)
-        if view is self.workload:
+        if view == self.workload:
             return NHWCNC
         return BlockForm(self.workload.stride, self.workload.pad, view.h, view.w).text
 

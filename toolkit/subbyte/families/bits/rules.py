@@ -94,7 +94,7 @@ def fusion(plan: BitsPlan) -> str | None:
         return "fusion: a kernel pools, or adds and keeps sums, not both"
     if max(fused.pool, fused.residual_pool) > 2:
         return f"fusion: windows of {max(fused.pool, fused.residual_pool)}; kernels pool 2 x 2"
-    if fused.residual_pool > 1 and w is not plan.workload:
+    if fused.residual_pool > 1 and plan.flattened:
         return "fusion: pixels of a 1x1 layer have no neighbours in this kernel; pool in the layer before"
     if fused.pool > 1 and (plan.config.turn_rows != 2 or min(w.p, w.q) < 2):
         return "fusion: a warpgroup pools two rows of a turn: turn_rows=2, and at least 2 x 2 outputs"

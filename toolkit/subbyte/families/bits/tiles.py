@@ -50,9 +50,20 @@ class BitsTiles(BitSizes):
     def view(self) -> ConvWorkload:
         """The layer as the kernel takes it: few channels of strided pixels as blocks of pixels; pixels that are no
         neighbours to each other count in one row of rows, those that are pooled are."""
-        neighbours = self.config.paired_rows or self.fusion.pool > 1
-        seen = blocked(self.workload) if self.whole_values else self.workload
-        return seen if neighbours else flat_view(seen)
+        return flat_view(self._seen) if self._flat else self._seen
+
+    @property
+    def _seen(self) -> ConvWorkload:
+        return blocked(self.workload) if self.whole_values else self.workload
+
+    @property
+    def _flat(self) -> bool:
+        return not (self.config.paired_rows or self.fusion.pool > 1)
+
+    @property
+    def flattened(self) -> bool:
+        """Whether all pixels of all images stand in other rows than those of the layer."""
+        return self._flat and flat_view(self._seen) != self._seen
 
     @cached_property
     def fusion(self) -> Fusion:
