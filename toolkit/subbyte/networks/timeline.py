@@ -103,7 +103,7 @@ class NetworkTimeline(InfoRecord):
         lines = [f"floor of all layers {self.floor:.1f} us; residuals are {self.residual_share:.0%} of all bytes"]
         wide = [one.name for one in self.layers if one.residual_bits > 16]
         if wide:
-            lines.append(f"16 bits are not proven to hold the residual sums of {', '.join(wide)}")
+            lines.append(f"16 bits are not proven to hold the residual sums of {', '.join(wide)}: these have 32")
         if self.estimate is not None:
             lines.append(f"the kernels' own estimates, without pooling and residuals: {self.estimate:.1f} us")
         if apart := [one.name for one in self.layers if one.cpu]:
