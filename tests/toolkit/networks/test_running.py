@@ -77,6 +77,17 @@ def test_sums_that_16_bits_may_not_hold_have_32() -> None:
     assert not [one for one in (request(network("tcbnn.resnet18"), layer)[1] for layer in found.layers) if "32" in one]
 
 
+@pytest.mark.deep
+def test_a_network_hands_on_sums_of_32_bits() -> None:
+    """A stem of 11 x 11 x 3 pixels of up to 128: its sums may be as large as 46,464."""
+    made = Builder(8, (4, 4, 3), "w1a2", BEFORE).conv(32, 11, name="stem")
+    found = Network("two@8", made.conv(32, 3, stride=2, residual="stem", name="added").fc(10).layers, "made up here")
+    compiled = found.compile()
+    assert [one.kernel.output for one in compiled.kernels] == ["uint2+keep32", "uint2+addpool2x32b32", "int32"]
+    assert not any(one.cpu for one in compiled.kernels)
+    assert compiled.check(found.random_images(1), "emulator").differing == 0
+
+
 def test_sums_that_no_bits_hold_are_left_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LARGEST, WIDE, 36_000)
     found = network("apnn.resnet18@1")
