@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.bits.direct import compared, convolved, host, pooled
 from benchmarks.shared.command import answering, parser_of
 from subbyte.errors import InvalidInput, SubbyteError, Unsupported
 from subbyte.families import config_from_key
@@ -43,8 +44,6 @@ from subbyte.workload.precision import SUMS
 
 NAMES = [f"{name}@{batch}" for name in ("tcbnn.resnet18", "tcbnn.alexnet", "tcbnn.vgg16", "tcbnn.cifar_vgg",
          "tcbnn.cifar_resnet", "tcbnn.mlp", "apnn.alexnet", "apnn.vgg") for batch in (8, 64, 512)]  # fmt: skip
-IMAGES_AT_ONCE = 64
-"""Of a direct convolution."""
 
 
 @answering
@@ -162,10 +161,10 @@ def differing(compiled: CompiledNetwork, running: GpuChain, images: Any, xp: Any
     ):
         kernel, layer = one.kernel, one.layer
         ours = kernel.unpack(running.output(place)).reshape(len(images), *layer.output)
-        count = int(np.count_nonzero(ours != _host(values)))
+        count = int(np.count_nonzero(ours != host(values)))
         if kernel.output != SUMS and kernel.fusion.keep:
             kept = kept_sums(running.output(place, "Sum"), kernel.workload)
-            count += int(np.count_nonzero(kept.reshape(sums.shape) != _host(sums)))
+            count += int(np.count_nonzero(kept.reshape(sums.shape) != host(sums)))
         yield layer.name, count
 
 
@@ -176,45 +175,16 @@ def direct(found: Network, parameters: Parameters, images: Any, xp: Any) -> Iter
     for layer, w, rule in zip(found.layers, parameters.weights, rules, strict=True):
         if layer.largest_sum >= 1 << 24:
             raise Unsupported(f"{layer.name}: sums of up to {layer.largest_sum} are not exact in float32")
-        filters = xp.asarray(w).astype(np.float32)
-        parts = range(0, len(x), IMAGES_AT_ONCE)
-        sums = xp.concatenate([_convolved(layer.workload, x[one : one + IMAGES_AT_ONCE], filters, xp) for one in parts])
+        sums = convolved(layer.workload, x, w, xp)
         if layer.residual:
-            added = _pooled(waiting[layer.residual], found.shortcut_pool(layer))
+            added = pooled(waiting[layer.residual], found.shortcut_pool(layer))
             sums[..., : added.shape[3]] += added
         if layer.name in found.residuals:
             waiting[layer.name] = sums
         if rule is None:
             yield sums, sums
             return
-        least = _pooled(sums, layer.pool) if layer.pool_order == BEFORE else sums
-        ranks = xp.zeros(least.shape, np.uint8)
-        for level in rule.levels:
-            ranks += (least >= xp.asarray(level)) != xp.asarray(rule.flip)
-        x = xp.asarray(np.array(sorted(rule.output.values), np.int8))[ranks]
+        x = compared(pooled(sums, layer.pool) if layer.pool_order == BEFORE else sums, rule, xp)
         if layer.pool_order != BEFORE:
-            x = _pooled(x, layer.pool)
+            x = pooled(x, layer.pool)
         yield x, sums
-
-
-def _convolved(wl: Any, x: Any, filters: Any, xp: Any) -> Any:
-    """Sums int32 [images,P,Q,K]: a product for each tap. Pixels beyond the border have the value 0."""
-    padded = xp.pad(x.astype(np.float32), ((0, 0), (wl.pad, wl.pad), (wl.pad, wl.pad), (0, 0)))
-    height, width = (wl.p - 1) * wl.stride + 1, (wl.q - 1) * wl.stride + 1
-    sums = xp.zeros((len(x), wl.p, wl.q, wl.k), np.float32)
-    for row in range(wl.r):
-        for column in range(wl.s):
-            taken = padded[:, row : row + height : wl.stride, column : column + width : wl.stride]
-            sums += taken @ filters[:, row, column].T
-    return sums.astype(np.int32)
-
-
-def _pooled(values: Any, pool: int) -> Any:
-    n, rows, columns, k = values.shape
-    rows, columns = rows // pool, columns // pool
-    cut = values[:, : rows * pool, : columns * pool]
-    return cut.reshape(n, rows, pool, columns, pool, k).max(axis=(2, 4)) if pool > 1 else values
-
-
-def _host(array: Any) -> Any:
-    return array if isinstance(array, np.ndarray) else array.get()

@@ -9,7 +9,7 @@ from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.bits.config import PAIRS, PLAIN
 from subbyte.families.bits.geometry import BitsGeometry
-from subbyte.families.bits.pixel_blocks import blocked
+from subbyte.families.bits.pixel_blocks import block_size, blocked
 from subbyte.numerics.pixel_blocks import BlockForm
 from subbyte.numerics.residual import FORMS, residual_elements
 from subbyte.numerics.thresholds import LINE, THRESHOLDS
@@ -100,7 +100,7 @@ class BitsPlan(BitsGeometry):
         view = blocked(self.workload)
         if view == self.workload:
             return NHWCNC
-        return BlockForm(self.workload.stride, self.workload.pad, view.h, view.w).text
+        return BlockForm(block_size(self.workload), self.workload.pad, view.h, view.w).text
 
     def _residual(self, channels: int, by: int, bits: int) -> int:
         """Words of a residual on a map ``by`` times as high and wide."""

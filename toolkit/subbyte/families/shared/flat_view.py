@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+from subbyte.workload.matmul import MatmulWorkload
 
 ROW_PIXELS = 8
 """What the pixels of a row should be a multiple of."""
@@ -21,7 +22,8 @@ def flat_view(workload: ConvWorkload) -> ConvWorkload:
         return w
     pixels = w.batch_groups * w.h * w.w
     width = _width(pixels)
-    return replace(w, n=BATCH_GROUP, h=pixels // width, w=width)
+    plain = w.convolution if isinstance(w, MatmulWorkload) else w  # of a product all pixels are one row
+    return replace(plain, n=BATCH_GROUP, h=pixels // width, w=width)
 
 
 @cache
