@@ -18,7 +18,7 @@ from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.base import Plan
 from subbyte.families.registry import family_of
 from subbyte.files import replace_file
-from subbyte.numerics.thresholds import THRESHOLDS
+from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.coverage import int4_alone
 from subbyte.workload.precision import INT4, SUMS
@@ -34,6 +34,11 @@ BYTES_PER_LINE = 24
 LONGEST_STEM = 120
 _ELEMENTS = {1: "thirty-two", 2: "sixteen", 4: "eight", 8: "four"}
 """Of so many bits in a word."""
+_PARAMETERS = {
+    "float": ("parameters_float", "line", "parameters_float_of_lines"),
+    LINE: ("line", "parameters_line"),
+}
+"""Sections of the forms of parameters that have several."""
 OVERLAP_USAGE = """
  *   launch_overlapping(the same)             instead of launch, behind another kernel of the stream"""
 
@@ -125,7 +130,8 @@ def _names(plan: Plan) -> list[str]:
     """The sections of a plan's header, in order."""
     names = ["top", "index", "operands", "weights"]
     if plan.output != SUMS:
-        names.append(f"parameters_{plan.parameter_form.rstrip('0123456789')}")
+        form = plan.parameter_form.rstrip("0123456789")
+        names += _PARAMETERS.get(form, (f"parameters_{form}",))
     return [*names, "output", "driver", *(["overlapping"] if plan.launch.dependent_launch else []), "end"]
 
 

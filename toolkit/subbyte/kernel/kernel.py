@@ -212,7 +212,7 @@ class Kernel:
         :meth:`run` gives and, where they are kept, the sums int32 [N,P,Q,K] with the residual added; else None.
 
         ``residual`` is int32 [N,P*by,Q*by,channels] as ``fusion`` says. Raises InvalidInput, also for a residual with
-        which kept sums may exceed 16 bits, MissingDependency when the device is not there.
+        which kept sums may exceed their bits, MissingDependency when the device is not there.
         """
         from subbyte.kernel.execute import run_layer
 

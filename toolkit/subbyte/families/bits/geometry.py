@@ -232,8 +232,8 @@ class BitsGeometry(BitsTiles):
 
     @property
     def residual_registers(self) -> int:
-        """Of a thread, for what is added to the sums of a tile: two sums each."""
-        return self.config.channels // 4 if self.fusion.residual else 0
+        """Of a thread, for what is added to the sums of a tile: two sums each, of 32 bits one."""
+        return self.config.channels * self.fusion.residual_bits // 64 if self.fusion.residual else 0
 
     @property
     def held_residual(self) -> int:
@@ -242,7 +242,7 @@ class BitsGeometry(BitsTiles):
         if not self.fusion.residual:
             return 0
         if self.fusion.residual_pool > 1:
-            return self.residual_registers + 32
+            return self.residual_registers + 2 * self.fusion.residual_bits
         return (2 if self.loads_ahead else 1) * self.residual_registers * self.config.turn_rows
 
     @property
