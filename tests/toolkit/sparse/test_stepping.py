@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,19 @@ def test_the_toy_is_exact_and_skips_for_every_kind_of_reason() -> None:
     assert "this group of 4 is empty" in record.text()
     small = sparse.tile_steps([[1, 0], [0, -8]], [[0, 7], [2, 0]], size="toy")
     assert [row[:2] for row in small.result[:2]] == [(0, 7), (-16, 0)]
+
+
+@pytest.mark.parametrize("spec", ["n1h9w9c24k40r3s3p1", "n1h11w7c5k8r3s3p1u2", "n1h3w3c2k4r1s1"])
+def test_a_layers_tile_is_a_part_of_its_lowered_product(spec: str) -> None:
+    wl = workload(spec)
+    record = sparse.layer_tile(wl, 1.0, 1.0)
+    first, k = map(int, re.findall(r"from (\d+)", record.source))
+    lowered = sparse.im2col(wl, np.ones((1, wl.h, wl.w, wl.c), np.int8)).decode()
+    part = np.zeros((32, 16), np.int64)
+    found = lowered[first : first + 32, k : k + 16]
+    part[: found.shape[0], : found.shape[1]] = found
+    assert (np.array(record.a) != 0).astype(int).tolist() == part.tolist()
+    assert np.count_nonzero(record.b) == min(wl.k, 32) * found.shape[1]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from subbyte.sparse.recorded import read_figures, write_figures
 from subbyte.sparse.rows import im2col
 from subbyte.sparse.shapes import NETWORK_NAMES, network_layers
 from subbyte.sparse.simulation import BASELINES, Simulation, Speedups, simulate
-from subbyte.sparse.stepping import TileSteps, tile_steps
+from subbyte.sparse.stepping import TileSteps, layer_tile, tile_steps
 from subbyte.sparse.surfaces import Surface, surface
 from subbyte.sparse.trace import REASONS, Counts, Step
 
@@ -64,6 +64,7 @@ __all__ = [
     "figures",
     "im2col",
     "layer_bars",
+    "layer_tile",
     "machine",
     "network",
     "network_layers",
