@@ -31,7 +31,7 @@ class SparseIm2col(Revealer):
     """Steps through :class:`~subbyte.sparse.RowLowering`: mask, shift, popcount, first value, column.
 
     ``source``: one or several records of :func:`subbyte.sparse.row_lowering`; without any a row of 16 pixels with
-    strides 1 and 2. Up and down arrow keys go to other columns s, with Shift to other rows r. With a ``selection`` a row
+    of the selected layer is shown. The browser writes ``step``, ``place`` (number of an offset) and ``variant``.
     of the selected layer is shown. The browser writes ``step``, ``place`` (a number among the offsets) and ``variant``.
     """
 
