@@ -117,6 +117,9 @@ def check_residuals(kernels: Sequence[Kernel], residuals: Sequence[int | None]) 
         gives, takes = (kept.n, kept.p, kept.q, kept.k), (added.n, added.p * by, added.q * by, kernel.fusion.residual)
         if gives != takes:
             raise InvalidInput(f"layer {source} keeps sums {list(gives)}, layer {number} adds {list(takes)}")
+        have, wanted = kernels[source].fusion.keep_bits, kernel.fusion.residual_bits
+        if have != wanted:
+            raise InvalidInput(f"layer {source} keeps sums of {have} bits, layer {number} adds sums of {wanted}")
 
 
 def check_layers(kernels: Sequence[Kernel]) -> None:

@@ -22,6 +22,7 @@ from subbyte.numerics import (
 )
 from subbyte.numerics.fusion import NOTHING
 from subbyte.numerics.reference import accumulator_bound
+from subbyte.numerics.residual import LARGEST, NARROW
 from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
@@ -139,12 +140,14 @@ def random_operands(
 
 
 def random_residual(kernel: Kernel, seed: int) -> NDArray[np.int32] | None:
-    """Sums of an earlier layer, int32 [N,P*by,Q*by,channels], over the whole range that 16 bits leave to it; None where
-    the kernel adds none."""
+    """Sums of an earlier layer, int32 [N,P*by,Q*by,channels], over the whole range that their bits leave to it; None
+    where the kernel adds none."""
     w, fused = kernel.workload, kernel.fusion
     if not fused.residual:
         return None
-    most = (1 << 15) - 1 - accumulator_bound(w)
+    most = LARGEST[fused.residual_bits]
+    if fused.keep or fused.residual_bits == NARROW:
+        most = min(most, max(0, LARGEST[fused.keep_bits] - accumulator_bound(w)))
     shape = (w.n, w.p * fused.residual_pool, w.q * fused.residual_pool, fused.residual)
     return np.random.default_rng(whole(seed, "seed")).integers(-most, most + 1, shape, np.int32)
 

@@ -13,7 +13,7 @@ from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import best_known
 from subbyte.networks.layer import NetworkLayer
-from subbyte.networks.steps import RESIDUAL_LIMIT, request, unproven
+from subbyte.networks.steps import bits_of, request, unproven
 
 if TYPE_CHECKING:
     from subbyte.networks.network import Network
@@ -103,7 +103,7 @@ class NetworkTimeline(InfoRecord):
         lines = [f"floor of all layers {self.floor:.1f} us; residuals are {self.residual_share:.0%} of all bytes"]
         wide = [one.name for one in self.layers if one.residual_bits > 16]
         if wide:
-            lines.append(f"16 bits are not proven to hold the residual sums of {', '.join(wide)}")
+            lines.append(f"16 bits are not proven to hold the residual sums of {', '.join(wide)}: these have 32")
         if self.estimate is not None:
             lines.append(f"the kernels' own estimates, without pooling and residuals: {self.estimate:.1f} us")
         if apart := [one.name for one in self.layers if one.cpu]:
@@ -150,11 +150,10 @@ def _layer(network: Network, place: int, arch: str, peaks: MeasuredPeaks) -> Tim
 
 def residual_bytes(network: Network, layer: NetworkLayer) -> tuple[int, int, int]:
     """Bytes of sums read and written, and the bits of those written, else of those read."""
-    largest = network.largest_sums()
 
     def size(name: str) -> tuple[int, int]:
         wl = next(one.workload for one in network.layers if one.name == name)
-        bits = 16 if largest[name] <= RESIDUAL_LIMIT else 32
+        bits = bits_of(network, name)
         return wl.n * wl.p * wl.q * wl.k * bits // 8, bits
 
     read, read_bits = size(layer.residual) if layer.residual else (0, 0)

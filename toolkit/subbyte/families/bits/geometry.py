@@ -232,17 +232,26 @@ class BitsGeometry(BitsTiles):
 
     @property
     def residual_registers(self) -> int:
-        """Of a thread, for what is added to the sums of a tile: two sums each."""
-        return self.config.channels // 4 if self.fusion.residual else 0
+        """Of a thread, for what is added to the sums of a tile: two sums each, of 32 bits one."""
+        return self.config.channels * self.fusion.residual_bits // 64 if self.fusion.residual else 0
 
     @property
     def held_residual(self) -> int:
-        """Of a thread, for what is added to the sums of a turn; of windows, those of a tile and some that wait."""
+        """Of a thread, for what is added to the sums of a turn and of the next one; of windows, for those of a tile and
+        some that wait."""
         if not self.fusion.residual:
             return 0
         if self.fusion.residual_pool > 1:
-            return self.residual_registers + 32
-        return self.residual_registers * self.config.turn_rows
+            return self.residual_registers + 2 * self.fusion.residual_bits
+        return (2 if self.loads_ahead else 1) * self.residual_registers * self.config.turn_rows
+
+    @property
+    def loads_ahead(self) -> bool:
+        """Whether what the next turn adds is loaded while a turn runs: it has one, and registers for that."""
+        if not self.fusion.residual or self.fusion.residual_pool > 1 or self.turns <= self.config.consumers:
+            return False
+        both = 2 * self.residual_registers * self.config.turn_rows
+        return self.counts + both <= self.granted - WORKING_REGISTERS
 
     @property
     def kept(self) -> int:

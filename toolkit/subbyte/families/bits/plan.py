@@ -9,9 +9,9 @@ from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.bits.config import PAIRS, PLAIN
 from subbyte.families.bits.geometry import BitsGeometry
-from subbyte.families.bits.pixel_blocks import blocked
+from subbyte.families.bits.pixel_blocks import block_size, blocked
 from subbyte.numerics.pixel_blocks import BlockForm
-from subbyte.numerics.residual import RESIDUAL, residual_elements
+from subbyte.numerics.residual import FORMS, residual_elements
 from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
@@ -80,10 +80,12 @@ class BitsPlan(BitsGeometry):
             table = self.slices * self.table_words
             arguments.append(Argument("Prm", "int32", (table,), "in", self.operand_form))
             if self.fusion.residual:
-                added = self._residual(self.fusion.residual, self.fusion.residual_pool)
-                arguments.append(Argument("Res", "uint32", (added,), "in", RESIDUAL))
+                bits = self.fusion.residual_bits
+                added = self._residual(self.fusion.residual, self.fusion.residual_pool, bits)
+                arguments.append(Argument("Res", "uint32", (added,), "in", FORMS[bits]))
             if self.fusion.keep:
-                arguments.append(Argument("Sum", "uint32", (self._residual(w.k, 1),), "out", RESIDUAL))
+                bits = self.fusion.keep_bits
+                arguments.append(Argument("Sum", "uint32", (self._residual(w.k, 1, bits),), "out", FORMS[bits]))
         arguments.append(Argument("Wt", "uint32", (self.slices * self.slice_words,), "in", self.operand_form))
         return Launch(
             "conv_kernel", (self.slices * self.places, 1, 1), (self.threads, 1, 1), self.shared_bytes,
@@ -98,12 +100,12 @@ class BitsPlan(BitsGeometry):
         view = blocked(self.workload)
         if view == self.workload:
             return NHWCNC
-        return BlockForm(self.workload.stride, self.workload.pad, view.h, view.w).text
+        return BlockForm(block_size(self.workload), self.workload.pad, view.h, view.w).text
 
-    def _residual(self, channels: int, by: int) -> int:
-        """Words, of two sums each, of a residual on a map ``by`` times as high and wide."""
+    def _residual(self, channels: int, by: int, bits: int) -> int:
+        """Words of a residual on a map ``by`` times as high and wide."""
         w = self.view
-        return residual_elements(w.n, w.p * by, w.q * by, channels) // 2
+        return residual_elements(w.n, w.p * by, w.q * by, channels) * bits // 32
 
 
 def _form(paired: bool) -> str:

@@ -13,7 +13,7 @@ from subbyte.families.bits.tiles import PAIR_CHANNELS
 from subbyte.families.shared.bit_rules import bit_operands, compared_output, compared_range
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.numerics.reference import accumulator_bound
-from subbyte.numerics.residual import GROUP_CHANNELS
+from subbyte.numerics.residual import GROUP_CHANNELS, LARGEST, NARROW, WIDE
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.precision import SUMS
 
@@ -100,8 +100,16 @@ def fusion(plan: BitsPlan) -> str | None:
         return "fusion: a warpgroup pools two rows of a turn: turn_rows=2, and at least 2 x 2 outputs"
     if fused.residual % GROUP_CHANNELS or fused.residual > w.k:
         return f"fusion: {fused.residual} channels are added to {w.k}: a multiple of {GROUP_CHANNELS}, at most as many"
-    bound = accumulator_bound(plan.workload)
-    return f"fusion: sums up to {bound} do not fit 16 bits" if fused.sums and bound >= 1 << 15 else None
+    return _added_and_kept(plan) if fused.sums else None
+
+
+def _added_and_kept(plan: BitsPlan) -> str | None:
+    """Sums that fit the bits in which they are kept, and whose differences from thresholds fit 32."""
+    fused, bound = plan.fusion, accumulator_bound(plan.workload)
+    if fused.keep and fused.keep_bits == NARROW and bound > LARGEST[NARROW]:
+        return f"fusion: sums up to {bound} do not fit 16 bits; keep32 keeps 32"
+    reach = max(map(abs, plan.span))
+    return f"fusion: counts up to {reach} and what is added may exceed 32 bits" if reach > LARGEST[WIDE] else None
 
 
 def compared(plan: BitsPlan) -> str | None:

@@ -317,21 +317,24 @@ class Epilogue:
             ones = self._ones(counts, pixel.half)
             place = bind("out_pixel", self.stores.place(pixel.row, pixel.column))
 
-            def store(channel: Any, value: Any) -> None:
+            def store(channel: Any, values: list[Any]) -> None:
                 at = (place * w.filter_blocks + channel // block_channels) * BATCH_GROUP + self.image
-                T.buffer_store(self.block.output, value, [at * block_channels + channel % block_channels])
+                op.store16(self.block.output.ptr_to([at * block_channels + channel % block_channels]), values)
 
             for word in range(plan.words):
                 channel = self.block.slice_ * plan.config.channels + word * WORD_CHANNELS + self.q * 8
                 with when(True if missing >= 0 else channel < w.padded_filters):
-                    for k in range(8):
-                        value = self._with_ones(self._varying(counts, (word,), k, pixel.half), ones)
-                        store(channel + k, T.cast(value + self._of_class(pixel, word * 8 + k), "int32"))
+                    for first in range(0, 8, 4):
+                        sums = []
+                        for k in range(first, first + 4):
+                            value = self._with_ones(self._varying(counts, (word,), k, pixel.half), ones)
+                            sums.append(value + self._of_class(pixel, word * 8 + k))
+                        store(channel + first, sums)
             if missing > 0:  # channels that only fill up
                 with when(self.block.slice_ == plan.slices - 1):
-                    for more in range(missing // WORD_CHANNELS * 8):
-                        first = plan.slices * plan.config.channels + more // 8 * WORD_CHANNELS
-                        store(first + self.q * 8 + more % 8, T.int32(0))
+                    for more in range(missing // WORD_CHANNELS * 2):
+                        first = plan.slices * plan.config.channels + more // 2 * WORD_CHANNELS
+                        store(first + self.q * 8 + more % 2 * 4, [T.uint32(0)] * 4)
 
 
 def _shared_entries(read: Any) -> Any:
