@@ -140,7 +140,7 @@ def test_layer_bars_are_their_record() -> None:
         assert wides == pytest.approx(wanted, abs=0.01)
         assert view.data["pictures"][name].count('class="measured"') == 2
     view.set_state({"chosen": 1})
-    assert "Measured over its dense twin: 2:4 1.50 (made up here)" in view.alternative
+    assert f"Measured over its dense twin: 2:4 1.50 ({cycles.layers[1].name}, made up here)" in view.alternative
     for over in ("same_unit", "dense_core"):
         assert f"{record.speedup(cycles.layers[1], 'dual', over):.2f}" in view.alternative
     assert "nothing measured" in LayerBars(cycles).to_svg()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from subbyte import sparse
-from subbyte.errors import InvalidInput
+from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.sparse.maps import OVER
 from subbyte.sparse.stepping import GEOMETRIES, TOY_A, TOY_B
 from subbyte.workload import workload
@@ -111,6 +113,25 @@ def test_bars_are_those_of_the_network_and_measurements_those_given() -> None:
         assert record.speedup(layer, "dense") == 1
         assert [one.speedup for one in record.of_layer(layer)] == [1.25] * (layer.name == name)
     assert "2:4 1.25" in record.text()
+
+
+def test_measured_layers_are_those_of_the_record(repository: Path, tmp_path: Path) -> None:
+    newest = max((repository / "benchmarks/results/sparse").glob("stages-*.json"))
+    stored = json.loads(newest.read_text())
+    found = {one.layer: one for one in sparse.read_measured(newest)}
+    assert set(found) == {one["cell"] for one in stored["rounds"]}
+    for cell, one in found.items():
+        ratios = [each["ratio"] for each in stored["rounds"] if each["cell"] == cell and not each["dense"]]
+        assert one.speedup == max(ratios)
+        assert newest.name in one.source
+    stored["kernels"] = [{**each, "wrong": 1} for each in stored["kernels"]]
+    (tmp_path / "wrong.json").write_text(json.dumps(stored))
+    assert sparse.read_measured(tmp_path / "wrong.json") == ()
+    (tmp_path / "other.json").write_text("[1]")
+    with pytest.raises(BrokenRecord, match="no record of"):
+        sparse.read_measured(tmp_path / "other.json")
+    with pytest.raises(InvalidInput, match="give a record"):
+        sparse.read_measured(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize(

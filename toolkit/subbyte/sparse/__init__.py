@@ -7,7 +7,7 @@ its own cycles it would take, never microseconds. On the GPUs that exist unstruc
 import warnings
 from typing import Any
 
-from subbyte.sparse.bars import LayerBars, MeasuredLayer, layer_bars
+from subbyte.sparse.bars import LayerBars, MeasuredLayer, layer_bars, read_measured
 from subbyte.sparse.bitmap import CondensedVector, TwoLevelBitmap, encode
 from subbyte.sparse.convolution import SparseConvolution, convolve
 from subbyte.sparse.evaluate import Cycles, Traffic
@@ -72,6 +72,7 @@ __all__ = [
     "prune",
     "random_matrix",
     "read_figures",
+    "read_measured",
     "row_lowering",
     "simulate",
     "speed_map",
