@@ -7,7 +7,7 @@ its own cycles it would take, never microseconds. On the GPUs that exist unstruc
 import warnings
 from typing import Any
 
-from subbyte.sparse.bars import LayerBars, MeasuredLayer, layer_bars
+from subbyte.sparse.bars import LayerBars, MeasuredLayer, layer_bars, read_measured
 from subbyte.sparse.bitmap import CondensedVector, TwoLevelBitmap, encode
 from subbyte.sparse.convolution import SparseConvolution, convolve
 from subbyte.sparse.evaluate import Cycles, Traffic
@@ -23,7 +23,7 @@ from subbyte.sparse.recorded import read_figures, write_figures
 from subbyte.sparse.rows import im2col
 from subbyte.sparse.shapes import NETWORK_NAMES, network_layers
 from subbyte.sparse.simulation import BASELINES, Simulation, Speedups, simulate
-from subbyte.sparse.stepping import TileSteps, tile_steps
+from subbyte.sparse.stepping import TileSteps, layer_tile, tile_steps
 from subbyte.sparse.surfaces import Surface, surface
 from subbyte.sparse.trace import REASONS, Counts, Step
 
@@ -64,6 +64,7 @@ __all__ = [
     "figures",
     "im2col",
     "layer_bars",
+    "layer_tile",
     "machine",
     "network",
     "network_layers",
@@ -71,6 +72,7 @@ __all__ = [
     "prune",
     "random_matrix",
     "read_figures",
+    "read_measured",
     "row_lowering",
     "simulate",
     "speed_map",
