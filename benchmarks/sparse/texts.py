@@ -47,7 +47,8 @@ BASES = {
     "resnet50.stage2@8": ("wg24-tw14-tr2-cm1-sg28-st4-if2-sta0-res1",
                           "wg24-tw14-tr1-cm1-cr2-sg28-st4-sta0-preg72-res1",
                           "wg24-tw28-tr1-cm1-sg56-st3-if2-sta0-res1"),
-    "resnet50.stage3@8": ("wg24-tw14-tr1-cm1-sg28-st3-if2-sta0-res1", "wg24-tw14-tr1-cm2-sg28-st3-un2-sta0-preg80-res0"),
+    "resnet50.stage3@8": ("wg24-tw14-tr1-cm1-sg28-st3-if2-sta0-res1",
+                          "wg24-tw14-tr1-cm2-sg28-st3-un2-sta0-preg80-res0"),
     "resnet50.stage4@8": ("wg24-tw14-tr1-cm1-sg14-st3-if2-sta0-res1", "wg24-tw14-tr1-cm1-sg14-st3-un4-if3-sta0-res0"),
     "resnet50.stage5@8": ("wg24-tw8-tr1-cm1-sg7-st3-un4-if3-sta0-res0", "wg24-tw8-tr1-cm2-sg7-st3-un4-sta0-res0"),
 }  # fmt: skip

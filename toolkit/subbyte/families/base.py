@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field
+from dataclasses import Field
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from subbyte.device.arch import Arch
 from subbyte.device.atoms import Atom
 from subbyte.device.launch import Launch
+from subbyte.families.parts import ExportParts, PixelTile
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
 from subbyte.numerics.thresholds import Thresholds
@@ -25,6 +26,8 @@ from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.former_names import FormerNames
 from subbyte.spaces.knob import Value
 from subbyte.workload.conv import ConvWorkload
+
+__all__ = ["RETIRED", "ExportParts", "Family", "Function", "PixelTile", "Plan", "Space"]
 
 RETIRED = "retired"
 """Kind of reason of kernels that could be built when they were measured: their results are kept."""
@@ -173,34 +176,6 @@ class Space(Protocol):
     def check(self, which: int | Configuration, /) -> str | None:
         """The reason a constraint refuses it, or None."""
         ...
-
-
-@dataclass(frozen=True)
-class ExportParts:
-    """What the C header of a kernel needs of its family.
-
-    ``sections``: C texts by name, beside those of the template or in their place. ``weights`` gives the function
-    ``prepare_weights``; a kernel of other operands than int4 brings ``index``, ``operands`` and ``output`` as well.
-    ``words`` are what stands for ``@name@`` in them, ``defines`` constants of the header.
-    """
-
-    sections: Mapping[str, str]
-    weight_shape: tuple[int, ...]
-    words: Mapping[str, str]
-    defines: Mapping[str, int | str] = field(default_factory=dict)
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Of the words of other arguments, where these are not blocks of packed values."""
-    parameters: Mapping[str, str | list[int]] = field(default_factory=dict)
-    """The caller's array behind the parameters: empty, bias, multiplier and shift."""
-
-
-@dataclass(frozen=True)
-class PixelTile:
-    """Output pixels (rows, columns) whose input is loaded together: by a block, by one of the ``warps`` sharing it."""
-
-    block: tuple[int, int]
-    warps: int
-    warp: tuple[int, int]
 
 
 class Family(FormerNames, ABC):
