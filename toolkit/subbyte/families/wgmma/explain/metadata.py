@@ -41,7 +41,7 @@ class KeptRegister:
 
 @dataclass(frozen=True)
 class SparseFragment(InfoRecord):
-    """One thread's part of a fragment, the same in every 2:4 kernel. Bits ``4*j`` to ``4*j + 3`` of its word of metadata
+    """One thread's part of a fragment, the same in every 2:4 kernel. Bits ``4*j`` to ``4*j + 3`` of its metadata
     are of the group of four channels from ``groups[j]`` on, of output channel ``filter``: two places, the first in the
     lower bits. In memory the word ``word`` of the fragment is its inverse."""
 
