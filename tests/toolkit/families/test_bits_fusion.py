@@ -73,7 +73,7 @@ def test_layers_are_clean_and_exact(name: str) -> None:
     require_clean(found)
     np.testing.assert_array_equal(kernel.unpack(outputs["Out"]), wanted.values)
     if kernel.fusion.keep:
-        np.testing.assert_array_equal(operands.kept_sums(outputs["Sum"], kernel.workload), wanted.sums)
+        np.testing.assert_array_equal(operands.kept_sums(outputs["Sum"], kernel.workload, kernel.fusion), wanted.sums)
 
 
 def test_the_reference_of_a_layer_is_that_of_networks() -> None:
@@ -95,6 +95,7 @@ def test_the_reference_of_a_layer_is_that_of_networks() -> None:
 @pytest.mark.parametrize("fusion", [
     Fusion(), Fusion(pool=2), Fusion(pool=2, pool_order="after"), Fusion(residual=64, keep=True),
     Fusion(residual=128, residual_pool=2), Fusion(residual=64, residual_pool=2, residual_bits=32, keep=True),
+    Fusion(residual=64, keep=True, keep_pool=2), Fusion(keep=True, keep_pool=2, keep_bits=32),
     Fusion(residual=64, keep=True, keep_bits=32), Fusion(residual=64, residual_bits=32, keep=True, keep_bits=32),
 ])  # fmt: skip
 def test_an_output_names_what_is_fused(fusion: Fusion) -> None:
@@ -173,7 +174,9 @@ def test_a_chain_hands_on_sums() -> None:
     second = layer_reference(kernels[1].workload, first.values, weights[1], thresholds[1], first.sums)
     third = layer_reference(kernels[2].workload, second.values, weights[2], thresholds[2])
     np.testing.assert_array_equal(made.run(x, device="emulator"), third.values)
-    np.testing.assert_array_equal(operands.kept_sums(made.outputs(x)[1]["Sum"], kernels[1].workload), second.sums)
+    np.testing.assert_array_equal(
+        operands.kept_sums(made.outputs(x)[1]["Sum"], kernels[1].workload, kernels[1].fusion), second.sums
+    )
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def run_layer(
     host_w, _ = to_host(w, "w")
     added = None if residual is None else to_host(residual, "residual")[0]
     outputs = run_outputs(kernel, kernel.pack(host_x, host_w, requant, added), resolve_device(device, kernel.arch))
-    sums = operands.kept_sums(outputs["Sum"], kernel.workload) if kernel.fusion.keep else None
+    sums = operands.kept_sums(outputs["Sum"], kernel.workload, kernel.fusion) if kernel.fusion.keep else None
     return LayerResult(origin.give_back(kernel.unpack(outputs["Out"])), sums)
 
 
@@ -178,7 +178,7 @@ def compared(kernel: Kernel, outputs: Mapping[str, NDArray[Any]], wanted: LayerR
 
     report = compare(kernel.unpack(outputs["Out"]), wanted.values)
     if report.ok and "Sum" in outputs and wanted.sums is not None:
-        return compare(operands.kept_sums(outputs["Sum"], kernel.workload), wanted.sums)
+        return compare(operands.kept_sums(outputs["Sum"], kernel.workload, kernel.fusion), wanted.sums)
     return report
 
 

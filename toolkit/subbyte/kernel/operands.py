@@ -31,7 +31,7 @@ from subbyte.numerics.fusion import Fusion
 from subbyte.numerics.layout import BLOCK_WORDS
 from subbyte.numerics.pixel_blocks import BlockForm
 from subbyte.numerics.planes import NB8R, PlaneWords, pack_planes, words_shape
-from subbyte.numerics.residual import GROUP_CHANNELS, LARGEST, WIDE, from_residual, residual_elements, to_residual
+from subbyte.numerics.residual import GROUP_CHANNELS, LARGEST, WIDE, from_residual, to_residual
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import Operand
 
@@ -167,12 +167,12 @@ def residual_words(argument: Argument, workload: ConvWorkload, fusion: Fusion, s
     return _sized(argument, to_residual(given, fusion.residual_bits).reshape(-1).view(np.uint32))
 
 
-def kept_sums(words: NDArray[Any], workload: ConvWorkload) -> NDArray[np.int32]:
-    """The words of argument ``Sum``, of 16 or 32 bits for each sum, as int32 [N,P,Q,K]."""
-    w = workload
-    place = (ceil_div(w.n, BATCH_GROUP), w.p, w.q, ceil_div(w.k, GROUP_CHANNELS))
+def kept_sums(words: NDArray[Any], workload: ConvWorkload, fusion: Fusion) -> NDArray[np.int32]:
+    """The words of argument ``Sum`` as int32 [N,P/by,Q/by,K], by = ``fusion.keep_pool``."""
+    w, by = workload, fusion.keep_pool
+    place = (ceil_div(w.n, BATCH_GROUP), w.p // by, w.q // by, ceil_div(w.k, GROUP_CHANNELS))
     flat = words.reshape(-1)
-    if 32 * flat.size == WIDE * residual_elements(w.n, w.p, w.q, w.k):
+    if fusion.keep_bits == WIDE:
         return from_residual(flat.view(np.int32).reshape(*place, 2, BATCH_GROUP, 4, 4), w.n, w.k)
     return from_residual(flat.view(np.int16).reshape(*place, BATCH_GROUP, GROUP_CHANNELS), w.n, w.k)
 

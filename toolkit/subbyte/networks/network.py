@@ -19,6 +19,8 @@ from subbyte.numerics.arrays import check_array
 if TYPE_CHECKING:
     from subbyte.networks.compiled import CompiledNetwork
     from subbyte.networks.timeline import NetworkTimeline
+WINDOW = 2
+"""Outputs in each direction of the windows that kernels keep the largest sums of."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,12 @@ class Network:
     def shortcut_pool(self, layer: NetworkLayer) -> int:
         """Outputs of the residual's layer in each direction that become one."""
         return self.layer(layer.residual).workload.p // layer.workload.p
+
+    def kept_pool(self, name: str) -> int:
+        """Windows of a layer's sums of which the largest alone wait for later layers: 2 where all of these want that of
+        2 x 2, else 1."""
+        wanted = {self.shortcut_pool(layer) for layer in self.layers if layer.residual == name}
+        return WINDOW if wanted == {WINDOW} else 1
 
     @checked
     def at(self, batch: int) -> Network:

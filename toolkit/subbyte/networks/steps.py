@@ -27,9 +27,15 @@ def fusion(network: Network, layer: NetworkLayer) -> Fusion:
     """What stands between the sums of a layer and its output."""
     source = network.layer(layer.residual).workload if layer.residual else None
     return Fusion(
-        layer.pool, layer.pool_order, source.k if source else 0, network.shortcut_pool(layer) if source else 1,
+        layer.pool, layer.pool_order, source.k if source else 0, waiting_pool(network, layer) if source else 1,
         layer.name in network.residuals, bits_of(network, layer.residual), bits_of(network, layer.name),
+        network.kept_pool(layer.name),
     )  # fmt: skip
+
+
+def waiting_pool(network: Network, layer: NetworkLayer) -> int:
+    """Sums that wait for a layer, in each direction, of which it adds the largest."""
+    return network.shortcut_pool(layer) // network.kept_pool(layer.residual)
 
 
 def bits_of(network: Network, name: str) -> int:

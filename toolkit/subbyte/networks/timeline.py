@@ -154,7 +154,8 @@ def residual_bytes(network: Network, layer: NetworkLayer) -> tuple[int, int, int
     def size(name: str) -> tuple[int, int]:
         wl = next(one.workload for one in network.layers if one.name == name)
         bits = bits_of(network, name)
-        return wl.n * wl.p * wl.q * wl.k * bits // 8, bits
+        by = network.kept_pool(name)
+        return wl.n * (wl.p // by) * (wl.q // by) * wl.k * bits // 8, bits
 
     read, read_bits = size(layer.residual) if layer.residual else (0, 0)
     written, written_bits = size(layer.name) if layer.name in network.residuals else (0, 0)

@@ -25,7 +25,7 @@ SEPARATOR = "+"
 _KEEP = "keep"
 _PART = re.compile(
     r"pool(?P<pool>[1-9]\d*)(?P<after>after)?|add(?P<by>pool[1-9]\d*x)?(?P<channels>[1-9]\d*)(?P<wide>b32)?|"
-    r"keep(?P<kept>32)?"
+    r"keep(?P<kept>32)?|keeppool(?P<windows>[1-9]\d*)(?P<wide_windows>b32)?"
 )
 
 
@@ -33,8 +33,9 @@ _PART = re.compile(
 class Fusion:
     """``pool`` x ``pool`` outputs become their maximum, ``before`` or ``after`` they are compared (``pool_order``).
     ``residual`` channels of an earlier layer's sums are added to the first of this layer's; of a map that is
-    ``residual_pool`` times as high and wide, its maxima are. ``keep``: the sums are an output too, for a later layer.
-    Sums that are added have ``residual_bits``, those that are kept ``keep_bits``: 16 or 32.
+    ``residual_pool`` times as high and wide, its maxima are. ``keep``: the sums are an output too, for a later layer;
+    of a later layer whose map is ``keep_pool`` times less high and wide, the largest of each of its windows alone. Sums
+    that are added have ``residual_bits``, those that are kept ``keep_bits``: 16 or 32.
 
     Raises InvalidInput for other values.
     """
@@ -46,10 +47,12 @@ class Fusion:
     keep: bool = False
     residual_bits: int = NARROW
     keep_bits: int = NARROW
+    keep_pool: int = 1
 
     def __post_init__(self) -> None:
         whole(self.pool, "pool", 1, 64)
         whole(self.residual_pool, "residual_pool", 1, 64)
+        whole(self.keep_pool, "keep_pool", 1, 64)
         whole(self.residual, "residual", 0, 1 << 20)
         residual_width(self.residual_bits, "residual_bits")
         residual_width(self.keep_bits, "keep_bits")
@@ -69,7 +72,9 @@ class Fusion:
         wide = "" if self.residual_bits == NARROW else f"b{WIDE}"
         if self.residual:
             parts.append(f"add{f'pool{self.residual_pool}x' if self.residual_pool > 1 else ''}{self.residual}{wide}")
-        if self.keep:
+        if self.keep and self.keep_pool > 1:
+            parts.append(f"{_KEEP}pool{self.keep_pool}{'' if self.keep_bits == NARROW else f'b{WIDE}'}")
+        elif self.keep:
             parts.append(_KEEP if self.keep_bits == NARROW else f"{_KEEP}{WIDE}")
         if self.pool > 1:
             parts.append(f"pool{self.pool}{AFTER if self.pool_order == AFTER else ''}")
@@ -90,7 +95,8 @@ class Fusion:
             wanted = f"int32 [N,P,Q,{self.residual}]" if self.residual else "none"
             raise InvalidInput(f"residual: {'none' if residual is None else 'one'} given; this layer takes {wanted}")
         added = None if residual is None else np.ascontiguousarray(pooled(residual, self.residual_pool))
-        return layer_reference(workload, x, w, thresholds, added, self.pool, self.pool_order)
+        found = layer_reference(workload, x, w, thresholds, added, self.pool, self.pool_order)
+        return LayerResult(found.values, None if found.sums is None else pooled(found.sums, self.keep_pool))
 
 
 NOTHING = Fusion()
@@ -103,9 +109,11 @@ def _read(output: str) -> Fusion:
         found = _PART.fullmatch(part)
         if found is None:
             raise InvalidInput(f"output {shown(output)}: {shown(part)} is none of pool2, pool2after, add64, "
-                               "addpool2x64, keep, add64b32, keep32 (channels and sizes may differ)")  # fmt: skip
+                               "addpool2x64, keep, keeppool2, add64b32, keep32 (channels and sizes may differ)")  # fmt: skip
         if part.startswith(_KEEP):
-            values |= {"keep": True, "keep_bits": WIDE if found["kept"] else NARROW}
+            wide = found["kept"] or found["wide_windows"]
+            windows = int(found["windows"] or 1)
+            values |= {"keep": True, "keep_bits": WIDE if wide else NARROW, "keep_pool": windows}
         elif found["pool"]:
             values |= {"pool": int(found["pool"]), "pool_order": AFTER if found["after"] else BEFORE}
         else:

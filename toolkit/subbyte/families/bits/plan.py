@@ -81,11 +81,14 @@ class BitsPlan(BitsGeometry):
             arguments.append(Argument("Prm", "int32", (table,), "in", self.operand_form))
             if self.fusion.residual:
                 bits = self.fusion.residual_bits
-                added = self._residual(self.fusion.residual, self.fusion.residual_pool, bits)
+                by = self.fusion.residual_pool
+                added = residual_elements(w.n, w.p * by, w.q * by, self.fusion.residual) * bits // 32
                 arguments.append(Argument("Res", "uint32", (added,), "in", FORMS[bits]))
             if self.fusion.keep:
                 bits = self.fusion.keep_bits
-                arguments.append(Argument("Sum", "uint32", (self._residual(w.k, 1, bits),), "out", FORMS[bits]))
+                windows = self.fusion.keep_pool
+                kept = residual_elements(w.n, w.p // windows, w.q // windows, w.k) * bits // 32
+                arguments.append(Argument("Sum", "uint32", (kept,), "out", FORMS[bits]))
         arguments.append(Argument("Wt", "uint32", (self.slices * self.slice_words,), "in", self.operand_form))
         return Launch(
             "conv_kernel", (self.slices * self.places, 1, 1), (self.threads, 1, 1), self.shared_bytes,
@@ -101,11 +104,6 @@ class BitsPlan(BitsGeometry):
         if view == self.workload:
             return NHWCNC
         return BlockForm(block_size(self.workload), self.workload.pad, view.h, view.w).text
-
-    def _residual(self, channels: int, by: int, bits: int) -> int:
-        """Words of a residual on a map ``by`` times as high and wide."""
-        w = self.view
-        return residual_elements(w.n, w.p * by, w.q * by, channels) * bits // 32
 
 
 def _form(paired: bool) -> str:

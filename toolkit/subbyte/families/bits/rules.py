@@ -92,11 +92,12 @@ def fusion(plan: BitsPlan) -> str | None:
         return "fusion: raw sums are neither pooled nor added to; take the output type"
     if fused.pool > 1 and fused.sums:
         return "fusion: a kernel pools, or adds and keeps sums, not both"
-    if max(fused.pool, fused.residual_pool) > 2:
-        return f"fusion: windows of {max(fused.pool, fused.residual_pool)}; kernels pool 2 x 2"
-    if fused.residual_pool > 1 and plan.flattened:
+    largest = max(fused.pool, fused.residual_pool, fused.keep_pool)
+    if largest > 2:
+        return f"fusion: windows of {largest}; kernels pool 2 x 2"
+    if max(fused.residual_pool, fused.keep_pool) > 1 and plan.flattened:
         return "fusion: pixels of a 1x1 layer have no neighbours in this kernel; pool in the layer before"
-    if fused.pool > 1 and (plan.config.turn_rows != 2 or min(w.p, w.q) < 2):
+    if max(fused.pool, fused.keep_pool) > 1 and (plan.config.turn_rows != 2 or min(w.p, w.q) < 2):
         return "fusion: a warpgroup pools two rows of a turn: turn_rows=2, and at least 2 x 2 outputs"
     if fused.residual % GROUP_CHANNELS or fused.residual > w.k:
         return f"fusion: {fused.residual} channels are added to {w.k}: a multiple of {GROUP_CHANNELS}, at most as many"
@@ -134,7 +135,8 @@ def instruction(plan: BitsPlan) -> str | None:
 
 def registers(plan: BitsPlan) -> str | None:
     """Counts of a thread."""
-    most, held = plan.granted - WORKING_REGISTERS - plan.held_residual, plan.counts
+    most = plan.granted - WORKING_REGISTERS - plan.held_residual - plan.kept_windows
+    held = plan.counts
     return None if held <= most else f"registers: {held} counts of a thread; at most {most}"
 
 

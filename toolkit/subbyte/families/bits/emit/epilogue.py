@@ -44,6 +44,7 @@ class Epilogue:
         self.stores = Stores(block, self.q, self.image)
         self.shortcut = Shortcut(self.stores, block.residual, block.sums)
         self.shortcut.wait()
+        self.lower = False
         self.kept: Any = None
         rows, columns = plan.classes
         self.class_entries = plan.entries * plan.slots * 32
@@ -66,8 +67,11 @@ class Epilogue:
         """The thread's output pixels of a tile."""
         return [self._pixel(place.pixel(self.plan, self.block.warp % 4 * 2 + half), half) for half in range(2)]
 
-    def tile(self, counts: list[Any], pixels: list[Pixel], added: Any) -> None:
-        """The results of a tile; ``added`` is what :meth:`Shortcut.load` gave."""
+    def tile(self, counts: list[Any], pixels: list[Pixel], added: Any, further: int) -> None:
+        """The results of the tile ``further`` rows below a turn's first; ``added``: from :meth:`Shortcut.load`."""
+        self.lower = further > 0
+        if not further:
+            self.shortcut.begin_windows()
         if self.plan.output == SUMS:
             for pixel in pixels:
                 self._store_sums(counts, pixel)
@@ -199,8 +203,8 @@ class Epilogue:
                     at = threshold * plan.gathers + gather
                     bits = mask & T.uint32(0x01010101 << k)
                     T.buffer_store(passed, bits if k == 0 else passed[at] | bits, [at])
-            for (word, half), sums in whole.items():
-                self.shortcut.keep(sums, pixels[half], word)
+            for word in dict.fromkeys(word for word, _ in whole):
+                self.shortcut.keep([whole[word, half] for half in range(2)], pixels, word, self.lower)
 
     def _planes(self, passed: Any) -> list[list[Any]]:
         """Codes from the thresholds that are passed, [gathers][planes]."""

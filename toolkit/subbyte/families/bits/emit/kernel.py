@@ -90,7 +90,7 @@ def _turn(
         op.wgmma_wait(last - further)
         if further == last:
             order.arrive()
-        epilogue.tile(counts[further], pixels, added)
+        epilogue.tile(counts[further], pixels, added, further)
     ahead.end()
 
 

@@ -35,6 +35,8 @@ class Shortcut:
     stores: Stores
     residual: Any
     sums: Any
+    windows: Any = None
+    """Of a turn's upper tile the largest sums of each window's upper row, [words][registers]."""
 
     @property
     def _plan(self) -> BitsPlan:
@@ -81,8 +83,8 @@ class Shortcut:
                             op.prefetch(self.residual.ptr_to([at]), there)
 
     def load(self, place: TilePlace, into: Any = None) -> Any:
-        """What is added to a tile's sums, [halves][words][4 pairs of channels] or of 32 bits 8 channels, in new registers
-        or those given; None where nothing is."""
+        """What is added to a tile's sums, [halves][words][4 pairs of channels] or of 32 bits 8 channels, in new
+        registers or those given; None where nothing is."""
         plan, by = self._plan, self._plan.fusion.residual_pool
         if not plan.fusion.residual:
             return None
@@ -140,13 +142,14 @@ class Shortcut:
                 for own in range(held):
                     largest = found[place * windows * held + own]
                     for index in range(1, windows):
-                        largest = self._larger(largest, found[(place * windows + index) * held + own])
+                        largest = self._larger(largest, found[(place * windows + index) * held + own], self._wide)
                     T.buffer_store(into, largest, [self._first(half, word) + own])
 
-    def _larger(self, one: Any, other: Any) -> Any:
+    @staticmethod
+    def _larger(one: Any, other: Any, wide: bool) -> Any:
         """The larger sum, or both of two in a register."""
         larger = registers("larger", 1)
-        if self._wide:
+        if wide:
             T.buffer_store(larger, T.cast(T.max(T.cast(one, "int32"), T.cast(other, "int32")), "uint32"), [0])
         else:
             op.largest_halves(larger[0], one, other)
@@ -166,21 +169,42 @@ class Shortcut:
         pair = held[first + k // 2]
         return T.cast(self._half(pair, _SIGNED[k % 2]), "uint32")
 
-    def keep(self, sums: list[Any], pixel: Pixel, word: int) -> None:
-        """Write the 8 sums of a pixel and a word."""
+    def begin_windows(self) -> None:
+        """Registers for the windows of a turn."""
+        if self._plan.kept_windows:
+            self.windows = registers("windows", self._plan.kept_windows)
+
+    def keep(self, sums: list[list[Any]], pixels: list[Pixel], word: int, lower: bool) -> None:
+        """Write the 8 sums of a word of both pixels; of windows the largest, once their ``lower`` row is there."""
+        held = [self._as_kept(one) for one in sums]
+        if self.windows is None:
+            for pixel, words in zip(pixels, held, strict=True):
+                with self.stores.in_map(pixel.row, pixel.column):
+                    self._write(words, self.stores.place(pixel.row, pixel.column), word)
+            return
+        first, wide = word * len(held[0]), self._plan.fusion.keep_bits == WIDE
+        largest = [self._larger(*both, wide) for both in zip(*held, strict=True)]
+        if not lower:
+            for i, one in enumerate(largest):
+                T.buffer_store(self.windows, one, [first + i])
+            return
+        largest = [self._larger(self.windows[first + i], one, wide) for i, one in enumerate(largest)]
+        with self.stores.in_windows(pixels[0].row, pixels[0].column) as place:
+            self._write(largest, place, word)
+
+    def _as_kept(self, sums: list[Any]) -> list[Any]:
+        """Eight sums as they are stored."""
+        return sums if self._plan.fusion.keep_bits == WIDE else self._pairs(sums)
+
+    def _write(self, words: list[Any], place: Any, word: int) -> None:
         plan = self._plan
         groups = ceil_div(plan.view.k, GROUP_CHANNELS)
         group = plan.output_word(self.stores.block.slice_, word)
-        bits = plan.fusion.keep_bits
-        pieces = [sums[:4], sums[4:]] if bits == WIDE else [self._pairs(sums)]
-        with (
-            self.stores.in_map(pixel.row, pixel.column),
-            when(True if plan.slices * plan.words <= groups else group < groups),
-        ):
-            place = self.stores.place(pixel.row, pixel.column)
-            at = self._at(place, groups, group, bits)
-            for number, piece in enumerate(pieces):
-                op.store16(self.sums.ptr_to([at + number * _HALF_WORDS if number else at]), piece)
+        with when(True if plan.slices * plan.words <= groups else group < groups):
+            at = self._at(place, groups, group, plan.fusion.keep_bits)
+            for number in range(0, len(words), 4):
+                there = at + _HALF_WORDS if number else at
+                op.store16(self.sums.ptr_to([there]), words[number : number + 4])
 
     @staticmethod
     def _pairs(sums: list[Any]) -> list[Any]:
