@@ -31,7 +31,7 @@ VIEWS = {
     ".sb-strides": "TileStrides()",
     ".sb-folding": "ThresholdFolding('n8h7w7c64k32r3s3p1:w1a2')",
     ".sb-timeline": "NetworkTimeline('digits.w1a1@16')",
-    ".sb-bitmap": "BitmapStepper()",
+    ".sb-bitmap": "BitmapStepper(sparse.tile_steps(size='toy'))",
     ".sb-im2col": "SparseIm2col()",
     ".sb-surface": "SpeedSurface(SURFACE)",
     ".sb-bars": "LayerBars('alexnet@1')",

@@ -12,7 +12,7 @@ import pytest
 from subbyte import sparse
 from subbyte.errors import InvalidInput
 from subbyte.sparse.stepping import TileSteps
-from subbyte_widgets import BitmapStepper, LayerBars, SparseIm2col, SpeedSurface
+from subbyte_widgets import BitmapStepper, LayerBars, Selection, SparseIm2col, SpeedSurface
 from subbyte_widgets.bitmap_stepper import picture as bitmap
 from subbyte_widgets.bitmap_stepper.picture import ADD, BOHMMA, SCATTER
 from subbyte_widgets.layer_bars import picture as bars
@@ -140,10 +140,27 @@ def test_layer_bars_are_their_record() -> None:
         assert wides == pytest.approx(wanted, abs=0.01)
         assert view.data["pictures"][name].count('class="measured"') == 2
     view.set_state({"chosen": 1})
-    assert "Measured over its dense twin: 2:4 1.50 (made up here)" in view.alternative
+    assert f"Measured over its dense twin: 2:4 1.50 ({cycles.layers[1].name}, made up here)" in view.alternative
     for over in ("same_unit", "dense_core"):
         assert f"{record.speedup(cycles.layers[1], 'dual', over):.2f}" in view.alternative
     assert "nothing measured" in LayerBars(cycles).to_svg()
+
+
+def test_a_selected_layer_is_shown() -> None:
+    selection = Selection("resnet18.stage3@8")
+    bars_, rows = LayerBars(selection=selection), SparseIm2col(selection=selection)
+    tile, where = BitmapStepper(selection=selection), SpeedSurface(selection=selection)
+    selection.settle()
+    assert bars_.note == "resnet18.stage3 in resnet18@1."
+    assert "resnet18.stage3@1" in bars_.data["says"][bars_.chosen]
+    assert rows.note == "A row of resnet18.stage3@8, 28 pixels, with random values."
+    assert "pixels from 392, k from 576" in tile.to_svg()
+    assert "One image of resnet18.stage3@8" in where.note
+    selection.workload = "n8h64w64c8k8r3s3p1:w2a2"
+    selection.settle()
+    assert (bars_.chosen, bars_.note) == (-1, "resnet18@1 has no layer n8h64w64c8k8r3s3p1:w2a2.")
+    assert "the first 30 of 64 pixels" in rows.note
+    assert [view.error for view in (tile, where, rows)] == [""] * 3
 
 
 def test_what_cannot_be_drawn_is_said(surface: sparse.SpeedMap) -> None:

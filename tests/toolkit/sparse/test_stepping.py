@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from subbyte import sparse
-from subbyte.errors import InvalidInput
+from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.sparse.maps import OVER
 from subbyte.sparse.stepping import GEOMETRIES, TOY_A, TOY_B
 from subbyte.workload import workload
@@ -47,6 +51,19 @@ def test_the_toy_is_exact_and_skips_for_every_kind_of_reason() -> None:
     assert "this group of 4 is empty" in record.text()
     small = sparse.tile_steps([[1, 0], [0, -8]], [[0, 7], [2, 0]], size="toy")
     assert [row[:2] for row in small.result[:2]] == [(0, 7), (-16, 0)]
+
+
+@pytest.mark.parametrize("spec", ["n1h9w9c24k40r3s3p1", "n1h11w7c5k8r3s3p1u2", "n1h3w3c2k4r1s1"])
+def test_a_layers_tile_is_a_part_of_its_lowered_product(spec: str) -> None:
+    wl = workload(spec)
+    record = sparse.layer_tile(wl, 1.0, 1.0)
+    first, k = map(int, re.findall(r"from (\d+)", record.source))
+    lowered = sparse.im2col(wl, np.ones((1, wl.h, wl.w, wl.c), np.int8)).decode()
+    part = np.zeros((32, 16), np.int64)
+    found = lowered[first : first + 32, k : k + 16]
+    part[: found.shape[0], : found.shape[1]] = found
+    assert (np.array(record.a) != 0).astype(int).tolist() == part.tolist()
+    assert np.count_nonzero(record.b) == min(wl.k, 32) * found.shape[1]
 
 
 @pytest.mark.parametrize(
@@ -96,6 +113,25 @@ def test_bars_are_those_of_the_network_and_measurements_those_given() -> None:
         assert record.speedup(layer, "dense") == 1
         assert [one.speedup for one in record.of_layer(layer)] == [1.25] * (layer.name == name)
     assert "2:4 1.25" in record.text()
+
+
+def test_measured_layers_are_those_of_the_record(repository: Path, tmp_path: Path) -> None:
+    newest = max((repository / "benchmarks/results/sparse").glob("stages-*.json"))
+    stored = json.loads(newest.read_text())
+    found = {one.layer: one for one in sparse.read_measured(newest)}
+    assert set(found) == {one["cell"] for one in stored["rounds"]}
+    for cell, one in found.items():
+        ratios = [each["ratio"] for each in stored["rounds"] if each["cell"] == cell and not each["dense"]]
+        assert one.speedup == max(ratios)
+        assert newest.name in one.source
+    stored["kernels"] = [{**each, "wrong": 1} for each in stored["kernels"]]
+    (tmp_path / "wrong.json").write_text(json.dumps(stored))
+    assert sparse.read_measured(tmp_path / "wrong.json") == ()
+    (tmp_path / "other.json").write_text("[1]")
+    with pytest.raises(BrokenRecord, match="no record of"):
+        sparse.read_measured(tmp_path / "other.json")
+    with pytest.raises(InvalidInput, match="give a record"):
+        sparse.read_measured(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize(

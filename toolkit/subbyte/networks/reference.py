@@ -25,11 +25,11 @@ def reference_layers(network: Network, parameters: Parameters, images: Images) -
     for layer, w, thresholds in zip(whole.layers[:-1], parameters.weights, parameters.thresholds, strict=False):
         residual = waiting.get(layer.residual)
         if residual is not None:
-            residual = pooled(residual, waiting_pool(whole, layer))
+            residual = pooled(residual, waiting_pool(network, layer))
         found = layer_reference(layer.workload, x, w, thresholds, residual, layer.pool, layer.pool_order)
         x, sums = found.values, None
         if layer.name in whole.residuals and found.sums is not None:
-            sums = waiting[layer.name] = pooled(found.sums, whole.kept_pool(layer.name))
+            sums = waiting[layer.name] = pooled(found.sums, network.kept_pool(layer.name))
         yield LayerOutput(layer.name, x, sums)
     last = whole.layers[-1]
     yield LayerOutput(last.name, None, reference(last.workload, x, parameters.weights[-1]))

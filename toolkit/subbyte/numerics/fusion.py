@@ -108,8 +108,10 @@ def _read(output: str) -> Fusion:
     for part in output.split(SEPARATOR)[1:]:
         found = _PART.fullmatch(part)
         if found is None:
-            raise InvalidInput(f"output {shown(output)}: {shown(part)} is none of pool2, pool2after, add64, "
-                               "addpool2x64, keep, keeppool2, add64b32, keep32 (channels and sizes may differ)")  # fmt: skip
+            known = "pool2, pool2after, add64, addpool2x64, keep, keeppool2, add64b32, keep32"
+            raise InvalidInput(
+                f"output {shown(output)}: {shown(part)} is none of {known} (channels and sizes may differ)"
+            )
         if part.startswith(_KEEP):
             wide = found["kept"] or found["wide_windows"]
             windows = int(found["windows"] or 1)

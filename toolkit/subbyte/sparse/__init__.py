@@ -7,7 +7,7 @@ its own cycles it would take, never microseconds. On the GPUs that exist unstruc
 import warnings
 from typing import Any
 
-from subbyte.sparse.bars import LayerBars, MeasuredLayer, layer_bars
+from subbyte.sparse.bars import LayerBars, MeasuredLayer, layer_bars, read_measured
 from subbyte.sparse.bitmap import CondensedVector, TwoLevelBitmap, encode
 from subbyte.sparse.compact import Compacted, compact
 from subbyte.sparse.convolution import SparseConvolution, convolve
@@ -24,7 +24,7 @@ from subbyte.sparse.recorded import read_figures, write_figures
 from subbyte.sparse.rows import im2col
 from subbyte.sparse.shapes import NETWORK_NAMES, network_layers
 from subbyte.sparse.simulation import BASELINES, Simulation, Speedups, simulate
-from subbyte.sparse.stepping import TileSteps, tile_steps
+from subbyte.sparse.stepping import TileSteps, layer_tile, tile_steps
 from subbyte.sparse.surfaces import Surface, surface
 from subbyte.sparse.trace import REASONS, Counts, Step
 
@@ -67,6 +67,7 @@ __all__ = [
     "figures",
     "im2col",
     "layer_bars",
+    "layer_tile",
     "machine",
     "network",
     "network_layers",
@@ -74,6 +75,7 @@ __all__ = [
     "prune",
     "random_matrix",
     "read_figures",
+    "read_measured",
     "row_lowering",
     "simulate",
     "speed_map",

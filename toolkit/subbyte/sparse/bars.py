@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.errors import BrokenRecord, InvalidInput, did_you_mean
 from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.sparse.networks import LayerCycles, NetworkCycles, network
 
@@ -26,6 +29,7 @@ class MeasuredLayer:
     """One layer's speed-up on a GPU that exists, over its dense twin in the same process."""
 
     layer: str
+    """With the batch that was measured, ``resnet50.stage3@64``: the model's may be another."""
     path: str
     """Of software: 2:4, blocks, compact or condense."""
     speedup: float
@@ -54,8 +58,8 @@ class LayerBars(InfoRecord):
         return base / own
 
     def of_layer(self, layer: LayerCycles) -> tuple[MeasuredLayer, ...]:
-        """What was measured of a layer."""
-        return tuple(one for one in self.measured if one.layer == layer.name)
+        """What was measured of a layer, at any batch."""
+        return tuple(one for one in self.measured if _plain(one.layer) == _plain(layer.name))
 
     def title(self) -> str:
         """One line: the network's, and how much was measured."""
@@ -66,7 +70,7 @@ class LayerBars(InfoRecord):
         rows = tuple(
             (
                 layer.name, *(self.speedup(layer, bar) for bar in BARS), self.speedup(layer, "dual", "dense_core"),
-                ", ".join(f"{one.path} {one.speedup:.2f}" for one in self.of_layer(layer)) or None,
+                ", ".join(f"{one.path} {one.speedup:.2f} ({one.layer})" for one in self.of_layer(layer)) or None,
             )
             for layer in self.cycles.layers
         )  # fmt: skip
@@ -89,10 +93,38 @@ def layer_bars(of: str | NetworkCycles, measured: Iterable[MeasuredLayer] = (), 
         raise InvalidInput(f"{', '.join(options)}: a ready record has its own; give a network's name with these")
     cycles = of if isinstance(of, NetworkCycles) else network(of, **options)
     found = tuple(measured)
-    names = [layer.name for layer in cycles.layers]
+    names = [_plain(layer.name) for layer in cycles.layers]
     for one in found:
         if not isinstance(one, MeasuredLayer):
             raise InvalidInput(f"measured holds {type(one).__name__}: expected sparse.MeasuredLayer")
-        if one.layer not in names:
-            raise InvalidInput(f"measured layer {one.layer!r} of {cycles.network}: {did_you_mean(one.layer, names)}")
+        if _plain(one.layer) not in names:
+            raise InvalidInput(
+                f"measured layer {one.layer!r} of {cycles.network}: {did_you_mean(_plain(one.layer), names)}"
+            )
     return LayerBars(cycles, found)
+
+
+def read_measured(path: str | os.PathLike[str]) -> tuple[MeasuredLayer, ...]:
+    """Of each layer in a record of ``benchmarks/sparse measure`` the fastest exact 2:4 kernel over its dense twin.
+
+    Both were timed in turns, the speed-up is the median of the turns' ratios. Raises InvalidInput for no file there,
+    BrokenRecord for one of something else.
+    """
+    try:
+        stored = json.loads(Path(path).read_text(encoding="utf-8"))
+        wrong = {(one["cell"], one["config"]) for one in stored["kernels"] if one["wrong"] != 0}
+        where = f"{Path(path).name}, {stored['gpus'][0]['name']}"
+        best: dict[str, float] = {}
+        for one in stored["rounds"]:
+            if not one["dense"] and (one["cell"], one["config"]) not in wrong:
+                best[one["cell"]] = max(best.get(one["cell"], 0.0), float(one["ratio"]))
+    except OSError as error:
+        raise InvalidInput(f"{path}: {error.strerror}; give a record of `benchmarks/sparse measure`") from None
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        raise BrokenRecord(f"{path}: no record of `benchmarks/sparse measure`, or a damaged one") from None
+    return tuple(MeasuredLayer(cell, "2:4", ratio, where) for cell, ratio in best.items())
+
+
+def _plain(layer: str) -> str:
+    """A layer's name without its batch."""
+    return layer.partition("@")[0]

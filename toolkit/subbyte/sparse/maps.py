@@ -12,6 +12,7 @@ from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.info_record import InfoRecord, Table
 from subbyte.sparse.networks import NetworkCycles, network
 from subbyte.sparse.patterns import density_of
+from subbyte.sparse.shapes import Shape
 from subbyte.sparse.surfaces import Surface, surface
 
 OVER = {
@@ -108,7 +109,7 @@ def _crossing(axis: Sequence[float], speedups: Sequence[float], level: float) ->
 
 
 def speed_map(
-    of: str | Surface = "gemm1024", layers: str | NetworkCycles | None = None, *,
+    of: str | Shape | Surface = "gemm1024", layers: str | NetworkCycles | None = None, *,
     breakevens: Iterable[BreakEven] = (), **options: Any,
 ) -> SpeedMap:  # fmt: skip
     """A surface of a layer (``options`` are those of :func:`subbyte.sparse.surface`) or a ready one, and its layers.

@@ -21,6 +21,8 @@ from subbyte.sparse.bitmap import POSITIONS, SLICE, checked_values
 from subbyte.sparse.machines import MACHINES, cost_tables
 from subbyte.sparse.patterns import density_of, random_matrix
 from subbyte.sparse.trace import OHMMA_COLUMNS, OHMMA_ROWS, REASONS
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as parse_workload
 
 Grid = tuple[tuple[int, ...], ...]
 
@@ -233,6 +235,36 @@ def tile_steps(
 
 def _grid(matrix: NDArray[Any]) -> Grid:
     return tuple(map(tuple, matrix.tolist()))
+
+
+def layer_tile(
+    workload: ConvWorkload | str, activations: float = 0.45, weights: float = 0.2, seed: int = 0
+) -> TileSteps:
+    """The steps of one warp tile in the middle of a layer: 32 lowered pixels of an image, 16 of their k, 32 filters.
+
+    Activations and weights are random int4, -3 to 3, of these densities; padding is zero, and so is what a smaller
+    layer does not have. Raises InvalidInput for a text or a density that means nothing.
+    """
+    wl = parse_workload(workload)
+    pixels, depth = wl.p * wl.q, wl.r * wl.s * wl.c
+    one = GEOMETRIES["unit"]
+    first = max(0, min(pixels - one.positions, pixels // 2))
+    k = max(0, min(depth - one.depth, depth // 2 // one.slice * one.slice)) + np.arange(min(depth, one.depth))
+    at = first + np.arange(min(pixels, one.positions))
+    offsets, channels = np.divmod(k, wl.c)
+    rows = (at // wl.q * wl.stride - wl.pad)[:, None] + offsets // wl.s * wl.dilation
+    columns = (at % wl.q * wl.stride - wl.pad)[:, None] + offsets % wl.s * wl.dilation
+    inside = (rows >= 0) & (rows < wl.h) & (columns >= 0) & (columns < wl.w)
+    used = sorted(set(channels.tolist()))
+    places = np.searchsorted(used, channels)
+    image = _small(random_matrix((wl.h * wl.w, len(used)), density_of(activations, "activations"), "int4", seed))
+    flat = np.clip(rows, 0, wl.h - 1) * wl.w + np.clip(columns, 0, wl.w - 1)
+    left = np.where(inside, image[flat, places], 0)
+    shape = (len(k), min(wl.k, one.positions))
+    right = _small(random_matrix(shape, density_of(weights, "weights"), "int4", seed + 1))
+    left, right = _filled(left, right, one)
+    source = f"{wl.label}, pixels from {first}, k from {k[0]}; i.i.d. {activations:g} and {weights:g} (synthetic)"
+    return TileSteps(one, _grid(left), _grid(right), source, tuple(_slots(left, right, one)))
 
 
 def _small(matrix: NDArray[Any]) -> NDArray[Any]:

@@ -9,10 +9,11 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
-from subbyte.sparse.stepping import GEOMETRIES, TileSteps, tile_steps
+from subbyte.sparse.stepping import GEOMETRIES, TileSteps, layer_tile, tile_steps
 from subbyte_widgets._base import refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._revealed import SCRIPTS, Revealed, Revealer
+from subbyte_widgets._selection import Choice
 from subbyte_widgets._stepper import style
 from subbyte_widgets.bitmap_stepper.picture import (
     CONDENSED,
@@ -36,7 +37,8 @@ class BitmapStepper(Revealer):
 
     ``source``: one or several records of :func:`subbyte.sparse.tile_steps`; without any the 8 x 8 toy and a random
     tile of the unit. Up and down arrow keys go to other OHMMA, with Shift to other k, a click on a ghost shows why it
-    is skipped. The browser writes ``step``, ``place`` (a number among the OHMMA) and ``variant``.
+    is skipped. With a ``selection`` a tile of the selected layer is shown. The browser writes ``step``, ``place`` (a
+    number among the OHMMA) and ``variant``.
     """
 
     _esm = script(*SCRIPTS, HERE / "view.js")
@@ -46,6 +48,8 @@ class BitmapStepper(Revealer):
         chosen: dict[str, Any] = {name: options.pop(name) for name in ("variant", "step", "place") if name in options}
         self.records: dict[str, TileSteps] = {}
         super().__init__(**options)
+        if source is None and self.selection is not None:
+            return
         self.show([tile_steps(size=size) for size in GEOMETRIES] if source is None else source)
         for name, value in chosen.items():
             setattr(self, name, value)
@@ -63,6 +67,11 @@ class BitmapStepper(Revealer):
             self.error = str(refused)
             return
         self._say(None)
+
+    def turn_to(self, choice: Choice) -> None:
+        """Step through the toy and a tile of the selected layer, with random zeros of assumed densities."""
+        self.show([layer_tile(choice.workload), tile_steps(size="toy")])
+        self.note = f"A warp tile in the middle of {choice.workload.label}; densities are assumed."
 
     @traitlets.observe("variant")
     def _say(self, _change: Any) -> None:

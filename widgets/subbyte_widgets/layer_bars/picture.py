@@ -8,7 +8,7 @@ from subbyte.sparse.bars import BARS, LayerBars
 from subbyte_widgets._turned import panel_svg
 from subbyte_widgets.svg import element, text
 
-WIDTH, LEFT, END, TOP = 760.0, 148.0, 726.0, 84.0
+WIDTH, LEFT, END, TOP = 760.0, 166.0, 726.0, 84.0
 ROWS_HIGH, MOST_HIGH, LEAST_HIGH = 392.0, 46.0, 15.0
 """Of all rows as long as they are not too low, and of a row."""
 MOST_LETTERS = 18
@@ -67,7 +67,7 @@ def _legend(record: LayerBars) -> list[str]:
         drawn.append(element("rect", class_=CLASSES[bar], x=x, y=54, width=12, height=12))
         drawn.append(text(x + 17, 64, words))
         x += 36 + 6.9 * len(words)
-    words = "measured on a GPU, over its dense twin" if record.measured else "nothing measured"
+    words = "measured over dense twin" if record.measured else "nothing measured"
     drawn.append(element("path", class_="measured", d=_diamond(x + 6, 60)))
     return [*drawn, text(x + 17, 64, words)]
 

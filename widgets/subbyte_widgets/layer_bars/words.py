@@ -16,7 +16,7 @@ def sentence(record: LayerBars, one: LayerCycles) -> str:
         f"({w.source}) are not zero. Skipping both gives {times['dual']}; weights alone {times['weight']}; "
         f"activations alone {times['activation']}. 2:4 weights would give {times['2:4']}."
     )
-    found = [f"{each.path} {each.speedup:.2f} ({each.source})" for each in record.of_layer(one)]
+    found = [f"{each.path} {each.speedup:.2f} ({each.layer}, {each.source})" for each in record.of_layer(one)]
     return f"{said} Measured over its dense twin: {', '.join(found)}." if found else said
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import traitlets
 
 from subbyte.errors import SubbyteError
-from subbyte.sparse.lowering import RowLowering, row_lowering
+from subbyte.sparse.lowering import WIDEST, RowLowering, row_lowering
 from subbyte_widgets._base import refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._revealed import SCRIPTS, Revealed, Revealer
+from subbyte_widgets._selection import Choice
 from subbyte_widgets._stepper import style
 from subbyte_widgets.sparse_im2col.picture import COLUMN, CUT, FIRST, MASK, SHIFT, Drawing, im2col_svg, places
 from subbyte_widgets.sparse_im2col.words import SENTENCES, in_words
@@ -29,8 +31,8 @@ class SparseIm2col(Revealer):
     """Steps through :class:`~subbyte.sparse.RowLowering`: mask, shift, popcount, first value, column.
 
     ``source``: one or several records of :func:`subbyte.sparse.row_lowering`; without any a row of 16 pixels with
-    strides 1 and 2. Up and down arrow keys go to other columns s, with Shift to other rows r. The browser writes
-    ``step``, ``place`` (a number among the offsets) and ``variant``.
+    of the selected layer is shown. The browser writes ``step``, ``place`` (number of an offset) and ``variant``.
+    of the selected layer is shown. The browser writes ``step``, ``place`` (a number among the offsets) and ``variant``.
     """
 
     _esm = script(*SCRIPTS, HERE / "view.js")
@@ -40,6 +42,8 @@ class SparseIm2col(Revealer):
         chosen: dict[str, Any] = {name: options.pop(name) for name in ("variant", "step", "place") if name in options}
         self.records: dict[str, RowLowering] = {}
         super().__init__(**options)
+        if source is None and self.selection is not None:
+            return
         self.show([row_lowering(one, seed=SEED) for one in FIRST_SHOWN] if source is None else source)
         for name, value in chosen.items():
             setattr(self, name, value)
@@ -57,6 +61,14 @@ class SparseIm2col(Revealer):
             self.error = str(refused)
             return
         self._say(None)
+
+    def turn_to(self, choice: Choice) -> None:
+        """Step through a row of the selected layer, or through as much of it as a picture holds."""
+        wl = choice.workload
+        shown = replace(wl, n=1, w=min(wl.w, WIDEST - 2 * wl.pad), name=wl.name)
+        self.show(row_lowering(shown, seed=SEED))
+        part = f"the first {shown.w} of {wl.w} pixels" if shown.w < wl.w else f"{wl.w} pixels"
+        self.note = f"A row of {wl.label}, {part}, with random values."
 
     @traitlets.observe("variant")
     def _say(self, _change: Any) -> None:

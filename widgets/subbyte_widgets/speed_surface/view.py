@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from subbyte.errors import SubbyteError
 from subbyte.sparse.maps import SpeedMap, speed_map
 from subbyte.sparse.surfaces import Surface
+from subbyte.workload import workload as parse_workload
 from subbyte_widgets._base import refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._picked import SCRIPTS, Picker
+from subbyte_widgets._selection import Choice
 from subbyte_widgets._turned import style
 from subbyte_widgets.speed_surface.picture import surface_svg
 from subbyte_widgets.speed_surface.words import sentences, whole
@@ -21,6 +24,9 @@ NAMES = {
     "compute: dense core": "compute_dense_core",
 }  # fmt: skip
 """Buttons, and what they show."""
+FIRST = "gemm1024"
+AXIS = tuple(i / 10 for i in range(1, 11))
+"""Densities of a selected layer."""
 MOST = 32
 """Densities of one operand that can be told apart."""
 
@@ -30,18 +36,22 @@ class SpeedSurface(Picker):
     break-even lines.
 
     ``source``: a record of :func:`subbyte.sparse.speed_map` or of :func:`subbyte.sparse.surface`, or the name of a
-    layer. A click or the arrow keys choose a pair of densities, Escape none. The browser writes ``chosen``, a number
+    layer. A click or the arrow keys choose a pair of densities, Escape none. With a ``selection`` the surface is that
+    of the selected layer. The browser writes ``chosen``, a number
     along the weights with the densest activations first, and ``variant``.
     """
 
     _esm = script(*SCRIPTS, HERE / "view.js")
     _css = style(HERE)
+    slow = True
 
-    def __init__(self, source: SpeedMap | Surface | str = "gemm1024", **options: Any) -> None:
+    def __init__(self, source: SpeedMap | Surface | str | None = None, **options: Any) -> None:
         chosen: dict[str, Any] = {name: options.pop(name) for name in ("variant", "chosen") if name in options}
         self.record: SpeedMap | None = None
         super().__init__(**options)
-        self.show(source)
+        if source is None and self.selection is not None:
+            return
+        self.show(FIRST if source is None else source)
         for name, value in chosen.items():
             setattr(self, name, value)
         if not self.error:
@@ -64,6 +74,12 @@ class SpeedSurface(Picker):
         self.record = record
         pictures = {name: surface_svg(record, over) for name, over in NAMES.items()}
         self.fill("over", pictures, sentences(record), whole(record), f"{record.title()}.", len(where.weights))
+
+    def turn_to(self, choice: Choice) -> None:
+        """Draw the selected layer's surface, for one image of it."""
+        wl = replace(parse_workload(choice.workload.sizes), n=1)
+        self.show(speed_map(wl, activations=AXIS, weights=AXIS))
+        self.note = f"One image of {choice.workload.label}; shapes alone count, not types."
 
     def drawn(self) -> str:
         """The map that is shown, with the chosen pair marked."""
