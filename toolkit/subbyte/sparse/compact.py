@@ -86,7 +86,7 @@ def compact(layer: ConvWorkload | str, w: NDArray[Any]) -> Compacted:
     if not isinstance(w, np.ndarray):
         raise InvalidInput(f"w={shown(w)}: expected a numpy array [K, R, S, C]")
     given = check_values(w, "w", found.precision.weights, (found.k, found.r, found.s, found.c))
-    filters, channels = _alive(given.any(axis=(1, 2, 3))), _alive(given.any(axis=(0, 1, 2)))
+    filters, channels = (_alive(np.asarray(given.any(axis=axes))) for axes in ((1, 2, 3), (0, 1, 2)))
     types = found.precision
     if len(channels) < found.c:
         types = replace(types, weights=types.weights.dense)
