@@ -31,6 +31,20 @@ KERNELS = {
     "the largest of windows added": (
         "n8h8w8c64k128r3s3p1u2:w1a1", "bipolar1+addpool2x64+keep", {"tile_rows": 2, "channels": 128, "consumers": 1},
     ),
+    "the largest of windows kept": (
+        "n3h9w10c64k64r3s3p1:w1a1", "bipolar1+add64+keeppool2", {"tile_rows": 4, "turn_rows": 2, "consumers": 1},
+    ),
+    "bytes of a strided first layer": (
+        "n9h15w19c3k64r7s7p3u4:w1a8o1:bipolar.signed", "bipolar1+keep",
+        {"tile_rows": 2, "consumers": 1, "paired_rows": 1, "whole_values": 1},
+    ),
+    "bytes of a first layer that pools": (
+        "n9h9w9c3k32r3s3p1:w2a8o2:offset.unsigned.unsigned", "uint2+pool2",
+        {"tile_rows": 4, "turn_rows": 2, "channels": 32, "consumers": 1, "whole_values": 1},
+    ),
+    "bytes of one window": (
+        "n9h7w7c3k32r7s7p0:w1a8o1:bipolar.signed", "bipolar1", {"channels": 32, "consumers": 1, "whole_values": 1},
+    ),
     "added in a matrix product": ("n20h1w1c64k64r1s1p0:w1a1", "bipolar1+add64+keep", {"consumers": 1}),
     "32 bits added and kept": (
         "n3h3w9c64k64r3s3p1:w1a1", "bipolar1+add64b32+keep32", {"tile_rows": 2, "turn_rows": 2, "consumers": 1},
@@ -72,6 +86,10 @@ def test_layers_are_clean_and_exact(name: str) -> None:
     found, outputs, wanted = run(kernel)
     require_clean(found)
     np.testing.assert_array_equal(kernel.unpack(outputs["Out"]), wanted.values)
+    full = replace(kernel.workload, n=-(-kernel.workload.n // 8) * 8)
+    whole = operands.output_values(kernel.argument("Out"), full, outputs["Out"], kernel.fusion.pool)
+    least = kernel.workload.precision.output.values[0]  # images that only fill up: bits 0
+    assert (whole[kernel.workload.n :] == least).all()
     if kernel.fusion.keep:
         np.testing.assert_array_equal(operands.kept_sums(outputs["Sum"], kernel.workload, kernel.fusion), wanted.sums)
 

@@ -144,7 +144,7 @@ class Stores:
         true = self.plan.workload
         if true.n % BATCH_GROUP == 0:
             return
-        group = pixel // (true.h * true.w) if self.plan.flattened else self.block.group
+        group = pixel // (true.p * true.q) if self.plan.flattened else self.block.group
         there = group * BATCH_GROUP + self.image < true.n
         for i in range(self.plan.output_planes * self.plan.gathers):
             T.buffer_store(words, T.Select(there, words[i], T.uint32(0)), [i])
