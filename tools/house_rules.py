@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-COMMON = {"shared", "base", "registry", "topic", "search"}
+COMMON = {"shared", "base", "planned", "registry", "topic", "search"}
 """What families have in common."""
 OPEN = ("records", "kernel", "measure", "tune", "analysis", "cli")
 """Rooms that, like the views, know no family by name: a kind of kernel is a folder under families."""
@@ -109,7 +109,8 @@ def kinds_told_apart(path: str, source: str) -> list[str]:
 
 
 TYPED = {
-    "toolkit/subbyte/families/base.py": ("Plan", "Function", "Space", "ExportParts", "Family"),
+    "toolkit/subbyte/families/base.py": ("ExportParts", "Family"),
+    "toolkit/subbyte/families/planned.py": ("Plan", "Function", "Space"),
     "toolkit/subbyte/families/topic.py": ("Trace", "Option", "Topic"),
     "toolkit/subbyte/kernel/kernel.py": ("Kernel",),
 }

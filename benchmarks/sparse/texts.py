@@ -76,9 +76,10 @@ def neighbours(base: Configuration, cell: str, draw: random.Random) -> list[Conf
     return draw.sample(found, len(found))
 
 
-def tried(cell: str, most: int, before: Sequence[str]) -> Iterator[Configuration]:
+def tried(cell: str, most: int, before: Sequence[str], known: Sequence[str] = ()) -> Iterator[Configuration]:
     """At most so many configurations of a cell that can be built, as many of each way to divide the work: first that
-    way, then random choices around it; or with kernels measured before what differs from them in one knob."""
+    way, then random choices around it; or with kernels measured before what differs from them in one knob, and is not
+    ``known``."""
     workload, target = subbyte.workload(f"{cell}:{WEIGHTS}"), arch("sm_90a")
     draw = random.Random(cell)
     seen: set[Configuration] = set()
@@ -97,22 +98,23 @@ def tried(cell: str, most: int, before: Sequence[str]) -> Iterator[Configuration
             if taken == each:
                 break
             family = family_of(config)
-            if config in seen or family.check(family.plan(workload, config, target)) is not None:
+            new = config not in seen and (config == base or config.key not in known)
+            if not new or family.check(family.plan(workload, config, target)) is not None:
                 continue
             seen.add(config)
             taken += 1
             yield config
 
 
-def fastest(records: Sequence[Path], most: int) -> dict[str, list[str]]:
-    """The keys of each cell's fastest right kernels in records of ``measure``."""
+def measured(records: Sequence[Path]) -> dict[str, list[str]]:
+    """The keys of each cell's right kernels in records of ``measure``, the fastest first."""
     times: dict[str, dict[str, float]] = {}
     for path in records:
         for one in json.loads(path.read_text(encoding="utf-8"))["kernels"]:
             if not one["dense"] and one["wrong"] == 0 and not one["refused"] and one["output"] != SUMS:
                 of_cell = times.setdefault(one["cell"], {})
                 of_cell[one["config"]] = min(one["microseconds"], of_cell.get(one["config"], one["microseconds"]))
-    return {cell: sorted(found, key=found.__getitem__)[:most] for cell, found in times.items()}
+    return {cell: sorted(found, key=found.__getitem__) for cell, found in times.items()}
 
 
 def line(cell: str, config: Configuration, dense: bool, output: str | None = None) -> str:
@@ -132,12 +134,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--measured", type=Path, nargs="+", default=[], metavar="RECORD", help="what was measured")
     parser.add_argument("--kept", type=int, default=3, help="of each cell's measured kernels (default 3)")
     asked = parser.parse_args(arguments)
-    before = fastest(asked.measured, asked.kept)
+    before = measured(asked.measured)
     lines = []
     for cell in asked.cells:
         twin = config_from_dict(recorded_best()[subbyte.workload(cell).spec]["config"])
         lines.append(line(cell, twin, dense=True))
-        configs = list(tried(cell, asked.most, before.get(cell, [])))
+        known = before.get(cell, [])
+        configs = list(tried(cell, asked.most, known[: asked.kept], known))
         lines += [line(cell, config, dense=False) for config in configs]
         lines += [line(cell, config, dense=False, output=SUMS) for config in configs[:1]]
         print(f"{cell}: {len(lines)} texts in all", flush=True)

@@ -86,7 +86,8 @@ def test_a_knob_of_one_kernel_makes_it_that_kernel():
     ("name", "kind", "says"),
     [
         ("resnet50.stage4@256", SparseConfig, "; the best dense kernel needs "),
-        ("resnet50.stage4@8", SingleTileConfig, "; it multiplies zeros too: 2:4 kernels are estimated at "),
+        ("resnet50.stage4@8", SingleTileConfig, "; the best kernel that skips zeros needs "),
+        ("resnet18.stage5.down3x3@8", SingleTileConfig, "; it multiplies zeros too: 2:4 kernels are estimated at "),
         ("n256h28w28c96k128r3s3p1", SparseConfig, "chosen by estimate: not measured yet"),
         ("n8h6w8c32k64r3s3p1", PipelineConfig, "too little gain to count on"),
     ],

@@ -48,9 +48,8 @@ def test_the_records_of_all_threads_give_the_weights_back() -> None:
 def test_it_prints_and_refuses() -> None:
     record = sparse_fragment(PLAN, 5)
     assert "metadata" in record.text()
-    assert record.title() == (
-        "2:4 fragment of thread 5 (s8.wgmma.sp.m64n64k64, wg24-tw8-tr1-cm1-sg1-st4-res1): weights stay in registers"
-    )
+    assert record == sparse_fragment(thread=5)
+    assert record.title().startswith("2:4 fragment of thread 5: four registers of kept weights and a word of metadata")
     with pytest.raises(InvalidInput, match="threads 0 to 127"):
         sparse_fragment(PLAN, 128)
     with pytest.raises(Unsupported, match="dense weights"):

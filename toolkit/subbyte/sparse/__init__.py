@@ -9,6 +9,7 @@ from typing import Any
 
 from subbyte.sparse.bars import LayerBars, MeasuredLayer, layer_bars, read_measured
 from subbyte.sparse.bitmap import CondensedVector, TwoLevelBitmap, encode
+from subbyte.sparse.compact import Compacted, compact
 from subbyte.sparse.convolution import SparseConvolution, convolve
 from subbyte.sparse.evaluate import Cycles, Traffic
 from subbyte.sparse.figures import Experiment, Figures, figures
@@ -33,6 +34,7 @@ __all__ = [
     "NETWORK_NAMES",
     "REASONS",
     "BreakEven",
+    "Compacted",
     "CondensedVector",
     "Counts",
     "Cycles",
@@ -58,6 +60,7 @@ __all__ = [
     "Traffic",
     "TwoLevelBitmap",
     "check_nm",
+    "compact",
     "convolve",
     "count",
     "encode",

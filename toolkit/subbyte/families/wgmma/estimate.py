@@ -29,7 +29,7 @@ USED_REGISTERS = 64
 
 SPARSE_GAIN = 0.92
 """Of a dense kernel's estimated time: a 2:4 kernel estimated to take longer is not expected to be faster. Their ratios
-are estimated with an error of 9 % (root mean square, the kernels of ``benchmarks/results/sparse``)."""
+are estimated with an error of 12 % (root mean square, the kernels of ``benchmarks/results/sparse``; batch 256: 6 %)."""
 
 DIVIDING = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",
             "channel_groups", "row_reuse", "m_iterations", "flatten", "tiles_m", "resident")  # fmt: skip

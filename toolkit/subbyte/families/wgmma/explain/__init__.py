@@ -35,9 +35,10 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
     ),
     "metadata": Topic(
         "What a thread of a 2:4 kernel holds: kept weights in registers, and the metadata that says which they are.",
-        "subbyte explain metadata resnet50.stage3@256:w4a4:signed-2of4.signed --thread 5",
+        "subbyte explain metadata --thread 5",
         SparseFragment,
         sparse_fragment,
         (Option("thread", "of a warpgroup, 0 (default) to 127", 0),),
+        of="any",
     ),
 }

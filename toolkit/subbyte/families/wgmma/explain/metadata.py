@@ -19,6 +19,7 @@ from subbyte.info_record import InfoRecord, Table
 from subbyte.workload.conv import CHANNEL_BLOCK
 
 THREADS, GROUP = 128, 4
+INSTRUCTION = "wgmma.sp.m64nNk64.s8"
 STEP = 2 * CHANNEL_BLOCK
 """Input channels of a fragment."""
 
@@ -40,14 +41,10 @@ class KeptRegister:
 
 @dataclass(frozen=True)
 class SparseFragment(InfoRecord):
-    """One thread's part of a fragment. Bits ``4*j`` to ``4*j + 3`` of its word of metadata are of the group of four
-    channels from ``groups[j]`` on, of output channel ``filter``: two places, the first in the lower bits. In memory the
-    word ``word`` of the fragment is its inverse."""
+    """One thread's part of a fragment, the same in every 2:4 kernel. Bits ``4*j`` to ``4*j + 3`` of its metadata
+    are of the group of four channels from ``groups[j]`` on, of output channel ``filter``: two places, the first in the
+    lower bits. In memory the word ``word`` of the fragment is its inverse."""
 
-    workload: str
-    config: str
-    instruction: str
-    resident: bool
     thread: int
     registers: tuple[KeptRegister, ...]
     row: int
@@ -58,8 +55,8 @@ class SparseFragment(InfoRecord):
 
     def title(self) -> str:
         """One line that names what the record shows."""
-        where = "weights stay in registers" if self.resident else "weights are fetched for every tile iteration"
-        return f"2:4 fragment of thread {self.thread} ({self.instruction}, {self.config}): {where}"
+        held = "four registers of kept weights and a word of metadata"
+        return f"2:4 fragment of thread {self.thread}: {held} ({INSTRUCTION})"
 
     def table(self) -> Table:
         """One row for each register, the metadata last."""
@@ -74,9 +71,10 @@ class SparseFragment(InfoRecord):
         return Table(names, tuple(rows))
 
 
-def sparse_fragment(plan: WgmmaPlan, thread: int = 0) -> SparseFragment:
-    """What a thread of a warpgroup holds. Raises InvalidInput for another thread, Unsupported for a dense kernel."""
-    if not plan.knobs.sparse:
+def sparse_fragment(plan: WgmmaPlan | None = None, thread: int = 0) -> SparseFragment:
+    """What a thread of a warpgroup holds, the same in every 2:4 kernel. Raises InvalidInput for another thread,
+    Unsupported for the plan of a dense kernel."""
+    if plan is not None and not plan.knobs.sparse:
         raise Unsupported(
             f"{plan.config.key} multiplies dense weights, which have no metadata; see a kernel of 2:4 weights, such as "
             "that of resnet50.stage3@256:w4a4:signed-2of4.signed"
@@ -96,8 +94,7 @@ def sparse_fragment(plan: WgmmaPlan, thread: int = 0) -> SparseFragment:
         )  # fmt: skip
     first = CHANNEL_BLOCK * (q // 2)
     return SparseFragment(
-        plan.workload.label, plan.config.key, plan.atom.name, bool(plan.knobs.resident), thread, tuple(registers),
-        16 * warp + g + 8 * (q % 2), first, 16 * warp + 2 * g + q % 2,
+        thread, tuple(registers), 16 * warp + g + 8 * (q % 2), first, 16 * warp + 2 * g + q % 2,
         tuple(_channels(first + GROUP * j)[0] for j in range(CHANNEL_BLOCK // GROUP)), SPARSE_VALUES + thread,
     )  # fmt: skip
 
