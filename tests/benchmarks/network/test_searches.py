@@ -210,6 +210,7 @@ def test_a_search_goes_on_from_the_record(tmp_path, pool, recorded):
     assert len(kept["trials"]) == len(inside) + 6
 
 
+@pytest.mark.deep
 def test_what_was_cut_short_is_taken_over_to_the_end(tmp_path, pool, monkeypatch):
     space = wgmma_space(SMALL, arch("sm_90a"), WGMMA)
     earlier, out = tmp_path / "earlier run", tmp_path / "out"
@@ -260,6 +261,7 @@ def test_times_of_other_kernels_or_other_gpus_are_not_taken_over(tmp_path, pool)
     assert past.unchanged(kept, [SMALL.spec], pool, text) == set()
 
 
+@pytest.mark.deep
 def test_trials_move_into_a_space_with_a_knob_more_and_that_is_tried_first(tmp_path, pool, monkeypatch):
     whole = wgmma_space(SMALL, arch("sm_90a"), WGMMA)
     assert len(whole.knobs["producers"]) > 1
@@ -327,6 +329,7 @@ def test_a_log_of_another_space_is_taken_over_and_one_in_use_is_left_alone(tmp_p
     assert sorted(path.name for path in aside.iterdir()) == [f"small@8.wgmma.{n}.jsonl" for n in (0, 1)]
 
 
+@pytest.mark.deep
 def test_a_killed_run_keeps_its_trials_and_goes_on(tmp_path, monkeypatch):
     log = tmp_path / "small@8.paper.jsonl"
     code = "import sys, pathlib, network_runs; network_runs.forty_trials(pathlib.Path(sys.argv[1]), 0.05)"

@@ -207,7 +207,7 @@ def test_steps_share_no_operand() -> None:
     assert len(np.unique(rows["shared"])) == STEPS
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample("b1.m16")
 @pytest.mark.parametrize(
     ("name", "opcode"),
     [("b1.m16n8k256.and", "BMMA"), ("b1.wgmma.m64n128k256", "BGMMA"), ("s8.wgmma.m64n128k32.unpacked", "IGMMA")],
