@@ -167,6 +167,7 @@ def test_texts_of_the_committed_record_are_known():
         assert all(len(one["text"]) == 20 for one in some)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("spec", ["n8h7w7c512k512r3s3p1", "n256h14w14c256k256r3s3p1", "n8h56w56c64k64r1s1p0"])
 def test_todays_texts_are_those_of_the_committed_record(spec, pool):
     kept = past.texts_in(RECORD)

@@ -70,6 +70,7 @@ def test_rows_of_the_image_alone() -> None:
     assert why_not(plan) is why_not(strided) is None
 
 
+@pytest.mark.deep
 def test_no_row_of_zeros_is_stored_and_arrivals_are_fewer() -> None:
     rows, joint = (
         _counts(STAGE5[0], key) for key in (STAGE5[1].replace("st2", "st12").replace("rr3", "rr0"), STAGE5[1])

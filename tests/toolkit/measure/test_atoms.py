@@ -86,6 +86,7 @@ def test_every_architecture_has_cases_and_the_support_is_that_of_the_fragments()
         assert {arch for arch, status in known.items() if status == "native"} == set(case.native)
 
 
+@pytest.mark.deep
 def test_texts_compile_without_local_memory() -> None:
     nvrtc = pytest.importorskip("subbyte.kernel.nvrtc")
     try:
