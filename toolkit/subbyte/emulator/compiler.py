@@ -138,7 +138,7 @@ def _refuse(errors: str) -> None:
 def _runtime_object(compiler: str, checked: bool, extra: tuple[str, ...]) -> bytes:
     """The runtime, compiled once per compiler and mode."""
     key = _key(_compiler_version(compiler), _runtime_hash(), str(checked), *extra)
-    flags = ["-O2", "-ftree-vectorize", f"-DEMULATOR_CHECKED={int(checked)}", *extra]
+    flags = ["-O1", "-ftree-vectorize", f"-DEMULATOR_CHECKED={int(checked)}", *extra]
     source = str(_SOURCES / "runtime.cpp")
     return _cached(f"runtime_{key}.o", lambda folder: _compile(compiler, [*flags, "-c", source], folder))
 
