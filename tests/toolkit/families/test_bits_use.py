@@ -241,6 +241,7 @@ def test_configurations_are_read_back() -> None:
         found.index(subbyte.build("n8h3w4c64k64r3s3p1").config)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("layer", "words"),
     [

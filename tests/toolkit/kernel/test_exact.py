@@ -314,6 +314,7 @@ ADVERSARIAL = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("name", "weights"), [*product(ADVERSARIAL, ["all -8"]), ("alternating", "alternating")])
 @pytest.mark.parametrize("atom", ["s4.m16n8k32", "s8.m16n8k32"])
 def test_adversarial_inputs(exact: Exact, name: str, weights: str, atom: str) -> None:

@@ -61,6 +61,7 @@ def mutate(text: str, mutation: dict[str, Any]) -> str:
     return changed
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_without_fault_is_clean_and_right(emulate: Emulate, name: str) -> None:
     kernel, operands = _kernel(name)
