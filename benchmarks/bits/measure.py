@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import subbyte
+from benchmarks.bits.texts import cell_of
 from benchmarks.shared.command import answering, parser_of
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed
@@ -27,7 +28,8 @@ from subbyte.files import prove_writable, write_file
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.timing import TimingProtocol, command_line
 from subbyte.kernel import nvrtc
-from subbyte.kernel.execute import expected, random_operands
+from subbyte.kernel.execute import expected_layer, random_operands, random_residual
+from subbyte.kernel.operands import kept_sums
 from subbyte.kernel.resources import read_resources
 
 PROTOCOL = TimingProtocol(cold=False, launches=50)
@@ -47,23 +49,28 @@ class Cell:
     """Operands and answer of a cell."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.workload = name, subbyte.workload(name)
+        self.name = name
+        self.workload, self.output = cell_of(name)
         self.operands: Any = None
         self.wanted: Any = None
 
     def measure(self, key: str, cubin: bytes, log: str) -> dict[str, Any]:
-        """A kernel's time and what its output is worth."""
+        """A kernel's time and what its outputs are worth."""
         config = config_from_key(key)
         target = arch("sm_90a")
-        plan = family_of(config).plan(self.workload, config, target, self.workload.precision.output.name)
+        plan = family_of(config).plan(self.workload, config, target, self.output)
         kernel = subbyte.Kernel(plan)
         if self.operands is None:
-            self.operands = random_operands(kernel, 1)
-            self.wanted = expected(kernel, *self.operands)
+            self.operands = (*random_operands(kernel, 1), random_residual(kernel, 2))
+            self.wanted = expected_layer(kernel, *self.operands)
         resources = read_resources(log, target, plan.launch.block[0], plan.shared_bytes)
         with GpuKernel(cubin, plan.launch, 0) as gpu:
-            words = gpu.run(kernel.pack(*self.operands))["Out"]
-            wrong = int(np.count_nonzero(kernel.unpack(words) != self.wanted))
+            words = gpu.run(kernel.pack(*self.operands))
+            wrong = int(np.count_nonzero(kernel.unpack(words["Out"]) != self.wanted.values))
+            if "Sum" in words:
+                wrong += int(
+                    np.count_nonzero(kept_sums(words["Sum"], self.workload, kernel.fusion) != self.wanted.sums)
+                )
             timing = gpu.time(PROTOCOL)
         return {
             "cell": self.name, "config": key, "microseconds": timing.microseconds, "wrong": wrong,

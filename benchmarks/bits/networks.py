@@ -3,7 +3,7 @@
     python benchmarks/bits networks --build FILE.json tcbnn.resnet18@8 ...   # where TVM is
     python benchmarks/bits networks --measure FILE.json --out RECORD.json    # where the GPU is; needs CuPy
 
-The pixels lie in the GPU's memory as bit planes of windows when the graph begins; the logits are int32 sums when it
+The pixels lie in the GPU's memory as bytes when the graph begins, each once; the logits are int32 sums when it
 ends. Every element of every layer (bits, kept sums, logits) of a run on poisoned buffers is compared with a direct
 convolution of values by CuPy, which knows nothing of bits: float32 products whose sums stay below 2^24. Parameters are
 random, with biases, negative and zero gammas: for speed only. Where the CPU does a part, the reason is in the record.
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.bits.direct import compared, convolved, host, pooled
 from benchmarks.shared.command import answering, parser_of
 from subbyte.errors import InvalidInput, SubbyteError, Unsupported
 from subbyte.families import config_from_key
@@ -36,6 +37,7 @@ from subbyte.networks import Network, Parameters, network
 from subbyte.networks.compiled import CompiledNetwork
 from subbyte.networks.kernels import LayerKernel
 from subbyte.networks.layer import pixel_values
+from subbyte.networks.steps import waiting_pool
 from subbyte.numerics.bit_layer import BEFORE
 from subbyte.records.describe import now
 from subbyte.workload import workload
@@ -43,8 +45,6 @@ from subbyte.workload.precision import SUMS
 
 NAMES = [f"{name}@{batch}" for name in ("tcbnn.resnet18", "tcbnn.alexnet", "tcbnn.vgg16", "tcbnn.cifar_vgg",
          "tcbnn.cifar_resnet", "tcbnn.mlp", "apnn.alexnet", "apnn.vgg") for batch in (8, 64, 512)]  # fmt: skip
-IMAGES_AT_ONCE = 64
-"""Of a direct convolution."""
 
 
 @answering
@@ -125,7 +125,7 @@ def measured(given: dict[str, Any], device: CudaDevice, xp: Any) -> dict[str, An
     compiled = unpacked(given)
     found = compiled.network
     images = found.random_images(1)
-    with compiled.chain().on_gpu(compiled.first_values(images), device) as running:
+    with compiled.chain().on_gpu(pixel_values(images), device) as running:
         wrong: dict[str, int] = {}
         for overlap in (False, True):
             running.run(overlap=overlap, timeout_s=30.0)
@@ -162,10 +162,10 @@ def differing(compiled: CompiledNetwork, running: GpuChain, images: Any, xp: Any
     ):
         kernel, layer = one.kernel, one.layer
         ours = kernel.unpack(running.output(place)).reshape(len(images), *layer.output)
-        count = int(np.count_nonzero(ours != _host(values)))
+        count = int(np.count_nonzero(ours != host(values)))
         if kernel.output != SUMS and kernel.fusion.keep:
-            kept = kept_sums(running.output(place, "Sum"), kernel.workload)
-            count += int(np.count_nonzero(kept.reshape(sums.shape) != _host(sums)))
+            kept = kept_sums(running.output(place, "Sum"), kernel.workload, kernel.fusion)
+            count += int(np.count_nonzero(kept.reshape(sums.shape) != host(sums)))
         yield layer.name, count
 
 
@@ -176,45 +176,17 @@ def direct(found: Network, parameters: Parameters, images: Any, xp: Any) -> Iter
     for layer, w, rule in zip(found.layers, parameters.weights, rules, strict=True):
         if layer.largest_sum >= 1 << 24:
             raise Unsupported(f"{layer.name}: sums of up to {layer.largest_sum} are not exact in float32")
-        filters = xp.asarray(w).astype(np.float32)
-        parts = range(0, len(x), IMAGES_AT_ONCE)
-        sums = xp.concatenate([_convolved(layer.workload, x[one : one + IMAGES_AT_ONCE], filters, xp) for one in parts])
+        sums = convolved(layer.workload, x, w, xp)
         if layer.residual:
-            added = _pooled(waiting[layer.residual], found.shortcut_pool(layer))
+            added = pooled(waiting[layer.residual], waiting_pool(found, layer))
             sums[..., : added.shape[3]] += added
+        kept = pooled(sums, found.kept_pool(layer.name))
         if layer.name in found.residuals:
-            waiting[layer.name] = sums
+            waiting[layer.name] = kept
         if rule is None:
             yield sums, sums
             return
-        least = _pooled(sums, layer.pool) if layer.pool_order == BEFORE else sums
-        ranks = xp.zeros(least.shape, np.uint8)
-        for level in rule.levels:
-            ranks += (least >= xp.asarray(level)) != xp.asarray(rule.flip)
-        x = xp.asarray(np.array(sorted(rule.output.values), np.int8))[ranks]
+        x = compared(pooled(sums, layer.pool) if layer.pool_order == BEFORE else sums, rule, xp)
         if layer.pool_order != BEFORE:
-            x = _pooled(x, layer.pool)
-        yield x, sums
-
-
-def _convolved(wl: Any, x: Any, filters: Any, xp: Any) -> Any:
-    """Sums int32 [images,P,Q,K]: a product for each tap. Pixels beyond the border have the value 0."""
-    padded = xp.pad(x.astype(np.float32), ((0, 0), (wl.pad, wl.pad), (wl.pad, wl.pad), (0, 0)))
-    height, width = (wl.p - 1) * wl.stride + 1, (wl.q - 1) * wl.stride + 1
-    sums = xp.zeros((len(x), wl.p, wl.q, wl.k), np.float32)
-    for row in range(wl.r):
-        for column in range(wl.s):
-            taken = padded[:, row : row + height : wl.stride, column : column + width : wl.stride]
-            sums += taken @ filters[:, row, column].T
-    return sums.astype(np.int32)
-
-
-def _pooled(values: Any, pool: int) -> Any:
-    n, rows, columns, k = values.shape
-    rows, columns = rows // pool, columns // pool
-    cut = values[:, : rows * pool, : columns * pool]
-    return cut.reshape(n, rows, pool, columns, pool, k).max(axis=(2, 4)) if pool > 1 else values
-
-
-def _host(array: Any) -> Any:
-    return array if isinstance(array, np.ndarray) else array.get()
+            x = pooled(x, layer.pool)
+        yield x, kept

@@ -1,11 +1,14 @@
 // Runs one exported kernel: reads operands, compares the output with what it must be.
 //
-//     g++ -std=c++17 -DHEADER='"STEM.h"' -DSTEM=stem -DNAME=STEM [-DREQUANTIZED] [-DOVERLAPPING] -IFOLDER
+//     g++ -std=c++17 -DHEADER='"STEM.h"' -DSTEM=stem -DNAME=STEM [-DREQUANTIZED | -DCOMPARED -DLEVELS=n]
+//         [-DOVERLAPPING] -IFOLDER
 //         export_main.cpp -lcuda
 //     ./a.out FOLDER
 //
 // FOLDER holds x.bin (int8 [N,H,W,C]), w.bin (int8 [K,R,S,C]), expected.bin (int8 or int32 [N,P,Q,K]) and, for a kernel
-// that requantizes (-DREQUANTIZED), bias.bin, multiplier.bin and shift.bin (int32 [K]). Writes y.bin there. A kernel that
+// that requantizes (-DREQUANTIZED), bias.bin, multiplier.bin and shift.bin (int32 [K]); for one that compares with
+// thresholds (-DCOMPARED) levels.bin (int32 [levels,K]) and flips.bin (uint8 [K]), the number of levels in -DLEVELS. Types
+// other than int8 are said by -DX_TYPE, -DW_TYPE and -DY_TYPE. Writes y.bin there. A kernel that
 // may start early (-DOVERLAPPING) is launched twice more, behind itself. Exit code: 0 equal, 1 different, 2 anything else.
 #include HEADER
 
@@ -19,8 +22,18 @@
 #define CALL(name) JOIN(STEM, name)
 #define SIZE(name) static_cast<size_t>(JOIN(NAME, name))
 
-#ifdef REQUANTIZED
-using Output = int8_t;
+#ifndef X_TYPE
+#define X_TYPE int8_t
+#endif
+#ifndef W_TYPE
+#define W_TYPE int8_t
+#endif
+#ifndef Y_TYPE
+#define Y_TYPE int8_t
+#endif
+#if defined(REQUANTIZED) || defined(COMPARED)
+#define PARAMETERS
+using Output = Y_TYPE;
 using OutputWord = uint32_t;
 #else
 using Output = int32_t;
@@ -71,13 +84,13 @@ int main(int argc, char **argv)
         stop("one argument: the folder with the operands");
     }
     const std::string folder = std::string(argv[1]) + "/";
-    const auto x = read<int8_t>(folder + "x.bin", SIZE(N) * SIZE(H) * SIZE(W) * SIZE(C));
-    const auto w = read<int8_t>(folder + "w.bin", SIZE(K) * SIZE(R) * SIZE(S) * SIZE(C));
+    const auto x = read<X_TYPE>(folder + "x.bin", SIZE(N) * SIZE(H) * SIZE(W) * SIZE(C));
+    const auto w = read<W_TYPE>(folder + "w.bin", SIZE(K) * SIZE(R) * SIZE(S) * SIZE(C));
     const auto expected = read<Output>(folder + "expected.bin", SIZE(N) * SIZE(P) * SIZE(Q) * SIZE(K));
 
     std::vector<uint32_t> x_words(SIZE(ACTIVATION_WORDS)), w_words(SIZE(WEIGHT_WORDS));
     if (CALL(pack_activations)(x.data(), x_words.data()) || CALL(prepare_weights)(w.data(), w_words.data())) {
-        stop("x.bin or w.bin holds a value outside -8..7");
+        stop("x.bin or w.bin holds a value that is none of its type");
     }
 #ifdef REQUANTIZED
     const auto bias = read<int32_t>(folder + "bias.bin", SIZE(K));
@@ -86,6 +99,13 @@ int main(int argc, char **argv)
     std::vector<uint32_t> parameter_words(SIZE(PARAMETER_WORDS));
     if (CALL(prepare_parameters)(bias.data(), multiplier.data(), shift.data(), parameter_words.data())) {
         stop("the kernel cannot apply this requantization");
+    }
+#elif defined(COMPARED)
+    const auto levels = read<int32_t>(folder + "levels.bin", LEVELS * SIZE(K));
+    const auto flips = read<uint8_t>(folder + "flips.bin", SIZE(K));
+    std::vector<uint32_t> parameter_words(SIZE(PARAMETER_WORDS));
+    if (CALL(prepare_parameters)(w.data(), levels.data(), flips.data(), parameter_words.data())) {
+        stop("these are no thresholds");
     }
 #endif
 
@@ -107,7 +127,7 @@ int main(int argc, char **argv)
     check(cuMemAlloc(&y_device, SIZE(OUTPUT_BYTES)), "cuMemAlloc");
     check(cuMemsetD32(y_device, 0x5A5A5A5A, SIZE(OUTPUT_WORDS)), "cuMemsetD32");
     check(cuStreamSynchronize(nullptr), "cuStreamSynchronize");
-#ifdef REQUANTIZED
+#ifdef PARAMETERS
     const CUdeviceptr parameters_device = upload(parameter_words);
 #define ARGUMENTS function, stream, x_device, w_device, parameters_device, y_device
 #else
@@ -134,7 +154,7 @@ int main(int argc, char **argv)
     }
     std::printf("%zu values, %zu differ\n", y.size(), different);
 
-#ifdef REQUANTIZED
+#ifdef PARAMETERS
     check(cuMemFree(parameters_device), "cuMemFree");
 #endif
     for (const CUdeviceptr pointer : {x_device, w_device, y_device}) {

@@ -40,23 +40,40 @@ WARPGROUP: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "warpgroup_sums": ("n8h12w12c3k64r7s7p3u2", {"tile_width": 6, "stages": 9, "segments": 3}, {"output": "int32"}),
 }  # fmt: skip
 """The same of the warpgroup family, for sm_90a."""
+BIT_PLANES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "bits": ("resnet50.stage3@8:w1a1", {"tile_rows": 4}, {}),
+    "bits_pairs_of_rows": ("n9h5w5c40k40r3s3p1:w1a2", {"paired_rows": 1, "tile_rows": 2, "doubled": 1}, {}),
+    "bits_line": ("n8h3w8c64k70r3s3p1:w1a4", {"doubled": 1, "tile_rows": 2, "channels": 32}, {}),
+    "bits_sums": ("n9h4w6c200k70r3s3p1u2:w2a3", {"channels": 32, "tile_rows": 2}, {"output": "int32"}),
+    "bmma": ("n9h4w6c200k70r3s3p1:w2a2", {"warp_row_tiles": 2}, {}),
+    "popc": ("n9h3w4c130k70r3s3p1:w1a2", {"layout": "nhwc", "warp_row_tiles": 2}, {}),
+}
+"""The same of the families on bit planes, each by the first word of its name, for sm_90a."""
 
 
 def write(folder: Path, arch: str) -> None:
     """For each kernel a folder with its exported files, random operands and the output they must give."""
+    from subbyte.families import family_named
     from subbyte.families.mma.config import MmaConfig
     from subbyte.families.wgmma.pipeline.config import PipelineConfig
     from subbyte.kernel import build
     from subbyte.kernel.execute import expected, random_operands
-    from subbyte.numerics import Requantization
+    from subbyte.numerics import Requantization, Thresholds
 
-    for name, (spec, knobs, options) in (KERNELS | (WARPGROUP if arch == "sm_90a" else {})).items():
+    for name, (spec, knobs, options) in (KERNELS | (WARPGROUP | BIT_PLANES if arch == "sm_90a" else {})).items():
         base: Any = PipelineConfig(stagger=0) if name in WARPGROUP else MmaConfig(1, 1, 2, 4)
+        if name in BIT_PLANES:
+            base = family_named(name.partition("_")[0]).plain
         config = base.with_values(knobs) if knobs else None
         kernel = build(spec, config, arch, **options)
         x, w, requant = random_operands(kernel, 17)
         arrays = {"x": x, "w": w}
-        if requant is not None:
+        if name in BIT_PLANES and requant is not None:
+            requant = Thresholds.random(kernel.workload, np.random.default_rng(5))
+            if name == "bits_line":
+                requant = Thresholds.from_batch_norm(1.5, 2.0, 0.0, 900.0, step=0.2, workload=kernel.workload)
+            arrays |= {"levels": requant.levels, "flips": requant.flip.astype(np.uint8)}
+        elif requant is not None:
             wide, rng = kernel.plan.requant == "general", np.random.default_rng(5)
             drawn = Requantization.random(kernel.workload, rng, wide=wide)
             requant = Requantization(drawn.bias, drawn.multiplier, drawn.shift, kernel.plan.clip)
@@ -85,6 +102,10 @@ def _compile(folder: Path, program: Path) -> dict:
     stem = exported["stem"]
     defines = [f'-DHEADER="{stem}.h"', f"-DSTEM={stem}", f"-DNAME={stem.upper()}"]
     defines += ["-DREQUANTIZED"] if exported["output"] == "int4" else []
+    if exported["output"] not in ("int4", "int32"):
+        defines += ["-DCOMPARED", f"-DLEVELS={exported['operands']['parameters']['host']['shape'][0]}"]
+    for name in ("x", "w", *(("y",) if exported["output"] != "int32" else ())):
+        defines.append(f"-D{name.upper()}_TYPE={exported['operands'][name]['host']['dtype']}_t")
     defines += ["-DOVERLAPPING"] if exported["launch"]["overlap"] else []
     command = ["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", *defines, f"-I{folder}", MAIN, *flags]
     done = subprocess.run([*command, "-o", program], capture_output=True, text=True)
@@ -94,7 +115,7 @@ def _compile(folder: Path, program: Path) -> dict:
 
 @pytest.mark.gpu
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("name", [*KERNELS, *WARPGROUP])
+@pytest.mark.parametrize("name", [*KERNELS, *WARPGROUP, *BIT_PLANES])
 def test_a_program_with_the_header_computes_the_convolution(name: str, tmp_path: Path, device) -> None:
     given = os.environ.get(VARIABLE)
     if not given or not (Path(given) / name).is_dir():
@@ -111,7 +132,8 @@ def test_a_program_with_the_header_computes_the_convolution(name: str, tmp_path:
     shape = exported["operands"]["y"]["host"]
     expected = np.fromfile(folder / "expected.bin", shape["dtype"]).reshape(shape["shape"])
     np.testing.assert_array_equal(np.fromfile(folder / "y.bin", shape["dtype"]).reshape(shape["shape"]), expected)
-    assert len(np.unique(expected)) >= 8, "operands that hardly exercise the kernel"
+    some = 2 if name in BIT_PLANES else 8
+    assert len(np.unique(expected)) >= some, "operands that hardly exercise the kernel"
     assert f"{expected.size} values, 0 differ" in done.stdout
 
     expected.flat[-1] ^= 1

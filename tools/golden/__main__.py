@@ -23,6 +23,9 @@ def main(arguments: list[str] | None = None) -> int:
     check.add_argument("--machine-code", action="store_true", help="where a text changed, compare its machine code")
     record = parts.add_parser("record", help="write the digests of the library as it is")
     record.add_argument("--list-again", action="store_true", help="also make the list of kernels anew")
+    record.add_argument(
+        "--add-bit-planes", action="store_true", help="only add the kernels on bit planes that are not held yet"
+    )
     record.add_argument("--machine-code", action="store_true", help="also of machine code, where it is held")
     record.add_argument(
         "--resume", action="store_true", help="go on with a record that was stopped: same sources, please"
@@ -60,10 +63,13 @@ def run_record(args: argparse.Namespace) -> int:
             replace(one, text=old.text, code=old.code) if (old := known.get(one.place)) else one
             for one in listing.everything()
         )
-    made_with = {"commit": listing.commit(), **library.versions()}
+    held: tuple[kernels.Entry, ...] = ()
+    if args.add_bit_planes:
+        held, entries = entries, listing.added(entries)
+    made_with = before.made_with if held else {"commit": listing.commit(), **library.versions()}
     retired = tuple(sorted({*before.retired, *args.retire}))
     begun = time.monotonic()
-    kept = list(kernels.read(part).entries) if args.resume and part.exists() else []
+    kept = list(kernels.read(part).entries) if args.resume and part.exists() else list(held)
     done = {one.place for one in kept}
     left = [one for one in entries if one.place not in done]
     words: Counter[str] = Counter()

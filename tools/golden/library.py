@@ -22,11 +22,10 @@ def kernel(spec: str, key: str, arch: str, options: dict[str, Any]) -> Any:
     from subbyte.kernel.kernel import Kernel
     from subbyte.workload import workload
 
-    clip = tuple(options.get("clip", (-8, 7)))
+    clip = tuple(options["clip"]) if "clip" in options else None
     plan = make_plan(
-        workload(spec), config_from_key(key), arch, options.get("output", "int4"), clip,
-        options.get("requant", "fixed"),
-    )  # fmt: skip
+        workload(spec), config_from_key(key), arch, options.get("output"), clip, options.get("requant", "fixed")
+    )
     return Kernel(plan)
 
 

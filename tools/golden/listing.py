@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +15,83 @@ from golden.kernels import Entry
 TUNING = ("tuning-h200-2026-11-22.json.gz",)
 SIDE_BY_SIDE = ("side-by-side-h200-2026-11-22.json",)
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a")
+BIT_PLANES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    "bits": ("n8h4w5c128k32r3s3p1:w1a1", "bits-tr2-oc32-co1", "sm_90a", {}),
+    "bits, two sums a register": ("n9h3w4c200k70r3s3p1:w1a1:minus", "bits-tr2-oc64-co2", "sm_90a", {}),
+    "bits, run on": ("n8h5w6c96k128r5s5p2:w1a1", "bits-tr3-oc128-co2-ro1", "sm_90a", {}),
+    "bits, two and three planes": ("n9h4w6c200k70r3s3p1u2:w2a3", "bits-tr2-oc32-co2", "sm_90a", {}),
+    "bits, doubled, signed": (
+        "n8h2w4c64k64r3s3p1:w1a2:bipolar.signed.unsigned", "bits-tr1-oc64-co1-db1", "sm_90a", {},
+    ),
+    "bits, a line": ("n8h2w8c64k64r3s3p1:w1a4", "bits-tr2-oc64-co2-db1", "sm_90a", {}),
+    "bits, fifteen thresholds": ("n8h2w8c64k64r3s3p1:w1a4", "bits-tr2-oc64-co2-db1", "sm_90a", {"requant": "general"}),
+    "bits, pairs of rows, turns in order": (
+        "n8h5w12c64k64r3s3p1:w1a2", "bits-tr4-oc64-co2-tu2-db1-st1-pr1", "sm_90a", {},
+    ),
+    "bits, sums": ("n9h2w4c200k70r3s3p1:w1a1", "bits-tr2-oc64-co2", "sm_90a", {"output": "int32"}),
+    "bits, whole values": ("n8h24w24c3k64r7s7p3u4:w1a8o1:bipolar.signed", "bits-tr1-oc64-co1-wv1", "sm_90a", {}),
+    "bits, added and kept": (
+        "n9h4w6c64k64r3s3p1:w1a1", "bits-tr2-oc64-co2", "sm_90a", {"output": "bipolar1+add64+keep"},
+    ),
+    "bits, windows added": (
+        "n8h4w4c64k64r3s3p1:w1a1", "bits-tr2-oc32-co1", "sm_90a", {"output": "bipolar1+addpool2x64"},
+    ),
+    "bits, pooled": ("n8h4w8c64k64r3s3p1:w1a2", "bits-tr2-oc64-co1-tu2-db1", "sm_90a", {"output": "uint2+pool2"}),
+    "bmma, differing bits": ("n8h4w8c128k64r3s3p1:w1a1", "bmma-brw2-bcw1-wrt4-wct4-ch1-ri1", "sm_80", {}),
+    "bmma, common bits": ("n9h3w4c200k70r3s3p1:w2a2:minus", "bmma-brw2-bcw2-wrt2-wct4-ch2-ri1", "sm_90a", {}),
+    "bmma, sm_75": ("n8h3w5c256k64r3s3p1:w1a2", "bmma-brw2-bcw1-wrt3-wct4-ch1-ri1-st1", "sm_75", {}),
+    "bmma, integer units count ones": (
+        "n9h4w6c200k70r3s3p1u2:w3a2", "bmma-brw2-bcw2-wrt2-wct4-ch1-ri1-popcount", "sm_80", {},
+    ),
+    "bmma, a pair of planes for each warp": (
+        "n9h3w4c130k70r3s3p1:w2a2", "bmma-brw2-bcw2-wrt2-wct4-ch1-ri1-cmb.shared", "sm_80", {},
+    ),
+    "bmma, direct, plain layout, sums": (
+        "n9h3w4c130k70r3s3p1:w1a1", "bmma-brw2-bcw2-wrt4-wct4-ch1-ri1-direct-nhwc", "sm_80", {"output": "int32"},
+    ),
+    "popc": ("n9h4w6c200k70r3s3p1u2:w3a2", "popc-brw2-bcw2-wrt2-wct4-ch1-ri1", "sm_90a", {}),
+    "popc, each word, direct": (
+        "n9h2w4c256k70r3s3p1:w2a2:offset.bipolar:minus", "popc-brw2-bcw2-wrt4-wct4-ch2-ri0-direct-cs0", "sm_75",
+        {"output": "int32"},
+    ),
+}  # fmt: skip
+"""Kernels on bit planes that together go through every part of their generators: spec, key, architecture, options."""
 Found = tuple[str, str, str, str, dict[str, Any]]
 """Name, workload's spec, configuration's key, architecture, options of the output."""
 
 
 def everything() -> list[Entry]:
     """Every kernel once, with all names it goes by."""
+    return _named(chain(shipped(), recommended(), gpu_tests(), tuned(), bit_planes()))
+
+
+def _named(found: Iterable[Found]) -> list[Entry]:
+    """Each kernel once."""
     names: dict[str, tuple[list[str], Entry]] = {}
-    for part in (shipped(), recommended(), gpu_tests(), tuned()):
-        for name, spec, key, arch, options in part:
-            place = json.dumps([spec, key, arch, options])
-            known, _ = names.setdefault(place, ([], Entry((), spec, key, arch, options)))
-            if name not in known:
-                known.append(name)
+    for name, spec, key, arch, options in found:
+        place = json.dumps([spec, key, arch, options])
+        known, _ = names.setdefault(place, ([], Entry((), spec, key, arch, options)))
+        if name not in known:
+            known.append(name)
     return [Entry(tuple(known), e.spec, e.key, e.arch, e.options) for known, e in names.values()]
+
+
+def added(held: Iterable[Entry]) -> tuple[Entry, ...]:
+    """The kernels on bit planes that are not held yet."""
+    known = {one.place for one in held}
+    return tuple(one for one in _named(bit_planes()) if one.place not in known)
+
+
+def bit_planes() -> Iterator[Found]:
+    """One kernel on bit planes for each part of the generators, and the shipped ones."""
+    yield from ((name, *found) for name, found in BIT_PLANES.items())
+    yield from (found for found in shipped() if ":" in found[1])
+    fused = json.loads((ROOT / "toolkit/subbyte/kernel/fused.json").read_text())
+    for place, entry in fused.items():
+        spec, _, output = place.partition(" ")
+        key = library.key_of(entry["config"])
+        assert key is not None
+        yield "best, fused", spec, key, "sm_90a", {"output": output}
 
 
 def shipped() -> Iterator[Found]:

@@ -11,6 +11,7 @@ from benchmarks.bits.networks import differing, direct, packed, unpacked
 from subbyte.errors import WrongResult
 from subbyte.networks import Network, network
 from subbyte.networks.builder import Builder
+from subbyte.networks.layer import pixel_values
 
 
 def test_the_direct_convolution_is_the_reference() -> None:
@@ -42,7 +43,7 @@ def test_every_layer_of_a_chain_is_compared() -> None:
     made.conv(32, 3, name="kept").conv(64, 3, stride=2, residual="kept", name="added").fc(10)
     compiled = Network("small@3", made.layers, "made up here").compile()
     images = compiled.network.random_images()
-    outputs = compiled.chain().outputs(compiled.first_values(images))
+    outputs = compiled.chain().outputs(pixel_values(images))
     names = ["stem", "kept", "added", "fc1"]
     assert list(differing(compiled, Emulated(outputs), images, np)) == [(name, 0) for name in names]  # type: ignore[arg-type]
     outputs[1]["Sum"][0] ^= 1

@@ -14,6 +14,7 @@ from subbyte.analysis.recorded import SideBySide, recorded_ablation, side_by_sid
 from subbyte.analysis.speed import recorded_workloads, roofline, speed_of_light, studied_workloads
 from subbyte.device.peaks import measured_peaks
 from subbyte.errors import BrokenRecord, InvalidInput, Unsupported
+from subbyte.kernel.choose import recorded_best
 from subbyte.records.result import Measured
 
 STAGES = [f"resnet50.stage{stage}@8" for stage in (2, 3, 4, 5)]
@@ -167,8 +168,22 @@ def test_plain_data_and_table_hold_the_same_numbers() -> None:
     assert slower.finding != one.finding
 
 
-def test_operands_without_measured_peaks_are_refused() -> None:
-    with pytest.raises(
-        Unsupported, match="the measured peaks are those of int4 x int4 kernels, not of bipolar1 x uint2"
-    ):
+@pytest.mark.parametrize(("types", "pairs"), [("w1a1", 1), ("w2a2", 4)])
+def test_other_operands_are_multiplied_bit_by_bit(types: str, pairs: int) -> None:
+    one, limits = speed_of_light(f"resnet50.stage2@256:{types}"), measured_peaks()
+    assert one.atom == "b1.wgmma.m64n128k256"
+    assert one.peak_tops == limits.binary_tops[one.atom] > max(limits.tops.values())
+    assert one.floor_of("arithmetic") == pytest.approx(one.operations * pairs / one.peak_tops / 1e6)
+    assert one.measured is not None
+    assert one.measured.microseconds == recorded_best()[one.spec]["microseconds"] > one.floor
+    assert one.others == speed_of_light("resnet50.stage2@256").others
+    assert ("pairs of planes" in one.text()) == (pairs > 1)
+    small = speed_of_light(f"n8h7w7c32k32r3s3p1:{types}")
+    assert (small.measured, small.atom) == (None, one.atom)
+
+
+def test_operands_without_measured_peaks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    older = replace(measured_peaks(), binary_tops={})
+    monkeypatch.setattr("subbyte.analysis.speed.measured_peaks", lambda device: older)
+    with pytest.raises(Unsupported, match="no peaks of one-bit instructions were measured on NVIDIA H200"):
         speed_of_light("resnet50.stage2@8:w1a2")

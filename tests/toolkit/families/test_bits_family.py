@@ -148,3 +148,13 @@ def test_a_kernel_rounds_as_a_requantization_says() -> None:
 def test_a_matrix_product_is_exact() -> None:
     kernel = GeneratedBits(subbyte.gemm(72, 96, 200, "w1a2"), channels=32, consumers=2)
     kernel.require_exact(1)
+
+
+def test_a_matrix_product_of_several_rows_of_pixels_is_exact() -> None:
+    """More pixels than a row holds: they lie in rows below each other."""
+    config = BitsConfig(channels=32, consumers=1, tile_rows=2)
+    kernel = subbyte.build(subbyte.gemm(1024, 32, 128, "w1a1"), config)
+    x, w, requant = random_operands(kernel, 0)
+    found = kernel.run(x, w, requant, device="emulator")
+    assert requant is not None
+    np.testing.assert_array_equal(found, requant.apply(reference(kernel.workload, x, w)))

@@ -33,6 +33,7 @@ from subbyte.workload import workload
 
 LAYER = "n8h6w8c128k64r3s3p1:w1a1"
 SMALL = "n8h3w4c64k64r3s3p1:w1a1"
+BYTES = "n8h8w8c64k64r3s3p1:w1a8o1:bipolar.signed"
 MACHINE_CODE = {
     "one bit": (SMALL, {"tile_rows": 3, "consumers": 3}),
     "two planes of each": ("n8h3w4c64k64r3s3p1:w2a2", {"tile_rows": 3, "run_on": 1, "consumers": 1}),
@@ -58,6 +59,7 @@ REFUSED = [
     ("fusion", SMALL, {"output": "int32+keep", "consumers": 1}, "fusion: raw sums are neither"),
     ("fusion", "n8h4w4c64k64r1s1p0:w1a1", {"output": "bipolar1+addpool2x32", "consumers": 1}, "fusion: pixels of"),
     ("fusion", "n8h3w4c4096k64r3s3p1:w1a1", {"output": "bipolar1+keep", "consumers": 1}, "fusion: sums up to 36864"),
+    ("compared", "n8h1w8c20000k64r1s1p0:w8a8o1:bipolar.bipolar.bipolar", {"consumers": 1}, "range: what is compared"),
     ("instruction", "n8h4w4c64k128r3s3p1:w2a2", {"channels": 128, "tile_rows": 4}, "columns: 256 and those of"),
     ("instruction", SMALL, {"doubled": 1, "consumers": 1}, "columns: doubled needs several planes of activations"),
     ("instruction", "n8h8w8c512k32r11s11p5:w1a2", {"channels": 32, "consumers": 1}, "columns: 484 instructions of a"),
@@ -200,7 +202,10 @@ def test_what_is_refused_says_so_in_one_sentence(capsys: pytest.CaptureFixture[s
         (["build", LAYER, "--family", "wgmma"], "these kernels compute int4 x int4, not w1a1"),
         (["build", "n8h6w8c128k64r3s3p1:w1a9"], "1 to 8 bits"),
         (["tune", LAYER, "--runner", "fake", "--trials", "3"], "--space bits"),
-        (["build", LAYER, "--export", "."], "no C header"),
+        (
+            ["build", "n8h8w8c64k64r3s3p1:w1a8o1:bipolar.signed", "--set", "whole_values=1", "--export", "."],
+            "whole values",
+        ),
     ):
         assert main(argv) in (1, 2), argv
         out, err = capsys.readouterr()

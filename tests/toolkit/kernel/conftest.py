@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from subbyte.emulator import EmulatorRun, require_clean, run_cuda
 from subbyte.kernel import Kernel
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.numerics import Requantization
+
+sys.path.append(str(Path(__file__).parent))  # exported.py
 
 POISON = 0x5A5A5A5A
 """What output memory holds before a run: a kernel that leaves a word alone is found out."""

@@ -13,7 +13,7 @@ from subbyte.families.registry import config_from_dict, family_of
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.estimate import candidates
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
-from subbyte.kernel.choose import TRIES, best_known, recorded_best
+from subbyte.kernel.choose import TRIES, best_known, recorded_best, recorded_fused
 from subbyte.numerics import Requantization, reference
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
@@ -142,3 +142,13 @@ def test_a_kernel_row_that_meets_padding_alone_ends_no_program():
     assert "the kernel's text cannot be formed" in kernel.reason
     with pytest.raises(BuildFailed, match="the kernel's text cannot be formed"):
         _ = subbyte.build(kernel.workload, PipelineConfig(tile_width=6, stages=1, stagger=0)).resources
+
+
+def test_every_record_of_a_fused_kernel_can_be_built():
+    assert recorded_fused()
+    for cell, best in recorded_fused().items():
+        spec, output = cell.split(" ")
+        config = config_from_dict(best["config"])
+        family = family_of(config)
+        assert family.check(family.plan(subbyte.workload(spec), config, arch("sm_90a"), output)) is None
+        assert best_known(workload_named(spec), output=output)[0] == config

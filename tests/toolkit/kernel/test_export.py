@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from exported import CUBIN, LANGUAGES, STRICT, STUB, Host, verify_launch
 
 import subbyte
 from subbyte.device.arch import arch
@@ -33,13 +33,7 @@ from subbyte.kernel.operands import fast_words
 from subbyte.numerics import Requantization, to_nhwcnc
 from subbyte.workload import workload
 
-HERE = Path(__file__).resolve().parent
-STUB = HERE / "stub_driver"
-MAIN = HERE.parents[1] / "gpu" / "export_main.cpp"
-STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow")
-LANGUAGES = {"c99": ("gcc", "-x", "c", "-std=c99"), "c++17": ("g++", "-x", "c++", "-std=c++17")}
-CUBIN = bytes(range(256)) * 2 + b"odd"
-"""Stands for machine code where only the header's text matters."""
+MAIN = Path(__file__).resolve().parents[2] / "gpu" / "export_main.cpp"
 
 
 def make(spec: str, columns: int, arch: str = "sm_90a", layout: str = "nhwcnc", **options: Any) -> Plan:
@@ -49,6 +43,12 @@ def make(spec: str, columns: int, arch: str = "sm_90a", layout: str = "nhwcnc", 
 def warpgroup(spec: str, options: dict[str, Any] | None = None, **knobs: Any) -> WgmmaPlan:
     config = PipelineConfig(stagger=0).with_values(knobs)
     return WgmmaPlan(workload(spec), config, arch("sm_90a"), **(options or {}))
+
+
+def sparse(spec: str, key: str) -> WgmmaPlan:
+    config = config_from_key(key)
+    assert isinstance(config, PipelineConfig)
+    return WgmmaPlan(workload(f"{spec}:w4a4:signed-2of4.signed"), config, arch("sm_90a"))
 
 
 CASES: dict[str, Plan | WgmmaPlan] = {
@@ -72,6 +72,8 @@ CASES: dict[str, Plan | WgmmaPlan] = {
     "warpgroup, nhwc, no sharing": warpgroup(
         "n8h6w6c192k64r3s3p1", {"clip": (0, 7)}, tile_width=6, stages=6, duplicate_aware="none", layout="nhwc"
     ),
+    "2:4, own rows": sparse("n8h7w7c256k64r3s3p1", "wg24-tw8-tr2-cm1-cr2-sg1-cg4-st3-rr3-la1-sta2-res0"),
+    "2:4, an odd block, some channels": sparse("n9h7w9c70k40r3s3p1", "wg24-tw10-tr1-cm1-sg2-st5-res1"),
 }
 FIXED = ["one word a lane, padded images and channels", "four words a lane", "warpgroup, cluster"]
 
@@ -81,73 +83,6 @@ def _compilers() -> None:
     for name in ("gcc", "g++"):
         if not shutil.which(name):
             pytest.skip(f"no {name} to compile the header with")
-
-
-class Host:
-    """The functions of one compiled header."""
-
-    def __init__(self, made: Plan | WgmmaPlan, text: str, folder: Path, language: str = "c99") -> None:
-        self.kernel, self.stem = Kernel(made), stem_of(made)
-        (folder / f"{self.stem}.h").write_text(text)
-        self.values = constants(made)
-        compiler, *flags = LANGUAGES[language]
-        macros = {"HEADER": f'"{self.stem}.h"', "STEM": self.stem, "NAME": self.stem.upper()}
-        macros["VALUES"] = " ".join(f"VALUE({name})" for name in self.values)
-        if made.output != "int32":
-            macros["REQUANTIZED"] = "1"
-        if made.launch.dependent_launch:
-            macros["OVERLAPPING"] = "1"
-        library = folder / f"{language}.so"
-        defines = [f"-D{name}={value}" for name, value in macros.items()]
-        sources = [STUB / "calls.c", STUB / "driver.c"]
-        command = [compiler, *flags, *STRICT, "-O1", "-fPIC", "-shared", f"-I{STUB}", f"-I{folder}", *defines]
-        done = subprocess.run([*command, *sources, "-o", library], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        self.library = ctypes.CDLL(str(library))
-        self.library.read_value.restype = ctypes.c_longlong
-
-    def call(self, name: str, *arrays: NDArray[Any]) -> int:
-        return int(getattr(self.library, name)(*(ctypes.c_void_p(array.ctypes.data) for array in arrays)))
-
-    def words(self, argument: str) -> NDArray[Any]:
-        """Memory for a buffer, filled with something that must not stay."""
-        shape = self.kernel.argument(argument)
-        return np.full(shape.shape, 0x5A5A5A5A, shape.dtype)
-
-    def parameters(self, requant: Requantization) -> tuple[int, NDArray[Any]]:
-        words = self.words("Prm")
-        return self.call("call_parameters", requant.bias, requant.multiplier, requant.shift, words), words
-
-    def stub(self) -> Stub:
-        return Stub.in_dll(self.library, "stub")
-
-
-class Stub(ctypes.Structure):
-    """What the driver stand-in recorded."""
-
-    _fields_ = (
-        ("image", ctypes.c_void_p), ("entry", ctypes.c_char * 64), ("attribute", ctypes.c_int),
-        ("value", ctypes.c_int), ("loaded", ctypes.c_int), ("sizes", ctypes.c_uint * 7),
-        ("pointers", ctypes.c_ulonglong * 4), ("overlapping", ctypes.c_int),
-    )  # fmt: skip
-
-
-def constants(made: Plan | WgmmaPlan) -> dict[str, int]:
-    """The header's numbers as the library has them."""
-    w, launch = made.workload, made.launch
-    values = {key: getattr(w, key.lower()) for key in ("N", "H", "W", "C", "K", "R", "S", "P", "Q", "STRIDE", "PAD")}
-    values |= {"DILATION": w.dilation, "SHARED_BYTES": launch.shared_bytes, "OK": 0, "BAD_VALUE": 1}
-    for what, sizes in (("GRID", launch.grid), ("BLOCK", launch.block)):
-        values |= {f"{what}_{axis}": size for axis, size in zip("XYZ", sizes, strict=True)}
-    values |= {"CLUSTER": launch.cluster} if launch.cluster > 1 else {}
-    buffers = {"A": "ACTIVATION", "Wt": "WEIGHT", "Out": "OUTPUT", "Prm": "PARAMETER"}
-    for argument in launch.arguments:
-        values[f"{buffers[argument.name]}_WORDS"] = argument.nbytes // 4
-        values[f"{buffers[argument.name]}_BYTES"] = argument.nbytes
-    if made.output != "int32":
-        values |= {"CLIP_LOW": made.clip[0], "CLIP_HIGH": made.clip[1]}
-        values |= {"NOT_EXACT": 2} if made.requant == "fixed" else {}
-    return values
 
 
 def verify(host: Host) -> None:
@@ -164,6 +99,9 @@ def verify(host: Host) -> None:
             broken = operand.copy()
             broken.flat[place] = value
             assert host.call(call, broken, words) == 1
+    if kernel.workload.precision.weights.group:  # three of four
+        w[-1, -1, -1, 4:8] = [1, 0, 2, 3]
+        assert host.call("call_weights", w, host.words("Wt")) == 1
     if requant is not None:
         status, words = host.parameters(requant)
         assert status == 0
@@ -189,33 +127,6 @@ def test_a_family_of_other_operands_brings_its_own_texts(
     assert "x  uint2 [N=3][H=5][W=4][C=9]  input, values 0..3" in text
     assert "@" not in text
     verify(Host(made, text, tmp_path, language))
-
-
-def verify_launch(host: Host) -> None:
-    """Machine code, entry, sizes and the order of the arguments that reach the driver."""
-    launch = host.kernel.launch
-    ctypes.c_int.in_dll(host.library, "stub_arguments").value = len(launch.arguments)
-    pointers = {"A": 0x1000, "Wt": 0x2000, "Prm": 0x3000, "Out": 0x4000}
-    output = host.words("Out")
-    pointers["Out"] = output.ctypes.data
-    assert host.library.call_load() == 0
-    assert host.library.call_launch((ctypes.c_ulonglong * 4)(*pointers.values())) == 0
-    stub = host.stub()
-    assert stub.entry.decode() == launch.entry
-    assert (stub.attribute, stub.value, stub.loaded) == (8, launch.shared_bytes, 1)
-    assert list(stub.sizes) == [*launch.grid, *launch.block, launch.shared_bytes]
-    given = list(stub.pointers)[: len(launch.arguments)]
-    assert given == [pointers[argument.name] for argument in launch.arguments]
-    assert ctypes.string_at(stub.image, len(CUBIN)) == CUBIN
-    assert not stub.overlapping
-    if launch.dependent_launch:
-        assert host.library.call_launch_overlapping((ctypes.c_ulonglong * 4)(*pointers.values())) == 0
-        stub = host.stub()
-        assert (stub.overlapping, list(stub.sizes)) == (1, [*launch.grid, *launch.block, launch.shared_bytes])
-        assert list(stub.pointers)[: len(launch.arguments)] == given
-    ctypes.c_int.in_dll(host.library, "stub_fails_at_attribute").value = 1
-    assert host.library.call_load() == 1
-    assert host.stub().loaded == 1, "a load that failed left its module behind"
 
 
 @pytest.mark.sample(5)

@@ -9,8 +9,7 @@ import pytest
 
 import subbyte
 from subbyte.errors import InvalidInput
-from subbyte.networks import CATALOGUE, Network, NetworkLayer
-from subbyte.networks.layer import lowered
+from subbyte.networks import CATALOGUE, Network
 from subbyte.numerics.thresholds import ALWAYS, NEVER
 
 
@@ -43,15 +42,6 @@ def test_fully_connected_layers_read_maps_as_they_lie() -> None:
         first = next(layer for layer in subbyte.network(name).layers if layer.kind == "fc").workload
         assert first.r * first.s * first.c == width
         assert (first.p, first.q) == (1, 1)
-
-
-def test_the_first_layer_is_lowered() -> None:
-    layer = subbyte.network("tcbnn.alexnet@2").layers[0]
-    for one, rows in ((lowered(layer), (392, 8)), (lowered(layer, pooled=False), (56, 56))):
-        assert (one.n, one.p, one.q, one.c, one.k, one.r) == (2, *rows, 363, 64, 1)
-        assert one.operations == layer.workload.operations
-    single = NetworkLayer("one", lowered(layer, pooled=False))
-    assert lowered(single) is single.workload
 
 
 @pytest.mark.parametrize("name", ["tcbnn.resnet", "resnet18", "", "digits.w1a1@0", "digits.w1a1@x"])

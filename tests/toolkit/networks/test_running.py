@@ -12,19 +12,19 @@ from subbyte.errors import InvalidInput, Unsupported
 from subbyte.kernel.execute import expected_layer, random_operands
 from subbyte.networks import Network, network, perceptron
 from subbyte.networks.builder import Builder
-from subbyte.networks.layer import lowered
-from subbyte.networks.steps import finished, unproven, windows
-from subbyte.numerics.bit_layer import AFTER, BEFORE, layer_reference, pooled
+from subbyte.networks.layer import pixel_values
+from subbyte.networks.steps import finished, request, unproven
+from subbyte.numerics.bit_layer import AFTER, BEFORE, layer_reference
+from subbyte.numerics.residual import LARGEST, WIDE
 from subbyte.numerics.values import random_values
 from subbyte.workload import ConvWorkload, Precision
 
 
 def test_a_network_with_pooling_and_residuals_is_one_chain_of_kernels() -> None:
-    """A first layer that pools in strips, sums that are kept, and added where maps are smaller and channels more."""
+    """A first layer on blocks of pixels that pools, sums that are kept, and added to smaller maps of more channels."""
     made = Builder(3, (32, 32, 3), "w1a2", BEFORE).conv(32, 3, stride=2, pool=2, name="stem")
     made.conv(32, 3, name="kept").conv(64, 3, stride=2, residual="kept", name="added").fc(10)
     found = Network("small@3", made.layers, "made up here")
-    assert (lowered(found.layers[0]).h, lowered(found.layers[0]).w) == (32, 8)
     compiled = found.compile()
     images = found.random_images(1)[[0, 1, 2, 0]]
     record = compiled.check(images, "emulator")
@@ -34,7 +34,7 @@ def test_a_network_with_pooling_and_residuals_is_one_chain_of_kernels() -> None:
         ("added", 6 * 16 * 64, "uint2+addpool2x32", ""), ("fc1", 60, "int32", ""),
     ]  # fmt: skip
     assert record.predictions[0] == record.predictions[3]
-    sums = compiled.chain().run(compiled.first_values(images[:3]), "emulator")
+    sums = compiled.chain().run(pixel_values(images[:3]), "emulator")
     np.testing.assert_array_equal(sums, found.reference(images[:3]).layer("fc1").sums)
     with pytest.raises(InvalidInput, match="the emulator has no meaningful times"):
         compiled.time(device="emulator")
@@ -66,11 +66,33 @@ def test_what_no_kernel_does_the_cpu_does() -> None:
         compiled.time()
 
 
-def test_wide_residuals_are_left_to_the_cpu() -> None:
+def test_sums_that_16_bits_may_not_hold_have_32() -> None:
+    found = network("apnn.resnet18@1")
+    assert found.largest_sums()["stage3.1b"] == 36_096
+    asked = {layer.name: request(found, layer)[1] for layer in found.layers}
+    assert asked["stage1.1b"].endswith("+add64+keep")
+    assert asked["stage3.1b"].endswith("+keep32")
+    assert asked["stage3.2b"].endswith("b32+keep32")
+    assert not any(unproven(found, layer) for layer in found.layers)
+    assert not [one for one in (request(network("tcbnn.resnet18"), layer)[1] for layer in found.layers) if "32" in one]
+
+
+@pytest.mark.deep
+def test_a_network_hands_on_sums_of_32_bits() -> None:
+    """A stem of 11 x 11 x 3 pixels of up to 128: its sums may be as large as 46,464."""
+    made = Builder(8, (4, 4, 3), "w1a2", BEFORE).conv(32, 11, name="stem")
+    found = Network("two@8", made.conv(32, 3, stride=2, residual="stem", name="added").fc(10).layers, "made up here")
+    compiled = found.compile()
+    assert [one.kernel.output for one in compiled.kernels] == ["uint2+keep32", "uint2+addpool2x32b32", "int32"]
+    assert not any(one.cpu for one in compiled.kernels)
+    assert compiled.check(found.random_images(1), "emulator").differing == 0
+
+
+def test_sums_that_no_bits_hold_are_left_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LARGEST, WIDE, 36_000)
     found = network("apnn.resnet18@1")
     assert unproven(found, found.layer("stage1.1b")) == ""
     assert "sums of stage3.1b may be as large as 36,096" in unproven(found, found.layer("stage3.2b"))
-    assert not any(unproven(network("tcbnn.resnet18"), layer) for layer in network("tcbnn.resnet18").layers)
 
 
 def test_other_parameters_are_seen_to_differ() -> None:
@@ -101,22 +123,3 @@ def test_what_the_cpu_does_is_the_reference(order: str) -> None:
     values, kept = finished(made.layers[1], sums, rule, residual)
     np.testing.assert_array_equal(values, right.values)
     np.testing.assert_array_equal(kept, right.sums)
-
-
-def test_windows_are_what_a_kernel_reads() -> None:
-    layer = Builder(1, (5, 4, 2), "w1a1", BEFORE).conv(3, 3, stride=2).layers[0]
-    x = np.arange(1, 41, dtype=np.int8).reshape(1, 5, 4, 2)
-    found = windows(layer, lowered(layer), x).reshape(3, 2, 3, 3, 2)
-    np.testing.assert_array_equal(found[1, 1], x[0, 1:4, 1:4])
-    assert not found[0, 0, 0].any()
-    assert not found[0, 0, :, 0].any()
-
-
-def test_strips_of_a_pooled_first_layer_are_in_order_once_they_are_pooled() -> None:
-    layer = Builder(1, (6, 20, 1), "w1a1", BEFORE).conv(3, 1, pool=2).layers[0]
-    x = np.arange(120, dtype=np.int8).reshape(1, 6, 20, 1)
-    workload = lowered(layer)
-    assert (workload.h, workload.w) == (30, 4)
-    np.testing.assert_array_equal(pooled(windows(layer, workload, x), 2).reshape(3, 10), pooled(x, 2)[0, ..., 0])
-    plain = lowered(layer, pooled=False)
-    np.testing.assert_array_equal(windows(layer, plain, x), x)

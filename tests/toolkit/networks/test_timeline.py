@@ -24,14 +24,15 @@ def test_bytes_of_residuals_and_the_reason_of_what_no_kernel_does() -> None:
         assert (stem.residual_read, stem.residual_written, added.residual_read) == (0, size, size)
         assert (stem.residual_bits, added.residual_bits, last.residual_bits) == (bits, bits, 0)
         assert (stem.input_bytes, stem.weight_bytes, stem.output_bytes) == (
-            8 * 64 * 3 * kernel**2, 32 * 3 * kernel**2 // 8, 8 * 64 * 32 * 2 // 8
+            8 * 64 * 3, 32 * 3 * kernel**2 // 8, 8 * 64 * 32 * 2 // 8
         )  # fmt: skip
         assert stem.bit_products == 8 * stem.operations
         assert added.bit_products == 2 * added.operations
         moved = sum(layer.bytes_moved for layer in record.layers)
         assert record.residual_share == pytest.approx(2 * size / moved)
-        assert ("46,464" in stem.cpu) == ("16 bits are not proven" in record.text()) == (bits == 32)
-        assert (record.estimate is None) == (bits == 32)
+        assert ("16 bits are not proven" in record.text()) == (bits == 32)
+        assert stem.cpu == added.cpu == ""
+        assert record.estimate is not None
 
 
 def test_kernels_are_asked_for_whole_layers() -> None:

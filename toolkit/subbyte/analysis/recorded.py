@@ -180,8 +180,9 @@ def _ablation_files(folder: Path) -> dict[tuple[str, str, str], tuple[Path, ...]
     """The landscapes in folders called ``ablation`` by workload, GPU and family."""
     found: dict[tuple[str, str, str], tuple[Path, ...]] = {}
     for path in sorted(folder.glob(f"**/ablation/*{SUFFIX}")):
-        family = family_of_kind(read_header(path)["space"]["kind"])
-        key = (*_header_of(path), "" if family is None else family.name)
+        spec, device, kind = _header_of(path)
+        family = family_of_kind(kind)
+        key = (spec, device, "" if family is None else family.name)
         found[key] = (*found.get(key, ()), path)
     return found
 
@@ -189,7 +190,7 @@ def _ablation_files(folder: Path) -> dict[tuple[str, str, str], tuple[Path, ...]
 def recorded_landscapes(device: str, spec: str | None = None) -> Iterator[Landscape]:
     """The shipped landscapes of a GPU, of one workload or of all."""
     for path in shipped().values():
-        of, where = _header_of(path)
+        of, where, _ = _header_of(path)
         if where == device and spec in (None, of):
             yield _load(path)
 
@@ -199,8 +200,8 @@ def _load(path: Path) -> Landscape:
     return Landscape.load(path)
 
 
-@lru_cache(maxsize=256)
-def _header_of(path: Path) -> tuple[str, str]:
-    """Workload and GPU of a landscape."""
+@lru_cache(maxsize=1024)
+def _header_of(path: Path) -> tuple[str, str, str]:
+    """Workload, GPU and kind of space of a landscape."""
     header = read_header(path)
-    return str(header["workload"]["spec"]), str(header["device"].get("name"))
+    return str(header["workload"]["spec"]), str(header["device"].get("name")), str(header["space"]["kind"])

@@ -16,8 +16,10 @@ from subbyte.arguments import checked
 from subbyte.device import arch as arch_named
 from subbyte.device.peaks import DEFAULT_DEVICE, MeasuredPeaks, measured_peaks
 from subbyte.errors import InvalidInput, Unsupported
-from subbyte.families.registry import family_names, family_of_fields, newest_first
+from subbyte.families.registry import config_from_dict, family_names, family_of_fields, newest_first
 from subbyte.former import FormerFields
+from subbyte.kernel.choose import recorded_best
+from subbyte.numerics.bit_products import bit_products
 from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.workload import INT4, ConvWorkload
 from subbyte.workload import workload as parse
@@ -188,19 +190,23 @@ def speed_of_light(
 ) -> SpeedLimits:
     """The floors of a workload on a GPU beside the best recorded time and the other sides.
 
-    ``microseconds`` stands in for the recorded time: what was measured just now. Raises InvalidInput for an unknown
-    workload, a GPU whose peaks were not measured, or a time that is not positive.
+    ``microseconds`` stands in for the recorded time: what was measured just now. Operands of other types than int4
+    are multiplied bit by bit: the peaks are those of one-bit instructions, the other sides those of the layer in wider
+    types. Raises InvalidInput for an unknown workload, a GPU whose peaks were not measured, or a time that is not
+    positive, Unsupported for types whose values are no sums of bits.
     """
     w, limits = parse(workload), measured_peaks(device)
+    if w.precision != INT4 and not limits.binary_tops:
+        raise Unsupported(f"speed of {w.label}: no peaks of one-bit instructions were measured on {device}")
     if w.precision != INT4:
-        raise Unsupported(f"speed of {w.label}: the measured peaks are those of {INT4} kernels, not of {w.precision}")
+        bit_products(w.precision)
     if microseconds is not None and not microseconds > 0:
         raise InvalidInput(f"microseconds={microseconds}: a measured time is greater than 0")
     best, atom, family = _best(w, device, limits)
     if microseconds is not None:
         best = Timed(f"{OURS} {w.precision.label}", microseconds, w.operations / microseconds / 1e6, "", "given")
     others: dict[str, Timed] = {}
-    for found in _sides(w, device):
+    for found in _sides(replace(w, precision=INT4), device):
         if not found.side.startswith(OURS):
             others[found.side] = found  # records come by date: the latest one counts
     return SpeedLimits(
@@ -255,11 +261,21 @@ def roofline(device: str = DEFAULT_DEVICE) -> Roofline:
 
 def _floors(w: ConvWorkload, limits: MeasuredPeaks, atom: str) -> tuple[Floor, ...]:
     copy, peak = limits.copy_terabytes_per_second, limits.peak(atom)
+    pairs, times = _pairs(w, atom), ""
+    if pairs > 1:
+        times = f" in {pairs} pairs of planes"
     return (
         Floor("launch", limits.launch_microseconds, "an empty kernel in a CUDA graph"),
         Floor("bytes", w.bytes_moved / copy / 1e6, f"x, w and y once, {w.bytes_moved:,} bytes at {copy:g} TB/s"),
-        Floor("arithmetic", w.operations / peak / 1e6, f"{w.operations / 1e9:.2f} GOP at {peak:,.0f} TOPS of {atom}"),
-    )
+        Floor("arithmetic", w.operations * pairs / peak / 1e6,
+              f"{w.operations / 1e9:.2f} GOP{times} at {peak:,.0f} TOPS of {atom}"),
+    )  # fmt: skip
+
+
+def _pairs(w: ConvWorkload, atom: str) -> int:
+    """Instructions' products for each product of values: one for each pair of planes, one of whole values."""
+    types = w.precision
+    return types.weights.bits * types.activations.bits if atom.startswith("b1.") else 1
 
 
 def _sides(w: ConvWorkload, device: str) -> list[Timed]:
@@ -282,7 +298,7 @@ def _sides(w: ConvWorkload, device: str) -> list[Timed]:
 
 def _best(w: ConvWorkload, device: str, limits: MeasuredPeaks) -> tuple[Timed | None, str, str]:
     """The fastest recorded time of ours, the measured atom and the family of its configuration; without any, the
-    fastest atom and the family of the newest instruction."""
+    fastest atom of those that multiply its operands and the family of the newest instruction."""
     found: list[tuple[Timed, Mapping[str, Any]]] = []
     spec = w.spec
     for one in recorded_landscapes(device, spec):
@@ -296,8 +312,16 @@ def _best(w: ConvWorkload, device: str, limits: MeasuredPeaks) -> tuple[Timed | 
             if row.spec == spec and row.side.startswith(OURS) and row.config:
                 timed = Timed(row.side, row.microseconds, row.tops, row.plan, record.name)
                 found.append((timed, row.config))
+    kept = recorded_best().get(spec) if w.precision != INT4 else None
+    if kept is not None and kept["device"] == device:
+        tops = w.operations / kept["microseconds"] / 1e6
+        key = config_from_dict(kept["config"]).key
+        timed = Timed(f"{OURS} {w.precision.label}", kept["microseconds"], tops, key, kept["source"].rpartition("/")[2])
+        found.append((timed, kept["config"]))
     if not found:
-        return None, max(limits.tops, key=lambda atom: limits.tops[atom]), newest_first()[0].name
+        peaks = limits.tops if w.precision == INT4 else limits.binary_tops
+        able = [one for one in newest_first() if one.hopeless(w, arch_named(limits.arch)) is None]
+        return None, max(peaks, key=lambda atom: peaks[atom]), (able or newest_first())[0].name
     timed, values = min(found, key=lambda pair: pair[0].microseconds)
     family, known = family_of_fields(values)
     config = known or family.plain  # a kernel that cannot be built any more had the same instruction

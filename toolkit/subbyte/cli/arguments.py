@@ -83,6 +83,23 @@ def add_workloads_argument(parser: argparse.ArgumentParser, nargs: str = "+") ->
     parser.add_argument("workloads", metavar="WORKLOAD", nargs=nargs, help=text)
 
 
+def add_sparsity_argument(parser: argparse.ArgumentParser) -> None:
+    """``--sparsity``: what :func:`take_sparsity` gives the workloads."""
+    text = "of the weights: 2:4 = of four neighbouring input channels two at most are not 0; default dense"
+    parser.add_argument("--sparsity", metavar="N:M", type=_sparsity, default="dense", help=text)
+
+
+def take_sparsity(args: argparse.Namespace) -> None:
+    """Give args.workload, or each text of args.workloads, the weights that ``--sparsity`` asks for. Raises
+    InvalidInput for weights that are never 0."""
+    from subbyte.workload.sparsity import text_with_sparsity, with_sparsity
+
+    if hasattr(args, "workload"):
+        args.workload = with_sparsity(args.workload, args.sparsity)
+    if hasattr(args, "workloads"):
+        args.workloads = [text_with_sparsity(one, args.sparsity) for one in args.workloads]
+
+
 def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm_90a") -> None:
     """``--arch``: args.arch is the name of a known architecture."""
     shown = f" (default {default})" if default else ""
@@ -90,20 +107,22 @@ def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm
     parser.add_argument("--arch", metavar="ARCH", type=_arch, default=default, help=text)
 
 
-def add_config_arguments(parser: argparse.ArgumentParser, family: str = "") -> None:
+def add_config_arguments(parser: argparse.ArgumentParser, family: str = "", chosen: str = "") -> None:
     """``--set knob=value``, once or several times, and ``--family`` with its default (empty: the usual one): read them
-    with :func:`configuration`. The default ``auto`` may be asked for as well."""
+    with :func:`configuration`. The default ``auto`` may be asked for as well. ``chosen`` says how the command chooses
+    where none is asked for: args.family is None then."""
     from subbyte.families.registry import families, family_names, usual
 
     family = family or usual().name
     text = "a knob or switch of the configuration, such as chunk=2 or layout=nhwc; several may follow"
     parser.add_argument("--set", metavar="KNOB=VALUE", dest="settings", action="append", default=[], help=text)
     names = " or ".join(f"{one.name} ({one.title})" for one in families().values())
-    text = f"{names}; default {family}"
+    text = f"{names}; default {chosen or family}"
     if family == "auto":
         text += ": the one measured or estimated faster, with --set the one that has the knobs"
-    allowed = ("auto", *family_names()) if family == "auto" else family_names()
-    parser.add_argument("--family", metavar="FAMILY", type=_family(allowed), default=family, help=text)
+    allowed = ("auto", *family_names()) if chosen or family == "auto" else family_names()
+    parser.add_argument("--family", metavar="FAMILY", type=_family(allowed), default=None if chosen else family,
+                        help=text)  # fmt: skip
 
 
 def asked_settings(args: argparse.Namespace) -> dict[str, str]:
@@ -332,6 +351,13 @@ def _workload(text: str) -> ConvWorkload:
 
     found: ConvWorkload = _argument(workload, text)
     return found
+
+
+def _sparsity(text: str) -> str:
+    from subbyte.arguments import one_of
+    from subbyte.workload.sparsity import SPARSITIES
+
+    return str(_argument(lambda given: one_of(given, "sparsity", SPARSITIES), text))
 
 
 def _arch(text: str) -> str:

@@ -1,20 +1,58 @@
-"""``subbyte bench``: this toolkit's kernels and cuDNN side by side on this GPU; ``bench atoms``: its measured peaks."""
+"""``subbyte bench``: this toolkit's kernels and cuDNN side by side on this GPU; ``bench atoms``, ``strides`` and
+``planes``: the GPU's measured peaks, what the distance of rows costs, and pairs of bit planes."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from subbyte.cli.arguments import add_workloads_argument, command_parser, emit_and_save, natural_number, seconds
+from subbyte.cli.arguments import (
+    add_sparsity_argument,
+    add_workloads_argument,
+    command_parser,
+    emit_and_save,
+    natural_number,
+    seconds,
+    take_sparsity,
+)
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency
 from subbyte.files import prove_writable, write_file
 from subbyte.streams import say
 from subbyte.workload import workloads
+from subbyte.workload.operand import DENSE
 
 if TYPE_CHECKING:
     from subbyte.gpu.device import CudaDevice
+
+PLANES_LAYER = "resnet50.stage3@64"
+
+
+class Experiment(NamedTuple):
+    """A word in place of WORKLOADs: the module whose ``text_of`` prints its record, and the shape of that."""
+
+    module: str
+    shape: str
+    about: str
+
+
+EXPERIMENTS = {
+    "atoms": Experiment(
+        "subbyte.measure.atoms.report", "PeaksShape",
+        "the measured peaks of this GPU, each matrix instruction alone, copies, launches",
+    ),
+    "strides": Experiment(
+        "subbyte.measure.latency.report", "StridesShape",
+        "cycles of a tile's load and store by the distance of its rows, and of one-bit products",
+    ),
+    "planes": Experiment(
+        "subbyte.measure.plane_scaling", "PlanesShape",
+        f"a layer (default {PLANES_LAYER}) in 15 precisions: time by pairs of bit planes",
+    ),
+}  # fmt: skip
 
 
 def add_parser(subparsers: Any) -> None:
@@ -23,11 +61,13 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "bench",
         "Time this toolkit's kernels and cuDNN (float16, bfloat16, float8, int8) side by side; needs PyTorch.\n"
-        "With the one word `atoms`: the measured peaks of this GPU, each matrix instruction alone, copies, launches.\n"
-        "With --from: a record of either, printed again; needs no GPU.",
-        "subbyte bench resnet50.stage2@8\n  subbyte bench atoms --out atoms.json\n  subbyte bench --from atoms.json",
+        + "".join(f"With the word `{word}`: {one.about}.\n" for word, one in EXPERIMENTS.items())
+        + "With --from: a record of any of these, printed again; needs no GPU.",
+        "subbyte bench resnet50.stage2@8\n  subbyte bench atoms --out atoms.json\n  subbyte bench --from atoms.json\n"
+        "  subbyte bench strides\n  subbyte bench planes resnet50.stage4@64",
     )
     add_workloads_argument(parser, nargs="*")
+    add_sparsity_argument(parser)
     text = "measure the kernels of this bundle instead of building some; may be repeated, replaces WORKLOAD"
     parser.add_argument("--bundle", action="append", default=[], metavar="DIR", help=text)
     parser.add_argument("--device", type=natural_number, default=0, metavar="N", help="GPU number (default 0)")
@@ -42,15 +82,23 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print; 0 when every side was measured, 1 when a kernel of ours was wrong or did not run."""
     if args.out is not None:
         prove_writable(args.out, parents=True)
+    elsewhere = args.record is not None or args.bundle or (args.workloads and args.workloads[0] in EXPERIMENTS)
+    if args.sparsity != DENSE and elsewhere:
+        raise InvalidInput(
+            f"--sparsity is of WORKLOADs: leave it away beside --from, --bundle, {', '.join(EXPERIMENTS)}"
+        )
     if args.record is not None:
         return _show(args)
-    if args.workloads == ["atoms"] and not args.bundle:
-        return _atoms(args)
+    if args.workloads and args.workloads[0] in EXPERIMENTS and not args.bundle:
+        return _experiment(args)
     from subbyte.gpu.lock import hold
     from subbyte.measure.sidebyside import build_candidates, from_bundles, side_by_side, text_of
 
     if bool(args.workloads) == bool(args.bundle):
-        raise InvalidInput("bench needs WORKLOADs (resnet50.stage2@8), --bundle DIR, or the one word atoms")
+        raise InvalidInput(
+            f"bench needs WORKLOADs (resnet50.stage2@8), --bundle DIR, or one of the words {', '.join(EXPERIMENTS)}"
+        )
+    take_sparsity(args)
     asked = [one for text in args.workloads for one in workloads(text)]
     packed = from_bundles(args.bundle)
     device = _device(args.device)
@@ -64,15 +112,33 @@ def run(args: argparse.Namespace) -> int:
     return failed or int(any(entry["side"].startswith("subbyte") for entry in record["missing"]))
 
 
-def _atoms(args: argparse.Namespace) -> int:
-    """The measured peaks of this GPU."""
+def _experiment(args: argparse.Namespace) -> int:
+    """What a word asks for."""
     from subbyte.gpu.lock import hold
-    from subbyte.measure.atoms import measure_atoms, text_of
 
+    word, *more = args.workloads
+    layers = [one for text in more for one in workloads(text)] or workloads(PLANES_LAYER)
+    if len(layers) > 1 or (more and word != "planes"):
+        raise InvalidInput(f"bench {word} takes {'one WORKLOAD at most' if word == 'planes' else 'no WORKLOADs'}")
     device = _device(args.device)
     with hold(device.info):
-        record = measure_atoms(device, say=say)
-    return _put(record, args, text_of(record))
+        if word == "atoms":
+            from subbyte.measure.atoms import measure_atoms
+
+            record = measure_atoms(device, say=say)
+        elif word == "strides":
+            from subbyte.measure.latency import measure_strides
+
+            record = measure_strides(device, say=say)
+        else:
+            from subbyte.measure.plane_scaling import measure_planes
+
+            record = measure_planes(layers[0], device, say=say)
+    return _put(record, args, _printing(word).text_of(record))
+
+
+def _printing(word: str) -> ModuleType:
+    return import_module(EXPERIMENTS[word].module)
 
 
 def _device(number: int) -> CudaDevice:
@@ -87,11 +153,11 @@ def _device(number: int) -> CudaDevice:
 
 def _show(args: argparse.Namespace) -> int:
     """A record of an earlier run as it was printed then."""
-    from subbyte.measure import atoms, sidebyside
-    from subbyte.measure.atoms.report import PeaksShape
+    from subbyte.measure import sidebyside
     from subbyte.records.reading import json_file, typed
 
-    if args.bundle or args.workloads not in ([], ["atoms"]):
+    word = args.workloads[0] if len(args.workloads) == 1 else None
+    if args.bundle or (args.workloads and word not in EXPERIMENTS):
         raise InvalidInput("--from prints a whole record: leave WORKLOADs and --bundle away")
     source, advice = f"{args.record}: no record of `subbyte bench`, or a damaged one", "`subbyte bench --out` makes one"
     try:
@@ -100,10 +166,12 @@ def _show(args: argparse.Namespace) -> int:
         raise BrokenRecord(f"{source} ({error!s:.300}); {advice}") from None
     except InvalidInput as error:
         raise InvalidInput(f"cannot read {error!s:.300}; give a file of `subbyte bench --out`") from None
-    of_atoms = isinstance(record, dict) and record.get("kind") == "atoms"
-    typed(record, PeaksShape if of_atoms else sidebyside.BenchShape, source, advice)
+    kind = record.get("kind") if isinstance(record, dict) else None
+    printing = _printing(kind) if kind in EXPERIMENTS else sidebyside
+    typed(record, getattr(printing, EXPERIMENTS[kind].shape) if kind in EXPERIMENTS else sidebyside.BenchShape, source,
+          advice)  # fmt: skip
     try:
-        text = (atoms if of_atoms else sidebyside).text_of(record)
+        text = printing.text_of(record)
         shown = {**record, "command": record["command"]}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         raise BrokenRecord(f"{source}; {advice}") from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from subbyte.cli.arguments import (
@@ -24,10 +24,13 @@ from subbyte.cli.arguments import (
     shown,
 )
 from subbyte.cli.explain_bits import BIT_TOPICS
-from subbyte.errors import InvalidInput
-from subbyte.families.registry import family_named, topic_giving, topics
+from subbyte.cli.explain_bits import DEFAULT_WORKLOAD as DEFAULT_BITS
+from subbyte.device.arch import Arch, arch
+from subbyte.errors import InvalidInput, Unsupported
+from subbyte.families.registry import commands, family_named, named, newest_first, not_here, topics
 from subbyte.families.topic import Option, Topic
 from subbyte.numerals import natural
+from subbyte.workload import ConvWorkload, workload
 
 DEFAULT_WORKLOAD = "resnet50.stage2@8"
 _PAIR = re.compile(r"(\d{1,6})[x,](\d{1,6})")
@@ -47,11 +50,11 @@ def add_parser(subparsers: Any) -> None:
         description="A technique as numbers and a picture in plain text.",
         epilog="example:\n  subbyte explain duplicates resnet50.stage2@8 --tile 1x4",
     )
-    commands = parser.add_subparsers(dest="topic", metavar="TOPIC", title="topics", required=True)
+    parsers = parser.add_subparsers(dest="topic", metavar="TOPIC", title="topics", required=True)
     for name, found in known.items():
-        _add_topic(commands, name, found)
+        _add_topic(parsers, name, found)
     for add, _ in _GENERAL.values():
-        add(commands)
+        add(parsers)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,12 +64,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _add_topic(commands: Any, name: str, found: Mapping[str, Topic[Any]]) -> None:
-    """The command of one topic; its ``--family`` is the first that has it unless another is asked for."""
+def _add_topic(parsers: Any, name: str, found: Mapping[str, Topic[Any]]) -> None:
+    """The command of one topic; its ``--family`` is the first that has it and computes the workload, unless another is
+    asked for."""
     family, first = next(iter(found.items()))
-    parser = command_parser(commands, name, first.summary, first.example)
+    parser = command_parser(parsers, name, first.summary, first.example)
     if first.of != "any":
-        add_workload_argument(parser, DEFAULT_WORKLOAD)
+        add_workload_argument(parser, _first_computed(found, arch("sm_90a")))
+        parser.set_defaults(workload=None)
     options: dict[str, tuple[Option, list[str]]] = {}
     for owner, topic in found.items():
         for option in topic.options:
@@ -76,20 +81,24 @@ def _add_topic(commands: Any, name: str, found: Mapping[str, Topic[Any]]) -> Non
         parser.add_argument(
             f"--{option.name}", metavar=option.metavar, type=_READ[option.kind], help=option.meaning + alone
         )
-    add_config_arguments(parser, family)
+    first_of = f"the first that computes WORKLOAD of {', '.join(found)}" if len(found) > 1 else family
+    add_config_arguments(parser, family, first_of if first.of != "any" else "")
     if first.of != "any":
         add_arch_argument(parser)
 
 
 def _of_a_family(args: argparse.Namespace) -> Said:
     """The topic of the family that is asked for."""
-    from subbyte.device.arch import arch
     from subbyte.kernel.choose import known_config
     from subbyte.technique import topics as records
 
-    family, found = family_named(args.family), topics()[args.topic]
+    found = topics()[args.topic]
+    args.family = None if args.family == "auto" else args.family
+    if args.family is None or args.family in found:
+        args.family = _asked(args, found)
+    family = family_named(args.family)
     if family.name not in found:
-        topic_giving(next(iter(found.values())).gives, configuration(args) or family.plain)  # raises what to see
+        raise not_here(configuration(args) or family.plain, map(family_named, found))
     topic = found[family.name]
     options = _options(args, found, family.name)
     if topic.of == "any":
@@ -100,6 +109,34 @@ def _of_a_family(args: argparse.Namespace) -> Said:
         config = configuration(args, None if family.starts_plain else known_config(args.workload, target, family))
     plan = records.planned(family, topic, args.workload, config, target)
     return topic.in_words(records.shown(topic, plan, **options), options)
+
+
+def _asked(args: argparse.Namespace, found: Mapping[str, Topic[Any]]) -> str:
+    """The family that is asked for, else the first of those that have a topic and compute the workload; where there is
+    no workload, one is put there. Raises Unsupported where the workload is one of other families alone."""
+    having = [family_named(name) for name in ([args.family] if args.family else found)]
+    if next(iter(found.values())).of == "any":
+        return having[0].name
+    target = arch(args.arch)
+    if args.workload is None:
+        args.workload = workload(_first_computed([one.name for one in having], target))
+    given: ConvWorkload = args.workload
+    computing = [one for one in having if one.hopeless(given, target) is None]
+    if computing:
+        return computing[0].name
+    others = [one for one in newest_first() if one.hopeless(given, target) is None]
+    see = f"; it is computed by {named(others)}: see {commands(others[0], given.label)}" if others else ""
+    raise Unsupported(
+        f"{given.label} on {target.name}: only kernels of {named(having)} are shown here ("
+        f"{having[0].hopeless(given, target)}){see}"
+    )
+
+
+def _first_computed(names: Iterable[str], target: Arch) -> str:
+    """The layer that is shown by default: the first of several that one of some families computes."""
+    having = [family_named(name) for name in names]
+    layers = DEFAULT_WORKLOAD, DEFAULT_BITS
+    return next((one for one in layers if any(f.hopeless(workload(one), target) is None for f in having)), layers[0])
 
 
 def _options(args: argparse.Namespace, found: Mapping[str, Topic[Any]], family: str) -> dict[str, Any]:
@@ -116,9 +153,9 @@ def _options(args: argparse.Namespace, found: Mapping[str, Topic[Any]], family: 
     return found[family].values(given)
 
 
-def _add_duplicates(commands: Any) -> None:
+def _add_duplicates(parsers: Any) -> None:
     parser = command_parser(
-        commands,
+        parsers,
         "duplicates",
         "Which entries of the lowered (im2col) tile are the same input pixel, and the loads that sharing saves.",
         "subbyte explain duplicates resnet50.stage2@8 --tile 1x4 --json",
@@ -131,9 +168,9 @@ def _add_duplicates(commands: Any) -> None:
     )
 
 
-def _add_fragments(commands: Any) -> None:
+def _add_fragments(parsers: Any) -> None:
     parser = command_parser(
-        commands,
+        parsers,
         "fragments",
         "Which lane and register holds which element of a matrix instruction, and which GPUs have it.",
         "subbyte explain fragments --instruction m16n8k32.s8",
@@ -147,9 +184,9 @@ def _add_fragments(commands: Any) -> None:
     )
 
 
-def _add_speed(commands: Any) -> None:
+def _add_speed(parsers: Any) -> None:
     parser = command_parser(
-        commands,
+        parsers,
         "speed",
         "The speed of light: floors of launching, moving and multiplying beside the best recorded times.",
         "subbyte explain speed resnet50.stage2@8",

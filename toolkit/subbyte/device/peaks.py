@@ -21,6 +21,7 @@ from subbyte.errors import InvalidInput, did_you_mean
 _FILE = Path(__file__).parent / "peaks.json"
 DEFAULT_DEVICE = "NVIDIA H200"
 _WARPGROUP = "s8.wgmma.m64"
+_ONE_BIT = "b1.wgmma.m64"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,9 @@ class MeasuredPeaks:
 
     def measured(self, atom: str) -> str:
         """The atom that was measured for ``atom``: one of a warpgroup stands for those of all widths."""
-        name = atom.replace("s8.m64", _WARPGROUP)
+        name = atom.replace("s8.m64", _WARPGROUP).replace("u8.wgmma.m64", _WARPGROUP)
+        if name.startswith(_ONE_BIT):
+            return next((known for known in self.binary_tops if known.startswith(_ONE_BIT)), name)
         return self.warpgroup_atom if name.startswith(_WARPGROUP) and self.warpgroup_atom else name
 
     @checked
@@ -59,11 +62,9 @@ class MeasuredPeaks:
         Raises InvalidInput for an atom that was not measured.
         """
         known = {**self.tops, **self.binary_tops}
-        name = atom.replace("s8.m64", _WARPGROUP)
-        if name in known:
-            return known[name]
-        if name.startswith(_WARPGROUP) and self.warpgroup_atom:
-            return self.tops[self.warpgroup_atom]
+        for name in (atom.replace("s8.m64", _WARPGROUP), self.measured(atom)):
+            if name in known:
+                return known[name]
         raise InvalidInput(f"no measured peak of {atom!r} on {self.device}: {did_you_mean(atom, known)}")
 
     def ceiling(self, atom: str) -> float:

@@ -52,9 +52,9 @@ KINDS = (
 _DETAILS = {
     1: "mbarrier", 2: "named barrier", 3: "cluster", 4: "warpgroup", 5: "registers", 10: "wgmma", 11: "bulk copy",
     20: "read", 21: "written", 22: "scope", 23: "operand", 30: "descriptors", 31: "descriptor bits", 32: "shapes",
-    33: "no warpgroup", 34: "no register", 40: "uninitialised", 41: "arrivals", 42: "count", 43: "overwritten",
-    44: "bytes", 45: "twice", 46: "invalidated", 50: "counts", 51: "warps", 52: "number", 60: "rank", 61: "ended",
-    62: "no arrival", 63: "two arrivals", 70: "wgmma", 71: "bulk copy",
+    33: "no warpgroup", 34: "no register", 35: "metadata", 40: "uninitialised", 41: "arrivals", 42: "count",
+    43: "overwritten", 44: "bytes", 45: "twice", 46: "invalidated", 50: "counts", 51: "warps", 52: "number",
+    60: "rank", 61: "ended", 62: "no arrival", 63: "two arrivals", 70: "wgmma", 71: "bulk copy",
 }  # fmt: skip
 """What the numbers in ``detail`` mean (report.h, ``Detail``)."""
 
@@ -122,6 +122,10 @@ _TEXTS = {
     "bad_wgmma: shapes": "{where} and another warp of its warpgroup ({elsewhere}) issue different wgmma",
     "bad_wgmma: no warpgroup": "{where} belongs to no full warpgroup of 128 threads",
     "bad_wgmma: no register": "{where} gives a wgmma something else than a register as accumulator",
+    "bad_wgmma: metadata": (
+        "{where} gives a matrix instruction metadata {amount} for group {offset} of its row: of four neighbours two "
+        "different places are needed, the lower one first (4, 8, 9, 12, 13 or 14)"
+    ),
     "bad_mbarrier: uninitialised": "{where} uses byte {offset} of shared memory as an mbarrier that nobody initialised",
     "bad_mbarrier: arrivals": (
         "{where} makes {size} arrivals on the mbarrier at byte {offset}, whose phase lacks {amount}"

@@ -188,12 +188,15 @@ class ExportParts:
     weight_shape: tuple[int, ...]
     words: Mapping[str, str]
     defines: Mapping[str, int | str] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Of the words of other arguments, where these are not blocks of packed values."""
+    parameters: Mapping[str, str | list[int]] = field(default_factory=dict)
+    """The caller's array behind the parameters: empty, bias, multiplier and shift."""
 
 
 @dataclass(frozen=True)
 class PixelTile:
-    """Output pixels, as (rows, columns), whose input is loaded together: by a block, and by one of the ``warps`` that
-    share the block's."""
+    """Output pixels (rows, columns) whose input is loaded together: by a block, by one of the ``warps`` sharing it."""
 
     block: tuple[int, int]
     warps: int
@@ -335,6 +338,11 @@ class Family(FormerNames, ABC):
     @abstractmethod
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
         """Configurations that can be built, the one estimated fastest first."""
+
+    def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
+        """Of weights with a pattern of zeros: why kernels that multiply the zeros too are to be taken; None where those
+        that skip them are expected to be faster."""
+        return "no kernel of it skips zeros"
 
     @abstractmethod
     def estimate(self, plan: Plan) -> float:

@@ -195,12 +195,22 @@ def topic_giving(gives: type[Record], config: object = None) -> tuple[Family, To
 def not_here(config: object, having: Iterable[Family]) -> Unsupported:
     """What to say where kernels of some families are shown and a configuration is of another."""
     own, key = family_of(config), getattr(config, "key", config)
-    others = " or ".join(f"the {family.name} family ({family.instruction})" for family in having) or "no family"
-    see = ", ".join(f"`subbyte explain {name}`" for name in ("duplicates", *own.topics))
     return Unsupported(
-        f"only kernels of {others} are shown here; {key} is of the {own.name} family ({own.instruction}): see {see} "
-        f"with --family {own.name}, and its text"
+        f"only kernels of {named(having)} are shown here; {key} is of {named([own])}: see {commands(own)}, and its text"
     )
+
+
+def named(found: Iterable[Family]) -> str:
+    """Families with their instructions, as a message names them."""
+    return " or ".join(f"the {family.name} family ({family.instruction})" for family in found) or "no family"
+
+
+def commands(family: Family, workload: str = "") -> str:
+    """The commands that show a family's kernels, of a workload or of one they compute by default."""
+    of = f" {workload}" if workload else ""
+    topics = (f"{name}{of if topic.of != 'any' else ''}" for name, topic in family.topics.items())
+    own = [f"`subbyte explain {topic} --family {family.name}`" for topic in topics]
+    return ", ".join([*own, f"`subbyte explain duplicates{of}`"])
 
 
 def shows(config: object, record: type[InfoRecord]) -> bool:

@@ -16,7 +16,6 @@ from subbyte.kernel.execute import EMULATOR, resolve_device, run_outputs
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import check_channels
 from subbyte.numerics import Requantization, Thresholds, check_values
-from subbyte.numerics.planes import NB8R
 from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ class Chain:
     ``weights`` and ``requants`` hold values of the layer's type (int4: int8) [K,R,S,C] and a
     :class:`~subbyte.numerics.Requantization` or :class:`~subbyte.numerics.Thresholds` for each layer; the last one may
     give int32 sums, with None in their place. ``residuals`` names, for layers that add a residual, the earlier layer
-    that keeps it (0 is the first), None for others. ``other_rows``: the pixels of a 1x1 layer may lie in other rows
-    than the next layer's, in the same order, as those of windows that were lowered to pixels. Raises InvalidInput when
+    that keeps it (0 is the first), None for others. Raises InvalidInput when
     two neighbours differ in sizes, type, form of the words or architecture, when an earlier one gives int32 sums, for a
     residual that nobody keeps, and for weights and requantizations that are not those of their layer.
     """
@@ -43,13 +41,12 @@ class Chain:
         weights: Sequence[NDArray[np.int8]],
         requants: Sequence[Requantization | Thresholds | None],
         residuals: Sequence[int | None] = (),
-        other_rows: bool = False,
     ) -> None:
         from subbyte.gpu.chain import check_chain
 
         if not len(kernels) == len(weights) == len(requants):
             raise InvalidInput(f"{len(kernels)} kernels, {len(weights)} weights, {len(requants)} requants: one each")
-        check_layers(kernels, other_rows)
+        check_layers(kernels)
         self._residuals = list(residuals) or [None] * len(kernels)
         check_residuals(kernels, self._residuals)
         for number, (kernel, w, r) in enumerate(zip(kernels, weights, requants, strict=True)):
@@ -117,14 +114,18 @@ def check_residuals(kernels: Sequence[Kernel], residuals: Sequence[int | None]) 
         if not 0 <= source < number or not kernels[source].fusion.keep:
             raise InvalidInput(f"layer {number} adds sums of layer {source}: name an earlier layer that keeps them")
         kept, added, by = kernels[source].workload, kernel.workload, kernel.fusion.residual_pool
-        gives, takes = (kept.n, kept.p, kept.q, kept.k), (added.n, added.p * by, added.q * by, kernel.fusion.residual)
+        windows = kernels[source].fusion.keep_pool
+        gives = kept.n, kept.p // windows, kept.q // windows, kept.k
+        takes = (added.n, added.p * by, added.q * by, kernel.fusion.residual)
         if gives != takes:
             raise InvalidInput(f"layer {source} keeps sums {list(gives)}, layer {number} adds {list(takes)}")
+        have, wanted = kernels[source].fusion.keep_bits, kernel.fusion.residual_bits
+        if have != wanted:
+            raise InvalidInput(f"layer {source} keeps sums of {have} bits, layer {number} adds sums of {wanted}")
 
 
-def check_layers(kernels: Sequence[Kernel], other_rows: bool = False) -> None:
-    """Raise InvalidInput unless each kernel's output, in true sizes, is the next one's input on the same GPU; with
-    ``other_rows`` the pixels of a 1x1 layer may lie in other rows, in the same order."""
+def check_layers(kernels: Sequence[Kernel]) -> None:
+    """Raise InvalidInput unless each kernel's output, in true sizes, is the next one's input on the same GPU."""
     if not kernels:
         raise InvalidInput("a chain needs at least one layer")
     for number, kernel in enumerate(kernels[:-1]):
@@ -138,9 +139,6 @@ def check_layers(kernels: Sequence[Kernel], other_rows: bool = False) -> None:
         gives, takes = before.workload, after.workload
         pool = before.fusion.pool
         out, into = (gives.n, gives.p // pool, gives.q // pool, gives.k), (takes.n, takes.h, takes.w, takes.c)
-        alike = other_rows and out[1] * out[2] == into[1] * into[2] and before.argument("Out").form != NB8R
-        if (gives.r, gives.s) == (1, 1) and alike:
-            out = (out[0], *into[1:3], out[3])  # single pixels in any rows: those of the next layer follow in order
         layouts = before.argument("Out").form, after.argument("A").form
         types = gives.precision.output, takes.precision.activations
         if out != into or types[0] != types[1] or layouts[0] != layouts[1] or before.arch != after.arch:

@@ -18,7 +18,7 @@ from subbyte.networks.layer import Images, pixel_values
 from subbyte.networks.parameters import Parameters
 from subbyte.networks.reference import reference_layers
 from subbyte.networks.result import LayerOutput, NetworkResult
-from subbyte.networks.steps import finished, windows
+from subbyte.networks.steps import finished, waiting_pool
 from subbyte.numerics.arrays import Int32Array, check_array
 from subbyte.numerics.bit_layer import pooled
 
@@ -96,7 +96,7 @@ class CompiledNetwork:
 
     def layers(self, images: Images, place: str) -> Iterator[LayerOutput]:
         """Each layer's output in turn for one batch, on a resolved device."""
-        x: NDArray[np.int8] = self.first_values(images)
+        x: NDArray[np.int8] = pixel_values(images)
         waiting: dict[str, Int32Array] = {}
         parameters = zip(self.parameters.weights, [*self.parameters.thresholds, None], strict=True)
         for one, (w, thresholds) in zip(self.kernels, parameters, strict=True):
@@ -108,8 +108,9 @@ class CompiledNetwork:
             x, sums = found.values, found.sums
             if one.cpu:
                 if residual is not None:
-                    residual = pooled(residual, self.network.shortcut_pool(layer))
+                    residual = pooled(residual, waiting_pool(self.network, layer))
                 x, sums = finished(layer, found.values, thresholds, residual)
+                sums = pooled(sums, self.network.kept_pool(layer.name))
             if layer.name not in self.network.residuals:
                 sums = None
             if sums is not None:
@@ -134,22 +135,16 @@ class CompiledNetwork:
         if wrong := [layer for layer in self.check(images, place).layers if layer.differing]:
             raise WrongResult(f"{self.network.name}: {wrong[0].differing} elements of layer {wrong[0].name} differ "
                               "from the reference; no time was taken")  # fmt: skip
-        with self.chain().on_gpu(self.first_values(images), int(place.partition(":")[2])) as chain:
+        with self.chain().on_gpu(pixel_values(images), int(place.partition(":")[2])) as chain:
             return chain.time(protocol)
 
     def chain(self) -> Chain:
         """All kernels back to back, each reading the words of the one before. Raises InvalidInput where one does not
         read them."""
         places = {one.layer.name: place for place, one in enumerate(self.kernels)}
-        weights = [one.weights(w) for one, w in zip(self.kernels, self.parameters.weights, strict=True)]
         residuals = [places.get(one.layer.residual) for one in self.kernels]
         thresholds = [*self.parameters.thresholds, None]
-        return Chain([one.kernel for one in self.kernels], weights, thresholds, residuals, other_rows=True)
-
-    def first_values(self, images: Images) -> NDArray[np.int8]:
-        """What the first kernel reads of images: values int8 [N,H',W',R*S*C]."""
-        first = self.kernels[0]
-        return windows(first.layer, first.kernel.workload, pixel_values(images))
+        return Chain([one.kernel for one in self.kernels], self.parameters.weights, thresholds, residuals)
 
     def _batches(self, images: Images) -> Iterator[Images]:
         """Batches of the network's size, the last one filled up with black."""

@@ -13,7 +13,7 @@ from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import best_known
 from subbyte.kernel.choose import compile as best_kernel
 from subbyte.kernel.kernel import Kernel
-from subbyte.networks.layer import NetworkLayer, lowered
+from subbyte.networks.layer import NetworkLayer
 from subbyte.networks.steps import request, unproven
 from subbyte.numerics.bit_layer import LayerResult
 from subbyte.numerics.thresholds import Thresholds
@@ -21,9 +21,6 @@ from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
     from subbyte.networks.network import Network
-
-PLAIN = "nhwcnc.planes"
-"""The form of words whose pixels lie in order, row by row."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +32,6 @@ class LayerKernel:
     kernel: Kernel
     cpu: str
 
-    def weights(self, w: NDArray[np.int8]) -> NDArray[np.int8]:
-        """The layer's weights [K,R,S,C] in the shape in which the kernel takes them: of the first layer's a window is
-        a row of channels."""
-        wl = self.kernel.workload
-        return w.reshape(wl.k, wl.r, wl.s, wl.c)
-
     def run(
         self, x: NDArray[np.int8], w: NDArray[np.int8], thresholds: Thresholds | None,
         residual: NDArray[np.int32] | None, place: str,
@@ -48,13 +39,13 @@ class LayerKernel:
         """Values x of the layer's type and weights [K,R,S,C] -> the layer's values, and the sums where it keeps them;
         of a kernel that gives sums these alone, as ``values``."""
         if self.kernel.output == SUMS or thresholds is None:
-            return LayerResult(self.kernel.run(x, self.weights(w), None, place), None)
-        found = self.kernel.run_layer(x, self.weights(w), thresholds, residual, place)
-        return LayerResult(found.values.reshape(len(x), *self.layer.output), found.sums)
+            return LayerResult(self.kernel.run(x, w, None, place), None)
+        found = self.kernel.run_layer(x, w, thresholds, residual, place)
+        return LayerResult(found.values, found.sums)
 
 
 def layer_kernels(network: Network, arch: str) -> tuple[LayerKernel, ...]:
-    """A kernel for each layer, the first one lowered. Raises Unsupported with the reason where there is none."""
+    """A kernel for each layer. Raises Unsupported with the reason where there is none."""
     made: list[LayerKernel] = []
     for place, layer in enumerate(network.layers):
         before = made[-1].kernel if made and not made[-1].cpu else None
@@ -66,8 +57,7 @@ def layer_kernels(network: Network, arch: str) -> tuple[LayerKernel, ...]:
                 continue
             except Unsupported as error:
                 cpu = str(error)
-        plain = lowered(layer, pooled=False) if layer is network.layers[0] else layer.workload
-        made.append(LayerKernel(layer, best_kernel(plain, arch, output=SUMS), cpu))
+        made.append(LayerKernel(layer, best_kernel(layer.workload, arch, output=SUMS), cpu))
     return tuple(made)
 
 
@@ -78,8 +68,6 @@ def _whole(network: Network, place: int, arch: str, words: str) -> Kernel:
     workload, output = request(network, layer)
     if output == SUMS:
         return best_kernel(workload, arch, output=output, reads=words)
-    if (workload.p // layer.pool, workload.q // layer.pool) != layer.output[:2]:
-        return best_kernel(workload, arch, output=output, reads=words, writes=PLAIN)  # strips: no pairs of rows
     following, wanted = request(network, network.layers[place + 1])
     try:
         config, _ = best_known(following, arch, output=wanted)

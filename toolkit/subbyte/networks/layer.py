@@ -22,8 +22,6 @@ Images = NDArray[np.uint8]
 """[N,H,W,C], 0 to 255."""
 PIXEL = Operand(8, SIGNED)
 """A pixel as a layer multiplies it: its 8 bits less 128."""
-STRIP = 8
-"""Columns of a strip of a lowered layer."""
 PIXEL_ZERO = 128
 """The pixel whose value is 0, and what lies beyond the border of the first layer."""
 
@@ -81,20 +79,3 @@ def pixel_precision(precision: Precision) -> Precision:
 def pixel_values(images: Images) -> NDArray[np.int8]:
     """Pixels uint8 [N,H,W,C] as values of :data:`PIXEL`."""
     return (images.astype(np.int16) - PIXEL_ZERO).astype(np.int8)
-
-
-def lowered(layer: NetworkLayer, pooled: bool = True) -> ConvWorkload:
-    """A first layer as the 1x1 convolution of its windows: a kernel on bits reads whole blocks of 128 channels, and
-    three of them in each would be few.
-
-    Where it pools, strips of at most 8 columns stand one below the other, so that a block holds few pixels: the rows of
-    a window of one strip follow each other, then those of the strip beside it. Pooled, the pixels are in order. Without
-    ``pooled``, and where strips do not divide the map, the windows are where their outputs are.
-    """
-    w, pool = layer.workload, layer.pool if pooled else 1
-    rows, columns = w.p, w.q
-    if pool > 1 and rows % pool == 0 and (widths := [s for s in range(pool, STRIP + 1, pool) if columns % s == 0]):
-        rows, columns = rows * columns // widths[-1], widths[-1]
-    if (w.r, w.s, w.pad, w.stride, rows) == (1, 1, 0, 1, w.h):
-        return w
-    return ConvWorkload(w.n, rows, columns, w.r * w.s * w.c, w.k, 1, 1, precision=w.precision)

@@ -170,21 +170,41 @@ class BorderClasses:
 def border_classes(workload: ConvWorkload) -> BorderClasses:
     """The border classes of a workload's output pixels."""
     wl = workload
-    rows, row_taps = _axis_classes(wl.p, wl.r, wl.h, wl)
-    columns, column_taps = _axis_classes(wl.q, wl.s, wl.w, wl)
-    taps = row_taps[:, None, :, None] & column_taps[None, :, None, :]
-    return BorderClasses(rows[:, None] * len(column_taps) + columns, taps.reshape(-1, wl.r, wl.s))
+    (rows, row_taps), (columns, column_taps) = _axes(wl)
+    taps = np.array(row_taps)[:, None, :, None] & np.array(column_taps)[None, :, None, :]
+    of = np.array(rows)[:, None] * len(column_taps) + np.array(columns)
+    return BorderClasses(of, taps.reshape(-1, wl.r, wl.s))
 
 
-def _axis_classes(
-    outputs: int, kernel: int, size: int, wl: ConvWorkload
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The class of each output along an axis, and the taps of each class, in the order in which they come."""
-    places = np.arange(outputs)[:, None] * wl.stride + np.arange(kernel) * wl.dilation - wl.pad
-    inside = (places >= 0) & (places < size)
-    taps, first, classes = np.unique(inside, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    return np.argsort(order)[classes.reshape(-1)], taps[order]
+def border_axes(workload: ConvWorkload) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The class of each output row and of each output column, counted along each axis alone."""
+    (rows, _), (columns, _) = _axes(workload)
+    return rows, columns
+
+
+def border_taps(workload: ConvWorkload) -> tuple[tuple[tuple[bool, ...], ...], tuple[tuple[bool, ...], ...]]:
+    """The taps that lie inside the image: kernel rows of each class of output rows, and the same of columns."""
+    (_, rows), (_, columns) = _axes(workload)
+    return rows, columns
+
+
+_Axis = tuple[tuple[int, ...], tuple[tuple[bool, ...], ...]]
+
+
+def _axes(wl: ConvWorkload) -> tuple[_Axis, _Axis]:
+    step = wl.pad, wl.stride, wl.dilation
+    return _axis_classes(wl.p, wl.r, wl.h, *step), _axis_classes(wl.q, wl.s, wl.w, *step)
+
+
+@cache
+def _axis_classes(outputs: int, kernel: int, size: int, pad: int, stride: int, dilation: int) -> _Axis:
+    """The class of each output along an axis, and the taps of each class, in the order in which they come. Cached:
+    every plan of a layer asks."""
+    places = np.arange(outputs)[:, None] * stride + np.arange(kernel) * dilation - pad
+    inside = [tuple(row) for row in ((places >= 0) & (places < size)).tolist()]
+    taps = tuple(dict.fromkeys(inside))
+    number = {one: index for index, one in enumerate(taps)}
+    return tuple(number[one] for one in inside), taps
 
 
 @checked

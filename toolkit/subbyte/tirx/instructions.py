@@ -39,6 +39,11 @@ def load8(target: Any, first: int, pointer: Any, in_place: bool = False) -> None
     emit(T.ptx[how](target[first], target[first + 1], pointer))
 
 
+def load4(target: Any, place: int, pointer: Any) -> None:
+    """One word from global memory that no launch changes."""
+    emit(T.ptx["ld.global.nc.b32"](target[place], pointer))
+
+
 def bulk_copy(target: Any, pointer: Any, count: Any, barrier: Any, ranks: Any = None) -> None:
     """Begin to copy ``count`` bytes (a multiple of 16) from global to shared memory, where they report to a barrier: in
     this block, or at the same place in every block of the cluster whose bit is set in ``ranks``."""
@@ -48,6 +53,11 @@ def bulk_copy(target: Any, pointer: Any, count: Any, barrier: Any, ranks: Any = 
         emit(T.ptx[how](target, pointer, size, barrier))
     else:
         emit(T.ptx[how + ".multicast::cluster"](target, pointer, size, barrier, ranks))
+
+
+def prefetch(pointer: Any, count: Any) -> None:
+    """Begin to bring ``count`` bytes (a multiple of 16) of global memory into the L2 cache."""
+    emit(T.ptx["cp.async.bulk.prefetch.L2.global"](pointer, T.cast(count, "uint32")))
 
 
 def store_shared16(address: Any, words: list[Any]) -> None:
@@ -168,6 +178,11 @@ def permute_bytes(target: Any, low: Any, high: Any, selector: Any) -> None:
     emit(T.ptx.prmt.b32(target, low, high, selector))
 
 
+def largest_halves(target: Any, a: Any, b: Any) -> None:
+    """The larger of both lower halves of two words, as signed integers, and of both upper halves."""
+    emit(T.ptx["max.s16x2"](target, a, b))
+
+
 def pack_int4(target: Any, high: Any, low: Any, signed: bool) -> None:
     """``target = target << 8 | sat(high) << 4 | sat(low)``, saturated to -8..7 or to 0..15."""
     pack = T.ptx.cvt_pack.sat.s4.s32.b32 if signed else T.ptx.cvt_pack.sat.u4.s32.b32
@@ -182,6 +197,28 @@ def multiply_add(target: Any, a: Any, b: Any, c: Any) -> None:
 def mask(target: Any, value: Any, bits: int) -> None:
     """``target = value & bits``, in the place where it stands: the compiler does not move it behind a fence."""
     emit(T.ptx["and.b32"](target, value, T.uint32(bits)))
+
+
+def invert(target: Any, value: Any) -> None:
+    """``target = ~value``, in the place where it stands."""
+    emit(T.ptx["not.b32"](target, value))
+
+
+def sparse_wgmma(opcode: str, sums: list[Any], words: list[Any], pixels: Any, metadata: Any, adds: Any) -> None:
+    """A warpgroup's multiplication by a 2:4 operand, selector 0 (PTX ISA, wgmma.mma_async.sp), which TVM has no name
+    for: ``words`` are four registers of kept values, ``metadata`` says which they are."""
+    count = len(sums)
+    names = [f"d{i}" for i in range(count)]
+    d, a = ", ".join(f"%{i}" for i in range(count)), ", ".join(f"%{count + i}" for i in range(4))
+    call = f"{opcode} {{{d}}}, {{{a}}}, %{count + 4}, %{count + 5}, 0, p;"
+    outputs = ", ".join(f'"+r"({name})' for name in names)
+    inputs = '"r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(pixels), "r"(metadata), "r"(adds)'
+    parameters = ", ".join([*(f"uint32_t& {name}" for name in names), *(f"uint32_t a{i}" for i in range(4)),
+                            "uint64_t pixels", "uint32_t metadata", "uint32_t adds"])  # fmt: skip
+    name = "subbyte_" + opcode.replace(".", "_")
+    asm = f'asm volatile("{{ .reg .pred p; setp.ne.b32 p, %{count + 6}, 0; {call} }}" : {outputs} : {inputs});'
+    source = f"__forceinline__ __device__ void {name}({parameters}) {{\n  {asm}\n}}"
+    emit(T.cuda.func_call(name, *sums, *words, pixels, metadata, adds, source_code=source))
 
 
 def describe(target: Any, address: Any, low: int) -> None:

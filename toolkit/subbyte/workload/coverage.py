@@ -5,8 +5,10 @@ What the kernels cover in the end is one question, :func:`subbyte.kernel.coverag
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
-from subbyte.workload.precision import INT4
+from subbyte.workload.precision import INT4, Precision
 
 LARGEST_KERNEL = 7
 STRIDES = (1, 2)
@@ -31,10 +33,16 @@ def largest_tensor(workload: ConvWorkload) -> int:
     )
 
 
+def dense_types(types: Precision) -> Precision:
+    """The same types without their sparsity."""
+    return replace(types, weights=types.weights.dense, activations=types.activations.dense)
+
+
 def int4_alone(workload: ConvWorkload) -> str | None:
-    """Why kernels that multiply int4 by int4 values do not take the workload's operands; None when they do."""
+    """Why kernels that multiply int4 by int4 values do not take the workload's operands; None when they do: sparse ones
+    too, whose zeros they multiply like any other value."""
     types = workload.precision
-    return None if types == INT4 else f"operands: these kernels compute {INT4}, not {types.text} ({types})"
+    return None if dense_types(types) == INT4 else f"operands: these kernels compute {INT4}, not {types.text} ({types})"
 
 
 def warp_limit(workload: ConvWorkload) -> str | None:

@@ -6,14 +6,19 @@
 extern "C" {
 #endif
 
+#ifndef X_TYPE
+#define X_TYPE int8_t
+#define W_TYPE int8_t
+#define Y_TYPE int8_t
+#endif
 #define JOIN_(prefix, name) prefix##_##name
 #define JOIN(prefix, name) JOIN_(prefix, name)
 #define CALL(name) JOIN(STEM, name)
 #define VALUE(name) (long long)JOIN(NAME, name),
 
 long long read_value(int i);
-int call_pack(const int8_t *x, uint32_t *words);
-int call_weights(const int8_t *w, uint32_t *words);
+int call_pack(const X_TYPE *x, uint32_t *words);
+int call_weights(const W_TYPE *w, uint32_t *words);
 void call_unpack(const void *words, void *y);
 CUresult call_load(void);
 CUresult call_launch(const CUdeviceptr *p);
@@ -23,8 +28,8 @@ long long read_value(int i)
     static const long long values[] = {VALUES 0};
     return values[i];
 }
-int call_pack(const int8_t *x, uint32_t *words) { return CALL(pack_activations)(x, words); }
-int call_weights(const int8_t *w, uint32_t *words) { return CALL(prepare_weights)(w, words); }
+int call_pack(const X_TYPE *x, uint32_t *words) { return CALL(pack_activations)(x, words); }
+int call_weights(const W_TYPE *w, uint32_t *words) { return CALL(prepare_weights)(w, words); }
 
 #ifdef REQUANTIZED
 int call_parameters(const int32_t *bias, const int32_t *multiplier, const int32_t *shift, uint32_t *words);
@@ -32,7 +37,14 @@ int call_parameters(const int32_t *bias, const int32_t *multiplier, const int32_
 {
     return CALL(prepare_parameters)(bias, multiplier, shift, words);
 }
-void call_unpack(const void *words, void *y) { CALL(unpack_output)((const uint32_t *)words, (int8_t *)y); }
+void call_unpack(const void *words, void *y) { CALL(unpack_output)((const uint32_t *)words, (Y_TYPE *)y); }
+#elif defined(COMPARED)
+int call_thresholds(const W_TYPE *w, const int32_t *levels, const uint8_t *flips, uint32_t *words);
+int call_thresholds(const W_TYPE *w, const int32_t *levels, const uint8_t *flips, uint32_t *words)
+{
+    return CALL(prepare_parameters)(w, levels, flips, words);
+}
+void call_unpack(const void *words, void *y) { CALL(unpack_output)((const uint32_t *)words, (Y_TYPE *)y); }
 #else
 void call_unpack(const void *words, void *y) { CALL(unpack_output)((const int32_t *)words, (int32_t *)y); }
 #endif
@@ -45,7 +57,7 @@ CUresult call_load(void)
 }
 CUresult call_launch(const CUdeviceptr *p)
 {
-#ifdef REQUANTIZED
+#if defined(REQUANTIZED) || defined(COMPARED)
     return CALL(launch)(function, NULL, p[0], p[1], p[2], p[3]);
 #else
     return CALL(launch)(function, NULL, p[0], p[1], p[3]);
@@ -56,7 +68,7 @@ CUresult call_launch(const CUdeviceptr *p)
 CUresult call_launch_overlapping(const CUdeviceptr *p);
 CUresult call_launch_overlapping(const CUdeviceptr *p)
 {
-#ifdef REQUANTIZED
+#if defined(REQUANTIZED) || defined(COMPARED)
     return CALL(launch_overlapping)(function, NULL, p[0], p[1], p[2], p[3]);
 #else
     return CALL(launch_overlapping)(function, NULL, p[0], p[1], p[3]);

@@ -1,6 +1,7 @@
 // Shuffles and matrix instructions of a warp, performed for all lanes once everybody has arrived.
 #pragma once
 #include "instructions.h"
+#include "metadata.h"
 #include "machine_state.h"
 
 namespace emulator {
@@ -109,10 +110,38 @@ template <int M, int K, int BITS> static void multiply_signs(Thread* const* lane
   else multiply<M, K, BITS, false, false>(lanes, false);
 }
 
+// A 2:4 operand of 16 rows: the registers of A hold what is kept of 64 bytes. Metadata of lane 4 * group + t is about row
+// group + 8 * (t % 2), k from 32 * (t / 2) on.
+static void multiply_sparse(Thread* const* lanes) {
+  static uint8_t a[16][64], b[8][64];
+  uint32_t metadata[16][2];
+  for (int lane = 0; lane < 32; lane++) {
+    const MatrixOperands& o = *(const MatrixOperands*)lanes[lane]->meeting.operands;
+    const int group = lane / 4, t = lane % 4;
+    if (checked) check_metadata(*lanes[lane], o.a[4]);
+    metadata[group + 8 * (t % 2)][t / 2] = o.a[4];
+    for (int r = 0; r < 4; r++) {
+      std::memcpy(&a[group + 8 * (r % 2)][16 * (r / 2) + 4 * t], &o.a[r], 4);
+      std::memcpy(&b[group][16 * r + 4 * t], &o.b[r], 4);
+    }
+  }
+  for (int row = 0; row < 16; row++) expand_row(a[row], metadata[row]);
+  for (int lane = 0; lane < 32; lane++) {
+    const MatrixOperands& o = *(const MatrixOperands*)lanes[lane]->meeting.operands;
+    for (int i = 0; i < 4; i++) {
+      const uint8_t *row = a[lane / 4 + 8 * (i / 2)], *column = b[lane % 4 * 2 + i % 2];
+      int32_t sum = 0;
+      for (int k = 0; k < 64; k++) sum += int32_t(int8_t(row[k])) * int32_t(int8_t(column[k]));
+      o.d[i] = uint32_t(sum) + o.c[i];
+    }
+  }
+}
+
 static void perform_matrix(Thread* const* lanes, uint32_t mask) {
   need_full_warp(mask);
   const MatrixShape& s = ((const MatrixOperands*)lanes[0]->meeting.operands)->shape;
-  switch (s.m << 20 | s.k << 8 | s.bits) {
+  if (s.sparse) multiply_sparse(lanes);
+  else switch (s.m << 20 | s.k << 8 | s.bits) {
     case 8 << 20 | 16 << 8 | 8: multiply_signs<8, 16, 8>(lanes, s); break;
     case 16 << 20 | 16 << 8 | 8: multiply_signs<16, 16, 8>(lanes, s); break;
     case 16 << 20 | 32 << 8 | 8: multiply_signs<16, 32, 8>(lanes, s); break;

@@ -1,6 +1,8 @@
 // The CUDA intrinsics and PTX instructions a kernel can use, as functions. Those that need other threads
 // (barriers, shuffles, matrix instructions) or delayed copies are implemented in the runtime.
 #pragma once
+#include <algorithm>
+
 #include "pointers.h"
 
 namespace emulator {
@@ -15,7 +17,7 @@ uint32_t shuffle(int instruction, ShuffleMode mode, uint32_t value, uint32_t lan
 // Integer matrix instruction: d[m][8] = a[m][k] * b[k][8] + c; one bit operands multiply by XOR or AND.
 struct MatrixShape {
   int m, k, bits;
-  bool a_signed, b_signed, is_and;
+  bool a_signed, b_signed, is_and, sparse;  // sparse: A is 2:4, its metadata the fifth register
 };
 void matrix_multiply(int instruction, MatrixShape shape, uint32_t* d, const uint32_t* a, const uint32_t* b,
                      const uint32_t* c);
@@ -28,7 +30,7 @@ uint32_t elect(int instruction, uint32_t mask);  // the elected lane
 // ---- Hopper --------------------------------------------------------------------------------------------------------
 struct WgmmaShape {
   int n, bits;
-  bool a_signed, b_signed, a_in_registers;
+  bool a_signed, b_signed, a_in_registers, sparse;  // sparse: A is 2:4, its metadata the fifth register
   bool operator==(const WgmmaShape&) const = default;
 };
 struct RegisterOperand;
@@ -72,6 +74,12 @@ char* shared_address(uint32_t offset);
 char* cluster_address(uint32_t address);
 
 // ---- instructions of one thread ------------------------------------------------------------------------------------
+inline uint32_t largest_halves(uint32_t a, uint32_t b) {
+    const uint32_t low = uint16_t(std::max(int16_t(a), int16_t(b)));
+    const uint32_t high = uint16_t(std::max(int16_t(a >> 16), int16_t(b >> 16)));
+    return high << 16 | low;
+}
+
 inline uint32_t permute_bytes(uint32_t low, uint32_t high, uint32_t selector) {
   const uint64_t bytes = uint64_t(high) << 32 | low;
   uint32_t result = 0;

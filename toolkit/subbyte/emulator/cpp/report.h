@@ -55,6 +55,7 @@ enum Detail : uint32_t {
   shape_differs,
   outside_warpgroup,
   no_register,
+  bad_metadata,
   // bad_mbarrier
   not_initialised = 40,
   too_many_arrivals,

@@ -7,6 +7,7 @@
 #include <deque>
 #include "bulk_copies.h"
 #include "descriptors.h"
+#include "metadata.h"
 #include "registers.h"
 
 namespace emulator {
@@ -15,7 +16,7 @@ constexpr int most_columns = 256;
 
 struct LaneOperands {
   RegisterOperand d[most_columns / 2] = {};
-  RegisterOperand a[4] = {};
+  RegisterOperand a[5] = {};  // the last one: metadata
 };
 
 struct Multiplication {
@@ -46,6 +47,8 @@ static int unit_slot(const Thread& thread) {
   const int threads = int(machine.blocks.size()) * machine.slots_per_block;
   return threads + thread.rank * machine.warpgroups() + thread.index / warpgroup_threads;
 }
+
+static uint32_t value_of(const RegisterOperand& reg) { return reg.state ? *reg.value : reg.copy; }
 
 // ---- registers -----------------------------------------------------------------------------------------------------
 
@@ -96,8 +99,12 @@ static void check_left_operands(Thread& thread) {
     }
 }
 
+static int left_registers(const WgmmaShape& shape) { return shape.a_in_registers ? 4 + shape.sparse : 0; }
+
+static int pieces_of(const WgmmaShape& shape) { return shape.sparse ? 4 : 2; }
+
 static void take_registers(Thread& thread, LaneOperands& lane, const WgmmaShape& shape, int instruction) {
-  const int counts[] = {shape.n / 2, shape.a_in_registers ? 4 : 0};
+  const int counts[] = {shape.n / 2, left_registers(shape)};
   bool fence_missing = thread.register_fences == 0;
   if (checked && shape.a_in_registers) check_left_operands(thread);
   for (int which = 0; which < 2; which++) {
@@ -114,31 +121,32 @@ static void take_registers(Thread& thread, LaneOperands& lane, const WgmmaShape&
 
 // ---- operands in shared memory -------------------------------------------------------------------------------------
 
-static void check_operand(Thread& thread, const Descriptor& from, uint32_t rows, const Multiplication& work) {
+static void check_operand(Thread& thread, const Descriptor& from, uint32_t rows, uint32_t pieces,
+                          const Multiplication& work) {
   const Access now = {unit_slot(thread), work.number + 1, work.line};
   if (!from.well_formed) {
     report_at(thread, bad_wgmma, 0, 0, 0, -1, 0, descriptor_bits);
     abort_run();
   }
   for (uint32_t row = 0; row < rows; row++)
-    for (uint32_t half = 0; half < 2; half++) {
+    for (uint32_t half = 0; half < pieces; half++) {
       const Place place = find_place(shared_window, shared_address(from.address(row, half)), 16, 16);
       if (!place.region) abort_run();
       if (machine.checking) note_async_read(thread, place, 16, now, work.clock.data());
     }
 }
 
-static void load_operand(char* window, const Descriptor& from, uint32_t rows, uint8_t (*into)[32]) {
+static void load_operand(char* window, const Descriptor& from, uint32_t rows, uint32_t pieces, uint8_t (*into)[64]) {
   for (uint32_t row = 0; row < rows; row++)
-    for (uint32_t half = 0; half < 2; half++)
+    for (uint32_t half = 0; half < pieces; half++)
       std::memcpy(into[row] + 16 * half, window + from.address(row, half), 16);
 }
 
 // ---- performing ----------------------------------------------------------------------------------------------------
 
-template <class A, class B> static int32_t dot(const uint8_t* a, const uint8_t* b) {
+template <class A, class B, int K = 32> static int32_t dot(const uint8_t* a, const uint8_t* b) {
   int32_t sum = 0;
-  for (int k = 0; k < 32; k++) sum += int32_t(A(a[k])) * int32_t(B(b[k]));
+  for (int k = 0; k < K; k++) sum += int32_t(A(a[k])) * int32_t(B(b[k]));
   return sum;
 }
 
@@ -157,6 +165,10 @@ using Dot = int32_t (*)(const uint8_t*, const uint8_t*);
 
 static Dot dot_of(const WgmmaShape& shape) {
   if (shape.bits == 1) return common_bits;
+  if (shape.sparse) {
+    if (shape.a_signed) return shape.b_signed ? dot<int8_t, int8_t, 64> : dot<int8_t, uint8_t, 64>;
+    return shape.b_signed ? dot<uint8_t, int8_t, 64> : dot<uint8_t, uint8_t, 64>;
+  }
   if (shape.a_signed) return shape.b_signed ? dot<int8_t, int8_t> : dot<int8_t, uint8_t>;
   return shape.b_signed ? dot<uint8_t, int8_t> : dot<uint8_t, uint8_t>;
 }
@@ -164,19 +176,31 @@ static Dot dot_of(const WgmmaShape& shape) {
 // Fragments: warp w holds the rows 16 * w to 16 * w + 15. With lane = 4 * group + t, register r of A holds row
 // group + 8 * (r % 2), bytes 16 * (r / 2) + 4 * t to + 3; register i of D holds row group + 8 * (i / 2 % 2), column
 // 8 * (i / 4) + 2 * t + i % 2.
+//
+// With 2:4 sparsity the bytes of A are those that are kept, two of four neighbours, and metadata says which: that of a
+// thread is about row group + 8 * (t % 2), k from 32 * (t / 2) on, four bits for each four neighbours.
 static void perform_multiplication(Multiplication& work, char* window) {
-  static uint8_t a[64][32], b[most_columns][32];
+  static uint8_t a[64][64], b[most_columns][64];
   const Dot multiply = dot_of(work.shape);
-  if (!work.shape.a_in_registers) load_operand(window, Descriptor(work.a_bits), 64, a);
-  load_operand(window, Descriptor(work.b_bits), uint32_t(work.shape.n), b);
+  if (!work.shape.a_in_registers) load_operand(window, Descriptor(work.a_bits), 64, 2, a);
+  load_operand(window, Descriptor(work.b_bits), uint32_t(work.shape.n), uint32_t(pieces_of(work.shape)), b);
   for (int thread = 0; thread < warpgroup_threads; thread++) {
     const LaneOperands& lane = work.lanes[size_t(thread)];
     const int row = thread / 32 * 16 + thread % 32 / 4, t = thread % 4;
     for (int r = 0; work.shape.a_in_registers && r < 4; r++) {
-      const uint32_t word = lane.a[r].state ? *lane.a[r].value : lane.a[r].copy;
+      const uint32_t word = value_of(lane.a[r]);
       std::memcpy(&a[row + 8 * (r % 2)][16 * (r / 2) + 4 * t], &word, 4);
     }
   }
+  if (work.shape.sparse)
+    for (int row = 0; row < 64; row++) {
+      uint32_t metadata[2];
+      for (int half = 0; half < 2; half++) {
+        const int thread = row / 16 * 32 + row % 8 * 4 + row / 8 % 2 + 2 * half;
+        metadata[half] = value_of(work.lanes[size_t(thread)].a[4]);
+      }
+      expand_row(a[row], metadata);
+    }
   for (int thread = 0; thread < warpgroup_threads; thread++) {
     LaneOperands& lane = work.lanes[size_t(thread)];
     const int row = thread / 32 * 16 + thread % 32 / 4, t = thread % 4;
@@ -244,6 +268,7 @@ static void perform_wgmma(Thread* const* lanes, uint32_t mask) {
     if (mine.adds != first.adds) refuse_wgmma(shape_differs, leader.line);
     take_registers(*lanes[i], *mine.lane, first.shape, leader.meeting.instruction);
     work.lanes[size_t(lanes[i]->index % warpgroup_threads)] = *mine.lane;
+    if (checked && first.shape.sparse) check_metadata(*lanes[i], value_of(mine.lane->a[4]));
     release(*lanes[i], work.clock);
     if (!checked || !machine.tracing) continue;
     TraceRow* row = trace_row(*lanes[i], wgmma_kind, leader.meeting.instruction);
@@ -255,8 +280,8 @@ static void perform_wgmma(Thread* const* lanes, uint32_t mask) {
   machine.events++;
   if (work.warps < 4) return;
   if (checked) {
-    check_operand(leader, Descriptor(work.b_bits), uint32_t(work.shape.n), work);
-    if (!work.shape.a_in_registers) check_operand(leader, Descriptor(work.a_bits), 64, work);
+    check_operand(leader, Descriptor(work.b_bits), uint32_t(work.shape.n), uint32_t(pieces_of(work.shape)), work);
+    if (!work.shape.a_in_registers) check_operand(leader, Descriptor(work.a_bits), 64, 2, work);
   }
   Warpgroup& group = warpgroup_of(leader);
   group.issued++;
@@ -267,7 +292,7 @@ void wgmma_multiply(int instruction, WgmmaShape shape, const RegisterOperand* d,
                     uint64_t a_bits, uint64_t b_bits, bool adds) {
   LaneOperands lane;
   std::memcpy(lane.d, d, sizeof(RegisterOperand) * size_t(shape.n / 2));
-  if (shape.a_in_registers) std::memcpy(lane.a, a, sizeof(lane.a));
+  std::memcpy(lane.a, a, sizeof(RegisterOperand) * size_t(left_registers(shape)));
   for (int i = 0; i < shape.n / 2; i++)
     if (!lane.d[i].value) refuse_wgmma(no_register);
   WgmmaMeeting meeting = {&lane, shape, a_bits, b_bits, adds};

@@ -62,6 +62,7 @@ EMITTERS: Emitters = (
     (r"(add|sub|mul\.lo|and|or|xor|shl|shr)\.[bus]32$", _binary),
     (r"mad\.lo\.[us]32$", call("{0} = {1} * {2} + {3};")),
     (r"(min|max)\.[us]32$", _extreme),
+    (r"max\.s16x2$", call("{0} = emulator::largest_halves({1}, {2});")),
     (r"(mul|mad)\.hi\.[us]32$", _multiply_high),
     (r"(mul|mad)\.wide\.[us]32$", _multiply_wide),
     (r"not\.b32$", call("{0} = ~{1};")),

@@ -13,10 +13,14 @@ _MATRIX = re.compile(
 _SHAPES = {(8, 16, 8), (16, 16, 8), (16, 32, 8), (8, 32, 4), (16, 32, 4), (16, 64, 4)} | {
     (8, 128, 1), (16, 128, 1), (16, 256, 1)
 }  # fmt: skip
+_SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32"
+"""Of the 2:4 instructions the one with the most products; metadata ascends."""
 _SHUFFLE_MODES = {"bfly": "shuffle_bfly", "idx": "shuffle_idx", "down": "shuffle_down", "up": "shuffle_up"}
 
 
 def _matrix(opcode: str, operands: list[str], number: Number) -> str:
+    if opcode == _SPARSE:
+        return _sparse_matrix(opcode, operands, number)
     match = _MATRIX.match(opcode)
     if match is None:
         raise Unsupported(f"the emulator does not know the matrix instruction {opcode!r}; it covers integer ones")
@@ -24,12 +28,24 @@ def _matrix(opcode: str, operands: list[str], number: Number) -> str:
     bits = int(a_type[1])
     if (m, k, bits) not in _SHAPES or int(b_type[1]) != bits or (bits == 1) != (operation is not None):
         raise Unsupported(f"the matrix instruction {opcode!r} does not exist in the PTX ISA")
-    flags = ", ".join(map(flag, (a_type[0] == "s", b_type[0] == "s", operation == "and")))
-    d, a, b, c = (members(text) for text in operands)
+    flags = ", ".join(map(flag, (a_type[0] == "s", b_type[0] == "s", operation == "and", False)))
+    return _issued(opcode, f"{m}, {k}, {bits}, {flags}", [members(text) for text in operands], number)
+
+
+def _sparse_matrix(opcode: str, operands: list[str], number: Number) -> str:
+    d, a, b, c, metadata, selector = operands
+    if int(selector, 0) != 0:
+        raise Unsupported(f"{opcode} has the sparsity selector 0 alone, not {selector}")
+    lists = [members(d), [*members(a), value(metadata)], members(b), members(c)]
+    return _issued(opcode, "16, 64, 8, true, true, false, true", lists, number)
+
+
+def _issued(opcode: str, shape: str, operands: list[list[str]], number: Number) -> str:
+    d, a, b, c = operands
     stores = " ".join(f"{target} = d_[{i}];" for i, target in enumerate(d))
     return (
         f"{{ uint32_t d_[{len(d)}]; {array('a_', a)} {array('b_', b)} {array('c_', c)} "
-        f"emulator::matrix_multiply({number(opcode)}, {{{m}, {k}, {bits}, {flags}}}, d_, a_, b_, c_); {stores} }}"
+        f"emulator::matrix_multiply({number(opcode)}, {{{shape}}}, d_, a_, b_, c_); {stores} }}"
     )
 
 
@@ -71,7 +87,7 @@ def _elect(opcode: str, operands: list[str], number: Number) -> str:
 
 
 EMITTERS: Emitters = (
-    (r"mma\.sync\.", _matrix),
+    (r"mma\.(sync|sp)", _matrix),
     (r"shfl\.sync\.(bfly|idx|down|up)\.b32$", _shuffle),
     (r"ldmatrix\.sync\.aligned\.m8n8\.x[124](\.trans)?\.shared(::cta)?\.b16$", _load_matrix),
     (r"stmatrix\.sync\.aligned\.m8n8\.x[124](\.trans)?\.shared(::cta)?\.b16$", _store_matrix),

@@ -8,33 +8,43 @@ from subbyte.emulator.inline_asm import split_outside
 from subbyte.emulator.ptx.operands import Emitters, Number, call, flag, members, value
 from subbyte.errors import Unsupported
 
-_MULTIPLY = re.compile(r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(\d+)\.s32\.([su]8|b1)\.([su]8|b1)(\.and\.popc)?$")
+_MULTIPLY = re.compile(
+    r"wgmma\.mma_async(\.sp)?\.sync\.aligned\.m64n(\d+)k(\d+)\.s32\.([su]8|b1)\.([su]8|b1)(\.and\.popc)?$"
+)
 COLUMNS = (8, 16, 24, *range(32, 257, 16))
 """N of the integer and one-bit instructions (PTX ISA, table "Matrix Shape" of wgmma)."""
 
 
 def registers_of(text: str) -> list[int]:
-    """Numbers of the asm operands that a wgmma uses as registers: accumulators and A."""
+    """Numbers of the asm operands that a wgmma uses as registers: accumulators, A, and metadata of a sparse one."""
     if not text.startswith("wgmma.mma_async"):
         return []
-    lists = [part.strip() for part in split_outside(text.partition(" ")[2], ",")]
-    return [int(number) for part in lists if part.startswith("{") for number in re.findall(r"%(\d+)", part)]
+    opcode, _, rest = text.partition(" ")
+    lists = [part.strip() for part in split_outside(rest, ",")]
+    used = [part for part in lists if part.startswith("{")] + (lists[3:4] if ".sp." in opcode else [])
+    return [int(number) for part in used for number in re.findall(r"%(\d+)", part)]
 
 
 def _multiply(opcode: str, operands: list[str], number: Number) -> str:
     match = _MULTIPLY.match(opcode)
     if match is None:
         raise Unsupported(f"the emulator does not know the matrix instruction {opcode!r}; it covers s8, u8 and b1")
-    n, k, a_type, b_type, logic = int(match[1]), int(match[2]), match[3], match[4], match[5]
+    sparse, n, k = match[1] is not None, int(match[2]), int(match[3])
+    a_type, b_type, logic = match.group(4, 5, 6)
     bits = 1 if a_type == "b1" else 8
-    if n not in COLUMNS or k != 256 // bits or (b_type == "b1") != (bits == 1) or (logic is None) == (bits == 1):
+    depth = 256 if bits == 1 else 64 if sparse else 32
+    if n not in COLUMNS or k != depth or (b_type == "b1") != (bits == 1) or (logic is None) == (bits == 1):
         raise Unsupported(f"the matrix instruction {opcode!r} does not exist in the PTX ISA")
-    d, a, b, adds = operands
+    d, a, b, *metadata, adds = operands
     from_registers = a.startswith("{")
     sums, left = members(d), members(a) if from_registers else []
+    if sparse and (bits == 1 or not from_registers or len(metadata) != 2 or int(metadata.pop(), 0) != 0):
+        raise Unsupported(f"{opcode}: the emulator covers A in registers, a word of metadata and the selector 0")
     if len(sums) != n // 2 or len(left) not in (0, 4):
         raise Unsupported(f"{opcode} takes {n // 2} accumulators and 4 registers of A; got {len(sums)} and {len(left)}")
-    shape = f"{{{n}, {bits}, {', '.join(map(flag, (a_type[0] == 's', b_type[0] == 's', from_registers)))}}}"
+    flags = ", ".join(map(flag, (a_type[0] == "s", b_type[0] == "s", from_registers, sparse)))
+    left += [value(text) for text in metadata]
+    shape = f"{{{n}, {bits}, {flags}}}"
     descriptor = "0" if from_registers else f"uint64_t({value(a)})"
     return (
         f"{{ {_registers('d_', sums)} {_registers('a_', left or ['0u'])} emulator::wgmma_multiply({number(opcode)}, "

@@ -37,3 +37,6 @@ class BitsConfig(Configuration):
     paired_rows: int = knob(
         "pr", flag(), "1 = layout nb8r: two rows share the 128 bits of up to 64 channels; 0 = nhwcnc", default=0
     )
+    whole_values: int = knob(
+        "wv", flag(), "1 = activations of 8 bits are multiplied whole, as bytes; 0 = as bit planes", default=0
+    )

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import Unsupported
 from subbyte.families.base import ExportParts, Family, Function, Plan
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.estimate import FEATURES, estimated_cycles, feature_row
+from subbyte.families.bits.header import header_parts
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.rules import hopeless, why_not
 from subbyte.families.bits.space import KIND, BitsSpace, held_fields, plan_of, value_lists
@@ -137,11 +137,8 @@ class BitsFamily(Family):
         return TOPICS
 
     def export(self, plan: Plan) -> ExportParts:
-        """Raises Unsupported: the header's packing knows values of whole words."""
-        raise Unsupported(
-            f"{plan.workload}: there is no C header for kernels on bit planes yet; use their cubin with the buffers of "
-            "Kernel.pack"
-        )
+        """What a C header of the kernel needs. Raises Unsupported for fused outputs and activations that are bytes."""
+        return header_parts(cast(BitsPlan, plan))
 
 
 def _plan_of_form(form: str) -> BitsPlan | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import gcd
+from typing import Any
 
 from subbyte.families.bits.tiles import CORE_BYTES, PAIR_CHANNELS, PIECE_BYTES, BitsTiles
 from subbyte.numerics.bit_products import BitProducts
@@ -47,10 +48,9 @@ class BitsGeometry(BitsTiles):
     def pieces(self) -> tuple[int, ...]:
         """Bytes from a tile's first input pixel to each piece of 128 channels of a tap, ascending."""
         w = self.view
-        taps = range(self.window_rows) if self.paired_rows else range(w.r)
         return tuple(
             (r * w.dilation * self.pitch + s * w.dilation) * self.pixel_bytes + block * self.planes * CORE_BYTES
-            for r in taps
+            for r in range(self.tap_rows)
             for s in range(w.s)
             for block in range(self.channel_blocks)
         )
@@ -58,7 +58,12 @@ class BitsGeometry(BitsTiles):
     @property
     def steps(self) -> int:
         """Instructions of a tile and a plane of activations: two pieces each."""
-        return ceil_div(len(self.pieces), 2)
+        return ceil_div(self.tap_rows * self.view.s * self.channel_blocks, 2)
+
+    @property
+    def tap_rows(self) -> int:
+        """Rows of taps, or of pairs of them."""
+        return self.window_rows if self.paired_rows else self.view.r
 
     def step(self, index: int) -> tuple[int, int]:
         """Bytes to the first piece of a step, and from there to the second (0 where there is none: its weights are
@@ -120,6 +125,16 @@ class BitsGeometry(BitsTiles):
         return self.config.channels // WORD_CHANNELS
 
     @property
+    def spread(self) -> bool:
+        """Blocks take every so many-th output word instead of neighbours: what is added to some channels alone is
+        then work of all blocks."""
+        return self.slices > 1 and 0 < self.fusion.residual < self.slices * self.config.channels
+
+    def output_word(self, slice_: Any, own: Any) -> Any:
+        """The output word that is word ``own`` of a block."""
+        return own * self.slices + slice_ if self.spread else slice_ * self.words + own
+
+    @property
     def thresholds(self) -> int:
         """Comparisons of a sum, 1 addition where sums are the output, the words of a line."""
         if self.by_line:
@@ -171,11 +186,14 @@ class BitsGeometry(BitsTiles):
     @property
     def negative_sums(self) -> bool:
         """A set's sums may be below 0: a count never is, but the top plane of signed activations counts negative."""
-        return bool(self.config.doubled) and min(self.form.activations.weights) < 0
+        return self.whole_values or (bool(self.config.doubled) and min(self.form.activations.weights) < 0)
 
     @property
     def span(self) -> tuple[int, int]:
         """Least and largest value of what varies with the pixel, all factors divided."""
+        if self.whole_values:
+            most = self.view.r * self.view.s * self.view.c * self.workload.precision.largest_product
+            return -most, most
         return _span(self.form, self.view.r * self.view.s * self.view.c, self.divisor)
 
     @property
@@ -214,14 +232,37 @@ class BitsGeometry(BitsTiles):
 
     @property
     def residual_registers(self) -> int:
-        """Of a thread, for what is added to the sums of a tile: two sums each."""
-        return self.config.channels // 4 if self.fusion.residual else 0
+        """Of a thread, for what is added to the sums of a tile: two sums each, of 32 bits one."""
+        return self.config.channels * self.fusion.residual_bits // 64 if self.fusion.residual else 0
+
+    @property
+    def held_residual(self) -> int:
+        """Of a thread, for what is added to the sums of a turn and of the next one; of windows, for those of a tile and
+        some that wait."""
+        if not self.fusion.residual:
+            return 0
+        if self.fusion.residual_pool > 1:
+            return self.residual_registers + 2 * self.fusion.residual_bits
+        return (2 if self.loads_ahead else 1) * self.residual_registers * self.config.turn_rows
+
+    @property
+    def kept_windows(self) -> int:
+        """Registers of a thread for the largest sums of windows, until their lower rows come."""
+        return self.config.channels * self.fusion.keep_bits // 128 if self.fusion.keep_pool > 1 else 0
+
+    @property
+    def loads_ahead(self) -> bool:
+        """Whether what the next turn adds is loaded while a turn runs: it has one, and registers for that."""
+        if not self.fusion.residual or self.fusion.residual_pool > 1 or self.turns <= self.config.consumers:
+            return False
+        both = 2 * self.residual_registers * self.config.turn_rows
+        return self.counts + both + self.kept_windows <= self.granted - WORKING_REGISTERS
 
     @property
     def kept(self) -> int:
         """Table entries of the inner class that a thread keeps in registers: all of them, or none."""
         entries = self.entries * self.slots * 8
-        free = self.granted - self.counts - self.residual_registers - WORKING_REGISTERS
+        free = self.granted - self.counts - self.held_residual - self.kept_windows - WORKING_REGISTERS
         return entries if self.output != SUMS and not self.by_line and entries <= min(free, MOST_KEPT) else 0
 
     @property

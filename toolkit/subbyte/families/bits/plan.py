@@ -9,12 +9,14 @@ from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.bits.config import PAIRS, PLAIN
 from subbyte.families.bits.geometry import BitsGeometry
-from subbyte.numerics.residual import RESIDUAL, residual_elements
+from subbyte.families.bits.pixel_blocks import block_size, blocked
+from subbyte.numerics.pixel_blocks import BlockForm
+from subbyte.numerics.residual import FORMS, residual_elements
 from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
-NHWCNC_PLANES = "nhwcnc.planes"
+NHWCNC, NHWCNC_PLANES = "nhwcnc", "nhwcnc.planes"
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,10 @@ class BitsPlan(BitsGeometry):
     @property
     def atom(self) -> Atom:
         """The matrix instruction."""
+        if self.whole_values:
+            kind = "s8" if self.workload.precision.activations.least < 0 else "u8"
+            ptx = f"wgmma.mma_async.sync.aligned.m64n{self.n}k32.s32.{kind}.s8"
+            return Atom(f"{kind}.wgmma.m64n{self.n}k32", ptx, 8, 1, False, 90)
         ptx = f"wgmma.mma_async.sync.aligned.m64n{self.n}k256.s32.b1.b1.and.popc"
         return Atom(f"b1.wgmma.m64n{self.n}k256", ptx, 8, 1, False, 90)
 
@@ -64,7 +70,7 @@ class BitsPlan(BitsGeometry):
         w = self.view
         groups = w.batch_groups
         activations = groups * self.image_rows * w.w * self.channel_blocks * self.planes * 32
-        arguments = [Argument("A", "uint32", (activations,), "in", _form(self.paired_rows))]
+        arguments = [Argument("A", "uint32", (activations,), "in", self._input_form)]
         if self.output == SUMS:
             sums = groups * BATCH_GROUP * w.p * w.q * w.padded_filters
             arguments.append(Argument("Out", "int32", (sums,), "out", NHWCNC_PLANES))
@@ -74,20 +80,30 @@ class BitsPlan(BitsGeometry):
             table = self.slices * self.table_words
             arguments.append(Argument("Prm", "int32", (table,), "in", self.operand_form))
             if self.fusion.residual:
-                added = self._residual(self.fusion.residual, self.fusion.residual_pool)
-                arguments.append(Argument("Res", "uint32", (added,), "in", RESIDUAL))
+                bits = self.fusion.residual_bits
+                by = self.fusion.residual_pool
+                added = residual_elements(w.n, w.p * by, w.q * by, self.fusion.residual) * bits // 32
+                arguments.append(Argument("Res", "uint32", (added,), "in", FORMS[bits]))
             if self.fusion.keep:
-                arguments.append(Argument("Sum", "uint32", (self._residual(w.k, 1),), "out", RESIDUAL))
+                bits = self.fusion.keep_bits
+                windows = self.fusion.keep_pool
+                kept = residual_elements(w.n, w.p // windows, w.q // windows, w.k) * bits // 32
+                arguments.append(Argument("Sum", "uint32", (kept,), "out", FORMS[bits]))
         arguments.append(Argument("Wt", "uint32", (self.slices * self.slice_words,), "in", self.operand_form))
         return Launch(
             "conv_kernel", (self.slices * self.places, 1, 1), (self.threads, 1, 1), self.shared_bytes,
             tuple(arguments), 1, bool(self.config.dependent_launch),
         )  # fmt: skip
 
-    def _residual(self, channels: int, by: int) -> int:
-        """Words, of two sums each, of a residual on a map ``by`` times as high and wide."""
-        w = self.view
-        return residual_elements(w.n, w.p * by, w.q * by, channels) // 2
+    @property
+    def _input_form(self) -> str:
+        """How the activations lie in memory."""
+        if not self.whole_values:
+            return _form(self.paired_rows)
+        view = blocked(self.workload)
+        if view == self.workload:
+            return NHWCNC
+        return BlockForm(block_size(self.workload), self.workload.pad, view.h, view.w).text
 
 
 def _form(paired: bool) -> str:

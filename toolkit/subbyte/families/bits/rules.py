@@ -10,10 +10,10 @@ from subbyte.families.bits.config import PAIRS
 from subbyte.families.bits.geometry import WORKING_REGISTERS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import PAIR_CHANNELS
-from subbyte.families.shared.bit_rules import bit_operands, compared_output
+from subbyte.families.shared.bit_rules import bit_operands, compared_output, compared_range
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.numerics.reference import accumulator_bound
-from subbyte.numerics.residual import GROUP_CHANNELS
+from subbyte.numerics.residual import GROUP_CHANNELS, LARGEST, NARROW, WIDE
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.precision import SUMS
 
@@ -28,6 +28,13 @@ Rule = Callable[[BitsPlan], str | None]
 def precision(workload: ConvWorkload) -> str | None:
     """Bit planes of both operands; int4 has kernels of its own, which are faster."""
     return bit_operands(workload, "bits", "wgmma")
+
+
+def multiplies_whole(workload: ConvWorkload) -> bool:
+    """Whether activations are bytes, weights fit into bytes, and what lies beyond the border is 0."""
+    types = workload.precision
+    bounds = types.weights.least >= -128 and types.weights.largest <= 127
+    return types.activations.bits == 8 and bounds and types.pad_value == 0
 
 
 def architecture(arch: Arch) -> str | None:
@@ -58,6 +65,9 @@ def sizes(plan: BitsPlan) -> str | None:
     at_once = config.stagger
     if at_once and (at_once == config.consumers or config.consumers % at_once):
         return f"tiles: {at_once} of {config.consumers} warpgroups at a time; say a part of them, or 0 for all"
+    if config.whole_values and not multiplies_whole(plan.workload):
+        types = plan.workload.precision
+        return f"layout: {types.weights} x {types.activations} are not multiplied whole; activations of 8 bits are"
     if config.paired_rows and min(w.c, w.k) > PAIR_CHANNELS:
         return f"layout: {PAIRS} holds at most {PAIR_CHANNELS} channels, not {min(w.c, w.k)}"
     return _paired_rows(plan) if plan.paired_rows else None
@@ -82,16 +92,31 @@ def fusion(plan: BitsPlan) -> str | None:
         return "fusion: raw sums are neither pooled nor added to; take the output type"
     if fused.pool > 1 and fused.sums:
         return "fusion: a kernel pools, or adds and keeps sums, not both"
-    if max(fused.pool, fused.residual_pool) > 2:
-        return f"fusion: windows of {max(fused.pool, fused.residual_pool)}; kernels pool 2 x 2"
-    if fused.residual_pool > 1 and w is not plan.workload:
+    largest = max(fused.pool, fused.residual_pool, fused.keep_pool)
+    if largest > 2:
+        return f"fusion: windows of {largest}; kernels pool 2 x 2"
+    if max(fused.residual_pool, fused.keep_pool) > 1 and plan.flattened:
         return "fusion: pixels of a 1x1 layer have no neighbours in this kernel; pool in the layer before"
-    if fused.pool > 1 and (plan.config.turn_rows != 2 or min(w.p, w.q) < 2):
+    if max(fused.pool, fused.keep_pool) > 1 and (plan.config.turn_rows != 2 or min(w.p, w.q) < 2):
         return "fusion: a warpgroup pools two rows of a turn: turn_rows=2, and at least 2 x 2 outputs"
     if fused.residual % GROUP_CHANNELS or fused.residual > w.k:
         return f"fusion: {fused.residual} channels are added to {w.k}: a multiple of {GROUP_CHANNELS}, at most as many"
-    bound = accumulator_bound(plan.workload)
-    return f"fusion: sums up to {bound} do not fit 16 bits" if fused.sums and bound >= 1 << 15 else None
+    return _added_and_kept(plan) if fused.sums else None
+
+
+def _added_and_kept(plan: BitsPlan) -> str | None:
+    """Sums that fit the bits in which they are kept, and whose differences from thresholds fit 32."""
+    fused, bound = plan.fusion, accumulator_bound(plan.workload)
+    if fused.keep and fused.keep_bits == NARROW and bound > LARGEST[NARROW]:
+        return f"fusion: sums up to {bound} do not fit 16 bits; keep32 keeps 32"
+    reach = max(map(abs, plan.span))
+    return f"fusion: counts up to {reach} and what is added may exceed 32 bits" if reach > LARGEST[WIDE] else None
+
+
+def compared(plan: BitsPlan) -> str | None:
+    """What varies with the pixel fits 32 bits where it is compared; all else is computed modulo 2^32."""
+    by_value = plan.output != SUMS and not plan.by_line and not plan.fusion.sums
+    return compared_range(*plan.span) if by_value else None
 
 
 def instruction(plan: BitsPlan) -> str | None:
@@ -110,7 +135,8 @@ def instruction(plan: BitsPlan) -> str | None:
 
 def registers(plan: BitsPlan) -> str | None:
     """Counts of a thread."""
-    most, held = plan.granted - WORKING_REGISTERS - plan.residual_registers, plan.counts
+    most = plan.granted - WORKING_REGISTERS - plan.held_residual - plan.kept_windows
+    held = plan.counts
     return None if held <= most else f"registers: {held} counts of a thread; at most {most}"
 
 
@@ -120,7 +146,7 @@ def shared_memory(plan: BitsPlan) -> str | None:
     return None if plan.shared_bytes <= most else f"shared: {plan.shared_bytes} bytes of a block; at most {most}"
 
 
-RULES: tuple[Rule, ...] = (output, sizes, fusion, instruction, registers, shared_memory)
+RULES: tuple[Rule, ...] = (output, sizes, fusion, compared, instruction, registers, shared_memory)
 
 
 @cache

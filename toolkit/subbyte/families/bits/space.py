@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.plan import BitsPlan
-from subbyte.families.bits.rules import hopeless, why_not
+from subbyte.families.bits.rules import hopeless, multiplies_whole, why_not
 from subbyte.families.bits.tiles import PAIR_CHANNELS
 from subbyte.families.shared.flat_view import flat_view
 from subbyte.spaces.configuration import Configuration
@@ -35,7 +36,13 @@ class BitsSpace(ListedOneByOne):
 
     def config(self, index: int) -> BitsConfig:
         """The configuration with this index. Raises InvalidInput."""
-        return BitsConfig().with_values({**self.values_at(index), **self.fixed})
+        return BitsConfig(**{**self.values_at(index), **self._held})
+
+    @cached_property
+    def _held(self) -> Mapping[str, int]:
+        """The fields that do not vary, once looked at with the names of the others."""
+        first = BitsConfig().with_values({**{name: choices[0] for name, choices in self.knobs.items()}, **self.fixed})
+        return {name: getattr(first, name) for name in self.fixed}
 
     @property
     def usual(self) -> BitsConfig:
@@ -77,6 +84,7 @@ def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
         "run_on": (0, 1) if workload.stride == 1 else (0,),
         "doubled": (0, 1) if workload.precision.activations.bits > 1 else (0,),
         "paired_rows": (0, 1) if workload.c <= PAIR_CHANNELS and workload.dilation == 1 else (0,),
+        "whole_values": (0, 1) if multiplies_whole(workload) else (0,),
     }
 
 

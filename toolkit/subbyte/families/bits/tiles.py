@@ -14,9 +14,11 @@ from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.families.bits.config import BitsConfig
+from subbyte.families.bits.pixel_blocks import blocked
 from subbyte.families.shared.bit_sizes import BitSizes
 from subbyte.families.shared.flat_view import flat_view
-from subbyte.numerics.bit_products import BitProducts, bit_products
+from subbyte.numerics.bit_products import NOTHING as NOTHING_BEYOND
+from subbyte.numerics.bit_products import BitCode, BitProducts, bit_products
 from subbyte.numerics.fusion import NOTHING, Fusion
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import BLOCK_BITS
@@ -46,10 +48,22 @@ class BitsTiles(BitSizes):
 
     @cached_property
     def view(self) -> ConvWorkload:
-        """The layer as the kernel takes it: pixels that are no neighbours to each other count in one row of rows, those
-        that are pooled are."""
-        neighbours = self.config.paired_rows or self.fusion.pool > 1
-        return self.workload if neighbours else flat_view(self.workload)
+        """The layer as the kernel takes it: few channels of strided pixels as blocks of pixels; pixels that are no
+        neighbours to each other count in one row of rows, those that are pooled are."""
+        return flat_view(self._seen) if self._flat else self._seen
+
+    @property
+    def _seen(self) -> ConvWorkload:
+        return blocked(self.workload) if self.whole_values else self.workload
+
+    @property
+    def _flat(self) -> bool:
+        return not (self.config.paired_rows or self.fusion.pool > 1)
+
+    @property
+    def flattened(self) -> bool:
+        """Whether all pixels of all images stand in other rows than those of the layer."""
+        return self._flat and flat_view(self._seen) != self._seen
 
     @cached_property
     def fusion(self) -> Fusion:
@@ -64,10 +78,34 @@ class BitsTiles(BitSizes):
 
     # ---- operands -----------------------------------------------------------------------------------------------
 
+    @property
+    def whole_values(self) -> bool:
+        """Activations are bytes, and so are the weights that they are multiplied by."""
+        return bool(self.config.whole_values)
+
     @cached_property
     def form(self) -> BitProducts:
-        """Sums of products from counts of bits."""
-        return bit_products(self.workload.precision)
+        """Sums of products from counts of bits, or the products themselves."""
+        form = bit_products(self.workload.precision)
+        if not self.whole_values:
+            return form
+        one = BitCode(1, (1,), 0)
+        return BitProducts(form.precision, one, one, 1, 0, 0, 0, 0, NOTHING_BEYOND)
+
+    @property
+    def weight_planes(self) -> int:
+        """Bits of a weight that are multiplied apart."""
+        return 1 if self.whole_values else super().weight_planes
+
+    @property
+    def planes(self) -> int:
+        """Bits of an activation that are multiplied apart."""
+        return 1 if self.whole_values else super().planes
+
+    @property
+    def channel_blocks(self) -> int:
+        """Pieces of a pixel: 128 input channels of a plane, or 16 whole values."""
+        return ceil_div(self.view.c, PIECE_BYTES) if self.whole_values else super().channel_blocks
 
     @property
     def border(self) -> str:
@@ -77,7 +115,7 @@ class BitsTiles(BitSizes):
     @property
     def paired_rows(self) -> bool:
         """Two input rows share the 128 bits of a block of channels."""
-        return bool(self.config.paired_rows) and self.view.c <= PAIR_CHANNELS
+        return bool(self.config.paired_rows) and self.view.c <= PAIR_CHANNELS and not self.whole_values
 
     @property
     def paired_output(self) -> bool:

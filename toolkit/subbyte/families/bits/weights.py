@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.errors import InvalidInput
 from subbyte.families.bits.geometry import LINE_WORDS, ONES, WORD_CHANNELS
+from subbyte.families.bits.pixel_blocks import block_weights
 from subbyte.families.bits.plan import BitsPlan
+from subbyte.families.bits.tiles import PIECE_BYTES
 from subbyte.numerics.arrays import Words
-from subbyte.numerics.bit_products import channel_constants
+from subbyte.numerics.bit_products import count_constants
 from subbyte.numerics.float_requant import LINE_SCALE_LOG2
 from subbyte.numerics.float_requant import threshold_words as line_words
+from subbyte.numerics.layout import pad_axis
 from subbyte.numerics.planes import plane_words
 from subbyte.numerics.reference import accumulator_bound
 from subbyte.numerics.thresholds import Thresholds
@@ -37,24 +42,56 @@ def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
     """Values [K,R,S,C] -> uint32 [slices][words]: [variants][steps][2 pieces][N][4 words], then the table where sums
     are the output. Raises InvalidInput."""
     wl, oc = plan.workload, plan.config.channels
-    planes = plane_words(encode(w, wl.precision.weights), plan.weight_planes)  # [p][K][R][S][words]
-    variants = [_pieces(plan, planes, parity) for parity in plan.parities]
+    variants = _byte_pieces(plan, w) if plan.whole_values else _bit_pieces(plan, w)
     order = np.arange(oc).reshape(-1, WORD_CHANNELS)[:, channel_of_column()].reshape(-1)
     found = np.zeros((plan.slices, len(variants), 2 * plan.steps, plan.n, 4), np.uint32)
     pieces = len(plan.pieces)
     for index, (weights, ones) in enumerate(variants):
         full = np.zeros((plan.weight_planes, plan.slices * oc, pieces, 4), np.uint32)
         full[:, : wl.k] = weights
-        ordered = full.reshape(plan.weight_planes, plan.slices, oc, pieces, 4)[:, :, order]
+        ordered = by_slice(plan, full, 1).reshape(plan.weight_planes, plan.slices, oc, pieces, 4)[:, :, order]
         columns = ordered.transpose(1, 3, 0, 2, 4).reshape(plan.slices, pieces, plan.filter_columns, 4)
         found[:, index, :pieces, : plan.filter_columns] = columns
         if plan.form.per_pixel:
             found[:, index, :pieces, plan.filter_columns : plan.filter_columns + ONES] = ones[:, None]
     flat = found.reshape(plan.slices, -1)
     if plan.output == SUMS:
-        table = _arranged(plan, channel_constants(wl, w).astype(np.int64)[:, None])
+        table = _arranged(plan, constants_of(plan, w)[:, None])
         flat = np.concatenate([flat, table.view(np.uint32)], axis=1)
     return np.ascontiguousarray(flat)
+
+
+def word_order(plan: BitsPlan) -> NDArray[np.int64]:
+    """The output words in the order in which blocks have them."""
+    slices, words = np.arange(plan.slices)[:, None], np.arange(plan.words)
+    found: NDArray[np.int64] = np.asarray(plan.output_word(slices, words)).reshape(-1)
+    return found
+
+
+def by_slice(plan: BitsPlan, array: NDArray[Any], axis: int) -> NDArray[Any]:
+    """An axis of all channels, reordered so that those of a block are neighbours."""
+    channels = word_order(plan)[:, None] * WORD_CHANNELS + np.arange(WORD_CHANNELS)
+    return array.take(channels.reshape(-1), axis) if plan.spread else array
+
+
+def _bit_pieces(plan: BitsPlan, w: NDArray[np.int8]) -> list[tuple[Words, Words]]:
+    """For each variant the weights' bits [p][K][pieces][4 words], and ones [pieces][4 words]."""
+    planes = plane_words(encode(w, plan.workload.precision.weights), plan.weight_planes)  # [p][K][R][S][words]
+    return [_pieces(plan, planes, parity) for parity in plan.parities]
+
+
+def _byte_pieces(plan: BitsPlan, w: NDArray[np.int8]) -> list[tuple[Words, Words]]:
+    """Whole values as bytes, [1][K][pieces][4 words], and no ones: 16 channels of a tap are a piece."""
+    padded = pad_axis(block_weights(plan.workload, w), 3, PIECE_BYTES).astype(np.int8)
+    words = np.ascontiguousarray(padded).reshape(1, len(w), -1, PIECE_BYTES).view(np.uint32)
+    return [(words, np.zeros((0, 4), np.uint32))]
+
+
+def constants_of(plan: BitsPlan, w: NDArray[np.int8]) -> NDArray[np.int64]:
+    """What makes counts sums, int64 [classes][K]: 0 of whole values."""
+    if plan.whole_values:
+        return np.zeros((1, plan.workload.k), np.int64)
+    return count_constants(plan.workload, w)
 
 
 def _pieces(plan: BitsPlan, planes: Words, parity: int) -> tuple[Words, Words]:
@@ -81,8 +118,7 @@ def _pieces(plan: BitsPlan, planes: Words, parity: int) -> tuple[Words, Words]:
 
 def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32]:
     """What a block compares with: int32 [slices][table]. Raises InvalidInput."""
-    wl = plan.workload
-    constants = channel_constants(wl, w).astype(np.int64)  # [classes][K]
+    constants = constants_of(plan, w)  # [classes][K], exact: a level is out of the sums' reach, or it is not
     levels = thresholds.levels.astype(np.int64)  # [thresholds][K]
     if plan.by_line:
         table = _lines(plan, constants, thresholds)
@@ -94,7 +130,7 @@ def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds)
         table = _arranged(plan, np.clip(needed, least, largest + 1))
     flips = np.zeros((plan.slices, plan.flip_words), np.uint32)
     of_all = thresholds.flip_words(plan.slices * plan.config.channels)
-    flips[:, : plan.words] = of_all.reshape(plan.slices, plan.words)
+    flips[:, : plan.words] = of_all[word_order(plan)].reshape(plan.slices, plan.words)
     return np.ascontiguousarray(np.concatenate([table, flips.view(np.int32)], axis=1))
 
 
@@ -133,7 +169,8 @@ def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:
     if plan.output != SUMS:
         full = HALF - full if plan.paired else full - 1
     # a channel 32 word + 8 q + k of a slice -> [slices][classes][thresholds][words][8 k][4 q]
-    split = full.reshape(*values.shape[:2], plan.slices, plan.words, 4, 8).transpose(2, 0, 1, 3, 5, 4)
+    ordered = by_slice(plan, full, 2)
+    split = ordered.reshape(*values.shape[:2], plan.slices, plan.words, 4, 8).transpose(2, 0, 1, 3, 5, 4)
     if plan.paired:
         pairs = [plan.slot_words(slot) for slot in range(plan.slots)]
         low = split[:, :, :, [pair[0] for pair in pairs]]

@@ -49,6 +49,11 @@ class BmmaPlan(PlanePlan):
         """Equal bits are counted, those of both operands and those of neither, where others count differing ones."""
         return self._config.correction == DOUBLE
 
+    @property
+    def equal_bits(self) -> bool:
+        """As :attr:`doubled`."""
+        return self.doubled
+
     @cached_property
     def counts(self) -> CountForm:
         """Sums from counts of bits."""
@@ -131,6 +136,26 @@ class BmmaPlan(PlanePlan):
             return 0
         each = self.pairs * (self.atom.accumulators if self.counted_by_instruction else self.atom.pixels)
         return self.warp_planes[1] * each
+
+    @property
+    def stage_products(self) -> tuple[int, int]:
+        """Matrix instructions of a warp in a stage: with weights, and with a tile of ones."""
+        steps = self.rows_staged * ceil_div(len(self.pieces), self.atom.blocks)
+        ones = bool(self.ones_registers) and self.counted_by_instruction
+        return self.written * self.rows_staged, steps * self.warp_planes[1] * self.pairs if ones else 0
+
+    def pair_term(self, weight_plane: int, plane: int) -> tuple[int, int, int]:
+        """Group of warps, set of counts, factor."""
+        if self.splits > 1:
+            split = weight_plane * self.planes + plane
+            return split, 0, self.split_factors[split][0]
+        return 0, self.set_of(weight_plane, plane), self._factor(weight_plane, plane)
+
+    def ones_term(self, plane: int, pixel: int) -> tuple[int, int, int]:
+        """Group of warps, register, factor."""
+        if self.splits > 1:
+            return plane, int(self.ones_register(0, pixel)), self.split_factors[plane][1]
+        return 0, int(self.ones_register(plane, pixel)), self.ones_factor(plane)
 
     def ones_register(self, plane: Index, pixel: Index) -> Index:
         """Where the bits of a plane of a warp's pixel are counted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from subbyte.device.atoms import Atom
 from subbyte.families.shared.planes.geometry import IMAGE_WORDS
@@ -14,6 +15,8 @@ from subbyte.numerics.bit_products import plain_operation
 @dataclass(frozen=True)
 class PopcPlan(PlanePlan):
     """Everything about one kernel of the popc family that can be known before generating it."""
+
+    product: ClassVar[str] = "comparison"
 
     @property
     def operation(self) -> str:
@@ -42,6 +45,20 @@ class PopcPlan(PlanePlan):
     def ones_registers(self) -> int:
         """One for each pixel of a warp."""
         return self.config.warp_row_tiles if self.counts.pixel else 0
+
+    @property
+    def stage_products(self) -> tuple[int, int]:
+        """Comparisons of 8 x 8 x 128 bits of a warp in a stage; the activations' bits are counted beside them."""
+        taps = self.rows_staged * len(self.pieces) * self.weight_planes * self.planes
+        return taps * self.config.warp_row_tiles * self.config.warp_col_tiles, 0
+
+    def pair_term(self, weight_plane: int, plane: int) -> tuple[int, int, int]:
+        """All pairs are in one set, multiplied as they are added."""
+        return 0, 0, self.factor(weight_plane, plane)
+
+    def ones_term(self, plane: int, pixel: int) -> tuple[int, int, int]:
+        """One register of a pixel, multiplied as it is added."""
+        return 0, pixel, self.ones_factor(plane)
 
     @property
     def written(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from subbyte.errors import Unsupported
 from subbyte.numerics.bit_products import bit_products, range_reason
 from subbyte.workload.conv import ConvWorkload
@@ -9,6 +11,7 @@ from subbyte.workload.operand import DENSE, UNSIGNED, Operand
 from subbyte.workload.precision import INT4, SUMS
 
 MOST_OUTPUT_BITS = 4
+MOST_SUM = 1 << 31
 
 
 def bit_operands(workload: ConvWorkload, name: str, other: str) -> str | None:
@@ -26,6 +29,14 @@ def bit_operands(workload: ConvWorkload, name: str, other: str) -> str | None:
     return range_reason(workload)
 
 
+def compared_range(least: int, largest: int) -> str | None:
+    """What a sum is compared by is the sign of a difference of 32 bits."""
+    if largest - least < MOST_SUM - 1:
+        return None
+    return f"range: what is compared goes from {least} to {largest}, beyond 32 bits; use fewer channels"
+
+
+@cache
 def compared_output(output: str, operand: Operand) -> str | None:
     """Codes that count thresholds, or sums."""
     if output == SUMS:

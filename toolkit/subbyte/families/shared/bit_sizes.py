@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from subbyte.numerics.bit_products import CLASSES, border_classes
+from subbyte.numerics.bit_products import CLASSES, border_axes
 from subbyte.workload.conv import ConvWorkload, ceil_div
 from subbyte.workload.operand import BLOCK_BITS
 
@@ -54,9 +54,7 @@ class BitSizes:
         w = self.view
         if self.border != CLASSES:
             return (0,) * w.p, (0,) * w.q
-        found = border_classes(w)
-        width = int(found.of[0].max()) + 1
-        return tuple((found.of[:, 0] // width).tolist()), tuple((found.of[0] % width).tolist())
+        return border_axes(w)
 
     @property
     def classes(self) -> tuple[int, int]:

@@ -21,18 +21,30 @@ class WgmmaChannels(WgmmaGeometry):
         return self.workload.channel_blocks // (self.knobs.cluster_split_k * self.knobs.channel_groups)
 
     @property
+    def kept_channels(self) -> int:
+        """The same with the block of zeros behind an odd number of them where an instruction takes two."""
+        return self.channels + (self.channels % 2 if self.knobs.sparse else 0)
+
+    @property
     def halves(self) -> int:
         """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only."""
-        return 2 if self.channels % 2 == 0 else 1
+        return 2 if self.kept_channels % 2 == 0 else 1
+
+    @property
+    def operands(self) -> int:
+        """Instructions of one weight fragment and fragment row: a 2:4 one takes all of its channel blocks."""
+        return 1 if self.knobs.sparse else self.halves
 
     @property
     def steps(self) -> int:
         """Fragments along the channels of one stage, for each tap."""
-        return self.channels // self.halves
+        return self.kept_channels // self.halves
 
     @property
     def unroll(self) -> int:
         """Channel steps of one loop body; of a lowered image as many as a body with all taps of a row would have."""
+        if self.knobs.resident:
+            return self.steps
         if not self.lowered:
             return min(self.knobs.unroll, self.steps)
         most = self.knobs.unroll * self.workload.s
@@ -67,7 +79,7 @@ class WgmmaChannels(WgmmaGeometry):
     @property
     def held_fragments(self) -> int:
         """Weight fragments in a thread's registers before they are unpacked."""
-        return self.ahead * self.knobs.tiles_m
+        return self.ahead * self.knobs.tiles_m * (self.tap_rows if self.knobs.resident else 1)
 
     @property
     def run(self) -> int:
@@ -77,10 +89,10 @@ class WgmmaChannels(WgmmaGeometry):
     @property
     def multiplications(self) -> int:
         """wgmma instructions in the text of the loop over kernel rows, were each kernel row written out."""
-        per_row = self.unroll * self.tap_cols * self.halves * self.knobs.tiles_m
+        per_row = self.unroll * self.tap_cols * self.operands * self.knobs.tiles_m
         return sum((high - low) * per_row for tap in range(self.tap_rows) for low, high in self.tap_variants([tap])[0])
 
     @property
     def taps_unrolled(self) -> bool:
         """Every kernel row has code of its own."""
-        return self.multiplications <= WRITTEN_OUT[self.knobs.consumers > 1]
+        return bool(self.knobs.resident) or self.multiplications <= WRITTEN_OUT[self.knobs.consumers > 1]

@@ -38,6 +38,9 @@ from subbyte.families.wgmma.space import (
     wgmma_space,
 )
 from subbyte.families.wgmma.space import WGMMA as WHOLE
+from subbyte.families.wgmma.sparse.config import SparseConfig
+from subbyte.families.wgmma.sparse.rules import other_weights
+from subbyte.families.wgmma.sparse.weights import prepare_sparse_weights
 from subbyte.families.wgmma.values import value_lists
 from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
 from subbyte.info_record import InfoRecord
@@ -48,6 +51,8 @@ from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 _HERE = Path(__file__).parent
 FORM = "warpgroup-"
 """How the form of the weights begins."""
+SPARSE_FORM = "warpgroup24-"
+"""The same of 2:4 weights."""
 FRAGMENT_THREADS = 128
 AXES = ("tile", "rank", "row", "group", "step", "column")
 """Axes of the weights: 64 filters, block of the cluster, kernel row, part of the input channels, step of 32 or 64
@@ -66,7 +71,7 @@ class WgmmaFamily(Family):
     title = "wgmma, sm_90a"
     rank = 2
     aliases = ("warpgroup",)
-    configurations = (PipelineConfig, SingleTileConfig)
+    configurations = (PipelineConfig, SingleTileConfig, SparseConfig)
     kinds = KINDS
     old_kinds = FORMER
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -89,7 +94,7 @@ class WgmmaFamily(Family):
         was removed first."""
         if translate.former(values):
             return translate.decode(values)
-        if not set(values) <= {*PipelineConfig.rows, *SingleTileConfig.rows}:
+        if not set(values) <= {*SparseConfig.rows, *PipelineConfig.rows, *SingleTileConfig.rows}:
             return None
         return kernel_of(values).from_dict(own_values(values))
 
@@ -159,6 +164,10 @@ class WgmmaFamily(Family):
         """Configurations that can be built, the one estimated fastest first."""
         return () if hopeless(workload, arch) is not None else _ranked(workload, arch)
 
+    def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
+        """Why its kernels that multiply zeros too are expected to be as fast as those on 2:4 weights."""
+        return other_weights(workload) or _dense_instead(workload, arch)
+
     def estimate(self, plan: AnyPlan) -> float:
         """A rough count of cycles."""
         return estimated_cycles(cast(WgmmaPlan, plan))
@@ -183,12 +192,16 @@ class WgmmaFamily(Family):
     @property
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
-        files = ("schedule", "geometry", "channels", "halves", "memory", "plan", "pipeline/config", "single/config")
+        kernels = ("pipeline/config", "single/config", "sparse/config")
+        files = ("schedule", "geometry", "channels", "halves", "memory", "plan", *kernels)
         folders = ("emit", "pipeline/emit", "single/emit")
         return (*(_HERE / name for name in folders), *(_HERE / f"{name}.py" for name in files))
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
         """Weights [K,R,S,C] in a plan's ``weight_form``; None for a form of another family."""
+        if form.startswith(SPARSE_FORM):
+            groups, order, tiles = form.removeprefix(SPARSE_FORM).split("-")
+            return prepare_sparse_weights(w, int(groups), order, int(tiles))
         if not form.startswith(FORM):
             return None
         split, groups, order, tiles = form.removeprefix(FORM).split("-")
@@ -226,11 +239,10 @@ class WgmmaFamily(Family):
             "weight_axes": ", ".join(f"{name} [{size}]" for name, size in axes),
             **{f"{name}_step": str(places[name]) for name in AXES},
         }  # fmt: skip
-        return ExportParts(
-            {"weights": (_HERE / "weights.h").read_text(encoding="utf-8")},
-            (*(size for _, size in axes), FRAGMENT_THREADS, 4),
-            words,
-        )
+        sparse = bool(one.knobs.sparse)
+        fragment = (one.fragment_words,) if sparse else (FRAGMENT_THREADS, 4)
+        text = (_HERE / ("sparse/weights.h" if sparse else "weights.h")).read_text(encoding="utf-8")
+        return ExportParts({"weights": text}, (*(size for _, size in axes), *fragment), words)
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
@@ -251,10 +263,22 @@ def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[PipelineConfig, ...]:
     return tuple(candidates(workload, arch))
 
 
+@lru_cache(256)
+def _dense_instead(workload: ConvWorkload, arch: Arch) -> str | None:
+    ranked = _ranked(workload, arch) if hopeless(workload, arch) is None else ()
+    if ranked and ranked[0].skips_zeros:
+        return None
+    sparse, dense = (next((one for one in ranked if one.skips_zeros is skips), None) for skips in (True, False))
+    if sparse is None or dense is None:
+        return "no 2:4 kernel fits"
+    share = estimated_cycles(WgmmaPlan(workload, sparse, arch)) / estimated_cycles(WgmmaPlan(workload, dense, arch))
+    return f"2:4 kernels are estimated at {share:.0%} of the time of dense ones, too little gain to count on"
+
+
 def weight_axes(plan: WgmmaPlan) -> list[tuple[str, int]]:
     """Name and size of the axes before a fragment of weights, the outermost first."""
-    split, groups, order, tiles = plan.weight_form.removeprefix(FORM).split("-")
-    sizes = (int(tiles), int(split), plan.workload.r, int(groups), plan.steps, plan.workload.s)
+    *_, groups, order, tiles = plan.weight_form.split("-")
+    sizes = (int(tiles), plan.knobs.cluster_split_k, plan.workload.r, int(groups), plan.steps, plan.workload.s)
     by_axis = dict(zip(ORDERS["rows"], zip(AXES, sizes, strict=True), strict=True))
     return [by_axis[axis] for axis in ORDERS[order]]
 

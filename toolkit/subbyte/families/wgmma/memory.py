@@ -14,6 +14,10 @@ PIXEL_BYTES = 256
 FRAGMENT_WORDS = 512
 """32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
 FRAGMENT_BYTES = 4 * FRAGMENT_WORDS
+SPARSE_WORDS = 384
+"""The same of 2:4 weights: 2 of values for each thread, and behind those of all threads 1 of metadata for each."""
+SPARSE_VALUES = 256
+"""Of these, words of values."""
 PACKING_ROWS, PACKING_PITCH = 32, 20
 """Rows of a warp's shared memory for packing (one for each image of four pixels) and words from one to the next: 16
 values, and room that keeps both the writing and the reading lanes on different banks."""
@@ -31,6 +35,37 @@ class WgmmaMemory(WgmmaChannels):
     def column_bytes(self) -> int:
         """Bytes of one staged column and 32-channel block: a pixel of every group of images."""
         return self.knobs.image_groups * PIXEL_BYTES
+
+    @property
+    def column_step(self) -> int:
+        """Bytes from one staged column to the next: those of one block of channels, or for 2:4 weights, whose
+        instructions take two, of all blocks of the stage."""
+        return self.column_bytes * (self.kept_channels if self.knobs.sparse else 1)
+
+    @property
+    def block_step(self) -> int:
+        """Bytes from one block of 32 channels of a stage to the next."""
+        return PIXEL_BYTES if self.knobs.sparse else self.pitch * self.column_bytes
+
+    @property
+    def row_planes(self) -> int:
+        """Parts of a staged row that lie behind one another, each with all columns."""
+        return 1 if self.knobs.sparse else self.channels
+
+    @property
+    def fragment_words(self) -> int:
+        """32-bit words of one weight fragment."""
+        return SPARSE_WORDS if self.knobs.sparse else FRAGMENT_WORDS
+
+    @property
+    def held_words(self) -> int:
+        """Registers of a thread with weights before they are unpacked."""
+        return self.fragment_words // 128 * self.held_fragments
+
+    @property
+    def thread_words(self) -> int:
+        """Words of values of a fragment that a thread loads at once."""
+        return 2 if self.knobs.sparse else 4
 
     @property
     def columns_read(self) -> int:
@@ -86,12 +121,12 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def buffer_bytes(self) -> int:
         """Bytes of one stage buffer."""
-        return self.stage_rows * self.row_bytes + (self.slack_columns if self.separate else 0) * self.column_bytes
+        return self.stage_rows * self.row_bytes + (self.slack_columns if self.separate else 0) * self.column_step
 
     @property
     def row_bytes(self) -> int:
         """Bytes from one row of a stage to the next."""
-        return self.channels * self.pitch * self.column_bytes
+        return self.kept_channels * self.pitch * self.column_bytes
 
     @property
     def stage_rows(self) -> int:
@@ -128,7 +163,7 @@ class WgmmaMemory(WgmmaChannels):
         Where shared memory has no room they lie in the next stage buffer. What is read there goes into outputs
         outside the image, which are not stored.
         """
-        pipeline = self.stages * (self.stage_rows * self.row_bytes + self.slack_columns * self.column_bytes)
+        pipeline = self.stages * (self.stage_rows * self.row_bytes + self.slack_columns * self.column_step)
         return pipeline + self._behind_pipeline <= self.arch.shared_per_block
 
     @property
@@ -140,7 +175,7 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def parameter_base(self) -> int:
         """Byte where the requantization parameters of the block's output channels begin."""
-        return self.stages * self.buffer_bytes + (0 if self.separate else self.slack_columns * self.column_bytes)
+        return self.stages * self.buffer_bytes + (0 if self.separate else self.slack_columns * self.column_step)
 
     @property
     def parameter_channels(self) -> int:

@@ -14,7 +14,7 @@ from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.geometry import Index
-from subbyte.families.wgmma.memory import FRAGMENT_WORDS, PIXEL_BYTES, WgmmaMemory
+from subbyte.families.wgmma.memory import PIXEL_BYTES, WgmmaMemory
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 EPILOGUE_CYCLES = 16
@@ -46,20 +46,24 @@ class WgmmaPlan(WgmmaMemory):
         """Of half rows: which half a segment has, see :func:`subbyte.families.wgmma.halves.cut`."""
         return halves.cut(segment, self.output_size[0], self.knobs.segments)
 
-    @staticmethod
-    def atom_of(pixels: int) -> Atom:
+    def atom_of(self, pixels: int) -> Atom:
         """The matrix instruction for so many pixels of 8 images."""
         n = 8 * pixels
+        if self.knobs.sparse:
+            ptx = f"wgmma.mma_async.sp.sync.aligned.m64n{n}k64.s32.s8.s8"
+            return Atom(f"s8.wgmma.sp.m64n{n}k64", ptx, n // 8, 2, True, 90)
         return Atom(f"s8.wgmma.m64n{n}k32", f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8", n // 8, 1, True, 90)
 
     @property
     def descriptor_high(self) -> int:
         """Upper word of a B descriptor: bytes/16 from one pixel's fragment to the next; the swizzle mode is 0, none."""
-        return self.cols.pixel_step * PIXEL_BYTES // 16
+        blocks = self.kept_channels if self.knobs.sparse else 1
+        return self.cols.pixel_step * blocks * PIXEL_BYTES // 16
 
     @property
     def descriptor_low(self) -> int:
-        """Lower word of a B descriptor without the address: bytes/16 from one half of K to the other."""
+        """Lower word of a B descriptor without the address: bytes/16 from one half of K to the other, and where an
+        instruction takes two blocks from each quarter of K to the next."""
         return (128 // 16) << 16
 
     @property
@@ -67,7 +71,7 @@ class WgmmaPlan(WgmmaMemory):
         """Kernel row, channel group and loop body behind which a warpgroup is about an epilogue into its first
         tile iteration. The kernel row is one that every iteration has."""
         tap = next(tap for tap in range(self.tap_rows) if not self.tap_variants([tap])[1])
-        per_body = self.unroll * self.tap_cols * self.halves * self.knobs.tile_rows * self.row_pixels * 4
+        per_body = self.unroll * self.tap_cols * self.operands * self.knobs.tile_rows * self.row_pixels * 4
         turns = ceil_div(EPILOGUE_CYCLES * self.knobs.tile_rows * self.row_pixels * 4, per_body)
         in_group = self.steps // self.unroll
         if self.keep_rows:
@@ -156,6 +160,8 @@ class WgmmaPlan(WgmmaMemory):
         """How :func:`subbyte.families.wgmma.weights.prepare_warpgroup_weights` must arrange the weights."""
         c = self.knobs
         order = "taps" if self.lowered else "rows" if c.keep_rows else "groups"
+        if c.sparse:
+            return f"warpgroup24-{c.channel_groups}-{order}-{self.padded_tiles}"
         return f"warpgroup-{c.cluster_split_k}-{c.channel_groups}-{order}-{self.padded_tiles}"
 
     @property
@@ -165,7 +171,7 @@ class WgmmaPlan(WgmmaMemory):
 
     def fragment_word(self, tile: Index, rank: Index) -> Index:
         """First weight word of a tile of 64 output channels and a rank of the cluster."""
-        return (tile * self.knobs.cluster_split_k + rank) * (self.run * self.tap_rows * FRAGMENT_WORDS)
+        return (tile * self.knobs.cluster_split_k + rank) * (self.run * self.tap_rows * self.fragment_words)
 
     @property
     def packed(self) -> bool:
@@ -205,7 +211,7 @@ class WgmmaPlan(WgmmaMemory):
             arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
         else:
             arguments.append(Argument("Out", "int32", (packed * 8,), "out", self.knobs.layout))
-        weights = self.padded_tiles * self.knobs.cluster_split_k * self.run * self.tap_rows * FRAGMENT_WORDS
+        weights = self.padded_tiles * self.knobs.cluster_split_k * self.run * self.tap_rows * self.fragment_words
         arguments.append(Argument("Wt", "uint32", (weights,), "in", self.weight_form))
         return Launch(
             "conv_kernel", (*self.grid, 1), (self.knobs.threads, 1, 1), self.shared_bytes, tuple(arguments),

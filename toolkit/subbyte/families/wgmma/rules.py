@@ -231,7 +231,7 @@ def registers(plan: WgmmaPlan) -> str | None:
     if 4 * plan.knobs.tile_width + INSTRUCTION_OVERHEAD > at_launch:
         one = 4 * plan.knobs.tile_width + INSTRUCTION_OVERHEAD
         return f"registers: an instruction needs {one} of a thread, {at_launch} at launch"
-    needed = plan.accumulators + 4 * plan.held_fragments + CONSUMER_OVERHEAD
+    needed = plan.accumulators + plan.held_words + CONSUMER_OVERHEAD
     if needed > consumer:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
     most = ITERATION_LOADS if plan.knobs.stage_per_iteration else LOADS_AT_ONCE
@@ -248,7 +248,7 @@ def registers(plan: WgmmaPlan) -> str | None:
 def code_size(plan: WgmmaPlan) -> str | None:
     """The main loop fits into the instruction cache."""
     rows = sum(high - low for low, high in plan.tap_variants(range(plan.tap_rows))[0])
-    count = plan.unroll * plan.tap_cols * plan.halves * rows * plan.knobs.tiles_m
+    count = plan.unroll * plan.tap_cols * plan.operands * rows * plan.knobs.tiles_m
     if count > CODE_LIMIT:
         return f"code size: {count} matrix instructions exceed {CODE_LIMIT}"
     return None

@@ -51,6 +51,10 @@ class Schedule:
     producer_registers: int = 0
     multicast: int = 0
     """Blocks that copy weights to one another; 0 = weights are loaded into registers."""
+    sparse: int = 0
+    """Weights are 2:4: an instruction takes two blocks of 32 channels, whose pieces lie side by side."""
+    resident: int = 0
+    """Weights stay in registers."""
     weights_ahead: int = 0
     late_parameters: int = 0
     early_parameters: int = 0

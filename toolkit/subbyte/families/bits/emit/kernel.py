@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
+from subbyte.families.bits.emit.ahead import Ahead
 from subbyte.families.bits.emit.block import Block, TilePlace, coordinates
 from subbyte.families.bits.emit.epilogue import Epilogue
 from subbyte.families.bits.emit.multiply import multiply
@@ -49,6 +50,8 @@ def _consume(block: Block) -> None:
     seen = registers("seen", 1)
     T.buffer_store(seen, T.uint32(0), [0])
     warpgroup = bind("warpgroup", block.warp // 4)
+    ahead = Ahead(plan, epilogue.shortcut, warpgroup)
+    ahead.begin()
     consumers = plan.config.consumers
     turns = -(-plan.turns // consumers)
     with loop("turn", turns, T.serial) as turn:
@@ -57,14 +60,17 @@ def _consume(block: Block) -> None:
         exists = True if plan.turns % consumers == 0 else bind("exists", tile < plan.turns)
         with when(exists):
             place = TilePlace.of(plan, tile)
-            _turn(block, epilogue, place, order, seen)
+            ahead.before(place, tile)
+            _turn(block, epilogue, place, order, seen, tile, ahead)
         if plan.config.stagger and exists is not True:  # who has no tile in the last turn keeps his place
             with when(T.Not(exists)):
                 order.wait()
                 order.arrive()
 
 
-def _turn(block: Block, epilogue: Epilogue, place: TilePlace, order: Stagger, seen: Any) -> None:
+def _turn(
+    block: Block, epilogue: Epilogue, place: TilePlace, order: Stagger, seen: Any, tile: Any, ahead: Ahead
+) -> None:
     """The tiles of a turn, from its rows to its outputs. What is not of the products is computed while they run."""
     plan = block.plan
     last = plan.config.turn_rows - 1
@@ -77,13 +83,15 @@ def _turn(block: Block, epilogue: Epilogue, place: TilePlace, order: Stagger, se
         order.arrive()
         epilogue.pooled(counts, rows)
         return
+    ahead.during(tile)
     for further in range(last + 1):
         pixels = epilogue.pixels(place.below(further))
-        added = epilogue.shortcut.load(pixels)
+        added = ahead.added(place.below(further), further)
         op.wgmma_wait(last - further)
         if further == last:
             order.arrive()
-        epilogue.tile(counts[further], pixels, added)
+        epilogue.tile(counts[further], pixels, added, further)
+    ahead.end()
 
 
 def _wait_for_rows(block: Block, place: TilePlace, seen: Any) -> None:

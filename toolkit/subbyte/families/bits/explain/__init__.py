@@ -1,10 +1,18 @@
 """What can be shown of a kernel on bit planes: the records of its topics are in the modules of this folder."""
 
 from subbyte.families.bits.explain.composition import PlaneComposition, plane_composition
+from subbyte.families.bits.explain.tiling import bits_tiling
+from subbyte.families.shared.bit_tiling import BitTiling
 from subbyte.families.topic import Option, Topic
 from subbyte.info_record import InfoRecord
 
 TOPICS: dict[str, Topic[InfoRecord]] = {
+    "tiling": Topic(
+        "How pixels and output channels are cut into blocks, turns of warpgroups and instructions.",
+        "subbyte explain tiling resnet50.stage2@8:w1a1",
+        BitTiling,
+        bits_tiling,
+    ),
     "composition": Topic(
         "Planes as rows, columns and registers of one-bit instructions, and how a thread combines an output's counts.",
         "subbyte explain composition resnet50.stage2@8:w2a2 --pixel 3",

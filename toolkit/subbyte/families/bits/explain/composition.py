@@ -23,17 +23,9 @@ from subbyte.families.bits.geometry import ONES, WORD_CHANNELS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.rules import why_not
 from subbyte.families.bits.weights import channel_of_column
+from subbyte.families.shared.one_window import OneWindow, batch_and_pixel
 from subbyte.info_record import InfoRecord, Table, columns_text
-from subbyte.numerics.bit_products import (
-    CLASSES,
-    bit_products,
-    border_classes,
-    channel_constants,
-    pixel_words,
-    tap_words,
-    written_sum,
-)
-from subbyte.numerics.values import random_values
+from subbyte.numerics.bit_products import AND, channel_constants, written_sum
 from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
@@ -166,16 +158,13 @@ def plane_composition(
     plan = replace(plan, output=SUMS)
     if reason := why_not(plan):
         raise InvalidInput(f"{plan.workload.label} with {plan.config.key} is refused: {reason}")
+    if plan.whole_values:
+        raise InvalidInput(
+            f"{plan.workload.label} with {plan.config.key} multiplies whole values, which have no planes; "
+            "whole_values=0 has"
+        )
     batch, at = _place(plan, image, pixel)
-    whole = plan.workload
-    wl = ConvWorkload(
-        batch + 1 if x is None else whole.n, whole.h, whole.w, whole.c, whole.k, whole.r, whole.s, whole.pad,
-        whole.stride, whole.dilation, precision=whole.precision,
-    )  # fmt: skip
-    rng = np.random.default_rng(seed)
-    types = wl.precision
-    values = random_values(types.activations, (wl.n, wl.h, wl.w, wl.c), rng) if x is None else x
-    filters = random_values(types.weights, (wl.k, wl.r, wl.s, wl.c), rng) if w is None else w
+    window = OneWindow.of(plan.workload, batch, at, seed, x, w)
     row = BATCH_GROUP * pixel + image
     return PlaneComposition(
         workload=plan.workload,
@@ -192,7 +181,7 @@ def plane_composition(
         at=at,
         row=row,
         warp=row // 16,
-        outputs=_outputs(plan, row, _counts(wl, batch, at, values, filters), _constants(wl, at, filters)),
+        outputs=_outputs(plan, row, window.counts(AND), _constants(window)),
     )
 
 
@@ -202,9 +191,7 @@ def _place(plan: BitsPlan, image: int, pixel: int) -> tuple[int, tuple[int, int]
     for name, value in (("image", image), ("pixel", pixel)):
         if value not in range(BATCH_GROUP):
             raise InvalidInput(f"{name}={value}: a tile has {name}s 0 to 7")
-    flat = plan.view.w != w.w  # pixels of all groups of images in rows of another width
-    group, rest = divmod(pixel, w.p * w.q) if flat else (0, pixel)
-    batch, at = BATCH_GROUP * group + image, divmod(rest, w.q)
+    batch, at = batch_and_pixel(w, plan.view, image, 0, pixel)
     if batch >= w.n or pixel >= plan.view.q:
         raise InvalidInput(
             f"image={image}, pixel={pixel}: not in the first tile of {w.label}, whose rows have {plan.view.q} pixels; "
@@ -222,23 +209,10 @@ def _bands(plan: BitsPlan) -> tuple[Band, ...]:
     return (*found, *([Band("filling", -1, end, plan.n - end)] if end < plan.n else []))
 
 
-def _counts(
-    wl: ConvWorkload, batch: int, at: tuple[int, int], x: NDArray[Any], w: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Bits that a window shares with each of 32 channels' weights [q][p][32], and its own [q]."""
-    top, left = at[0] * wl.stride, at[1] * wl.stride
-    rows, columns = (slice(first, first + (size - 1) * wl.dilation + 1, wl.dilation) for first, size in
-                     ((top, wl.r), (left, wl.s)))  # fmt: skip
-    window = pixel_words(wl, x)[:, batch, rows, columns].reshape(wl.precision.activations.bits, -1)
-    taps = tap_words(wl, w)[:, :WORD_CHANNELS].reshape(wl.precision.weights.bits, min(wl.k, WORD_CHANNELS), -1)
-    shared = np.bitwise_count(window[:, None, None] & taps[None]).sum(-1, dtype=np.int64)
-    return shared, np.bitwise_count(window).sum(-1, dtype=np.int64)
-
-
-def _constants(wl: ConvWorkload, at: tuple[int, int], w: NDArray[Any]) -> list[int]:
+def _constants(window: OneWindow) -> list[int]:
     """What is added to the counts of each channel, at this pixel's border."""
-    of = int(border_classes(wl).of[at]) if bit_products(wl.precision).border == CLASSES else 0
-    return [int(one) for one in channel_constants(wl, w)[of, :WORD_CHANNELS]]
+    constants = channel_constants(window.workload, window.w)[window.border_class, :WORD_CHANNELS]
+    return [int(one) for one in constants]
 
 
 def _outputs(

@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import Unsupported
 from subbyte.families.base import ExportParts, Family, PixelTile, Plan
 from subbyte.families.shared.bit_rules import bit_operands
 from subbyte.families.shared.planes.config import PlaneConfig
+from subbyte.families.shared.planes.header import header_parts
 from subbyte.families.shared.planes.plan import PlanePlan
 from subbyte.families.shared.planes.rules import RULES, Rule
 from subbyte.families.shared.planes.space import PlaneSpace, held_fields, value_lists
 from subbyte.families.shared.planes.weights import threshold_words, weight_words
+from subbyte.families.topic import Topic
+from subbyte.info_record import InfoRecord
 from subbyte.numerics.thresholds import Thresholds
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
@@ -155,11 +157,15 @@ class PlaneFamily(Family):
         return f"{local_bytes} bytes of local memory: counts do not fit the registers" if local_bytes else None
 
     def export(self, plan: Plan) -> ExportParts:
-        """Raises Unsupported: the header's packing knows values of whole words."""
-        raise Unsupported(
-            f"{plan.workload}: there is no C header for kernels on bit planes yet; use their cubin with the buffers of "
-            "Kernel.pack"
-        )
+        """What a C header of the kernel needs."""
+        return header_parts(cast(PlanePlan, plan), self.lanes)
+
+    @property
+    def topics(self) -> Mapping[str, Topic[InfoRecord]]:
+        """How the product is cut, and how planes are composed."""
+        from subbyte.families.shared.planes.explain import topics_of
+
+        return topics_of(self.name)
 
     def loads_together(self, plan: Plan) -> PixelTile:
         """A block's rectangle of pixels, and that of each warp along it."""

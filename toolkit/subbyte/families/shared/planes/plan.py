@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import ClassVar
 
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.shared.axis import Index
@@ -17,6 +19,9 @@ from subbyte.workload.precision import SUMS
 @dataclass(frozen=True)
 class PlanePlan(PlaneGeometry):
     """Everything about one kernel that can be known before generating it."""
+
+    product: ClassVar[str] = "instruction"
+    """What a product of fragments is."""
 
     @property
     def kind(self) -> str:
@@ -42,6 +47,31 @@ class PlanePlan(PlaneGeometry):
     def slice_words(self) -> int:
         """Words of the weights of a block's channels; where sums are the output the table stands behind them."""
         return self.iterations * self.weight_words + (self.table_words if self.output == SUMS else 0)
+
+    # ---- the sums of a thread ---------------------------------------------------------------------------------------
+
+    @property
+    def warp_planes(self) -> tuple[int, int]:
+        """Planes of weights and of activations that a warp multiplies."""
+        return self.weight_planes, self.planes
+
+    @property
+    def equal_bits(self) -> bool:
+        """Equal bits are counted, those of neither operand included, where others count differing ones."""
+        return False
+
+    @property
+    @abstractmethod
+    def stage_products(self) -> tuple[int, int]:
+        """Products of fragments of a warp in a stage: with weights, and with ones alone."""
+
+    @abstractmethod
+    def pair_term(self, weight_plane: int, plane: int) -> tuple[int, int, int]:
+        """Where a pair of planes is counted: group of warps, set of counts, and what it is multiplied by."""
+
+    @abstractmethod
+    def ones_term(self, plane: int, pixel: int) -> tuple[int, int, int]:
+        """Where the bits of a plane of a warp's pixel are counted: group of warps, register, factor."""
 
     # ---- global memory --------------------------------------------------------------------------------------------
 

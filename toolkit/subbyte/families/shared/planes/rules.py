@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from subbyte.families.shared.bit_rules import compared_output
+from subbyte.families.shared.bit_rules import MOST_SUM, compared_output, compared_range
 from subbyte.families.shared.planes.geometry import GROUP_TILES
 from subbyte.families.shared.planes.plan import PlanePlan
 from subbyte.workload.coverage import too_large
@@ -15,7 +15,6 @@ OVERHEAD = 48
 """Registers for addresses, loop state and comparisons, beside counts and fragments."""
 MOST_WRITTEN = 1600
 """Products of fragments that are written out: beyond it the instruction cache is outgrown."""
-MOST_SUM = 1 << 31
 
 Rule = Callable[[PlanePlan], str | None]
 
@@ -33,10 +32,7 @@ def sums(plan: PlanePlan) -> str | None:
         if plan.counts.scale * most < MOST_SUM:
             return None
         return f"range: from xor come doubled sums, up to {2 * most}, beyond 2^31 - 1; use fewer channels"
-    least, largest = plan.span
-    if largest - least < MOST_SUM - 1:
-        return None
-    return f"range: what is compared goes from {least} to {largest}, beyond 32 bits; use fewer channels"
+    return compared_range(*plan.span)
 
 
 def sizes(plan: PlanePlan) -> str | None:

@@ -14,6 +14,8 @@ from subbyte.tirx.emit import registers
 
 def unpacked(plan: WgmmaPlan, held: Any, fragment: int) -> list[Any]:
     """The operands of a fragment, whose words are ``held``: one for each half of its channels."""
+    if plan.knobs.sparse:
+        return [_compressed(plan, held, fragment)]
     operands = []
     for half in range(plan.halves):
         operand = registers("operand", 4)
@@ -24,10 +26,25 @@ def unpacked(plan: WgmmaPlan, held: Any, fragment: int) -> list[Any]:
     return operands
 
 
+def _compressed(plan: WgmmaPlan, held: Any, fragment: int) -> Any:
+    """The operand of a 2:4 fragment: four registers of values, and its metadata. Fetched metadata, which is inverted,
+    is inverted again: a copy the assembler would join with the load of the next, in front of which it would wait."""
+    operand, first = registers("operand", 5), 3 * fragment
+    for i in range(4):
+        word = held[first + i // 2]
+        op.mask(operand[i], word << T.uint32(4) if i % 2 == 0 else word, LOW_NIBBLES)
+    op.invert(operand[4], held[first + 2])
+    return operand
+
+
 def wgmma(plan: WgmmaPlan, atom: Atom, sums: list[Any], operand: Any, pixels: Any, started: Any, row: int) -> None:
     """One instruction. ``pixels`` is the lower word of their descriptor; ``started`` says of every fragment row whether
     its sums hold anything yet."""
     high = T.cast(T.uint32(plan.descriptor_high), "uint64") << T.uint64(32)
     words, adds = [operand[i] for i in range(4)], T.ptx.pred(started[row])
+    if plan.knobs.sparse:
+        op.sparse_wgmma(atom.ptx, sums, words, high | T.cast(pixels, "uint64"), operand[4], started[row])
+        T.buffer_store(started, T.uint32(1), [row])
+        return
     op.emit(T.ptx[atom.ptx](*sums, *words, high | T.cast(pixels, "uint64"), adds))
     T.buffer_store(started, T.uint32(1), [row])

@@ -199,7 +199,7 @@ def _there(block: Block, p: Any, q: Any, image: Any) -> Any:
     true, view = block.plan.workload, block.plan.view
     if true.n % BATCH_GROUP == 0:
         return True
-    group = block.group if view is true else (p * view.q + q) // (true.h * true.w)
+    group = block.group if view == true else (p * view.q + q) // (true.h * true.w)
     return bind("there", group * BATCH_GROUP + image < true.n)
 
 

@@ -246,7 +246,7 @@ class Iteration(OwnRows):
             low, high = self._rows_of(tap)
             with when(True if not self._variants(tap)[1] else low < high):
                 self._wait_for(bind("needed", self._stage(high - 1, tap, group)))
-        width = plan.knobs.tile_width * plan.cols.pixel_step * plan.column_bytes
+        width = plan.knobs.tile_width * plan.cols.pixel_step * plan.column_step
         for i in range(plan.knobs.tile_rows):
             row = block.fragment_place(i)
             if self._in_order:
@@ -255,7 +255,7 @@ class Iteration(OwnRows):
                 address = block.buffer_address(block.buffer(self._stage(row, tap, group)))
             start = address + T.cast(block.x * width, "uint32")
             if plan.knobs.half_rows and i == plan.knobs.tile_rows - 1:
-                right = (plan.knobs.tile_width - plan.narrow_columns) * plan.cols.pixel_step * plan.column_bytes
+                right = (plan.knobs.tile_width - plan.narrow_columns) * plan.cols.pixel_step * plan.column_step
                 start = start + T.Select(block.swapped, T.uint32(right), T.uint32(0))
             op.describe(descriptors[i], start, plan.descriptor_low)
 
@@ -281,7 +281,8 @@ class Iteration(OwnRows):
         the last fragment."""
         plan = self.block.plan
         bodies, (tap_row, group, place) = plan.steps // plan.unroll, here
-        per_body = plan.unroll * plan.halves * plan.pitch * (plan.column_bytes // 16)
+        held = tap_row if plan.knobs.resident else place
+        per_body = plan.unroll * plan.halves * plan.block_step // 16
 
         def body(body_index: Any) -> None:
             offset = bind("offset", T.cast(body_index * per_body, "uint32"))
@@ -294,7 +295,7 @@ class Iteration(OwnRows):
                     if before_last and (step, tap) == (plan.unroll - 1, plan.tap_cols - 1):
                         with when(True if bodies == 1 else body_index == bodies - 1):
                             before_last()
-                    self._fragment(descriptors, offset, step, tap, (low, high, narrow), place)
+                    self._fragment(descriptors, offset, step, tap, (low, high, narrow), held)
             if place == plan.groups_together - 1:
                 self.fetch.end_body()
             self.let_other_begin(tap_row, group, body_index)
@@ -307,9 +308,9 @@ class Iteration(OwnRows):
             self._release_multiplied(tap_row, group)
 
     def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, rows: Rows, place: int) -> None:
-        """One weight fragment of every tile of output channels."""
-        tiles = self.block.plan.knobs.tiles_m
-        number = (place * self.block.plan.unroll + step) * self.block.plan.tap_cols + tap
+        """One weight fragment of every tile of output channels; ``place`` counts loop bodies whose weights are held."""
+        plan, tiles = self.block.plan, self.block.plan.knobs.tiles_m
+        number = (place * plan.unroll + step) * plan.tap_cols + tap
         for tile in range(tiles):
             self._multiply_fragment(descriptors, offset, (step, tap, tile), rows, number * tiles + tile)
 
@@ -327,9 +328,9 @@ class Iteration(OwnRows):
         self.fetch.end_fragment(number)
         op.wgmma_fence()
         for half, operand in enumerate(operands):
-            columns = (step * plan.halves + half) * plan.pitch + tap * plan.cols.tap_step
+            place = (step * plan.halves + half) * plan.block_step + tap * plan.cols.tap_step * plan.column_step
             for row in range(low, high):
-                descriptor = descriptors[row] + offset + T.uint32(columns * (plan.column_bytes // 16))
+                descriptor = descriptors[row] + offset + T.uint32(place // 16)
                 thin = narrow and row == plan.knobs.tile_rows - 1
                 self._wgmma(operand, tile * plan.knobs.tile_rows + row, descriptor, thin)
         op.wgmma_commit()

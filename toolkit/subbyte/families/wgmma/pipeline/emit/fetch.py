@@ -10,7 +10,7 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.wgmma.emit.block import Block
-from subbyte.families.wgmma.memory import FRAGMENT_WORDS
+from subbyte.families.wgmma.memory import SPARSE_VALUES
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers, when
 
@@ -34,7 +34,7 @@ class Fetch:
         """Registers and state; ``start`` sets them."""
         names = ("fragments_left", "fetch_row", "fetch_pass")
         state = [registers("cursor", 1, "int64"), *(registers(name, 1, "int32") for name in names)]
-        return cls(block, registers("fetched", 4 * block.plan.held_fragments), *state)
+        return cls(block, registers("fetched", block.plan.held_words), *state)
 
     def start(self) -> None:
         """Fetch the first fragments of the first tile iteration."""
@@ -47,25 +47,33 @@ class Fetch:
         self.end_body()
 
     def end_fragment(self, held: int) -> None:
-        """The fragment in registers ``held`` is unpacked: fetch another one in its place."""
-        self._load(held)
+        """The fragment in registers ``held`` is unpacked: fetch another one in its place, unless it stays."""
+        if not self.block.plan.knobs.resident:
+            self._load(held)
 
     def end_body(self) -> None:
         """At the end of a loop body: go on. Iterations end there too: they are whole numbers of loop bodies."""
-        self._step(self.block.plan.ahead)
+        if not self.block.plan.knobs.resident:
+            self._step(self.block.plan.ahead)
 
     def _load(self, place: int) -> None:
-        op.load16(self.held, 4 * place, self._pointer(place), "weights")
+        if not self.block.plan.knobs.sparse:
+            op.load16(self.held, 4 * place, self._pointer(place), "weights")
+            return
+        op.load8(self.held, 3 * place, self._pointer(place))
+        behind = T.cast(SPARSE_VALUES - self.block.member, "int64")
+        op.load4(self.held, 3 * place + 2, self._pointer(place, behind))
 
-    def _pointer(self, place: int) -> Any:
+    def _pointer(self, place: int, behind: Any = None) -> Any:
         plan = self.block.plan
         step, tile = divmod(place, plan.knobs.tiles_m)
-        words = step * FRAGMENT_WORDS + tile * plan.knobs.consumers_m * plan.fragment_word(1, 0)
-        return self.block.weights.ptr_to([self.cursor[0] + T.int64(words)])
+        words = step * plan.fragment_words + tile * plan.knobs.consumers_m * plan.fragment_word(1, 0)
+        word = self.cursor[0] + T.int64(words)
+        return self.block.weights.ptr_to([word if behind is None else word + behind])
 
     def _step(self, fragments: int) -> None:
         """Go on by some fragments; at the end of a tile iteration to the first one of the following one."""
-        T.buffer_store(self.cursor, self.cursor[0] + T.int64(fragments * FRAGMENT_WORDS), [0])
+        T.buffer_store(self.cursor, self.cursor[0] + T.int64(fragments * self.block.plan.fragment_words), [0])
         T.buffer_store(self.left, self.left[0] - fragments, [0])
         with when(self.left[0] == 0):
             self._advance()
@@ -93,14 +101,14 @@ class Fetch:
         plan = self.block.plan
         first, together = self.m_iteration[0], plan.knobs.tiles_m
         tile = self.block.tile(first if together == 1 else first * together)
-        start = plan.fragment_word(tile, self.block.rank) + self.block.member * 4
+        start = plan.fragment_word(tile, self.block.rank) + self.block.member * plan.thread_words
         taps = plan.tap_rows
-        if not plan.taps_skipped:
+        if not plan.taps_skipped or plan.knobs.resident:
             T.buffer_store(self.cursor, T.cast(start, "int64"), [0])
             T.buffer_store(self.left, T.int32(taps * plan.run), [0])
             return
         count = T.min(T.int32(plan.knobs.tile_rows), self.block.end_row - self.row[0])
         first, end = plan.tap_range(self.row[0], count, T.max, T.min)
         first = bind("first_tap", first)
-        T.buffer_store(self.cursor, T.cast(start + first * (plan.run * FRAGMENT_WORDS), "int64"), [0])
+        T.buffer_store(self.cursor, T.cast(start + first * (plan.run * plan.fragment_words), "int64"), [0])
         T.buffer_store(self.left, (end - first) * plan.run, [0])

@@ -53,6 +53,8 @@ def pipeline(block: Block) -> None:
 
 
 def _first_weights(block: Block, fetch: Fetch) -> None:
+    if block.plan.knobs.resident:
+        return  # as many registers as they stay in, a thread has only later
     with when(block.warpgroup < block.plan.knobs.consumers):
         fetch.start()
 
@@ -66,6 +68,8 @@ def _roles(block: Block, fetch: Fetch, where: Columns, held: Any, following: Any
         with T.Then():
             if uneven:
                 op.set_registers(consumer_registers, more=True)
+            if config.resident:
+                fetch.start()
             _store_first(block, where, held)
             if config.cluster_split_k > 1:
                 op.cluster_wait()  # far from its arrival and far from the exchange: it costs nothing here

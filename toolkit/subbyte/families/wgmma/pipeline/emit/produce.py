@@ -104,7 +104,7 @@ def unpack_stage(block: Block, where: Columns, held: Any, buffer: Any, place: in
     image = block.member % 8
     low, high = image * PIECE, image * PIECE + 8 * PIECE
     limit = loaded(plan) if where.count is None else where.count
-    start = bind("start", block.buffer_address(buffer) + T.cast(where.left * plan.column_bytes, "uint32"))
+    start = bind("start", block.buffer_address(buffer) + T.cast(where.left * plan.column_step, "uint32"))
     lean = plan.knobs.lean_start and plan.evenly_apart
     if lean:
         mine = _pixel(plan, *plan.copy_place(0, block.member // 8)) + low
@@ -116,12 +116,29 @@ def unpack_stage(block: Block, where: Columns, held: Any, buffer: Any, place: in
         words = [held[place + 4 * (row * plan.row_copies + load) + i] for i in range(4)]
         with when(exact(block, load, where.count) or column < limit):
             even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
+            odd = [word & T.uint32(LOW_NIBBLES) for word in words]
+            if plan.knobs.sparse:
+                even, odd = in_order(even, odd)
             op.store_shared16(start + T.cast(pixel + low, "uint32"), even)
-            op.store_shared16(start + T.cast(pixel + high, "uint32"), [word & T.uint32(LOW_NIBBLES) for word in words])
+            op.store_shared16(start + T.cast(pixel + high, "uint32"), odd)
+
+
+def in_order(even: list[Any], odd: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The even and the odd channels of words as the first four channels of each, and its last four: of four
+    neighbouring bytes a 2:4 instruction takes two, and weights are 2:4 in neighbouring channels."""
+    ordered = []
+    for selector in (0x5140, 0x7362):
+        words = registers("ordered", 4)
+        for i in range(4):
+            op.permute_bytes(words[i], even[i], odd[i], T.uint32(selector))
+        ordered.append([words[i] for i in range(4)])
+    return ordered[0], ordered[1]
 
 
 def _pixel(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
     """Byte of a pixel of a stage's row within its buffer."""
+    if plan.knobs.sparse:
+        return (column * plan.kept_channels + block_index) * PIXEL_BYTES
     return (block_index * (plan.pitch * plan.knobs.image_groups) + column) * PIXEL_BYTES
 
 

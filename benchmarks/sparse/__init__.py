@@ -1,0 +1,1 @@
+"""Kernels on 2:4 sparse weights."""

@@ -1,0 +1,12 @@
+"""Kernels on 2:4 sparse weights: the stages of ResNet-50 beside their dense twins; tables of the cycle model."""
+
+import sys
+from pathlib import Path
+
+PARTS = ["texts", "measure", "table", "collect", "model"]
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[2])  # the folder itself would hide modules of others
+    from benchmarks.shared.command import program
+
+    sys.exit(program("sparse", __doc__, PARTS))

@@ -1,0 +1,34 @@
+"""How to schedule the kernel on 2:4 sparse weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.schedule import Schedule
+from subbyte.spaces.configuration import configuration
+from subbyte.spaces.knob import flag, knob
+
+
+@configuration
+class SparseConfig(PipelineConfig):
+    """A schedule of the wgmma kernel on 2:4 sparse weights (sm_90a): the knobs of the pipeline, and where weights are.
+
+    One instruction takes 64 input channels, and of each four neighbouring ones the two that weights keep.
+    """
+
+    prefix: ClassVar[str] = "wg24-"
+    skips_zeros: ClassVar[bool] = True
+
+    resident: int = knob(
+        "res", flag(),
+        "1 = a consumer's weights stay in its registers from one tile iteration to the next, 3 for each tap and 64 "
+        "input channels; 0 = they are fetched anew",
+        default=0, always=True,
+    )  # fmt: skip
+
+    @property
+    def schedule(self) -> Schedule:
+        """The same choices as geometry, memory and emitter ask for them."""
+        return replace(super().schedule, sparse=1)

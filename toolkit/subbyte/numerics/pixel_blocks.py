@@ -1,0 +1,42 @@
+"""Blocks of pixels as pixels of more channels, with the border stored (also called space to depth)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class BlockForm:
+    """``rows`` x ``columns`` blocks of ``size`` x ``size`` pixels; the first one begins ``pad`` pixels above the image,
+    and left of it. Its ``text`` names the form of an argument."""
+
+    size: int
+    pad: int
+    rows: int
+    columns: int
+
+    @property
+    def text(self) -> str:
+        """``blocks4p3h57w57``."""
+        return f"blocks{self.size}p{self.pad}h{self.rows}w{self.columns}"
+
+    @classmethod
+    def of(cls, form: str) -> BlockForm | None:
+        """What a text says; None where it is that of another form."""
+        found = re.fullmatch(r"blocks(\d+)p(\d+)h(\d+)w(\d+)", form)
+        return cls(*map(int, found.groups())) if found else None
+
+    def apply(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Values [N,H,W,C] -> [N,rows,columns,size*size*C]: channel ``(dy * size + dx) * C + c``, 0 beyond the map."""
+        n, height, width, channels = x.shape
+        size, pad = self.size, self.pad
+        full = np.zeros((n, self.rows * size, self.columns * size, channels), x.dtype)
+        rows, columns = min(height, self.rows * size - pad), min(width, self.columns * size - pad)
+        full[:, pad : pad + rows, pad : pad + columns] = x[:, :rows, :columns]
+        split = full.reshape(n, self.rows, size, self.columns, size, channels).transpose(0, 1, 3, 2, 4, 5)
+        return np.ascontiguousarray(split).reshape(n, self.rows, self.columns, -1)
