@@ -240,7 +240,7 @@ def test_what_is_left_out_is_said(tmp_path, pool, monkeypatch, capsys):
     wanted = [schedule.Task(SMALL, "wgmma")]
     monkeypatch.setattr(tune, "wanted_tasks", lambda *_: wanted)
     search = search_of(arguments(tmp_path), FakeRunner(), pool, wanted)
-    with Study(wgmma_space(SMALL, arch("sm_90a"), WGMMA), "auto", 0, tmp_path / "small@8.wgmma.jsonl") as other:
+    with Study(wgmma_space(SMALL, arch("sm_90a"), WGMMA), "random", 0, tmp_path / "small@8.wgmma.jsonl") as other:
         other.run(FakeRunner(), 2, 2)
         assert search.begin() is None
     assert "small@8.wgmma: left out: " in capsys.readouterr().out
