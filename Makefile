@@ -71,7 +71,7 @@ test-unit: env ## unit and emulator tests, on JOBS processes
 
 test-deep: env ## what is exhaustive or random, of which test-unit runs a sample (minutes)
 	@echo "== deep tests"
-	@$(PYTEST) -n $(JOBS) --dist worksteal --durations 20 -m "deep and not gpu and not browser and not notebook"
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist worksteal --durations 20 -m "deep and not gpu and not notebook"
 
 test-notebooks: env ## execute every notebook
 	@echo "== notebooks"
@@ -79,11 +79,11 @@ test-notebooks: env ## execute every notebook
 
 test-browser: env ## JupyterLab in a real Chromium
 	@echo "== browser tests"
-	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist loadfile --durations 20 -m browser tests/browser
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist loadfile --durations 20 -m "browser and not deep" tests/browser
 
 test-jupyter: env ## notebooks and browser tests in one run: each notebook is executed once
 	@echo "== notebooks and browser tests"
-	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations 20 -m "notebook or browser" tests/test_notebooks.py tests/browser
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations 20 -m "(notebook or browser) and not deep" tests/test_notebooks.py tests/browser
 
 test-gpu: env ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu

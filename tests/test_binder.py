@@ -51,6 +51,7 @@ def run(checkout: Path, *command: str, **variables: str) -> subprocess.Completed
     return subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.deep
 def test_pip_takes_the_requirements_from_the_root_of_the_checkout(checkout: Path) -> None:
     # Without "editable": that would need a package of hatchling's that only an isolated build installs.
     lines = (checkout / "binder/requirements.txt").read_text().replace("-e .", ".")

@@ -54,6 +54,7 @@ def empty_cache(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path))
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("entry", chosen(), ids=lambda entry: f"{entry.names[0]} {entry.spec} {entry.arch}")
 def test_texts_are_what_they_were(entry: kernels.Entry) -> None:
     word, message, _ = kernels.state(entry, GOLDEN.retired)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sampling import mark_unsampled
+from sampling import mark_unsampled, one_of_each
 
 
 class Item:
@@ -34,6 +34,13 @@ def test_what_stays() -> None:
     assert left(names, 1) == ["plain"]
     assert left(names, 9) == left(names) == names
     assert left(["asked for"], "another") == ["asked for"]
+
+
+def test_of_planted_faults_one_of_each_kind_and_kernel_stays() -> None:
+    rows = (("a", "race", "base"), ("b", "race", "split"), ("c", "values", "base"), ("d", "race", "base"))
+    faults = [{"name": name, "caught": caught, "kernel": kernel} for name, caught, kernel in rows]
+    assert one_of_each(faults, "caught") == ("a", "c")
+    assert one_of_each(faults, "caught", "kernel") == ("a", "b", "c")
 
 
 def test_a_sample_of_nothing_is_refused() -> None:

@@ -151,6 +151,8 @@ def _matches(path: str, pattern: str) -> bool:
 def foreign_places(path: str, text: str) -> list[str]:
     """Absolute paths of somebody's machine and addresses of package registries."""
     found = []
+    if not (MACHINE_PATH.search(text) or REGISTRY.search(text)):
+        return []
     for number, line in enumerate(text.splitlines(), 1):
         for kind, pattern in (("a path of one machine", MACHINE_PATH), ("a package registry", REGISTRY)):
             if match := pattern.search(line):
@@ -171,7 +173,7 @@ MAKES_HTML = ("toolkit/subbyte/html.py", "widgets/subbyte_widgets/svg.py")
 def tags_by_hand(path: str, source: str) -> list[str]:
     """Tags in f-strings, or in texts that are formatted, outside the modules that make HTML: what is put between them
     is not escaped."""
-    if path in MAKES_HTML:
+    if path in MAKES_HTML or not TAG.search(source):
         return []
     found = []
     for node in ast.walk(ast.parse(source)):

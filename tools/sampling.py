@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import pytest
+
+
+def one_of_each(cases: Iterable[Mapping[str, Any]], *fields: str) -> tuple[str, ...]:
+    """For ``sample``: the names of the first case of each value of each of ``fields``. Of planted faults so one of each
+    kind stays, and one in each kernel."""
+    kept: dict[tuple[str, str], str] = {}
+    for case in cases:
+        for field in fields:
+            kept.setdefault((field, str(case[field])), case["name"])
+    return tuple(dict.fromkeys(kept.values()))
 
 
 def mark_unsampled(items: list[pytest.Item]) -> None:

@@ -207,6 +207,7 @@ def test_a_page_without_a_kernel_follows_the_keys(
     assert len(set(looks)) >= 3, f"{selector} shows {len(set(looks))} different pictures"
 
 
+@pytest.mark.sample(".sb-map", ".sb-access", ".sb-space", ".sb-monitor", ".sb-reader", ".sb-timeline")
 @pytest.mark.parametrize("selector", VIEWS)
 def test_keys_between_two_frames_end_where_slow_ones_do(
     selector: str, names: dict[str, Any], open_page: Callable[..., Any]

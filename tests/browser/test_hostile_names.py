@@ -46,6 +46,7 @@ def everything(name: str) -> str:
     return join(*map(Markup, parts))
 
 
+@pytest.mark.deep
 def test_no_static_page_runs_a_name(watched: Callable[[str], Watched]) -> None:
     page = everything(NAME)
     tab = watched(page)

@@ -132,6 +132,7 @@ def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., 
     paints_at_once(tab.page, ("ArrowDown", "PageDown", "PageUp", "ArrowDown") * 10)
 
 
+@pytest.mark.deep
 def test_an_edit_is_checked_in_the_notebook(open_tab: Callable[..., Any], lab: Any) -> None:
     one = open_tab()
     one.run_notebook(lab.write("edit.ipynb", f"from subbyte_widgets import KernelEditor\nKernelEditor('{LAYER}')"))

@@ -267,6 +267,7 @@ def test_attach_detach_and_close() -> None:
         Slow(selection="resnet50")
 
 
+@pytest.mark.deep
 def test_every_view_turns_to_the_selected_kernel() -> None:
     s = Selection(LAYER, SMALL)
     cut = tiling(LAYER, OTHER)

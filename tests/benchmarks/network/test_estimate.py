@@ -55,6 +55,7 @@ def test_of_equal_estimates_the_fastest_does_not_come_first(monkeypatch):
         assert estimate_regret.regrets(times, OTHER)[layer.label] == (wanted, 0.0)
 
 
+@pytest.mark.deep
 def test_a_fit_finds_them(data):
     pytest.importorskip("scipy")
     found = estimate_regret.fit(data, turns=40)

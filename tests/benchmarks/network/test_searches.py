@@ -167,6 +167,7 @@ def test_texts_of_the_committed_record_are_known():
         assert all(len(one["text"]) == 20 for one in some)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("spec", ["n8h7w7c512k512r3s3p1", "n256h14w14c256k256r3s3p1", "n8h56w56c64k64r1s1p0"])
 def test_todays_texts_are_those_of_the_committed_record(spec, pool):
     kept = past.texts_in(RECORD)
@@ -210,6 +211,7 @@ def test_a_search_goes_on_from_the_record(tmp_path, pool, recorded):
     assert len(kept["trials"]) == len(inside) + 6
 
 
+@pytest.mark.deep
 def test_what_was_cut_short_is_taken_over_to_the_end(tmp_path, pool, monkeypatch):
     space = wgmma_space(SMALL, arch("sm_90a"), WGMMA)
     earlier, out = tmp_path / "earlier run", tmp_path / "out"
@@ -238,7 +240,7 @@ def test_what_is_left_out_is_said(tmp_path, pool, monkeypatch, capsys):
     wanted = [schedule.Task(SMALL, "wgmma")]
     monkeypatch.setattr(tune, "wanted_tasks", lambda *_: wanted)
     search = search_of(arguments(tmp_path), FakeRunner(), pool, wanted)
-    with Study(wgmma_space(SMALL, arch("sm_90a"), WGMMA), "auto", 0, tmp_path / "small@8.wgmma.jsonl") as other:
+    with Study(wgmma_space(SMALL, arch("sm_90a"), WGMMA), "random", 0, tmp_path / "small@8.wgmma.jsonl") as other:
         other.run(FakeRunner(), 2, 2)
         assert search.begin() is None
     assert "small@8.wgmma: left out: " in capsys.readouterr().out
@@ -260,6 +262,7 @@ def test_times_of_other_kernels_or_other_gpus_are_not_taken_over(tmp_path, pool)
     assert past.unchanged(kept, [SMALL.spec], pool, text) == set()
 
 
+@pytest.mark.deep
 def test_trials_move_into_a_space_with_a_knob_more_and_that_is_tried_first(tmp_path, pool, monkeypatch):
     whole = wgmma_space(SMALL, arch("sm_90a"), WGMMA)
     assert len(whole.knobs["producers"]) > 1
@@ -327,6 +330,7 @@ def test_a_log_of_another_space_is_taken_over_and_one_in_use_is_left_alone(tmp_p
     assert sorted(path.name for path in aside.iterdir()) == [f"small@8.wgmma.{n}.jsonl" for n in (0, 1)]
 
 
+@pytest.mark.deep
 def test_a_killed_run_keeps_its_trials_and_goes_on(tmp_path, monkeypatch):
     log = tmp_path / "small@8.paper.jsonl"
     code = "import sys, pathlib, network_runs; network_runs.forty_trials(pathlib.Path(sys.argv[1]), 0.05)"

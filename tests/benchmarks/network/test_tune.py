@@ -94,6 +94,7 @@ def test_what_improves_goes_on_and_what_does_not_waits():
     assert schedule.gain([float("inf")] * 60, 24) == 0.0
 
 
+@pytest.mark.deep
 def test_earlier_times_choose_and_are_not_taken_over(logs, tmp_path, capsys):
     (tmp_path / "broken.jsonl").write_text("{")
     known = schedule.earlier_best([logs, tmp_path])[SMALL.spec]

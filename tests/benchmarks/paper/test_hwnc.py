@@ -72,6 +72,7 @@ def test_sums_are_exact(layer, operand, knobs, tmp_path):
     assert report.ok, str(report)
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(COMPILER is None, reason="needs g++ or clang++")
 def test_warps_along_the_batch(tmp_path):
     report = check(BATCH, "s4", tmp_path, block_row_warps=2, warp_row_tiles=2, chunk=2)

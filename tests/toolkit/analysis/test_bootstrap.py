@@ -20,6 +20,7 @@ def test_student_quantiles_of_the_tables(probability, degrees, quantile):
     assert student_quantile(probability, degrees) == pytest.approx(quantile, abs=5e-5)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("landscapes", "seeds"), [(1, 5), (1, 30), (4, 10)])
 def test_intervals_cover_the_truth(landscapes, seeds):
     """A known effect of 0.02, which varies from landscape to landscape where there are several."""

@@ -36,6 +36,7 @@ def test_the_floors_are_those_computed_by_hand() -> None:
     assert "nothing is recorded" in small.finding
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", STAGES)
 def test_the_best_time_is_the_best_that_was_recorded(name: str) -> None:
     one = speed_of_light(name)

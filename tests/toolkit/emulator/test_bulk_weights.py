@@ -35,12 +35,13 @@ def _kernel(case: str) -> Generated:
     return Generated(spec, key)
 
 
-@pytest.mark.sample("pair and split", "two tiles of channels", "two columns")
+@pytest.mark.sample("pair and split")
 @pytest.mark.parametrize("case", CASES)
 def test_generated_kernels_are_clean_and_exact(case: str) -> None:
     _kernel(case).require_exact(1)
 
 
+@pytest.mark.sample("bar.arrive")
 @pytest.mark.parametrize(("case", "old", "new", "found"), FAULTS)
 def test_faults_in_generated_kernels_are_found(case: str, old: str, new: str, found: set[str]) -> None:
     _kernel(case).require_found(old, new, *found)

@@ -56,13 +56,13 @@ def _kernel(shape: str, more: str, **given: Any) -> Generated:
     return Generated(spec, f"{key}-{more}", **given)
 
 
-@pytest.mark.sample("stage 4, 8 columns", "pair and split", "two rows")
+@pytest.mark.sample("pair and split")
 @pytest.mark.parametrize(("shape", "more"), CASES)
 def test_generated_kernels_are_clean_and_exact(shape: str, more: str) -> None:
     _kernel(shape, more).require_exact(1)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("shape", "more", "given"),
     [
@@ -74,17 +74,20 @@ def test_every_form_of_output_is_exact(shape: str, more: str, given: dict[str, A
     _kernel(shape, more, **given).require_exact(1)
 
 
+@pytest.mark.sample("words go where")
 @pytest.mark.parametrize(("old", "new", "found"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
 def test_faults_in_generated_kernels_are_found(old: str, new: str, found: set[str]) -> None:
     _kernel("odd rows", "wa2-pa1").require_found(old, new, *found)
 
 
+@pytest.mark.sample("the producer's share")
 @pytest.mark.parametrize("fault", START_FAULTS, ids=[fault[0] for fault in START_FAULTS])
 def test_faults_of_the_start_are_found(fault: tuple[str, str, str, str, str, set[str]]) -> None:
     shape, more, old, new, found = fault[1:]
     _kernel(shape, more).require_found(old, new, *found)
 
 
+@pytest.mark.sample("wa2-pa1-no shifts")
 @pytest.mark.parametrize(("old", "new"), [fault[1:] for fault in WRONG], ids=[fault[0] for fault in WRONG])
 @pytest.mark.parametrize("more", ["wa2-pa1", pytest.param("wa2-pa2", marks=pytest.mark.deep)])
 def test_wrong_words_are_wrong_results(old: str, new: str, more: str) -> None:

@@ -58,6 +58,7 @@ GENERATORS = [
 ]
 
 
+@pytest.mark.sample("more bytes", "no wait for the products")
 @pytest.mark.parametrize("case", TEXTS, ids=lambda case: case[0])
 def test_faults_in_generated_texts_are_found(case: tuple[str, str, str, str]) -> None:
     _, old, new, found = case
@@ -67,6 +68,7 @@ def test_faults_in_generated_texts_are_found(case: tuple[str, str, str, str]) ->
     assert found in {finding.kind for finding in run.findings}, str(run)
 
 
+@pytest.mark.sample("border class", "no row")
 @pytest.mark.parametrize("case", GENERATORS, ids=lambda case: case[0])
 def test_faults_of_generators_are_found(
     case: tuple[str, Any, str, Callable[..., Any], str], monkeypatch: pytest.MonkeyPatch

@@ -35,7 +35,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.sample("cluster, two", "one fragment", "pass by")
+@pytest.mark.sample("cluster, two", "pass by")
 @pytest.mark.parametrize("name", KERNELS)
 def test_generated_kernels_are_clean_and_exact(name: str) -> None:
     KERNELS[name].require_exact(2)
@@ -50,6 +50,7 @@ def test_channels_that_fill_up_a_block_hold_zero() -> None:
     assert not last[..., 1:].any()
 
 
+@pytest.mark.sample("one block-mbarrier", "expect_tx")
 @pytest.mark.parametrize(("name", "old", "new", "found"), FAULTS)
 def test_faults_in_generated_kernels_are_found(name: str, old: str, new: str, found: str) -> None:
     KERNELS[name].require_found(old, new, found)

@@ -48,12 +48,13 @@ FAULTS = [
 AS_STAGE_5 = Generated(MIDDLE[0][0], MIDDLE[0][1])
 
 
-@pytest.mark.sample("-nhwc", "-rr3")
+@pytest.mark.sample("-nhwc")
 @pytest.mark.parametrize(("spec", "key", "given"), KERNELS + MIDDLE)
 def test_kernels_are_clean_and_exact(spec: str, key: str, given: dict[str, Any]) -> None:
     Generated(spec, key, **given).require_exact(1)
 
 
+@pytest.mark.sample("wg) == 1")
 @pytest.mark.parametrize(("old", "new"), FAULTS)
 def test_faults_at_the_cut_are_found(old: str, new: str) -> None:
     kernel = AS_STAGE_5

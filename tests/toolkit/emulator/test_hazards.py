@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sampling import one_of_each
 
 from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import EmulatorRun, require_clean, run_cuda
@@ -14,6 +15,7 @@ from subbyte.errors import InvalidInput, WrongResult
 
 CLEAN = (Path(__file__).parent / "pipeline.cu").read_text()
 MUTATIONS = tomllib.loads((Path(__file__).parents[2] / "wrong" / "emulator_mutations.toml").read_text())["mutation"]
+FAULTS = [m for m in MUTATIONS if m["expect"] != "clean"]
 LAUNCH = Launch(
     "pipeline_kernel",
     (2, 1, 1),
@@ -66,7 +68,8 @@ def test_correct_variant_is_accepted(mutation: dict[str, str]) -> None:
     require_clean(run)
 
 
-@pytest.mark.parametrize("mutation", [m for m in MUTATIONS if m["expect"] != "clean"], ids=lambda m: m["name"])
+@pytest.mark.sample(*one_of_each(FAULTS, "expect"))
+@pytest.mark.parametrize("mutation", FAULTS, ids=lambda m: m["name"])
 def test_fault_is_found(mutation: dict[str, str]) -> None:
     assert CLEAN.count(mutation["old"]) == 1
     text = CLEAN.replace(mutation["old"], mutation["new"])

@@ -29,7 +29,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.sample("-ig4", "-rp0-nhwc", "-sk2")
+@pytest.mark.sample("-rp0-nhwc")
 @pytest.mark.parametrize(("spec", "key"), KERNELS)
 def test_kernels_are_clean_and_exact(spec: str, key: str) -> None:
     Generated(spec, key).require_exact(1)

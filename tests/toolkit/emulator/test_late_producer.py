@@ -22,7 +22,7 @@ REFUSED = [
 KERNEL = Generated(*KERNELS[0])
 
 
-@pytest.mark.sample("-nhwc", "-rr2")
+@pytest.mark.sample("-nhwc")
 @pytest.mark.parametrize(("spec", "key"), KERNELS)
 def test_kernels_are_clean_and_exact(spec: str, key: str) -> None:
     Generated(spec, key).require_exact(1)
@@ -41,6 +41,7 @@ def test_the_producer_asks_behind_its_wait() -> None:
         assert text.count(asked) == 2
 
 
+@pytest.mark.deep
 def test_a_producer_that_waits_for_its_own_part_is_found() -> None:
     own = "((base + (uint)40704) + (uint)16), (uint)0)"
     KERNEL.require_found("((base + (uint)40704) + (uint)8), (uint)0)", own, "deadlock")

@@ -25,12 +25,13 @@ REFUSED = [
 KERNEL = Generated(*KERNELS[0])
 
 
-@pytest.mark.sample("-nhwc", "p1u2", "-ls3")
+@pytest.mark.sample("p1u2")
 @pytest.mark.parametrize(("spec", "key"), KERNELS)
 def test_kernels_are_clean_and_exact(spec: str, key: str) -> None:
     Generated(spec, key).require_exact(1)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("given", [{"output": "int32"}, {"requant": "general", "clip": (0, 7)}])
 def test_other_forms_of_output_are_exact(given: dict[str, object]) -> None:
     Generated(*KERNELS[1], **given).require_exact(1)
@@ -58,6 +59,7 @@ def test_a_barrier_that_may_not_be_set_up_is_found() -> None:
     assert any(KERNEL.run(seed, KERNEL.text.replace(wait, ""))[0].problems for seed in range(4))
 
 
+@pytest.mark.deep
 def test_a_producer_that_does_not_wait_for_its_barriers_is_found() -> None:
     wait = "tvm_builtin_ptx_bar_sync_count_sync((uint)5, (uint)128);"
     assert KERNEL.text.count(wait) == 1

@@ -35,12 +35,13 @@ REFUSED = [
 ]
 
 
-@pytest.mark.sample("-pr2", "-nhwc", "-hr1")
+@pytest.mark.sample("-pr2")
 @pytest.mark.parametrize(("spec", "key"), KERNELS)
 def test_kernels_are_clean_and_exact(spec: str, key: str) -> None:
     Generated(spec, key).require_exact(1)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("value", [-8, 7])
 def test_padding_beside_extreme_values(value: int) -> None:
     """Anything but zeros beside the image would show."""
@@ -69,6 +70,7 @@ def test_rows_of_the_image_alone() -> None:
     assert why_not(plan) is why_not(strided) is None
 
 
+@pytest.mark.deep
 def test_no_row_of_zeros_is_stored_and_arrivals_are_fewer() -> None:
     rows, joint = (
         _counts(STAGE5[0], key) for key in (STAGE5[1].replace("st2", "st12").replace("rr3", "rr0"), STAGE5[1])
@@ -108,6 +110,7 @@ def test_a_part_given_back_while_it_is_multiplied_is_found(monkeypatch: pytest.M
     assert "race" in {finding.kind for finding in run.findings}, str(run)
 
 
+@pytest.mark.deep
 def test_rows_above_the_image_left_out_of_the_address_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from subbyte.families.wgmma.pipeline.emit import own_rows
 
@@ -117,6 +120,7 @@ def test_rows_above_the_image_left_out_of_the_address_are_found(monkeypatch: pyt
     assert wrong
 
 
+@pytest.mark.deep
 def test_a_row_that_only_some_parts_have_left_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from subbyte.families.wgmma.pipeline.emit import produce
 

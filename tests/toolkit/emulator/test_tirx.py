@@ -50,6 +50,7 @@ def _requantize(asynchronous: bool) -> object:
     return scale
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("arch", "asynchronous"), [("sm_75", False), ("sm_80", True)])
 @pytest.mark.parametrize("check", [True, False])
 def test_generated_kernel_is_exact(arch: str, asynchronous: bool, check: bool) -> None:

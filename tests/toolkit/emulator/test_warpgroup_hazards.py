@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sampling import one_of_each
 
 from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import EmulatorRun, require_clean, run_cuda
@@ -17,6 +18,7 @@ from subbyte.errors import WrongResult
 CLEAN = (Path(__file__).parent / "warpgroup.cu").read_text()
 WRONG = Path(__file__).parents[2] / "wrong" / "warpgroup_mutations.toml"
 MUTATIONS = tomllib.loads(WRONG.read_text())["mutation"]
+FAULTS = [m for m in MUTATIONS if m["expect"] != "clean"]
 STEPS = 6
 LAUNCH = Launch(
     "warpgroup_kernel",
@@ -81,7 +83,8 @@ def test_correct_variant_is_accepted(mutation: dict[str, Any]) -> None:
         np.testing.assert_array_equal(out, expected)
 
 
-@pytest.mark.parametrize("mutation", [m for m in MUTATIONS if m["expect"] != "clean"], ids=lambda m: m["name"])
+@pytest.mark.sample(*one_of_each(FAULTS, "expect"))
+@pytest.mark.parametrize("mutation", FAULTS, ids=lambda m: m["name"])
 def test_fault_is_found_in_any_order(mutation: dict[str, Any]) -> None:
     text, expect = mutate(CLEAN, mutation), mutation["expect"]
     kinds = (expect,) if isinstance(expect, str) else expect  # which one comes first depends on the order of events

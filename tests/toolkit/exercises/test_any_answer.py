@@ -57,10 +57,10 @@ def check(name: str, answer: Any) -> Feedback:
 
 
 @pytest.mark.parametrize("name", CHECKS)
-@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-def test_any_answer_is_answered(name: str, answer: Any) -> None:
-    feedback = check(name, answer)
-    assert isinstance(feedback, Feedback)
-    assert not feedback
-    assert 10 < len(feedback.message) < 400
-    assert "Not yet." in feedback._repr_html_()
+def test_any_answer_is_answered(name: str) -> None:
+    for kind, answer in ANSWERS.items():
+        feedback = check(name, answer)
+        assert isinstance(feedback, Feedback), kind
+        assert not feedback, kind
+        assert 10 < len(feedback.message) < 400, kind
+        assert "Not yet." in feedback._repr_html_(), kind

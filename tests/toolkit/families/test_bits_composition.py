@@ -27,6 +27,7 @@ def _terms(words):
     return sorted((int(number), int(register), int(factor or 1)) for number, register, factor in COUNT.findall(words))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("spec", "knobs", "pixel"),
     [

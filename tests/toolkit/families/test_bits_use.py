@@ -157,6 +157,7 @@ def test_no_kernel_of_another_precision_comes_out_of_a_cache() -> None:
         assert all(np.array_equal(words[name], given[name]) for name in given)
 
 
+@pytest.mark.sample("two planes")
 @pytest.mark.parametrize("name", MACHINE_CODE)
 def test_machine_code_holds_one_bit_products(name: str) -> None:
     spec, knobs = MACHINE_CODE[name]
@@ -245,6 +246,7 @@ def test_configurations_are_read_back() -> None:
         found.index(subbyte.build("n8h3w4c64k64r3s3p1").config)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("layer", "words"),
     [

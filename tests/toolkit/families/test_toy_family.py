@@ -48,7 +48,7 @@ def recorded(spec: str, folder: Path) -> Path:
     return path
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("key", "output"), [("toy-th64-wo1", "uint2"), ("toy-th32-wo2-un1-nhwc", "int32"), ("toy-th128-wo4", "uint2")]
 )

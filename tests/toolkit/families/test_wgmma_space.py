@@ -191,6 +191,7 @@ def test_strategies_search_it(small, strategy):
     assert isinstance(study.record.best_config, WgmmaConfig)
 
 
+@pytest.mark.deep
 def test_a_bundle_of_the_space_is_built(small, tmp_path):
     made = build_bundle(small, tmp_path, workers=1, indices=small.valid[:2])
     assert made.built == 2

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sampling import one_of_each
 
 from subbyte.emulator import require_clean
 from subbyte.errors import WrongResult
@@ -60,6 +61,7 @@ def mutate(text: str, mutation: dict[str, Any]) -> str:
     return changed
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_without_fault_is_clean_and_right(emulate: Emulate, name: str) -> None:
     kernel, operands = _kernel(name)
@@ -68,6 +70,7 @@ def test_kernel_without_fault_is_clean_and_right(emulate: Emulate, name: str) ->
     np.testing.assert_array_equal(kernel.unpack(words), expected(kernel, *operands))
 
 
+@pytest.mark.sample(*one_of_each(MUTATIONS, "caught", "kernel"))
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation["name"])
 def test_fault_is_caught(emulate: Emulate, mutation: dict[str, Any]) -> None:
     kernel, operands = _kernel(mutation["kernel"])

@@ -22,6 +22,7 @@ def test_the_four_stages_are_there():
     assert {f"{subbyte.workload(f'resnet50.stage{stage}@8').spec}-sm_90a" for stage in (2, 3, 4, 5)} <= names
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_kept_text_is_what_the_generator_gives(file):
     spec, _, arch = file.stem.rpartition("-")

@@ -121,6 +121,7 @@ def test_committed_table() -> None:
 # ---- the steps ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep
 def test_texts_compile_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Generated here, compiled in a process that has no TVM, interrupted, continued, collected."""
     spaces = [_few("sm_80"), _few("sm_86")]

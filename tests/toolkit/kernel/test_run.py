@@ -203,6 +203,7 @@ def test_architecture_without_a_gpu() -> None:
 # ---- conv2d ------------------------------------------------------------
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("pad", "stride", "dilation", "kernel"),
     [(0, 1, 1, (1, 1)), (1, 2, 1, (3, 3)), (2, 1, 2, (3, 2)), (3, 2, 1, (5, 4))],
@@ -216,6 +217,7 @@ def test_conv2d_raw(pad: int, stride: int, dilation: int, kernel: tuple[int, int
     np.testing.assert_array_equal(y, reference(workload, x, w))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", None])
 def test_conv2d_requantized(arch: str | None) -> None:
     rng = np.random.default_rng(0)

@@ -90,7 +90,7 @@ def _operands(workload, kind, rng):
     return x, w
 
 
-@pytest.mark.sample("column tiles", "7x7 stem", "1x1, shortest ring", "turns", "pass, cluster")
+@pytest.mark.sample("7x7 stem", "turns", "pass, cluster")
 @pytest.mark.parametrize("name", SMALL)
 def test_every_element_on_the_cpu(name):
     workload, config = SMALL[name]
@@ -147,7 +147,7 @@ def _count(instructions, part):
     return sum(count for opcode, count in instructions.items() if part in opcode)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample("wide")
 @pytest.mark.parametrize("form", ["int32", "relu", "wide"])
 def test_extreme_sums_and_every_form_of_output(form):
     workload, config = SMALL["two rows, odd sizes"]
@@ -164,7 +164,7 @@ def test_extreme_sums_and_every_form_of_output(form):
         assert np.array_equal(kernel.run(x, w, requant, device="emulator"), requant.apply(sums))
 
 
-@pytest.mark.sample("batch 8")
+@pytest.mark.sample("stage 5, batch 8")
 @pytest.mark.parametrize("name", LARGE)
 def test_machine_code(name):
     kernel = subbyte.build(*LARGE[name])
@@ -180,7 +180,7 @@ def test_machine_code(name):
     assert not any("IMAD.HI" in opcode or "FTZ" in opcode for opcode in counts)  # slow beside wgmma; denormals count
 
 
-@pytest.mark.sample("channel groups", "batch 8")
+@pytest.mark.sample("stage 5, batch 8")
 @pytest.mark.parametrize("name", ["two rows, channel groups", *LARGE])
 def test_no_comparison_is_merged_with_a_minimum(name):
     """ptxas 13.0 turns ``max(min(a, b), 0) == b`` into a VIMNMX.RELU with predicates; an H200 answered it wrongly."""

@@ -80,6 +80,7 @@ def test_what_is_offered():
     assert len({one.spec for one in tool.layers()}) > 80
 
 
+@pytest.mark.deep
 def test_a_sample_holds_every_value_of_every_knob():
     drawn = list(tool.sample(STAGES[:1], 30))
     assert list(tool.sample(STAGES[:1], 5)) == list(tool.sample(STAGES[:1], 5))

@@ -35,7 +35,7 @@ def _run(case: Case, trace: bool) -> tuple[Any, np.ndarray, np.ndarray]:
     return run, words, out
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.atom)
 def test_text_makes_the_multiplications_it_claims(case: Case) -> None:
     run, _, out = _run(case, trace=True)
@@ -86,6 +86,7 @@ def test_every_architecture_has_cases_and_the_support_is_that_of_the_fragments()
         assert {arch for arch, status in known.items() if status == "native"} == set(case.native)
 
 
+@pytest.mark.deep
 def test_texts_compile_without_local_memory() -> None:
     nvrtc = pytest.importorskip("subbyte.kernel.nvrtc")
     try:
@@ -207,7 +208,7 @@ def test_steps_share_no_operand() -> None:
     assert len(np.unique(rows["shared"])) == STEPS
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample("b1.m16")
 @pytest.mark.parametrize(
     ("name", "opcode"),
     [("b1.m16n8k256.and", "BMMA"), ("b1.wgmma.m64n128k256", "BGMMA"), ("s8.wgmma.m64n128k32.unpacked", "IGMMA")],

@@ -45,6 +45,7 @@ def test_results_are_those_of_the_runner_itself(make_executor):
         assert runner.rematch(WORKLOAD, CONFIGS, 3) == MAKE().rematch(WORKLOAD, CONFIGS, 3)
 
 
+@pytest.mark.deep
 def test_a_dask_cluster_measures_a_study(tmp_path):
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}

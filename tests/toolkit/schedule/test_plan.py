@@ -142,9 +142,12 @@ def test_fresh_rows_load_each_genuine_fragment_once_and_in_time() -> None:
 
 
 @pytest.mark.parametrize("atom", ATOMS)
-@pytest.mark.parametrize("rows", [1, 2, 3, 4, 7, 8, 14, 16])
-@pytest.mark.parametrize("columns", [1, 2, 4, 8])
-def test_partners_and_accumulators_are_bijections(atom: str, rows: int, columns: int) -> None:
+def test_partners_and_accumulators_are_bijections(atom: str) -> None:
+    for rows, columns in product((1, 2, 3, 4, 7, 8, 14, 16), (1, 2, 4, 8)):
+        _check_bijections(atom, rows, columns)
+
+
+def _check_bijections(atom: str, rows: int, columns: int) -> None:
     planned = plan(ConvWorkload(8, 16, 16, 64, 64, 3, 3, 1), MmaConfig(1, 1, rows, columns, atom=atom), "sm_80")
     places = [
         (pair, half, planned.partner(pair, half))

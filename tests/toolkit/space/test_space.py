@@ -57,6 +57,7 @@ def test_the_papers_space_of_every_stage_is_large_enough_to_search() -> None:
     assert all(count > 300 for count in counts), counts
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("stage", "most"), [(2, 13_000), (3, 40_000), (4, 13_000), (5, 13_500)])
 def test_the_extended_space_has_ten_thousand_configurations_and_holds_the_papers(stage: int, most: int) -> None:
     paper, extended = (space(f"resnet50.stage{stage}@8", kind=kind) for kind in KINDS)
@@ -88,6 +89,7 @@ SORTED = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("workload", "arch", "kind", "fixed"), SORTED)
 def test_sorting_at_once_is_the_same_as_asking_each(workload: str, arch: str, kind: str, fixed: dict[str, Any]) -> None:
     candidates = space(workload, arch, kind, **fixed)

@@ -89,6 +89,7 @@ def test_density_one_is_one_and_seven_eighths(workload: str, im2col: str) -> Non
     assert "0.881" in text
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("machine", ["dstc", "ideal"])
 @pytest.mark.parametrize("workload", ["n3h9w9c32k40r3s3p1u2", "n1h14w14c16k64r3s3p1", "gemm128", "gemm8x512x64"])
 def test_more_zeros_never_take_more_cycles(machine: str, workload: str) -> None:

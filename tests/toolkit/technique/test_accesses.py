@@ -115,7 +115,7 @@ def test_weight_loads_read_the_words_of_their_places() -> None:
                 assert sum((int(x) & 15) << (4 * i) for i, x in enumerate(channels)) == int(memory[address // 4 + v])
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("layout", ["nhwc", "hwnc", "nhwcnc"])
 @pytest.mark.parametrize("register_packing", [True, False])
 def test_output_stores_of_all_warps_cover_every_word_once(layout: str, register_packing: bool) -> None:

@@ -44,17 +44,13 @@ def test_load_table(tile: tuple[int, int], none: int, width: int, full: int) -> 
     assert record.halo[0] * record.halo[1] == full
 
 
-SHAPES = [
-    (kernel, stride, dilation, tile)
-    for kernel in ((1, 1), (3, 3), (5, 2), (7, 7))
-    for stride in (1, 2, 3)
-    for dilation in (1, 2)
-    for tile in ((1, 1), (1, 4), (3, 2))
-]
+@pytest.mark.parametrize("kernel", [(1, 1), (3, 3), (5, 2), (7, 7)], ids=str)
+def test_map_against_a_plain_search(kernel: tuple[int, int]) -> None:
+    for stride, dilation, tile in itertools.product((1, 2, 3), (1, 2), ((1, 1), (1, 4), (3, 2))):
+        _check_map(kernel, stride, dilation, tile)
 
 
-@pytest.mark.parametrize(("kernel", "stride", "dilation", "tile"), SHAPES)
-def test_map_against_a_plain_search(kernel: tuple[int, int], stride: int, dilation: int, tile: tuple[int, int]) -> None:
+def _check_map(kernel: tuple[int, int], stride: int, dilation: int, tile: tuple[int, int]) -> None:
     workload = ConvWorkload(8, 40, 40, 32, 32, *kernel, pad=0, stride=stride, dilation=dilation)
     record = duplicates(workload, tile)
     pixels = [

@@ -123,6 +123,7 @@ def test_the_emulator_agrees_with_the_maps_of_a_warpgroup(name: str, swizzle: in
     assert f"{layout.descriptor() >> 32 << 32 | 8 << 16}ull" in case.text()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_checker_accepts_every_map(name: str) -> None:
     check_fragments(fragments(name))

@@ -46,7 +46,7 @@ def test_a_wrong_record_packs_wrong() -> None:
     assert not np.array_equal(PackedStores(0, tuple(swapped)).words(values), record.words(values))
 
 
-@pytest.mark.sample("knobs1", "knobs2")
+@pytest.mark.sample("knobs1")
 @pytest.mark.parametrize("knobs", [{}, {"tile_width": 6, "consumers_n": 2}, {"tiles_m": 2}, {"producers": 2}])
 def test_a_kernel_stores_what_and_where_the_record_says(emulated: Callable[..., Kernel], knobs: dict[str, int]) -> None:
     kernel = emulated(LAYER.replace("k64", "k128") if "tiles_m" in knobs else LAYER, CONFIG.with_values(knobs))

@@ -43,7 +43,7 @@ def _stray(record: TapAddresses, given: set[tuple[int, int]]) -> list[Tap]:
     return [tap for tap in record.taps if (tap.start, tap.descriptor) not in given]
 
 
-@pytest.mark.sample("dilation", "3x3-none")
+@pytest.mark.sample("dilation")
 @pytest.mark.parametrize(
     ("name", "sharing"), [*((name, "full") for name in SMALL), ("3x3", "none"), ("stride 2", "none")]
 )
@@ -75,7 +75,7 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sample("bulk weights", "a cluster")
+@pytest.mark.sample("a cluster")
 @pytest.mark.parametrize("mode", MODES)
 def test_every_way_of_working_is_given_these_descriptors(mode: str) -> None:
     spec, knobs = MODES[mode]

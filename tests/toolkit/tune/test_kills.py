@@ -144,6 +144,7 @@ tune_network(pairs, FakeRunner(failures={"timeout": 0.1}, delay=0.002), trials=1
 """
 
 
+@pytest.mark.deep
 def test_real_kills(tmp_path):
     log = tmp_path / "disk" / "net.jsonl"
     log.parent.mkdir()

@@ -77,6 +77,7 @@ def test_everything_is_built_and_measured_once(toy, tmp_path):
     assert loaded.same == made.same
 
 
+@pytest.mark.deep
 def test_a_recording_that_ran_out_of_time_goes_on_elsewhere_with_its_results_alone(toy, tmp_path, monkeypatch):
     first, second = tmp_path / "first", tmp_path / "second"
     monkeypatch.setenv("SLOW", "0.05")

@@ -61,6 +61,7 @@ def test_it_holds_every_valid_configuration_of_its_space_verified(one, monkeypat
     assert info.kind != "extended" or info.measured >= info.programs >= 10_000
 
 
+@pytest.mark.sample(5)
 def test_times_are_medians_of_raw_samples_and_say_where_they_come_from(one):
     gpus = one.device.get("uuids", [])
     for result in (found for found in one.results.values() if isinstance(found, Measured)):

@@ -27,6 +27,9 @@ _FLAGS = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-w", "-fno-strict-alias
 _LONG = 50_000
 """Characters from which a text is compiled as it stands: those of the wgmma family, whose work is the runtime's.
 Optimized they take three times as long to compile, seconds, and run hardly faster."""
+FEW = 8192
+"""Threads of a launch up to which a text is compiled as it stands as well: they run for a tenth of a second, and
+optimizing takes longer than that."""
 _loaded: dict[str, ctypes.CDLL] = {}
 _LOADING = threading.RLock()
 _LOADS = itertools.count()
@@ -135,43 +138,50 @@ def _refuse(errors: str) -> None:
 def _runtime_object(compiler: str, checked: bool, extra: tuple[str, ...]) -> bytes:
     """The runtime, compiled once per compiler and mode."""
     key = _key(_compiler_version(compiler), _runtime_hash(), str(checked), *extra)
-    flags = ["-O2", "-ftree-vectorize", f"-DEMULATOR_CHECKED={int(checked)}", *extra]
+    flags = ["-O1", "-ftree-vectorize", f"-DEMULATOR_CHECKED={int(checked)}", *extra]
     source = str(_SOURCES / "runtime.cpp")
     return _cached(f"runtime_{key}.o", lambda folder: _compile(compiler, [*flags, "-c", source], folder))
 
 
-def _name(compiler: str, translation: Translation, checked: bool, extra_flags: tuple[str, ...]) -> str:
-    key = _key(_compiler_version(compiler), _runtime_hash(), str(checked), translation.cpp, *extra_flags)
+def _level(translation: Translation, threads: int) -> str:
+    return "-O0" if threads <= FEW or len(translation.cpp) >= _LONG else "-Og"
+
+
+def _name(compiler: str, translation: Translation, checked: bool, level: str, extra_flags: tuple[str, ...]) -> str:
+    key = _key(_compiler_version(compiler), _runtime_hash(), str(checked), level, translation.cpp, *extra_flags)
     return f"kernel_{key}.so"
 
 
-def build_library(translation: Translation, checked: bool, extra_flags: tuple[str, ...] = ()) -> bytes:
-    """Shared library of a translated kernel, from the cache when it was built before.
+def build_library(
+    translation: Translation, checked: bool, threads: int = 0, extra_flags: tuple[str, ...] = ()
+) -> bytes:
+    """Shared library of a translated kernel for a launch of ``threads``, from the cache when it was built before.
 
     Raises:
         MissingDependency: no C++ compiler.
         Unsupported: the kernel uses a CUDA word that the emulator does not know.
         BuildFailed: the compiler refused the text for another reason, or there is no space.
     """
-    compiler = find_compiler()
+    compiler, level = find_compiler(), _level(translation, threads)
 
     def make(folder: Path) -> bytes:
         source, runtime = folder / "kernel.cpp", folder / "runtime.o"
         source.write_text(translation.cpp)
         runtime.write_bytes(_runtime_object(compiler, checked, extra_flags))
-        level = "-Og" if len(translation.cpp) < _LONG else "-O0"
         flags = [level, f"-DEMULATOR_CHECKED={int(checked)}", *extra_flags]
         return _compile(compiler, [*flags, "-shared", str(source), str(runtime)], folder)
 
-    return _cached(_name(compiler, translation, checked, extra_flags), make)
+    return _cached(_name(compiler, translation, checked, level, extra_flags), make)
 
 
-def load_library(translation: Translation, checked: bool, extra_flags: tuple[str, ...] = ()) -> ctypes.CDLL:
+def load_library(
+    translation: Translation, checked: bool, threads: int = 0, extra_flags: tuple[str, ...] = ()
+) -> ctypes.CDLL:
     """The library of :func:`build_library`, loaded once per process and private to it. Raises what that raises."""
-    name = _name(find_compiler(), translation, checked, extra_flags)
+    name = _name(find_compiler(), translation, checked, _level(translation, threads), extra_flags)
     with _LOADING:
         if name not in _loaded:
-            _loaded[name] = _load(name, build_library(translation, checked, extra_flags))
+            _loaded[name] = _load(name, build_library(translation, checked, threads, extra_flags))
         return _loaded[name]
 
 

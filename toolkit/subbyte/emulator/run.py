@@ -162,7 +162,7 @@ def run_cuda(
     cluster = _cluster(translation, launch)
     chosen = _blocks(launch, cluster, blocks)
     checked = check or trace
-    library = load_library(translation, checked)
+    library = load_library(translation, checked, prod(launch.grid) * prod(launch.block))
     aligned = [_aligned(array) for array in arrays]
     regions, writers = _regions(translation, launch, aligned, check)
     request = _request(launch, regions, chosen, seed, check, trace, max_steps)

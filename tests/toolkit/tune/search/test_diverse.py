@@ -65,7 +65,7 @@ def test_random_half_per_parent_is_distributed_as_autotvm(foreign):
     assert abs(chi - freedom) < 5 * (2 * freedom) ** 0.5
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("measure", MEASURES)
 def test_every_option_keeps_half(foreign, scope, measure):

@@ -45,6 +45,7 @@ def test_100_trials(tables, name, strategy, seconds):
     assert time.process_time() - begun < seconds
 
 
+@pytest.mark.deep
 def test_auto_searches_a_space_as_it_was_judged_on_its_landscape(tables):
     found = tables[EXTENDED].landscape
     spaces = space_of(found), space(found.workload, found.arch, "extended")

@@ -31,7 +31,7 @@ def search(strategy, measure, trials, batch=8):
     return seen, best
 
 
-@pytest.mark.sample("autotvm", "genetic")
+@pytest.mark.sample("autotvm")
 @pytest.mark.parametrize(("name", "batch"), [("auto", 32), ("autotvm", 5), ("diverse", 32), ("genetic", 5)])
 def test_foreign_table_each_index_once_then_nothing(foreign, name, batch):
     strategy = make_strategy(name, foreign, seed=2)
@@ -155,7 +155,7 @@ class Unlisted:
         raise AssertionError("enumerated")
 
 
-@pytest.mark.sample("auto]", "diverse")
+@pytest.mark.sample("auto]")
 @pytest.mark.parametrize("name", LEARNING)
 def test_a_space_too_large_to_list(name):
     def measure(index):
