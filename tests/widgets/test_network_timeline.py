@@ -67,6 +67,8 @@ def test_a_layer_is_told_of(record: Record) -> None:
     assert f"estimate is {record.layers[2].estimate:.2f} us" in last
     assert "It writes its own for a later layer" in stem
     assert record.layers[0].cpu in stem
+    assert "billion operations on bytes" in stem
+    assert "billion one-bit operations" in added
     assert "It reads sums of stem" in added
     assert f"Floor {record.layers[1].floor:.2f} us" in added
     assert all("measured" not in said for said in (view.alternative, view.data["whole"], stem, added, last))
