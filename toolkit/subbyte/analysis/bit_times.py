@@ -80,7 +80,8 @@ class PlaneTime:
 
 @dataclass(frozen=True)
 class PlaneTimes(InfoRecord):
-    """Times of a layer or product by pairs of planes; ``point`` is its name in the record, ``others`` has int4 and a library's int8 where they ran.
+    """Times of a layer or product by pairs of planes; ``point`` is its name in the record, ``others`` has int4 and a
+    library's int8 where they ran.
 
     ``line`` is microseconds of no pair and of each pair more, by least squares over the kernels that give codes.
     """
