@@ -17,6 +17,7 @@ import pytest
 
 from benchmarks.baselines import table as baselines
 from benchmarks.paper import table as paper
+from benchmarks.sparse import model as sparse_model
 from subbyte.cli.main import COMMANDS
 from subbyte.tune import Landscape, shipped
 
@@ -80,7 +81,9 @@ def test_the_picture_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "program", [baselines, pytest.param(paper, marks=pytest.mark.deep)], ids=["baselines", "paper"]
+    "program",
+    [baselines, sparse_model, pytest.param(paper, marks=pytest.mark.deep)],
+    ids=["baselines", "sparse", "paper"],
 )
 def test_the_benchmark_tables_are_up_to_date(program: Any) -> None:
     assert program.main(["--check"]) == 0

@@ -55,6 +55,8 @@ CASES: list[tuple[str, Any, dict[str, Any], str | None]] = [
     ("bits", f"{ROWS}:w1a1", {"tile_rows": 4, "turn_rows": 2}, "bipolar1+add64+keep"),
     ("bits", f"{ROWS}:w1a2", {"tile_rows": 3, "doubled": 1}, "uint2+add32"),
     ("bits", "n9h14w14c64k128r3s3p1u2:w1a1", {"tile_rows": 3, "channels": 128}, "bipolar1+addpool2x64+keep"),
+    ("bits", f"{ROWS}:w1a1", {"tile_rows": 4, "turn_rows": 2}, "bipolar1+add64+keeppool2"),
+    ("bits", "n9h31w31c3k64r7s7p3u4:w1a8o1:bipolar.signed", {"tile_rows": 4, "whole_values": 1}, "bipolar1+keep"),
     ("bits", f"{ROWS}:w1a1", {"tile_rows": 4, "turn_rows": 2}, "bipolar1+pool2"),
     ("bits", f"{ROWS}:w1a2", {"tile_rows": 4, "turn_rows": 2, "doubled": 1}, "uint2+pool2after"),
     ("bits", f"{ROWS}:w1a1", {"tile_rows": 4, "turn_rows": 2, "paired_rows": 1}, "bipolar1+pool2after"),
@@ -135,6 +137,6 @@ def checked(line: dict[str, Any], cubin: tuple[bytes, str] | str, device: CudaDe
     wrong = int(np.count_nonzero(kernel.unpack(outputs["Out"]) != wanted.values))
     elements = wanted.values.size
     if "Sum" in outputs and wanted.sums is not None:
-        wrong += int(np.count_nonzero(kept_sums(outputs["Sum"], layer) != wanted.sums))
+        wrong += int(np.count_nonzero(kept_sums(outputs["Sum"], layer, kernel.fusion) != wanted.sums))
         elements += wanted.sums.size
     return {**about, "elements": elements, "wrong": wrong}

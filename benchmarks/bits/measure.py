@@ -68,7 +68,9 @@ class Cell:
             words = gpu.run(kernel.pack(*self.operands))
             wrong = int(np.count_nonzero(kernel.unpack(words["Out"]) != self.wanted.values))
             if "Sum" in words:
-                wrong += int(np.count_nonzero(kept_sums(words["Sum"], self.workload) != self.wanted.sums))
+                wrong += int(
+                    np.count_nonzero(kept_sums(words["Sum"], self.workload, kernel.fusion) != self.wanted.sums)
+                )
             timing = gpu.time(PROTOCOL)
         return {
             "cell": self.name, "config": key, "microseconds": timing.microseconds, "wrong": wrong,

@@ -37,6 +37,7 @@ from subbyte.networks import Network, Parameters, network
 from subbyte.networks.compiled import CompiledNetwork
 from subbyte.networks.kernels import LayerKernel
 from subbyte.networks.layer import pixel_values
+from subbyte.networks.steps import waiting_pool
 from subbyte.numerics.bit_layer import BEFORE
 from subbyte.records.describe import now
 from subbyte.workload import workload
@@ -163,7 +164,7 @@ def differing(compiled: CompiledNetwork, running: GpuChain, images: Any, xp: Any
         ours = kernel.unpack(running.output(place)).reshape(len(images), *layer.output)
         count = int(np.count_nonzero(ours != host(values)))
         if kernel.output != SUMS and kernel.fusion.keep:
-            kept = kept_sums(running.output(place, "Sum"), kernel.workload)
+            kept = kept_sums(running.output(place, "Sum"), kernel.workload, kernel.fusion)
             count += int(np.count_nonzero(kept.reshape(sums.shape) != host(sums)))
         yield layer.name, count
 
@@ -177,14 +178,15 @@ def direct(found: Network, parameters: Parameters, images: Any, xp: Any) -> Iter
             raise Unsupported(f"{layer.name}: sums of up to {layer.largest_sum} are not exact in float32")
         sums = convolved(layer.workload, x, w, xp)
         if layer.residual:
-            added = pooled(waiting[layer.residual], found.shortcut_pool(layer))
+            added = pooled(waiting[layer.residual], waiting_pool(found, layer))
             sums[..., : added.shape[3]] += added
+        kept = pooled(sums, found.kept_pool(layer.name))
         if layer.name in found.residuals:
-            waiting[layer.name] = sums
+            waiting[layer.name] = kept
         if rule is None:
             yield sums, sums
             return
         x = compared(pooled(sums, layer.pool) if layer.pool_order == BEFORE else sums, rule, xp)
         if layer.pool_order != BEFORE:
             x = pooled(x, layer.pool)
-        yield x, sums
+        yield x, kept

@@ -44,6 +44,13 @@ BASES = {
                            "wg24-tw14-tr1-cm1-cr2-sg4-st6-la1-res1"),
     "resnet50.stage5@64": ("wg24-tw7-tr1-cm1-cr2-sg4-cg4-st3-rr3-la1-ig2-hr1-res0",
                            "wg24-tw7-tr2-cm1-cr2-sg2-cg4-st3-rr3-la1-ig2-res0"),
+    "resnet50.stage2@8": ("wg24-tw14-tr2-cm1-sg28-st4-if2-sta0-res1",
+                          "wg24-tw14-tr1-cm1-cr2-sg28-st4-sta0-preg72-res1",
+                          "wg24-tw28-tr1-cm1-sg56-st3-if2-sta0-res1"),
+    "resnet50.stage3@8": ("wg24-tw14-tr1-cm1-sg28-st3-if2-sta0-res1",
+                          "wg24-tw14-tr1-cm2-sg28-st3-un2-sta0-preg80-res0"),
+    "resnet50.stage4@8": ("wg24-tw14-tr1-cm1-sg14-st3-if2-sta0-res1", "wg24-tw14-tr1-cm1-sg14-st3-un4-if3-sta0-res0"),
+    "resnet50.stage5@8": ("wg24-tw8-tr1-cm1-sg7-st3-un4-if3-sta0-res0", "wg24-tw8-tr1-cm2-sg7-st3-un4-sta0-res0"),
 }  # fmt: skip
 """Ways to divide the work of each cell; the first is the most hopeful."""
 OPEN: Mapping[str, tuple[int, ...]] = {
@@ -61,6 +68,14 @@ def around(base: Configuration) -> dict[str, tuple[int, ...]]:
     return {**near, "row_reuse": (0, 3) if values["row_reuse"] in (0, 3) else (1, 2)}
 
 
+def neighbours(base: Configuration, cell: str, draw: random.Random) -> list[Configuration]:
+    """What differs from a configuration in one knob of the space or an open one, in a random order."""
+    listed = subbyte.space(f"{cell}:{WEIGHTS}", "sm_90a", "wgmma-2of4").knobs
+    values = {name: dict.fromkeys((*listed.get(name, ()), *around(base).get(name, ()))) for name in base.rows}
+    found = [base.with_values({name: value}) for name, several in values.items() for value in several]
+    return draw.sample(found, len(found))
+
+
 def tried(cell: str, most: int, before: Sequence[str]) -> Iterator[Configuration]:
     """At most so many configurations of a cell that can be built, as many of each way to divide the work: first that
     way, then random choices around it; or with kernels measured before what differs from them in one knob."""
@@ -72,7 +87,7 @@ def tried(cell: str, most: int, before: Sequence[str]) -> Iterator[Configuration
     for base in given:
         near = around(base)
         if before:
-            others = [base.with_values({name: value}) for name, values in near.items() for value in values]
+            others = neighbours(base, cell, draw)
         else:
             choices = list(product(*near.values()))
             picked = draw.sample(choices, min(DRAWS, len(choices)))
@@ -94,7 +109,7 @@ def fastest(records: Sequence[Path], most: int) -> dict[str, list[str]]:
     times: dict[str, dict[str, float]] = {}
     for path in records:
         for one in json.loads(path.read_text(encoding="utf-8"))["kernels"]:
-            if not one["dense"] and one["wrong"] == 0:
+            if not one["dense"] and one["wrong"] == 0 and not one["refused"] and one["output"] != SUMS:
                 of_cell = times.setdefault(one["cell"], {})
                 of_cell[one["config"]] = min(one["microseconds"], of_cell.get(one["config"], one["microseconds"]))
     return {cell: sorted(found, key=found.__getitem__)[:most] for cell, found in times.items()}

@@ -67,6 +67,32 @@ CASES = [
         ".sb-timeline", ".sb-timeline-svg", ".sb-timeline-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
     ),
     Case(
+        "bitmap stepper", "a tile of 32 x 32 x 16, 128 OHMMA, beside the toy",
+        "from subbyte_widgets import BitmapStepper",
+        "view = BitmapStepper(variant='32 x 32 x 16')\nview",
+        ".sb-bitmap", ".sb-bitmap-svg", ".sb-bitmap .stage", BACK_AND_FORTH, ("Home", "ArrowRight"), ("step",),
+    ),
+    Case(
+        "sparse im2col", "7 x 7 offsets, rows of 24 pixels",
+        "from subbyte import sparse\nfrom subbyte_widgets import SparseIm2col\n"
+        "rows = [sparse.row_lowering(f'n1h24w24c4k8r7s7p3u{stride}') for stride in (1, 2)]",
+        "view = SparseIm2col(rows)\nview",
+        ".sb-im2col", ".sb-im2col-svg", ".sb-im2col .stage", BACK_AND_FORTH, ("Home", "ArrowRight"), ("step",),
+    ),
+    Case(
+        "speed surface", "20 x 20 densities, 4 bases, 9 layers",
+        "from subbyte import sparse\nfrom subbyte_widgets import SpeedSurface\n"
+        "record = sparse.speed_map('gemm256', 'alexnet@1')",
+        "view = SpeedSurface(record)\nview",
+        ".sb-surface", ".sb-surface-svg", ".sb-surface-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
+    ),
+    Case(
+        "layer bars", "8 layers, 2 bases",
+        "from subbyte_widgets import LayerBars",
+        "view = LayerBars('alexnet@1')\nview",
+        ".sb-bars", ".sb-bars-svg", ".sb-bars-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
+    ),
+    Case(
         "tiling", "512 x 576 map, 8 warps",
         "from subbyte import MmaConfig\nfrom subbyte.technique.tiling import tiling\n"
         "from subbyte_widgets import ConvolutionTiling\n"

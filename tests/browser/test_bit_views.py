@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.browser.drawn import SENTENCE_IN_SIGHT, SHOWN, visible
 
 from subbyte_widgets import BitProduct, NetworkTimeline, PlaneComposition, ThresholdFolding, TileStrides
 from subbyte_widgets._revealed import said
@@ -15,25 +15,6 @@ from subbyte_widgets.bit_product.picture import Drawing, bits_svg, places
 from subbyte_widgets.plane_composition import picture as planes
 
 FOLDING = ThresholdFolding("n8h7w7c64k32r3s3p1:w1a2")
-SVG = "{http://www.w3.org/2000/svg}"
-SHOWN = """(selector) => [...document.querySelectorAll(`${selector} .stage svg text`)]
-  .filter((e) => getComputedStyle(e).visibility === "visible" && e.textContent).map((e) => e.textContent)"""
-SENTENCE_IN_SIGHT = """(selector) => {
-  const say = document.querySelector(`${selector} .say`).getBoundingClientRect();
-  return say.height > 0 && say.bottom <= window.innerHeight && say.right <= window.innerWidth;
-}"""
-
-
-def visible(svg: str) -> list[str]:
-    """The texts that a picture from Python shows, in their order."""
-
-    def texts(node: ElementTree.Element) -> list[str]:
-        if node.get("class") in ("later", "none"):
-            return []
-        own = [node.text] if node.tag == f"{SVG}text" and node.text else []
-        return own + [words for child in node for words in texts(child)]
-
-    return texts(ElementTree.fromstring(svg))
 
 
 def test_bit_products_step_by_step(open_page: Callable[..., Any]) -> None:

@@ -31,10 +31,14 @@ VIEWS = {
     ".sb-strides": "TileStrides()",
     ".sb-folding": "ThresholdFolding('n8h7w7c64k32r3s3p1:w1a2')",
     ".sb-timeline": "NetworkTimeline('digits.w1a1@16')",
+    ".sb-bitmap": "BitmapStepper(sparse.tile_steps(size='toy'))",
+    ".sb-im2col": "SparseIm2col()",
+    ".sb-surface": "SpeedSurface(SURFACE)",
+    ".sb-bars": "LayerBars('alexnet@1')",
 }
 START = """import os, psutil, subbyte
 from subbyte.measure.replay import ReplayRunner
-from subbyte import space
+from subbyte import space, sparse
 from subbyte.technique.load_steps import load_steps
 from subbyte.technique.tiling import tiling
 from subbyte.tune.study import Study
@@ -43,6 +47,7 @@ SMALL = subbyte.MmaConfig(blk_row_warps=2, blk_col_warps=1, warp_row_tiles=4, wa
 KERNEL = subbyte.build("n8h7w7c32k32r3s3p1")
 LOADS = [load_steps("n8h9w9c32k32r3s3p1", SMALL)]
 RECORD = Study(space("resnet50.stage5@8", "sm_90a"), "random", seed=1).run(ReplayRunner("resnet50.stage5@8"), trials=40)
+SURFACE = sparse.speed_map("gemm256", activations=(0.1, 0.3, 0.6, 1), weights=(0.1, 0.4, 1))
 made = {}"""
 SHOW = "\n".join([*(f"made[{name!r}] = {view}" for name, view in VIEWS.items()), "display(*made.values())"])
 # What each view follows while a lesson goes on, one view after the other: its selection, a record of another size.
@@ -53,7 +58,9 @@ follows = {'.sb-tiling': ('multiply', 4), '.sb-map': ('selected', 7), '.sb-pack'
            '.sb-curve': ('selected', 40), '.sb-monitor': ('selected', 40), '.sb-reader': ('line', 60),
            '.sb-load': ('step', 30), '.sb-speed': ('item', 5), '.sb-taps': ('tap', 6), '.sb-stores': ('follow', 128),
            '.sb-bits': ('step', 7), '.sb-planes': ('step', 6),
-           '.sb-strides': ('chosen', 8), '.sb-folding': ('chosen', 41), '.sb-timeline': ('chosen', 3)}
+           '.sb-strides': ('chosen', 8), '.sb-folding': ('chosen', 41), '.sb-timeline': ('chosen', 3),
+           '.sb-bitmap': ('step', 11), '.sb-im2col': ('step', 8),
+           '.sb-surface': ('chosen', 12), '.sb-bars': ('chosen', 8)}
 def one(i):
     selector, i = list(made)[i % len(made)], i // len(made)
     view, (trait, many) = made[selector], follows[selector]

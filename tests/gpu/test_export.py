@@ -43,6 +43,7 @@ WARPGROUP: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 BIT_PLANES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "bits": ("resnet50.stage3@8:w1a1", {"tile_rows": 4}, {}),
     "bits_pairs_of_rows": ("n9h5w5c40k40r3s3p1:w1a2", {"paired_rows": 1, "tile_rows": 2, "doubled": 1}, {}),
+    "bits_line": ("n8h3w8c64k70r3s3p1:w1a4", {"doubled": 1, "tile_rows": 2, "channels": 32}, {}),
     "bits_sums": ("n9h4w6c200k70r3s3p1u2:w2a3", {"channels": 32, "tile_rows": 2}, {"output": "int32"}),
     "bmma": ("n9h4w6c200k70r3s3p1:w2a2", {"warp_row_tiles": 2}, {}),
     "popc": ("n9h3w4c130k70r3s3p1:w1a2", {"layout": "nhwc", "warp_row_tiles": 2}, {}),
@@ -69,6 +70,8 @@ def write(folder: Path, arch: str) -> None:
         arrays = {"x": x, "w": w}
         if name in BIT_PLANES and requant is not None:
             requant = Thresholds.random(kernel.workload, np.random.default_rng(5))
+            if name == "bits_line":
+                requant = Thresholds.from_batch_norm(1.5, 2.0, 0.0, 900.0, step=0.2, workload=kernel.workload)
             arrays |= {"levels": requant.levels, "flips": requant.flip.astype(np.uint8)}
         elif requant is not None:
             wide, rng = kernel.plan.requant == "general", np.random.default_rng(5)

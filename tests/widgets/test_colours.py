@@ -29,6 +29,7 @@ LEAST = 10.0
 SIX = r"\.c\d \{ fill: (#\w{6})"
 SETS: dict[str, list[str]] = {
     "bit_product/view.css": [r"\.b1 rect \{ fill: (#\w{6})"],
+    "bitmap_stepper/view.css": [r"\.slot\.[itvc] \{ (?:fill|stroke): (#\w{6})"],
     "convolution_tiling/view.css": [
         r"\.mark\.(?:tile|stage|warp|now) \{ fill: (#\w{6})",
         r"\.rt\.(?:w\d|own|now) \{ fill: (#\w{6})",
@@ -36,6 +37,7 @@ SETS: dict[str, list[str]] = {
     "duplicate_map/view.css": [SIX],
     "fragment_explorer/view.css": [r"rect\.k\d \{ fill: (#\w{6})"],
     "kernel_reader/view.css": [r"i\.[MCLSXB] \{ background: (#\w{6})", r"-svg \.[MCLSXB] \{ stroke: (#\w{6})"],
+    "layer_bars/view.css": [r"\.(?:dense|weight|activation|dual|half) \{ fill: (#\w{6})"],
     "layout_view/view.css": [r"\.c\d rect \{ fill: (#\w{6})"],
     "live_curve/view.css": [r"\.(?:dots|failed|best) \{ (?:fill|stroke): (#\w{6})"],
     "load_stepper/view.css": [r"\.bar\.b\d \{ fill: (#\w{6})"],
@@ -43,7 +45,9 @@ SETS: dict[str, list[str]] = {
     "packing_stepper/view.css": [r"\.bar\.b\d \{ fill: (#\w{6})", r"\.full \{ fill: (#\w{6})"],
     "plane_composition/view.css": [r"\.(?:b\d|ones) \{ fill: (#\w{6})"],
     "space_explorer/view.css": [r"\.cell\.s[036] \{ fill: (#\w{6})|--sb-chosen: (#\w{6})"],
+    "sparse_im2col/view.css": [r"\.s[abx] \{ fill: (#\w{6})"],
     "speed_of_light/view.css": [r"\.(?:f\d|bar\.ours) \{ fill: (#\w{6})"],
+    "speed_surface/view.css": [r"\.h\d \{ fill: (#\w{6})", r"\.soft(?:\.k\d)? \{ stroke: (#\w{6})"],
     "stepper.css": [SIX],
     "store_path/view.css": [r"\.p\d \{ fill: (#\w{6})"],
     "tap_windows/view.css": [r"\.(?:f\d|core\.c\d|window) \{ fill: (#\w{6})"],
@@ -58,6 +62,8 @@ COUNTS = {
     "live_curve/view.css": 3,
     "load_stepper/view.css": 3,
     "packing_stepper/view.css": 2,
+    "sparse_im2col/view.css": 3,
+    "speed_surface/view.css": 3,
     "store_path/view.css": 2,
 }
 

@@ -86,18 +86,23 @@ def bit_planes() -> Iterator[Found]:
     """One kernel on bit planes for each part of the generators, and the shipped ones."""
     yield from ((name, *found) for name, found in BIT_PLANES.items())
     yield from (found for found in shipped() if ":" in found[1])
+    fused = json.loads((ROOT / "toolkit/subbyte/kernel/fused.json").read_text())
+    for place, entry in fused.items():
+        spec, _, output = place.partition(" ")
+        key = library.key_of(entry["config"])
+        assert key is not None
+        yield "best, fused", spec, key, "sm_90a", {"output": output}
 
 
 def shipped() -> Iterator[Found]:
     """The fastest configuration of each layer, of both families; compile takes one of the two."""
     best = json.loads((ROOT / "toolkit/subbyte/kernel/best.json").read_text())
-    for place, entry in best.items():
-        spec, _, output = place.partition(" ")
+    for spec, entry in best.items():
         for name, one in (("best", entry), ("best warp", entry.get("warp"))):
             if one is not None:
                 key = library.key_of(one["config"])
                 assert key is not None
-                yield name, spec, key, "sm_90a", {"output": output} if output else {}
+                yield name, spec, key, "sm_90a", {}
 
 
 def recommended() -> Iterator[Found]:

@@ -31,6 +31,7 @@ from subbyte.networks import Network
 from subbyte.records.foreign import ForeignSpace, ForeignWorkload
 from subbyte.records.result import Failed
 from subbyte.spaces.listed import ListedOneByOne, ListedTable
+from subbyte.sparse import Experiment, LayerBars, RowLowering, SpeedMap, TileSteps
 from subbyte.sparse.bitmap import TwoLevelBitmap
 from subbyte.sparse.networks import NetworkCycles
 from subbyte.sparse.trace import Counts
@@ -163,6 +164,22 @@ def _network_cycles(name: str) -> NetworkCycles:
     return replace(found, network=name, note=name, layers=tuple(replace(one, name=name) for one in found.layers))
 
 
+def _experiment(name: str) -> Experiment:
+    plain = sparse.figures("F3").experiments[0]
+    return replace(plain, about=name, source=name, columns=(plain.columns[0], *[name] * (len(plain.columns) - 1)))
+
+
+def _layer_bars(name: str) -> LayerBars:
+    measured = sparse.MeasuredLayer(name, name, 1.5, name)
+    return sparse.layer_bars(_network_cycles(name), [measured])
+
+
+def _speed_map(name: str) -> SpeedMap:
+    plain = sparse.surface("gemm64", activations=(0.2, 1.0), weights=(0.2, 1.0))
+    where = replace(plain, workload=name, kind=name, waves=name, machine=replace(plain.machine, name=name))
+    return sparse.speed_map(where, _network_cycles(name), breakevens=[sparse.BreakEven(name, ((0.1, 0.1),), name)])
+
+
 def _network(name: str) -> Network:
     found = networks.network("tcbnn.mlp@1")
     layers = tuple(replace(layer, name=f"{name}{place}") for place, layer in enumerate(found.layers))
@@ -175,19 +192,24 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     Counts: _counts,
     EditedKernel: lambda name: kernel(name, EditedKernel),
     PlaneSpace: lambda name: made_up(PlaneSpace, name, {"family": family_named("bmma")}),
+    Experiment: _experiment,
     ForeignSpace: lambda name: ForeignSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, (0, 1)),
     Kernel: kernel,
     Landscape: landscape,
+    LayerBars: _layer_bars,
     LandscapePoints: _points,
     MatmulWorkload: lambda name: gemm(8, 32, 32, name=name),
     Network: _network,
     NetworkCycles: _network_cycles,
     NetworkReport: lambda name: tuning_report(name, NetworkReport),
+    RowLowering: lambda name: replace(sparse.row_lowering(), workload=named(name, "n1h6w16c4k8r3s3p1"), source=name),
     SpeedLimits: _limits,
+    SpeedMap: _speed_map,
     Spread: _spread,
     Study: _study,
     StudyRecord: study_record,
     TableOne: _table_one,
+    TileSteps: lambda name: replace(sparse.tile_steps(size="toy"), source=name),
     TuningReport: tuning_report,
     TwoLevelBitmap: _bitmap,
     UnpackingControl: _unpacking,

@@ -15,6 +15,7 @@ from subbyte.analysis import Roofline, SpeedLimits
 from subbyte.families.mma.config import MmaConfig
 from subbyte.kernel.edit import EditReport
 from subbyte.networks import NetworkTimeline
+from subbyte.sparse import LayerBars, RowLowering, SpeedMap, TileSteps
 from subbyte.technique.accesses import Accesses
 from subbyte.technique.bits import bit_sum
 from subbyte.technique.composition import plane_composition
@@ -119,10 +120,12 @@ def _layouts(name: str) -> View:
 
 VIEWS: dict[str, Callable[[str], Any]] = {
     "BitProduct": lambda name: widgets.BitProduct(bit_sum(samples.named(name, f"{SPEC}:w1a2"))),
+    "BitmapStepper": lambda name: widgets.BitmapStepper(samples.sample(TileSteps, name)),
     "ConvolutionTiling": _tiling,
     "DuplicateMap": lambda name: widgets.DuplicateMap(duplicates(samples.named(name, SPEC), (1, 4))),
     "FragmentExplorer": lambda name: _one("FragmentExplorer"),
     "KernelReader": lambda name: widgets.KernelReader(samples.kernel(name)),
+    "LayerBars": lambda name: widgets.LayerBars(samples.sample(LayerBars, name)),
     "LayoutView": _layouts,
     "LiveCurve": lambda name: widgets.LiveCurve(samples.study_record(name)),
     "LoadStepper": lambda name: widgets.LoadStepper([replace(_loads(), workload=samples.named(name, SPEC))]),
@@ -130,7 +133,9 @@ VIEWS: dict[str, Callable[[str], Any]] = {
     "PackingStepper": lambda name: _one("PackingStepper"),
     "PlaneComposition": lambda name: widgets.PlaneComposition(plane_composition(samples.named(name, f"{SPEC}:w1a2"))),
     "SpaceExplorer": lambda name: widgets.SpaceExplorer(samples.landscape(name)),
+    "SparseIm2col": lambda name: widgets.SparseIm2col(samples.sample(RowLowering, name)),
     "SpeedOfLight": _speed,
+    "SpeedSurface": lambda name: widgets.SpeedSurface(samples.sample(SpeedMap, name)),
     "StorePath": lambda name: _one("StorePath"),
     "ThresholdFolding": lambda name: widgets.ThresholdFolding([folding(samples.named(name, f"{SPEC}:w1a2"))]),
     "TileStrides": lambda name: _one("TileStrides"),

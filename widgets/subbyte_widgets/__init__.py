@@ -2,12 +2,14 @@
 
 from subbyte_widgets._selection import Choice, Selection
 from subbyte_widgets.bit_product import BitProduct
+from subbyte_widgets.bitmap_stepper import BitmapStepper
 from subbyte_widgets.charts import plot
 from subbyte_widgets.convolution_tiling import ConvolutionTiling, TilingExplorer
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
 from subbyte_widgets.fragment_explorer import FragmentExplorer
 from subbyte_widgets.kernel_lab import KernelLab
 from subbyte_widgets.kernel_reader import KernelEditor, KernelExplorer, KernelReader
+from subbyte_widgets.layer_bars import LayerBars
 from subbyte_widgets.layout_view import LayoutExplorer, LayoutView
 from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
@@ -15,7 +17,9 @@ from subbyte_widgets.network_timeline import NetworkTimeline
 from subbyte_widgets.packing_stepper import PackingStepper
 from subbyte_widgets.plane_composition import PlaneComposition
 from subbyte_widgets.space_explorer import SpaceExplorer
+from subbyte_widgets.sparse_im2col import SparseIm2col
 from subbyte_widgets.speed_of_light import SpeedOfLight
+from subbyte_widgets.speed_surface import SpeedSurface
 from subbyte_widgets.store_path import StorePath
 from subbyte_widgets.tap_windows import TapWindows
 from subbyte_widgets.threshold_folding import ThresholdFolding
@@ -25,6 +29,7 @@ from subbyte_widgets.workbench_view import Workbench, workbench
 
 __all__ = [
     "BitProduct",
+    "BitmapStepper",
     "Choice",
     "ConvolutionTiling",
     "DuplicateExplorer",
@@ -34,6 +39,7 @@ __all__ = [
     "KernelExplorer",
     "KernelLab",
     "KernelReader",
+    "LayerBars",
     "LayoutExplorer",
     "LayoutView",
     "LiveCurve",
@@ -43,7 +49,9 @@ __all__ = [
     "PlaneComposition",
     "Selection",
     "SpaceExplorer",
+    "SparseIm2col",
     "SpeedOfLight",
+    "SpeedSurface",
     "StorePath",
     "TapWindows",
     "ThresholdFolding",

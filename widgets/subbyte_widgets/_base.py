@@ -25,6 +25,9 @@ _PAGE = Path(__file__).parent / "page.html"
 _SIGHT = Path(__file__).parent / "sight.js"
 SHELL = Path(__file__).parent / "shell.js"
 """What the views of one picture share: it comes before a view's own script."""
+RADIOS = Path(__file__).parent / "radios.js"
+"""Buttons of which one is chosen; the styles beside it are :data:`RADIOS_STYLE`."""
+RADIOS_STYLE = RADIOS.with_suffix(".css").read_text(encoding="utf-8")
 _END = "export default { render };"
 _SVG_DATA = "data:image/svg+xml;base64,"
 _ONLY_LIVE = re.compile(r' data-[\w-]+="[^"]*"| tabindex="0"|<title>[^<]*</title>')

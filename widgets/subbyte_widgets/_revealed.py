@@ -19,7 +19,7 @@ from subbyte_widgets._stepper import PLAYER, Stepper
 from subbyte_widgets.svg import element, text
 
 REVEAL = Path(__file__).parent / "reveal.js"
-SCRIPTS = (PLAYER, REVEAL)
+SCRIPTS = (*PLAYER, REVEAL)
 """They come before a view's own script."""
 MOST_BYTES = 1_500_000
 """Of the data before they are packed."""
@@ -87,38 +87,94 @@ def marks_row(name: str, cells: Iterable[tuple[str, str, dict[str, Any]]], words
     return element("g", drawn, data_row=name, data_kind="marks")
 
 
+def states_row(name: str, cells: Iterable[tuple[float, float, float, float]], words: str) -> str:
+    """Boxes (x, y, width, height), the state of each a letter of the words: its class is ``s`` and the letter."""
+    drawn = [
+        element("rect", class_=f"s{word}", x=round(x, 1), y=round(y, 1), width=round(wide, 1), height=round(high, 1))
+        for (x, y, wide, high), word in zip(cells, words, strict=True)
+    ]
+    return element("g", drawn, data_row=name, data_kind="states")
+
+
 def said(sentence: str, place: Place) -> str:
     """A step's sentence at a place."""
     return re.sub(r"\{([\w&]+)\}", lambda found: place.told(found[1]), sentence)
 
 
-class Revealer(Stepper):
-    """Base of these views: ``place`` is a number among the places of the data; up and down arrow keys choose it."""
+@dataclass(frozen=True)
+class Revealed:
+    """All that one picture takes; ``start`` is the place that it is shown at first."""
 
-    _state_in_page = ("data", "step", "place")
+    svg: str
+    sentences: Sequence[str]
+    places: Sequence[Place]
+    stops: Sequence[int]
+    far: int
+    start: int = 0
 
-    place = traitlets.Int(0, help="What fills the rows").tag(sync=True)
-
-    def fill(self, svg: str, sentences: Sequence[str], places: Sequence[Place], stops: Sequence[int], far: int) -> None:
-        """Show other data. Raises InvalidInput when that is more than a browser should be given."""
+    def plain(self) -> dict[str, Any]:
+        """As it travels to the browser. Raises InvalidInput when that is more than a browser should be given."""
         data = {
-            "svg": svg,
-            "steps": list(sentences),
-            "stops": list(stops),
-            "places": [{"rows": dict(one.rows), "say": dict(one.say)} for one in places],
-            "far": far,
+            "svg": self.svg,
+            "steps": list(self.sentences),
+            "stops": list(self.stops),
+            "places": [{"rows": dict(one.rows), "say": dict(one.say)} for one in self.places],
+            "far": self.far,
+            "start": self.start,
         }
         if (size := len(json.dumps(data))) > MOST_BYTES:
             raise InvalidInput(f"The picture takes {size / 1e6:.1f} MB, at most {MOST_BYTES / 1e6}: give fewer bits.")
+        return data
+
+
+class Revealer(Stepper):
+    """Base of these views: ``place`` is a number among the places of the data; up and down arrow keys choose it.
+
+    With several pictures ``variant`` is the name of the one that is shown; buttons above the picture choose it.
+    """
+
+    _state_in_page = ("data", "step", "place", "variant")
+
+    place = traitlets.Int(0, help="What fills the rows").tag(sync=True)
+    variant = traitlets.Unicode("", help="Which of several pictures is shown").tag(sync=True)
+
+    def fill(self, svg: str, sentences: Sequence[str], places: Sequence[Place], stops: Sequence[int], far: int) -> None:
+        """Show other data. Raises InvalidInput when that is more than a browser should be given."""
+        self._take(Revealed(svg, sentences, places, stops, far).plain(), "")
+
+    def fill_variants(self, word: str, variants: Mapping[str, Revealed]) -> None:
+        """Show several pictures, one at a time; ``word`` stands before their names. Raises InvalidInput as above."""
+        sets = {name: one.plain() for name, one in variants.items()}
+        kept = self.variant if self.variant in sets else next(iter(sets))
+        self._take({"sets": sets, "word": word}, kept)
+        self.place = sets[kept]["start"]
+
+    def _take(self, data: dict[str, Any], variant: str) -> None:
         with self.hold_sync():
-            self.data, self.error = data, ""
-            self.step, self.place = min(self.step, self.steps), min(self.place, len(places) - 1)
+            self.data, self.error, self.variant = data, "", variant
+            self.step, self.place = min(self.step, self.steps), min(self.place, len(self._here["places"]) - 1)
+
+    @property
+    def _here(self) -> Mapping[str, Any]:
+        """The data of the picture that is shown."""
+        sets = self.data.get("sets")
+        return self.data if sets is None else sets.get(self.variant, {})
 
     @property
     def steps(self) -> int:
         """Number of steps."""
-        return max(0, len(self.data.get("steps", ())) - 1)
+        return max(0, len(self._here.get("steps", ())) - 1)
 
     @traitlets.validate("place")
     def _a_place(self, proposal: Any) -> int:
-        return max(0, min(len(self.data.get("places", ())) - 1, proposal.value))
+        return max(0, min(len(self._here.get("places", ())) - 1, proposal.value))
+
+    @traitlets.validate("variant")
+    def _a_variant(self, proposal: Any) -> str:
+        known = self.data.get("sets", {})
+        return str(proposal.value if not known or proposal.value in known else next(iter(known)))
+
+    @traitlets.observe("variant")
+    def _turned(self, change: Any) -> None:
+        if change.old in self.data.get("sets", {}):
+            self.place = self._here["start"]

@@ -7,16 +7,17 @@ from typing import Any
 
 import traitlets
 
-from subbyte_widgets._base import PACKED, View
+from subbyte_widgets._base import PACKED, RADIOS, RADIOS_STYLE, View
 
 ROOT = Path(__file__).parent
-PLAYER = ROOT / "stepper.js"
-"""The player that the step-through views share: it comes before a view's own script."""
+PLAYER = (RADIOS, ROOT / "stepper.js")
+"""The player that the step-through views share, with its buttons: it comes before a view's own script."""
 
 
 def style(folder: Path) -> str:
     """The styles of the view in ``folder``: the shared ones, then its own."""
-    return (ROOT / "stepper.css").read_text(encoding="utf-8") + (folder / "view.css").read_text(encoding="utf-8")
+    own = (folder / "view.css").read_text(encoding="utf-8")
+    return RADIOS_STYLE + (ROOT / "stepper.css").read_text(encoding="utf-8") + own
 
 
 class Stepper(View):

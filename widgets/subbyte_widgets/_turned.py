@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import traitlets
 
-from subbyte_widgets._base import PACKED, SHELL, View
+from subbyte_widgets._base import PACKED, RADIOS_STYLE, SHELL, View
 from subbyte_widgets.svg import element, sentence_svg, standalone
 
 ROOT = Path(__file__).parent
@@ -26,7 +26,8 @@ class Page(NamedTuple):
 
 def style(folder: Path) -> str:
     """The styles of the view in ``folder``: the shared ones, then its own."""
-    return (ROOT / "turn.css").read_text(encoding="utf-8") + (folder / "view.css").read_text(encoding="utf-8")
+    own = (folder / "view.css").read_text(encoding="utf-8")
+    return RADIOS_STYLE + (ROOT / "turn.css").read_text(encoding="utf-8") + own
 
 
 def panel_svg(content: Sequence[str], size: tuple[float, float], class_: str, label: str) -> str:

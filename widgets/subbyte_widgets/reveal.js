@@ -1,10 +1,12 @@
 // Step-through views whose picture is whole from the beginning: a step shows more of it, a place fills its rows anew.
 // `data`: the `svg`; `steps`, a sentence for each, with {names} of what a place says; `stops`; `places`, each with `rows`
 // (texts by the name of a row, bits as one text; `a&b` are the bits of both) and what it `say`s; `far`: places from one
-// larger part to the next. The text of a view's own file follows the player's and this one.
+// larger part to the next. Or `sets` of such data by name, of which `variant` is shown, and the `word` before their
+// buttons. The text of a view's own file follows the player's and this one.
 
 function paint(cell, kind, words) {
   if (kind === "marks") return cell.classList.toggle("on", words === "1");
+  if (kind === "states") return cell.setAttribute("class", `s${words}`);
   const label = cell.tagName === "text" ? cell : cell.lastElementChild;
   label.textContent = words;
   if (kind === "bits") cell.setAttribute("class", words ? `b${words}` : "none");
@@ -27,7 +29,8 @@ function revealer({ model, el, name, label }) {
   let svg = null;
   let filled = -1;
 
-  const all = () => model.get("data");
+  const sets = () => model.get("data").sets;
+  const all = () => (sets() ? sets()[model.get("variant")] : model.get("data"));
   const count = () => (all().steps?.length ?? 1) - 1;
   const place = () => Math.min(model.get("place"), all().places.length - 1);
 
@@ -42,6 +45,7 @@ function revealer({ model, el, name, label }) {
     const here = all().places[place()];
     if (filled !== place()) fill(here.rows);
     filled = place();
+    svg.dataset.step = step;
     for (const group of svg.querySelectorAll("[data-from]")) {
       const from = Number(group.dataset.from);
       group.classList.toggle("later", step < from || step > Number(group.dataset.until ?? step));
@@ -61,18 +65,25 @@ function revealer({ model, el, name, label }) {
     return Boolean(way);
   }
 
-  function rebuild(stage) {
+  function turn(name) {
+    model.set("variant", name);
+    model.set("place", sets()[name].start);
+    model.save_changes();
+  }
+
+  function rebuild(stage, extra) {
+    if (sets()) radios(extra, model.get("data").word, model.get("data").word, Object.keys(sets()), model.get("variant"), turn);
     stage.innerHTML = all().svg ?? "";
     svg = stage.querySelector("svg");
     filled = -1;
   }
 
-  function listen(stage, show) {
+  function listen(stage, show, renew) {
     stage.addEventListener("click", (event) => {
       const number = event.target.closest?.("[data-go]")?.dataset.go;
       if (number !== undefined) choose(Number(number));
     });
-    return [["place", show]];
+    return [["place", show], ["variant", renew]];
   }
 
   return player({ model, el, rate: 1, name, label, count, stops: () => all().stops, draw, rebuild, listen, onKey });

@@ -110,6 +110,7 @@ def test_the_other_parts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
         (["network", "resnet9"], "did you mean"),
         (["network", "bert", "--weights", "w.npy"], "--profile"),
         (["figures", "F4"], "needs a GPU"),
+        (["figures", "F8", "--out", "."], "folder"),
         (["profile", "digits"], "FILE.npz"),
         (["machine", "abacus"], "allowed"),
     ],
@@ -120,6 +121,16 @@ def test_wrong_input_is_one_sentence(words: list[str], message: str, capsys: pyt
     assert message in shown.err
     assert shown.err.count("\n") == 1
     assert json.loads(shown.out)["error"]["exit_code"] == 2
+
+
+def test_experiments_are_kept_with_their_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "new" / "figures.json"
+    assert main(["sparse", "figures", "F8", "F10", "--out", str(kept), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["file"] == str(kept)
+    stored = json.loads(kept.read_text())
+    assert stored["command"] == "subbyte sparse figures F8 F10 --out figures.json"
+    assert stored["date"].count("-") == 2
+    assert list(stored["experiments"]) == ["F8", "F10"]
 
 
 def test_every_part_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:

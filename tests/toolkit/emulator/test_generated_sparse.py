@@ -11,12 +11,13 @@ from generated import Generated
 
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.wgmma.sparse.weights import prepare_sparse_weights
+from subbyte.kernel import Kernel
 
 WEIGHTS = "w4a4:signed-2of4.signed"
 KERNELS = {
     "one block": Generated(f"n8h6w8c64k64r3s3p1:{WEIGHTS}", "wg24-tw8-tr1-cm1-sg1-st4-res0"),
-    "int32 sums, weights stay": Generated(
-        f"n9h7w9c128k200r3s3p1:{WEIGHTS}", "wg24-tw10-tr1-cm2-sg2-st5-res1", output="int32"
+    "an odd block, int32 sums, weights stay": Generated(
+        f"n9h7w9c96k200r3s3p1:{WEIGHTS}", "wg24-tw10-tr1-cm2-sg2-st5-res1", output="int32"
     ),
     "two rows of two segments": Generated(f"n8h9w7c64k70r3s3p1:{WEIGHTS}", "wg24-tw8-tr2-cm1-cr2-sg2-st6-sta2-res1"),
     "groups of channels": Generated(
@@ -27,6 +28,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.sample("one block", "an odd block", "groups of channels")
 @pytest.mark.parametrize("name", KERNELS)
 def test_generated_kernels_are_clean_and_exact(name: str) -> None:
     KERNELS[name].require_exact(1)
@@ -56,6 +58,7 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.sample("metadata of the other row")
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     kernel = KERNELS["one block"]
@@ -71,6 +74,7 @@ def test_another_selector_is_found() -> None:
         kernel.run(0, kernel.text.replace(", 0, p; }", ", 1, p; }"))
 
 
+@pytest.mark.deep
 def test_metadata_written_while_it_is_read_is_found() -> None:
     """The reason why it is inverted: what is loaded is not what the instruction reads."""
     kernel = KERNELS["one block"]
@@ -87,3 +91,13 @@ def test_three_of_four_are_refused_with_their_index() -> None:
     w[5, 1, 2, [8, 9, 11]] = 1
     with pytest.raises(InvalidInput, match=r"w\[5, 1, 2, 8:12\] has 3 values other than 0: expected at most 2 of 4"):
         prepare_sparse_weights(w)
+
+
+def test_machine_code_has_the_sparse_instruction_and_no_local_memory() -> None:
+    kernel = Kernel(KERNELS["one block"].plan)
+    counts = kernel.instructions
+    found = {opcode: count for opcode, count in counts.items() if "IGMMA" in opcode}
+    assert set(found) == {"IGMMA.SP.64x64x64.S8.S8"}
+    assert sum(found.values()) == 9  # a tap each
+    assert not any(opcode.startswith(("LDL", "STL", "IMMA")) for opcode in counts)
+    assert kernel.resources.local_bytes == 0

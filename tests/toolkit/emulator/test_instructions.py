@@ -200,6 +200,13 @@ def test_permute_and_pack() -> None:
         assert out[lane, 1] == (int(selector) << 8 | a << 4 | b) % 2**32
 
 
+def test_the_larger_halves() -> None:
+    words = _words(2)
+    out = _run(1, words, '  asm volatile("max.s16x2 %0, %1, %2;" : "=r"(d_ptr[0]) : "r"(a_ptr[0]), "r"(a_ptr[1]));')
+    halves = np.ascontiguousarray(words).view(np.int16).reshape(32, 2, 2)
+    np.testing.assert_array_equal(out[:, 0], np.ascontiguousarray(halves.max(axis=1)).view(np.uint32)[:, 0])
+
+
 def test_multiply_add_rounds_once_and_keeps_denormal_numbers() -> None:
     places = np.random.default_rng(1).integers(0, 2**23, 32, np.uint32)
     a = np.stack([places + np.uint32(95 << 23), np.full(32, 30 << 23), np.full(32, 5)], 1).astype(np.uint32)

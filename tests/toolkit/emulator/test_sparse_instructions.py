@@ -106,6 +106,7 @@ def _warp(case: Case, selector: str = "0x0") -> tuple[np.ndarray, EmulatorRun]:
     return out.view(np.int32) - case.product[rows, columns], run
 
 
+@pytest.mark.sample("8-128-512")
 @pytest.mark.parametrize(
     ("n", "piece", "core"), [(8, 128, 512), (24, 16, 64 * 16 + 16), (64, 4144, 128), (224, 128, 144)]
 )

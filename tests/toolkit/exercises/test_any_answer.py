@@ -29,6 +29,8 @@ MORE: dict[str, tuple[Any, ...]] = {
     "check_random_trials": (5, 1306),
     "check_rate": (LAYER, 4.5),
     "check_residual": ("tcbnn.resnet18@8", "stage3.1b"),
+    "check_sides": (3,),
+    "check_core": (2.4,),
     "check_sectors": (LAYER,),
     "check_tap_start": (LAYER, PipelineConfig(segments=4), 3, 1, 1),
     "check_waste": ("resnet50.stage5@8",),

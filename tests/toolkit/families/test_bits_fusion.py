@@ -16,10 +16,12 @@ from subbyte.errors import BuildFailed, InvalidInput, Unsupported
 from subbyte.families.bits.config import BitsConfig
 from subbyte.kernel import Chain, Kernel, operands
 from subbyte.kernel.build import generated_text
+from subbyte.kernel.chain import check_residuals
 from subbyte.kernel.execute import expected_layer, random_residual
 from subbyte.numerics import Thresholds, from_residual, random_values, to_residual
 from subbyte.numerics.bit_layer import layer_reference, pooled
 from subbyte.numerics.fusion import Fusion
+from subbyte.numerics.residual import LARGEST, WIDE
 from subbyte.tirx import instructions as op
 from subbyte.tirx.function import named_function
 
@@ -29,7 +31,31 @@ KERNELS = {
     "the largest of windows added": (
         "n8h8w8c64k128r3s3p1u2:w1a1", "bipolar1+addpool2x64+keep", {"tile_rows": 2, "channels": 128, "consumers": 1},
     ),
+    "the largest of windows kept": (
+        "n3h9w10c64k64r3s3p1:w1a1", "bipolar1+add64+keeppool2", {"tile_rows": 4, "turn_rows": 2, "consumers": 1},
+    ),
+    "bytes of a strided first layer": (
+        "n9h15w19c3k64r7s7p3u4:w1a8o1:bipolar.signed", "bipolar1+keep",
+        {"tile_rows": 2, "consumers": 1, "paired_rows": 1, "whole_values": 1},
+    ),
+    "bytes of a first layer that pools": (
+        "n9h9w9c3k32r3s3p1:w2a8o2:offset.unsigned.unsigned", "uint2+pool2",
+        {"tile_rows": 4, "turn_rows": 2, "channels": 32, "consumers": 1, "whole_values": 1},
+    ),
+    "bytes of one window": (
+        "n9h7w7c3k32r7s7p0:w1a8o1:bipolar.signed", "bipolar1", {"channels": 32, "consumers": 1, "whole_values": 1},
+    ),
     "added in a matrix product": ("n20h1w1c64k64r1s1p0:w1a1", "bipolar1+add64+keep", {"consumers": 1}),
+    "32 bits added and kept": (
+        "n3h3w9c64k64r3s3p1:w1a1", "bipolar1+add64b32+keep32", {"tile_rows": 2, "turn_rows": 2, "consumers": 1},
+    ),
+    "16 bits added to some of the channels, 32 kept": (
+        "n9h3w4c64k96r3s3p1:w1a2", "uint2+add32+keep32", {"tile_rows": 2, "channels": 32, "doubled": 1},
+    ),
+    "the largest of windows of 32 bits added": (
+        "n8h8w8c64k128r3s3p1u2:w1a2", "uint2+addpool2x64b32",
+        {"tile_rows": 2, "channels": 64, "consumers": 1, "doubled": 1},
+    ),
     "pooled, then compared": ("n3h7w9c64k70r3s3p1:w1a2", "uint2+pool2", {"tile_rows": 4, "turn_rows": 2, "doubled": 1}),
     "compared, then pooled": ("n8h4w8c64k32r3s3p1:w1a2", "uint2+pool2after", {
         "tile_rows": 4, "turn_rows": 2, "channels": 32, "doubled": 1, "consumers": 1}),
@@ -60,8 +86,12 @@ def test_layers_are_clean_and_exact(name: str) -> None:
     found, outputs, wanted = run(kernel)
     require_clean(found)
     np.testing.assert_array_equal(kernel.unpack(outputs["Out"]), wanted.values)
+    full = replace(kernel.workload, n=-(-kernel.workload.n // 8) * 8)
+    whole = operands.output_values(kernel.argument("Out"), full, outputs["Out"], kernel.fusion.pool)
+    least = kernel.workload.precision.output.values[0]  # images that only fill up: bits 0
+    assert (whole[kernel.workload.n :] == least).all()
     if kernel.fusion.keep:
-        np.testing.assert_array_equal(operands.kept_sums(outputs["Sum"], kernel.workload), wanted.sums)
+        np.testing.assert_array_equal(operands.kept_sums(outputs["Sum"], kernel.workload, kernel.fusion), wanted.sums)
 
 
 def test_the_reference_of_a_layer_is_that_of_networks() -> None:
@@ -82,7 +112,9 @@ def test_the_reference_of_a_layer_is_that_of_networks() -> None:
 
 @pytest.mark.parametrize("fusion", [
     Fusion(), Fusion(pool=2), Fusion(pool=2, pool_order="after"), Fusion(residual=64, keep=True),
-    Fusion(residual=128, residual_pool=2),
+    Fusion(residual=128, residual_pool=2), Fusion(residual=64, residual_pool=2, residual_bits=32, keep=True),
+    Fusion(residual=64, keep=True, keep_pool=2), Fusion(keep=True, keep_pool=2, keep_bits=32),
+    Fusion(residual=64, keep=True, keep_bits=32), Fusion(residual=64, residual_bits=32, keep=True, keep_bits=32),
 ])  # fmt: skip
 def test_an_output_names_what_is_fused(fusion: Fusion) -> None:
     assert Fusion.of(f"bipolar1{fusion.text}") == fusion
@@ -105,6 +137,22 @@ def test_sums_of_16_bits_go_there_and_back() -> None:
     assert words.shape == (2, 2, 3, 2, 8, 32)
     assert words[1, 1, 2, 1, 0, 7] == sums[8, 1, 2, 39]
     np.testing.assert_array_equal(from_residual(words, 9, 40), sums)
+
+
+def test_sums_of_32_bits_go_there_and_back() -> None:
+    sums = np.random.default_rng(2).integers(-LARGEST[WIDE], LARGEST[WIDE] + 1, (9, 2, 3, 40), np.int32)
+    words = to_residual(sums, WIDE)
+    assert (words.shape, words.dtype) == ((2, 2, 3, 2, 2, 8, 4, 4), np.int32)
+    assert words[1, 1, 2, 1, 1, 0, 0, 3] == sums[8, 1, 2, 39]
+    assert words[0, 1, 2, 0, 0, 5, 2, 1] == sums[5, 1, 2, 17]
+    np.testing.assert_array_equal(from_residual(words, 9, 40), sums)
+    with pytest.raises(InvalidInput, match="of 32 bits they go from -536870911 to 536870911"):
+        to_residual(np.full((1, 1, 1, 1), 1 << 29, np.int32), WIDE)
+    with pytest.raises(InvalidInput, match="bits=17: sums for a later layer have 16 or 32 bits"):
+        to_residual(sums, 17)
+    for wrong in (17, True, "32"):
+        with pytest.raises(InvalidInput, match="keep_bits="):
+            Fusion(keep=True, keep_bits=wrong)  # type: ignore[arg-type]
 
 
 def test_a_residual_that_sums_cannot_hold_is_refused() -> None:
@@ -144,7 +192,9 @@ def test_a_chain_hands_on_sums() -> None:
     second = layer_reference(kernels[1].workload, first.values, weights[1], thresholds[1], first.sums)
     third = layer_reference(kernels[2].workload, second.values, weights[2], thresholds[2])
     np.testing.assert_array_equal(made.run(x, device="emulator"), third.values)
-    np.testing.assert_array_equal(operands.kept_sums(made.outputs(x)[1]["Sum"], kernels[1].workload), second.sums)
+    np.testing.assert_array_equal(
+        operands.kept_sums(made.outputs(x)[1]["Sum"], kernels[1].workload, kernels[1].fusion), second.sums
+    )
 
 
 @pytest.mark.parametrize(
@@ -159,6 +209,15 @@ def test_a_chain_hands_on_sums() -> None:
 def test_a_chain_refuses_sums_that_nobody_keeps(residuals: Any, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         chain(residuals)
+
+
+def test_a_chain_refuses_sums_of_other_bits() -> None:
+    kernels = [
+        subbyte.build("n8h4w6c64k64r3s3p1:w1a1", BitsConfig(tile_rows=2, consumers=1), output=output)
+        for output in ("bipolar1+keep", "bipolar1+add64b32+keep32")
+    ]
+    with pytest.raises(InvalidInput, match="layer 0 keeps sums of 16 bits, layer 1 adds sums of 32"):
+        check_residuals(kernels, [None, 0])
 
 
 def test_sums_that_are_read_too_early_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

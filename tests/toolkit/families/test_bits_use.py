@@ -33,6 +33,7 @@ from subbyte.workload import workload
 
 LAYER = "n8h6w8c128k64r3s3p1:w1a1"
 SMALL = "n8h3w4c64k64r3s3p1:w1a1"
+BYTES = "n8h8w8c64k64r3s3p1:w1a8o1:bipolar.signed"
 MACHINE_CODE = {
     "one bit": (SMALL, {"tile_rows": 3, "consumers": 3}),
     "two planes of each": ("n8h3w4c64k64r3s3p1:w2a2", {"tile_rows": 3, "run_on": 1, "consumers": 1}),
@@ -200,7 +201,10 @@ def test_what_is_refused_says_so_in_one_sentence(capsys: pytest.CaptureFixture[s
         (["build", LAYER, "--family", "wgmma"], "these kernels compute int4 x int4, not w1a1"),
         (["build", "n8h6w8c128k64r3s3p1:w1a9"], "1 to 8 bits"),
         (["tune", LAYER, "--runner", "fake", "--trials", "3"], "--space bits"),
-        (["build", "n8h2w8c64k64r3s3p1:w1a4", "--export", "."], "C headers compare"),
+        (
+            ["build", "n8h8w8c64k64r3s3p1:w1a8o1:bipolar.signed", "--set", "whole_values=1", "--export", "."],
+            "whole values",
+        ),
     ):
         assert main(argv) in (1, 2), argv
         out, err = capsys.readouterr()

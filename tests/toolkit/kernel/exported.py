@@ -14,7 +14,7 @@ from subbyte.families.base import Plan
 from subbyte.kernel import Kernel
 from subbyte.kernel.export import stem_of
 from subbyte.numerics import Requantization, Thresholds
-from subbyte.numerics.thresholds import THRESHOLDS
+from subbyte.numerics.thresholds import LINE, THRESHOLDS
 
 HERE = Path(__file__).resolve().parent
 STUB = HERE / "stub_driver"
@@ -35,7 +35,7 @@ class Host:
         macros = {"HEADER": f'"{self.stem}.h"', "STEM": self.stem, "NAME": self.stem.upper()}
         macros["VALUES"] = " ".join(f"VALUE({name})" for name in self.values)
         if made.output != "int32":
-            macros["COMPARED" if made.parameter_form == THRESHOLDS else "REQUANTIZED"] = "1"
+            macros["COMPARED" if made.parameter_form in (THRESHOLDS, LINE) else "REQUANTIZED"] = "1"
         types = made.workload.precision
         sides = ("X", types.activations), ("W", types.weights), ("Y", types.output)
         macros |= {f"{name}_TYPE": f"{operand.dtype}_t" for name, operand in sides}

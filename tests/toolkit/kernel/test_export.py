@@ -45,6 +45,12 @@ def warpgroup(spec: str, options: dict[str, Any] | None = None, **knobs: Any) ->
     return WgmmaPlan(workload(spec), config, arch("sm_90a"), **(options or {}))
 
 
+def sparse(spec: str, key: str) -> WgmmaPlan:
+    config = config_from_key(key)
+    assert isinstance(config, PipelineConfig)
+    return WgmmaPlan(workload(f"{spec}:w4a4:signed-2of4.signed"), config, arch("sm_90a"))
+
+
 CASES: dict[str, Plan | WgmmaPlan] = {
     "one word a lane, padded images and channels": make("n3h5w7c40k20r3s3p1u2", 1, "sm_80"),
     "two words a lane, general": make("n9h3w5c64k65r3s2p1", 2, requant="general"),
@@ -66,6 +72,8 @@ CASES: dict[str, Plan | WgmmaPlan] = {
     "warpgroup, nhwc, no sharing": warpgroup(
         "n8h6w6c192k64r3s3p1", {"clip": (0, 7)}, tile_width=6, stages=6, duplicate_aware="none", layout="nhwc"
     ),
+    "2:4, own rows": sparse("n8h7w7c256k64r3s3p1", "wg24-tw8-tr2-cm1-cr2-sg1-cg4-st3-rr3-la1-sta2-res0"),
+    "2:4, an odd block, some channels": sparse("n9h7w9c70k40r3s3p1", "wg24-tw10-tr1-cm1-sg2-st5-res1"),
 }
 FIXED = ["one word a lane, padded images and channels", "four words a lane", "warpgroup, cluster"]
 
@@ -91,6 +99,9 @@ def verify(host: Host) -> None:
             broken = operand.copy()
             broken.flat[place] = value
             assert host.call(call, broken, words) == 1
+    if kernel.workload.precision.weights.group:  # three of four
+        w[-1, -1, -1, 4:8] = [1, 0, 2, 3]
+        assert host.call("call_weights", w, host.words("Wt")) == 1
     if requant is not None:
         status, words = host.parameters(requant)
         assert status == 0

@@ -22,15 +22,18 @@ from subbyte.kernel import Kernel
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.kernel.export import header, stem_of
-from subbyte.kernel.operands import layout_words
+from subbyte.kernel.operands import layout_words, on_line, parameter_words
 from subbyte.numerics import Thresholds
+from subbyte.numerics.thresholds import LINE
 from subbyte.workload import workload
 
 MAIN = Path(__file__).resolve().parents[2] / "gpu" / "export_main.cpp"
 
 
-def make(family: str, spec: str, arch: str = "sm_90a", output: str | None = None, **knobs: Any) -> Plan:
-    return make_plan(workload(spec), family_named(family).plain.with_values(knobs), arch, output, None, "general")
+def make(
+    family: str, spec: str, arch: str = "sm_90a", output: str | None = None, requant: str = "general", **knobs: Any
+) -> Plan:
+    return make_plan(workload(spec), family_named(family).plain.with_values(knobs), arch, output, None, requant)
 
 
 CASES: dict[str, Plan] = {
@@ -43,6 +46,7 @@ CASES: dict[str, Plan] = {
     ),
     "bits, signed planes": make("bits", "n8h2w4c70k64r3s3p1:w2a2:signed.unsigned", tile_rows=2, consumers=1),
     "bits, four bits out": make("bits", "n8h2w8c64k64r3s3p1:w1a4", doubled=1, tile_rows=2),
+    "bits, a line": make("bits", "n8h3w8c64k70r3s3p1:w1a4", requant="fixed", doubled=1, tile_rows=2, channels=32),
     "bits, sums": make("bits", "n9h2w4c200k70r3s3p1:w1a1", output="int32", tile_rows=2),
     "bits, sums of eight bits": make(
         "bits", "n2h1w8c64k32r1s1p0:w1a8", output="int32", channels=32, consumers=1, doubled=1
@@ -72,8 +76,18 @@ def _compilers() -> None:
             pytest.skip(f"no {name} to compile the header with")
 
 
-def random_thresholds(kernel: Kernel) -> Thresholds | None:
-    return None if kernel.output == "int32" else Thresholds.random(kernel.workload, np.random.default_rng(1))
+def random_thresholds(kernel: Kernel, seed: int = 1, uneven: bool = False) -> Thresholds | None:
+    """Of a kernel that multiplies those of normalizations, a channel of them constant; else any."""
+    rng = np.random.default_rng(seed)
+    if kernel.output == "int32":
+        return None
+    if kernel.plan.parameter_form != LINE or uneven:
+        return Thresholds.random(kernel.workload, rng)
+    k = kernel.workload.k
+    gamma = rng.uniform(0.2, 2, k) * rng.choice([-1, 1], k)
+    gamma[5] = 0
+    numbers = gamma, rng.normal(0, 3, k), rng.normal(0, 20, k), rng.uniform(50, 3000, k)
+    return Thresholds.from_batch_norm(*numbers, step=0.2, workload=kernel.workload)
 
 
 def verify(host: Host) -> None:
@@ -112,6 +126,22 @@ def test_the_header_does_what_the_library_does(name: str, language: str, tmp_pat
     verify(Host(CASES[name], text, tmp_path, language))
 
 
+def test_a_line_is_refused_where_the_library_refuses_it(tmp_path: Path) -> None:
+    made = CASES["bits, a line"]
+    host, kernel = Host(made, header(made, CUBIN), tmp_path), Kernel(made)
+    _, w, _ = random_operands(kernel, 3)
+    statuses = []
+    for seed in range(12):
+        given = random_thresholds(kernel, seed, uneven=seed % 3 == 0)
+        assert given is not None
+        status, words = host.thresholds(w, given)
+        statuses.append(status)
+        assert status == (0 if on_line(kernel.workload, given) else 2)
+        if not status:
+            np.testing.assert_array_equal(words, parameter_words(kernel.argument("Prm"), kernel.workload, given, w))
+    assert set(statuses) == {0, 2}
+
+
 def test_thresholds_out_of_order_are_refused(tmp_path: Path) -> None:
     made = CASES["bits, signed planes"]
     host, kernel = Host(made, header(made, CUBIN), tmp_path), Kernel(made)
@@ -146,25 +176,25 @@ def test_a_wrong_header_is_refused(name: str, right: str, wrong: str, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("spec", "output", "words"),
+    ("spec", "output", "knobs", "words"),
     [
-        ("n8h3w4c64k64r3s3p1:w1a1", "bipolar1+keep", "has a layer fused into it"),
-        (
-            "n8h2w8c64k64r3s3p1:w1a4",
-            None,
-            "this kernel multiplies where C headers compare",
-        ),
+        ("n8h3w4c64k64r3s3p1:w1a1", "bipolar1+keep", {}, "has a layer fused into it"),
+        ("n8h8w8c64k64r3s3p1:w1a8o1:bipolar.signed", None, {"whole_values": 1}, "build it with whole_values=0"),
     ],
 )
-def test_what_no_header_is_written_for_says_so(spec: str, output: str | None, words: str) -> None:
-    config = family_named("bits").plain.with_values({"consumers": 1})
+def test_what_no_header_is_written_for_says_so(
+    spec: str, output: str | None, knobs: dict[str, Any], words: str
+) -> None:
+    config = family_named("bits").plain.with_values({"consumers": 1, **knobs})
     made = make_plan(workload(spec), config, "sm_90a", output, None, "fixed")
     with pytest.raises(Unsupported, match=words):
         header(made, CUBIN)
 
 
-@pytest.mark.sample("bits")
-@pytest.mark.parametrize("name", ["bits, pairs of rows, both parities", "warps, equal bits, plain layout"])
+@pytest.mark.sample("bits, a line")
+@pytest.mark.parametrize(
+    "name", ["bits, pairs of rows, both parities", "bits, a line", "warps, equal bits, plain layout"]
+)
 def test_a_program_computes_the_layer(name: str, tmp_path: Path) -> None:
     """Operands prepared, launched and unpacked by the header alone; the emulator stands for the GPU."""
     kernel = Kernel(CASES[name])

@@ -12,6 +12,8 @@ from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, MissingDependency, WrongResult
 from subbyte.families import space
 from subbyte.families.mma.config import MmaConfig
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.sparse.config import SparseConfig
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.timing import TimingProtocol, time_launch
 from subbyte.measure import baselines, cudnn_graph, sidebyside
@@ -119,6 +121,18 @@ def test_without_a_bundle_what_compile_takes_comes_first():
     (candidate,) = sidebyside.build_candidates(workload, "sm_90a")
     kernel = subbyte.compile(workload)
     assert (candidate.config, candidate.cubin) == (kernel.config, kernel.cubin)
+
+
+def test_a_kernel_that_skips_zeros_stands_beside_its_dense_twin(monkeypatch):
+    named = [Candidate(kind(), b"", None) for kind in (SparseConfig, PipelineConfig, PipelineConfig)]
+    asked = []
+    monkeypatch.setattr(sidebyside, "ours", lambda case, found, device, how, more="": asked.append((len(found), more)))
+    case = SimpleNamespace(workload=subbyte.workload("n8h5w5c64k32r3s3p1:w4a4:signed-2of4.signed"))
+    for side, measure in list(sidebyside._sides(case, named, None, None, None, 1.0, False))[:2]:
+        asked.append(side)
+        measure()
+    label = "subbyte w4a4:signed-2of4.signed"
+    assert asked == [label, (1, ""), f"{label}, dense twin", (2, ", dense twin")]
 
 
 @pytest.mark.parametrize("arguments", [[], ["resnet50.stage2@8", "--bundle", "x"]])

@@ -13,8 +13,9 @@ from subbyte.kernel.execute import expected_layer, random_operands
 from subbyte.networks import Network, network, perceptron
 from subbyte.networks.builder import Builder
 from subbyte.networks.layer import pixel_values
-from subbyte.networks.steps import finished, unproven
+from subbyte.networks.steps import finished, request, unproven
 from subbyte.numerics.bit_layer import AFTER, BEFORE, layer_reference
+from subbyte.numerics.residual import LARGEST, WIDE
 from subbyte.numerics.values import random_values
 from subbyte.workload import ConvWorkload, Precision
 
@@ -65,11 +66,33 @@ def test_what_no_kernel_does_the_cpu_does() -> None:
         compiled.time()
 
 
-def test_wide_residuals_are_left_to_the_cpu() -> None:
+def test_sums_that_16_bits_may_not_hold_have_32() -> None:
+    found = network("apnn.resnet18@1")
+    assert found.largest_sums()["stage3.1b"] == 36_096
+    asked = {layer.name: request(found, layer)[1] for layer in found.layers}
+    assert asked["stage1.1b"].endswith("+add64+keep")
+    assert asked["stage3.1b"].endswith("+keep32")
+    assert asked["stage3.2b"].endswith("b32+keep32")
+    assert not any(unproven(found, layer) for layer in found.layers)
+    assert not [one for one in (request(network("tcbnn.resnet18"), layer)[1] for layer in found.layers) if "32" in one]
+
+
+@pytest.mark.deep
+def test_a_network_hands_on_sums_of_32_bits() -> None:
+    """A stem of 11 x 11 x 3 pixels of up to 128: its sums may be as large as 46,464."""
+    made = Builder(8, (4, 4, 3), "w1a2", BEFORE).conv(32, 11, name="stem")
+    found = Network("two@8", made.conv(32, 3, stride=2, residual="stem", name="added").fc(10).layers, "made up here")
+    compiled = found.compile()
+    assert [one.kernel.output for one in compiled.kernels] == ["uint2+keep32", "uint2+addpool2x32b32", "int32"]
+    assert not any(one.cpu for one in compiled.kernels)
+    assert compiled.check(found.random_images(1), "emulator").differing == 0
+
+
+def test_sums_that_no_bits_hold_are_left_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LARGEST, WIDE, 36_000)
     found = network("apnn.resnet18@1")
     assert unproven(found, found.layer("stage1.1b")) == ""
     assert "sums of stage3.1b may be as large as 36,096" in unproven(found, found.layer("stage3.2b"))
-    assert not any(unproven(network("tcbnn.resnet18"), layer) for layer in network("tcbnn.resnet18").layers)
 
 
 def test_other_parameters_are_seen_to_differ() -> None:

@@ -33,8 +33,9 @@ def test_bytes_of_residuals_and_the_reason_of_what_no_kernel_does() -> None:
         assert added.multiply == pytest.approx(added.bit_products / peaks.peak("b1.wgmma.m64n128k256") / 1e6)
         moved = sum(layer.bytes_moved for layer in record.layers)
         assert record.residual_share == pytest.approx(2 * size / moved)
-        assert ("46,464" in stem.cpu) == ("16 bits are not proven" in record.text()) == (bits == 32)
-        assert (record.estimate is None) == (bits == 32)
+        assert ("16 bits are not proven" in record.text()) == (bits == 32)
+        assert stem.cpu == added.cpu == ""
+        assert record.estimate is not None
 
 
 def test_kernels_are_asked_for_whole_layers() -> None:

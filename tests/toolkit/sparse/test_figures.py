@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
 from subbyte import sparse
-from subbyte.errors import InvalidInput
+from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.sparse.banks import bank_cycles
 from subbyte.sparse.cost import expected_speedup
 from subbyte.sparse.figures import published
@@ -117,10 +118,37 @@ def test_a_profile_names_both_sides() -> None:
     assert found.layers[0].weights.source.startswith("80 %")
 
 
+def test_the_committed_record_is_what_comes_out(repository: Path, tmp_path: Path) -> None:
+    newest = max((repository / "benchmarks/results/sparse").glob("figures-*.json"))
+    stored = {one.name: one for one in sparse.read_figures(newest).experiments}
+    assert list(stored) == ["F1", "F2", "F3", "F5", "F6", "F7", "F8", "F10"]
+    found = sparse.figures("F1", "F2", "F3", "F7", "F8", "F10")
+    for one in found.experiments:
+        kept = stored[one.name]
+        assert kept.values == pytest.approx(dict(one.values)) if one.name != "F2" else kept.values == one.values
+        assert kept.to_dict()["columns"] == list(one.columns)
+        assert len(kept.rows) == len(one.rows)
+    whole = {(row[0], row[2]): row[3:] for row in stored["F5"].rows if row[1] == "all"}
+    for (name, way), (weight, activation, dual, *core, _) in whole.items():
+        assert dual >= max(weight, activation) - 1e-9 >= 1 - 1e-9, (name, way)
+        assert core[2] >= max(core[:2]) - 1e-9
+    assert whole["bert@1", "implicit"][2] == whole["bert@1", "implicit"][0]
+    sparse.write_figures(found, tmp_path / "again.json", "here")
+    assert sparse.read_figures(tmp_path / "again.json").to_dict() == found.to_dict()
+    (tmp_path / "again.json").write_text('{"format": "subbyte sparse figures", "schema": 1}')
+    with pytest.raises(BrokenRecord, match="make it again with --out"):
+        sparse.read_figures(tmp_path / "again.json")
+    with pytest.raises(InvalidInput, match="--out FILE"):
+        sparse.read_figures(tmp_path / "none.json")
+
+
 def test_what_is_not_here_is_said() -> None:
-    for name, words in (("F9", "GPU"), ("F8", "quoted"), ("F11", "F1")):
+    for name, words in (("F9", "GPU"), ("F4", "GPU"), ("F11", "F1")):
         with pytest.raises(InvalidInput, match=words):
             sparse.figures(name)
+    quoted = sparse.figures("F8")
+    assert "+1.5 % of the GPU, not modelled" in quoted.text()
+    assert quoted.experiments[0].values == {}
     record = sparse.figures("F10").to_dict()
     assert "area" in " ".join(record["quoted"])
     assert record["experiments"]["F10"]["published"]["dstc_over_dense_core"] == pytest.approx(2.89 / 1.89)

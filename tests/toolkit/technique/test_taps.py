@@ -12,6 +12,7 @@ from subbyte.errors import InvalidInput
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.single.config import SingleTileConfig
+from subbyte.families.wgmma.sparse.config import SparseConfig
 from subbyte.kernel import Kernel
 from subbyte.kernel.build import make_plan
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
@@ -69,6 +70,7 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
     "bulk weights": ("n8h6w14c64k64r3s3p1", {"segments": 6, "multicast": 2}),
     "two tiles": ("n8h6w14c64k128r3s3p1", {"tiles_m": 2}),
     "two producers": ("n8h14w14c64k64r3s3p1", {"producers": 2, "stages": 6}),
+    "2:4 weights": ("n8h6w14c96k64r3s3p1:w4a4:signed-2of4.signed", {"resident": 1}),
     "a cluster": ("n8h6w14c128k64r3s3p1", {"segments": 6, "stages": 3, "cluster_split_k": 2}),
 }  # fmt: skip
 
@@ -78,7 +80,7 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
 def test_every_way_of_working_is_given_these_descriptors(mode: str) -> None:
     spec, knobs = MODES[mode]
     usual = {"stages": 4, "stagger": 0} if "multicast" not in knobs else {}
-    kind = PipelineConfig if usual else SingleTileConfig
+    kind = SparseConfig if "resident" in knobs else PipelineConfig if usual else SingleTileConfig
     config = kind().with_values({"tile_width": 14, "segments": 2, **usual, **knobs})
     workload = subbyte.workload(spec)
     given = _given(workload, config)

@@ -11,6 +11,7 @@ import subbyte
 from subbyte import PipelineConfig
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import Unsupported
+from subbyte.families.wgmma.sparse.config import SparseConfig
 from subbyte.kernel import Kernel
 from subbyte.technique import warpgroup_tiling
 
@@ -23,6 +24,7 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
     "taking turns": ("n8h10w10c64k64r3s3p0", {"tile_width": 8, "consumers_rows": 2, "segments": 2, "stages": 6}),
     "a cluster": ("n8h10w10c128k64r3s3p0", {"tile_width": 8, "segments": 8, "cluster_split_k": 2, "stages": 3}),
     "iterations over channels": ("n8h8w8c64k128r1s1p0", {"tile_width": 8, "m_iterations": 2, "stages": 2}),
+    "2:4 weights": ("n8h10w10c96k64r3s3p0", {"tile_width": 8, "segments": 2, "stages": 5, "resident": 1}),
     "two groups of images": ("n16h9w9c64k64r3s3p0", {"tile_width": 7, "image_groups": 2, "stages": 5}),
 }  # fmt: skip
 
@@ -31,7 +33,10 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
 @pytest.mark.parametrize("mode", MODES)
 def test_a_block_does_what_the_record_says(emulated: Callable[..., Kernel], mode: str) -> None:
     spec, knobs = MODES[mode]
-    config = PipelineConfig().with_values({"stagger": 0, **knobs})
+    kind = SparseConfig if "resident" in knobs else PipelineConfig
+    config = kind().with_values({"stagger": 0, **knobs})
+    if kind is SparseConfig:
+        spec += ":w4a4:signed-2of4.signed"
     record = warpgroup_tiling(spec, config)
     kernel = emulated(spec, config)
     assert record.levels[1].count == np.prod(kernel.launch.grid)

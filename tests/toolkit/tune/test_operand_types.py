@@ -24,7 +24,8 @@ from subbyte.workload import gemm, workload
 
 SPEC = "n8h14w14c64k64r3s3p1"
 INT4 = workload(SPEC)
-OTHERS = [workload(f"{SPEC}:{types}") for types in ("w1a2", "w1a1", "w1a1:plus", "w4a4", "w4a4:signed-2of4.signed",
+SPARSE = "w4a4:signed-2of4.signed"
+OTHERS = [workload(f"{SPEC}:{types}") for types in ("w1a2", "w1a1", "w1a1:plus", "w4a4", SPARSE,
                                                      "w4a4o8:signed.signed.signed")]  # fmt: skip
 PRODUCTS = [gemm(64, 96, 128), gemm(64, 96, 128).convolution, gemm(64, 96, 128, "w1a2")]
 DIFFERENT = [INT4, *OTHERS, *PRODUCTS]
@@ -67,9 +68,12 @@ def test_spaces_and_cached_texts_differ(family):
         return
     reasons = [(family.hopeless(one, target), family.covers(one, target), family.check(plan))
                for one, plan in zip(DIFFERENT, plans, strict=True)]  # fmt: skip
+    taken = {"", SPARSE}  # zeros are multiplied like any other value
     for one, found in zip(DIFFERENT, reasons, strict=True):
         said = f"operands: these kernels compute int4 x int4, not {one.precision.text} ({one.precision})"
-        assert (found == (said,) * 3) == bool(one.precision.text)
+        assert (found == (said,) * 3) == (one.precision.text not in taken)
+        assert (found[:2] == (None, None)) == (one.precision.text in taken)
+    assert reasons[DIFFERENT.index(OTHERS[4])] == reasons[0]
     assert covered(OTHERS[0], target, family.name) == reasons[1][0]
     assert {one.hopeless for one in spaces} == {None, *(reason[0] for reason in reasons)}
 

@@ -83,6 +83,23 @@ def add_workloads_argument(parser: argparse.ArgumentParser, nargs: str = "+") ->
     parser.add_argument("workloads", metavar="WORKLOAD", nargs=nargs, help=text)
 
 
+def add_sparsity_argument(parser: argparse.ArgumentParser) -> None:
+    """``--sparsity``: what :func:`take_sparsity` gives the workloads."""
+    text = "of the weights: 2:4 = of four neighbouring input channels two at most are not 0; default dense"
+    parser.add_argument("--sparsity", metavar="N:M", type=_sparsity, default="dense", help=text)
+
+
+def take_sparsity(args: argparse.Namespace) -> None:
+    """Give args.workload, or each text of args.workloads, the weights that ``--sparsity`` asks for. Raises
+    InvalidInput for weights that are never 0."""
+    from subbyte.workload.sparsity import text_with_sparsity, with_sparsity
+
+    if hasattr(args, "workload"):
+        args.workload = with_sparsity(args.workload, args.sparsity)
+    if hasattr(args, "workloads"):
+        args.workloads = [text_with_sparsity(one, args.sparsity) for one in args.workloads]
+
+
 def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm_90a") -> None:
     """``--arch``: args.arch is the name of a known architecture."""
     shown = f" (default {default})" if default else ""
@@ -334,6 +351,13 @@ def _workload(text: str) -> ConvWorkload:
 
     found: ConvWorkload = _argument(workload, text)
     return found
+
+
+def _sparsity(text: str) -> str:
+    from subbyte.arguments import one_of
+    from subbyte.workload.sparsity import SPARSITIES
+
+    return str(_argument(lambda given: one_of(given, "sparsity", SPARSITIES), text))
 
 
 def _arch(text: str) -> str:

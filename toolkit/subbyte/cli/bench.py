@@ -10,11 +10,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from subbyte.cli.arguments import add_workloads_argument, command_parser, emit_and_save, natural_number, seconds
+from subbyte.cli.arguments import (
+    add_sparsity_argument,
+    add_workloads_argument,
+    command_parser,
+    emit_and_save,
+    natural_number,
+    seconds,
+    take_sparsity,
+)
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency
 from subbyte.files import prove_writable, write_file
 from subbyte.streams import say
 from subbyte.workload import workloads
+from subbyte.workload.operand import DENSE
 
 if TYPE_CHECKING:
     from subbyte.gpu.device import CudaDevice
@@ -58,6 +67,7 @@ def add_parser(subparsers: Any) -> None:
         "  subbyte bench strides\n  subbyte bench planes resnet50.stage4@64",
     )
     add_workloads_argument(parser, nargs="*")
+    add_sparsity_argument(parser)
     text = "measure the kernels of this bundle instead of building some; may be repeated, replaces WORKLOAD"
     parser.add_argument("--bundle", action="append", default=[], metavar="DIR", help=text)
     parser.add_argument("--device", type=natural_number, default=0, metavar="N", help="GPU number (default 0)")
@@ -72,6 +82,11 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print; 0 when every side was measured, 1 when a kernel of ours was wrong or did not run."""
     if args.out is not None:
         prove_writable(args.out, parents=True)
+    elsewhere = args.record is not None or args.bundle or (args.workloads and args.workloads[0] in EXPERIMENTS)
+    if args.sparsity != DENSE and elsewhere:
+        raise InvalidInput(
+            f"--sparsity is of WORKLOADs: leave it away beside --from, --bundle, {', '.join(EXPERIMENTS)}"
+        )
     if args.record is not None:
         return _show(args)
     if args.workloads and args.workloads[0] in EXPERIMENTS and not args.bundle:
@@ -83,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInput(
             f"bench needs WORKLOADs (resnet50.stage2@8), --bundle DIR, or one of the words {', '.join(EXPERIMENTS)}"
         )
+    take_sparsity(args)
     asked = [one for text in args.workloads for one in workloads(text)]
     packed = from_bundles(args.bundle)
     device = _device(args.device)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from subbyte.cli.arguments import (
     add_arch_argument,
     add_config_arguments,
+    add_sparsity_argument,
     add_workload_argument,
     asked_family,
     command_parser,
     configuration,
     emit,
+    take_sparsity,
 )
 from subbyte.errors import InvalidInput
 from subbyte.files import prove_writable, write_file
@@ -42,6 +44,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_workload_argument(parser)
     add_arch_argument(parser)
+    add_sparsity_argument(parser)
     add_config_arguments(parser, "auto")
     parser.add_argument("--emit", choices=FORMS, help="what to print (default: a summary); cubin needs -o")
     parser.add_argument("--output", metavar="TYPE", help=OUTPUT_HELP)
@@ -57,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
         prove_writable(args.out)
     if args.export is not None:
         prove_writable(args.export / "kernel.cubin", parents=True)
+    take_sparsity(args)
     kernel = chosen_kernel(args, args.arch, args.output)
     files = [str(path) for path in kernel.export(args.export)] if args.export else []
     content = getattr(kernel, args.emit) if args.emit else None

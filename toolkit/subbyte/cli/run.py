@@ -12,10 +12,12 @@ import numpy as np
 from subbyte.cli.arguments import (
     add_arch_argument,
     add_config_arguments,
+    add_sparsity_argument,
     add_workload_argument,
     command_parser,
     emit_and_save,
     seed,
+    take_sparsity,
 )
 from subbyte.cli.build import OUTPUT_HELP, chosen_kernel, description, summary
 from subbyte.errors import InvalidInput
@@ -38,6 +40,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_workload_argument(parser)
     add_arch_argument(parser, default=None)
+    add_sparsity_argument(parser)
     add_config_arguments(parser, "auto")
     parser.add_argument("--output", metavar="TYPE", help=OUTPUT_HELP)
     parser.add_argument("--device", default="auto", help="auto (a GPU, else the CPU), cuda:0, or emulator")
@@ -61,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.save is not None:
         prove_writable(args.save)
+    take_sparsity(args)
     arch = args.arch or device_arch(args.device)
     device = resolve_device(args.device, arch)
     kernel = chosen_kernel(args, arch, args.output)

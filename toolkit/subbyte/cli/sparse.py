@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 from subbyte.cli.arguments import asked_settings, command_parser, emit
@@ -95,9 +96,10 @@ def _add_model(parts: Any) -> None:
     _add_machine(one, im2col=False)
     one = command_parser(
         parts, "figures", "The paper's experiments computed anew, the published number beside ours.",
-        "subbyte sparse figures F1 F10",
+        "subbyte sparse figures F1 F10\n  subbyte sparse figures --out figures.json",
     )  # fmt: skip
-    one.add_argument("names", metavar="NAME", nargs="*", help="F1, F2, F3, F5, F6, F7, F10 (default all)")
+    one.add_argument("names", metavar="NAME", nargs="*", help="F1, F2, F3, F5, F6, F7, F8, F10 (default all)")
+    one.add_argument("--out", metavar="FILE", help="also write them, with the command and the day, to this JSON file")
     one = command_parser(
         parts, "profile", "Densities and runs of zeros of photographs' ReLU maps or of a file's arrays.",
         "subbyte sparse profile photos",
@@ -206,9 +208,15 @@ def _network(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
 
 
 def _figures(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    from subbyte.sparse import figures
+    from subbyte.files import prove_writable
+    from subbyte.sparse import figures, write_figures
 
-    return figures(*args.names), {}
+    if args.out is None:
+        return figures(*args.names), {}
+    prove_writable(args.out, parents=True)
+    found = figures(*args.names)
+    write_figures(found, args.out, " ".join(["subbyte sparse figures", *args.names, "--out", Path(args.out).name]))
+    return found, {"file": str(args.out)}
 
 
 def _profile(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from subbyte.cli.arguments import (
     add_arch_argument,
+    add_sparsity_argument,
     add_workloads_argument,
     asked_settings,
     command_parser,
@@ -18,6 +19,7 @@ from subbyte.cli.arguments import (
     positive,
     seconds,
     seed,
+    take_sparsity,
 )
 from subbyte.errors import InvalidInput
 from subbyte.files import prove_writable
@@ -48,6 +50,7 @@ def add_parser(subparsers: Any) -> None:
         f"{parser.epilog}\n\nstrategies, and their options with defaults:\n{_indented(describe_strategies())}"
     )
     add_workloads_argument(parser)
+    add_sparsity_argument(parser)
     add = parser.add_argument
     add("--runner", default="auto", help="auto (cuda with a GPU, else replay), cuda, replay, fake; default auto")
     add("--strategy", metavar="NAME[:k=v]", default="auto", help="how to search, with options; default auto; see below")
@@ -90,6 +93,7 @@ def run(args: argparse.Namespace) -> int:
     from subbyte.tune.network import is_network
 
     parse_device(args.device)
+    take_sparsity(args)
     if args.report is not None:
         prove_writable(args.report, "report", parents=True)
     kind, family = kind_named(args.space)

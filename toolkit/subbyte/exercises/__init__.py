@@ -20,6 +20,7 @@ from subbyte.exercises.own_layer import check_padding, check_quantize, check_req
 from subbyte.exercises.packing import Warp, check_address, check_gather, check_pack
 from subbyte.exercises.results import check_fair_share, check_floors, check_verdict
 from subbyte.exercises.search import check_accept, check_keep, check_random_trials
+from subbyte.exercises.sparsity import check_column, check_core, check_ohmma, check_sides
 
 __all__ = [
     "Feedback",
@@ -30,7 +31,9 @@ __all__ = [
     "check_byte",
     "check_chunk",
     "check_class",
+    "check_column",
     "check_combine",
+    "check_core",
     "check_corner",
     "check_datum",
     "check_dot",
@@ -44,6 +47,7 @@ __all__ = [
     "check_largest_sum",
     "check_load",
     "check_loads",
+    "check_ohmma",
     "check_operands",
     "check_pack",
     "check_padding",
@@ -55,6 +59,7 @@ __all__ = [
     "check_requantize",
     "check_residual",
     "check_sectors",
+    "check_sides",
     "check_tap_start",
     "check_threshold",
     "check_tile",

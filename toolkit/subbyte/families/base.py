@@ -339,6 +339,11 @@ class Family(FormerNames, ABC):
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
         """Configurations that can be built, the one estimated fastest first."""
 
+    def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
+        """Of weights with a pattern of zeros: why kernels that multiply the zeros too are to be taken; None where those
+        that skip them are expected to be faster."""
+        return "no kernel of it skips zeros"
+
     @abstractmethod
     def estimate(self, plan: Plan) -> float:
         """A rough count of cycles, good enough to rank configurations of one workload."""

@@ -114,9 +114,14 @@ def check_residuals(kernels: Sequence[Kernel], residuals: Sequence[int | None]) 
         if not 0 <= source < number or not kernels[source].fusion.keep:
             raise InvalidInput(f"layer {number} adds sums of layer {source}: name an earlier layer that keeps them")
         kept, added, by = kernels[source].workload, kernel.workload, kernel.fusion.residual_pool
-        gives, takes = (kept.n, kept.p, kept.q, kept.k), (added.n, added.p * by, added.q * by, kernel.fusion.residual)
+        windows = kernels[source].fusion.keep_pool
+        gives = kept.n, kept.p // windows, kept.q // windows, kept.k
+        takes = (added.n, added.p * by, added.q * by, kernel.fusion.residual)
         if gives != takes:
             raise InvalidInput(f"layer {source} keeps sums {list(gives)}, layer {number} adds {list(takes)}")
+        have, wanted = kernels[source].fusion.keep_bits, kernel.fusion.residual_bits
+        if have != wanted:
+            raise InvalidInput(f"layer {source} keeps sums of {have} bits, layer {number} adds sums of {wanted}")
 
 
 def check_layers(kernels: Sequence[Kernel]) -> None:

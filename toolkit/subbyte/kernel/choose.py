@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,8 +25,10 @@ from subbyte.numerics.fusion import SEPARATOR
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
-from subbyte.workload.coverage import int4_alone
+from subbyte.workload.coverage import dense_types, int4_alone
+from subbyte.workload.operand import DENSE
 from subbyte.workload.precision import INT4
+from subbyte.workload.sparsity import with_sparsity
 
 RECORDS, FUSED = (Path(__file__).with_name(name) for name in ("best.json", "fused.json"))
 MANY = 5
@@ -58,17 +60,19 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     requant: str = "fixed",
     reads: str = "",
     writes: str = "",
+    sparsity: str = DENSE,
 ) -> Kernel:
     """The kernel to use for ``workload``: the fastest recorded one, else the one estimated fastest of the newest
     instruction that covers the convolution. ``Kernel.reason`` says why.
 
     ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; the other options
     are those of :func:`subbyte.build`. ``reads`` and ``writes`` ask for kernels whose input and output words have this
-    form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form`` of the next. No GPU is needed.
+    form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form`` of the next. ``sparsity`` is that
+    of the weights, ``dense`` or ``2:4``, for which a dense kernel is taken where that is faster. No GPU is needed.
     Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no family that
     was asked for covers it.
     """
-    found = workload_named(workload)
+    found = with_sparsity(workload_named(workload), sparsity)
     target = arch_named(arch) if isinstance(arch, str) else arch
     failed: list[str] = []
     for choice in _choices(found, target, family, output, reads, writes):
@@ -104,6 +108,25 @@ def best_known(
     unknown family, Unsupported with the reason when no configuration fits.
     """
     return _best_known(workload, arch_named(arch) if isinstance(arch, str) else arch, family, output, reads)
+
+
+@checked
+def best_twins(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> list[Configuration]:
+    """Of weights with a pattern of zeros: the best known configuration that skips zeros, and the best that does not,
+    where there are such. Of other weights none."""
+    if workload.precision.weights.group is None:
+        return []
+    target = arch_named(arch) if isinstance(arch, str) else arch
+    choices = (choice.config for choice in _choices(workload, target, "auto"))
+    able = [one for one in newest_first() if any(kind.skips_zeros for kind in one.configurations)]
+    more = (config for one in able if one.hopeless(workload, target) is None
+            for config in one.candidates(workload, target))  # fmt: skip
+    found: dict[bool, Configuration] = {}
+    for config in chain(choices, more):
+        found.setdefault(config.skips_zeros, config)
+        if len(found) == 2:
+            break
+    return list(found.values())
 
 
 def known_config(workload: ConvWorkload, arch: Arch | str, family: Family) -> Configuration:
@@ -149,14 +172,24 @@ def _choices(
 
     wanted = [one for one in newest_first(family) if one.hopeless(workload, arch) is None]
     recorded = _recorded(workload, arch, output)
-    yield from (choice for choice in recorded if choice.family in wanted and fits(choice.family, choice.config))
+    zeros = ""
+    if not recorded and workload.precision.weights.group is not None and wanted:
+        reasons = [one.dense_instead(workload, arch) for one in wanted]
+        if None not in reasons:  # a kernel that was measured on dense weights takes as long on these
+            zeros = f"; it multiplies zeros too: {reasons[0]}"
+            types = dense_types(workload.precision)
+            recorded = _recorded(replace(workload, precision=types), arch, output)
+    found = (choice for choice in recorded if choice.family in wanted and fits(choice.family, choice.config))
+    for choice in found:
+        yield choice._replace(reason=choice.reason + zeros)
     for one in wanted:
         kept = recommendation(workload.spec, arch.name)
         if kept is not None and one.owns(kept.config) and fits(one, kept.config):
             known = f"fastest measured configuration ({kept.microseconds:.2f} us on {kept.device})"
             yield Choice(one, kept.config, f"{one.name} family, {known}", False)
         for config in islice((config for config in one.candidates(workload, arch) if fits(one, config)), TRIES):
-            yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet", False)
+            more = "" if config.skips_zeros else zeros
+            yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet{more}", False)
 
 
 def _fits(
@@ -178,31 +211,39 @@ def _fits(
 
 def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Choice]:
     """What was measured of the workload, with what is fused into it where that was measured, the fastest first; of the
-    other family what is faster, since what is slower beside it is the recommendation of its own landscape."""
+    other family what is faster, since what is slower beside it is the recommendation of its own landscape. Of weights
+    with a pattern of zeros also the best kernel of the other side: it was measured on them nowhere else."""
     best = recorded_fused().get(f"{workload.spec} {output}", recorded_best().get(workload.spec))
     if best is None or arch.name != RECORDED_ON:
         return []
     generator = f", generator {best['generator'].split(',')[0]}"
     entries = [(best["microseconds"], config_from_dict(best["config"]), generator)]
-    beside = [one for one in best.values() if isinstance(one, dict) and "microseconds" in one]  # of other families
-    faster = [one for one in beside if one["microseconds"] < best["microseconds"]]
+    beside = [one for one in best.values() if isinstance(one, dict) and "microseconds" in one]  # of others
+    faster = [one for one in beside if one["microseconds"] < best["microseconds"] or workload.precision.weights.group]
     entries += [(one["microseconds"], config_from_dict(one["config"]), "") for one in faster]
     entries.sort(key=lambda entry: entry[0])
     choices = []
     for microseconds, config, origin in entries:
         one = family_of(config)
-        slower = [(time, family_of(other).name) for time, other, _ in entries if time > microseconds]
-        slower_ones = "".join(f"; the {name} family's best needs {time:.2f} us" for time, name in slower)
+        slower = [(time, _side(other, config)) for time, other, _ in entries if time > microseconds]
+        slower_ones = "".join(f"; {name} needs {time:.2f} us" for time, name in slower)
         text = f"fastest measured configuration ({microseconds:.2f} us on {best['device']}{origin}{slower_ones})"
         choices.append(Choice(one, config, f"{one.name} family, {text}", True))
     return choices
+
+
+def _side(other: Configuration, beside: Configuration) -> str:
+    """What a measured configuration is beside another one of the same workload."""
+    if other.skips_zeros == beside.skips_zeros:
+        return f"the {family_of(other).name} family's best"
+    return "the best kernel that skips zeros" if other.skips_zeros else "the best dense kernel"
 
 
 def _what_wins(plan: Plan, arch: Arch) -> str:
     """Where kernels on bit planes are not the fastest way to these sums: what is, or is expected to be."""
     workload = plan.workload
     types = workload.precision
-    if types == INT4 or arch.name != RECORDED_ON:
+    if int4_alone(workload) is None or arch.name != RECORDED_ON:
         return ""
     products = types.weights.bits * types.activations.bits
     recorded = recorded_best()

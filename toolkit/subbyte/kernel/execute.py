@@ -22,6 +22,7 @@ from subbyte.numerics import (
 )
 from subbyte.numerics.fusion import NOTHING
 from subbyte.numerics.reference import accumulator_bound
+from subbyte.numerics.residual import LARGEST, NARROW
 from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def run_layer(
     host_w, _ = to_host(w, "w")
     added = None if residual is None else to_host(residual, "residual")[0]
     outputs = run_outputs(kernel, kernel.pack(host_x, host_w, requant, added), resolve_device(device, kernel.arch))
-    sums = operands.kept_sums(outputs["Sum"], kernel.workload) if kernel.fusion.keep else None
+    sums = operands.kept_sums(outputs["Sum"], kernel.workload, kernel.fusion) if kernel.fusion.keep else None
     return LayerResult(origin.give_back(kernel.unpack(outputs["Out"])), sums)
 
 
@@ -139,12 +140,14 @@ def random_operands(
 
 
 def random_residual(kernel: Kernel, seed: int) -> NDArray[np.int32] | None:
-    """Sums of an earlier layer, int32 [N,P*by,Q*by,channels], over the whole range that 16 bits leave to it; None where
-    the kernel adds none."""
+    """Sums of an earlier layer, int32 [N,P*by,Q*by,channels], over the whole range that their bits leave to it; None
+    where the kernel adds none."""
     w, fused = kernel.workload, kernel.fusion
     if not fused.residual:
         return None
-    most = (1 << 15) - 1 - accumulator_bound(w)
+    most = LARGEST[fused.residual_bits]
+    if fused.keep or fused.residual_bits == NARROW:
+        most = min(most, max(0, LARGEST[fused.keep_bits] - accumulator_bound(w)))
     shape = (w.n, w.p * fused.residual_pool, w.q * fused.residual_pool, fused.residual)
     return np.random.default_rng(whole(seed, "seed")).integers(-most, most + 1, shape, np.int32)
 
@@ -175,7 +178,7 @@ def compared(kernel: Kernel, outputs: Mapping[str, NDArray[Any]], wanted: LayerR
 
     report = compare(kernel.unpack(outputs["Out"]), wanted.values)
     if report.ok and "Sum" in outputs and wanted.sums is not None:
-        return compare(operands.kept_sums(outputs["Sum"], kernel.workload), wanted.sums)
+        return compare(operands.kept_sums(outputs["Sum"], kernel.workload, kernel.fusion), wanted.sums)
     return report
 
 

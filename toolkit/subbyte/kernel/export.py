@@ -18,8 +18,9 @@ from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.base import Plan
 from subbyte.families.registry import family_of
 from subbyte.files import replace_file
-from subbyte.numerics.thresholds import THRESHOLDS
+from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
+from subbyte.workload.coverage import int4_alone
 from subbyte.workload.precision import INT4, SUMS
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ BYTES_PER_LINE = 24
 LONGEST_STEM = 120
 _ELEMENTS = {1: "thirty-two", 2: "sixteen", 4: "eight", 8: "four"}
 """Of so many bits in a word."""
+_PARAMETERS = {
+    "float": ("parameters_float", "line", "parameters_float_of_lines"),
+    LINE: ("line", "parameters_line"),
+}
+"""Sections of the forms of parameters that have several."""
 OVERLAP_USAGE = """
  *   launch_overlapping(the same)             instead of launch, behind another kernel of the stream"""
 
@@ -124,7 +130,8 @@ def _names(plan: Plan) -> list[str]:
     """The sections of a plan's header, in order."""
     names = ["top", "index", "operands", "weights"]
     if plan.output != SUMS:
-        names.append(f"parameters_{plan.parameter_form.rstrip('0123456789')}")
+        form = plan.parameter_form.rstrip("0123456789")
+        names += _PARAMETERS.get(form, (f"parameters_{form}",))
     return [*names, "output", "driver", *(["overlapping"] if plan.launch.dependent_launch else []), "end"]
 
 
@@ -133,7 +140,7 @@ def _sections(plan: Plan) -> dict[str, str]:
     text = Path(__file__).with_name("export_template.h").read_text(encoding="utf-8")
     parts = re.split(r"^//@ (\w+)\n", text, flags=re.MULTILINE)
     found = {name: body.strip("\n") + "\n" for name, body in zip(parts[1::2], parts[2::2], strict=True)}
-    if plan.workload.precision == INT4:
+    if int4_alone(plan.workload) is None:
         found |= {"index": found[f"index_{plan.layout}"], "output": found[f"output_{plan.output}"]}
     else:
         del found["operands"]
@@ -208,7 +215,7 @@ def _constants(plan: Plan) -> dict[str, str]:
         words = prod(argument.shape)
         buffers[f"{BUFFERS[argument.name]}_WORDS"] = f"((size_t){words})"
         buffers[f"{BUFFERS[argument.name]}_BYTES"] = f"((size_t){argument.nbytes})"
-    outside = "outside -8..7" if w.precision == INT4 else "that is no value of its type"
+    outside = "outside -8..7" if int4_alone(w) is None else "that is no value of its type"
     returns = {"OK": "0", "BAD_VALUE": f"1 /* an operand {outside}, or a parameter outside its range */"}
     if plan.output != SUMS and plan.requant == "fixed" and plan.parameter_form != THRESHOLDS:
         returns["NOT_EXACT"] = "2 /* parameters that this kernel cannot apply exactly */"

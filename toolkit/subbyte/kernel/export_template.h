@@ -148,6 +148,7 @@ static inline int64_t @stem@_shifted(int64_t value, int bits)
     return value < 0 ? -1 - ((-1 - value) >> bits) : value >> bits;
 }
 
+//@ line
 static inline int64_t @stem@_ceiling(double value)
 {
     const int64_t below = (int64_t)value; /* for value >= 0 */
@@ -178,6 +179,7 @@ static inline int @stem@_reaches(int64_t sum, const uint32_t *words, int level)
     return total + (rest > half || (rest == half && (total & 1))) >= level;
 }
 
+//@ parameters_float_of_lines
 /* The words of one channel; 0 when they are not exact. */
 static inline int @stem@_line(int64_t bias, int64_t multiplier, int shift, uint32_t *words)
 {

@@ -25,7 +25,9 @@ from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
+from subbyte.workload.operand import DENSE
 from subbyte.workload.precision import SUMS
+from subbyte.workload.sparsity import with_sparsity
 
 if TYPE_CHECKING:
     from subbyte.device.arch import Arch
@@ -210,7 +212,7 @@ class Kernel:
         :meth:`run` gives and, where they are kept, the sums int32 [N,P,Q,K] with the residual added; else None.
 
         ``residual`` is int32 [N,P*by,Q*by,channels] as ``fusion`` says. Raises InvalidInput, also for a residual with
-        which kept sums may exceed 16 bits, MissingDependency when the device is not there.
+        which kept sums may exceed their bits, MissingDependency when the device is not there.
         """
         from subbyte.kernel.execute import run_layer
 
@@ -266,6 +268,7 @@ def build(
     output: str | None = None,
     clip: tuple[int, int] | None = None,
     requant: str = "fixed",
+    sparsity: str = DENSE,
 ) -> Kernel:
     """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
 
@@ -275,12 +278,13 @@ def build(
     workload's output type (``int4``, also without it) or ``int32``; kernels on bit planes also pool and add:
     ``bipolar1+pool2``, ``bipolar1+add64+keep`` (:class:`subbyte.numerics.fusion.Fusion`). ``clip`` lies within the
     output type. ``requant`` is
-    ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). Raises InvalidInput for an unknown
-    workload or architecture, Unsupported with the reason when the configuration cannot be built, BuildFailed.
+    ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). ``sparsity`` is that of the weights,
+    ``dense`` or ``2:4``. Raises InvalidInput for an unknown workload, architecture or sparsity, Unsupported with the
+    reason when the configuration cannot be built, BuildFailed.
     """
     from subbyte.kernel.default import default_configs
 
-    found = workload_named(workload)
+    found = with_sparsity(workload_named(workload), sparsity)
     failed: BuildFailed | None = None
     for chosen in default_configs(found, arch) if config is None else [config]:
         kernel = Kernel(steps.make_plan(found, chosen, arch, output, clip, requant))

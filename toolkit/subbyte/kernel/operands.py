@@ -31,7 +31,7 @@ from subbyte.numerics.fusion import Fusion
 from subbyte.numerics.layout import BLOCK_WORDS
 from subbyte.numerics.pixel_blocks import BlockForm
 from subbyte.numerics.planes import NB8R, PlaneWords, pack_planes, words_shape
-from subbyte.numerics.residual import GROUP_CHANNELS, from_residual, to_residual
+from subbyte.numerics.residual import GROUP_CHANNELS, LARGEST, WIDE, from_residual, to_residual
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import Operand
 
@@ -157,20 +157,24 @@ def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any
 
 def residual_words(argument: Argument, workload: ConvWorkload, fusion: Fusion, sums: NDArray[Any]) -> Words:
     """Sums int32 [N,P*by,Q*by,channels] of an earlier layer as the words of argument ``Res``. Raises InvalidInput, also
-    where they and this layer's sums together may exceed 16 bits."""
+    where they and this layer's sums together may exceed the bits in which these are kept."""
     w, by = workload, fusion.residual_pool
     given = check_array(sums, "residual", np.int32, (w.n, w.p * by, w.q * by, fusion.residual))
     most = int(np.abs(given.astype(np.int64)).max(initial=0)) + accumulator_bound(w)
-    if fusion.keep and most >= 1 << 15:
-        raise InvalidInput(f"residual: with this layer's sums up to {most}; kept sums have 16 bits, up to 32767")
-    return _sized(argument, to_residual(given).reshape(-1).view(np.uint32))
+    if fusion.keep and most > LARGEST[fusion.keep_bits]:
+        held = f"{fusion.keep_bits} bits, up to {LARGEST[fusion.keep_bits]}"
+        raise InvalidInput(f"residual: with this layer's sums up to {most}; kept sums have {held}")
+    return _sized(argument, to_residual(given, fusion.residual_bits).reshape(-1).view(np.uint32))
 
 
-def kept_sums(words: NDArray[Any], workload: ConvWorkload) -> NDArray[np.int32]:
-    """The words of argument ``Sum`` as int32 [N,P,Q,K]."""
-    w = workload
-    shape = (ceil_div(w.n, BATCH_GROUP), w.p, w.q, ceil_div(w.k, GROUP_CHANNELS), BATCH_GROUP, GROUP_CHANNELS)
-    return from_residual(words.reshape(-1).view(np.int16).reshape(shape), w.n, w.k)
+def kept_sums(words: NDArray[Any], workload: ConvWorkload, fusion: Fusion) -> NDArray[np.int32]:
+    """The words of argument ``Sum`` as int32 [N,P/by,Q/by,K], by = ``fusion.keep_pool``."""
+    w, by = workload, fusion.keep_pool
+    place = (ceil_div(w.n, BATCH_GROUP), w.p // by, w.q // by, ceil_div(w.k, GROUP_CHANNELS))
+    flat = words.reshape(-1)
+    if fusion.keep_bits == WIDE:
+        return from_residual(flat.view(np.int32).reshape(*place, 2, BATCH_GROUP, 4, 4), w.n, w.k)
+    return from_residual(flat.view(np.int16).reshape(*place, BATCH_GROUP, GROUP_CHANNELS), w.n, w.k)
 
 
 def _sized(argument: Argument, words: NDArray[Any]) -> NDArray[Any]:

@@ -163,7 +163,12 @@ def _sides(
     plan_seconds: float,
     graph_api: bool,
 ) -> Iterable[tuple[str, Callable[[], Row]]]:
-    yield f"subbyte {case.workload.precision.label}", lambda: ours(case, candidates, device, how)
+    own = f"subbyte {case.workload.precision.label}"
+    skipping = [one for one in candidates if one.config.skips_zeros]
+    others = [one for one in candidates if not one.config.skips_zeros]
+    yield own, lambda: ours(case, skipping or others, device, how)
+    if skipping and others:
+        yield f"{own}, dense twin", lambda: ours(case, others, device, how, ", dense twin")
 
     def baseline(measure: Callable[[], baselines.BaselineResult]) -> Callable[[], Row]:
         return lambda: _baseline_row(case, device, measure())
@@ -184,8 +189,9 @@ def _sides(
         )
 
 
-def ours(case: Case, candidates: Sequence[Candidate], device: CudaDevice, how: TimingProtocol) -> Row:
-    """The fastest verified candidate: all are tried shortly, the best few timed in full.
+def ours(case: Case, candidates: Sequence[Candidate], device: CudaDevice, how: TimingProtocol, more: str = "") -> Row:
+    """The fastest verified candidate: all are tried shortly, the best few timed in full. ``more`` follows the side's
+    name.
 
     Raises InvalidInput when there is none, or none is right.
     """
@@ -202,7 +208,7 @@ def ours(case: Case, candidates: Sequence[Candidate], device: CudaDevice, how: T
     timing, winner = min(in_full, key=lambda pair: pair[0].microseconds)
     evaluator.close()
     types = case.workload.precision
-    what = (f"subbyte {types.label}", types.output.name, epilogue(types.output), winner.config.key)
+    what = (f"subbyte {types.label}{more}", types.output.name, epilogue(types.output), winner.config.key)
     return _row(case, device, timing, what, len(right), "every element equal", winner.config.to_dict())
 
 
@@ -254,17 +260,23 @@ def text_of(record: dict[str, Any]) -> str:
 
 
 def build_candidates(workload: ConvWorkload, arch: str) -> list[Candidate]:
-    """Kernels to compare when no bundle is given: what :func:`subbyte.compile` takes, and the best of a shipped
-    landscape.
+    """Kernels to compare when no bundle is given: what :func:`subbyte.compile` takes, for weights with a pattern of
+    zeros the best known kernel that skips them and the best that does not, and the best of a shipped landscape.
 
     Raises the errors of :func:`subbyte.compile` when nothing can be built.
     """
     from subbyte.kernel import build
+    from subbyte.kernel.choose import best_twins
     from subbyte.kernel.choose import compile as compile_kernel
     from subbyte.records.landscape import Landscape, find_landscape
 
     chosen = compile_kernel(workload, arch)
     built = [Candidate(chosen.config, bytes(chosen.cubin), chosen.launch)]
+    for config in best_twins(workload, arch):
+        if config != chosen.config:
+            with suppress(SubbyteError):  # the compiler's work on it is refused
+                kernel = build(workload, config, arch)
+                built.append(Candidate(config, bytes(kernel.cubin), kernel.launch))
     name = find_landscape(workload, arch)
     if name is not None:
         landscape = Landscape.load(name)

@@ -18,7 +18,7 @@ from subbyte.networks.layer import Images, pixel_values
 from subbyte.networks.parameters import Parameters
 from subbyte.networks.reference import reference_layers
 from subbyte.networks.result import LayerOutput, NetworkResult
-from subbyte.networks.steps import finished
+from subbyte.networks.steps import finished, waiting_pool
 from subbyte.numerics.arrays import Int32Array, check_array
 from subbyte.numerics.bit_layer import pooled
 
@@ -108,8 +108,9 @@ class CompiledNetwork:
             x, sums = found.values, found.sums
             if one.cpu:
                 if residual is not None:
-                    residual = pooled(residual, self.network.shortcut_pool(layer))
+                    residual = pooled(residual, waiting_pool(self.network, layer))
                 x, sums = finished(layer, found.values, thresholds, residual)
+                sums = pooled(sums, self.network.kept_pool(layer.name))
             if layer.name not in self.network.residuals:
                 sums = None
             if sums is not None:

@@ -19,6 +19,10 @@ from subbyte.numerics.arrays import check_array
 if TYPE_CHECKING:
     from subbyte.networks.compiled import CompiledNetwork
     from subbyte.networks.timeline import NetworkTimeline
+MANY_SUMS = 1 << 21
+"""From which on kernels keep the largest sums of windows alone."""
+WINDOW = 2
+"""Outputs in each direction of the windows that kernels keep the largest sums of."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,14 @@ class Network:
     def shortcut_pool(self, layer: NetworkLayer) -> int:
         """Outputs of the residual's layer in each direction that become one."""
         return self.layer(layer.residual).workload.p // layer.workload.p
+
+    def kept_pool(self, name: str) -> int:
+        """Windows of a layer's sums of which the largest alone wait for later layers: 2 where all of these want that of
+        2 x 2 and the sums are many, else 1. Few sums wait as they are: a kernel finds windows in turns of two rows,
+        and few turns leave multiprocessors idle (benchmarks/results/bits/layers-windows-h200-2026-11-23.json)."""
+        wanted = {self.shortcut_pool(layer) for layer in self.layers if layer.residual == name}
+        w = self.layer(name).workload
+        return WINDOW if wanted == {WINDOW} and w.n * w.p * w.q * w.k >= MANY_SUMS else 1
 
     @checked
     def at(self, batch: int) -> Network:

@@ -16,7 +16,8 @@ from subbyte.numerics.arrays import Int32Array
 @dataclass(frozen=True, eq=False)
 class LayerOutput:
     """``values`` of a layer [N,P,Q,K], what the next one reads (None of the last), and ``sums`` int32 before pooling
-    and thresholds where something reads them: a later layer, or the logits."""
+    and thresholds where something reads them: a later layer (of windows of which it adds the largest, these), or the
+    logits."""
 
     name: str
     values: NDArray[np.int8] | None

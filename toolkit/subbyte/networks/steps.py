@@ -11,6 +11,7 @@ from subbyte.networks.layer import NetworkLayer
 from subbyte.numerics.arrays import Int32Array
 from subbyte.numerics.bit_layer import pooled_ranks
 from subbyte.numerics.fusion import Fusion
+from subbyte.numerics.residual import LARGEST, NARROW, WIDE
 from subbyte.numerics.thresholds import Thresholds
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.precision import SUMS
@@ -18,7 +19,7 @@ from subbyte.workload.precision import SUMS
 if TYPE_CHECKING:
     from subbyte.networks.network import Network
 
-RESIDUAL_LIMIT = (1 << 15) - 1
+RESIDUAL_LIMIT = LARGEST[NARROW]
 """Of a sum that 16 bits hold whatever its sign."""
 
 
@@ -26,9 +27,20 @@ def fusion(network: Network, layer: NetworkLayer) -> Fusion:
     """What stands between the sums of a layer and its output."""
     source = network.layer(layer.residual).workload if layer.residual else None
     return Fusion(
-        layer.pool, layer.pool_order, source.k if source else 0, network.shortcut_pool(layer) if source else 1,
-        layer.name in network.residuals,
+        layer.pool, layer.pool_order, source.k if source else 0, waiting_pool(network, layer) if source else 1,
+        layer.name in network.residuals, bits_of(network, layer.residual), bits_of(network, layer.name),
+        network.kept_pool(layer.name),
     )  # fmt: skip
+
+
+def waiting_pool(network: Network, layer: NetworkLayer) -> int:
+    """Sums that wait for a layer, in each direction, of which it adds the largest."""
+    return network.shortcut_pool(layer) // network.kept_pool(layer.residual)
+
+
+def bits_of(network: Network, name: str) -> int:
+    """Bits in which a layer's sums wait for a later one: 16 where these hold them whatever the operands, else 32."""
+    return WIDE if name in network.residuals and network.largest_sums()[name] > LARGEST[NARROW] else NARROW
 
 
 def request(network: Network, layer: NetworkLayer) -> tuple[ConvWorkload, str]:
@@ -39,11 +51,12 @@ def request(network: Network, layer: NetworkLayer) -> tuple[ConvWorkload, str]:
 
 
 def unproven(network: Network, layer: NetworkLayer) -> str:
-    """Why no kernel may keep or add a layer's sums; empty where 16 bits hold them whatever the operands."""
+    """Why no kernel may keep or add a layer's sums; empty where 32 bits hold them whatever the operands."""
     largest = network.largest_sums()
     waiting = [name for name in (layer.residual, layer.name) if name in network.residuals]
-    wide = next((name for name in waiting if largest[name] > RESIDUAL_LIMIT), None)
-    return f"sums of {wide} may be as large as {largest[wide]:,}, residuals have 16 bits" if wide else ""
+    wide = next((name for name in waiting if largest[name] > LARGEST[WIDE]), None)
+    most = f"{LARGEST[WIDE]:,}"
+    return f"sums of {wide} may be as large as {largest[wide]:,}, residuals of 32 bits go up to {most}" if wide else ""
 
 
 def finished(

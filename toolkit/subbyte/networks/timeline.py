@@ -13,7 +13,7 @@ from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import best_known
 from subbyte.networks.layer import PIXEL, NetworkLayer
-from subbyte.networks.steps import RESIDUAL_LIMIT, request, unproven
+from subbyte.networks.steps import bits_of, request, unproven
 from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class NetworkTimeline(InfoRecord):
         lines = [f"floor of all layers {self.floor:.1f} us; residuals are {self.residual_share:.0%} of all bytes"]
         wide = [one.name for one in self.layers if one.residual_bits > 16]
         if wide:
-            lines.append(f"16 bits are not proven to hold the residual sums of {', '.join(wide)}")
+            lines.append(f"16 bits are not proven to hold the residual sums of {', '.join(wide)}: these have 32")
         if self.estimate is not None:
             lines.append(f"the kernels' own estimates, without pooling and residuals: {self.estimate:.1f} us")
         if apart := [one.name for one in self.layers if one.cpu]:
@@ -161,12 +161,12 @@ def _multiplied(wl: ConvWorkload, peaks: MeasuredPeaks) -> tuple[int, float]:
 
 def residual_bytes(network: Network, layer: NetworkLayer) -> tuple[int, int, int]:
     """Bytes of sums read and written, and the bits of those written, else of those read."""
-    largest = network.largest_sums()
 
     def size(name: str) -> tuple[int, int]:
         wl = next(one.workload for one in network.layers if one.name == name)
-        bits = 16 if largest[name] <= RESIDUAL_LIMIT else 32
-        return wl.n * wl.p * wl.q * wl.k * bits // 8, bits
+        bits = bits_of(network, name)
+        by = network.kept_pool(name)
+        return wl.n * (wl.p // by) * (wl.q // by) * wl.k * bits // 8, bits
 
     read, read_bits = size(layer.residual) if layer.residual else (0, 0)
     written, written_bits = size(layer.name) if layer.name in network.residuals else (0, 0)

@@ -17,19 +17,25 @@ from subbyte.arguments import whole
 from subbyte.errors import InvalidInput, shown
 from subbyte.numerics.arrays import Int32Array
 from subbyte.numerics.bit_layer import AFTER, BEFORE, POOL_ORDERS, LayerResult, layer_reference, pooled
+from subbyte.numerics.residual import NARROW, WIDE, residual_width
 from subbyte.numerics.thresholds import Thresholds
 from subbyte.workload.conv import ConvWorkload
 
 SEPARATOR = "+"
 _KEEP = "keep"
-_PART = re.compile(r"pool(?P<pool>[1-9]\d*)(?P<after>after)?|add(?P<by>pool[1-9]\d*x)?(?P<channels>[1-9]\d*)|keep")
+_PART = re.compile(
+    r"pool(?P<pool>[1-9]\d*)(?P<after>after)?|add(?P<by>pool[1-9]\d*x)?(?P<channels>[1-9]\d*)(?P<wide>b32)?|"
+    r"keep(?P<kept>32)?|keeppool(?P<windows>[1-9]\d*)(?P<wide_windows>b32)?"
+)
 
 
 @dataclass(frozen=True)
 class Fusion:
     """``pool`` x ``pool`` outputs become their maximum, ``before`` or ``after`` they are compared (``pool_order``).
     ``residual`` channels of an earlier layer's sums are added to the first of this layer's; of a map that is
-    ``residual_pool`` times as high and wide, its maxima are. ``keep``: the sums are an output too, for a later layer.
+    ``residual_pool`` times as high and wide, its maxima are. ``keep``: the sums are an output too, for a later layer;
+    of a later layer whose map is ``keep_pool`` times less high and wide, the largest of each of its windows alone. Sums
+    that are added have ``residual_bits``, those that are kept ``keep_bits``: 16 or 32.
 
     Raises InvalidInput for other values.
     """
@@ -39,11 +45,17 @@ class Fusion:
     residual: int = 0
     residual_pool: int = 1
     keep: bool = False
+    residual_bits: int = NARROW
+    keep_bits: int = NARROW
+    keep_pool: int = 1
 
     def __post_init__(self) -> None:
         whole(self.pool, "pool", 1, 64)
         whole(self.residual_pool, "residual_pool", 1, 64)
+        whole(self.keep_pool, "keep_pool", 1, 64)
         whole(self.residual, "residual", 0, 1 << 20)
+        residual_width(self.residual_bits, "residual_bits")
+        residual_width(self.keep_bits, "keep_bits")
         if self.pool_order not in POOL_ORDERS:
             raise InvalidInput(f"pool_order={shown(self.pool_order)}: allowed: {', '.join(POOL_ORDERS)}")
 
@@ -54,12 +66,16 @@ class Fusion:
 
     @property
     def text(self) -> str:
-        """As part of an output's name: ``+add64+keep``, ``+addpool2x64``, ``+pool2``; empty where nothing is fused."""
+        """As part of an output's name: ``+add64+keep``, ``+addpool2x64b32+keep32``, ``+pool2``; empty where nothing is
+        fused."""
         parts = []
+        wide = "" if self.residual_bits == NARROW else f"b{WIDE}"
         if self.residual:
-            parts.append(f"add{f'pool{self.residual_pool}x' if self.residual_pool > 1 else ''}{self.residual}")
-        if self.keep:
-            parts.append(_KEEP)
+            parts.append(f"add{f'pool{self.residual_pool}x' if self.residual_pool > 1 else ''}{self.residual}{wide}")
+        if self.keep and self.keep_pool > 1:
+            parts.append(f"{_KEEP}pool{self.keep_pool}{'' if self.keep_bits == NARROW else f'b{WIDE}'}")
+        elif self.keep:
+            parts.append(_KEEP if self.keep_bits == NARROW else f"{_KEEP}{WIDE}")
         if self.pool > 1:
             parts.append(f"pool{self.pool}{AFTER if self.pool_order == AFTER else ''}")
         return "".join(f"{SEPARATOR}{part}" for part in parts)
@@ -79,7 +95,8 @@ class Fusion:
             wanted = f"int32 [N,P,Q,{self.residual}]" if self.residual else "none"
             raise InvalidInput(f"residual: {'none' if residual is None else 'one'} given; this layer takes {wanted}")
         added = None if residual is None else np.ascontiguousarray(pooled(residual, self.residual_pool))
-        return layer_reference(workload, x, w, thresholds, added, self.pool, self.pool_order)
+        found = layer_reference(workload, x, w, thresholds, added, self.pool, self.pool_order)
+        return LayerResult(found.values, None if found.sums is None else pooled(found.sums, self.keep_pool))
 
 
 NOTHING = Fusion()
@@ -91,15 +108,20 @@ def _read(output: str) -> Fusion:
     for part in output.split(SEPARATOR)[1:]:
         found = _PART.fullmatch(part)
         if found is None:
-            raise InvalidInput(f"output {shown(output)}: {shown(part)} is none of pool2, pool2after, add64, "
-                               "addpool2x64, keep (channels and sizes may differ)")  # fmt: skip
-        if part == _KEEP:
-            values["keep"] = True
+            known = "pool2, pool2after, add64, addpool2x64, keep, keeppool2, add64b32, keep32"
+            raise InvalidInput(
+                f"output {shown(output)}: {shown(part)} is none of {known} (channels and sizes may differ)"
+            )
+        if part.startswith(_KEEP):
+            wide = found["kept"] or found["wide_windows"]
+            windows = int(found["windows"] or 1)
+            values |= {"keep": True, "keep_bits": WIDE if wide else NARROW, "keep_pool": windows}
         elif found["pool"]:
             values |= {"pool": int(found["pool"]), "pool_order": AFTER if found["after"] else BEFORE}
         else:
             size = int(found["by"].removeprefix("pool").removesuffix("x")) if found["by"] else 1
-            values |= {"residual": int(found["channels"]), "residual_pool": size}
+            bits = WIDE if found["wide"] else NARROW
+            values |= {"residual": int(found["channels"]), "residual_pool": size, "residual_bits": bits}
     return Fusion(**values)
 
 

@@ -1,10 +1,13 @@
-"""Sums that wait for a later layer, as 16-bit integers in the order in which threads hold them.
+"""Sums that wait for a later layer, as integers of 16 or 32 bits in the order in which threads hold them.
 
 Layout int16 [NB][P][Q][KB][8 n][32 k], NB = ceil(N/8), KB = ceil(K/32): 32 channels of an image lie together. A thread
 of a kernel on bit planes that has 8 neighbouring channels of an image reads and writes them as 16 bytes, a warp 512
 neighbouring bytes. Images and channels that only fill up hold anything.
 
 Index of an element: ``((((n/8*P + p)*Q + q)*KB + k/32)*8 + n%8)*32 + k%32``.
+
+Of 32 bits, four sums are 16 bytes: int32 [NB][P][Q][KB][2 h][8 n][4 t][4 i], channel 8 t + 4 h + i of 32. A thread has
+its 8 channels in two pieces, a warp twice 512 neighbouring bytes.
 """
 
 from __future__ import annotations
@@ -15,43 +18,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.arguments import checked
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, shown
 from subbyte.numerics.arrays import Int32Array, check_array, describe
 from subbyte.numerics.layout import pad_axis
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 Int16Array = NDArray[np.int16]
 GROUP_CHANNELS = 32
-RESIDUAL = "int16"
+NARROW, WIDE = 16, 32
+"""Bits of such a sum."""
+FORMS = {NARROW: "int16", WIDE: "int32"}
 """Form of an argument that holds such sums."""
+LARGEST = {NARROW: (1 << 15) - 1, WIDE: (1 << 29) - 1}
+"""The largest magnitude of a sum that kernels add or keep; of 32 bits, differences from thresholds must fit as well."""
+
+
+def residual_width(bits: int, name: str) -> int:
+    """``bits`` as they are. Raises InvalidInput for others than 16 and 32."""
+    if type(bits) is not int or bits not in FORMS:
+        raise InvalidInput(f"{name}={shown(bits)}: sums for a later layer have {NARROW} or {WIDE} bits")
+    return bits
 
 
 @checked
-def to_residual(sums: NDArray[Any]) -> Int16Array:
-    """Sums int32 [N,P,Q,K] -> int16 [NB][P][Q][KB][8][32], 0 in what only fills up.
+def to_residual(sums: NDArray[Any], bits: int = NARROW) -> Int16Array | Int32Array:
+    """Sums int32 [N,P,Q,K] -> int16 [NB][P][Q][KB][8][32], or with 32 ``bits`` int32 [NB][P][Q][KB][2][8][4][4]; 0 in
+    what only fills up.
 
-    Raises InvalidInput for another dtype or number of axes, and for sums that 16 bits do not hold.
+    Raises InvalidInput for another dtype or number of axes, other bits, and for sums that the bits do not hold.
     """
     given = check_array(sums, "sums", np.int32, (None, None, None, None))
+    if residual_width(bits, "bits") == WIDE:
+        return _wide(given)
     narrow = given.astype(np.int16)
     if not np.array_equal(narrow, given):
         raise InvalidInput(f"sums holds {given.min()} to {given.max()}: a residual has 16 bits, -32768 to 32767")
+    return np.ascontiguousarray(_grouped(narrow).transpose(0, 2, 3, 4, 1, 5))
+
+
+def _wide(given: Int32Array) -> Int32Array:
+    most = LARGEST[WIDE]
+    if given.size and not -most <= int(given.min()) <= int(given.max()) <= most:
+        raise InvalidInput(f"sums holds {given.min()} to {given.max()}: of 32 bits they go from {-most} to {most}")
+    split = _grouped(given)  # [NB][8 n][P][Q][KB][32]
+    lanes = split.reshape(*split.shape[:5], 4, 2, 4)
+    return np.ascontiguousarray(lanes.transpose(0, 2, 3, 4, 6, 1, 5, 7))
+
+
+def _grouped(narrow: NDArray[Any]) -> NDArray[Any]:
+    """[N,P,Q,K] filled up, as [NB][8 n][P][Q][KB][32 k]."""
     padded = pad_axis(pad_axis(narrow, 0, BATCH_GROUP), 3, GROUP_CHANNELS)
     images, rows, columns, channels = padded.shape
-    split = padded.reshape(
-        images // BATCH_GROUP, BATCH_GROUP, rows, columns, channels // GROUP_CHANNELS, GROUP_CHANNELS
-    )
-    return np.ascontiguousarray(split.transpose(0, 2, 3, 4, 1, 5))
+    return padded.reshape(images // BATCH_GROUP, BATCH_GROUP, rows, columns, channels // GROUP_CHANNELS, GROUP_CHANNELS)
 
 
 @checked
-def from_residual(words: Int16Array, n: int, k: int) -> Int32Array:
-    """int16 [NB][P][Q][KB][8][32] -> sums int32 [n,P,Q,k]; what only fills up is ignored.
+def from_residual(words: Int16Array | Int32Array, n: int, k: int) -> Int32Array:
+    """int16 [NB][P][Q][KB][8][32] or int32 [NB][P][Q][KB][2][8][4][4] -> sums int32 [n,P,Q,k]; what only fills up is
+    ignored.
 
     Raises InvalidInput for another dtype or shape, and where n images or k channels do not fit.
     """
-    shape = (None, None, None, None, BATCH_GROUP, GROUP_CHANNELS)
-    given = check_array(words, "words", np.int16, shape)
+    given: NDArray[Any]
+    if words.ndim == 8:
+        wide = check_array(words, "words", np.int32, (None, None, None, None, 2, BATCH_GROUP, 4, 4))
+        given = wide.transpose(0, 1, 2, 3, 5, 6, 4, 7).reshape(*wide.shape[:4], BATCH_GROUP, GROUP_CHANNELS)
+    else:
+        given = check_array(words, "words", np.int16, (None, None, None, None, BATCH_GROUP, GROUP_CHANNELS))
     groups, rows, columns, blocks = given.shape[:4]
     if (groups, blocks) != (ceil_div(n, BATCH_GROUP), ceil_div(k, GROUP_CHANNELS)):
         raise InvalidInput(f"words is {describe(words)}: expected the residual of n={n} images and k={k} channels")

@@ -24,6 +24,8 @@ class Configuration:
     """The knobs by name, in the order of the fields."""
     prefix: ClassVar[str] = ""
     """How the keys of this kind begin."""
+    skips_zeros: ClassVar[bool] = False
+    """Kernels of this kind leave out weights that are 0 by the workload's pattern."""
     _fine: ClassVar[set[tuple[str, Any]]] = set()
     """Fields with values that were looked at: searches make millions of configurations of the same values."""
 

@@ -7,18 +7,23 @@ its own cycles it would take, never microseconds. On the GPUs that exist unstruc
 import warnings
 from typing import Any
 
+from subbyte.sparse.bars import LayerBars, MeasuredLayer, layer_bars, read_measured
 from subbyte.sparse.bitmap import CondensedVector, TwoLevelBitmap, encode
 from subbyte.sparse.convolution import SparseConvolution, convolve
 from subbyte.sparse.evaluate import Cycles, Traffic
 from subbyte.sparse.figures import Experiment, Figures, figures
+from subbyte.sparse.lowering import LoweredColumn, RowLowering, row_lowering
 from subbyte.sparse.machines import MACHINES, Machine, machine
+from subbyte.sparse.maps import BreakEven, LayerDot, SpeedMap, speed_map
 from subbyte.sparse.networks import NetworkCycles, network
 from subbyte.sparse.patterns import check_nm, prune, random_matrix
 from subbyte.sparse.product import SparseProduct, count, spgemm
 from subbyte.sparse.profiles import Profile, Profiles, profile
+from subbyte.sparse.recorded import read_figures, write_figures
 from subbyte.sparse.rows import im2col
 from subbyte.sparse.shapes import NETWORK_NAMES, network_layers
 from subbyte.sparse.simulation import BASELINES, Simulation, Speedups, simulate
+from subbyte.sparse.stepping import TileSteps, layer_tile, tile_steps
 from subbyte.sparse.surfaces import Surface, surface
 from subbyte.sparse.trace import REASONS, Counts, Step
 
@@ -27,21 +32,29 @@ __all__ = [
     "MACHINES",
     "NETWORK_NAMES",
     "REASONS",
+    "BreakEven",
     "CondensedVector",
     "Counts",
     "Cycles",
     "Experiment",
     "Figures",
+    "LayerBars",
+    "LayerDot",
+    "LoweredColumn",
     "Machine",
+    "MeasuredLayer",
     "NetworkCycles",
     "Profile",
     "Profiles",
+    "RowLowering",
     "Simulation",
     "SparseConvolution",
     "SparseProduct",
+    "SpeedMap",
     "Speedups",
     "Step",
     "Surface",
+    "TileSteps",
     "Traffic",
     "TwoLevelBitmap",
     "check_nm",
@@ -50,15 +63,23 @@ __all__ = [
     "encode",
     "figures",
     "im2col",
+    "layer_bars",
+    "layer_tile",
     "machine",
     "network",
     "network_layers",
     "profile",
     "prune",
     "random_matrix",
+    "read_figures",
+    "read_measured",
+    "row_lowering",
     "simulate",
+    "speed_map",
     "spgemm",
     "surface",
+    "tile_steps",
+    "write_figures",
 ]
 
 

@@ -19,10 +19,12 @@ from subbyte.analysis.spread import Spread
 from subbyte.analysis.table_one import TableOne
 from subbyte.analysis.unpacking import UnpackingControl
 from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.sparse import Experiment
 from subbyte.tune import Landscape, Study, StudyRecord
 
 HOME: dict[type, str] = {
     Ablation: "techniques.ablation_chart",
+    Experiment: "sparsity.experiment_chart",
     Landscape: "landscapes.landscape_chart",
     Mechanism: "evidence.mechanism_chart",
     PlaneTimes: "bits.plane_chart",

@@ -40,7 +40,7 @@ class LoadStepper(Stepper):
     view. The browser writes ``step`` and ``way``.
     """
 
-    _esm = script(PLAYER, HERE / "view.js")
+    _esm = script(*PLAYER, HERE / "view.js")
     _css = style(HERE)
     slow = True
     _state_in_page = ("data", "step", "way")

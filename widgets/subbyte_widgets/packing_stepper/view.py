@@ -32,7 +32,7 @@ class PackingStepper(Stepper):
     ``scheme`` and ``follow`` (``64*tile + 8*image + channel``, -1 for none).
     """
 
-    _esm = script(PLAYER, HERE / "view.js")
+    _esm = script(*PLAYER, HERE / "view.js")
     _css = style(HERE)
     _state_in_page = ("data", "step", "scheme", "follow")
 

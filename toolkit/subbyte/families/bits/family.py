@@ -137,7 +137,7 @@ class BitsFamily(Family):
         return TOPICS
 
     def export(self, plan: Plan) -> ExportParts:
-        """What a C header of the kernel needs. Raises Unsupported for fused outputs and codes from a line."""
+        """What a C header of the kernel needs. Raises Unsupported for fused outputs and activations that are bytes."""
         return header_parts(cast(BitsPlan, plan))
 
 

@@ -232,23 +232,37 @@ class BitsGeometry(BitsTiles):
 
     @property
     def residual_registers(self) -> int:
-        """Of a thread, for what is added to the sums of a tile: two sums each."""
-        return self.config.channels // 4 if self.fusion.residual else 0
+        """Of a thread, for what is added to the sums of a tile: two sums each, of 32 bits one."""
+        return self.config.channels * self.fusion.residual_bits // 64 if self.fusion.residual else 0
 
     @property
     def held_residual(self) -> int:
-        """Of a thread, for what is added to the sums of a turn; of windows, those of a tile and some that wait."""
+        """Of a thread, for what is added to the sums of a turn and of the next one; of windows, for those of a tile and
+        some that wait."""
         if not self.fusion.residual:
             return 0
         if self.fusion.residual_pool > 1:
-            return self.residual_registers + 32
-        return self.residual_registers * self.config.turn_rows
+            return self.residual_registers + 2 * self.fusion.residual_bits
+        return (2 if self.loads_ahead else 1) * self.residual_registers * self.config.turn_rows
+
+    @property
+    def kept_windows(self) -> int:
+        """Registers of a thread for the largest sums of windows, until their lower rows come."""
+        return self.config.channels * self.fusion.keep_bits // 128 if self.fusion.keep_pool > 1 else 0
+
+    @property
+    def loads_ahead(self) -> bool:
+        """Whether what the next turn adds is loaded while a turn runs: it has one, and registers for that."""
+        if not self.fusion.residual or self.fusion.residual_pool > 1 or self.turns <= self.config.consumers:
+            return False
+        both = 2 * self.residual_registers * self.config.turn_rows
+        return self.counts + both + self.kept_windows <= self.granted - WORKING_REGISTERS
 
     @property
     def kept(self) -> int:
         """Table entries of the inner class that a thread keeps in registers: all of them, or none."""
         entries = self.entries * self.slots * 8
-        free = self.granted - self.counts - self.held_residual - WORKING_REGISTERS
+        free = self.granted - self.counts - self.held_residual - self.kept_windows - WORKING_REGISTERS
         return entries if self.output != SUMS and not self.by_line and entries <= min(free, MOST_KEPT) else 0
 
     @property

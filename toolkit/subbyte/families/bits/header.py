@@ -18,7 +18,7 @@ _BLOCK_WORDS = BLOCK_BITS // WORD_BITS
 
 
 def header_parts(plan: BitsPlan) -> ExportParts:
-    """What the header needs. Raises Unsupported for fused outputs, lines and activations that are bytes."""
+    """What the header needs. Raises Unsupported for fused outputs and activations that are bytes."""
     if plan.whole_values:
         raise Unsupported(
             f"export of {plan.workload}: this kernel multiplies whole values, C headers are written for bit planes; "

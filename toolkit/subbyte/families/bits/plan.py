@@ -11,7 +11,7 @@ from subbyte.families.bits.config import PAIRS, PLAIN
 from subbyte.families.bits.geometry import BitsGeometry
 from subbyte.families.bits.pixel_blocks import block_size, blocked
 from subbyte.numerics.pixel_blocks import BlockForm
-from subbyte.numerics.residual import RESIDUAL, residual_elements
+from subbyte.numerics.residual import FORMS, residual_elements
 from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
@@ -80,10 +80,15 @@ class BitsPlan(BitsGeometry):
             table = self.slices * self.table_words
             arguments.append(Argument("Prm", "int32", (table,), "in", self.operand_form))
             if self.fusion.residual:
-                added = self._residual(self.fusion.residual, self.fusion.residual_pool)
-                arguments.append(Argument("Res", "uint32", (added,), "in", RESIDUAL))
+                bits = self.fusion.residual_bits
+                by = self.fusion.residual_pool
+                added = residual_elements(w.n, w.p * by, w.q * by, self.fusion.residual) * bits // 32
+                arguments.append(Argument("Res", "uint32", (added,), "in", FORMS[bits]))
             if self.fusion.keep:
-                arguments.append(Argument("Sum", "uint32", (self._residual(w.k, 1),), "out", RESIDUAL))
+                bits = self.fusion.keep_bits
+                windows = self.fusion.keep_pool
+                kept = residual_elements(w.n, w.p // windows, w.q // windows, w.k) * bits // 32
+                arguments.append(Argument("Sum", "uint32", (kept,), "out", FORMS[bits]))
         arguments.append(Argument("Wt", "uint32", (self.slices * self.slice_words,), "in", self.operand_form))
         return Launch(
             "conv_kernel", (self.slices * self.places, 1, 1), (self.threads, 1, 1), self.shared_bytes,
@@ -99,11 +104,6 @@ class BitsPlan(BitsGeometry):
         if view == self.workload:
             return NHWCNC
         return BlockForm(block_size(self.workload), self.workload.pad, view.h, view.w).text
-
-    def _residual(self, channels: int, by: int) -> int:
-        """Words, of two sums each, of a residual on a map ``by`` times as high and wide."""
-        w = self.view
-        return residual_elements(w.n, w.p * by, w.q * by, channels) // 2
 
 
 def _form(paired: bool) -> str:

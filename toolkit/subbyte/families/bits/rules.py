@@ -13,7 +13,7 @@ from subbyte.families.bits.tiles import PAIR_CHANNELS
 from subbyte.families.shared.bit_rules import bit_operands, compared_output, compared_range
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.numerics.reference import accumulator_bound
-from subbyte.numerics.residual import GROUP_CHANNELS
+from subbyte.numerics.residual import GROUP_CHANNELS, LARGEST, NARROW, WIDE
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.precision import SUMS
 
@@ -92,16 +92,25 @@ def fusion(plan: BitsPlan) -> str | None:
         return "fusion: raw sums are neither pooled nor added to; take the output type"
     if fused.pool > 1 and fused.sums:
         return "fusion: a kernel pools, or adds and keeps sums, not both"
-    if max(fused.pool, fused.residual_pool) > 2:
-        return f"fusion: windows of {max(fused.pool, fused.residual_pool)}; kernels pool 2 x 2"
-    if fused.residual_pool > 1 and plan.flattened:
+    largest = max(fused.pool, fused.residual_pool, fused.keep_pool)
+    if largest > 2:
+        return f"fusion: windows of {largest}; kernels pool 2 x 2"
+    if max(fused.residual_pool, fused.keep_pool) > 1 and plan.flattened:
         return "fusion: pixels of a 1x1 layer have no neighbours in this kernel; pool in the layer before"
-    if fused.pool > 1 and (plan.config.turn_rows != 2 or min(w.p, w.q) < 2):
+    if max(fused.pool, fused.keep_pool) > 1 and (plan.config.turn_rows != 2 or min(w.p, w.q) < 2):
         return "fusion: a warpgroup pools two rows of a turn: turn_rows=2, and at least 2 x 2 outputs"
     if fused.residual % GROUP_CHANNELS or fused.residual > w.k:
         return f"fusion: {fused.residual} channels are added to {w.k}: a multiple of {GROUP_CHANNELS}, at most as many"
-    bound = accumulator_bound(plan.workload)
-    return f"fusion: sums up to {bound} do not fit 16 bits" if fused.sums and bound >= 1 << 15 else None
+    return _added_and_kept(plan) if fused.sums else None
+
+
+def _added_and_kept(plan: BitsPlan) -> str | None:
+    """Sums that fit the bits in which they are kept, and whose differences from thresholds fit 32."""
+    fused, bound = plan.fusion, accumulator_bound(plan.workload)
+    if fused.keep and fused.keep_bits == NARROW and bound > LARGEST[NARROW]:
+        return f"fusion: sums up to {bound} do not fit 16 bits; keep32 keeps 32"
+    reach = max(map(abs, plan.span))
+    return f"fusion: counts up to {reach} and what is added may exceed 32 bits" if reach > LARGEST[WIDE] else None
 
 
 def compared(plan: BitsPlan) -> str | None:
@@ -126,7 +135,8 @@ def instruction(plan: BitsPlan) -> str | None:
 
 def registers(plan: BitsPlan) -> str | None:
     """Counts of a thread."""
-    most, held = plan.granted - WORKING_REGISTERS - plan.held_residual, plan.counts
+    most = plan.granted - WORKING_REGISTERS - plan.held_residual - plan.kept_windows
+    held = plan.counts
     return None if held <= most else f"registers: {held} counts of a thread; at most {most}"
 
 

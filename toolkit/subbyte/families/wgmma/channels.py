@@ -21,9 +21,14 @@ class WgmmaChannels(WgmmaGeometry):
         return self.workload.channel_blocks // (self.knobs.cluster_split_k * self.knobs.channel_groups)
 
     @property
+    def kept_channels(self) -> int:
+        """The same with the block of zeros behind an odd number of them where an instruction takes two."""
+        return self.channels + (self.channels % 2 if self.knobs.sparse else 0)
+
+    @property
     def halves(self) -> int:
         """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only."""
-        return 2 if self.channels % 2 == 0 else 1
+        return 2 if self.kept_channels % 2 == 0 else 1
 
     @property
     def operands(self) -> int:
@@ -33,7 +38,7 @@ class WgmmaChannels(WgmmaGeometry):
     @property
     def steps(self) -> int:
         """Fragments along the channels of one stage, for each tap."""
-        return self.channels // self.halves
+        return self.kept_channels // self.halves
 
     @property
     def unroll(self) -> int:

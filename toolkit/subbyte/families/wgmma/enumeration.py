@@ -21,6 +21,8 @@ from subbyte.families.wgmma.rules import OF_THE_LAYER, Rule, first_reason
 from subbyte.families.wgmma.schedule import Schedule
 from subbyte.families.wgmma.single import rules as single_rules
 from subbyte.families.wgmma.single.config import SingleTileConfig
+from subbyte.families.wgmma.sparse import rules as sparse_rules
+from subbyte.families.wgmma.sparse.config import SparseConfig
 from subbyte.workload import ConvWorkload
 
 LOAD_ORDER = ("weights_ahead", "parameters", "early_start")
@@ -36,6 +38,9 @@ KERNEL_RULES: Mapping[type[WgmmaConfig], tuple[Rule, ...]] = {
     PipelineConfig: tuple(rule for rule in pipeline_rules.RULES if rule not in OF_THE_LAYER),
     SingleTileConfig: tuple(
         rule for rule in (*single_rules.RULES, single_rules.order_of_loads) if rule not in OF_THE_LAYER
+    ),
+    SparseConfig: tuple(
+        rule for rule in sparse_rules.RULES if rule not in OF_THE_LAYER and rule is not sparse_rules.weights
     ),
 }
 """Of each kernel, those that a configuration can break, in the order they are asked."""

@@ -13,6 +13,9 @@ from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.pipeline.config import ROW_REUSE, PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.rules import sizes
+from subbyte.families.wgmma.sparse.config import SparseConfig
+from subbyte.families.wgmma.sparse.rules import other_weights
+from subbyte.families.wgmma.sparse.values import sparse_values
 from subbyte.families.wgmma.values import value_lists
 from subbyte.workload import ConvWorkload, ceil_div
 
@@ -24,8 +27,12 @@ SINGLE_BLOCK = 240
 USED_REGISTERS = 64
 """Registers of such a thread beside its accumulators."""
 
+SPARSE_GAIN = 0.92
+"""Of a dense kernel's estimated time: a 2:4 kernel estimated to take longer is not expected to be faster. Their ratios
+are estimated with an error of 9 % (root mean square, the kernels of ``benchmarks/results/sparse``)."""
+
 DIVIDING = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",
-            "channel_groups", "row_reuse", "m_iterations", "flatten", "tiles_m")  # fmt: skip
+            "channel_groups", "row_reuse", "m_iterations", "flatten", "tiles_m", "resident")  # fmt: skip
 """Knobs that decide how the work is divided."""
 FEW = {"tile_width": 4, "segments": 6, "tiles_m": 1, "flatten": 3}
 """Values of a knob that are combined with all others; 2 of those not named."""
@@ -64,24 +71,48 @@ class Constants:
     """Exponent of the norm that stands for the longest of several things going on at once."""
     unroll: float = 1.030
     """Factor for each halving of a loop body."""
+    sparse_fragment: float = 25.0
+    """Of 2:4 weights, for each fetched fragment: their instructions take all that shared memory gives, and what else
+    moves there delays them. Fitted with the next to the kernels of ``benchmarks/results/sparse``."""
+    sparse_pixel: float = 6.5
+    """The same for each staged pixel of 32 channels and 8 images."""
 
 
 def candidates(workload: ConvWorkload, arch: Arch) -> list[PipelineConfig]:
-    """Configurations that can be built, the one with the fewest :func:`estimated_cycles` first.
+    """Configurations that can be built, the one with the fewest :func:`estimated_cycles` first; of 2:4 weights those of
+    both kernels, and first those of the one that is expected to be faster.
 
     Looked at are all combinations of a few values of the knobs that divide the work, then whatever differs in one of
     these knobs from the best found so far, several times. The other knobs follow from them (:func:`_completed`).
     """
-    lists = {name: values for name, values in value_lists(workload).items() if name in DIVIDING}
+    found = _estimated(workload, arch, PipelineConfig, value_lists(workload))
+    if other_weights(workload) is None:
+        sparse = _estimated(workload, arch, SparseConfig, sparse_values(workload))
+        gain = expected_gain(found, sparse)
+        first, second = (sparse, found) if gain is not None and gain < SPARSE_GAIN else (found, sparse)
+        return [*sorted(first, key=first.__getitem__), *sorted(second, key=second.__getitem__)]
+    return sorted(found, key=found.__getitem__)
+
+
+def expected_gain(dense: Mapping[PipelineConfig, float], sparse: Mapping[PipelineConfig, float]) -> float | None:
+    """Estimated time of the best 2:4 kernel over that of the best dense one; None where one of them is missing."""
+    return min(sparse.values()) / min(dense.values()) if sparse and dense else None
+
+
+def _estimated(
+    workload: ConvWorkload, arch: Arch, kind: type[PipelineConfig], values: Mapping[str, Sequence[int]]
+) -> dict[PipelineConfig, float]:
+    """Configurations of a kernel that can be built, with their estimates."""
+    lists = {name: tuple(listed) for name, listed in values.items() if name in DIVIDING}
     lists["row_reuse"] = tuple(value for value in lists.get("row_reuse", (1,)) if value in (0, 1))
     found: dict[PipelineConfig, float] = {}
     seen: set[PipelineConfig] = set()
-    _look_at(workload, arch, _combinations(lists), found, seen)
+    _look_at(workload, arch, _combinations(kind, lists), found, seen)
     for _ in range(TURNS):
         best = sorted(found, key=found.__getitem__)[:BRED]
         near = [one.with_values({name: value}) for one in best for name, values in lists.items() for value in values]
         _look_at(workload, arch, near, found, seen)
-    return sorted(found, key=found.__getitem__)
+    return found
 
 
 def _look_at(
@@ -92,9 +123,9 @@ def _look_at(
     seen: set[PipelineConfig],
 ) -> None:
     """Put what can be built of these ways to divide the work into ``found``, with its estimate."""
-    usual = PipelineConfig(stagger=0)
     for config in divided:
-        chosen = {name: getattr(config, name) for name in DIVIDING}
+        usual = type(config)(stagger=0)
+        chosen = {name: getattr(config, name) for name in DIVIDING if name in config.rows}
         plain = usual.with_values({**chosen, "row_reuse": ROW_REUSE[config.row_reuse][0]})
         if plain not in seen:
             seen.add(plain)
@@ -104,12 +135,12 @@ def _look_at(
                     found[one] = estimated_cycles(plan)
 
 
-def _combinations(lists: Mapping[str, Sequence[int]]) -> Iterator[PipelineConfig]:
+def _combinations(kind: type[PipelineConfig], lists: Mapping[str, Sequence[int]]) -> Iterator[PipelineConfig]:
     """All combinations of at most FEW values of each knob, evenly out of its list."""
     few = {name: tuple(values[:: ceil_div(len(values), FEW.get(name, 2))]) for name, values in lists.items()}
     for values in product(*few.values()):
         chosen: dict[str, Any] = dict(zip(few, values, strict=True))
-        yield PipelineConfig(**chosen, stagger=0)
+        yield kind(**chosen, stagger=0)
 
 
 def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
@@ -131,14 +162,17 @@ def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
     warpgroups = config.consumers * resident
     own = iterations * (max(fragments * config.tiles_m * k.fragment, tensor) + epilogue)
     multiplied = warpgroups * tensor * _busiest(plan)
+    pixels = stages * plan.stage_rows * plan.columns_loaded * plan.channels * config.image_groups
     together = iterations * (multiplied + epilogue * (1.0 if warpgroups == 1 else k.shared_epilogue))
+    if config.sparse:
+        fetches = fragments * config.consumers * (1 if config.resident else iterations)
+        together += resident * (fetches * k.sparse_fragment + pixels * k.sparse_pixel)
     producer = stages * (plan.copies * k.load + k.stage) / config.producers
     once = config.consumers_m / max(config.multicast, 1)
     times = 1 if config.resident else iterations
     read = once if config.multicast else config.consumers * times
     weights = 4 * plan.fragment_words * fragments * config.tiles_m * read
-    pixels = stages * plan.stage_rows * plan.columns_loaded * plan.channels * 128 * config.image_groups
-    fetched = (weights + pixels) * resident / k.cache
+    fetched = (weights + 128 * pixels) * resident / k.cache
     setup = k.setup + (
         k.cluster + config.consumers * plan.exchanged_bytes / k.exchange if config.cluster_split_k > 1 else 0.0
     )
@@ -216,8 +250,9 @@ def _completed(plan: WgmmaPlan) -> Iterator[PipelineConfig]:
     if not config.keep_rows:
         changes["stages"] = max(1, min(fitting, 6))
     room = 200 - plan.accumulators - 44
-    steps = [n for n in (4, 2, 1) if plan.steps % n == 0 and 4 * n * plan.workload.s <= min(room, 48)]
-    changes["unroll"] = steps[0] if steps else 1
+    words = plan.fragment_words // 128 * plan.workload.s
+    steps = [n for n in (4, 2, 1) if plan.steps % n == 0 and words * n <= min(room, 48)]
+    changes["unroll"] = steps[0] if steps and not config.resident else 1
     if config.consumers == 1 and plan.workload.s > 1:  # a lone warpgroup has nobody else to fill its pauses
         changes["in_flight"] = min(3, changes["unroll"] * plan.workload.s - 1)
     completed = WgmmaPlan(plan.workload, base.with_values(changes), plan.arch)

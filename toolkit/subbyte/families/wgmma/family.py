@@ -39,6 +39,7 @@ from subbyte.families.wgmma.space import (
 )
 from subbyte.families.wgmma.space import WGMMA as WHOLE
 from subbyte.families.wgmma.sparse.config import SparseConfig
+from subbyte.families.wgmma.sparse.rules import other_weights
 from subbyte.families.wgmma.sparse.weights import prepare_sparse_weights
 from subbyte.families.wgmma.values import value_lists
 from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
@@ -163,6 +164,10 @@ class WgmmaFamily(Family):
         """Configurations that can be built, the one estimated fastest first."""
         return () if hopeless(workload, arch) is not None else _ranked(workload, arch)
 
+    def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
+        """Why its kernels that multiply zeros too are expected to be as fast as those on 2:4 weights."""
+        return other_weights(workload) or _dense_instead(workload, arch)
+
     def estimate(self, plan: AnyPlan) -> float:
         """A rough count of cycles."""
         return estimated_cycles(cast(WgmmaPlan, plan))
@@ -234,11 +239,10 @@ class WgmmaFamily(Family):
             "weight_axes": ", ".join(f"{name} [{size}]" for name, size in axes),
             **{f"{name}_step": str(places[name]) for name in AXES},
         }  # fmt: skip
-        return ExportParts(
-            {"weights": (_HERE / "weights.h").read_text(encoding="utf-8")},
-            (*(size for _, size in axes), FRAGMENT_THREADS, 4),
-            words,
-        )
+        sparse = bool(one.knobs.sparse)
+        fragment = (one.fragment_words,) if sparse else (FRAGMENT_THREADS, 4)
+        text = (_HERE / ("sparse/weights.h" if sparse else "weights.h")).read_text(encoding="utf-8")
+        return ExportParts({"weights": text}, (*(size for _, size in axes), *fragment), words)
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
@@ -259,10 +263,22 @@ def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[PipelineConfig, ...]:
     return tuple(candidates(workload, arch))
 
 
+@lru_cache(256)
+def _dense_instead(workload: ConvWorkload, arch: Arch) -> str | None:
+    ranked = _ranked(workload, arch) if hopeless(workload, arch) is None else ()
+    if ranked and ranked[0].skips_zeros:
+        return None
+    sparse, dense = (next((one for one in ranked if one.skips_zeros is skips), None) for skips in (True, False))
+    if sparse is None or dense is None:
+        return "no 2:4 kernel fits"
+    share = estimated_cycles(WgmmaPlan(workload, sparse, arch)) / estimated_cycles(WgmmaPlan(workload, dense, arch))
+    return f"2:4 kernels are estimated at {share:.0%} of the time of dense ones, too little gain to count on"
+
+
 def weight_axes(plan: WgmmaPlan) -> list[tuple[str, int]]:
     """Name and size of the axes before a fragment of weights, the outermost first."""
-    split, groups, order, tiles = plan.weight_form.removeprefix(FORM).split("-")
-    sizes = (int(tiles), int(split), plan.workload.r, int(groups), plan.steps, plan.workload.s)
+    *_, groups, order, tiles = plan.weight_form.split("-")
+    sizes = (int(tiles), plan.knobs.cluster_split_k, plan.workload.r, int(groups), plan.steps, plan.workload.s)
     by_axis = dict(zip(ORDERS["rows"], zip(AXES, sizes, strict=True), strict=True))
     return [by_axis[axis] for axis in ORDERS[order]]
 

@@ -40,7 +40,7 @@ class WgmmaMemory(WgmmaChannels):
     def column_step(self) -> int:
         """Bytes from one staged column to the next: those of one block of channels, or for 2:4 weights, whose
         instructions take two, of all blocks of the stage."""
-        return self.column_bytes * (self.channels if self.knobs.sparse else 1)
+        return self.column_bytes * (self.kept_channels if self.knobs.sparse else 1)
 
     @property
     def block_step(self) -> int:
@@ -126,7 +126,7 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def row_bytes(self) -> int:
         """Bytes from one row of a stage to the next."""
-        return self.channels * self.pitch * self.column_bytes
+        return self.kept_channels * self.pitch * self.column_bytes
 
     @property
     def stage_rows(self) -> int:

@@ -57,7 +57,7 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def descriptor_high(self) -> int:
         """Upper word of a B descriptor: bytes/16 from one pixel's fragment to the next; the swizzle mode is 0, none."""
-        blocks = self.channels if self.knobs.sparse else 1
+        blocks = self.kept_channels if self.knobs.sparse else 1
         return self.cols.pixel_step * blocks * PIXEL_BYTES // 16
 
     @property

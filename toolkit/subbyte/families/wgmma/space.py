@@ -1,7 +1,8 @@
 """The spaces of wgmma kernels: the knobs of both kernels side by side, ``multicast`` chooses between them.
 
 ``multicast`` 0 is the kernel with a pipeline, n > 0 the one of a single tile iteration. A knob that means nothing to
-the chosen kernel has to be at the first value of its list: every other combination is the same program.
+the chosen kernel has to be at the first value of its list: every other combination is the same program. The kernel on
+2:4 weights has a space of its own.
 """
 
 from __future__ import annotations
@@ -27,13 +28,18 @@ from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.sparse.config import SparseConfig
+from subbyte.families.wgmma.sparse.rules import other_weights
+from subbyte.families.wgmma.sparse.values import searched_sparse_values
 from subbyte.families.wgmma.values import Values, searched_values, small_values
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.listed import Enumerated, ListedTable, listed
 from subbyte.workload import ConvWorkload
 
-WGMMA, SMALL = "wgmma", "wgmma-small"
-KINDS = {WGMMA: "all knobs of both kernels", SMALL: "a part that can be measured whole"}
+WGMMA, SMALL, SPARSE = "wgmma", "wgmma-small", "wgmma-2of4"
+KINDS = {
+    WGMMA: "all knobs of both dense kernels", SMALL: "a part that can be measured whole",
+    SPARSE: "the kernel on 2:4 weights",
+}  # fmt: skip
 """Kinds of spaces."""
 SPACE_VERSION = 2
 """Goes up when other indices become valid: a test compares sample layers (``tests/golden/spaces.json``)."""
@@ -68,12 +74,15 @@ class WgmmaSpace(ListedTable):
 
     def index(self, config: Configuration) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
-        if not isinstance(config, PipelineConfig | SingleTileConfig):
-            raise InvalidInput(f"configuration {shown(config)}: expected a PipelineConfig or a SingleTileConfig")
+        expected = "a SparseConfig" if self.kind == SPARSE else "a PipelineConfig or a SingleTileConfig"
+        dense = isinstance(config, PipelineConfig | SingleTileConfig) and not isinstance(config, SparseConfig)
+        if not (isinstance(config, SparseConfig) if self.kind == SPARSE else dense):
+            raise InvalidInput(f"configuration {shown(config)}: expected {expected}")
+        assert isinstance(config, WgmmaConfig)
         given = config.to_dict()
         if isinstance(config, PipelineConfig):
             given[CHOICE] = 0
-        default = {**PipelineConfig().to_dict(), **SingleTileConfig().to_dict(), CHOICE: 0, **self.fixed}
+        default = {**SparseConfig().to_dict(), **SingleTileConfig().to_dict(), CHOICE: 0, **self.fixed}
         for name, value in given.items():
             choices = self.knobs.get(name, (default[name],))
             if value not in choices:
@@ -103,7 +112,8 @@ class WgmmaSpace(ListedTable):
     @property
     def hopeless(self) -> str | None:
         """Why none of its configurations can be built, whatever it is; None when some may. Takes no time."""
-        return hopeless(self.workload, self.arch)
+        reason = hopeless(self.workload, self.arch)
+        return reason or (other_weights(self.workload) if self.kind == SPARSE else None)
 
     @cached_property
     def listed(self) -> bool:
@@ -118,6 +128,8 @@ class WgmmaSpace(ListedTable):
 
     @property
     def _kinds(self) -> list[type[WgmmaConfig]]:
+        if self.kind == SPARSE:
+            return [SparseConfig]
         return [PipelineConfig, SingleTileConfig] if any(self.knobs.get(CHOICE, ())) else [PipelineConfig]
 
     def _varied(self, kind: type[WgmmaConfig]) -> list[str]:
@@ -132,7 +144,7 @@ class WgmmaSpace(ListedTable):
             varied = self._varied(kind)
             later = [[name for name in varied if name in names] for names in LATER]
             first = self._places([name for name in varied if not any(name in names for names in later)])
-            chosen = [place for place in first if kind is PipelineConfig or place[1][CHOICE]]
+            chosen = [place for place in first if kind is not SingleTileConfig or place[1][CHOICE]]
             found = Enumeration(self.workload, self.arch, kind, self.fixed).run([chosen, *map(self._places, later)])
             valid += found.valid
             refused += found.refused
@@ -194,6 +206,8 @@ def digest_of(space: Space, *more: Any) -> str:
 def wgmma_space(workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, Any] | None = None) -> WgmmaSpace:
     """The space of a workload; ``fixed`` are switches to turn off. Raises InvalidInput for a knob among them, and for
     the small space of a 1x1 kernel."""
+    if kind == SPARSE:
+        return WgmmaSpace(workload, arch, searched_sparse_values(workload), kind, held_switches(fixed or {}))
     if kind == SMALL and workload.r == 1:
         raise InvalidInput(f"the {SMALL} space of {workload}: it is made for kernels of several rows; use {WGMMA}")
     lists = small_values(workload) if kind == SMALL else searched_values(workload)

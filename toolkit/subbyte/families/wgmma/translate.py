@@ -16,6 +16,7 @@ from subbyte.families.wgmma.former import EARLIER, REMOVED, RetiredConfig
 from subbyte.families.wgmma.pipeline.config import ROW_REUSE, STARTS, PipelineConfig
 from subbyte.families.wgmma.schedule import Schedule
 from subbyte.families.wgmma.single.config import SingleTileConfig
+from subbyte.families.wgmma.sparse.config import SparseConfig
 from subbyte.spaces.configuration import named_once
 
 _BOTH = ("tile_width", "tile_rows", "groups_m", "groups_x", "segments", "split", "unroll", "in_flight", "overlap",
@@ -129,9 +130,15 @@ def changed(config: WgmmaConfig, values: Mapping[str, Any]) -> Found:
     kind = type(config)
     olds = {name: value for name, value in given.items() if name in RetiredConfig.rows and name not in kind.rows}
     news = {name: value for name, value in given.items() if name not in olds}
-    for other in (PipelineConfig, SingleTileConfig):
+    for other in (PipelineConfig, SingleTileConfig, SparseConfig):
         if not set(news) <= set(kind.rows) and set(news) <= set(other.rows):
             shared = {name: value for name, value in config.to_dict().items() if name in other.rows}
             config = other().with_values(shared)
+            break
     made: Any = config.with_values(news)
-    return decode({**before(made).to_dict(), **olds}) if olds else made
+    if not olds:
+        return made
+    found = decode({**before(made).to_dict(), **olds})
+    if isinstance(made, SparseConfig) and isinstance(found, PipelineConfig):
+        return SparseConfig(**found.to_dict(), resident=made.resident)  # type: ignore[arg-type]
+    return found

@@ -44,6 +44,7 @@ class Epilogue:
         self.stores = Stores(block, self.q, self.image)
         self.shortcut = Shortcut(self.stores, block.residual, block.sums)
         self.shortcut.wait()
+        self.lower = False
         self.kept: Any = None
         rows, columns = plan.classes
         self.class_entries = plan.entries * plan.slots * 32
@@ -66,8 +67,11 @@ class Epilogue:
         """The thread's output pixels of a tile."""
         return [self._pixel(place.pixel(self.plan, self.block.warp % 4 * 2 + half), half) for half in range(2)]
 
-    def tile(self, counts: list[Any], pixels: list[Pixel], added: Any) -> None:
-        """The results of a tile; ``added`` is what :meth:`Shortcut.load` gave."""
+    def tile(self, counts: list[Any], pixels: list[Pixel], added: Any, further: int) -> None:
+        """The results of the tile ``further`` rows below a turn's first; ``added``: from :meth:`Shortcut.load`."""
+        self.lower = further > 0
+        if not further:
+            self.shortcut.begin_windows()
         if self.plan.output == SUMS:
             for pixel in pixels:
                 self._store_sums(counts, pixel)
@@ -199,8 +203,8 @@ class Epilogue:
                     at = threshold * plan.gathers + gather
                     bits = mask & T.uint32(0x01010101 << k)
                     T.buffer_store(passed, bits if k == 0 else passed[at] | bits, [at])
-            for (word, half), sums in whole.items():
-                self.shortcut.keep(sums, pixels[half], word)
+            for word in dict.fromkeys(word for word, _ in whole):
+                self.shortcut.keep([whole[word, half] for half in range(2)], pixels, word, self.lower)
 
     def _planes(self, passed: Any) -> list[list[Any]]:
         """Codes from the thresholds that are passed, [gathers][planes]."""
@@ -317,21 +321,24 @@ class Epilogue:
             ones = self._ones(counts, pixel.half)
             place = bind("out_pixel", self.stores.place(pixel.row, pixel.column))
 
-            def store(channel: Any, value: Any) -> None:
+            def store(channel: Any, values: list[Any]) -> None:
                 at = (place * w.filter_blocks + channel // block_channels) * BATCH_GROUP + self.image
-                T.buffer_store(self.block.output, value, [at * block_channels + channel % block_channels])
+                op.store16(self.block.output.ptr_to([at * block_channels + channel % block_channels]), values)
 
             for word in range(plan.words):
                 channel = self.block.slice_ * plan.config.channels + word * WORD_CHANNELS + self.q * 8
                 with when(True if missing >= 0 else channel < w.padded_filters):
-                    for k in range(8):
-                        value = self._with_ones(self._varying(counts, (word,), k, pixel.half), ones)
-                        store(channel + k, T.cast(value + self._of_class(pixel, word * 8 + k), "int32"))
+                    for first in range(0, 8, 4):
+                        sums = []
+                        for k in range(first, first + 4):
+                            value = self._with_ones(self._varying(counts, (word,), k, pixel.half), ones)
+                            sums.append(value + self._of_class(pixel, word * 8 + k))
+                        store(channel + first, sums)
             if missing > 0:  # channels that only fill up
                 with when(self.block.slice_ == plan.slices - 1):
-                    for more in range(missing // WORD_CHANNELS * 8):
-                        first = plan.slices * plan.config.channels + more // 8 * WORD_CHANNELS
-                        store(first + self.q * 8 + more % 8, T.int32(0))
+                    for more in range(missing // WORD_CHANNELS * 2):
+                        first = plan.slices * plan.config.channels + more // 2 * WORD_CHANNELS
+                        store(first + self.q * 8 + more % 2 * 4, [T.uint32(0)] * 4)
 
 
 def _shared_entries(read: Any) -> Any:

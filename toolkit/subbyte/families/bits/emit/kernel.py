@@ -7,12 +7,12 @@ from typing import Any
 
 from tvm.script import tirx as T
 
+from subbyte.families.bits.emit.ahead import Ahead
 from subbyte.families.bits.emit.block import Block, TilePlace, coordinates
 from subbyte.families.bits.emit.epilogue import Epilogue
 from subbyte.families.bits.emit.multiply import multiply
 from subbyte.families.bits.emit.order import Stagger
 from subbyte.families.bits.emit.rows import copy_rows, fill_border, set_up
-from subbyte.families.bits.emit.stores import Pixel
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import TILE_PIXELS
 from subbyte.tirx import instructions as op
@@ -50,6 +50,8 @@ def _consume(block: Block) -> None:
     seen = registers("seen", 1)
     T.buffer_store(seen, T.uint32(0), [0])
     warpgroup = bind("warpgroup", block.warp // 4)
+    ahead = Ahead(plan, epilogue.shortcut, warpgroup)
+    ahead.begin()
     consumers = plan.config.consumers
     turns = -(-plan.turns // consumers)
     with loop("turn", turns, T.serial) as turn:
@@ -58,25 +60,20 @@ def _consume(block: Block) -> None:
         exists = True if plan.turns % consumers == 0 else bind("exists", tile < plan.turns)
         with when(exists):
             place = TilePlace.of(plan, tile)
-            if plan.fusion.residual and plan.turns > consumers:
-                with when(tile + consumers < plan.turns):
-                    following = TilePlace.of(plan, tile + consumers)
-                    for further in range(plan.config.turn_rows):
-                        epilogue.shortcut.ahead(following.below(further))
-            _turn(block, epilogue, place, order, seen)
+            ahead.before(place, tile)
+            _turn(block, epilogue, place, order, seen, tile, ahead)
         if plan.config.stagger and exists is not True:  # who has no tile in the last turn keeps his place
             with when(T.Not(exists)):
                 order.wait()
                 order.arrive()
 
 
-def _turn(block: Block, epilogue: Epilogue, place: TilePlace, order: Stagger, seen: Any) -> None:
-    """The tiles of a turn, from its rows to its outputs. What is not of the products is computed while they run; what
-    is added to sums is on its way before them, the largest of its windows are found while they run."""
+def _turn(
+    block: Block, epilogue: Epilogue, place: TilePlace, order: Stagger, seen: Any, tile: Any, ahead: Ahead
+) -> None:
+    """The tiles of a turn, from its rows to its outputs. What is not of the products is computed while they run."""
     plan = block.plan
     last = plan.config.turn_rows - 1
-    early = plan.fusion.residual and plan.fusion.residual_pool == 1
-    loaded = [_pixels_and_added(epilogue, place.below(further)) for further in range(last + 1)] if early else []
     _wait_for_rows(block, place.below(last), seen)
     order.wait()
     counts = multiply(block, place)
@@ -86,18 +83,15 @@ def _turn(block: Block, epilogue: Epilogue, place: TilePlace, order: Stagger, se
         order.arrive()
         epilogue.pooled(counts, rows)
         return
+    ahead.during(tile)
     for further in range(last + 1):
-        pixels, added = loaded[further] if early else _pixels_and_added(epilogue, place.below(further))
+        pixels = epilogue.pixels(place.below(further))
+        added = ahead.added(place.below(further), further)
         op.wgmma_wait(last - further)
         if further == last:
             order.arrive()
-        epilogue.tile(counts[further], pixels, added)
-
-
-def _pixels_and_added(epilogue: Epilogue, place: TilePlace) -> tuple[list[Pixel], Any]:
-    """A thread's pixels of a tile, and what is added to their sums."""
-    pixels = epilogue.pixels(place)
-    return pixels, epilogue.shortcut.load(pixels)
+        epilogue.tile(counts[further], pixels, added, further)
+    ahead.end()
 
 
 def _wait_for_rows(block: Block, place: TilePlace, seen: Any) -> None:

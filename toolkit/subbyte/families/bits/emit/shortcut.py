@@ -1,5 +1,5 @@
-"""Sums of other layers and for other layers: 16 bits each, 8 neighbouring channels of a thread in 16 bytes
-(subbyte.numerics.residual)."""
+"""Sums of other layers and for other layers: 8 neighbouring channels of a thread in 16 bytes, of 32 bits each in twice
+16 bytes (subbyte.numerics.residual)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tvm.script import tirx as T
 from subbyte.families.bits.emit.block import TilePlace
 from subbyte.families.bits.emit.stores import Pixel, Stores
 from subbyte.families.bits.plan import BitsPlan
-from subbyte.numerics.residual import GROUP_CHANNELS
+from subbyte.numerics.residual import GROUP_CHANNELS, WIDE
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers, when
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
-_PER_GROUP = GROUP_CHANNELS // 2
-"""Words of 32 channels of an image."""
+_HALF_WORDS = BATCH_GROUP * GROUP_CHANNELS // 2
+"""From the first four sums of 32 bits of a thread to the others."""
 _AT_ONCE = 2
 """Words of a pixel whose windows are loaded together: that many registers times 16 wait for memory."""
 _SIGNED = (0x9910, 0xBB32)
@@ -35,17 +35,35 @@ class Shortcut:
     stores: Stores
     residual: Any
     sums: Any
+    windows: Any = None
+    """Of a turn's upper tile the largest sums of each window's upper row, [words][registers]."""
 
     @property
     def _plan(self) -> BitsPlan:
         return self.stores.plan
+
+    @property
+    def _wide(self) -> bool:
+        """A register holds one sum that is added, not two."""
+        return self._plan.fusion.residual_bits == WIDE
+
+    @property
+    def _held(self) -> int:
+        """Registers of a thread's 8 sums that are added."""
+        return 8 if self._wide else 4
+
+    def _at(self, place: Any, groups: int, group: Any, bits: int) -> Any:
+        """Index of the first word of a thread's sums in 32 channels of a pixel; of 32 bits the other four sums are 8
+        images further."""
+        first = ((place * groups + group) * (bits // 16 * BATCH_GROUP) + self.stores.image) * (GROUP_CHANNELS // 2)
+        return first + self.stores.q * 4
 
     def wait(self) -> None:
         """Nothing is read before the launches that wrote it have ended."""
         if self._plan.fusion.residual and self._plan.config.dependent_launch:
             op.wait_for_previous_launch()
 
-    def ahead(self, place: TilePlace) -> None:
+    def fetch(self, place: TilePlace) -> None:
         """Bring what is added to the sums of a later tile into the L2 cache: two lanes of a warp, a pixel each."""
         plan, block, by = self._plan, self.stores.block, self._plan.fusion.residual_pool
         if not plan.fusion.residual:
@@ -58,34 +76,37 @@ class Shortcut:
                 for own in range(0, plan.words, neighbours):
                     first = bind("first_group", plan.output_word(block.slice_, own))
                     with when(first < groups):
-                        there = T.min(groups - first, neighbours) * (GROUP_CHANNELS * BATCH_GROUP * 2)
+                        group_bytes = GROUP_CHANNELS * BATCH_GROUP * plan.fusion.residual_bits // 8
+                        there = T.min(groups - first, neighbours) * group_bytes
                         for index in range(by * by):
-                            at = (self._window_place(pixel, index) * groups + first) * BATCH_GROUP * _PER_GROUP
+                            at = (self._window_place(pixel, index) * groups + first) * BATCH_GROUP * (group_bytes // 32)
                             op.prefetch(self.residual.ptr_to([at]), there)
 
-    def load(self, pixels: list[Pixel]) -> Any:
-        """What is added to a tile's sums, [halves][words][4 pairs of channels]; None where nothing is."""
+    def load(self, place: TilePlace, into: Any = None) -> Any:
+        """What is added to a tile's sums, [halves][words][4 pairs of channels] or of 32 bits 8 channels, in new
+        registers or those given; None where nothing is."""
         plan, by = self._plan, self._plan.fusion.residual_pool
         if not plan.fusion.residual:
             return None
-        held = registers("residual", plan.residual_registers)
+        held = registers("residual", plan.residual_registers) if into is None else into
         for i in range(plan.residual_registers):
             T.buffer_store(held, T.uint32(0), [i])
-        for pixel in pixels:
+        for half in range(2):
+            pixel = place.pixel(plan, self.stores.block.warp % 4 * 2 + half)
             with self.stores.in_map(pixel.row, pixel.column):
                 for first in range(0, plan.words, _AT_ONCE):
                     words = range(first, min(first + _AT_ONCE, plan.words))
                     if by == 1:
                         for word in words:
                             with self._there(word) as group:
-                                self._load(held, self._first(pixel, word), pixel, 0, group)
+                                self._load(held, self._first(half, word), pixel, 0, group)
                     else:
-                        self._load_largest(held, pixel, words)
+                        self._load_largest(held, half, pixel, words)
         return held
 
-    def _first(self, pixel: Pixel, word: int) -> int:
-        """The first register of a pixel's word."""
-        return (pixel.half * self._plan.words + word) * 4
+    def _first(self, half: int, word: int) -> int:
+        """The first register of a word of one of the two pixels."""
+        return (half * self._plan.words + word) * self._held
 
     @contextmanager
     def _there(self, word: int) -> Iterator[Any]:
@@ -95,35 +116,44 @@ class Shortcut:
         with when(True if plan.slices * plan.words <= groups else group < groups):
             yield group
 
-    def _window_place(self, pixel: Pixel | TilePlace, index: int) -> Any:
+    def _window_place(self, pixel: TilePlace, index: int) -> Any:
         """Index of a pixel of the window whose largest sums are added."""
         w, by = self._plan.view, self._plan.fusion.residual_pool
         row = (self.stores.block.group * w.p + self.stores.block.first_row + pixel.row) * by
         return (row + index // by) * (w.q * by) + pixel.column * by + index % by
 
-    def _load(self, into: Any, first: int, pixel: Pixel, index: int, group: Any) -> None:
+    def _load(self, into: Any, first: int, pixel: TilePlace, index: int, group: Any) -> None:
         groups = self._plan.fusion.residual // GROUP_CHANNELS
-        place = self._window_place(pixel, index)
-        at = ((place * groups + group) * BATCH_GROUP + self.stores.image) * _PER_GROUP + self.stores.q * 4
+        at = self._at(self._window_place(pixel, index), groups, group, self._plan.fusion.residual_bits)
         op.load16(into, first, self.residual.ptr_to([at]), "activations")
+        if self._wide:
+            op.load16(into, first + 4, self.residual.ptr_to([at + _HALF_WORDS]), "activations")
 
-    def _load_largest(self, into: Any, pixel: Pixel, words: range) -> None:
+    def _load_largest(self, into: Any, half: int, pixel: TilePlace, words: range) -> None:
         """The largest of each window's sums: all loads of some words, then the comparisons."""
-        windows = self._plan.fusion.residual_pool**2
-        found = registers("window", len(words) * windows * 4)
+        windows, held = self._plan.fusion.residual_pool**2, self._held
+        found = registers("window", len(words) * windows * held)
         for place, word in enumerate(words):
             with self._there(word) as group:
                 for index in range(windows):
-                    self._load(found, (place * windows + index) * 4, pixel, index, group)
+                    self._load(found, (place * windows + index) * held, pixel, index, group)
         for place, word in enumerate(words):
             with self._there(word):
-                for pair in range(4):
-                    largest = found[place * windows * 4 + pair]
+                for own in range(held):
+                    largest = found[place * windows * held + own]
                     for index in range(1, windows):
-                        larger = registers("larger", 1)
-                        op.largest_halves(larger[0], largest, found[(place * windows + index) * 4 + pair])
-                        largest = larger[0]
-                    T.buffer_store(into, largest, [self._first(pixel, word) + pair])
+                        largest = self._larger(largest, found[(place * windows + index) * held + own], self._wide)
+                    T.buffer_store(into, largest, [self._first(half, word) + own])
+
+    @staticmethod
+    def _larger(one: Any, other: Any, wide: bool) -> Any:
+        """The larger sum, or both of two in a register."""
+        larger = registers("larger", 1)
+        if wide:
+            T.buffer_store(larger, T.cast(T.max(T.cast(one, "int32"), T.cast(other, "int32")), "uint32"), [0])
+        else:
+            op.largest_halves(larger[0], one, other)
+        return larger[0]
 
     @staticmethod
     def _half(word: Any, selector: int) -> Any:
@@ -133,21 +163,53 @@ class Shortcut:
 
     def added(self, held: Any, half: int, word: int, k: int) -> Any:
         """What is added to the sum of channel 8 q + k of a word."""
-        pair = held[(half * self._plan.words + word) * 4 + k // 2]
+        first = (half * self._plan.words + word) * self._held
+        if self._wide:
+            return held[first + k]
+        pair = held[first + k // 2]
         return T.cast(self._half(pair, _SIGNED[k % 2]), "uint32")
 
-    def keep(self, sums: list[Any], pixel: Pixel, word: int) -> None:
-        """Write the 8 sums of a pixel and a word."""
+    def begin_windows(self) -> None:
+        """Registers for the windows of a turn."""
+        if self._plan.kept_windows:
+            self.windows = registers("windows", self._plan.kept_windows)
+
+    def keep(self, sums: list[list[Any]], pixels: list[Pixel], word: int, lower: bool) -> None:
+        """Write the 8 sums of a word of both pixels; of windows the largest, once their ``lower`` row is there."""
+        held = [self._as_kept(one) for one in sums]
+        if self.windows is None:
+            for pixel, words in zip(pixels, held, strict=True):
+                with self.stores.in_map(pixel.row, pixel.column):
+                    self._write(words, self.stores.place(pixel.row, pixel.column), word)
+            return
+        first, wide = word * len(held[0]), self._plan.fusion.keep_bits == WIDE
+        largest = [self._larger(*both, wide) for both in zip(*held, strict=True)]
+        if not lower:
+            for i, one in enumerate(largest):
+                T.buffer_store(self.windows, one, [first + i])
+            return
+        largest = [self._larger(self.windows[first + i], one, wide) for i, one in enumerate(largest)]
+        with self.stores.in_windows(pixels[0].row, pixels[0].column) as place:
+            self._write(largest, place, word)
+
+    def _as_kept(self, sums: list[Any]) -> list[Any]:
+        """Eight sums as they are stored."""
+        return sums if self._plan.fusion.keep_bits == WIDE else self._pairs(sums)
+
+    def _write(self, words: list[Any], place: Any, word: int) -> None:
         plan = self._plan
         groups = ceil_div(plan.view.k, GROUP_CHANNELS)
         group = plan.output_word(self.stores.block.slice_, word)
+        with when(True if plan.slices * plan.words <= groups else group < groups):
+            at = self._at(place, groups, group, plan.fusion.keep_bits)
+            for number in range(0, len(words), 4):
+                there = at + _HALF_WORDS if number else at
+                op.store16(self.sums.ptr_to([there]), words[number : number + 4])
+
+    @staticmethod
+    def _pairs(sums: list[Any]) -> list[Any]:
+        """Eight sums of 16 bits in four registers."""
         pairs = registers("pairs", 4)
         for pair in range(4):
             op.permute_bytes(pairs[pair], sums[2 * pair], sums[2 * pair + 1], T.uint32(_BOTH))
-        with (
-            self.stores.in_map(pixel.row, pixel.column),
-            when(True if plan.slices * plan.words <= groups else group < groups),
-        ):
-            place = self.stores.place(pixel.row, pixel.column)
-            at = ((place * groups + group) * BATCH_GROUP + self.stores.image) * _PER_GROUP + self.stores.q * 4
-            op.store16(self.sums.ptr_to([at]), [pairs[i] for i in range(4)])
+        return [pairs[i] for i in range(4)]

@@ -67,6 +67,20 @@ class Stores:
             yield
 
     @contextmanager
+    def in_windows(self, row: Any, column: Any) -> Iterator[Any]:
+        """Only where a pixel's window of kept sums is whole: its index among those of all groups of images."""
+        plan, w, by = self.plan, self.plan.view, self.plan.fusion.keep_pool
+        rows, columns = w.p // by, w.q // by
+        y, x = bind("window_row", (self.block.first_row + row) // by), bind("window_column", column // by)
+        conditions = []
+        if plan.pixels_per_row > columns * by:
+            conditions.append(x < columns)
+        if w.p % plan.config.tile_rows:
+            conditions.append(y < rows)
+        with when(every(conditions)):
+            yield (self.block.group * rows + y) * columns + x
+
+    @contextmanager
     def _in_output(self, row: Any, column: Any) -> Iterator[None]:
         """Only where a pixel of the output, pooled or not, is there."""
         plan, w, pool = self.plan, self.plan.view, self.plan.fusion.pool
@@ -130,7 +144,7 @@ class Stores:
         true = self.plan.workload
         if true.n % BATCH_GROUP == 0:
             return
-        group = pixel // (true.h * true.w) if self.plan.flattened else self.block.group
+        group = pixel // (true.p * true.q) if self.plan.flattened else self.block.group
         there = group * BATCH_GROUP + self.image < true.n
         for i in range(self.plan.output_planes * self.plan.gathers):
             T.buffer_store(words, T.Select(there, words[i], T.uint32(0)), [i])

@@ -15,9 +15,9 @@ from typing import Protocol
 from subbyte.errors import Unsupported
 from subbyte.families.base import ExportParts, Plan
 from subbyte.numerics.bit_products import CLASSES, CountForm, border_taps
+from subbyte.numerics.float_requant import LINE_SCALE_LOG2
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.numerics.planes import NB8R, words_shape
-from subbyte.numerics.thresholds import THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import BLOCK_BITS, WORD_BITS, Operand
 from subbyte.workload.precision import SUMS
@@ -27,11 +27,6 @@ _HERE = Path(__file__).parent
 
 class Table(Protocol):
     """Sizes of what is compared or added, as plans on bit planes have them."""
-
-    @property
-    def thresholds(self) -> int:
-        """Entries of a sum."""
-        ...
 
     @property
     def table_words(self) -> int:
@@ -87,11 +82,7 @@ def bit_parts(plan: Plan, table: Table, forms: Forms, places: Iterable[str], wor
             f"export of {plan.workload}: {plan.output} has a layer fused into it, and C headers are written for "
             f"{plan.workload.precision.output.name} and {SUMS} alone"
         )
-    if plan.output != SUMS and plan.parameter_form != THRESHOLDS:
-        raise Unsupported(
-            f"export of {plan.workload}: this kernel multiplies where C headers compare; in Python "
-            'subbyte.build(..., requant="general") compares'
-        )
+    steps = (1 << plan.workload.precision.output.bits) - 1
     w, types, sums, texts = plan.workload, plan.workload.precision, plan.output == SUMS, sections_of(_HERE / "planes.h")
     index = [_index(texts, "x", forms.x, types.activations, w)]
     if not sums:
@@ -101,7 +92,7 @@ def bit_parts(plan: Plan, table: Table, forms: Forms, places: Iterable[str], wor
         "index": "\n".join(index),
         "operands": texts["operands"],
         "weights": "\n".join([texts["constants"], *places, *ones, texts["weights"]]),
-        "parameters_thresholds": texts["parameters_thresholds"],
+        **{name: f"{texts['levels']}\n{texts[name]}" for name in ("parameters_thresholds", "parameters_line")},
         "output": texts["output_sums" if sums else "output_bits"],
     }
     values = {**_values(plan, table, forms), **words}
@@ -109,7 +100,7 @@ def bit_parts(plan: Plan, table: Table, forms: Forms, places: Iterable[str], wor
         sections["weights"] = sections["weights"].replace("@write_table@", texts["table_of_sums"])
     return ExportParts(
         sections, (forms.slices, table.slice_words), {"write_table": "", **values}, shapes=_shapes(plan, table, forms),
-        parameters={"dtype": "int32", "shape": [table.thresholds, w.k], "axes": "levels; flips uint8 [K] beside them"},
+        parameters={"dtype": "int32", "shape": [steps, w.k], "axes": "levels; flips uint8 [K] beside them"},
     )  # fmt: skip
 
 
@@ -145,12 +136,13 @@ def _values(plan: Plan, table: Table, forms: Forms) -> dict[str, str]:
     """What stands for the names in the texts."""
     w, types, sums, counts = plan.workload, plan.workload.precision, plan.output == SUMS, forms.counts
     rows, columns = border_taps(w) if counts.form.border == CLASSES else (((True,) * w.r,), ((True,) * w.s,))
+    steps = 1 if sums else (1 << types.output.bits) - 1
     numbers = {
         "planes": types.activations.bits, "weight_planes": types.weights.bits, "output_planes": types.output.bits,
         "row_classes": len(rows), "column_classes": len(columns), "classes": len(rows) * len(columns),
         "scale": counts.scale, "per_channel": counts.form.channel, "per_count": counts.form.count,
         "window": counts.window, "shift": forms.shift, "divisor": table.divisor, "least": table.span[0],
-        "never": table.span[1] + 1, "thresholds": table.thresholds, "slices": forms.slices,
+        "never": table.span[1] + 1, "thresholds": steps, "slices": forms.slices,
         "slice_channels": forms.channels, "table_channels": forms.slices * forms.channels,
         "table_words": table.table_words, "first_flip": table.table_words - table.flip_words,
         "slice_words": table.slice_words, "table_step": table.slice_words if sums else table.table_words,
@@ -169,6 +161,7 @@ def _values(plan: Plan, table: Table, forms: Forms) -> dict[str, str]:
         "w_bits": _listed(_sum_of_bits(code, counts.form.weights.weights) for code in range(1 << types.weights.bits)),
         "row_taps": _nested(rows), "column_taps": _nested(columns),
         "entry": forms.entry,
+        "scale_log2": str(LINE_SCALE_LOG2),
         "sum_word": by_channel if forms.y == "nhwc" else sum_word.format(w.filter_blocks, block, block, block),
         "with_table": ",\n * and behind those of each block what is added to its sums" if sums else "",
         "packing": "Bit i of a word is of channel i of 32, in one plane.",

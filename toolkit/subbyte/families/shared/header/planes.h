@@ -148,6 +148,36 @@ static inline int @stem@_prepare_weights(const @w_c@ *w, uint32_t *words)
         }
     }
 
+//@ levels
+/* Whether these are thresholds of weights that are values of their type: flips are 0 or 1, the levels of a channel never
+ * fall from one to the next, those of a flipped one never rise. */
+static inline int @stem@_levels_fit(const @w_c@ *w, const int32_t *levels, const uint8_t *flips)
+{
+    const size_t count = @thresholds@, filters = @k@;
+    if (!@stem@_weights_fit(w)) {
+        return 0;
+    }
+    for (size_t k = 0; k < filters; ++k) {
+        if (flips[k] > 1) {
+            return 0;
+        }
+        for (size_t n = 1; n < count; ++n) {
+            const int32_t one = levels[(n - 1) * filters + k], next = levels[n * filters + k];
+            if (flips[k] ? next > one : next < one) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+static inline void @stem@_put_flips(uint32_t *words, const uint8_t *flips)
+{
+    for (size_t k = 0; k < @k@; ++k) {
+        words[k / @slice_channels@ * @table_words@ + @first_flip@ + k % @slice_channels@ / 32] |= (uint32_t)flips[k] << (k % 32);
+    }
+}
+
 //@ parameters_thresholds
 /* Thresholds: levels int32 [@thresholds@][K], flips [K] (0 or 1), beside the weights w @w_host@ [K][R][S][C] -> all words uint32
  * @parameters_words@. The output's rank among the values of @output@ is how many levels n have (sum >= levels[n]) != flip;
@@ -156,19 +186,8 @@ static inline int @stem@_prepare_weights(const @w_c@ *w, uint32_t *words)
 static inline int @stem@_prepare_parameters(const @w_c@ *w, const int32_t *levels, const uint8_t *flips, uint32_t *words)
 {
     const size_t count = @thresholds@, filters = @k@;
-    if (!@stem@_weights_fit(w)) {
+    if (!@stem@_levels_fit(w, levels, flips)) {
         return @NAME@_BAD_VALUE;
-    }
-    for (size_t k = 0; k < filters; ++k) {
-        if (flips[k] > 1) {
-            return @NAME@_BAD_VALUE;
-        }
-        for (size_t n = 1; n < count; ++n) {
-            const int32_t one = levels[(n - 1) * filters + k], next = levels[n * filters + k];
-            if (flips[k] ? next > one : next < one) {
-                return @NAME@_BAD_VALUE;
-            }
-        }
     }
     for (size_t i = 0; i < @NAME@_PARAMETER_WORDS; ++i) {
         words[i] = 0;
@@ -187,9 +206,132 @@ static inline int @stem@_prepare_parameters(const @w_c@ *w, const int32_t *level
             }
         }
     }
-    for (size_t k = 0; k < filters; ++k) {
-        words[k / @slice_channels@ * @table_words@ + @first_flip@ + k % @slice_channels@ / 32] |= (uint32_t)flips[k] << (k % 32);
+    @stem@_put_flips(words, flips);
+    return @NAME@_OK;
+}
+
+//@ parameters_line
+/* The slope of a channel's line, in sums for each level: the middle of those of all lines through its steps. */
+static inline double @stem@_pitch(const int64_t *steps)
+{
+    const int64_t limit = @largest_sum@;
+    double most = 0.0, least = 0.0, pitch;
+    int bounded = 0, low, high;
+    for (low = 0; low < 15; ++low) {
+        for (high = low + 1; high < 15; ++high) {
+            const double apart = (double)(steps[high] - steps[low]), levels = high - low;
+            const double at_least = (apart - 1.0) / levels, at_most = (apart + 1.0) / levels;
+            least = at_least > least ? at_least : least;
+            if (steps[low] > -limit && steps[high] <= limit && steps[low] <= limit && steps[high] > -limit) {
+                most = !bounded || at_most < most ? at_most : most;
+                bounded = 1;
+            }
+        }
     }
+    pitch = bounded ? (least + most) / 2.0 : least + 1.0;
+    return pitch < 0.0078125 ? 0.0078125 : pitch;
+}
+
+/* The words of a channel whose sums reach so many of its steps; 0 when they are not exact. */
+static inline int @stem@_line_of(const int64_t *steps, uint32_t *words)
+{
+    const int64_t limit = @largest_sum@;
+    const double scale = (double)(1 << @scale_log2@);
+    const double unit = 19807040628566084398385987584.0; /* 2^94: units of 2^-149 from one float at 2^-32 to the next */
+    double best = -1.0, pitch = 0.0, place = 0.0, ideal, each, third, at_eight;
+    float second;
+    int64_t added;
+    int inside = 0, always = 0, level, n;
+    for (level = 0; level < 15; ++level) {
+        always += steps[level] <= -limit;
+        inside += steps[level] > -limit && steps[level] <= limit;
+    }
+    if (!inside) { /* a constant */
+        words[0] = 127u << 23;
+        words[1] = 0;
+        words[2] = (uint32_t)always;
+        return 1;
+    }
+    ideal = @stem@_pitch(steps);
+    for (n = 0; n < 29; ++n) { /* the middle slope, and the fractions with denominators up to 14 around it */
+        const double count = n < 15 ? n : n - 14;
+        double most = 4611686018427387904.0, least = -most, slope = ideal;
+        if (n) {
+            slope = (double)(n < 15 ? (int64_t)(ideal * count) : @stem@_ceiling(ideal * count)) / count;
+        }
+        slope = slope < 0.0078125 ? 0.0078125 : slope;
+        for (level = 0; level < 15; ++level) {
+            const volatile double line = slope * level; /* rounded, on every machine */
+            const double above = (double)steps[level] - line, below = (double)(steps[level] - 1) - line;
+            most = steps[level] <= limit && above < most ? above : most;
+            least = steps[level] > -limit && below > least ? below : least;
+        }
+        if (n == 0 || most - least > best) {
+            best = most - least;
+            pitch = slope;
+            place = (least + most) / 2;
+        }
+    }
+    second = (float)(1.0 / pitch / (unit * scale));
+    each = second * unit;
+    third = @stem@_nearest(8.0 - each * 12582912.0);
+    at_eight = (8.0 - third) / each;
+    added = (int64_t)@stem@_nearest(at_eight - (place + 7.5 * pitch) * scale) + ((int64_t)94 << 23);
+    memcpy(words + 1, &second, sizeof second);
+    words[0] = (uint32_t)added;
+    words[2] = third < 0.0 ? 0x80000000u | (uint32_t)-third : (uint32_t)third;
+    if (added - limit * (1 << @scale_log2@) < 0 || added + limit * (1 << @scale_log2@) > 0x7F7FFFFF ||
+        words[1] < 1u << 23 || words[1] > 0x7F7FFFFFu || (words[2] & 0x7FFFFFFFu) >= 1u << 23) {
+        return 0;
+    }
+    for (level = 0; level < 15; ++level) {
+        const int64_t step = steps[level];
+        if ((step - 1 >= -limit && @stem@_reaches(step - 1, words, level + 1)) ||
+            (step <= limit && !@stem@_reaches(step, words, level + 1))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Thresholds: levels int32 [15][K], flips [K] (0 or 1), beside the weights w @w_host@ [K][R][S][C] -> all words uint32
+ * @parameters_words@. The output's rank among the values of @output@ is how many levels n have (sum >= levels[n]) != flip.
+ * The kernel multiplies where levels lie on a line, as those of a normalization do: proven here for every sum there can
+ * be; else NOT_EXACT, and the kernel has to be built with requant="general". BAD_VALUE when levels of a channel fall (of
+ * a flipped one: rise) from one to the next, a flip is neither 0 nor 1, or a weight is no value of its type. */
+static inline int @stem@_prepare_parameters(const @w_c@ *w, const int32_t *levels, const uint8_t *flips, uint32_t *words)
+{
+    const size_t filters = @k@;
+    const int64_t limit = @largest_sum@;
+    if (!@stem@_levels_fit(w, levels, flips)) {
+        return @NAME@_BAD_VALUE;
+    }
+    for (size_t i = 0; i < @NAME@_PARAMETER_WORDS; ++i) {
+        words[i] = 0;
+    }
+    for (size_t k = 0; k < @table_channels@; ++k) {
+        uint32_t found[3] = {127u << 23, 0, 0}; /* channels that only fill up reach nothing */
+        if (k < filters) {
+            int64_t steps[15];
+            for (size_t n = 0; n < 15; ++n) {
+                const int64_t level = levels[(flips[k] ? 14 - n : n) * filters + k];
+                steps[n] = level < -limit ? -limit : level > limit + 1 ? limit + 1 : level;
+            }
+            if (!@stem@_line_of(steps, found)) {
+                return @NAME@_NOT_EXACT;
+            }
+        }
+        for (size_t border = 0; border < @classes@; ++border) {
+            const int64_t constant = k < filters ? @stem@_constant(w, k, border) : 0;
+            const uint32_t first = found[0] + (uint32_t)(constant * (1 << @scale_log2@));
+            const size_t word = border * (@slice_channels@ / 32) + k % @slice_channels@ / 32;
+            uint32_t *entry = words + k / @slice_channels@ * @table_words@ + ((word * 8 + k % 8) * 4 + k % 32 / 8) * 4;
+            entry[0] = first;
+            entry[1] = found[1];
+            entry[2] = found[2];
+        }
+    }
+    @stem@_put_flips(words, flips);
     return @NAME@_OK;
 }
 

@@ -1,4 +1,5 @@
-"""Zeros in the pipeline: the columns left and right of the image, and behind the stage buffers."""
+"""Zeros in the pipeline: the columns left and right of the image, behind the stage buffers, and beside an odd block of
+channels where an instruction takes two."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from tvm.script import tirx as T
 
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.rows import PIECE, Columns
+from subbyte.families.wgmma.memory import PIXEL_BYTES
 from subbyte.tirx import instructions as op
-from subbyte.tirx.emit import bind, registers, when
+from subbyte.tirx.emit import bind, every, registers, when
 
 
 def zero_padding(block: Block, where: Columns) -> None:
@@ -61,6 +63,9 @@ def _zero_buffers(block: Block, where: Columns, share: Share) -> None:
     if columns:
         pieces = plan.stage_rows * plan.row_planes * columns * (plan.column_step // PIECE)
         _each(share, pieces, lambda buffer, i: _zero(block, where, buffer, i))
+    if plan.kept_channels > plan.channels:
+        cells = plan.stage_rows * plan.pitch * plan.knobs.image_groups
+        _each(share, cells * (PIXEL_BYTES // PIECE), lambda buffer, i: _zero_block(block, buffer, i))
     pieces = plan.slack_columns * (plan.column_step // PIECE)
     behind = plan.buffer_bytes - (plan.slack_columns * plan.column_step if plan.separate else 0)
 
@@ -96,9 +101,21 @@ def _zero(block: Block, where: Columns, buffer: Any, index: Any) -> None:
     if plan.x_tiles > 1:
         low, high = plan.col_range
         outside = T.Or(where.tile + column < low, where.tile + column > high)
-    with when(outside):
+    conditions = [outside]
+    if plan.kept_channels > plan.channels:  # the block behind the others has its zeros from elsewhere
+        piece = index % (plan.kept_channels * PIXEL_BYTES // PIECE)
+        conditions.append(piece < plan.channels * PIXEL_BYTES // PIECE)
+    with when(every(conditions)):
         start = buffer * plan.buffer_bytes + plane * (plan.pitch * plan.column_step)
         _store_zeros(block, start + column * plan.column_step + index % pieces * PIECE)
+
+
+def _zero_block(block: Block, buffer: Any, index: Any) -> None:
+    """A piece of what lies behind the last block of channels of a pixel."""
+    plan = block.plan
+    cell, piece = index // (PIXEL_BYTES // PIECE), index % (PIXEL_BYTES // PIECE)
+    place = (cell * plan.kept_channels + plan.channels) * PIXEL_BYTES + piece * PIECE
+    _store_zeros(block, buffer * plan.buffer_bytes + place)
 
 
 def _store_zeros(block: Block, offset: Any) -> None:

@@ -1,6 +1,7 @@
 """What can be shown of a kernel on ``wgmma``: the records of its topics are in the modules of this folder."""
 
 from subbyte.families.topic import Option, Topic
+from subbyte.families.wgmma.explain.metadata import SparseFragment, sparse_fragment
 from subbyte.families.wgmma.explain.stores import PackedStores, packed_stores
 from subbyte.families.wgmma.explain.taps import TapAddresses, tap_addresses
 from subbyte.families.wgmma.explain.tiling import WarpgroupTiling, warpgroup_tiling
@@ -31,5 +32,12 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         (Option("row", "output row of the first block (default 0)", 0),),
         tab="Taps",
         view="subbyte_widgets.tap_windows:TapWindows",
+    ),
+    "metadata": Topic(
+        "What a thread of a 2:4 kernel holds: kept weights in registers, and the metadata that says which they are.",
+        "subbyte explain metadata resnet50.stage3@256:w4a4:signed-2of4.signed --thread 5",
+        SparseFragment,
+        sparse_fragment,
+        (Option("thread", "of a warpgroup, 0 (default) to 127", 0),),
     ),
 }

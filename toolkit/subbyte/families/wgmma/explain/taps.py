@@ -52,7 +52,8 @@ class TapAddresses(FormerFields, InfoRecord, former={"slot_bytes": "buffer_bytes
     """The taps of one fragment row: ``width`` output pixels of ``output_row``, for the first block of channels.
 
     ``stored`` are the rows of shared memory that the taps read, in the order they are stored; each has ``pitch`` pixels
-    for every block of 32 channels. ``pixel_bytes`` are 256 for each group of 8 images that an instruction takes.
+    for every block of 32 channels. ``pixel_bytes`` are 256 for each group of 8 images that an instruction takes; of 2:4
+    weights those of all blocks of the stage, which lie side by side.
     """
 
     workload: str
@@ -101,7 +102,7 @@ def tap_addresses(plan: WgmmaPlan, row: int = 0) -> TapAddresses:
     stored = tuple(map(_of_tap, taps)) if plan.lowered else tuple(dict.fromkeys(_stored(plan, tap) for tap in taps))
     return TapAddresses(
         found.label, plan.config.key, not plan.lowered, output_row, plan.knobs.tile_width, plan.pitch,
-        plan.buffer_bytes, plan.column_bytes, stored, taps,
+        plan.buffer_bytes, plan.column_step, stored, taps,
     )  # fmt: skip
 
 
@@ -117,7 +118,7 @@ def _tap(plan: WgmmaPlan, row: int, r: int, s: int) -> Tap:
         stage = max(staged - plan.row_range[0], 0) * plan.knobs.channel_groups
         column = s * plan.cols.tap_step
     buffer = stage % plan.stages
-    start = buffer * plan.buffer_bytes + column * plan.column_bytes
+    start = buffer * plan.buffer_bytes + column * plan.column_step
     low = ((start & 0x3FFFF) >> 4) + plan.descriptor_low
     inputs = (q * w.stride + s * w.dilation - w.pad if q < w.q else -1 for q in range(plan.knobs.tile_width))
     pixels = tuple(x if 0 <= x < w.w else -1 for x in inputs)

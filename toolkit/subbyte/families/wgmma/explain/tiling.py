@@ -117,6 +117,8 @@ def _levels(plan: WgmmaPlan, rows: int) -> list[WarpgroupLevel]:
     w, c = plan.workload, plan.knobs
     images, depth = BATCH_GROUP * c.image_groups, w.r * w.s * w.channel_blocks * CHANNEL_BLOCK
     share = depth // c.cluster_split_k
+    deep = CHANNEL_BLOCK * plan.atom.blocks
+    along = w.r * w.s * plan.steps * plan.halves * c.channel_groups // plan.atom.blocks  # an odd block is filled up
     row = plan.row_pixels * BATCH_GROUP
     iterations = ceil_div(rows, c.tile_rows * c.consumers_rows) * c.m_iterations
     iteration_rows, width = c.tile_rows * c.consumers_rows, plan.width_covered
@@ -125,7 +127,5 @@ def _levels(plan: WgmmaPlan, rows: int) -> list[WarpgroupLevel]:
         WarpgroupLevel("block", plan.grid_blocks, plan.filters * c.m_iterations, rows * width * images, share),
         WarpgroupLevel(ITERATION, iterations, plan.filters, iteration_rows * width * images, share),
         WarpgroupLevel("warpgroup", c.consumers, INSTRUCTION_CHANNELS * c.tiles_m, c.tile_rows * row, share),
-        WarpgroupLevel(
-            "instruction", c.tile_rows * c.tiles_m * share // CHANNEL_BLOCK, INSTRUCTION_CHANNELS, row, CHANNEL_BLOCK
-        ),
+        WarpgroupLevel("instruction", c.tile_rows * c.tiles_m * along, INSTRUCTION_CHANNELS, row, deep),
     ]  # fmt: skip

@@ -19,6 +19,7 @@ class SparseConfig(PipelineConfig):
     """
 
     prefix: ClassVar[str] = "wg24-"
+    skips_zeros: ClassVar[bool] = True
 
     resident: int = knob(
         "res", flag(),

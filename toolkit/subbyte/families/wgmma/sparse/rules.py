@@ -5,23 +5,29 @@ from __future__ import annotations
 from subbyte.families.wgmma import rules
 from subbyte.families.wgmma.pipeline import rules as pipeline
 from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.workload import ConvWorkload
 
 PATTERN = (2, 4)
 
 
 def weights(plan: WgmmaPlan) -> str | None:
     """Weights are 2:4."""
-    found = plan.workload.precision.weights
+    return other_weights(plan.workload)
+
+
+def other_weights(workload: ConvWorkload) -> str | None:
+    """Why a workload's weights are not those of the kernel; None when they are."""
+    found = workload.precision.weights
     if found.group == PATTERN:
         return None
     return f"operands: this kernel multiplies 2:4 sparse weights, not {found}; a dense one takes them"
 
 
 def channels(plan: WgmmaPlan) -> str | None:
-    """An instruction takes two blocks of 32 channels."""
-    blocks, config = plan.workload.channel_blocks, plan.knobs
-    if blocks % config.channel_groups == 0 and plan.channels % 2:
-        return f"divisibility: an instruction takes 64 input channels; a stage has {32 * plan.channels}"
+    """An instruction takes two blocks of 32 channels; behind an odd number of them a stage has one of zeros."""
+    blocks, groups = plan.workload.channel_blocks, plan.knobs.channel_groups
+    if blocks % groups == 0 and plan.channels % 2 and groups > 1:
+        return f"divisibility: an instruction takes 64 input channels; a stage of {groups} has {32 * plan.channels}"
     return None
 
 
@@ -40,7 +46,7 @@ def resident(plan: WgmmaPlan) -> str | None:
         return None
     if config.m_iterations > 1 or config.channel_groups > 1 or not plan.keep_rows:
         return "registers: weights stay for one tile of all channels (m_iterations=1, channel_groups=1, row_reuse=1, 2)"
-    if getattr(plan.config, "unroll", 1) > 1:
+    if config.unroll > 1:
         return "same program: weights that stay are all written out; leave unroll at 1"
     return None
 

@@ -138,7 +138,7 @@ def in_order(even: list[Any], odd: list[Any]) -> tuple[list[Any], list[Any]]:
 def _pixel(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
     """Byte of a pixel of a stage's row within its buffer."""
     if plan.knobs.sparse:
-        return (column * plan.channels + block_index) * PIXEL_BYTES
+        return (column * plan.kept_channels + block_index) * PIXEL_BYTES
     return (block_index * (plan.pitch * plan.knobs.image_groups) + column) * PIXEL_BYTES
 
 

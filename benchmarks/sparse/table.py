@@ -1,0 +1,89 @@
+"""Print what records of ``measure`` hold of each cell: the dense twin, the fastest 2:4 kernel beside it, the goal.
+
+The goal is that of the project, or where the measured ceiling of the instruction does not allow it ``SHARE`` of what it
+allows. The ceiling is what ``wgmma.sp`` reaches alone on an H200 (facts of the GPU, sections 3, 5 and 6).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import subbyte
+from benchmarks.shared.command import answering, parser_of
+from benchmarks.sparse.texts import WEIGHTS
+from subbyte.families import config_from_key
+
+GOALS = {
+    "resnet50.stage2@256": 27.0, "resnet50.stage3@256": 24.0, "resnet50.stage4@256": 24.0,
+    "resnet50.stage5@256": 22.0, "resnet50.stage2@64": 9.8, "resnet50.stage3@64": 9.8, "resnet50.stage4@64": 9.8,
+    "resnet50.stage5@64": 9.8,
+}  # fmt: skip
+"""Microseconds."""
+OPERATIONS = 2 * 64 * 64 * 2
+"""Of a clock of a multiprocessor: an instruction of N columns takes N / 2 clocks for 64 x N x 64 products, a half of
+them with weights that are not kept."""
+MULTIPROCESSORS, CLOCK = 132, 1740e6
+"""Of an H200 while it multiplies without a pause."""
+STREAMED = 0.85
+"""Of that rate, where weights come from memory, with two warpgroups of 128 columns."""
+SHARE = 0.8
+
+
+def best(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Of each cell the medians of the rounds: ``dense``, and ``sparse`` the fastest right 2:4 kernel."""
+    good = {(one["cell"], one["config"]) for one in record["kernels"] if one["wrong"] == 0 and not one["refused"]}
+    found: dict[str, dict[str, Any]] = {}
+    for one in record["rounds"]:
+        if (one["cell"], one["config"]) not in good:
+            continue
+        of_cell, side = found.setdefault(one["cell"], {}), "dense" if one["dense"] else "sparse"
+        if side not in of_cell or one["median"] < of_cell[side]["median"]:
+            of_cell[side] = one
+    return {cell: sides for cell, sides in found.items() if len(sides) == 2}
+
+
+def joined(records: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Of several records each cell's fastest 2:4 kernel, with the dense twin of the same process."""
+    found: dict[str, dict[str, Any]] = {}
+    for record in records:
+        for cell, sides in best(record).items():
+            if cell not in found or sides["sparse"]["median"] < found[cell]["sparse"]["median"]:
+                found[cell] = sides
+    return found
+
+
+def ceiling(cell: str, config: str) -> float:
+    """Microseconds of the multiplications alone, at the rate of the instruction with such weights."""
+    operations = subbyte.workload(f"{cell}:{WEIGHTS}").operations
+    rate = OPERATIONS * MULTIPROCESSORS * CLOCK
+    resident = config_from_key(config).to_dict()["resident"]
+    return float(operations / rate / (1.0 if resident else STREAMED) * 1e6)
+
+
+def rows(records: Sequence[dict[str, Any]]) -> list[str]:
+    """The table's lines."""
+    made = ["| cell | dense, us | 2:4, us | dense / 2:4 | goal, us | ceiling, us | of the ceiling | kernel |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+    for cell, sides in joined(records).items():
+        dense, sparse = sides["dense"], sides["sparse"]
+        least = ceiling(cell, sparse["config"])
+        goal, allowed = GOALS.get(cell), least / SHARE
+        said = "-" if goal is None else f"{goal:.1f}" if goal >= allowed else f"{allowed:.1f} ({goal:.1f})"
+        made.append(
+            f"| {cell} | {dense['median']:.2f} | {sparse['median']:.2f} | {sparse['ratio']:.2f} | {said} | {least:.1f} "
+            f"| {least / sparse['median']:.0%} | `{sparse['config']}` |"
+        )
+    return made
+
+
+@answering
+def main(arguments: Sequence[str]) -> int:
+    """Print it."""
+    parser = parser_of("sparse table", __doc__)
+    parser.add_argument("records", type=Path, nargs="+", metavar="RECORD")
+    asked = parser.parse_args(arguments)
+    print("\n".join(rows([json.loads(path.read_text(encoding="utf-8")) for path in asked.records])))
+    return 0

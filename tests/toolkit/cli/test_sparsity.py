@@ -1,0 +1,69 @@
+"""``--sparsity 2:4`` on build, run, bench and tune: the workload becomes the 2:4 one."""
+
+import json
+
+import pytest
+
+import subbyte
+from subbyte.cli.main import main
+from subbyte.errors import InvalidInput
+from subbyte.families.wgmma.sparse.config import SparseConfig
+from subbyte.workload.sparsity import text_with_sparsity, with_sparsity
+
+LAYER = "n8h6w8c64k64r3s3p1"
+TYPES = "w4a4:signed-2of4.signed"
+
+
+def test_a_sparse_kernel_runs_exactly_on_the_cpu(capsys):
+    knobs = ["tile_width=8", "tile_rows=1", "segments=1", "stages=4", "in_flight=1", "stagger=1", "resident=0"]
+    command = ["run", LAYER, "--sparsity", "2:4", "--device", "emulator", "--json", "--set", *knobs]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["workload"] == f"{LAYER}:{TYPES}"
+    assert found["atom"] == "s8.wgmma.sp.m64n64k64"
+    assert found["check"] == {**found["check"], "ok": True, "elements": 8 * 6 * 8 * 64}
+
+
+def test_searches_take_networks_and_the_space_of_2of4_kernels(capsys):
+    command = ["tune", LAYER, "--sparsity", "2:4", "--space", "wgmma-2of4", "--runner", "fake", "--trials", "3",
+               "--strategy", "random", "--json"]  # fmt: skip
+    assert main(command) == 0
+    (row,) = json.loads(capsys.readouterr().out)["workloads"]
+    assert row["workload"] == f"{LAYER}:{TYPES}"
+    assert row["best_config"]["resident"] in (0, 1)
+    assert text_with_sparsity("resnet18@8", "2:4") == f"resnet18@8:{TYPES}"
+
+
+def test_workloads_keep_their_names():
+    named = with_sparsity(subbyte.workload("resnet50.stage2@8"), "2:4")
+    assert named == subbyte.workload(f"resnet50.stage2@8:{TYPES}")
+    assert named.label == f"resnet50.stage2@8:{TYPES}"
+    assert with_sparsity(named, "2:4") == named
+    assert with_sparsity(subbyte.workload(LAYER), "dense").spec == LAYER
+    assert with_sparsity(subbyte.gemm(64, 96, 128), "2:4") == subbyte.gemm(64, 96, 128, TYPES)
+    assert subbyte.build(LAYER, SparseConfig(tile_width=8), sparsity="2:4").workload.spec == f"{LAYER}:{TYPES}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", LAYER, "--sparsity", "3:4"], "sparsity='3:4': did you mean 2:4?"),
+        (["build", f"{LAYER}:w1a1", "--sparsity", "2:4"], "bipolar values are never 0"),
+        (["tune", "resnet99", "--sparsity", "2:4", "--runner", "fake"], "unknown workload"),
+        (["bench", "atoms", "--sparsity", "2:4"], "--sparsity is of WORKLOADs"),
+        (["build", LAYER, "--set", "resident=1"], "this kernel multiplies 2:4 sparse weights, not int4"),
+    ],
+)
+def test_wrong_requests_end_in_one_sentence(arguments, message, capsys):
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_weights_that_are_not_2of4_are_refused_with_their_index():
+    kernel = subbyte.compile(LAYER, sparsity="2:4")
+    x, w, requant = subbyte.kernel.execute.random_operands(kernel, 0)
+    w[5, 1, 2, 8:12] = [1, 0, 2, 3]
+    with pytest.raises(InvalidInput, match=r"w\[5, 1, 2, 8:12\] has 3 values other than 0: expected at most 2 of 4"):
+        kernel.run(x, w, requant, "emulator")

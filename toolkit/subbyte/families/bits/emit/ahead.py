@@ -1,0 +1,82 @@
+"""What is added to the sums of later turns, on its way while a turn multiplies and compares.
+
+Where registers allow it, what single sums add is loaded while the turn before runs, and brought into the L2 cache while
+the one before that does. Otherwise it is brought there a turn before, and loaded before its own turn's products; the
+largest of windows, which take more registers, while they run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.bits.emit.block import TilePlace
+from subbyte.families.bits.emit.shortcut import Shortcut
+from subbyte.families.bits.plan import BitsPlan
+from subbyte.tirx.emit import registers, when
+
+
+@dataclass
+class Ahead:
+    """Loads for a warpgroup, whose first turn is that of its number."""
+
+    plan: BitsPlan
+    shortcut: Shortcut
+    warpgroup: Any
+    held: list[Any] = field(default_factory=list)
+    """Of each tile of a turn what is added."""
+    following: list[Any] = field(default_factory=list)
+
+    @property
+    def _single(self) -> bool:
+        return self.plan.fusion.residual > 0 and self.plan.fusion.residual_pool == 1
+
+    def begin(self) -> None:
+        """Registers; load what the first turn adds, and bring that of the next one near."""
+        plan, rows = self.plan, range(self.plan.config.turn_rows)
+        if not self._single:
+            return
+        self.held = [registers("residual", plan.residual_registers) for _ in rows]
+        if plan.loads_ahead:
+            self.following = [registers("following", plan.residual_registers) for _ in rows]
+            self._load(TilePlace.of(plan, self.warpgroup), self.held)
+            self._fetch(self.warpgroup, 1)
+
+    def before(self, place: TilePlace, tile: Any) -> None:
+        """Where nothing of turn number ``tile`` is loaded yet: load it, and bring that of the next one near."""
+        if self.plan.fusion.residual and not self.plan.loads_ahead:
+            self._fetch(tile, 1)
+            self._load(place, self.held)
+
+    def during(self, tile: Any) -> None:
+        """What later turns add, while the products of turn number ``tile`` run."""
+        if self.plan.loads_ahead:
+            beyond = tile + self.plan.config.consumers
+            with when(beyond < self.plan.turns):
+                self._load(TilePlace.of(self.plan, beyond), self.following)
+            self._fetch(tile, 2)
+
+    def added(self, place: TilePlace, further: int) -> Any:
+        """What is added to a tile of this turn."""
+        return self.held[further] if self._single else self.shortcut.load(place)
+
+    def end(self) -> None:
+        """The next turn is this one's successor."""
+        for now, later in zip(self.held, self.following, strict=False):
+            for i in range(self.plan.residual_registers):
+                T.buffer_store(now, later[i], [i])
+
+    def _load(self, place: TilePlace, into: list[Any]) -> None:
+        for further, held in enumerate(into):
+            self.shortcut.load(place.below(further), held)
+
+    def _fetch(self, tile: Any, turns: int) -> None:
+        plan = self.plan
+        if plan.turns > turns * plan.config.consumers:
+            beyond = tile + turns * plan.config.consumers
+            with when(beyond < plan.turns):
+                place = TilePlace.of(plan, beyond)
+                for further in range(plan.config.turn_rows):
+                    self.shortcut.fetch(place.below(further))

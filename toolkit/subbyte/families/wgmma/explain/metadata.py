@@ -1,0 +1,116 @@
+"""What a thread holds of a 2:4 weight fragment: kept values in registers, and the metadata that says which they are.
+
+A fragment is 64 output channels times 64 input channels of one tap; of each four neighbouring input channels weights
+keep two. A thread's values are of two output channels, its word of metadata of one of them, for a block of 32 channels.
+Rows g and g + 8 of the instruction are neighbouring output channels, and K has the first four of every eight channels
+of a block of 32 before the last four, because an int4 word is unpacked in two steps and packed outputs hold neighbours.
+
+Source: PTX ISA, "wgmma: Sparse matrix storage"; CuTe's ELayout_64x64 for 8-bit operands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from subbyte.errors import InvalidInput, Unsupported
+from subbyte.families.wgmma.memory import SPARSE_VALUES
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.info_record import InfoRecord, Table
+from subbyte.workload.conv import CHANNEL_BLOCK
+
+THREADS, GROUP = 128, 4
+STEP = 2 * CHANNEL_BLOCK
+"""Input channels of a fragment."""
+
+
+@dataclass(frozen=True)
+class KeptRegister:
+    """One operand register: four kept bytes, two of each of two groups of four ``channels`` (of the fragment's 64) of
+    output channel ``filter`` (of its 64). They are the ``nibbles`` (low or high) of the word ``word`` of the fragment.
+    ``row`` and ``k`` (the first of eight) are the instruction's."""
+
+    register: int
+    row: int
+    k: int
+    filter: int
+    channels: tuple[int, ...]
+    word: int
+    nibbles: str
+
+
+@dataclass(frozen=True)
+class SparseFragment(InfoRecord):
+    """One thread's part of a fragment. Bits ``4*j`` to ``4*j + 3`` of its word of metadata are of the group of four
+    channels from ``groups[j]`` on, of output channel ``filter``: two places, the first in the lower bits. In memory the
+    word ``word`` of the fragment is its inverse."""
+
+    workload: str
+    config: str
+    instruction: str
+    resident: bool
+    thread: int
+    registers: tuple[KeptRegister, ...]
+    row: int
+    k: int
+    filter: int
+    groups: tuple[int, ...]
+    word: int
+
+    def title(self) -> str:
+        """One line that names what the record shows."""
+        where = "weights stay in registers" if self.resident else "weights are fetched for every tile iteration"
+        return f"2:4 fragment of thread {self.thread} ({self.instruction}, {self.config}): {where}"
+
+    def table(self) -> Table:
+        """One row for each register, the metadata last."""
+        names = ("register", "row", "k", "output channel", "input channels", "word", "what")
+        rows = [
+            (f"a{one.register}", one.row, f"{one.k}-{one.k + 7}", one.filter, _listed(one.channels), one.word,
+             f"{one.nibbles} nibbles: 2 kept of each 4")
+            for one in self.registers
+        ]  # fmt: skip
+        held = ", ".join(f"{first}-{first + GROUP - 1}" for first in self.groups)
+        rows.append(("metadata", self.row, f"{self.k}-{self.k + 31}", self.filter, held, self.word, "4 bits a group"))
+        return Table(names, tuple(rows))
+
+
+def sparse_fragment(plan: WgmmaPlan, thread: int = 0) -> SparseFragment:
+    """What a thread of a warpgroup holds. Raises InvalidInput for another thread, Unsupported for a dense kernel."""
+    if not plan.knobs.sparse:
+        raise Unsupported(
+            f"{plan.config.key} multiplies dense weights, which have no metadata; see a kernel of 2:4 weights, such as "
+            "that of resnet50.stage3@256:w4a4:signed-2of4.signed"
+        )
+    if thread not in range(THREADS):
+        raise InvalidInput(f"thread {thread!r}: a warpgroup has threads 0 to {THREADS - 1}")
+    warp, g, q = thread // 32, thread % 32 // 4, thread % 4
+    registers = []
+    for i in range(4):
+        first = 8 * q + CHANNEL_BLOCK * (i // 2)
+        channels = tuple(channel for k in (first, first + GROUP) for channel in _channels(k))
+        registers.append(
+            KeptRegister(
+                i, 16 * warp + g + 8 * (i % 2), first, 16 * warp + 2 * g + i % 2, channels, 2 * thread + i // 2,
+                ("low", "high")[i % 2],
+            )
+        )  # fmt: skip
+    first = CHANNEL_BLOCK * (q // 2)
+    return SparseFragment(
+        plan.workload.label, plan.config.key, plan.atom.name, bool(plan.knobs.resident), thread, tuple(registers),
+        16 * warp + g + 8 * (q % 2), first, 16 * warp + 2 * g + q % 2,
+        tuple(_channels(first + GROUP * j)[0] for j in range(CHANNEL_BLOCK // GROUP)), SPARSE_VALUES + thread,
+    )  # fmt: skip
+
+
+def _channels(k: int) -> tuple[int, ...]:
+    """The four neighbouring input channels at k (a multiple of 4) to k + 3 of the fragment's 64."""
+    block, within = divmod(k, CHANNEL_BLOCK)
+    half, eight = divmod(within, CHANNEL_BLOCK // 2)
+    first = block * CHANNEL_BLOCK + 8 * (eight // GROUP) + GROUP * half
+    return tuple(range(first, first + GROUP))
+
+
+def _listed(channels: tuple[int, ...]) -> str:
+    """Such as ``0-3, 8-11``."""
+    firsts = channels[::GROUP]
+    return ", ".join(f"{first}-{first + GROUP - 1}" for first in firsts)

@@ -1,0 +1,26 @@
+"""The value lists of the space of kernels on 2:4 weights: those of the pipeline without what a 2:4 kernel lacks, and
+where weights are."""
+
+from __future__ import annotations
+
+from subbyte.families.wgmma.sparse.config import SparseConfig
+from subbyte.families.wgmma.values import Values, searched_values, value_lists
+from subbyte.workload import ConvWorkload
+
+WITHOUT = ("cluster_split_k", "tiles_m")
+"""Knobs whose other values no 2:4 kernel has (:func:`subbyte.families.wgmma.sparse.rules.meaningless`)."""
+
+
+def sparse_values(workload: ConvWorkload) -> dict[str, Values]:
+    """The values of every knob that the estimate chooses among, in the order of a configuration's index."""
+    return _of_sparse(workload, value_lists(workload))
+
+
+def searched_sparse_values(workload: ConvWorkload) -> dict[str, Values]:
+    """The same for searches, with what the estimate does not look at."""
+    return _of_sparse(workload, searched_values(workload))
+
+
+def _of_sparse(workload: ConvWorkload, lists: dict[str, Values]) -> dict[str, Values]:
+    kept = {name: values for name, values in lists.items() if name in SparseConfig.rows and name not in WITHOUT}
+    return {**kept, "resident": (0, 1) if workload.r > 1 or workload.c <= 512 else (0,)}

@@ -1,0 +1,129 @@
+"""Charts of the experiments on the dual-side sparse unit: each a table's columns as lines, points or bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import plotly.graph_objects as go
+
+from subbyte.errors import InvalidInput
+from subbyte.sparse import Experiment
+from subbyte_widgets.charts.style import DASHES, SYMBOLS, Chart, chart, colour, hatched
+
+Traces = list[Any]
+MODEL = "a model in cycles; no GPU has this unit"
+
+
+def experiment_chart(record: Experiment, theme: str = "auto") -> Chart:
+    """One experiment. Raises InvalidInput for F8, which is quoted text."""
+    if record.name not in _DRAWN:
+        raise InvalidInput(f"there is no chart of {record.name}; there are charts of {', '.join(_DRAWN)}")
+    draw, finding, x, y = _DRAWN[record.name]
+    below = f"{record.about}; {MODEL}. Published: {record.source}"
+    return chart(draw(record), f"{record.name}: {finding(record)}", below, x, y, record, theme, height=520)
+
+
+def _column(record: Experiment, place: int, rows: list[tuple[Any, ...]] | None = None) -> list[Any]:
+    return [row[place] for row in (record.rows if rows is None else rows)]
+
+
+def _line(xs: list[Any], ys: list[Any], name: str, place: int, mode: str = "lines+markers") -> Any:
+    return go.Scatter(
+        x=xs, y=ys, name=name, mode=mode,
+        line={"color": colour(place), "dash": DASHES[place % len(DASHES)], "width": 2.4},
+        marker={"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 8, "color": colour(place)},
+    )  # fmt: skip
+
+
+def _figure_21(record: Experiment) -> Traces:
+    """The model as lines, the digitised points as marks."""
+    traces = []
+    for place, b in enumerate(sorted({row[1] for row in record.rows}, reverse=True)):
+        rows = sorted(row for row in record.rows if row[1] == b)
+        traces.append(
+            _line(_column(record, 0, rows), _column(record, 2, rows), f"model, B density {b:g}", place, "lines")
+        )
+        marks = {"symbol": SYMBOLS[place], "size": 11, "color": colour(place)}
+        traces.append(go.Scatter(x=_column(record, 0, rows), y=_column(record, 3, rows), mode="markers", marker=marks,
+                                 name=f"digitised, B density {b:g}"))  # fmt: skip
+    return traces
+
+
+def _lines(*columns: int) -> Callable[[Experiment], Traces]:
+    """Columns over the first one."""
+
+    def draw(record: Experiment) -> Traces:
+        return [_line(_column(record, 0), _column(record, at), record.columns[at], n) for n, at in enumerate(columns)]
+
+    return draw
+
+
+def _networks(record: Experiment) -> Traces:
+    """Whole networks with implicit im2col: bars over both bases."""
+    rows = [row for row in record.rows if row[1] == "all" and row[2] == "implicit"]
+    names = _column(record, 0, rows)
+    return [
+        go.Bar(x=names, y=_column(record, at, rows), name=record.columns[at], marker=hatched(place))
+        for place, at in enumerate((3, 4, 5, 8))
+    ]
+
+
+def _crossings(record: Experiment) -> Traces:
+    return [_line(_column(record, 0), _column(record, at), record.columns[at], n) for n, at in enumerate((1, 2))]
+
+
+def _utilisation(record: Experiment) -> Traces:
+    """A line for each density of A."""
+    traces = []
+    for place, a in enumerate(sorted({row[0] for row in record.rows}, reverse=True)):
+        rows = sorted(row for row in record.rows if row[0] == a)
+        traces.append(_line(_column(record, 1, rows), _column(record, 4, rows), f"A density {a:g}", place))
+    return traces
+
+
+def _text(words: str) -> dict[str, Any]:
+    return {"title": {"text": words}}
+
+
+def _value(record: Experiment, name: str) -> str:
+    found = record.values[name]
+    return f"{found:.2f}" if isinstance(found, float) else str(found)
+
+
+def _share(record: Experiment, name: str) -> str:
+    return f"{float(record.values[name]):.1%}"
+
+
+_Drawn = tuple[Callable[[Experiment], Traces], Callable[[Experiment], str], dict[str, Any], dict[str, Any]]
+_DRAWN: dict[str, _Drawn] = {
+    "F1": (
+        _figure_21,
+        lambda one: f"the model is {_share(one, 'mean_error')} off on average, {_share(one, 'worst_error')} at worst",
+        _text("density of A"), {**_text("time relative to dense"), "rangemode": "tozero"},
+    ),
+    "F2": (
+        _lines(3, 4), lambda one: "only whole groups of 8 (A) or of 16 (B) are saved",
+        _text("non-zeros of 32"), {**_text("times fewer OHMMA"), "rangemode": "tozero"},
+    ),
+    "F3": (
+        _lines(1, 2), lambda one: f"from {_share(one, 'breakeven_sparsity_dense_core')} zeros it beats the dense core",
+        _text("% zeros on both sides"), {**_text("speed-up"), "rangemode": "tozero"},
+    ),
+    "F5": (
+        _networks, lambda one: "both sides beat one, one beats none", _text(""),
+        {**_text("speed-up, implicit im2col"), "rangemode": "tozero"},
+    ),
+    "F6": (
+        _lines(1, 2), lambda one: f"conflicts are worst at density {_value(one, 'peak_density_without_collector')}",
+        _text("density of both"), _text("cycles that an OHMMA waits"),
+    ),
+    "F7": (
+        _crossings, lambda one: "sparser activations leave 2:4 behind at denser weights",
+        _text("density of the activations"), {**_text("weights' density up to which it wins"), "rangemode": "tozero"},
+    ),
+    "F10": (
+        _utilisation, lambda one: f"{_value(one, 'dstc_over_dense_core')} times the dense core's use of multipliers",
+        _text("density of B"), {**_text("utilisation over the dense core's"), "rangemode": "tozero"},
+    ),
+}  # fmt: skip

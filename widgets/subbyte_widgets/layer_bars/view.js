@@ -1,0 +1,7 @@
+// The live layer bars: all it does is shared by the views in which things are chosen.
+
+function render({ model, el }) {
+  return picker({ model, el, name: "sb-bars" });
+}
+
+export default { render };
