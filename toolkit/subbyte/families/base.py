@@ -7,17 +7,16 @@ building, searching, exporting and explaining all go through the object describe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
-from subbyte.device.atoms import Atom
-from subbyte.device.launch import Launch
+from subbyte.families.planned import Function, Plan, Space
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
 from subbyte.numerics.thresholds import Thresholds
@@ -26,153 +25,10 @@ from subbyte.spaces.former_names import FormerNames
 from subbyte.spaces.knob import Value
 from subbyte.workload.conv import ConvWorkload
 
+__all__ = ["RETIRED", "ExportParts", "Family", "Function", "PixelTile", "Plan", "Space"]
+
 RETIRED = "retired"
 """Kind of reason of kernels that could be built when they were measured: their results are kept."""
-
-
-class Plan(Protocol):
-    """Everything about one kernel that can be known before generating it; a frozen dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
-
-    @property
-    def workload(self) -> ConvWorkload:
-        """What it computes."""
-        ...
-
-    @property
-    def config(self) -> Configuration:
-        """How it is scheduled."""
-        ...
-
-    @property
-    def arch(self) -> Arch:
-        """What it is built for."""
-        ...
-
-    @property
-    def output(self) -> str:
-        """``int4`` (requantized) or ``int32`` (raw sums)."""
-        ...
-
-    @property
-    def clip(self) -> tuple[int, int]:
-        """Least and largest value of a requantized output."""
-        ...
-
-    @property
-    def requant(self) -> str:
-        """``fixed``: one multiplication; ``general``: a shift for each channel."""
-        ...
-
-    @property
-    def atom(self) -> Atom:
-        """The matrix instruction."""
-        ...
-
-    @property
-    def tile(self) -> tuple[int, int]:
-        """Rows and columns of output pixels of a block."""
-        ...
-
-    @property
-    def columns(self) -> int:
-        """Output channels of a block."""
-        ...
-
-    @property
-    def layout(self) -> str:
-        """Of activations and outputs in memory."""
-        ...
-
-    @property
-    def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block in bytes."""
-        ...
-
-    @property
-    def parameter_form(self) -> str:
-        """Form of the requantization parameters."""
-        ...
-
-    @property
-    def launch(self) -> Launch:
-        """Grid, block and arguments."""
-        ...
-
-
-class Function(Protocol):
-    """A TIRx function (``tvm.tirx.PrimFunc``), as :func:`subbyte.tirx.function.kernel_function` makes one."""
-
-    def script(self) -> str:
-        """The TIRx script."""
-        ...
-
-
-class Space(Protocol):
-    """All listed configurations of a workload on an architecture; an index is a mixed radix over ``knobs``."""
-
-    @property
-    def workload(self) -> ConvWorkload:
-        """What is computed."""
-        ...
-
-    @property
-    def arch(self) -> Arch:
-        """The compilation target."""
-        ...
-
-    @property
-    def kind(self) -> str:
-        """Which value lists."""
-        ...
-
-    @property
-    def knobs(self) -> Mapping[str, tuple[Value, ...]]:
-        """Value lists in order; the first knob varies fastest."""
-        ...
-
-    @property
-    def fixed(self) -> Mapping[str, Value]:
-        """Fields that do not vary."""
-        ...
-
-    @property
-    def hash(self) -> str:
-        """Changes with what an index means and with the constraints."""
-        ...
-
-    @property
-    def index_hash(self) -> str:
-        """Changes with what an index means."""
-        ...
-
-    @property
-    def hopeless(self) -> str | None:
-        """Why none of its configurations can be built, found at once; None when some may."""
-        ...
-
-    @property
-    def valid(self) -> Sequence[int]:
-        """Indices of the configurations that can be built, ascending."""
-        ...
-
-    def __len__(self) -> int: ...
-    def config(self, index: int) -> Configuration:
-        """The configuration at ``index``."""
-        ...
-
-    def index(self, config: Configuration) -> int:
-        """The index of a configuration. Raises InvalidInput for one outside the space."""
-        ...
-
-    def plan(self, which: int | Configuration, /) -> Plan:
-        """The plan of a configuration, given itself or by its index."""
-        ...
-
-    def check(self, which: int | Configuration, /) -> str | None:
-        """The reason a constraint refuses it, or None."""
-        ...
 
 
 @dataclass(frozen=True)

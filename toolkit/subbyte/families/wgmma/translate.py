@@ -140,5 +140,5 @@ def changed(config: WgmmaConfig, values: Mapping[str, Any]) -> Found:
         return made
     found = decode({**before(made).to_dict(), **olds})
     if isinstance(made, SparseConfig) and isinstance(found, PipelineConfig):
-        return SparseConfig(**found.to_dict(), resident=made.resident)  # type: ignore[arg-type]
+        return SparseConfig(**found.to_dict(), resident=made.resident)
     return found

@@ -183,7 +183,7 @@ class Shortcut:
                     self._write(words, self.stores.place(pixel.row, pixel.column), word)
             return
         first, wide = word * len(held[0]), self._plan.fusion.keep_bits == WIDE
-        largest = [self._larger(*both, wide) for both in zip(*held, strict=True)]
+        largest = [self._larger(one, other, wide) for one, other in zip(held[0], held[1], strict=True)]
         if not lower:
             for i, one in enumerate(largest):
                 T.buffer_store(self.windows, one, [first + i])
