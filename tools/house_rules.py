@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-COMMON = {"shared", "base", "registry", "topic", "search"}
+COMMON = {"shared", "base", "planned", "registry", "topic", "search"}
 """What families have in common."""
 OPEN = ("records", "kernel", "measure", "tune", "analysis", "cli")
 """Rooms that, like the views, know no family by name: a kind of kernel is a folder under families."""
