@@ -22,7 +22,9 @@ from subbyte.analysis import (
     Race,
     Roofline,
     SideBySide,
+    read_plane_times,
     read_retuned,
+    read_stride_times,
     read_table_one,
     read_unpacking,
     recorded_ablation,
@@ -239,6 +241,24 @@ def test_wrong_names_are_refused_with_the_closest(race: Race, landscape: Landsca
     with pytest.raises(BrokenRecord):
         SideBySide.of({"rows": []})
     assert {kind.__name__ for kind in HOME} >= {"Race", "Landscape", "Ablation", "Roofline", "Study", "SideBySide"}
+
+
+def test_charts_of_bits_are_the_recorded_times() -> None:
+    results = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "bits"
+    for record in read_plane_times(next(results.glob("papers-products-h200-*.json"))):
+        drawn = {str(trace.name).partition(":")[0]: trace for trace in plot(record).data}
+        for codes, name in ((True, "codes out"), (False, "int32 sums out")):
+            rows = [one for one in record.rows if one.codes == codes]
+            assert list(drawn[name].x) == [one.pairs for one in rows]
+            assert list(drawn[name].y) == [one.microseconds for one in rows]
+            assert list(drawn[name].text) == [one.precision for one in rows]
+        for name, time in record.others.items():
+            assert set(drawn[name].y) == {time}
+            assert f"{name} at p*q = {record.crossing(name):.1f}" in plot(record).alternative
+    loads = read_stride_times(next(results.glob("strides-h200-*.json")))
+    for trace, cycles in zip(plot(loads).data, loads.cycles.values(), strict=True):
+        assert list(trace.x) == list(cycles)
+        assert list(trace.y) == pytest.approx([one - cycles[128] for one in cycles.values()])
 
 
 def test_a_chart_stands_alone(ablations: list[Ablation], tmp_path: Path) -> None:

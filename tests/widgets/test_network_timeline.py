@@ -21,10 +21,12 @@ LAYER = "n8h8w8c32k64r3s3p1u2:w1a2"
 
 @pytest.fixture(scope="module")
 def record() -> Record:
-    """Of three layers: sums of the first, 32 bits each, wait for the second, and no kernel takes either as a whole."""
+    """Of three layers: sums of the first, 32 bits each, wait for the second. Here no kernel takes either as a whole."""
     made = Builder(8, (8, 8, 3), "w1a2", BEFORE).conv(32, 11, name="stem")
     made.conv(64, 3, stride=2, residual="stem", name="added")
-    return Network("two@8", made.fc(10).layers, "made up here").timeline()
+    found = Network("two@8", made.fc(10).layers, "made up here").timeline()
+    stem, added = (replace(one, estimate=None, config="", cpu="a reason made up here") for one in found.layers[:2])
+    return replace(found, layers=(stem, added, found.layers[2]), estimate=None)
 
 
 def bars(svg: str, number: int) -> dict[str, tuple[float, float]]:
@@ -67,6 +69,8 @@ def test_a_layer_is_told_of(record: Record) -> None:
     assert f"estimate is {record.layers[2].estimate:.2f} us" in last
     assert "It writes its own for a later layer" in stem
     assert record.layers[0].cpu in stem
+    assert "billion operations on bytes" in stem
+    assert "billion one-bit operations" in added
     assert "It reads sums of stem" in added
     assert f"Floor {record.layers[1].floor:.2f} us" in added
     assert all("measured" not in said for said in (view.alternative, view.data["whole"], stem, added, last))

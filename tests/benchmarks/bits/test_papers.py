@@ -167,3 +167,18 @@ def test_a_side_counts_by_its_fastest_exact_kernel(tmp_path: Path, capsys: pytes
     assert "| w1a1 | 2.20 |" in text
     assert "5 outputs compared, 1 wrong; 1 sides without a result" in text
     assert "at most 25.0%" in text
+
+
+def test_tables_of_the_notes_are_those_of_the_records() -> None:
+    root = Path(__file__).resolve().parents[3] / "benchmarks"
+    text = (root / "notes" / "bits_papers.md").read_text(encoding="utf-8")
+    found: list[str] = []
+    for path in sorted((root / "results" / "bits").glob("papers-*-h200-*.json")):
+        assert path.name in text
+        rows = json.loads(path.read_text(encoding="utf-8"))["sides"]
+        assert not any(row["wrong"] for row in rows)
+        for experiment in dict.fromkeys(row["experiment"] for row in rows):
+            found.append(experiment)
+            made = papers_table.table_of(papers_table.by_side(rows, experiment))
+            assert f"### {experiment}\n\n{made}\n" in text, f"{path.name}: {experiment} has another table"
+    assert sorted(found) == sorted(EXPERIMENTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from subbyte.device.peaks import measured_peaks
 from subbyte.errors import Unsupported
 from subbyte.networks import Network, network
 from subbyte.networks.builder import Builder
@@ -26,8 +27,10 @@ def test_bytes_of_residuals_and_the_reason_of_what_no_kernel_does() -> None:
         assert (stem.input_bytes, stem.weight_bytes, stem.output_bytes) == (
             8 * 64 * 3, 32 * 3 * kernel**2 // 8, 8 * 64 * 32 * 2 // 8
         )  # fmt: skip
-        assert stem.bit_products == 8 * stem.operations
-        assert added.bit_products == 2 * added.operations
+        assert (stem.bit_products, added.bit_products) == (0, 2 * added.operations)  # pixels are multiplied as bytes
+        peaks = measured_peaks(record.peaks_of)
+        assert stem.multiply == pytest.approx(stem.operations / peaks.peak("s8.wgmma.m64n128k32") / 1e6)
+        assert added.multiply == pytest.approx(added.bit_products / peaks.peak("b1.wgmma.m64n128k256") / 1e6)
         moved = sum(layer.bytes_moved for layer in record.layers)
         assert record.residual_share == pytest.approx(2 * size / moved)
         assert ("16 bits are not proven" in record.text()) == (bits == 32)

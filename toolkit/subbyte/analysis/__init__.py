@@ -5,6 +5,7 @@ Statistics are computed from the records of studies on recorded landscapes; noth
 """
 
 from subbyte.analysis.ablation import Ablation, Factor, ablation
+from subbyte.analysis.bit_times import PlaneTime, PlaneTimes, StrideTimes, read_plane_times, read_stride_times
 from subbyte.analysis.bootstrap import Interval, paired_interval
 from subbyte.analysis.comparison import Comparison
 from subbyte.analysis.curves import Curve, Reach, Standing
@@ -54,6 +55,8 @@ __all__ = [
     "Mechanism",
     "MechanismRow",
     "Optimum",
+    "PlaneTime",
+    "PlaneTimes",
     "Race",
     "Reach",
     "Retuned",
@@ -65,6 +68,7 @@ __all__ = [
     "Spread",
     "StageRow",
     "Standing",
+    "StrideTimes",
     "TableOne",
     "Timed",
     "UnpackingControl",
@@ -75,7 +79,9 @@ __all__ = [
     "paired_interval",
     "race",
     "read_mechanism",
+    "read_plane_times",
     "read_retuned",
+    "read_stride_times",
     "read_table_one",
     "read_traces",
     "read_unpacking",

@@ -14,7 +14,7 @@ from subbyte.arguments import checked
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, Unsupported
-from subbyte.families.base import Family
+from subbyte.families.base import Family, Plan
 from subbyte.families.registry import asked_families, config_from_dict, family_of, newest_first, usual
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.coverage import covered
@@ -31,8 +31,11 @@ from subbyte.workload.precision import INT4
 from subbyte.workload.sparsity import with_sparsity
 
 RECORDS, FUSED = (Path(__file__).with_name(name) for name in ("best.json", "fused.json"))
-MANY = 8
-"""Pairs of planes from which on kernels on wider operands are expected to be faster."""
+MANY = 5
+"""Pairs of planes from which on kernels on wider operands were faster in the product of 4096 x 4096 x 4096 that was
+measured in 15 precisions on an H200 (benchmarks/notes/bits_papers.md, A5). Small products cross later."""
+BYTES = ("s8.", "u8.")
+"""How the names of instructions begin that multiply values whole."""
 RECORDED_ON = "sm_90a"
 """The architecture that the recorded times are of."""
 
@@ -72,11 +75,10 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     found = with_sparsity(workload_named(workload), sparsity)
     target = arch_named(arch) if isinstance(arch, str) else arch
     failed: list[str] = []
-    beside = _what_wins(found, target)
     for choice in _choices(found, target, family, output, reads, writes):
         try:
             plan = make_plan(found, choice.config, target, output, clip, requant)
-            kernel = Kernel(plan, reason=choice.reason + beside)
+            kernel = Kernel(plan, reason=choice.reason + _what_wins(plan, target))
             if kernel.resources:  # built, and found without a fault
                 first = newest_first(family)[0]
                 if choice.measured or choice.family is first or int4_alone(found):  # no other was to be expected
@@ -237,8 +239,9 @@ def _side(other: Configuration, beside: Configuration) -> str:
     return "the best kernel that skips zeros" if other.skips_zeros else "the best dense kernel"
 
 
-def _what_wins(workload: ConvWorkload, arch: Arch) -> str:
+def _what_wins(plan: Plan, arch: Arch) -> str:
     """Where kernels on bit planes are not the fastest way to these sums: what is, or is expected to be."""
+    workload = plan.workload
     types = workload.precision
     if int4_alone(workload) is None or arch.name != RECORDED_ON:
         return ""
@@ -253,10 +256,9 @@ def _what_wins(workload: ConvWorkload, arch: Arch) -> str:
         and (products >= MANY if own is None else other["microseconds"] < own["microseconds"])
     ):
         return f"; an int4 kernel holds these values too and needs {other['microseconds']:.2f} us (recorded)"
-    if products >= MANY:
-        return (
-            f"; {products} one-bit products for each product: an 8-bit library is expected to be faster, not measured"
-        )
+    if products >= MANY and not plan.atom.name.startswith(BYTES):
+        many = f"{products} one-bit products for each product"
+        return f"; {many}: of a large product int8 was faster from {MANY} on (recorded)"
     return ""
 
 

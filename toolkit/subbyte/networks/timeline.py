@@ -12,8 +12,9 @@ from subbyte.families.registry import family_of
 from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import best_known
-from subbyte.networks.layer import NetworkLayer
+from subbyte.networks.layer import PIXEL, NetworkLayer
 from subbyte.networks.steps import bits_of, request, unproven
+from subbyte.workload import ConvWorkload
 
 if TYPE_CHECKING:
     from subbyte.networks.network import Network
@@ -26,7 +27,8 @@ CLOCK_MHZ = 1_755
 class TimelineLayer:
     """A layer of a timeline; times in microseconds.
 
-    ``operations`` count two for each product and sum, ``bit_products`` each as often as one-bit products make it up.
+    ``operations`` count two for each product and sum, ``bit_products`` each as often as one-bit products make it up; it
+    is 0 where the activations are pixels, which kernels multiply whole, as bytes.
     ``residual_read`` and ``residual_written`` are bytes of sums that wait for a later layer, of ``residual_bits`` each
     (0 where there are none). ``launch``, ``move`` and ``multiply`` are floors; ``floor`` is the first and the longer of
     the others. ``estimate`` is that of the kernel's family for ``config``, None where no kernel takes the layer as a
@@ -138,14 +140,23 @@ def _layer(network: Network, place: int, arch: str, peaks: MeasuredPeaks) -> Tim
     rows, columns, channels = layer.output
     count = wl.n * rows * columns * channels
     y = 32 * count if last else types.output.stored_bits(count)
-    bit_products = wl.operations * types.weights.bits * types.activations.bits
+    bit_products, multiply = _multiplied(wl, peaks)
     config, estimate, cpu = _estimate(network, layer, arch)
     moved = (x + w + y) // 8 + read + written
     return TimelineLayer(
         layer.name, wl.spec, layer.kind, layer.output, layer.pool, layer.residual, wl.operations, bit_products, x // 8,
         w // 8, y // 8, read, written, bits, peaks.launch_microseconds, moved / peaks.copy_terabytes_per_second / 1e6,
-        bit_products / max(peaks.binary_tops.values()) / 1e6, estimate, config, cpu,
+        multiply, estimate, config, cpu,
     )  # fmt: skip
+
+
+def _multiplied(wl: ConvWorkload, peaks: MeasuredPeaks) -> tuple[int, float]:
+    """One-bit operations of a layer and the microseconds they take at least; of pixels 0, and those of bytes."""
+    types = wl.precision
+    if types.activations.bits == PIXEL.bits:
+        return 0, wl.operations / max(peaks.tops.values()) / 1e6
+    pairs = types.weights.bits * types.activations.bits
+    return wl.operations * pairs, wl.operations * pairs / max(peaks.binary_tops.values()) / 1e6
 
 
 def residual_bytes(network: Network, layer: NetworkLayer) -> tuple[int, int, int]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from subbyte import charts
 from subbyte.analysis import Ablation, Race, Roofline, SideBySide, SpeedLimits
+from subbyte.analysis.bit_times import PlaneTimes, StrideTimes
 from subbyte.analysis.mechanism import Mechanism
 from subbyte.analysis.monitoring import StudyState
 from subbyte.analysis.retuned import Retuned
@@ -26,12 +27,14 @@ HOME: dict[type, str] = {
     Experiment: "sparsity.experiment_chart",
     Landscape: "landscapes.landscape_chart",
     Mechanism: "evidence.mechanism_chart",
+    PlaneTimes: "bits.plane_chart",
     Race: "races.race_chart",
     Retuned: "techniques.ablation_chart",
     Roofline: "speeds.roofline_chart",
     SideBySide: "speeds.side_by_side_chart",
     SpeedLimits: "speeds.limits_chart",
     Spread: "landscapes.spread_chart",
+    StrideTimes: "bits.stride_chart",
     Study: "studies.study_chart",
     StudyRecord: "studies.study_chart",
     StudyState: "studies.study_chart",

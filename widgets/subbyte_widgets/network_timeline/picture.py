@@ -64,7 +64,7 @@ def timeline_svg(record: NetworkTimeline, chosen: int = -1) -> str:
     drawing = Drawing(record)
     content = [
         text(24, 22, f"{record.network}: floors of {record.peaks_of}, and the kernels' estimates", "h"),
-        text(24, 40, f"{record.label}; no layer in this picture was timed on a GPU", "s"),
+        text(24, 40, f"{record.label}; no time in this picture is of a run on a GPU", "s"),
         *_legend(),
         *_axis(drawing),
         *(_layer(drawing, number, number == chosen) for number in range(len(record.layers))),

@@ -22,12 +22,13 @@ def sentence(one: TimelineLayer) -> str:
     """What a layer moves and computes, and what follows from it."""
     waiting = one.residual_read + one.residual_written
     longer = "moving" if one.move > one.multiply else "multiplying"
+    operations = "one-bit operations" if one.bit_products else "operations on bytes"
     pooled = f" after {one.pool} x {one.pool} pooling" if one.pool > 1 else ""
     said = [
         f"{one.name}, {one.workload}, gives {' x '.join(map(str, one.output))}{pooled}.",
         f"Floor {one.floor:.2f} us: launching {one.launch:.2f}, then {longer}, the longer of",
         f"moving {amount(one.bytes_moved)} ({one.move:.2f} us) and of",
-        f"{one.bit_products / 1e9:.3g} billion one-bit operations ({one.multiply:.2f} us).",
+        f"{(one.bit_products or one.operations) / 1e9:.3g} billion {operations} ({one.multiply:.2f} us).",
     ]
     if waiting:
         what = [f"reads sums of {one.adds}"] * bool(one.residual_read)
