@@ -39,6 +39,7 @@ from subbyte.families.wgmma.space import WGMMA, WgmmaSpace, kernel_of, own_value
 from subbyte.kernel.choose import TRIES, recorded_best
 from subbyte.workload import ConvWorkload, workload
 from subbyte.workload.networks import NETWORKS
+from subbyte.workload.precision import INT4
 
 TABLE = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "resources" / "wgmma.csv.gz"
 SCHEMA = 1
@@ -75,7 +76,7 @@ def offered(what: Iterable[str], workloads: Iterable[ConvWorkload] | None = None
 def _chosen(workloads: Iterable[ConvWorkload]) -> Iterator[tuple[ConvWorkload, WgmmaConfig]]:
     for spec, entry in recorded_best().items():
         config = config_from_dict(entry["config"])
-        if isinstance(config, WgmmaConfig):  # other operands have other families
+        if isinstance(config, WgmmaConfig) and workload(spec).precision == INT4:  # of others there is no table
             yield workload(spec), config
     for found in (one for one in workloads if one.spec not in recorded_best()):
         for config in candidates(found, arch("sm_90a"))[:TRIES]:

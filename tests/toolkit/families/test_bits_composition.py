@@ -8,6 +8,7 @@ import pytest
 
 from subbyte.cli.main import main
 from subbyte.device.arch import arch
+from subbyte.emulator.inline_asm import split_outside
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
 from subbyte.families.bits.config import BitsConfig
@@ -50,11 +51,13 @@ def test_a_thread_adds_what_the_kernel_adds(spec, knobs, pixel):
         for one in record.outputs:
             place = (record.at[0] * wl.q + record.at[1]) * wl.filter_blocks + one.channel // wl.precision.output.block
             at = 4 * ((place * 8 + image) * wl.precision.output.block + one.channel % wl.precision.output.block)
-            (store,) = stores[stores["offset"] == at]
+            within = one.channel % 4  # of four sums at a time, of which the trace has the first
+            (store,) = stores[stores["offset"] == at - 4 * within]
             assert (store["warp"] % 4, store["lane"]) == (record.warp, one.lane)
-            assert int(np.uint32(store["value"]).view(np.int32)) == one.total
+            assert within or int(np.uint32(store["value"]).view(np.int32)) == one.total
             assert one.total == values[image, *record.at, one.channel]
-            line = lines[store["line"] - 1]
+            call = lines[store["line"] - 1]  # an address, then the sums
+            line = split_outside(call[call.index("(") + 1 : call.rindex(")")], ",")[1 + within]
             said = [term for term in one.terms if term.weight_plane >= 0]
             assert _terms(line) == sorted((term.set, term.register, term.factor & 0xFFFFFFFF) for term in said)
             counted = sorted(
