@@ -9,9 +9,8 @@ LAB_ARGS ?=
 NOTEBOOK ?=
 PYTEST_ARGS ?=
 JOBS ?= 2
-# Notebooks and browsers wait half of the time: the others run beside them, behind them where both have work.
-TOGETHER := types lint test-jupyter test-unit
-BEHIND := nice -n 5
+# Type checking is one process: it runs beside those that wait for browsers and kernels.
+TOGETHER := types lint test-jupyter
 
 RUN := $(VENV)/bin/python
 # Once the environment stands, its own Python looks after it; PYTHON only creates it (make clean before another one).
@@ -50,7 +49,10 @@ machine:
 	@$(BOOT) tools/check_machine.py test
 
 test: machine env ## run every check; one that fails does not keep the others from running
-	@$(MAKE) --keep-going --no-print-directory --output-sync=target -j SIDE_BY_SIDE=1 $(TOGETHER)
+	@failed=; \
+	$(MAKE) --keep-going --no-print-directory -j SIDE_BY_SIDE=1 $(TOGETHER) || failed=1; \
+	$(MAKE) --no-print-directory test-unit || failed=1; \
+	test -z "$$failed"
 	@echo "all checks passed"
 
 lint: env ## style and format
@@ -65,7 +67,7 @@ types: env ## static types
 
 test-unit: env ## unit and emulator tests, on JOBS processes
 	@echo "== unit and emulator tests"
-	@$(BEHIND) $(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --ignore tests/browser -m "not gpu and not browser and not notebook and not deep"
+	@$(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --ignore tests/browser -m "not gpu and not browser and not notebook and not deep"
 
 test-deep: env ## what is exhaustive or random, of which test-unit runs a sample (minutes)
 	@echo "== deep tests"
