@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import subbyte
-from benchmarks.bits.measure import compiled
 from benchmarks.shared.command import answering, parser_of
+from benchmarks.shared.texts import compiled
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.families import config_from_key, family_named
 from subbyte.files import prove_writable, write_file

@@ -21,28 +21,18 @@ import numpy as np
 import subbyte
 from benchmarks.bits.texts import cell_of
 from benchmarks.shared.command import answering, parser_of
+from benchmarks.shared.texts import compiled
 from subbyte.device.arch import arch
-from subbyte.errors import BuildFailed
 from subbyte.families import config_from_key, family_of
 from subbyte.files import prove_writable, write_file
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.timing import TimingProtocol, command_line
-from subbyte.kernel import nvrtc
 from subbyte.kernel.execute import expected_layer, random_operands, random_residual
 from subbyte.kernel.operands import kept_sums
 from subbyte.kernel.resources import read_resources
 
 PROTOCOL = TimingProtocol(cold=False, launches=50)
 BEST = 3
-
-
-def compiled(line: str) -> tuple[bytes, str] | str:
-    """Cubin and report, or why there is none."""
-    try:
-        cubin, _, log = nvrtc.compile_both(json.loads(line)["cuda"], "sm_90a")
-    except BuildFailed as error:
-        return str(error)[:300]
-    return cubin, log
 
 
 class Cell:

@@ -23,14 +23,15 @@ import numpy as np
 
 import subbyte
 from benchmarks.shared.command import answering, parser_of
+from benchmarks.shared.texts import compiled
 from benchmarks.sparse.texts import WEIGHTS
-from subbyte.errors import BuildFailed, SubbyteError
+from subbyte.errors import SubbyteError
 from subbyte.families import config_from_key, family_of
 from subbyte.files import prove_writable, write_file
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.timing import TimingProtocol, command_line
-from subbyte.kernel import Kernel, nvrtc
+from subbyte.kernel import Kernel
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.execute import random_operands
 from subbyte.kernel.operands import activation_words, parameter_words, weight_words
@@ -40,15 +41,6 @@ from subbyte.workload.precision import SUMS
 
 PROTOCOL = TimingProtocol(cold=False, launches=50)
 ROUND = TimingProtocol(cold=False, launches=50, repeats=3, min_total_ms=9.0, spin_up_ms=0.0)
-
-
-def compiled(line: str) -> tuple[bytes, str] | str:
-    """Cubin and report, or why there is none."""
-    try:
-        cubin, _, log = nvrtc.compile_both(json.loads(line)["cuda"], "sm_90a")
-    except BuildFailed as error:
-        return str(error)[:300]
-    return cubin, log
 
 
 class Cell:

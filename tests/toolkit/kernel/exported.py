@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.emulator import run_cuda
 from subbyte.families.base import Plan
 from subbyte.kernel import Kernel
 from subbyte.kernel.export import stem_of
@@ -68,6 +70,23 @@ class Host:
 
     def stub(self) -> Stub:
         return Stub.in_dll(self.library, "stub")
+
+    def launch(self, buffers: Mapping[str, NDArray[Any]]) -> None:
+        """Load and launch through the header's functions, given A, Wt, Prm and Out; the emulator stands for the GPU."""
+        kernel = self.kernel
+        by_address = {array.ctypes.data: array for array in buffers.values()}
+        ctypes.c_int.in_dll(self.library, "stub_arguments").value = 4
+
+        @ctypes.CFUNCTYPE(None)
+        def launched() -> None:
+            given = [by_address[pointer] for pointer in self.stub().pointers]
+            names = [argument.name for argument in kernel.launch.arguments]
+            run_cuda(kernel.cuda, kernel.launch, dict(zip(names, given, strict=True)))
+
+        ctypes.c_void_p.in_dll(self.library, "stub_launched").value = ctypes.cast(launched, ctypes.c_void_p).value
+        assert self.library.call_load() == 0
+        order = (ctypes.c_ulonglong * 4)(*(buffers[name].ctypes.data for name in ("A", "Wt", "Prm", "Out")))
+        assert self.library.call_launch(order) == 0
 
 
 class Stub(ctypes.Structure):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import shutil
@@ -19,7 +18,6 @@ from exported import CUBIN, LANGUAGES, STRICT, STUB, Host, verify_launch
 
 import subbyte
 from subbyte.device.arch import arch
-from subbyte.emulator import run_cuda
 from subbyte.errors import InvalidInput
 from subbyte.families import config_from_key
 from subbyte.families.mma.config import MmaConfig
@@ -291,19 +289,7 @@ def test_a_program_computes_the_convolution(built: Kernel, tmp_path: Path) -> No
     assert host.call("call_pack", x, device["A"]) == 0
     assert host.call("call_weights", w, device["Wt"]) == 0
     assert host.call("call_parameters", requant.bias, requant.multiplier, requant.shift, device["Prm"]) == 0
-    by_address = {array.ctypes.data: array for array in device.values()}
-    ctypes.c_int.in_dll(host.library, "stub_arguments").value = 4
-
-    @ctypes.CFUNCTYPE(None)
-    def launched() -> None:
-        given = [by_address[pointer] for pointer in host.stub().pointers]
-        names = [argument.name for argument in built.launch.arguments]
-        run_cuda(built.cuda, built.launch, dict(zip(names, given, strict=True)))
-
-    ctypes.c_void_p.in_dll(host.library, "stub_launched").value = ctypes.cast(launched, ctypes.c_void_p).value
-    assert host.library.call_load() == 0
-    order = (ctypes.c_ulonglong * 4)(*(device[name].ctypes.data for name in ("A", "Wt", "Prm", "Out")))
-    assert host.library.call_launch(order) == 0
+    host.launch(device)
     wanted = expected(built, x, w, requant)
     y = np.full_like(wanted, 99)
     host.call("call_unpack", device["Out"], y)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import subprocess
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 from exported import CUBIN, LANGUAGES, STRICT, STUB, Host, verify_launch
 
-from subbyte.emulator import run_cuda
 from subbyte.errors import Unsupported
 from subbyte.families import family_named
 from subbyte.families.base import Plan
@@ -205,19 +203,7 @@ def test_a_program_computes_the_layer(name: str, tmp_path: Path) -> None:
     status, parameters = host.thresholds(w, thresholds)
     device = {"A": host.words("A"), "Wt": host.words("Wt"), "Prm": parameters, "Out": host.words("Out")}
     assert (status, host.call("call_pack", x, device["A"]), host.call("call_weights", w, device["Wt"])) == (0, 0, 0)
-    by_address = {array.ctypes.data: array for array in device.values()}
-    ctypes.c_int.in_dll(host.library, "stub_arguments").value = 4
-
-    @ctypes.CFUNCTYPE(None)
-    def launched() -> None:
-        given = [by_address[pointer] for pointer in host.stub().pointers]
-        names = [argument.name for argument in kernel.launch.arguments]
-        run_cuda(kernel.cuda, kernel.launch, dict(zip(names, given, strict=True)))
-
-    ctypes.c_void_p.in_dll(host.library, "stub_launched").value = ctypes.cast(launched, ctypes.c_void_p).value
-    assert host.library.call_load() == 0
-    order = (ctypes.c_ulonglong * 4)(*(device[one].ctypes.data for one in ("A", "Wt", "Prm", "Out")))
-    assert host.library.call_launch(order) == 0
+    host.launch(device)
     wanted = expected(kernel, x, w, thresholds)
     y = np.full_like(wanted, 99)
     host.call("call_unpack", device["Out"], y)

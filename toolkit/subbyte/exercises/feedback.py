@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,20 @@ def call(function: Any, *arguments: Any, case: str, arrays: bool = False) -> tup
     except Exception as problem:
         # Whatever a reader's code raises is part of the answer to them.
         return None, Feedback(False, f"For {case} your function raised {type(problem).__name__}: {problem}")
+
+
+def call_each(
+    function: Any, cases: Iterable[tuple[Any, ...]], said: Callable[..., str]
+) -> tuple[list[Any], Feedback | None]:
+    """The results for the arguments of each case, which ``said`` puts into words; feedback instead at the first that
+    raises."""
+    found: list[Any] = []
+    for arguments in cases:
+        given, problem = call(function, *arguments, case=said(*arguments))
+        if problem is not None:
+            return found, problem
+        found.append(given)
+    return found, None
 
 
 def mistake(given: Any, known: Mapping[str, Callable[[], Any]]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.errors import InvalidInput
-from subbyte.exercises.feedback import Feedback, call, mistake
+from subbyte.exercises.feedback import Feedback, call, call_each, mistake
 from subbyte.numerics import pack_words
 
 LANES, GROUP, BITS = 32, 8, 4
@@ -174,12 +174,9 @@ def check_address(byte: Callable[[int, int], int]) -> Feedback:
     The block holds 8 images, each with 32 channels (4 tiles of 8), 4 bits per value: 128 bytes.
     """
     places = [(image, tile) for image in range(8) for tile in range(4)]
-    answers = []
-    for image, tile in places:
-        answer, problem = call(byte, image, tile, case=f"image {image}, tile {tile}")
-        if problem is not None:
-            return problem
-        answers.append(answer)
+    answers, problem = call_each(byte, places, lambda image, tile: f"image {image}, tile {tile}")
+    if problem is not None:
+        return problem
     if answers == [16 * image + 4 * tile for image, tile in places]:
         return Feedback(True, "Lane l = 4 * image + tile stores at byte 4 * l: 32 lanes fill 128 bytes without a gap.")
     known: dict[str, Callable[[], Any]] = {

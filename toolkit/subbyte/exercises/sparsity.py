@@ -12,7 +12,7 @@ import numpy as np
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 from subbyte.exercises.answers import recognise, same, unanswered
-from subbyte.exercises.feedback import Feedback, call, short
+from subbyte.exercises.feedback import Feedback, call_each, short
 from subbyte.sparse.bitmap import POSITIONS
 from subbyte.sparse.machines import MACHINES
 from subbyte.sparse.rows import encode_rows, shifted
@@ -27,12 +27,9 @@ Column = Callable[[int, int], tuple[int, int, int]]
 def check_ohmma(function: Any) -> Feedback:
     """Check ``function(a, b)``: the OHMMA of one k with a and b non-zeros, for all of 0 to 32 each."""
     pairs = [(a, b) for a in range(POSITIONS + 1) for b in range(POSITIONS + 1)]
-    found = []
-    for a, b in pairs:
-        given, problem = call(function, a, b, case=f"a = {a}, b = {b}")
-        if problem is not None:
-            return problem
-        found.append(given)
+    found, problem = call_each(function, pairs, lambda a, b: f"a = {a}, b = {b}")
+    if problem is not None:
+        return problem
     right = [-(-a // OHMMA_ROWS) * -(-b // OHMMA_COLUMNS) for a, b in pairs]
     differing = [at for at, both in enumerate(zip(found, right, strict=True)) if not same(*both)]
     if not differing:
@@ -59,12 +56,9 @@ def check_column(function: Any) -> Feedback:
     s - pad of -3 to 3 the column's bits for 16 outputs, the number of its first value, how many it has."""
     rng = np.random.default_rng(0)
     cases = [(int(bits), offset) for bits in rng.integers(0, 1 << WIDTH, 40) for offset in range(-3, 4)]
-    found = []
-    for bits, offset in cases:
-        given, problem = call(function, bits, offset, case=f"bits {bits:#x}, offset {offset}")
-        if problem is not None:
-            return problem
-        found.append(given)
+    found, problem = call_each(function, cases, lambda bits, offset: f"bits {bits:#x}, offset {offset}")
+    if problem is not None:
+        return problem
     right = [_column(bits, offset) for bits, offset in cases]
     differing = [at for at, both in enumerate(zip(found, right, strict=True)) if not same(*both)]
     if not differing:

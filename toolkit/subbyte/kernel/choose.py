@@ -151,14 +151,17 @@ def _best_known(
 def recorded_best() -> dict[str, dict[str, Any]]:
     """The fastest measured configuration by workload spec, with its time and origin; under the names of
     other families the fastest of each, where it was measured beside it."""
-    found: dict[str, dict[str, Any]] = json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.is_file() else {}
-    return found
+    return _recorded_in(RECORDS)
 
 
 @cache
 def recorded_fused() -> dict[str, dict[str, Any]]:
     """The same of kernels into which something is fused, by "spec output"."""
-    found: dict[str, dict[str, Any]] = json.loads(FUSED.read_text(encoding="utf-8")) if FUSED.is_file() else {}
+    return _recorded_in(FUSED)
+
+
+def _recorded_in(path: Path) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return found
 
 

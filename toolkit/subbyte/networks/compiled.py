@@ -121,7 +121,7 @@ class CompiledNetwork:
     def time(self, protocol: TimingProtocol | None = None, device: str = "auto", seed: int = 0) -> Timing:
         """Time of all layers in one CUDA graph, after every element of every layer was compared with the reference.
 
-        The pixels lie as bit planes in the GPU's memory when it begins. Raises Unsupported where the CPU does a part
+        The pixels lie as bytes in the GPU's memory when it begins. Raises Unsupported where the CPU does a part
         of a layer, MissingDependency without a GPU, WrongResult.
         """
         if self.apart:

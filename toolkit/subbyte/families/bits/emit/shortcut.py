@@ -66,8 +66,6 @@ class Shortcut:
     def fetch(self, place: TilePlace) -> None:
         """Bring what is added to the sums of a later tile into the L2 cache: two lanes of a warp, a pixel each."""
         plan, block, by = self._plan, self.stores.block, self._plan.fusion.residual_pool
-        if not plan.fusion.residual:
-            return
         groups = plan.fusion.residual // GROUP_CHANNELS
         with when(block.lane < 2):
             pixel = place.pixel(plan, block.warp % 4 * 2 + block.lane)
