@@ -136,7 +136,8 @@ def measured(given: dict[str, Any], device: CudaDevice, torch: Any) -> dict[str,
 
 
 def _graph(forward: Floating, x: Any, torch: Any, stream: Any) -> tuple[Callable[[], None], Any]:
-    """A function that enqueues a forward pass on ``stream``, and where its logits come to stand."""
+    """A function that enqueues a forward pass on ``stream``, and where its logits come to stand. It holds the arrays
+    that the graph reads: PyTorch gives free ones back when it captures the next."""
     x = x.contiguous(memory_format=torch.channels_last)
     with torch.no_grad():
         for _ in range(3):  # cuDNN searches in the first
@@ -146,7 +147,7 @@ def _graph(forward: Floating, x: Any, torch: Any, stream: Any) -> tuple[Callable
         with torch.cuda.graph(graph):
             y = forward(x)
 
-    def replay() -> None:
+    def replay(_held: tuple[Any, Any] = (forward, x)) -> None:
         with torch.cuda.stream(stream):
             graph.replay()
 
