@@ -87,10 +87,14 @@ def planned(
 
 
 def write_kernels(folder: Path, lines: Iterable[dict[str, Any] | None]) -> None:
-    """``kernels.jsonl`` of the lines that are there."""
-    kept_lines = [line for line in lines if line is not None]
-    (folder / KERNELS).write_text("".join(f"{json.dumps(line)}\n" for line in kept_lines))
-    print(f"{len(kept_lines)} kernels", file=sys.stderr)
+    """``kernels.jsonl`` of the lines that are there, each written when it has come: what was made before a stop can be
+    run."""
+    count = 0
+    with (folder / KERNELS).open("w", buffering=1) as file:
+        for line in lines:
+            if line is not None:
+                count += file.write(f"{json.dumps(line)}\n") > 0
+    print(f"{count} kernels", file=sys.stderr)
 
 
 def digest(text: str) -> str:
