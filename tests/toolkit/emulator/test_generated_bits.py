@@ -123,7 +123,7 @@ def test_wrong_words_are_found(fault: Callable[[Words], None]) -> None:
 def test_a_window_that_reaches_into_a_row_nobody_waited_for_is_found() -> None:
     """Where tiles run on, pixels between two rows read the next row: nobody keeps their results."""
     RUN_ON.require_exact(2)
-    needed = r"(uint needed = [^;]*\(column_1 \+ )(\d+)\)"
+    needed = r"(uint needed = [^;]*\(column\w* \+ )(\d+)\)"
     text, count = re.subn(needed, lambda found: f"{found[1]}7)", RUN_ON.text)
     assert count
     run, *_ = RUN_ON.run(0, text)

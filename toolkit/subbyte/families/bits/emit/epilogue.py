@@ -19,8 +19,8 @@ from subbyte.families.bits.emit.stores import Pixel, Stores
 from subbyte.families.bits.geometry import LINE_WORDS, WORD_CHANNELS
 from subbyte.numerics.bit_layer import AFTER
 from subbyte.tirx import instructions as op
-from subbyte.tirx.bit_words import class_of, exchange_bytes, rank_plane
-from subbyte.tirx.emit import bind, registers, when
+from subbyte.tirx.bit_words import class_of, exchange_selected, exchange_selectors, rank_plane
+from subbyte.tirx.emit import bind, every, registers, when
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
@@ -42,8 +42,11 @@ class Epilogue:
         self.q = bind("q", block.lane % 4)
         self.image = bind("image", block.lane // 4)
         self.stores = Stores(block, self.q, self.image)
+        self.stores.begin()
         self.shortcut = Shortcut(self.stores, block.residual, block.sums)
         self.shortcut.wait()
+        chosen = exchange_selectors(self.q)
+        self.selectors = [op.hidden("selector", T.cast(one, "int32")) for one in chosen]
         self.lower = False
         self.kept: Any = None
         rows, columns = plan.classes
@@ -65,7 +68,9 @@ class Epilogue:
 
     def pixels(self, place: TilePlace) -> list[Pixel]:
         """The thread's output pixels of a tile."""
-        return [self._pixel(place.pixel(self.plan, self.block.warp % 4 * 2 + half), half) for half in range(2)]
+        return [
+            self._pixel(place, place.pixel(self.plan, self.block.warp % 4 * 2 + half), half) for half in range(2)
+        ]
 
     def tile(self, counts: list[Any], pixels: list[Pixel], added: Any, further: int) -> None:
         """The results of the tile ``further`` rows below a turn's first; ``added``: from :meth:`Shortcut.load`."""
@@ -110,17 +115,34 @@ class Epilogue:
             op.permute_bytes(turned[gather], low, high, selector)
         return turned
 
-    def _pixel(self, place: TilePlace, half: int) -> Pixel:
+    def _pixel(self, tile: TilePlace, place: TilePlace, half: int) -> Pixel:
         """One of the thread's output pixels."""
-        plan, row, column = self.plan, place.row, place.column
+        pixel = Pixel(half, tile, place.row, place.column)
+        if self.kept is None:
+            self._locate(pixel)
+        return pixel
+
+    def _locate(self, pixel: Pixel) -> None:
+        """Find the table of a pixel's class."""
+        plan = self.plan
         rows, columns = plan.border_rows
-        entry: Any = 0
+        pixel.entry = T.int32(0)
         if plan.classes != (1, 1):
-            of_row = class_of(rows, self.block.first_row + row)
-            of_column = class_of(columns, column)
-            entry = bind("entry", (of_row * plan.classes[1] + of_column) * self.class_entries)
-        at = None if self.kept is not None and plan.classes == (1, 1) else self._table(entry)
-        return Pixel(half, row, column, entry, at)
+            of_row = class_of(rows, self.block.first_row + pixel.row)
+            of_column = class_of(columns, pixel.column)
+            pixel.entry = bind("entry", (of_row * plan.classes[1] + of_column) * self.class_entries)
+        pixel.table = self._table(pixel.entry)
+
+    def _interior(self, pixels: list[Pixel]) -> Any:
+        """Whether both pixels are of the inner class: few instructions, which every turn has."""
+        plan = self.plan
+        rows, columns = (_run(classes) for classes in plan.border_rows)
+        conditions = []
+        for pixel in pixels if plan.config.run_on else pixels[:1]:
+            conditions.append(_within(self.block.first_row + pixel.row, rows[0], rows[1]))
+            last = columns[1] if plan.config.run_on else columns[1] - 1  # both are neighbours in a row
+            conditions.append(_within(pixel.column, columns[0], last))
+        return T.bool(False) if columns[1] == columns[0] and not plan.config.run_on else every(conditions)
 
     def _table(self, entry: Any) -> Any:
         """Index of a thread's first word of a class. Hidden: the compiler would compute each entry's address anew."""
@@ -182,11 +204,12 @@ class Epilogue:
         passed = registers("passed", plan.thresholds * plan.gathers)
         inner = lambda pixel, entry: self.kept[entry]  # noqa: E731
         if self.kept is not None and plan.classes != (1, 1):
-            inside = T.And(pixels[0].entry == self.inner, pixels[1].entry == self.inner)
-            with T.If(bind("interior", inside)):
+            with T.If(bind("interior", self._interior(pixels))):
                 with T.Then():
                     self._compare(counts, ones, inner, pixels, added, passed)
                 with T.Else():
+                    for pixel in pixels:
+                        self._locate(pixel)
                     self._compare(counts, ones, self._of_class, pixels, added, passed)
         else:
             self._compare(counts, ones, self._of_class if self.kept is None else inner, pixels, added, passed)
@@ -253,7 +276,7 @@ class Epilogue:
         for gather in range(gathers):
             for plane in range(plan.output_planes):
                 T.buffer_store(word, planes[gather][plane], [0])
-                exchange_bytes(word, self.q)
+                exchange_selected(word, [T.cast(one, "uint32") for one in self.selectors])
                 T.buffer_store(words, word[0] ^ self.flips[gather], [plane * gathers + gather])
         self.stores.words(words, pixels)
 
@@ -351,6 +374,17 @@ def _shared_entries(read: Any) -> Any:
         return kept[word, k]
 
     return entry
+
+
+def _run(classes: tuple[int, ...]) -> tuple[int, int]:
+    """First and last index of the inner class."""
+    inner = (max(classes) + 1) // 2
+    return classes.index(inner), len(classes) - 1 - classes[::-1].index(inner)
+
+
+def _within(index: Any, first: int, last: int) -> Any:
+    """first <= index <= last, by one comparison."""
+    return T.cast(index - first, "uint32") <= T.uint32(max(0, last - first))
 
 
 def _word(factor: int) -> Any:

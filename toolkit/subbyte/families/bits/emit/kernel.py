@@ -8,7 +8,7 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.bits.emit.ahead import Ahead
-from subbyte.families.bits.emit.block import Block, TilePlace, coordinates
+from subbyte.families.bits.emit.block import Block, TilePlace, Walk, coordinates
 from subbyte.families.bits.emit.epilogue import Epilogue
 from subbyte.families.bits.emit.multiply import multiply
 from subbyte.families.bits.emit.order import Stagger
@@ -54,18 +54,20 @@ def _consume(block: Block) -> None:
     ahead.begin()
     consumers = plan.config.consumers
     turns = -(-plan.turns // consumers)
+    walk = Walk(plan, warpgroup)
     with loop("turn", turns, T.serial) as turn:
         tile = bind("tile", turn * consumers + warpgroup)
         order = Stagger(plan, turns, turn, warpgroup)
         exists = True if plan.turns % consumers == 0 else bind("exists", tile < plan.turns)
         with when(exists):
-            place = TilePlace.of(plan, tile)
+            place = walk.place()
             ahead.before(place, tile)
             _turn(block, epilogue, place, order, seen, tile, ahead)
         if plan.config.stagger and exists is not True:  # who has no tile in the last turn keeps his place
             with when(T.Not(exists)):
                 order.wait()
                 order.arrive()
+        walk.on()
 
 
 def _turn(

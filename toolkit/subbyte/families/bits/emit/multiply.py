@@ -13,23 +13,22 @@ from subbyte.tirx.emit import bind, registers
 
 _UNIT = 16
 """Bytes in which a descriptor counts."""
-_ADDRESS = 0x3FFF
 
 
 def multiply(block: Block, place: TilePlace) -> list[list[Any]]:
     """All instructions of a turn, a group for each of its tiles in order: whoever waits for one group less may read
     another tile. For each tile a register array of counts for each set of sums."""
     plan = block.plan
-    first_pixel, weights = place.first_input(block), block.base + T.uint32(plan.weight_base)
+    first_pixel, variant = place.first_input(block), T.uint32(0)
     tiles = range(plan.config.turn_rows)
     if len(plan.parities) > 1 and len(tiles) == 1:
         parity = T.cast((block.input_row(place.row) + 2 * plan.view.pad) % 2, "uint32")
-        weights = weights + parity * T.uint32(plan.variant_bytes)
+        variant = parity * T.uint32(plan.variant_bytes // _UNIT)
     names = [[f"counts{index}" + "_below" * tile for index in range(plan.sets)] for tile in tiles]
     counts = [[registers(name, plan.sums) for name in of_tile] for of_tile in names]
-    rows = block.base + T.cast(first_pixel * plan.pixel_bytes, "uint32")
-    a = bind("rows_at", (rows >> T.uint32(4)) & T.uint32(_ADDRESS))
-    b = bind("weights_at", (weights >> T.uint32(4)) & T.uint32(_ADDRESS))
+    units = T.cast(first_pixel * (plan.pixel_bytes // _UNIT), "uint32")
+    a = bind("rows_at", block.units + units)
+    b = bind("weights_at", block.units + T.uint32(plan.weight_base // _UNIT) + variant)
     op.wgmma_fence()
     order = range(plan.planes - 1, -1, -1) if plan.config.doubled else range(plan.planes)
     for number, plane in enumerate(order):
