@@ -11,7 +11,7 @@ from subbyte.families.bits.emit.ahead import Ahead
 from subbyte.families.bits.emit.block import Block, TilePlace, Walk, coordinates
 from subbyte.families.bits.emit.epilogue import Epilogue
 from subbyte.families.bits.emit.multiply import multiply
-from subbyte.families.bits.emit.order import Stagger
+from subbyte.families.bits.emit.order import BORDER_BARRIER, Stagger
 from subbyte.families.bits.emit.rows import copy_rows, fill_border, set_up
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import TILE_PIXELS
@@ -32,14 +32,14 @@ def _body(plan: BitsPlan, buffers: Mapping[str, Any]) -> None:
     with T.If(block.warp == copier):
         with T.Then(), when(leader):
             set_up(block)
-        with T.Else():
-            fill_border(block)
-            op.async_fence()
     T.evaluate(T.cuda.cta_sync())
     with T.If(block.warp == copier):
         with T.Then(), when(leader):
             copy_rows(block)
         with T.Else():
+            fill_border(block)  # while the rows are on their way
+            op.async_fence()
+            op.named_barrier(BORDER_BARRIER, 128 * plan.config.consumers, wait=True)
             block.wait(block.weight_barrier)
             _consume(block)
 

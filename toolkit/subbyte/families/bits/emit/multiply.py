@@ -32,25 +32,24 @@ def multiply(block: Block, place: TilePlace) -> list[list[Any]]:
     op.wgmma_fence()
     order = range(plan.planes - 1, -1, -1) if plan.config.doubled else range(plan.planes)
     for number, plane in enumerate(order):
-        if number and plan.config.doubled:
-            _double([counts[tile][0] for tile in tiles], plan.sums, plan.doubling(plane))
         for tile in tiles:
             into = counts[tile][0 if plan.config.doubled else plane]
+            if number and plan.config.doubled:
+                _double(into, plan.read_sums, plan.doubling(plane), len(tiles) - 1)
             for step in range(plan.steps):
                 first = step == 0 and not (number and plan.config.doubled)
                 _instruction(block, into, a, b, step, plane, tile, first)
-            if number == len(order) - 1:
+            if number == len(order) - 1 or plan.config.doubled:
                 op.wgmma_commit()
     return counts
 
 
-def _double(sums: list[Any], count: int, factor: int) -> None:
-    """Finish what is on its way, and multiply the sums by what a bit of the plane before counts more."""
-    op.wgmma_commit()
-    op.wgmma_wait(0)
-    for into in sums:
-        for i in range(count):
-            T.buffer_store(into, into[i] * T.uint32(factor & 0xFFFFFFFF), [i])
+def _double(sums: Any, read: tuple[int, ...], factor: int, others: int) -> None:
+    """Finish a tile's products, while those of the ``others`` go on, and multiply those of its sums that are read later
+    by what a bit of the plane before counts more."""
+    op.wgmma_wait(others)
+    for i in read:
+        T.buffer_store(sums, sums[i] * T.uint32(factor & 0xFFFFFFFF), [i])
     op.wgmma_fence()
 
 

@@ -14,6 +14,8 @@ from subbyte.tirx.emit import bind, when
 
 _FIRST = 1
 """Number of the first warpgroup's named barrier; 0 is the block's."""
+BORDER_BARRIER = 15
+"""Number of the barrier at which all consumers have written what lies beyond the image."""
 _BOTH = 256
 """Threads at a barrier: the warpgroup that waits, and the one that lets it go on."""
 
