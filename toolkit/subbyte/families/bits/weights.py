@@ -52,7 +52,7 @@ def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
         ordered = by_slice(plan, full, 1).reshape(plan.weight_planes, plan.slices, oc, pieces, 4)[:, :, order]
         columns = ordered.transpose(1, 3, 0, 2, 4).reshape(plan.slices, pieces, plan.filter_columns, 4)
         found[:, index, :pieces, : plan.filter_columns] = columns
-        if plan.form.per_pixel:
+        if plan.ones_columns:
             found[:, index, :pieces, plan.filter_columns : plan.filter_columns + ONES] = ones[:, None]
     flat = found.reshape(plan.slices, -1)
     if plan.output == SUMS:

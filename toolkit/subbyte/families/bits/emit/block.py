@@ -74,6 +74,10 @@ class Block:
         """Byte address of the barrier of weights and table."""
         return self.row_barrier(T.uint32(self.plan.staged_rows))
 
+    def window_barrier(self, row: Any) -> Any:
+        """Byte address of the barrier of an output row whose windows are counted."""
+        return self.row_barrier(row + T.uint32(self.plan.staged_rows + 1))
+
     def wait(self, address: Any) -> None:
         """Wait for the only phase of a barrier."""
         done = registers("done", 1)

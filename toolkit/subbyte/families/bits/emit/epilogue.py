@@ -17,6 +17,7 @@ from subbyte.families.bits.emit.line import plane_words
 from subbyte.families.bits.emit.shortcut import Shortcut
 from subbyte.families.bits.emit.stores import Pixel, Stores
 from subbyte.families.bits.geometry import LINE_WORDS, WORD_CHANNELS
+from subbyte.families.bits.tiles import TILE_PIXELS
 from subbyte.numerics.bit_layer import AFTER
 from subbyte.tirx import instructions as op
 from subbyte.tirx.bit_words import class_of, exchange_selected, exchange_selectors, rank_plane
@@ -47,6 +48,9 @@ class Epilogue:
         self.shortcut.wait()
         chosen = exchange_selectors(self.q)
         self.selectors = [op.hidden("selector", T.cast(one, "int32")) for one in chosen]
+        if plan.config.counted:
+            own = plan.window_base // 4 + self.block.warp % 4 * (2 * BATCH_GROUP) + self.image
+            self.counted = bind("counted_at", op.hidden("counted_at", own))
         self.lower = False
         self.kept: Any = None
         rows, columns = plan.classes
@@ -117,7 +121,11 @@ class Epilogue:
 
     def _pixel(self, tile: TilePlace, place: TilePlace, half: int) -> Pixel:
         """One of the thread's output pixels."""
+        plan = self.plan
         pixel = Pixel(half, tile, place.row, place.column)
+        if plan.config.counted:
+            at = (tile.row * (plan.row_tiles * TILE_PIXELS) + tile.column + half) * BATCH_GROUP
+            pixel.counted = bind("counted", self.block.shared[self.counted + at])
         if self.kept is None:
             self._locate(pixel)
         return pixel
@@ -154,11 +162,14 @@ class Epilogue:
 
     # ---- sums -----------------------------------------------------------------------------------------------------
 
-    def _ones(self, counts: list[Any], half: int) -> Any:
+    def _ones(self, counts: list[Any], pixel: Pixel) -> Any:
         """What the activations' bits alone contribute, for every channel of a pixel; None where nothing."""
-        plan = self.plan
+        plan, half = self.plan, pixel.half
         if not plan.form.per_pixel:
             return None
+        if plan.config.counted:
+            total = pixel.counted * _word(plan.window_factor)
+            return bind("ones", total * T.uint32(0x10001) if plan.paired else total)
         at = plan.filter_columns // 2 + 2 * half
         total: Any = None
         for plane in range(plan.sets):
@@ -200,7 +211,7 @@ class Epilogue:
         """What a thread's sums pass, [thresholds][gathers]: bit k of a byte says it of channel 8 q + k, the bytes are
         (first pixel, second) x (two words)."""
         plan = self.plan
-        ones = [self._ones(counts, half) for half in range(2)]
+        ones = [self._ones(counts, pixel) for pixel in pixels]
         passed = registers("passed", plan.thresholds * plan.gathers)
         inner = lambda pixel, entry: self.kept[entry]  # noqa: E731
         if self.kept is not None and plan.classes != (1, 1):
@@ -238,7 +249,7 @@ class Epilogue:
     def _by_line(self, counts: list[Any], pixels: list[Pixel]) -> list[list[Any]]:
         """The same by a multiplication for each sum."""
         plan = self.plan
-        ones = [self._ones(counts, half) for half in range(2)]
+        ones = [self._ones(counts, pixel) for pixel in pixels]
         found = registers("planes", plan.output_planes * plan.gathers)
 
         def scaled(word: int, k: int, half: int) -> Any:
@@ -341,7 +352,7 @@ class Epilogue:
         block_channels = w.precision.output.block
         missing = w.padded_filters - plan.slices * plan.config.channels
         with self.stores.in_map(pixel.row, pixel.column):
-            ones = self._ones(counts, pixel.half)
+            ones = self._ones(counts, pixel)
             place = bind("out_pixel", self.stores.place(pixel.row, pixel.column))
 
             def store(channel: Any, values: list[Any]) -> None:

@@ -9,9 +9,10 @@ from tvm.script import tirx as T
 
 from subbyte.families.bits.emit.ahead import Ahead
 from subbyte.families.bits.emit.block import Block, TilePlace, Walk, coordinates
+from subbyte.families.bits.emit.counting import count_windows, wait_for_windows
 from subbyte.families.bits.emit.epilogue import Epilogue
 from subbyte.families.bits.emit.multiply import multiply
-from subbyte.families.bits.emit.order import BORDER_BARRIER, Stagger
+from subbyte.families.bits.emit.order import BORDER_BARRIER, COUNTED_BORDER, COUNTERS, Stagger
 from subbyte.families.bits.emit.rows import copy_rows, fill_border, set_up
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import TILE_PIXELS
@@ -33,13 +34,18 @@ def _body(plan: BitsPlan, buffers: Mapping[str, Any]) -> None:
         with T.Then(), when(leader):
             set_up(block)
     T.evaluate(T.cuda.cta_sync())
-    with T.If(block.warp == copier):
-        with T.Then(), when(leader):
-            copy_rows(block)
+    with T.If(block.warp >= copier if plan.config.counted else block.warp == copier):
+        with T.Then():
+            with when(T.And(block.warp == copier, leader) if plan.config.counted else leader):
+                copy_rows(block)
+            if plan.config.counted:
+                count_windows(block)
         with T.Else():
             fill_border(block)  # while the rows are on their way
             op.async_fence()
             op.named_barrier(BORDER_BARRIER, 128 * plan.config.consumers, wait=True)
+            if plan.config.counted:
+                op.named_barrier(COUNTED_BORDER, 128 * plan.config.consumers + COUNTERS, wait=False)
             block.wait(block.weight_barrier)
             _consume(block)
 
@@ -47,8 +53,9 @@ def _body(plan: BitsPlan, buffers: Mapping[str, Any]) -> None:
 def _consume(block: Block) -> None:
     plan = block.plan
     epilogue = Epilogue(block)
-    seen = registers("seen", 1)
-    T.buffer_store(seen, T.uint32(0), [0])
+    seen = registers("seen", 2)
+    for i in range(2):
+        T.buffer_store(seen, T.uint32(0), [i])
     warpgroup = bind("warpgroup", block.warp // 4)
     ahead = Ahead(plan, epilogue.shortcut, warpgroup)
     ahead.begin()
@@ -80,12 +87,16 @@ def _turn(
     order.wait()
     counts = multiply(block, place)
     if plan.fusion.pool > 1:
+        if plan.config.counted:
+            wait_for_windows(block, place.below(last), seen)
         rows = [epilogue.pixels(place.below(further)) for further in range(last + 1)]
         op.wgmma_wait(0)
         order.arrive()
         epilogue.pooled(counts, rows)
         return
     ahead.during(tile)
+    if plan.config.counted:
+        wait_for_windows(block, place.below(last), seen)
     for further in range(last + 1):
         pixels = epilogue.pixels(place.below(further))
         added = ahead.added(place.below(further), further)

@@ -14,8 +14,11 @@ from subbyte.tirx.emit import bind, when
 
 _FIRST = 1
 """Number of the first warpgroup's named barrier; 0 is the block's."""
-BORDER_BARRIER = 15
-"""Number of the barrier at which all consumers have written what lies beyond the image."""
+BORDER_BARRIER, COUNTED_BORDER, COUNTED_ROW = 15, 14, 13
+"""Numbers of the barriers at which all consumers have written what lies beyond the image, at which they tell it those
+who count, and at which a staged row's bits are counted."""
+COUNTERS = 128
+"""Threads that count."""
 _BOTH = 256
 """Threads at a barrier: the warpgroup that waits, and the one that lets it go on."""
 

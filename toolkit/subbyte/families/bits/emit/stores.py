@@ -36,6 +36,8 @@ class Pixel:
     """First table entry of its border class, once that is located."""
     table: Any = None
     """Index of the thread's first word there."""
+    counted: Any = None
+    """The bits of its window, where they are counted beside the products."""
 
 
 @dataclass
