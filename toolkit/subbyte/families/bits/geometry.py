@@ -340,8 +340,8 @@ class BitsGeometry(BitsTiles):
 
     @property
     def window_factor(self) -> int:
-        """What a count of a window, of all planes as they count, is multiplied by."""
-        return self.form.pixel * self.scale // self.divisor
+        """What a count of a window, of all planes as they count, is multiplied by; for both sums of a register."""
+        return self.form.pixel * self.scale // self.divisor * ((1 << 16) + 1 if self.paired else 1)
 
     # ---- outputs ----------------------------------------------------------------------------------------------------
 

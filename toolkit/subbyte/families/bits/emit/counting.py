@@ -92,6 +92,7 @@ def _output_row(block: Block, row: Any, thread: Any) -> None:
             further = (tap // w.s * plan.pitch + tap % w.s) * w.dilation * BATCH_GROUP
             one = block.shared[first + further]
             total = one if total is None else total + one
-        T.buffer_store(block.shared, total, [plan.window_base // 4 + row * (width * BATCH_GROUP) + index])
+        whole = total * T.uint32(plan.window_factor & 0xFFFFFFFF)
+        T.buffer_store(block.shared, whole, [plan.window_base // 4 + row * (width * BATCH_GROUP) + index])
 
     _each("window", width * BATCH_GROUP, thread, add)

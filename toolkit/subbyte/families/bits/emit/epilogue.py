@@ -168,8 +168,7 @@ class Epilogue:
         if not plan.form.per_pixel:
             return None
         if plan.config.counted:
-            total = pixel.counted * _word(plan.window_factor)
-            return bind("ones", total * T.uint32(0x10001) if plan.paired else total)
+            return T.cast(pixel.counted, "uint32")
         at = plan.filter_columns // 2 + 2 * half
         total: Any = None
         for plane in range(plan.sets):
@@ -235,8 +234,9 @@ class Epilogue:
                 masks = self._comparisons(counts, ones, read, pixels, gather, k, added, whole)
                 for threshold, mask in enumerate(masks):
                     at = threshold * plan.gathers + gather
-                    bits = mask & T.uint32(0x01010101 << k)
-                    T.buffer_store(passed, bits if k == 0 else passed[at] | bits, [at])
+                    before = T.uint32(0x01010101 * ((1 << k) - 1))  # what comes later overwrites the bits above
+                    merged = (passed[at] & before) | (mask & (before ^ T.uint32(0xFFFFFFFF)))
+                    T.buffer_store(passed, merged if k else mask, [at])
             for word in dict.fromkeys(word for word, _ in whole):
                 self.shortcut.keep([whole[word, half] for half in range(2)], pixels, word, self.lower)
 
