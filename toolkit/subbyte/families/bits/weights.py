@@ -160,7 +160,7 @@ def _beside_sums(plan: BitsPlan, constants: NDArray[np.int64], levels: NDArray[n
 
 def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:
     """A value for each class, entry and channel [classes][entries][K] -> int32 [slices][words], as
-    [classes][entries][slots][8][4 lanes]."""
+    [classes][entries][slots][2][4 lanes][4]."""
     oc = plan.config.channels
     never = 1 << 30 if plan.fusion.sums else plan.span[1] + 1
     fill = 0 if plan.output == SUMS else never
@@ -176,4 +176,5 @@ def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:
         low = split[:, :, :, [pair[0] for pair in pairs]]
         high = split[:, :, :, [pair[1] for pair in pairs]]
         split = (low & 0xFFFF) | (high & 0xFFFF) << 16
+    split = split.reshape(*split.shape[:-2], 2, 4, 4).swapaxes(-1, -2)  # a lane's entries by four
     return (split & 0xFFFFFFFF).astype(np.uint32).view(np.int32).reshape(plan.slices, -1)

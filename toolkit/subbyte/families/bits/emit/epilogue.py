@@ -25,7 +25,8 @@ from subbyte.tirx.emit import bind, every, registers, when
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
-_LANE_ENTRIES = 4
+_LANE_ENTRIES, _QUAD_WORDS = 4, 16
+"""Table entries of a lane that stand together, and of all four lanes."""
 _LOW_HALVES = 0x5410
 """prmt: the lower halves of two words."""
 _SIGNS_PAIRED = 0xFDB9
@@ -60,7 +61,8 @@ class Epilogue:
             self.kept = registers("kept", plan.kept)
             table = self._table(self.inner)
             for entry in range(plan.kept):
-                T.buffer_store(self.kept, self.block.shared[table + entry * _LANE_ENTRIES], [entry])
+                at = table + (entry // _LANE_ENTRIES * _QUAD_WORDS + entry % _LANE_ENTRIES)
+                T.buffer_store(self.kept, self.block.shared[at], [entry])
         self.flips: Any = None
         if plan.output != SUMS:
             self.flips = registers("flips", plan.gathers)
@@ -154,11 +156,22 @@ class Epilogue:
 
     def _table(self, entry: Any) -> Any:
         """Index of a thread's first word of a class. Hidden: the compiler would compute each entry's address anew."""
-        lane = self.q * (LINE_WORDS if self.plan.by_line else 1)
-        return bind("table", op.hidden("table_at", self.plan.table_base // 4 + entry + lane))
+        return bind("table", op.hidden("table_at", self.plan.table_base // 4 + entry + self.q * _LANE_ENTRIES))
 
-    def _of_class(self, pixel: Pixel, entry: int) -> Any:
-        return self.block.shared[pixel.table + entry * _LANE_ENTRIES]
+    def _of_class(self) -> Any:
+        """Reads entries of a pixel's class, four at a time; where there is only one class, for both pixels at once."""
+        held: dict[tuple[int, int], Any] = {}
+        alike = self.plan.classes == (1, 1)
+
+        def entry(pixel: Pixel, index: int) -> Any:
+            key = 0 if alike else pixel.half, index // _LANE_ENTRIES
+            if key not in held:
+                held[key] = registers("entries", _LANE_ENTRIES)
+                at = (pixel.table + index // _LANE_ENTRIES * _QUAD_WORDS) * 4
+                op.load_shared16(held[key], self.block.base + T.cast(at, "uint32"))
+            return held[key][index % _LANE_ENTRIES]
+
+        return entry
 
     # ---- sums -----------------------------------------------------------------------------------------------------
 
@@ -220,9 +233,9 @@ class Epilogue:
                 with T.Else():
                     for pixel in pixels:
                         self._locate(pixel)
-                    self._compare(counts, ones, self._of_class, pixels, added, passed)
+                    self._compare(counts, ones, self._of_class(), pixels, added, passed)
         else:
-            self._compare(counts, ones, self._of_class if self.kept is None else inner, pixels, added, passed)
+            self._compare(counts, ones, self._of_class() if self.kept is None else inner, pixels, added, passed)
         return passed
 
     def _compare(self, counts: list[Any], ones: list[Any], read: Any, pixels: list[Pixel], added: Any,
@@ -352,7 +365,7 @@ class Epilogue:
         block_channels = w.precision.output.block
         missing = w.padded_filters - plan.slices * plan.config.channels
         with self.stores.in_map(pixel.row, pixel.column):
-            ones = self._ones(counts, pixel)
+            ones, read = self._ones(counts, pixel), self._of_class()
             place = bind("out_pixel", self.stores.place(pixel.row, pixel.column))
 
             def store(channel: Any, values: list[Any]) -> None:
@@ -366,7 +379,7 @@ class Epilogue:
                         sums = []
                         for k in range(first, first + 4):
                             value = self._with_ones(self._varying(counts, (word,), k, pixel.half), ones)
-                            sums.append(value + self._of_class(pixel, word * 8 + k))
+                            sums.append(value + T.cast(read(pixel, word * 8 + k), "uint32"))
                         store(channel + first, sums)
             if missing > 0:  # channels that only fill up
                 with when(self.block.slice_ == plan.slices - 1):
