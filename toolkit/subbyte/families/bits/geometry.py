@@ -19,7 +19,7 @@ COLUMNS = (8, 16, 24, *range(32, 257, 16))
 ONES = 8
 """Columns of ones, of which each thread holds two."""
 WORD_CHANNELS = 32
-WORKING_REGISTERS = 24
+WORKING_REGISTERS = 28
 """Of a thread, beside counts and table."""
 LINE_WORDS = 4
 """Of a channel that a line gives the code: what is added, factor, offset, and one that fills up."""
@@ -91,12 +91,6 @@ class BitsGeometry(BitsTiles):
     def sums(self) -> int:
         """Registers of a set of sums of a thread."""
         return self.n // 2
-
-    @property
-    def read_sums(self) -> tuple[int, ...]:
-        """Those of a set that anybody reads: of the columns of ones one for each of a thread's two pixels."""
-        ones = self.filter_columns // 2
-        return (*range(ones), *((ones, ones + 2) if self.ones_columns else ()))
 
     @property
     def sets(self) -> int:

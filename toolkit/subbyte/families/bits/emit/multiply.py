@@ -35,7 +35,7 @@ def multiply(block: Block, place: TilePlace) -> list[list[Any]]:
         for tile in tiles:
             into = counts[tile][0 if plan.config.doubled else plane]
             if number and plan.config.doubled:
-                _double(into, plan.read_sums, plan.doubling(plane), len(tiles) - 1)
+                _double(into, plan.sums, plan.doubling(plane), len(tiles) - 1)
             for step in range(plan.steps):
                 first = step == 0 and not (number and plan.config.doubled)
                 _instruction(block, into, a, b, step, plane, tile, first)
@@ -44,11 +44,11 @@ def multiply(block: Block, place: TilePlace) -> list[list[Any]]:
     return counts
 
 
-def _double(sums: Any, read: tuple[int, ...], factor: int, others: int) -> None:
-    """Finish a tile's products, while those of the ``others`` go on, and multiply those of its sums that are read later
-    by what a bit of the plane before counts more."""
+def _double(sums: Any, count: int, factor: int, others: int) -> None:
+    """Finish a tile's products, while those of the ``others`` go on, and multiply its sums by what a bit of the plane
+    before counts more: all of them, or the assembler waits behind every instruction."""
     op.wgmma_wait(others)
-    for i in read:
+    for i in range(count):
         T.buffer_store(sums, sums[i] * T.uint32(factor & 0xFFFFFFFF), [i])
     op.wgmma_fence()
 
