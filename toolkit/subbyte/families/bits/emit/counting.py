@@ -14,6 +14,9 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
 from subbyte.workload.conv import BATCH_GROUP
 
+_IMAGES = 4
+"""Counts of a pixel that are added up together: 16 bytes."""
+
 
 def count_windows(block: Block) -> None:
     """All windows of a block, row by row as the staged rows come."""
@@ -30,7 +33,9 @@ def count_windows(block: Block) -> None:
             T.buffer_store(counted, counted[0] + 1, [0])
         op.named_barrier(COUNTED_ROW, COUNTERS, wait=True)
         _output_row(block, row, thread)
-        op.barrier_arrive(block.window_barrier(T.cast(row, "uint32")))
+        op.emit(T.cuda.warp_sync())
+        with when(block.lane == 0):
+            op.barrier_arrive(block.window_barrier(T.cast(row, "uint32")))
 
 
 def wait_for_windows(block: Block, place: TilePlace, seen: Any) -> None:
@@ -43,7 +48,7 @@ def wait_for_windows(block: Block, place: TilePlace, seen: Any) -> None:
 
 def _each(name: str, count: int, thread: Any, body: Any) -> None:
     """Threads take the indices below ``count`` in turn."""
-    with loop("part", -(-count // COUNTERS), T.serial) as part:
+    with loop("part", -(-count // COUNTERS)) as part:
         index = bind(name, part * COUNTERS + thread)
         with when(True if count % COUNTERS == 0 else index < count):
             body(index)
@@ -81,18 +86,22 @@ def _staged_row(block: Block, row: Any, thread: Any) -> None:
 def _output_row(block: Block, row: Any, thread: Any) -> None:
     """Add up the windows of an output row."""
     plan, w = block.plan, block.plan.view
-    above = block.input_row(row) - block.first_input * (2 if plan.paired_rows else 1)
-    width = plan.row_tiles * TILE_PIXELS
+    first_row = block.first_input * (2 if plan.paired_rows else 1)
+    above = bind("above", op.hidden("above", block.input_row(row) - first_row))  # TVM would think of rows below 0
+    width, halves = plan.row_tiles * TILE_PIXELS, BATCH_GROUP // _IMAGES
 
     def add(index: Any) -> None:
-        pixel = above * plan.pitch + index // BATCH_GROUP * w.stride
-        first = bind("window", plan.count_base // 4 + pixel * BATCH_GROUP + index % BATCH_GROUP)
-        total: Any = None
+        pixel, images = index // halves, index % halves * _IMAGES
+        start = ((above * plan.pitch + pixel * w.stride) * BATCH_GROUP + images) * 4
+        first = bind("window", block.base + T.cast(plan.count_base + start, "uint32"))
+        totals = [T.uint32(0)] * _IMAGES
         for tap in range(w.r * w.s):
-            further = (tap // w.s * plan.pitch + tap % w.s) * w.dilation * BATCH_GROUP
-            one = block.shared[first + further]
-            total = one if total is None else total + one
-        whole = total * T.uint32(plan.window_factor & 0xFFFFFFFF)
-        T.buffer_store(block.shared, whole, [plan.window_base // 4 + row * (width * BATCH_GROUP) + index])
+            further = (tap // w.s * plan.pitch + tap % w.s) * w.dilation * BATCH_GROUP * 4
+            held = registers("held", _IMAGES)
+            op.load_shared16(held, first + T.uint32(further))
+            totals = [total + held[i] for i, total in enumerate(totals)]
+        whole = [total * T.uint32(plan.window_factor & 0xFFFFFFFF) for total in totals]
+        at = plan.window_base + ((row * width + pixel) * BATCH_GROUP + images) * 4
+        op.store_shared16(block.base + T.cast(at, "uint32"), whole)
 
-    _each("window", width * BATCH_GROUP, thread, add)
+    _each("window", width * halves, thread, add)

@@ -23,7 +23,7 @@ def set_up(block: Block) -> None:
         op.barrier_init(block.row_barrier(T.cast(barrier, "uint32")), 1)
     if plan.config.counted:
         with loop("windows", plan.config.tile_rows) as row:
-            op.barrier_init(block.window_barrier(T.cast(row, "uint32")), COUNTERS)
+            op.barrier_init(block.window_barrier(T.cast(row, "uint32")), COUNTERS // 32)
     op.barrier_init_fence()
     bar, weights = block.weight_barrier, plan.slice_words
     op.barrier_expect(bar, 4 * (weights + (0 if plan.output == SUMS else plan.table_words)))
