@@ -74,9 +74,7 @@ class Epilogue:
 
     def pixels(self, place: TilePlace) -> list[Pixel]:
         """The thread's output pixels of a tile."""
-        return [
-            self._pixel(place, place.pixel(self.plan, self.block.warp % 4 * 2 + half), half) for half in range(2)
-        ]
+        return [self._pixel(place, place.pixel(self.plan, self.block.warp % 4 * 2 + half), half) for half in range(2)]
 
     def tile(self, counts: list[Any], pixels: list[Pixel], added: Any, further: int) -> None:
         """The results of the tile ``further`` rows below a turn's first; ``added``: from :meth:`Shortcut.load`."""
