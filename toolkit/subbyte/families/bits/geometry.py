@@ -304,7 +304,7 @@ class BitsGeometry(BitsTiles):
         """Dynamic shared memory of a block in bytes."""
         return self.window_base + 4 * self.window_words
 
-    # ---- bits that are counted beside the products --------------------------------------------------------------------
+    # ---- bits that are counted beside the products ------------------------------------------------------------------
 
     @property
     def barriers(self) -> int:

@@ -1,5 +1,5 @@
-"""The activations' bits of every window, counted by a warpgroup of its own: those of each staged pixel once, then of each
-window the sum of its pixels. Columns of ones count them as well, but make every instruction wider."""
+"""The activations' bits of every window, counted by a warpgroup of its own: those of each staged pixel once, then of
+each window the sum of its pixels. Columns of ones count them as well, but make every instruction wider."""
 
 from __future__ import annotations
 

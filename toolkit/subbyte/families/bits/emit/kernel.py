@@ -30,9 +30,8 @@ def _body(plan: BitsPlan, buffers: Mapping[str, Any]) -> None:
     block = coordinates(plan, buffers)
     copier = 4 * plan.config.consumers
     leader = block.lane == 0
-    with T.If(block.warp == copier):
-        with T.Then(), when(leader):
-            set_up(block)
+    with T.If(block.warp == copier), T.Then(), when(leader):
+        set_up(block)
     T.evaluate(T.cuda.cta_sync())
     with T.If(block.warp >= copier if plan.config.counted else block.warp == copier):
         with T.Then():

@@ -17,7 +17,6 @@ from subbyte.tirx.emit import bind, every, when
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
-
 CORE_WORDS = 32
 """Of 8 images' 128 channels of a pixel, in a plane."""
 
@@ -145,11 +144,8 @@ class Stores:
         """Index of a pixel of the output, or of a pair of them."""
         plan, y = self.plan, self._output_row(row)
         if self.pixel is not None:
-            if plan.paired_output:
-                y = row // 2 if self._even else y // 2
-            else:
-                y = row
-            return self.pixel + y * plan.out_columns + column
+            paired = row // 2 if self._even else y // 2
+            return self.pixel + (paired if plan.paired_output else row) * plan.out_columns + column
         if plan.paired_output:
             return (self.block.group * -(-plan.out_rows // 2) + y // 2) * plan.out_columns + column
         return (self.block.group * plan.out_rows + y) * plan.out_columns + column
