@@ -18,11 +18,12 @@ _IMAGES = 4
 """Counts of a pixel that are added up together: 16 bytes."""
 
 
-def count_windows(block: Block) -> None:
+def count_windows(block: Block, copier: int) -> None:
     """All windows of a block, row by row as the staged rows come."""
     plan = block.plan
     thread = bind("counter", block.thread - 128 * plan.config.consumers)
-    op.named_barrier(COUNTED_BORDER, 128 * plan.config.consumers + COUNTERS, wait=True)
+    with when(block.warp == copier):
+        op.named_barrier(COUNTED_BORDER, 128 * plan.config.consumers + 32, wait=True)
     counted = registers("counted", 1, "int32")
     T.buffer_store(counted, T.int32(0), [0])
     with loop("row", plan.config.tile_rows, T.serial) as row:

@@ -12,7 +12,7 @@ from subbyte.families.bits.emit.block import Block, TilePlace, Walk, coordinates
 from subbyte.families.bits.emit.counting import count_windows, wait_for_windows
 from subbyte.families.bits.emit.epilogue import Epilogue
 from subbyte.families.bits.emit.multiply import multiply
-from subbyte.families.bits.emit.order import BORDER_BARRIER, COUNTED_BORDER, COUNTERS, Stagger
+from subbyte.families.bits.emit.order import COUNTED_BORDER, READY, Stagger
 from subbyte.families.bits.emit.rows import copy_rows, fill_border, set_up
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import TILE_PIXELS
@@ -30,27 +30,33 @@ def _body(plan: BitsPlan, buffers: Mapping[str, Any]) -> None:
     block = coordinates(plan, buffers)
     copier = 4 * plan.config.consumers
     leader = block.lane == 0
-    with T.If(block.warp == copier), T.Then(), when(leader):
-        set_up(block)
-    T.evaluate(T.cuda.cta_sync())
-    with T.If(block.warp >= copier if plan.config.counted else block.warp == copier):
+    with T.If(block.warp == copier):
         with T.Then():
-            with when(T.And(block.warp == copier, leader) if plan.config.counted else leader):
+            with when(leader):
+                set_up(block)
+            op.named_barrier(READY, plan.threads, wait=False)
+            with when(leader):
                 copy_rows(block)
-            if plan.config.counted:
-                count_windows(block)
         with T.Else():
-            fill_border(block)  # while the rows are on their way
-            op.async_fence()
-            op.named_barrier(BORDER_BARRIER, 128 * plan.config.consumers, wait=True)
-            if plan.config.counted:
-                op.named_barrier(COUNTED_BORDER, 128 * plan.config.consumers + COUNTERS, wait=False)
-            block.wait(block.weight_barrier)
+            with when(block.warp < copier if plan.config.counted else True):
+                fill_border(block)  # while the rows are on their way
+                op.async_fence()
+            op.named_barrier(READY, plan.threads, wait=True)
+    if plan.config.counted:
+        with T.If(block.warp >= copier):
+            with T.Then():
+                count_windows(block, copier)
+            with T.Else():
+                op.named_barrier(COUNTED_BORDER, 128 * plan.config.consumers + 32, wait=False)
+                _consume(block)
+    else:
+        with when(block.warp < copier):
             _consume(block)
 
 
 def _consume(block: Block) -> None:
     plan = block.plan
+    block.wait(block.weight_barrier)
     epilogue = Epilogue(block)
     seen = registers("seen", 2)
     for i in range(2):

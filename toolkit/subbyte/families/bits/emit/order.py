@@ -14,9 +14,9 @@ from subbyte.tirx.emit import bind, when
 
 _FIRST = 1
 """Number of the first warpgroup's named barrier; 0 is the block's."""
-BORDER_BARRIER, COUNTED_BORDER, COUNTED_ROW = 15, 14, 13
-"""Numbers of the barriers at which all consumers have written what lies beyond the image, at which they tell it those
-who count, and at which a staged row's bits are counted."""
+READY, COUNTED_BORDER, COUNTED_ROW = 15, 14, 13
+"""Numbers of the barriers at which the others' barriers are set up and what lies beyond the image is written, at which
+the warp that copies, which does not wait there, waits for the latter, and at which a staged row's bits are counted."""
 COUNTERS = 128
 """Threads that count."""
 _BOTH = 256
