@@ -4,9 +4,19 @@ import sys
 from pathlib import Path
 
 PARTS = [
-    "texts", "measure", "table", "collect", "issue", "exact", "accuracy", "networks", "papers", "papers-table",
+    "texts",
+    "measure",
+    "table",
+    "collect",
+    "issue",
+    "exact",
+    "accuracy",
+    "networks",
+    "papers",
+    "papers-table",
     "ensembles",
-]  # fmt: skip
+    "floating",
+]
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[2])  # the folder itself would hide modules of others
