@@ -13,6 +13,7 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.bits.emit.block import Block, TilePlace
+from subbyte.families.bits.emit.interior import interior
 from subbyte.families.bits.emit.line import plane_words
 from subbyte.families.bits.emit.shortcut import Shortcut
 from subbyte.families.bits.emit.stores import Pixel, Stores
@@ -21,7 +22,7 @@ from subbyte.families.bits.tiles import TILE_PIXELS
 from subbyte.numerics.bit_layer import AFTER
 from subbyte.tirx import instructions as op
 from subbyte.tirx.bit_words import class_of, exchange_selected, exchange_selectors, rank_plane
-from subbyte.tirx.emit import bind, every, registers, when
+from subbyte.tirx.emit import bind, registers, when
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
@@ -141,17 +142,6 @@ class Epilogue:
             pixel.entry = bind("entry", (of_row * plan.classes[1] + of_column) * self.class_entries)
         pixel.table = self._table(pixel.entry)
 
-    def _interior(self, pixels: list[Pixel]) -> Any:
-        """Whether both pixels are of the inner class: few instructions, which every turn has."""
-        plan = self.plan
-        rows, columns = (_run(classes) for classes in plan.border_rows)
-        conditions = []
-        for pixel in pixels if plan.config.run_on else pixels[:1]:
-            conditions.append(_within(self.block.first_row + pixel.row, rows[0], rows[1]))
-            last = columns[1] if plan.config.run_on else columns[1] - 1  # both are neighbours in a row
-            conditions.append(_within(pixel.column, columns[0], last))
-        return T.bool(False) if columns[1] == columns[0] and not plan.config.run_on else every(conditions)
-
     def _table(self, entry: Any) -> Any:
         """Index of a thread's first word of a class. Hidden: the compiler would compute each entry's address anew."""
         return bind("table", op.hidden("table_at", self.plan.table_base // 4 + entry + self.q * _LANE_ENTRIES))
@@ -225,7 +215,7 @@ class Epilogue:
         passed = registers("passed", plan.thresholds * plan.gathers)
         inner = lambda pixel, entry: self.kept[entry]  # noqa: E731
         if self.kept is not None and plan.classes != (1, 1):
-            with T.If(bind("interior", self._interior(pixels))):
+            with T.If(bind("interior", interior(self.block, pixels))):
                 with T.Then():
                     self._compare(counts, ones, inner, pixels, added, passed)
                 with T.Else():
@@ -396,17 +386,6 @@ def _shared_entries(read: Any) -> Any:
         return kept[word, k]
 
     return entry
-
-
-def _run(classes: tuple[int, ...]) -> tuple[int, int]:
-    """First and last index of the inner class."""
-    inner = (max(classes) + 1) // 2
-    return classes.index(inner), len(classes) - 1 - classes[::-1].index(inner)
-
-
-def _within(index: Any, first: int, last: int) -> Any:
-    """first <= index <= last, by one comparison."""
-    return T.cast(index - first, "uint32") <= T.uint32(max(0, last - first))
 
 
 def _word(factor: int) -> Any:
