@@ -17,6 +17,8 @@ from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.estimate import FEATURES, estimated_cycles, feature_row
 from subbyte.families.bits.header import header_parts
 from subbyte.families.bits.plan import BitsPlan
+from subbyte.families.bits.ring.config import RingConfig
+from subbyte.families.bits.ring.plan import RingPlan
 from subbyte.families.bits.rules import hopeless, why_not
 from subbyte.families.bits.space import KIND, BitsSpace, held_fields, plan_of, value_lists
 from subbyte.families.bits.tiles import PAIR_CHANNELS
@@ -39,7 +41,7 @@ class BitsFamily(Family):
     name = "bits"
     title = "wgmma b1, sm_90a"
     rank = 1
-    configurations = (BitsConfig,)
+    configurations = (BitsConfig, RingConfig)
     kinds: ClassVar[Mapping[str, str]] = {KIND: "rows, channels and warpgroups of a block on one-bit products"}
     features = FEATURES
     fuses = True
@@ -49,6 +51,8 @@ class BitsFamily(Family):
         clip: tuple[int, int] = (-1, 1), requant: str = "fixed",
     ) -> Plan:  # fmt: skip
         """The plan of a kernel."""
+        if isinstance(config, RingConfig):
+            return RingPlan(workload, config, arch, output, clip, requant)
         return BitsPlan(workload, cast(BitsConfig, config), arch, output, clip, requant)
 
     def check(self, plan: Plan) -> str | None:
@@ -105,15 +109,16 @@ class BitsFamily(Family):
     def emit(self, plan: Plan) -> Function:
         """The TIRx function."""
         from subbyte.families.bits.emit.kernel import bits_kernel
+        from subbyte.families.bits.ring.emit.kernel import ring_kernel
 
-        function: Function = bits_kernel(cast(BitsPlan, plan))
+        function: Function = ring_kernel(plan) if isinstance(plan, RingPlan) else bits_kernel(cast(BitsPlan, plan))
         return function
 
     @property
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
         numerics = (_HERE.parents[1] / "numerics" / f"{name}.py" for name in ("bit_products", "fusion"))
-        return (_HERE / "emit", *(_HERE / f"{name}.py" for name in ("config", "geometry", "plan", "tiles")), *numerics)
+        return (_HERE / "emit", _HERE / "ring", *(_HERE / f"{name}.py" for name in ("config", "geometry", "plan", "tiles")), *numerics)
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
         """Weights [K,R,S,C] as the blocks read them; None for a form of another family."""
@@ -147,7 +152,8 @@ def _plan_of_form(form: str) -> BitsPlan | None:
         return None
     spec, key, output, *line = parts
     requant = "fixed" if line else "general"
-    return plan_of(workload_named(spec), BitsConfig.from_key(key), arch_named("sm_90a"), output, requant)
+    made = (RingConfig if key.startswith(RingConfig.prefix) else BitsConfig).from_key(key)
+    return plan_of(workload_named(spec), made, arch_named("sm_90a"), output, requant)
 
 
 @cache

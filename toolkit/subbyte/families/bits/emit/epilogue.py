@@ -57,7 +57,7 @@ class Epilogue:
         self.flips: Any = None
         if plan.output != SUMS:
             self.flips = registers("flips", plan.gathers)
-            flip_base = plan.table_base // 4 + plan.table_words - plan.flip_words
+            flip_base = block.table + plan.table_words - plan.flip_words
             for index, word in enumerate(self.stores.own_words()):
                 T.buffer_store(self.flips, block.shared[flip_base + word], [index])
 
@@ -102,7 +102,7 @@ class Epilogue:
         """The flips of a thread's channels, in the places that comparisons have before the exchange: of each gather."""
         plan = self.plan
         turned = registers("turned", plan.gathers)
-        flip_base = plan.table_base // 4 + plan.table_words - plan.flip_words
+        flip_base = self.block.table + plan.table_words - plan.flip_words
         selector = T.cast(self.q, "uint32") * T.uint32(0x1111) + T.uint32(0x4040)
         for gather in range(plan.gathers):
             words = [self.block.shared[flip_base + word] for word in plan.gather_words(gather)]
@@ -125,7 +125,7 @@ class Epilogue:
     def _table(self, entry: Any) -> Any:
         """Index of a thread's first word of a class. Hidden: the compiler would compute each entry's address anew."""
         lane = self.q * (LINE_WORDS if self.plan.by_line else 1)
-        return bind("table", op.hidden("table_at", self.plan.table_base // 4 + entry + lane))
+        return bind("table", op.hidden("table_at", self.block.table + entry + lane))
 
     def _of_class(self, pixel: Pixel, entry: int) -> Any:
         return self.block.shared[pixel.table + entry * _LANE_ENTRIES]
@@ -137,12 +137,15 @@ class Epilogue:
         plan = self.plan
         if not plan.form.per_pixel:
             return None
-        at = plan.filter_columns // 2 + 2 * half
         total: Any = None
         for plane in range(plan.sets):
-            term = counts[plane][at] * _word(plan.ones_factor(plane))
+            term = self._own_bits(counts, plane, half) * _word(plan.ones_factor(plane))
             total = term if total is None else total + term
         return bind("ones", total * T.uint32(0x10001) if plan.paired else total)
+
+    def _own_bits(self, counts: list[Any], plane: int, half: int) -> Any:
+        """How many bits of a plane of a pixel are 1: a column of ones has counted them."""
+        return counts[plane][self.plan.filter_columns // 2 + 2 * half]
 
     def _count(self, counts: Any, weight_plane: int, word: int, k: int, half: int) -> Any:
         """The count of channel 8 q + k of a word."""
