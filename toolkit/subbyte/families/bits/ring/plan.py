@@ -18,7 +18,6 @@ from subbyte.families.bits.ring.config import RingConfig
 from subbyte.families.bits.tiles import CORE_BYTES, PIECE_BYTES, TILE_PIXELS
 from subbyte.families.shared.flat_view import flat_view
 from subbyte.workload.conv import ConvWorkload, ceil_div
-from subbyte.workload.precision import SUMS
 
 MULTIPROCESSORS = 132
 """Of an H200, which has room for a block each; in clusters of two too."""
@@ -27,6 +26,8 @@ CLUSTER_MULTIPROCESSORS = 128
 BAND = 8
 """Neighbouring tiles of pixels that blocks take before they go on to the next output channels: what they read stays in
 the L2 cache."""
+COPIER_REGISTERS, MOST_REGISTERS = 24, 240
+"""Of a thread, least and most of what ``setmaxnreg`` is used for here (PTX ISA: 24 to 256, multiples of 8)."""
 FRAGMENT_WORDS = 4
 """Registers of a thread for the activations of an instruction."""
 
@@ -90,6 +91,11 @@ class RingPlan(BitsPlan):
     def turns(self) -> int:
         """Tiles of a cluster, one after the other."""
         return ceil_div(self.pixel_tiles * self.channel_tiles, self.clusters)
+
+    @property
+    def pixels_per_row(self) -> int:
+        """Pixels of all tiles, also those beyond the last one."""
+        return self.pixel_tiles * self.config.share_weights * self.block_pixels
 
     @property
     def ones(self) -> int:
@@ -160,9 +166,22 @@ class RingPlan(BitsPlan):
     # ---- registers ------------------------------------------------------------------------------------------------
 
     @property
+    def threads(self) -> int:
+        """Of a block: the consumers', and a warpgroup that copies."""
+        return 128 * (self.config.consumers + 1)
+
+    @property
+    def moves_registers(self) -> bool:
+        """The copying warpgroup gives registers to the others; one of them alone has as many as it can use."""
+        return self.config.consumers > 1
+
+    @property
     def granted(self) -> int:
-        """Registers of a thread."""
-        return min(self.arch.registers_per_sm // self.threads // 8 * 8, self.arch.registers_per_thread)
+        """Registers of a consumer's thread: with what the copying warpgroup gives away."""
+        if not self.moves_registers:
+            return MOST_REGISTERS
+        all_threads = self.arch.registers_per_sm - 128 * COPIER_REGISTERS
+        return min(all_threads // (128 * self.config.consumers) // 8 * 8, MOST_REGISTERS)
 
     @property
     def kept(self) -> int:
@@ -176,9 +195,3 @@ class RingPlan(BitsPlan):
         """Grid, block and arguments."""
         plain = super().launch
         return replace(plain, grid=(self.clusters * self.cluster, 1, 1), cluster=self.cluster)
-
-    @property
-    def table_apart(self) -> bool:
-        """What sums are compared with is an argument of its own; where they are the output, what is added to them stands
-        behind the weights."""
-        return self.output != SUMS

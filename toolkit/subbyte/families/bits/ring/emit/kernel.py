@@ -1,4 +1,4 @@
-"""The TIRx function of a kernel with a ring: a warp copies stages, warpgroups multiply them."""
+"""The TIRx function of a kernel with a ring: a warpgroup copies stages, others multiply them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tvm.script import tirx as T
 from subbyte.families.bits.ring.emit.block import RingBlock, coordinates
 from subbyte.families.bits.ring.emit.consume import consume
 from subbyte.families.bits.ring.emit.produce import produce
-from subbyte.families.bits.ring.plan import RingPlan
+from subbyte.families.bits.ring.plan import COPIER_REGISTERS, RingPlan
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import loop, when
 from subbyte.tirx.function import named_function
@@ -27,10 +27,14 @@ def _body(plan: RingPlan, buffers: Mapping[str, Any]) -> None:
     with when(T.And(block.warp == copier, block.lane == 0)):
         _set_up(block)
     _meet(block)
-    with T.If(block.warp == copier):
+    with T.If(block.warp >= copier):
         with T.Then():
+            if plan.moves_registers:
+                op.set_registers(COPIER_REGISTERS, more=False)
             produce(block)
         with T.Else():
+            if plan.moves_registers:
+                op.set_registers(plan.granted, more=True)
             consume(block)
     if plan.cluster > 1:  # others may still send to this block
         _meet(block)
