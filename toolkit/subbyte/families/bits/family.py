@@ -118,7 +118,12 @@ class BitsFamily(Family):
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
         numerics = (_HERE.parents[1] / "numerics" / f"{name}.py" for name in ("bit_products", "fusion"))
-        return (_HERE / "emit", _HERE / "ring", *(_HERE / f"{name}.py" for name in ("config", "geometry", "plan", "tiles")), *numerics)
+        return (
+            _HERE / "emit",
+            _HERE / "ring",
+            *(_HERE / f"{name}.py" for name in ("config", "geometry", "plan", "tiles")),
+            *numerics,
+        )
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
         """Weights [K,R,S,C] as the blocks read them; None for a form of another family."""

@@ -67,7 +67,11 @@ class BitsSpace(ListedOneByOne):
 
 
 def plan_of(
-    workload: ConvWorkload, config: BitsConfig | RingConfig, arch: Arch, output: str | None = None, requant: str = "fixed"
+    workload: ConvWorkload,
+    config: BitsConfig | RingConfig,
+    arch: Arch,
+    output: str | None = None,
+    requant: str = "fixed",
 ) -> BitsPlan:
     """The plan that gives the output type, or ``output``."""
     given = workload.precision.output.name if output is None else output
