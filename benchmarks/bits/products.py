@@ -46,37 +46,32 @@ GOALS = {
 }  # fmt: skip
 """Microseconds."""
 DEEP = ("gemm8192:w1a1", "gemm8192:w1a1 int32", "gemm4096x4096x8192:w1a1", "gemm8192:w1a2")
-FLAT = (
-    "n256h14w14c1024k256r1s1p0:w1a1",
-    "n256h14w14c256k1024r1s1p0:w1a1",
-    "gemm64x1024x1024:w1a1",
-    "gemm64x1024x1024:w1a2",
-)
+FLAT = ("n256h14w14c1024k256r1s1p0:w1a1", "gemm64x1024x1024:w1a1", "gemm64x1024x1024:w1a2")
 SHARED = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1))
+"""Blocks of a cluster that share weights, and that share activations."""
 PROTOCOL = TimingProtocol(cold=False, launches=20)
 AGAIN = 3
 
 
 def rings(cell: str) -> Iterator[Configuration]:
     """Rings to try in a cell."""
-    deep = cell in DEEP
-    planes = subbyte.workload(cell.partition(" ")[0]).precision.activations.bits
-    if deep:
-        for (weights, pixels), lead in product(SHARED, (0, 1, 2)):
-            yield RingConfig(channels=256 // planes, depth=8 // planes, stages=4, share_weights=weights,
-                             share_pixels=pixels, lead=lead)  # fmt: skip
-        for weights, pixels in SHARED[1:4]:
-            yield RingConfig(
-                channels=256 // planes, depth=4, stages=8, share_weights=weights, share_pixels=pixels, lead=2
-            )
-            yield RingConfig(channels=128, consumers=4, depth=4, stages=8, share_weights=weights, share_pixels=pixels)
-            yield RingConfig(
-                channels=128, consumers=3, depth=8, stages=5, share_weights=weights, share_pixels=pixels, lead=1
-            )
-        return
-    for channels, consumers, depth in product((32, 64, 128, 256), (1, 2), (4, 8)):
-        for stages in (2, 4):
+    if cell not in DEEP:
+        for channels, consumers, depth, stages in product((32, 64, 128, 256), (1, 2), (4, 8), (2, 4)):
             yield RingConfig(channels=channels, consumers=consumers, depth=depth, stages=stages)
+        return
+    planes = subbyte.workload(cell.partition(" ")[0]).precision.activations.bits
+    for lead, shared in product((1,) if cell.endswith(SUMS) else (0, 1, 2), SHARED):
+        yield _sharing(RingConfig(channels=256 // planes, depth=8 // planes, stages=4, lead=lead), shared)
+    if cell.endswith(SUMS):
+        return
+    for shared in SHARED[1:4]:
+        yield _sharing(RingConfig(channels=256 // planes, depth=4, stages=8, lead=2), shared)
+        yield _sharing(RingConfig(channels=128, consumers=4, depth=4, stages=8), shared)
+        yield _sharing(RingConfig(channels=128, consumers=3, depth=8, stages=5, lead=1), shared)
+
+
+def _sharing(config: Configuration, shared: tuple[int, int]) -> Configuration:
+    return config.with_values({"share_weights": shared[0], "share_pixels": shared[1]})
 
 
 def configurations(cell: str, staged: int) -> list[Configuration]:
@@ -232,7 +227,5 @@ def _again(found: list[dict[str, Any]], ready: dict[Any, bytes], cells: dict[str
 
 
 def _say(one: dict[str, Any]) -> None:
-    print(
-        *(one.get(name, "") for name in ("cell", "config", "microseconds", "second", "wrong", "goal", "reason")),
-        flush=True,
-    )
+    shown = ("cell", "config", "microseconds", "second", "wrong", "goal", "reason")
+    print(*(one.get(name, "") for name in shown), flush=True)

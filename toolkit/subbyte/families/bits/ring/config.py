@@ -27,7 +27,7 @@ class RingConfig(Configuration):
         "sp", whole(1, 4), "neighbouring blocks of a cluster that copy activations to one another", default=1
     )
     lead: int = knob(
-        "le", whole(0, 8), "stages by which the first warpgroup is ahead, so that one multiplies while the other compares",
+        "le", whole(0, 8), "stages that the first warpgroup is ahead, so that one multiplies while the other compares",
         default=0,
     )  # fmt: skip
     dependent_launch: int = knob("pdl", flag(), "1 = may start before the kernel before it has ended", default=1)

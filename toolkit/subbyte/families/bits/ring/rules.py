@@ -65,9 +65,7 @@ def cluster(plan: RingPlan) -> str | None:
     if 3 in (weights, pixels) or plan.cluster > MOST_BLOCKS:
         return f"cluster: {weights} x {pixels} blocks; allowed: 1, 2, 4 either way, 8 together"
     if plan.slices % pixels:
-        return (
-            f"cluster: {pixels} blocks that share activations do not divide {plan.slices} of {config.channels} channels"
-        )
+        return f"cluster: {pixels} blocks that share activations do not divide {plan.slices} slices of channels"
     if weights > 1 and (weights - 1) * plan.block_pixels >= w.w:
         return f"cluster: {weights} blocks of {plan.block_pixels} pixels for a layer with {w.w}"
     return None

@@ -17,8 +17,8 @@ COPIERS = 4
 
 
 def produce(block: RingBlock) -> None:
-    """All stages of all tiles. The pixels of a stage are dealt to the warps, since a warp begins its lanes' copies one after
-    the other; the first lane copies weights too."""
+    """All stages of all tiles. The pixels of a stage are dealt to the warps, since a warp begins its lanes' copies one
+    after the other; the first lane copies weights too."""
     plan = block.plan
     if plan.config.dependent_launch:
         op.wait_for_previous_launch()
