@@ -118,7 +118,8 @@ class Cell:
             self._answer(kernel)
         with GpuKernel(cubin, kernel.launch, 0) as gpu:
             words = gpu.run(self._words(kernel))["Out"]
-            wrong = int(np.count_nonzero(words.reshape(-1) != self._wanted))
+            found = kernel.unpack(words) if self.output == SUMS else words.reshape(-1)
+            wrong = int(np.count_nonzero(found != self._wanted))
             timing = gpu.time(PROTOCOL)
         return {
             "cell": self.name, "config": key, "microseconds": timing.microseconds, "wrong": wrong,
@@ -134,11 +135,8 @@ class Cell:
         values = sums if rule is None else compared(sums, rule, cupy)
         del sums
         form, operand = kernel.argument("Out").form, self.workload.precision.output
-        self._wanted = host(values) if self.output == SUMS else None
-        if self.output == SUMS:
-            self._wanted = _sums_in_place(self._wanted, kernel)
-        else:
-            self._wanted = layout_words(form, host(values), operand).reshape(-1)
+        packed = self.output != SUMS
+        self._wanted = layout_words(form, host(values), operand).reshape(-1) if packed else host(values)
         cupy.get_default_memory_pool().free_all_blocks()
 
     def _words(self, kernel: subbyte.Kernel) -> Any:
@@ -148,17 +146,6 @@ class Cell:
         if key not in self._packed:
             self._packed[key] = fitting.pack(*self._operands)
         return self._packed[key]
-
-
-def _sums_in_place(sums: Any, kernel: subbyte.Kernel) -> Any:
-    """Sums int32 [N,P,Q,K] as the kernel writes them."""
-    w = kernel.workload
-    n, k = w.batch_groups * 8, w.padded_filters
-    padded = np.zeros((n, w.p, w.q, k), np.int32)
-    padded[: w.n, :, :, : w.k] = sums
-    block = w.precision.output.block
-    split = padded.reshape(n // 8, 8, w.p, w.q, k // block, block).transpose(0, 2, 3, 4, 1, 5)
-    return np.ascontiguousarray(split).reshape(-1)
 
 
 @answering
