@@ -17,8 +17,11 @@ from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.estimate import FEATURES, estimated_cycles, feature_row
 from subbyte.families.bits.header import header_parts
 from subbyte.families.bits.plan import BitsPlan
+from subbyte.families.bits.ring import estimate as ring_estimate
 from subbyte.families.bits.ring.config import RingConfig
 from subbyte.families.bits.ring.plan import RingPlan
+from subbyte.families.bits.ring.space import KIND as RING
+from subbyte.families.bits.ring.space import RingSpace, ring_space
 from subbyte.families.bits.rules import hopeless, why_not
 from subbyte.families.bits.space import KIND, BitsSpace, held_fields, plan_of, value_lists
 from subbyte.families.bits.tiles import PAIR_CHANNELS
@@ -42,7 +45,10 @@ class BitsFamily(Family):
     title = "wgmma b1, sm_90a"
     rank = 1
     configurations = (BitsConfig, RingConfig)
-    kinds: ClassVar[Mapping[str, str]] = {KIND: "rows, channels and warpgroups of a block on one-bit products"}
+    kinds: ClassVar[Mapping[str, str]] = {
+        KIND: "rows, channels and warpgroups of a block on one-bit products",
+        RING: "deep matrix products and 1x1 layers: stages of a ring, clusters",
+    }
     features = FEATURES
     fuses = True
 
@@ -73,15 +79,21 @@ class BitsFamily(Family):
             return None
         return space.check(0) or "no configuration of the bits family fits"
 
-    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> BitsSpace:
+    def space(
+        self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]
+    ) -> BitsSpace | RingSpace:
         """The space of a layer. Raises InvalidInput for a knob among the fixed fields."""
+        if kind == RING:
+            return ring_space(workload, arch, held_fields(fixed))
         return BitsSpace(workload, arch, value_lists(workload), held_fields(fixed))
 
     def recorded_space(
         self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, tuple[Value, ...]],
         fixed: Mapping[str, Value], recorded_hash: str = "",
-    ) -> BitsSpace:  # fmt: skip
+    ) -> BitsSpace | RingSpace:  # fmt: skip
         """The space of a record's header."""
+        if kind == RING:
+            return RingSpace(workload, arch, cast("Mapping[str, tuple[int, ...]]", knobs), fixed)
         return BitsSpace(workload, arch, cast("Mapping[str, tuple[int, ...]]", knobs), fixed)
 
     def held(self, fixed: Mapping[str, object]) -> dict[str, Value]:
@@ -95,16 +107,18 @@ class BitsFamily(Family):
 
     def estimate(self, plan: Plan) -> float:
         """A rough count of cycles."""
-        return estimated_cycles(cast(BitsPlan, plan))
+        return _estimate(cast(BitsPlan, plan))
 
     def feature_row(self, plan: Plan) -> list[float]:
         """Cycles of products, comparisons and loads; waves."""
+        if isinstance(plan, RingPlan):
+            return ring_estimate.feature_row(plan)
         return feature_row(cast(BitsPlan, plan))
 
     def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
         """By the estimate."""
         plan = plan_of(workload, cast(BitsConfig, config), arch_named("sm_90a"))
-        return min(0.9, 1000.0 / estimated_cycles(plan))
+        return min(0.9, 1000.0 / _estimate(plan))
 
     def emit(self, plan: Plan) -> Function:
         """The TIRx function."""
@@ -170,11 +184,18 @@ def _candidates(workload: ConvWorkload, arch: Arch) -> tuple[Configuration, ...]
     if not plans:  # sums can be had of types that have too many thresholds
         sums = (plan_of(workload, space.config(index), arch, SUMS) for index in range(len(space)))
         plans = [plan for plan in sums if why_not(plan) is None]
-    found = [plan.config for plan in sorted(plans, key=estimated_cycles)]
+    rings = ring_space(workload, arch, {})
+    plans += [] if rings.hopeless else [rings.plan(index) for index in rings.valid]
+    found: list[BitsConfig | RingConfig] = [plan.config for plan in sorted(plans, key=_estimate)]
     if workload.c > PAIR_CHANNELS >= workload.k:
-        paired = (plan_of(workload, config.with_values({"paired_rows": 1}), arch) for config in found)
+        staged = [config for config in found if isinstance(config, BitsConfig)]
+        paired = (plan_of(workload, config.with_values({"paired_rows": 1}), arch) for config in staged)
         found += [plan.config for plan in sorted(paired, key=estimated_cycles) if why_not(plan) is None]
     return tuple(found)
+
+
+def _estimate(plan: BitsPlan) -> float:
+    return ring_estimate.estimated_cycles(plan) if isinstance(plan, RingPlan) else estimated_cycles(plan)
 
 
 BITS = BitsFamily()

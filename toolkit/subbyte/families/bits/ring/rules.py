@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from subbyte.device.arch import Arch
 from subbyte.families.bits.geometry import COLUMNS, WORKING_REGISTERS
 from subbyte.families.bits.ring.plan import RingPlan
-from subbyte.families.shared.bit_rules import compared_output, compared_range
+from subbyte.families.shared.bit_rules import bit_operands, compared_output, compared_range
 from subbyte.numerics.fusion import NOTHING
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.precision import SUMS
@@ -87,6 +88,14 @@ def shared_memory(plan: RingPlan) -> str | None:
     """Stages, tables and barriers of a block."""
     most = plan.arch.shared_per_block
     return None if plan.shared_bytes <= most else f"shared: {plan.shared_bytes} bytes of a block; at most {most}"
+
+
+def hopeless_layer(workload: ConvWorkload, arch: Arch) -> str | None:
+    """Why no ring can be built for a layer, whatever it is; None when some may."""
+    reason = bit_operands(workload, "bits", "wgmma") or single_pixels(workload)
+    if reason or arch.warpgroups:
+        return reason
+    return f"not covered: one-bit wgmma exists on sm_90a, not on {arch.name}"
 
 
 RULES: tuple[Rule, ...] = (output, sizes, ring, cluster, compared, registers, shared_memory)
