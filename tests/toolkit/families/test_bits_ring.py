@@ -65,16 +65,17 @@ def test_a_ring_with_clusters_is_clean_in_several_orders() -> None:
 
 
 FULL_PARITY = r"(try_wait_parity_shared_b64\(done_ptr_1\[0\], [^;]*?, )(parity_ptr_1\[0\])\)"
+EXPECTED = r"(expect_tx_shared_b64\(.*\+ )1024\)"
+WAITING = "wgmma.wait_group.sync.aligned"
 TEXTS = [
-    ("a stage is given back before its products are over", r"wgmma\.wait_group\.sync\.aligned 1;",
-     "wgmma.wait_group.sync.aligned 2;", {"race", "register_in_flight"}),
-    ("the wrong phase of a full stage", FULL_PARITY, r"\g<1>(\g<2> ^ 1u))", {"race", "uninitialised_shared", "deadlock"}),
-    ("fewer bytes of a stage than come", r"(expect_tx_shared_b64\([^;]*\(uint\)\()(\d+)", r"\g<1>16 + \g<2>", {"deadlock"}),
+    ("given back before its products are over", rf"{WAITING} 1;", f"{WAITING} 2;", {"race", "register_in_flight"}),
+    ("the wrong phase of a full stage", FULL_PARITY, r"\g<1>(\g<2> ^ 1u))", {"race", "uninitialised_shared"}),
+    ("fewer bytes of a stage than come", EXPECTED, r"\g<1>1008)", {"deadlock"}),
     ("one block of the cluster is not told", r"lane < 2\)", "lane < 1)", {"deadlock"}),
     ("no fence before the products", r"wgmma\.fence\.sync\.aligned;", "", {"missing_wgmma_fence"}),
     ("no wait for the launch before", r"griddepcontrol\.wait;", "", {"missing_dependency_wait"}),
     ("barriers nobody waits for", r"barrier\.cluster\.wait\.acquire\.aligned;", "", {"race", "bad_mbarrier"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.sample("given back", "wrong phase")
@@ -124,11 +125,19 @@ def test_a_table_that_the_next_tile_overwrites_is_found(monkeypatch: pytest.Monk
 
 REASONS = [
     ("n8h4w4c512k64r3s3p1:w1a1", {}, "not covered: a ring goes through"),
-    ("gemm64x64x64:w1a1", {}, "stages: 4 blocks of channels"),
+    ("gemm64x64x64:w1a1", {"channels": 64, "consumers": 1}, "stages: 4 blocks of channels"),
     ("gemm512x64x1024:w1a1", {"channels": 256}, "tiles: 256 output channels"),
-    ("gemm512x96x1024:w3a1", {"channels": 64}, "columns: 192"),
-    ("gemm512x96x1024:w1a1", {"channels": 32, "share_pixels": 2}, "cluster: 2 blocks that share activations"),
-    ("gemm64x96x1024:w1a1", {"channels": 32, "consumers": 1, "share_weights": 2}, "cluster: 2 blocks of 8 pixels"),
+    ("gemm512x96x1024:w5a1", {"channels": 64}, "columns: 320"),
+    (
+        "gemm512x96x1024:w1a1",
+        {"channels": 32, "stages": 2, "share_pixels": 2},
+        "cluster: 2 blocks that share activations",
+    ),
+    (
+        "gemm64x96x1024:w1a1",
+        {"channels": 32, "consumers": 1, "stages": 2, "share_weights": 2},
+        "cluster: 2 blocks of 8 pixels",
+    ),
     ("gemm4096:w1a1", {"share_weights": 4, "share_pixels": 4}, "cluster: 4 x 4"),
     ("gemm4096:w1a1", {"consumers": 1, "lead": 1}, "stages: 1 ahead"),
     ("gemm64x64x512:w1a1", {"channels": 32, "consumers": 1, "stages": 8}, "stages: a ring of 8"),
@@ -168,7 +177,7 @@ def test_the_machine_code_of_a_ring_multiplies_from_registers() -> None:
     kernel = Kernel(GeneratedRing("gemm8192:w1a1", **knobs).plan)
     found = kernel.instructions
     bodies = 4  # the first stage, two in turn, the last one
-    assert found["BGMMA"] == 4 * bodies
+    assert found["BGMMA.64x256x256.AND.POPC"] == 4 * bodies
     assert found["POPC"] == 4 * 4 * bodies
     assert kernel.resources.local_bytes == 0
     assert len(re.findall(r"BGMMA\.64x256x256\.AND\.POPC R\d+, R\d+, gdesc", kernel.sass)) == 4 * bodies
