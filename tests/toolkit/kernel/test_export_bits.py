@@ -47,7 +47,9 @@ CASES: dict[str, Plan] = {
     "bits, four bits out": make("bits", "n8h2w8c64k64r3s3p1:w1a4", doubled=1, tile_rows=2),
     "bits, a line": make("bits", "n8h3w8c64k70r3s3p1:w1a4", requant="fixed", doubled=1, tile_rows=2, channels=32),
     "bits, a ring": make_plan(
-        workload("n9h3w4c600k70r1s1p0:w1a2"), RingConfig(channels=64, depth=2, stages=2), "sm_90a", None, None, "general"
+        workload("n9h3w4c600k70r1s1p0:w1a2"),
+        RingConfig(channels=64, depth=2, stages=2),
+        "sm_90a", None, None, "general",
     ),
     "bits, sums": make("bits", "n9h2w4c200k70r3s3p1:w1a1", output="int32", tile_rows=2),
     "bits, sums of eight bits": make(

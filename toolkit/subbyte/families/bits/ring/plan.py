@@ -107,11 +107,11 @@ class RingPlan(BitsPlan):
     @property
     def tile_stages(self) -> int:
         """Stages of a tile."""
-        return ceil_div(len(self.pieces), self.config.depth)
+        return ceil_div(self.channel_blocks, self.config.depth)
 
     def stage_pieces(self, last: bool) -> int:
         """Blocks of 128 channels of a stage; the last of a tile may have fewer."""
-        return len(self.pieces) - (self.tile_stages - 1) * self.config.depth if last else self.config.depth
+        return self.channel_blocks - (self.tile_stages - 1) * self.config.depth if last else self.config.depth
 
     def stage_steps(self, last: bool) -> int:
         """Instructions of a stage, for a plane of activations."""
