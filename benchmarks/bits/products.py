@@ -13,9 +13,10 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -45,29 +46,44 @@ GOALS = {
     **{f"gemm64x{size}x{size}:w1a{bits}": 2.2 for bits in (1, 2) for size in (128, 256, 512, 1024)},
 }  # fmt: skip
 """Microseconds."""
-DEEP = ("gemm8192:w1a1", "gemm8192:w1a1 int32", "gemm4096x4096x8192:w1a1", "gemm8192:w1a2")
-FLAT = ("n256h14w14c1024k256r1s1p0:w1a1", "gemm64x1024x1024:w1a1", "gemm64x1024x1024:w1a2")
-SHARED = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1))
+DEEP = ("gemm8192:w1a1", "gemm8192:w1a1 int32", "gemm4096x4096x8192:w1a1", "gemm8192:w1a2", "gemm8192:w2a2",
+        "gemm4096:w1a1", "gemm2048:w1a1")  # fmt: skip
+FLAT = ("gemm1024:w1a1", *(name for name in GOALS if name.startswith("gemm64x")), "n256h14w14c1024k256r1s1p0:w1a1",
+        "n256h14w14c256k1024r1s1p0:w1a1", "n256h7w7c2048k512r1s1p0:w1a1", "n8h14w14c1024k256r1s1p0:w1a1")  # fmt: skip
+SHARED = ((1, 1), (2, 1), (1, 2), (2, 2))
 """Blocks of a cluster that share weights, and that share activations."""
 PROTOCOL = TimingProtocol(cold=False, launches=20)
-AGAIN = 3
+AGAIN = 2
 
 
-def rings(cell: str) -> Iterator[Configuration]:
-    """Rings to try in a cell."""
+def rings(cell: str, most: int = 3) -> Iterator[Configuration]:
+    """Rings to try in a cell: the likeliest, of the same channels and warpgroups at most two; in a deep one of several
+    shapes, alone and in clusters."""
+    workload, output = cell_of(cell)
+    family, target = family_named("bits"), arch("sm_90a")
     if cell not in DEEP:
-        for channels, consumers, depth, stages in product((32, 64, 128, 256), (1, 2), (4, 8), (2, 4)):
-            yield RingConfig(channels=channels, consumers=consumers, depth=depth, stages=stages)
+        alike: Counter[tuple[int, int]] = Counter()
+        for one in family.candidates(workload, target):
+            if isinstance(one, RingConfig) and one.share_weights * one.share_pixels == 1:
+                alike[one.channels, one.consumers] += 1
+                if alike[one.channels, one.consumers] <= 2:
+                    yield one
+                if alike.total() >= most * 2:
+                    return
         return
-    planes = subbyte.workload(cell.partition(" ")[0]).precision.activations.bits
-    for lead, shared in product((1,) if cell.endswith(SUMS) else (0, 1, 2), SHARED):
-        yield _sharing(RingConfig(channels=256 // planes, depth=8 // planes, stages=4, lead=lead), shared)
-    if cell.endswith(SUMS):
-        return
-    for shared in SHARED[1:4]:
-        yield _sharing(RingConfig(channels=256 // planes, depth=4, stages=8, lead=2), shared)
-        yield _sharing(RingConfig(channels=128, consumers=4, depth=4, stages=8), shared)
-        yield _sharing(RingConfig(channels=128, consumers=3, depth=8, stages=5, lead=1), shared)
+    types = workload.precision
+    planes = types.activations.bits * types.weights.bits
+    wide = 256 // planes
+    for shared in SHARED:
+        yield _sharing(RingConfig(channels=wide, depth=8, stages=4), shared)
+    if cell == "gemm8192:w1a1":
+        yield RingConfig(channels=wide, depth=8, stages=4, lead=1)
+        yield RingConfig(channels=wide, depth=16, stages=2)
+        yield RingConfig(channels=128, consumers=4, depth=4, stages=8)
+        yield RingConfig(channels=128, consumers=4, depth=8, stages=4)
+        yield RingConfig(channels=128, consumers=3, depth=8, stages=5)
+    if output != SUMS:
+        yield RingConfig(channels=wide, depth=4, stages=8)
 
 
 def _sharing(config: Configuration, shared: tuple[int, int]) -> Configuration:

@@ -336,12 +336,16 @@ class Epilogue:
                         for k in range(first, first + 4):
                             value = self._with_ones(self._varying(counts, (word,), k, pixel.half), ones)
                             sums.append(value + self._of_class(pixel, word * 8 + k))
-                        store(channel + first, sums)
+                        self._store_four(store, channel, first, sums)
             if missing > 0:  # channels that only fill up
                 with when(self.block.slice_ == plan.slices - 1):
                     for more in range(missing // WORD_CHANNELS * 2):
                         first = plan.slices * plan.config.channels + more // 2 * WORD_CHANNELS
                         store(first + self.q * 8 + more % 2 * 4, [T.uint32(0)] * 4)
+
+    def _store_four(self, store: Any, channel: Any, first: int, sums: list[Any]) -> None:
+        """Four of a thread's 8 neighbouring channels, which begin with ``channel``."""
+        store(channel + first, sums)
 
 
 def _shared_entries(read: Any) -> Any:

@@ -21,8 +21,8 @@ from subbyte.workload.conv import ConvWorkload, ceil_div
 
 MULTIPROCESSORS = 132
 """Of an H200, which has room for a block each; in clusters of two too."""
-CLUSTER_MULTIPROCESSORS = 128
-"""That clusters of four find room on."""
+CLUSTER_MULTIPROCESSORS = 120
+"""That clusters of four or eight find room on, as an H200 says (cuOccupancyMaxActiveClusters)."""
 BAND = 8
 """Neighbouring tiles of pixels that blocks take before they go on to the next output channels: what they read stays in
 the L2 cache."""
@@ -180,8 +180,9 @@ class RingPlan(BitsPlan):
         """Registers of a consumer's thread: with what the copying warpgroup gives away."""
         if not self.moves_registers:
             return MOST_REGISTERS
-        all_threads = self.arch.registers_per_sm - 128 * COPIER_REGISTERS
-        return min(all_threads // (128 * self.config.consumers) // 8 * 8, MOST_REGISTERS)
+        launched = self.arch.registers_per_sm // self.threads // 8 * 8
+        left = launched * self.threads - 128 * COPIER_REGISTERS
+        return min(left // (128 * self.config.consumers) // 8 * 8, MOST_REGISTERS)
 
     @property
     def kept(self) -> int:

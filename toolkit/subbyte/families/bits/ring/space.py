@@ -20,13 +20,14 @@ KIND = "bits-ring"
 KNOBS: Mapping[str, tuple[int, ...]] = {
     "channels": (32, 64, 128, 256),
     "consumers": (1, 2, 4),
-    "depth": (2, 4, 8),
+    "depth": (2, 4, 8, 16),
     "stages": (2, 4, 8),
     "share_weights": (1, 2, 4),
     "share_pixels": (1, 2),
-    "lead": (0, 1),
 }
 """What the space offers, whatever the layer."""
+HELD = ("lead",)
+"""Fields that do not vary, beside those of all spaces of the family: measured, and worth nothing."""
 
 
 @dataclass(frozen=True)
@@ -71,5 +72,5 @@ def ring_space(workload: ConvWorkload, arch: Arch, held: Mapping[str, object]) -
     if changed:
         raise InvalidInput(f"{changed[0]}={held[changed[0]]!r}: rings have no such knob; leave it out")
     own = {name: value for name, value in held.items() if name in RingConfig.rows}
-    fixed = {name: getattr(RingConfig().with_values(own), name) for name in own}
+    fixed = {name: getattr(RingConfig().with_values(own), name) for name in (*own, *HELD)}
     return RingSpace(workload, arch, KNOBS, fixed)
