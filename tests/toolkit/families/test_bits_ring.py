@@ -43,6 +43,9 @@ KERNELS: dict[str, tuple[str, str | None, dict[str, int | str]]] = {
     "several tiles of a block, more stages than a tile has": (
         "gemm2200x512x512:w1a1", None, {"channels": 32, "consumers": 1, "depth": 2, "stages": 3},
     ),
+    "four warpgroups": (
+        "gemm264x128x1024:w1a1", None, {"channels": 128, "consumers": 4, "depth": 4, "stages": 2},
+    ),
     "four bits by a line": (
         "gemm64x64x512:w1a4", None, {"channels": 32, "consumers": 1, "depth": 2, "stages": 2},
     ),
@@ -115,6 +118,16 @@ def test_faults_in_generators_of_rings_are_found(
     monkeypatch.setattr(where, name, fault)
     run, wrong, _ = KERNEL.run(0, generated_text(KERNEL.plan))
     assert kind in {finding.kind for finding in run.findings} if kind else wrong, str(run)
+
+
+def test_more_registers_than_a_launch_has_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU such a kernel never ends."""
+    of, _, knobs = KERNELS["four warpgroups"]
+    plan = GeneratedRing(of, **knobs).plan
+    monkeypatch.setattr(RingPlan, "granted", plan.granted + 8)
+    made = GeneratedRing(of, **knobs)
+    run, *_ = made.run(0, generated_text(made.plan))
+    assert "deadlock" in {finding.kind for finding in run.findings}
 
 
 def test_a_table_that_the_next_tile_overwrites_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
