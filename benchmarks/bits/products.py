@@ -130,12 +130,9 @@ class Cell:
     def measure(self, key: str, cubin: bytes) -> dict[str, Any]:
         """A kernel's time, and how many words of its output are wrong."""
         kernel = self.kernel(key)
-        if self._operands is None:
-            self._answer(kernel)
+        self.prepare(kernel)
         with GpuKernel(cubin, kernel.launch, 0) as gpu:
-            words = gpu.run(self._words(kernel))["Out"]
-            found = kernel.unpack(words) if self.output == SUMS else words.reshape(-1)
-            wrong = int(np.count_nonzero(found != self._wanted))
+            wrong = self.wrong(kernel, gpu.run(self.words(kernel))["Out"])
             timing = gpu.time(PROTOCOL)
         return {
             "cell": self.name, "config": key, "microseconds": timing.microseconds, "wrong": wrong,
@@ -143,7 +140,15 @@ class Cell:
             "tops": timing.tops(self.workload.operations), "clock": timing.after.to_dict(),
         }  # fmt: skip
 
-    def _answer(self, kernel: subbyte.Kernel) -> None:
+    def wrong(self, kernel: subbyte.Kernel, words: Any) -> int:
+        """How many words of bits, or sums, are not what they should be."""
+        found = kernel.unpack(words) if self.output == SUMS else words.reshape(-1)
+        return int(np.count_nonzero(found != self._wanted))
+
+    def prepare(self, kernel: subbyte.Kernel) -> None:
+        """Operands and answer, once."""
+        if self._operands is not None:
+            return
         import cupy
 
         x, filters, rule = self._operands = random_operands(kernel, 1)
@@ -155,7 +160,7 @@ class Cell:
         self._wanted = layout_words(form, host(values), operand).reshape(-1) if packed else host(values)
         cupy.get_default_memory_pool().free_all_blocks()
 
-    def _words(self, kernel: subbyte.Kernel) -> Any:
+    def words(self, kernel: subbyte.Kernel) -> Any:
         """Weights and tables differ with the channels of a block only, and with the kind of kernel."""
         fitting = kernel.for_requantization(self._operands[2])
         key = (type(kernel.config).__name__, str(kernel.config.to_dict()["channels"]))
