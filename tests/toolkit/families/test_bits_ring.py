@@ -173,6 +173,9 @@ def test_rings_have_a_space_and_keys_of_their_own() -> None:
     assert isinstance(config, RingConfig)
     assert config_from_key(config.key) == config
     assert space.index(config) == space.valid[-1]
+    family = family_named("bits")
+    assert family.changed(family.plain, {"depth": 8}) == RingConfig(depth=8)
+    assert family.changed(config, {"tile_rows": 2}) == family.plain.with_values({"tile_rows": 2})
     assert subbyte.space("resnet50.stage2@8:w1a1", kind="bits-ring").hopeless
     with pytest.raises(InvalidInput, match="no such knob"):
         subbyte.space("gemm512x512x1024:w1a1", kind="bits-ring", stagger=1)

@@ -52,6 +52,14 @@ class BitsFamily(Family):
     features = FEATURES
     fuses = True
 
+    def changed(self, config: Configuration, values: Mapping[str, object]) -> Configuration:
+        """A configuration with some fields replaced; of the kind that has them, where it is another one. Raises
+        InvalidInput."""
+        if not set(values) <= set(config.rows):
+            others = (kind for kind in self.configurations if set(values) <= set(kind.rows))
+            config = next((kind() for kind in others), config)
+        return config.with_values(values)
+
     def plan(
         self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "bipolar1",
         clip: tuple[int, int] = (-1, 1), requant: str = "fixed",
