@@ -15,6 +15,7 @@ PARTS = [
     "papers-table",
     "ensembles",
     "products",
+    "floating",
 ]
 
 if __name__ == "__main__":
