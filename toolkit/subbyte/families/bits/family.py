@@ -187,13 +187,14 @@ def _plan_of_form(form: str) -> BitsPlan | None:
 def _candidates(workload: ConvWorkload, arch: Arch) -> tuple[Configuration, ...]:
     if hopeless(workload, arch) is not None:
         return ()
-    space = BitsSpace(workload, arch, value_lists(workload), held_fields({}))
-    plans = [space.plan(index) for index in space.valid]
-    if not plans:  # sums can be had of types that have too many thresholds
-        sums = (plan_of(workload, space.config(index), arch, SUMS) for index in range(len(space)))
-        plans = [plan for plan in sums if why_not(plan) is None]
+    spaces: list[BitsSpace | RingSpace] = [BitsSpace(workload, arch, value_lists(workload), held_fields({}))]
     rings = ring_space(workload, arch, {})
-    plans += [] if rings.hopeless else [rings.plan(index) for index in rings.valid]
+    spaces += [] if rings.hopeless else [rings]
+    plans: list[BitsPlan] = [space.plan(index) for space in spaces for index in space.valid]
+    if not plans:  # sums can be had of types that have too many thresholds
+        every = (space.config(index) for space in spaces for index in range(len(space)))
+        sums = (plan_of(workload, config, arch, SUMS) for config in every)
+        plans = [plan for plan in sums if why_not(plan) is None]
     found: list[BitsConfig | RingConfig] = [plan.config for plan in sorted(plans, key=_estimate)]
     if workload.c > PAIR_CHANNELS >= workload.k:
         staged = [config for config in found if isinstance(config, BitsConfig)]
