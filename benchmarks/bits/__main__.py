@@ -15,6 +15,7 @@ PARTS = [
     "papers",
     "papers-table",
     "ensembles",
+    "products",
     "floating",
 ]
 

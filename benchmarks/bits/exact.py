@@ -22,7 +22,7 @@ import subbyte
 from benchmarks.shared.command import answering, parser_of
 from benchmarks.shared.texts import compiled
 from subbyte.errors import InvalidInput, SubbyteError
-from subbyte.families import config_from_key, family_named
+from subbyte.families import RingConfig, config_from_key, family_named
 from subbyte.files import prove_writable, write_file
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.launched import GpuKernel
@@ -62,6 +62,10 @@ CASES: list[tuple[str, Any, dict[str, Any], str | None]] = [
     ("bits", f"{ROWS}:w1a1", {"tile_rows": 4, "turn_rows": 2, "paired_rows": 1}, "bipolar1+pool2after"),
     ("bits", "n9h9w9c200k70r3s3p1:w1a1", {"tile_rows": 4}, SUMS),
     ("bits", gemm(200, 256, 512, "w1a2"), {"consumers": 3}, None),
+    ("bits", gemm(200, 256, 1500, "w1a1"), {"depth": 4, "stages": 3, "channels": 64, "share_weights": 2}, None),
+    ("bits", gemm(900, 512, 1500, "w1a1"), {"depth": 4, "stages": 2, "share_weights": 2, "share_pixels": 2}, None),
+    ("bits", gemm(72, 100, 1100, "w2a2"), {"depth": 4, "stages": 3, "channels": 64, "consumers": 1}, SUMS),
+    ("bits", "n9h9w9c600k70r1s1p0:w1a4", {"depth": 2, "stages": 3, "channels": 64, "lead": 1}, None),
     ("bmma", f"{ROWS}:w1a1", {"blk_col_warps": 1}, None),
     ("bmma", "n9h9w9c200k70r3s3p1:w1a1:minus", {"blk_col_warps": 1}, None),
     ("bmma", "n9h9w9c200k70r3s3p1u2:w2a2", {"blk_col_warps": 1}, None),
@@ -109,7 +113,8 @@ def built() -> list[str]:
     for family, layer, knobs, output in CASES:
         requant = "general" if output == "general" else "fixed"
         wanted = None if output == "general" else output
-        config = family_named(family).plain.with_values(knobs)
+        plain = RingConfig() if "depth" in knobs else family_named(family).plain
+        config = plain.with_values(knobs)
         plan = make_plan(workload(layer), config, "sm_90a", wanted, None, requant)
         lines.append(to_line({"family": family, "layer": plan.workload.spec, "config": config.key,
                               "output": plan.output, "requant": requant, "cuda": Kernel(plan).cuda}))  # fmt: skip

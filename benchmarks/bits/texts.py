@@ -52,7 +52,7 @@ def likeliest(workload: ConvWorkload, output: str, most: int, name: str = "bits"
     """The configurations of a family to try; those that read the words that the best known one reads."""
     family, target = family_named(name), arch("sm_90a")
     fused = SEPARATOR in output
-    words = best_known(workload, target, "bits", output=output)[0].to_dict()["paired_rows"]
+    words = best_known(workload, target, "bits", output=output)[0].to_dict().get("paired_rows", 0)
     alike: Counter[tuple[object, ...]] = Counter()
     for config in family.candidates(workload, target):
         values = config.to_dict()

@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 _HOME = {
     "ConvWorkload": "subbyte.workload",
     "BitsConfig": "subbyte.families",
+    "RingConfig": "subbyte.families",
     "BmmaConfig": "subbyte.families",
     "MmaConfig": "subbyte.families",
     "PipelineConfig": "subbyte.families",

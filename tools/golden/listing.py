@@ -38,6 +38,15 @@ BIT_PLANES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "n8h4w4c64k64r3s3p1:w1a1", "bits-tr2-oc32-co1", "sm_90a", {"output": "bipolar1+addpool2x64"},
     ),
     "bits, pooled": ("n8h4w8c64k64r3s3p1:w1a2", "bits-tr2-oc64-co1-tu2-db1", "sm_90a", {"output": "uint2+pool2"}),
+    "bits, a ring of clusters, one warpgroup ahead": (
+        "gemm1040x64x1100:w1a1", "bitring-oc32-co2-dp2-sg3-sw2-le1", "sm_90a", {},
+    ),
+    "bits, a ring, two planes each, sums": (
+        "gemm72x100x1100:w2a2", "bitring-oc64-co1-dp4-sg3", "sm_90a", {"output": "int32"},
+    ),
+    "bits, a ring that shares activations": (
+        "gemm200x128x700:w1a1", "bitring-oc32-co1-dp4-sg2-sw2-sp2", "sm_90a", {},
+    ),
     "bmma, differing bits": ("n8h4w8c128k64r3s3p1:w1a1", "bmma-brw2-bcw1-wrt4-wct4-ch1-ri1", "sm_80", {}),
     "bmma, common bits": ("n9h3w4c200k70r3s3p1:w2a2:minus", "bmma-brw2-bcw2-wrt2-wct4-ch2-ri1", "sm_90a", {}),
     "bmma, sm_75": ("n8h3w5c256k64r3s3p1:w1a2", "bmma-brw2-bcw1-wrt3-wct4-ch1-ri1-st1", "sm_75", {}),

@@ -198,7 +198,8 @@ def test_what_is_refused_says_so_in_one_sentence(capsys: pytest.CaptureFixture[s
     for argv, words in (
         (["build", LAYER, "--set", "channels=48"], "allowed: 32, 64, 128, 256"),
         (["build", LAYER, "--set", "channels=300"], "allowed: an integer from 32 to 256"),
-        (["build", LAYER, "--family", "bits", "--set", "stages=3"], "unknown knob 'stages'"),
+        (["build", LAYER, "--family", "bits", "--set", "chunk=3"], "unknown knob 'chunk'"),
+        (["build", LAYER, "--family", "bits", "--set", "stages=3"], "a ring goes through the channels"),
         (["build", LAYER, "--set", "consumer=2"], "did you mean consumers"),
         (["build", "resnet50.stage2@8", "--family", "bits"], "int4 has the wgmma family"),
         (["build", LAYER, "--arch", "sm_80", "--family", "bits"], "one-bit wgmma exists on sm_90a"),

@@ -16,6 +16,7 @@ from exported import CUBIN, LANGUAGES, STRICT, STUB, Host, verify_launch
 from subbyte.errors import Unsupported
 from subbyte.families import family_named
 from subbyte.families.base import Plan
+from subbyte.families.bits.ring.config import RingConfig
 from subbyte.kernel import Kernel
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.execute import expected, random_operands
@@ -45,6 +46,11 @@ CASES: dict[str, Plan] = {
     "bits, signed planes": make("bits", "n8h2w4c70k64r3s3p1:w2a2:signed.unsigned", tile_rows=2, consumers=1),
     "bits, four bits out": make("bits", "n8h2w8c64k64r3s3p1:w1a4", doubled=1, tile_rows=2),
     "bits, a line": make("bits", "n8h3w8c64k70r3s3p1:w1a4", requant="fixed", doubled=1, tile_rows=2, channels=32),
+    "bits, a ring": make_plan(
+        workload("n9h3w4c600k70r1s1p0:w1a2"),
+        RingConfig(channels=64, depth=2, stages=2),
+        "sm_90a", None, None, "general",
+    ),
     "bits, sums": make("bits", "n9h2w4c200k70r3s3p1:w1a1", output="int32", tile_rows=2),
     "bits, sums of eight bits": make(
         "bits", "n2h1w8c64k32r1s1p0:w1a8", output="int32", channels=32, consumers=1, doubled=1

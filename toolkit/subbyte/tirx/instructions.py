@@ -235,3 +235,24 @@ def hidden(name: str, value: Any) -> Any:
     target = registers(name, 1, "int32")
     emit(T.ptx["mov.b32"](target[0], value))
     return target[0]
+
+
+def load_shared4(target: Any, place: int, address: Any) -> None:
+    """One word from shared memory."""
+    emit(T.ptx["ld.shared.b32"](target[place], address))
+
+
+def count_bits(target: Any, word: Any) -> None:
+    """How many bits of a word are 1."""
+    emit(T.ptx.popc.b32(target, word))
+
+
+def from_lane(target: Any, value: Any, mask: int) -> None:
+    """The value of the lane whose number differs in the bits of ``mask``."""
+    full = T.uint32(FULL_WARP)
+    emit(T.ptx.shfl_sync.bfly.b32(target, value, T.uint32(mask), T.uint32(0x1F), full))
+
+
+def remote_arrive(address: Any) -> None:
+    """Arrive at a barrier in a block of the cluster, by its address in the cluster's window."""
+    emit(T.ptx["mbarrier.arrive.shared::cluster.b64"](address))

@@ -88,12 +88,12 @@ def _place(drawing: Drawing, one: Composed) -> Place:
     }
     for term in one.terms:
         name = _name(term)
-        rows[f"r{name}"] = [f"register {term.register}"]
+        rows[f"r{name}"] = [f"register {term.register}" if term.register >= 0 else "counted"]
         rows[f"c{name}"] = [f"{term.count:,}"]
         rows[f"f{name}"] = [f"{term.count:,} {TIMES} {term.factor}"]
     rows["constant"] = [f"{one.constant:,}"]
     rows["total"] = [f"{one.total:,}"]
-    columns = [str(term.column) for term in one.terms if term.set == 0]
+    columns = [str(term.column) for term in one.terms if term.set == 0 and term.column >= 0]
     say = {
         "channel": str(one.channel),
         "lane": str(one.lane),
@@ -114,7 +114,7 @@ def _name(term: Term) -> str:
 
 def _candidates(record: PlaneComposition) -> list[int]:
     """The columns that some of the outputs have counts in, from left to right."""
-    return sorted({term.column for one in record.outputs for term in one.terms})
+    return sorted({term.column for one in record.outputs for term in one.terms if term.column >= 0})
 
 
 def composition_svg(drawing: Drawing, place: Place, step: int) -> str:

@@ -46,7 +46,7 @@ def _many(count: int, what: str) -> str:
 def in_words(record: PlaneComposition) -> str:
     """The picture in one or two sentences."""
     first = record.outputs[0]
-    registers = ", ".join(str(term.register) for term in first.terms)
+    registers = ", ".join(str(term.register) for term in first.terms if term.register >= 0)
     return (
         f"{record.title()}. Output channel {first.channel} is in lane {first.lane} of warp {record.warp}, registers "
         f"{registers}; with the constant {first.constant:,} they come to {first.total:,}."

@@ -17,6 +17,11 @@ from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.estimate import FEATURES, estimated_cycles, feature_row
 from subbyte.families.bits.header import header_parts
 from subbyte.families.bits.plan import BitsPlan
+from subbyte.families.bits.ring import estimate as ring_estimate
+from subbyte.families.bits.ring.config import RingConfig
+from subbyte.families.bits.ring.plan import RingPlan
+from subbyte.families.bits.ring.space import KIND as RING
+from subbyte.families.bits.ring.space import RingSpace, ring_space
 from subbyte.families.bits.rules import hopeless, why_not
 from subbyte.families.bits.space import KIND, BitsSpace, held_fields, plan_of, value_lists
 from subbyte.families.bits.tiles import PAIR_CHANNELS
@@ -39,16 +44,29 @@ class BitsFamily(Family):
     name = "bits"
     title = "wgmma b1, sm_90a"
     rank = 1
-    configurations = (BitsConfig,)
-    kinds: ClassVar[Mapping[str, str]] = {KIND: "rows, channels and warpgroups of a block on one-bit products"}
+    configurations = (BitsConfig, RingConfig)
+    kinds: ClassVar[Mapping[str, str]] = {
+        KIND: "rows, channels and warpgroups of a block on one-bit products",
+        RING: "deep matrix products and 1x1 layers: stages of a ring, clusters",
+    }
     features = FEATURES
     fuses = True
+
+    def changed(self, config: Configuration, values: Mapping[str, object]) -> Configuration:
+        """A configuration with some fields replaced; of the kind that has them, where it is another one. Raises
+        InvalidInput."""
+        if not set(values) <= set(config.rows):
+            others = (kind for kind in self.configurations if set(values) <= set(kind.rows))
+            config = next((kind() for kind in others), config)
+        return config.with_values(values)
 
     def plan(
         self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "bipolar1",
         clip: tuple[int, int] = (-1, 1), requant: str = "fixed",
     ) -> Plan:  # fmt: skip
         """The plan of a kernel."""
+        if isinstance(config, RingConfig):
+            return RingPlan(workload, config, arch, output, clip, requant)
         return BitsPlan(workload, cast(BitsConfig, config), arch, output, clip, requant)
 
     def check(self, plan: Plan) -> str | None:
@@ -69,15 +87,21 @@ class BitsFamily(Family):
             return None
         return space.check(0) or "no configuration of the bits family fits"
 
-    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> BitsSpace:
+    def space(
+        self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]
+    ) -> BitsSpace | RingSpace:
         """The space of a layer. Raises InvalidInput for a knob among the fixed fields."""
+        if kind == RING:
+            return ring_space(workload, arch, held_fields(fixed))
         return BitsSpace(workload, arch, value_lists(workload), held_fields(fixed))
 
     def recorded_space(
         self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, tuple[Value, ...]],
         fixed: Mapping[str, Value], recorded_hash: str = "",
-    ) -> BitsSpace:  # fmt: skip
+    ) -> BitsSpace | RingSpace:  # fmt: skip
         """The space of a record's header."""
+        if kind == RING:
+            return RingSpace(workload, arch, cast("Mapping[str, tuple[int, ...]]", knobs), fixed)
         return BitsSpace(workload, arch, cast("Mapping[str, tuple[int, ...]]", knobs), fixed)
 
     def held(self, fixed: Mapping[str, object]) -> dict[str, Value]:
@@ -91,29 +115,37 @@ class BitsFamily(Family):
 
     def estimate(self, plan: Plan) -> float:
         """A rough count of cycles."""
-        return estimated_cycles(cast(BitsPlan, plan))
+        return _estimate(cast(BitsPlan, plan))
 
     def feature_row(self, plan: Plan) -> list[float]:
         """Cycles of products, comparisons and loads; waves."""
+        if isinstance(plan, RingPlan):
+            return ring_estimate.feature_row(plan)
         return feature_row(cast(BitsPlan, plan))
 
     def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
         """By the estimate."""
         plan = plan_of(workload, cast(BitsConfig, config), arch_named("sm_90a"))
-        return min(0.9, 1000.0 / estimated_cycles(plan))
+        return min(0.9, 1000.0 / _estimate(plan))
 
     def emit(self, plan: Plan) -> Function:
         """The TIRx function."""
         from subbyte.families.bits.emit.kernel import bits_kernel
+        from subbyte.families.bits.ring.emit.kernel import ring_kernel
 
-        function: Function = bits_kernel(cast(BitsPlan, plan))
+        function: Function = ring_kernel(plan) if isinstance(plan, RingPlan) else bits_kernel(cast(BitsPlan, plan))
         return function
 
     @property
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
         numerics = (_HERE.parents[1] / "numerics" / f"{name}.py" for name in ("bit_products", "fusion"))
-        return (_HERE / "emit", *(_HERE / f"{name}.py" for name in ("config", "geometry", "plan", "tiles")), *numerics)
+        return (
+            _HERE / "emit",
+            _HERE / "ring",
+            *(_HERE / f"{name}.py" for name in ("config", "geometry", "plan", "tiles")),
+            *numerics,
+        )
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
         """Weights [K,R,S,C] as the blocks read them; None for a form of another family."""
@@ -147,23 +179,32 @@ def _plan_of_form(form: str) -> BitsPlan | None:
         return None
     spec, key, output, *line = parts
     requant = "fixed" if line else "general"
-    return plan_of(workload_named(spec), BitsConfig.from_key(key), arch_named("sm_90a"), output, requant)
+    made = (RingConfig if key.startswith(RingConfig.prefix) else BitsConfig).from_key(key)
+    return plan_of(workload_named(spec), made, arch_named("sm_90a"), output, requant)
 
 
 @cache
 def _candidates(workload: ConvWorkload, arch: Arch) -> tuple[Configuration, ...]:
     if hopeless(workload, arch) is not None:
         return ()
-    space = BitsSpace(workload, arch, value_lists(workload), held_fields({}))
-    plans = [space.plan(index) for index in space.valid]
+    spaces: list[BitsSpace | RingSpace] = [BitsSpace(workload, arch, value_lists(workload), held_fields({}))]
+    rings = ring_space(workload, arch, {})
+    spaces += [] if rings.hopeless else [rings]
+    plans: list[BitsPlan] = [space.plan(index) for space in spaces for index in space.valid]
     if not plans:  # sums can be had of types that have too many thresholds
-        sums = (plan_of(workload, space.config(index), arch, SUMS) for index in range(len(space)))
+        every = (space.config(index) for space in spaces for index in range(len(space)))
+        sums = (plan_of(workload, config, arch, SUMS) for config in every)
         plans = [plan for plan in sums if why_not(plan) is None]
-    found = [plan.config for plan in sorted(plans, key=estimated_cycles)]
+    found: list[BitsConfig | RingConfig] = [plan.config for plan in sorted(plans, key=_estimate)]
     if workload.c > PAIR_CHANNELS >= workload.k:
-        paired = (plan_of(workload, config.with_values({"paired_rows": 1}), arch) for config in found)
+        staged = [config for config in found if isinstance(config, BitsConfig)]
+        paired = (plan_of(workload, config.with_values({"paired_rows": 1}), arch) for config in staged)
         found += [plan.config for plan in sorted(paired, key=estimated_cycles) if why_not(plan) is None]
     return tuple(found)
+
+
+def _estimate(plan: BitsPlan) -> float:
+    return ring_estimate.estimated_cycles(plan) if isinstance(plan, RingPlan) else estimated_cycles(plan)
 
 
 BITS = BitsFamily()

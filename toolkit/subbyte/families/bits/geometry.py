@@ -79,13 +79,12 @@ class BitsGeometry(BitsTiles):
     @property
     def n(self) -> int:
         """N of the instruction, 0 where there is none so wide."""
-        wanted = self.filter_columns + (ONES if self.ones_columns else 0)
-        return next((n for n in COLUMNS if n >= wanted), 0)
+        return next((n for n in COLUMNS if n >= self.filter_columns + self.ones), 0)
 
     @property
-    def ones_columns(self) -> bool:
-        """Whether columns of ones count the activations' bits."""
-        return self.form.per_pixel and not self.config.counted
+    def ones(self) -> int:
+        """Columns of ones, which count the activations' bits where these are asked for."""
+        return ONES if self.form.per_pixel and not self.config.counted else 0
 
     @property
     def sums(self) -> int:

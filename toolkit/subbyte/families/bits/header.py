@@ -7,7 +7,6 @@ from pathlib import Path
 from subbyte.errors import Unsupported
 from subbyte.families.base import ExportParts
 from subbyte.families.bits.config import PAIRS, PLAIN
-from subbyte.families.bits.geometry import ONES
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.weights import HALF
 from subbyte.families.shared.header import Forms, bit_parts, sections_of
@@ -25,7 +24,7 @@ def header_parts(plan: BitsPlan) -> ExportParts:
             "build it with whole_values=0"
         )
     texts = sections_of(Path(__file__).with_name("places.h"))
-    places = [texts["weight"], *([texts["ones"]] if plan.ones_columns else []), texts["entry"]]
+    places = [texts["weight"], *([texts["ones"]] if plan.ones else []), texts["entry"]]
     forms = Forms(
         PAIRS if plan.paired_rows else PLAIN,
         PAIRS if plan.paired_output else PLAIN,
@@ -61,4 +60,4 @@ def _words(plan: BitsPlan) -> dict[str, str]:
         "slots": str(plan.slots),
         "entry_mask": "0xFFFF" if plan.paired else "0xFFFFFFFF",
     }
-    return {**found, "ones": str(ONES)} if plan.ones_columns else found
+    return {**found, "ones": str(plan.ones)} if plan.ones else found

@@ -9,6 +9,8 @@ from subbyte.device.arch import Arch
 from subbyte.families.bits.config import PAIRS
 from subbyte.families.bits.geometry import WORKING_REGISTERS
 from subbyte.families.bits.plan import BitsPlan
+from subbyte.families.bits.ring import rules as ring
+from subbyte.families.bits.ring.plan import RingPlan
 from subbyte.families.bits.tiles import PAIR_CHANNELS
 from subbyte.families.shared.bit_rules import bit_operands, compared_output, compared_range
 from subbyte.numerics.fusion import SEPARATOR
@@ -162,4 +164,6 @@ def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
 def why_not(plan: BitsPlan) -> str | None:
     """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
     reason = hopeless(plan.workload, plan.arch)
+    if isinstance(plan, RingPlan):
+        return reason or ring.why_not(plan)
     return reason or next((found for rule in RULES if (found := rule(plan)) is not None), None)

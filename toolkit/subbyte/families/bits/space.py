@@ -11,6 +11,8 @@ from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.plan import BitsPlan
+from subbyte.families.bits.ring.config import RingConfig
+from subbyte.families.bits.ring.plan import RingPlan
 from subbyte.families.bits.rules import hopeless, multiplies_whole, why_not
 from subbyte.families.bits.tiles import PAIR_CHANNELS
 from subbyte.families.shared.flat_view import flat_view
@@ -65,10 +67,16 @@ class BitsSpace(ListedOneByOne):
 
 
 def plan_of(
-    workload: ConvWorkload, config: BitsConfig, arch: Arch, output: str | None = None, requant: str = "fixed"
+    workload: ConvWorkload,
+    config: BitsConfig | RingConfig,
+    arch: Arch,
+    output: str | None = None,
+    requant: str = "fixed",
 ) -> BitsPlan:
     """The plan that gives the output type, or ``output``."""
     given = workload.precision.output.name if output is None else output
+    if isinstance(config, RingConfig):
+        return RingPlan(workload, config, arch, given, requant=requant)
     return BitsPlan(workload, config, arch, given, requant=requant)
 
 

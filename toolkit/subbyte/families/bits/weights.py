@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.errors import InvalidInput
-from subbyte.families.bits.geometry import LINE_WORDS, ONES, WORD_CHANNELS
+from subbyte.families.bits.geometry import LINE_WORDS, WORD_CHANNELS
 from subbyte.families.bits.pixel_blocks import block_weights
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import PIECE_BYTES
@@ -52,8 +52,8 @@ def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
         ordered = by_slice(plan, full, 1).reshape(plan.weight_planes, plan.slices, oc, pieces, 4)[:, :, order]
         columns = ordered.transpose(1, 3, 0, 2, 4).reshape(plan.slices, pieces, plan.filter_columns, 4)
         found[:, index, :pieces, : plan.filter_columns] = columns
-        if plan.ones_columns:
-            found[:, index, :pieces, plan.filter_columns : plan.filter_columns + ONES] = ones[:, None]
+        if plan.ones:
+            found[:, index, :pieces, plan.filter_columns : plan.filter_columns + plan.ones] = ones[:, None]
     flat = found.reshape(plan.slices, -1)
     if plan.output == SUMS:
         table = _arranged(plan, constants_of(plan, w)[:, None])

@@ -70,6 +70,11 @@ class Block:
         return self.base + T.uint32(self.plan.barrier_base) + row * T.uint32(8)
 
     @property
+    def table(self) -> Any:
+        """Index of the first word of the table in shared memory."""
+        return self.plan.table_base // 4
+
+    @property
     def weight_barrier(self) -> Any:
         """Byte address of the barrier of weights and table."""
         return self.row_barrier(T.uint32(self.plan.staged_rows))

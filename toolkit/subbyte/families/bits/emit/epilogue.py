@@ -67,7 +67,7 @@ class Epilogue:
         self.flips: Any = None
         if plan.output != SUMS:
             self.flips = registers("flips", plan.gathers)
-            flip_base = plan.table_base // 4 + plan.table_words - plan.flip_words
+            flip_base = block.table + plan.table_words - plan.flip_words
             for index, word in enumerate(self.stores.own_words()):
                 T.buffer_store(self.flips, block.shared[flip_base + word], [index])
 
@@ -112,7 +112,7 @@ class Epilogue:
         """The flips of a thread's channels, in the places that comparisons have before the exchange: of each gather."""
         plan = self.plan
         turned = registers("turned", plan.gathers)
-        flip_base = plan.table_base // 4 + plan.table_words - plan.flip_words
+        flip_base = self.block.table + plan.table_words - plan.flip_words
         selector = T.cast(self.q, "uint32") * T.uint32(0x1111) + T.uint32(0x4040)
         for gather in range(plan.gathers):
             words = [self.block.shared[flip_base + word] for word in plan.gather_words(gather)]
@@ -144,7 +144,7 @@ class Epilogue:
 
     def _table(self, entry: Any) -> Any:
         """Index of a thread's first word of a class. Hidden: the compiler would compute each entry's address anew."""
-        return bind("table", op.hidden("table_at", self.plan.table_base // 4 + entry + self.q * _LANE_ENTRIES))
+        return bind("table", op.hidden("table_at", self.block.table + entry + self.q * _LANE_ENTRIES))
 
     def _of_class(self) -> Any:
         """Reads entries of a pixel's class, four at a time; where there is only one class, for both pixels at once."""
@@ -170,12 +170,15 @@ class Epilogue:
             return None
         if plan.config.counted:
             return T.cast(pixel.counted, "uint32")
-        at = plan.filter_columns // 2 + 2 * half
         total: Any = None
         for plane in range(plan.sets):
-            term = counts[plane][at] * _word(plan.ones_factor(plane))
+            term = self._own_bits(counts, plane, half) * _word(plan.ones_factor(plane))
             total = term if total is None else total + term
         return bind("ones", total * T.uint32(0x10001) if plan.paired else total)
+
+    def _own_bits(self, counts: list[Any], plane: int, half: int) -> Any:
+        """How many bits of a plane of a pixel are 1: a column of ones has counted them."""
+        return counts[plane][self.plan.filter_columns // 2 + 2 * half]
 
     def _count(self, counts: Any, weight_plane: int, word: int, k: int, half: int) -> Any:
         """The count of channel 8 q + k of a word."""
@@ -368,12 +371,16 @@ class Epilogue:
                         for k in range(first, first + 4):
                             value = self._with_ones(self._varying(counts, (word,), k, pixel.half), ones)
                             sums.append(value + T.cast(read(pixel, word * 8 + k), "uint32"))
-                        store(channel + first, sums)
+                        self._store_four(store, channel, first, sums)
             if missing > 0:  # channels that only fill up
                 with when(self.block.slice_ == plan.slices - 1):
                     for more in range(missing // WORD_CHANNELS * 2):
                         first = plan.slices * plan.config.channels + more // 2 * WORD_CHANNELS
                         store(first + self.q * 8 + more % 2 * 4, [T.uint32(0)] * 4)
+
+    def _store_four(self, store: Any, channel: Any, first: int, sums: list[Any]) -> None:
+        """Four of a thread's 8 neighbouring channels, which begin with ``channel``."""
+        store(channel + first, sums)
 
 
 def _shared_entries(read: Any) -> Any:

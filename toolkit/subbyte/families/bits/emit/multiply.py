@@ -60,13 +60,13 @@ def _instruction(block: Block, into: Any, a: Any, b: Any, step: int, plane: int,
     start += plane * CORE_BYTES + below
     image_step = plan.view.stride * plan.pixel_bytes
     piece = plan.n * PIECE_BYTES
-    left = _descriptor(a, start, distance, image_step)
-    right = _descriptor(b, step * 2 * piece + variant, piece, CORE_BYTES)
+    left = descriptor(a, start, distance, image_step)
+    right = descriptor(b, step * 2 * piece + variant, piece, CORE_BYTES)
     adds = T.ptx.pred(T.uint32(0 if first else 1))
     op.emit(T.ptx[plan.atom.ptx](*[into[i] for i in range(plan.sums)], left, right, adds))
 
 
-def _descriptor(address: Any, offset: int, piece: int, core: int) -> Any:
+def descriptor(address: Any, offset: int, piece: int, core: int) -> Any:
     """The matrix descriptor of what begins ``offset`` bytes behind an address in units of 16 bytes: no swizzle,
     ``piece`` bytes from one 128 bits of K to the next, ``core`` from one 8 rows to the next (PTX ISA, matrix
     descriptor)."""

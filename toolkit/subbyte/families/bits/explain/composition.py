@@ -30,6 +30,8 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
+NO_COLUMN = -1
+"""Of a count that no instruction gives: of the activations' bits, where a thread counts them in registers."""
 ROWS, DEPTH = 64, 256
 """M and K of the instruction."""
 
@@ -49,7 +51,8 @@ class Term:
     """A count in a register of the thread, and what it is multiplied by.
 
     ``set`` is the set of accumulators; ``plane`` the plane of the activations that it counts (-1: all, doubled one
-    after the other); ``weight_plane`` that of the weights (-1: the columns of ones).
+    after the other); ``weight_plane`` that of the weights (-1: the columns of ones, or where there are none what the
+    thread has counted itself: ``column`` and ``register`` are -1).
     """
 
     set: int
@@ -118,8 +121,8 @@ class PlaneComposition(InfoRecord):
     def table(self) -> Table:
         """One row for each count of each output."""
         rows = (
-            (one.channel, one.lane, term.set, term.register, "all" if term.plane < 0 else term.plane,
-             "ones" if term.weight_plane < 0 else term.weight_plane, term.column, term.count, term.factor)
+            (one.channel, one.lane, term.set, _or_counted(term.register), "all" if term.plane < 0 else term.plane,
+             "ones" if term.weight_plane < 0 else term.weight_plane, _or_counted(term.column), term.count, term.factor)
             for one in self.outputs
             for term in one.terms
         )  # fmt: skip
@@ -143,6 +146,10 @@ class PlaneComposition(InfoRecord):
             "",
             f"Y = {terms} {'-' if first.constant < 0 else '+'} {abs(first.constant)} = {first.total}",
         ])  # fmt: skip
+
+
+def _or_counted(place: int) -> int | str:
+    return "counted" if place == NO_COLUMN else place
 
 
 def _named(band: Band) -> str:
@@ -203,7 +210,7 @@ def _place(plan: BitsPlan, image: int, pixel: int) -> tuple[int, tuple[int, int]
 def _bands(plan: BitsPlan) -> tuple[Band, ...]:
     channels = plan.config.channels
     found = [Band("weights", s, s * channels, channels) for s in range(plan.weight_planes)]
-    if plan.ones_columns:
+    if plan.ones:
         found.append(Band("ones", -1, plan.filter_columns, ONES))
     end = found[-1].first + found[-1].columns
     return (*found, *([Band("filling", -1, end, plan.n - end)] if end < plan.n else []))
@@ -230,7 +237,7 @@ def _outputs(
     sets = [range(plan.planes)] if plan.config.doubled else [[t] for t in range(plan.planes)]
     weights = plan.form.activations.weights
     columns = channel_of_column().argsort()
-    ones = {held[row, column][0]: column for column in range(plan.filter_columns, plan.n)[:ONES:2]}
+    ones = {held[row, column][0]: column for column in range(plan.filter_columns, plan.n)[: plan.ones : 2]}
     found = []
     for channel, constant in enumerate(constants):
         lane = held[row, int(columns[channel])][0]
@@ -242,10 +249,10 @@ def _outputs(
                 (s, s * plan.config.channels + int(columns[channel]), shared[of, s, channel], plan.factor(s, number))
                 for s in range(plan.weight_planes)
             ]
-            if plan.ones_columns:
-                wanted.append((-1, ones[lane], own[of], plan.ones_factor(number)))
+            if plan.form.per_pixel:
+                wanted.append((-1, ones.get(lane, NO_COLUMN), own[of], plan.ones_factor(number)))
             for s, column, values, factor in wanted:
-                owner, register = held[row, column]
+                owner, register = (lane, NO_COLUMN) if column == NO_COLUMN else held[row, column]
                 assert owner == lane, "a thread has all counts of its outputs"
                 terms.append(Term(number, plane, s, column, register, int((scales * values).sum()), factor))
         total = sum(term.factor * term.count for term in terms) + constant

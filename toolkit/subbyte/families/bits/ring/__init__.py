@@ -1,0 +1,1 @@
+"""Kernels on one-bit products whose depth comes in stages, round a ring in shared memory."""

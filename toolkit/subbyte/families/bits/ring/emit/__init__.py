@@ -1,0 +1,1 @@
+"""The generated text of a kernel with a ring of stages."""

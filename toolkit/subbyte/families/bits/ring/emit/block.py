@@ -1,0 +1,132 @@
+"""Coordinates, addresses and barriers of a block whose depth comes in stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.script import tirx as T
+from tvm.script.ir_builder import IRBuilder
+
+from subbyte.families.bits.emit.block import Block
+from subbyte.families.bits.ring.plan import BAND, RingPlan
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, registers
+
+
+@dataclass
+class RingBlock(Block):
+    """A block with the tile that it is at."""
+
+    plan: RingPlan
+    rank: Any
+    """In its cluster."""
+    cluster: Any
+    """Index of the cluster."""
+    first_pixel: Any = None
+    """Of the block's tile, of all pixels."""
+    table_place: Any = None
+    """Which of the tables is the tile's."""
+
+    @property
+    def table(self) -> Any:
+        """Index of the first word of the tile's table in shared memory."""
+        return self.plan.table_base // 4 + self.table_place * self.plan.table_words
+
+    @property
+    def pixel_rank(self) -> Any:
+        """Place among the blocks that share weights."""
+        return self.rank % self.plan.config.share_weights
+
+    @property
+    def channel_rank(self) -> Any:
+        """Place among the blocks that share activations."""
+        return self.rank // self.plan.config.share_weights
+
+    def full(self, slot: Any) -> Any:
+        """Byte address of the barrier that says that a stage has come."""
+        return self.base + T.uint32(self.plan.barrier_base) + slot * T.uint32(8)
+
+    def empty(self, slot: Any) -> Any:
+        """Byte address of the barrier that says that nobody reads a stage any more, in any block of the cluster."""
+        return self.full(slot) + T.uint32(8 * self.plan.config.stages)
+
+    def stage(self, slot: Any) -> Any:
+        """Byte address of a stage."""
+        return self.base + slot * T.uint32(self.plan.stage_bytes)
+
+    def await_phase(self, barrier: Any, parity: Any) -> None:
+        """Wait until a barrier's phase of this parity is over."""
+        done = registers("done", 1)
+        T.buffer_store(done, T.uint32(0), [0])
+        with T.While(done[0] == T.uint32(0)):
+            op.barrier_try_wait(done[0], barrier, parity)
+
+
+@dataclass
+class RingPlace:
+    """The stage that a warp is at, as registers: its slot, and the parity of the barriers' phase."""
+
+    slot: Any
+    parity: Any
+
+    @classmethod
+    def begin(cls) -> RingPlace:
+        """At the first stage."""
+        place = cls(registers("slot", 1), registers("parity", 1))
+        T.buffer_store(place.slot, T.uint32(0), [0])
+        T.buffer_store(place.parity, T.uint32(0), [0])
+        return place
+
+    def advance(self, stages: int) -> None:
+        """On to the next stage."""
+        following = bind("following", self.slot[0] + T.uint32(1))
+        wraps = bind("wraps", following == T.uint32(stages))
+        T.buffer_store(self.parity, T.Select(wraps, self.parity[0] ^ T.uint32(1), self.parity[0]), [0])
+        T.buffer_store(self.slot, T.Select(wraps, T.uint32(0), following), [0])
+
+
+def coordinates(plan: RingPlan, buffers: Mapping[str, Any]) -> RingBlock:
+    """The block that a thread belongs to, from its indices in the grid."""
+    index, _ = T.cta_id([plan.launch.grid[0], 1])
+    thread = T.thread_id([plan.threads])
+    for name, value in (("index", index), ("thread", thread)):
+        IRBuilder.name(name, value)
+    shared = T.alloc_buffer((plan.shared_bytes // 4,), "uint32", scope="shared.dyn", align=1024)
+    IRBuilder.name("shared", shared)
+    warp = registers("warp_word", 1)
+    op.first_lane(warp[0], T.cast(thread // 32, "uint32"))
+    return RingBlock(
+        plan, buffers["A"], buffers["Wt"], buffers.get("Prm"), buffers["Out"], None, None, shared,
+        base=bind("base", T.cuda.cvta_generic_to_shared(shared.ptr_to([0]))),
+        thread=thread,
+        warp=bind("warp", T.cast(warp[0], "int32")),
+        lane=bind("lane", thread % 32),
+        slice_=None,
+        group=T.int32(0),
+        first_row=T.int32(0),
+        rank=bind("rank", index % plan.cluster),
+        cluster=bind("cluster", index // plan.cluster),
+    )  # fmt: skip
+
+
+def tile_of(block: RingBlock, turn: Any) -> tuple[Any, Any, Any]:
+    """Of a turn: whether the cluster has a tile left, its first pixel and its output channels in this block.
+
+    Tiles go down a band of neighbouring pixels, then on to the next output channels.
+    """
+    plan = block.plan
+    tiles = plan.pixel_tiles * plan.channel_tiles
+    number = bind("number", turn * plan.clusters + block.cluster)
+    exists = True if tiles % plan.clusters == 0 else bind("exists", number < tiles)
+    band = bind("band", number // (BAND * plan.channel_tiles))
+    within = bind("within", number % (BAND * plan.channel_tiles))
+    rest = plan.pixel_tiles % BAND
+    height: Any = T.int32(BAND)
+    if rest:
+        height = bind("height", T.Select(band == plan.pixel_tiles // BAND, T.int32(rest), T.int32(BAND)))
+    row = bind("pixel_tile", band * BAND + within % height)
+    column = bind("channel_tile", within // height)
+    first = bind("first_pixel", (row * plan.config.share_weights + block.pixel_rank) * plan.block_pixels)
+    return exists, first, bind("slice", column * plan.config.share_pixels + block.channel_rank)

@@ -1,0 +1,76 @@
+"""All rings of a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from subbyte.device.arch import Arch
+from subbyte.errors import InvalidInput
+from subbyte.families.bits.ring.config import RingConfig
+from subbyte.families.bits.ring.plan import RingPlan
+from subbyte.families.bits.ring.rules import hopeless_layer, why_not
+from subbyte.spaces.configuration import Configuration
+from subbyte.spaces.knob import Value
+from subbyte.spaces.listed import ListedOneByOne
+from subbyte.workload.conv import ConvWorkload
+
+KIND = "bits-ring"
+KNOBS: Mapping[str, tuple[int, ...]] = {
+    "channels": (32, 64, 128, 256),
+    "consumers": (1, 2, 4),
+    "depth": (2, 4, 8, 16),
+    "stages": (2, 4, 8),
+    "share_weights": (1, 2, 4),
+    "share_pixels": (1, 2),
+}
+"""What the space offers, whatever the layer."""
+HELD = ("lead",)
+"""Fields that do not vary, beside those of all spaces of the family: measured, and worth nothing."""
+
+
+@dataclass(frozen=True)
+class RingSpace(ListedOneByOne):
+    """An index is a mixed radix over ``knobs``, the first varying fastest."""
+
+    workload: ConvWorkload
+    arch: Arch
+    knobs: Mapping[str, tuple[int, ...]]
+    fixed: Mapping[str, Value]
+    kind: str = KIND
+
+    def config(self, index: int) -> RingConfig:
+        """The configuration with this index. Raises InvalidInput."""
+        return RingConfig(**{**self.values_at(index), **self.fixed})
+
+    @property
+    def usual(self) -> RingConfig:
+        """A configuration of its kind."""
+        return RingConfig()
+
+    def plan(self, which: int | Configuration, /) -> RingPlan:
+        """The plan of a configuration, given itself or by its index. Raises InvalidInput."""
+        config = which if isinstance(which, RingConfig) else self.config(cast(int, which))
+        return RingPlan(self.workload, config, self.arch, self.workload.precision.output.name)
+
+    def check(self, which: int | Configuration, /) -> str | None:
+        """Why a configuration is refused ("kind: details"), None when it is valid."""
+        return self.hopeless or why_not(self.plan(which))
+
+    @property
+    def hopeless(self) -> str | None:
+        """Why none of its configurations can be built; None when some may."""
+        return hopeless_layer(self.workload, self.arch)
+
+
+def ring_space(workload: ConvWorkload, arch: Arch, held: Mapping[str, object]) -> RingSpace:
+    """The rings of a layer; ``held`` are the fields that spaces of the family hold fixed. Raises InvalidInput for one
+    that rings do not have."""
+    foreign = {name: value for name, value in held.items() if name not in RingConfig.rows}
+    changed = [name for name, value in foreign.items() if value != getattr(RingConfig, name)]
+    if changed:
+        raise InvalidInput(f"{changed[0]}={held[changed[0]]!r}: rings have no such knob; leave it out")
+    own = {name: value for name, value in held.items() if name in RingConfig.rows}
+    fixed = {name: getattr(RingConfig().with_values(own), name) for name in (*own, *HELD)}
+    return RingSpace(workload, arch, KNOBS, fixed)
