@@ -114,7 +114,7 @@ def best_known(
 def best_twins(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> list[Configuration]:
     """Of weights with a pattern of zeros: the best known configuration that skips zeros, and the best that does not,
     where there are such. Of other weights none."""
-    if workload.precision.weights.group is None:
+    if workload.precision.weights.sparsity == DENSE:
         return []
     target = arch_named(arch) if isinstance(arch, str) else arch
     choices = (choice.config for choice in _choices(workload, target, "auto"))
@@ -176,7 +176,7 @@ def _choices(
     wanted = [one for one in newest_first(family) if one.hopeless(workload, arch) is None]
     recorded = _recorded(workload, arch, output)
     zeros = ""
-    if not recorded and workload.precision.weights.group is not None and wanted:
+    if not recorded and workload.precision.weights.sparsity != DENSE and wanted:
         reasons = [one.dense_instead(workload, arch) for one in wanted]
         if None not in reasons:  # a kernel that was measured on dense weights takes as long on these
             zeros = f"; it multiplies zeros too: {reasons[0]}"
@@ -222,7 +222,7 @@ def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Ch
     generator = f", generator {best['generator'].split(',')[0]}"
     entries = [(best["microseconds"], config_from_dict(best["config"]), generator)]
     beside = [one for one in best.values() if isinstance(one, dict) and "microseconds" in one]  # of others
-    faster = [one for one in beside if one["microseconds"] < best["microseconds"] or workload.precision.weights.group]
+    faster = [one for one in beside if one["microseconds"] < best["microseconds"] or workload.precision.weights.sparsity != DENSE]
     entries += [(one["microseconds"], config_from_dict(one["config"]), "") for one in faster]
     entries.sort(key=lambda entry: entry[0])
     choices = []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from subbyte.device.arch import Arch
+from subbyte.families.wgmma.blocks import rules as blocks
+from subbyte.families.wgmma.blocks.config import BlocksConfig
 from subbyte.families.wgmma.pipeline import rules as pipeline
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
@@ -19,6 +21,8 @@ def why_not(plan: WgmmaPlan) -> str | None:
     """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
     if isinstance(plan.config, SingleTileConfig):
         return first_reason((*single.RULES, single.order_of_loads), plan)
+    if isinstance(plan.config, BlocksConfig):
+        return first_reason(blocks.RULES, plan)
     if isinstance(plan.config, SparseConfig):
         return first_reason(sparse.RULES, plan)
     return first_reason(pipeline.RULES, plan)

@@ -13,6 +13,8 @@ from math import prod
 from typing import Any
 
 from subbyte.device.arch import Arch
+from subbyte.families.wgmma.blocks import rules as block_rules
+from subbyte.families.wgmma.blocks.config import BlocksConfig
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.pipeline import rules as pipeline_rules
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
@@ -29,7 +31,7 @@ LOAD_ORDER = ("weights_ahead", "parameters", "early_start")
 """Knobs of a single tile iteration that one rule alone reads: it is asked last."""
 LATER: tuple[tuple[str, ...], ...] = (
     ("consumers_m", "m_iterations", "tiles_m", "cluster_split_k", "channel_groups"),
-    ("unroll", "in_flight"), ("stages",), ("load_ahead", "producer_registers"), LOAD_ORDER, ("dependent_launch",),
+    ("unroll", "live_pairs", "in_flight"), ("stages",), ("load_ahead", "producer_registers"), LOAD_ORDER, ("dependent_launch",),
 )  # fmt: skip
 """Knobs that later rules read, or none: step after step, behind all others."""
 MEANINGS = {"parameters": ("late_parameters", "early_parameters")}
@@ -41,6 +43,9 @@ KERNEL_RULES: Mapping[type[WgmmaConfig], tuple[Rule, ...]] = {
     ),
     SparseConfig: tuple(
         rule for rule in sparse_rules.RULES if rule not in OF_THE_LAYER and rule is not sparse_rules.weights
+    ),
+    BlocksConfig: tuple(
+        rule for rule in block_rules.RULES if rule not in OF_THE_LAYER and rule is not block_rules.weights
     ),
 }
 """Of each kernel, those that a configuration can break, in the order they are asked."""

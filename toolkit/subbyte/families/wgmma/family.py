@@ -18,6 +18,9 @@ from subbyte.families.base import ExportParts, Family, Function, PixelTile
 from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma import translate
+from subbyte.families.wgmma.blocks.config import BlocksConfig
+from subbyte.families.wgmma.blocks.weights import FORM as LISTED_FORM
+from subbyte.families.wgmma.blocks.weights import prepare_listed_weights
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.estimate import candidates, estimated_cycles
@@ -71,7 +74,7 @@ class WgmmaFamily(Family):
     title = "wgmma, sm_90a"
     rank = 2
     aliases = ("warpgroup",)
-    configurations = (PipelineConfig, SingleTileConfig, SparseConfig)
+    configurations = (PipelineConfig, SingleTileConfig, SparseConfig, BlocksConfig)
     kinds = KINDS
     old_kinds = FORMER
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -94,7 +97,7 @@ class WgmmaFamily(Family):
         was removed first."""
         if translate.former(values):
             return translate.decode(values)
-        if not set(values) <= {*SparseConfig.rows, *PipelineConfig.rows, *SingleTileConfig.rows}:
+        if not set(values) <= {name for kind in self.configurations for name in kind.rows}:
             return None
         return kernel_of(values).from_dict(own_values(values))
 
@@ -192,13 +195,15 @@ class WgmmaFamily(Family):
     @property
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
-        kernels = ("pipeline/config", "single/config", "sparse/config")
+        kernels = ("pipeline/config", "single/config", "sparse/config", "blocks/config", "blocks/weights")
         files = ("schedule", "geometry", "channels", "halves", "memory", "plan", *kernels)
-        folders = ("emit", "pipeline/emit", "single/emit")
+        folders = ("emit", "pipeline/emit", "single/emit", "blocks/emit")
         return (*(_HERE / name for name in folders), *(_HERE / f"{name}.py" for name in files))
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
         """Weights [K,R,S,C] in a plan's ``weight_form``; None for a form of another family."""
+        if form.startswith(LISTED_FORM):
+            return prepare_listed_weights(w, form)
         if form.startswith(SPARSE_FORM):
             groups, order, tiles = form.removeprefix(SPARSE_FORM).split("-")
             return prepare_sparse_weights(w, int(groups), order, int(tiles))

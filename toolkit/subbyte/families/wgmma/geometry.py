@@ -320,6 +320,12 @@ class WgmmaGeometry:
         are kept, the weights of a kernel row are not in one place, and are skipped one by one."""
         return self.keep_rows and self.tap_variants(range(self.tap_rows))[1]
 
+    @cached_property
+    def meets_edges(self) -> bool:
+        """Some tile iteration has fewer rows than others, or a kernel row that meets padding for some of them."""
+        variants, skipped = self.tap_variants(range(self.tap_rows))
+        return skipped or variants != ((0, self.knobs.tile_rows),)
+
     def tap_variants(self, taps: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], bool]:
         """All non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and whether there
         are empty ones."""

@@ -6,11 +6,13 @@ from typing import Any
 
 from tvm.script import tirx as T
 
+from subbyte.families.wgmma.blocks.emit.consume import ListedIteration
+from subbyte.families.wgmma.blocks.emit.fetch import ListedFetch
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.rows import Columns, columns, row_registers
 from subbyte.families.wgmma.emit.zeros import zero_padding
 from subbyte.families.wgmma.pipeline.emit import produce as producer
-from subbyte.families.wgmma.pipeline.emit.consume import consume
+from subbyte.families.wgmma.pipeline.emit.consume import Iteration, consume
 from subbyte.families.wgmma.pipeline.emit.fetch import Fetch
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import when
@@ -23,7 +25,7 @@ itself."""
 def pipeline(block: Block) -> None:
     """Emit everything behind the coordinates."""
     config = block.plan.knobs
-    fetch = Fetch.begin(block)
+    fetch = (ListedFetch if config.listed else Fetch).begin(block)
     lean = bool(config.lean_start)
     if config.dependent_launch:
         if not lean:
@@ -73,7 +75,7 @@ def _roles(block: Block, fetch: Fetch, where: Columns, held: Any, following: Any
             _store_first(block, where, held)
             if config.cluster_split_k > 1:
                 op.cluster_wait()  # far from its arrival and far from the exchange: it costs nothing here
-            consume(block, fetch)
+            consume(block, fetch, ListedIteration if config.listed else Iteration)
         with T.Else():
             if config.lean_start:
                 block.set_up_barriers()

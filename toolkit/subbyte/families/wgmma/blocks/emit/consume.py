@@ -1,0 +1,104 @@
+"""The tile iterations of a consumer warpgroup over a list of live blocks: one loop, whatever their kernel rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.wgmma.blocks.emit.fetch import ListedFetch
+from subbyte.families.wgmma.blocks.weights import ROW_BIT
+from subbyte.families.wgmma.emit.multiply import unpacked, wgmma
+from subbyte.families.wgmma.pipeline.emit.consume import Iteration
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, every, loop, registers, when
+
+DISTANCE = (1 << ROW_BIT) - 1
+"""Bits of a place below its kernel row."""
+
+
+@dataclass
+class ListedIteration(Iteration):
+    """One tile iteration: it waits for all its input rows, then goes through the list."""
+
+    def multiply(self) -> None:
+        """Emit the loop over the list's bodies."""
+        plan, fetch = self.block.plan, self.fetch
+        assert isinstance(fetch, ListedFetch)
+        self._wait_for(bind("needed", self._last_stage()))
+        self.starts = registers("row_start", plan.knobs.tile_rows)
+        self.lows = registers("low_place", plan.knobs.tile_rows)
+        self.spans = registers("places", plan.knobs.tile_rows)
+        for row in range(plan.knobs.tile_rows):
+            self._enter(row)
+        first, end = fetch.bodies(self.row, self.count)
+        bodies = bind("bodies", end - first)
+        with loop("turn", bodies, T.serial) as turn:
+            for pair in range(plan.unroll):
+                self._pair(pair)
+            fetch.end_body()
+            self.let_other_start(turn, (bodies - 1) * 2 // 3)
+            self._let_other_begin_in(turn, bodies)
+
+    def _last_stage(self) -> Any:
+        """The last stage that the iteration reads."""
+        plan = self.block.plan
+        last = (self.row + self.count - 1) * plan.rows.pixel_step + (plan.tap_rows - 1) * plan.rows.tap_step
+        return T.min(last, plan.row_range[1]) - self.block.first_staged
+
+    def _enter(self, row: int) -> None:
+        """Where a fragment row's input begins, and the places that are in the image: kernel rows from and to."""
+        plan, block = self.block.plan, self.block
+        staged = (self.row + row) * plan.rows.pixel_step - block.first_staged
+        above = -(-plan.window // plan.stages) * plan.stages  # rows above the image have buffers of their own number
+        width = plan.knobs.tile_width * plan.cols.pixel_step * plan.column_step
+        start = block.buffer_address(block.buffer(staged + above)) + T.cast(block.x * width, "uint32")
+        T.buffer_store(self.starts, start >> T.uint32(4), [row])
+        if not plan.meets_edges:
+            return
+        first, end = plan.tap_range(self.row + row, 1, T.max, T.min)
+        span = T.Select(T.int32(row) < self.count, end - first, T.int32(0))
+        T.buffer_store(self.lows, T.cast(first, "uint32") << T.uint32(ROW_BIT), [row])
+        T.buffer_store(self.spans, T.cast(span, "uint32") << T.uint32(ROW_BIT), [row])
+
+    def _pair(self, pair: int) -> None:
+        """A fragment: two live blocks with every fragment row."""
+        plan, held = self.block.plan, self.fetch.held
+        places = [held[plan.fragment_registers * pair + 4 + half] for half in range(2)]
+        found = [[self._descriptor(place, row) for row in range(plan.knobs.tile_rows)] for place in places]
+        operands = unpacked(plan, held, pair)
+        self.fetch.end_fragment(pair)
+        op.wgmma_fence()
+        for operand, descriptors in zip(operands, found, strict=True):
+            for row, (low, high) in enumerate(descriptors):
+                self._listed_wgmma(operand, row, low, high)
+        op.wgmma_commit()
+        op.wgmma_wait(plan.in_flight)
+
+    def _descriptor(self, place: Any, row: int) -> tuple[Any, Any]:
+        """Both words of the descriptor of what a block multiplies: stage buffers go round, and where its row is not in
+        the image a pixel of zeros stands for all."""
+        plan, block = self.block.plan, self.block
+        ring, base = plan.stages * plan.buffer_bytes // 16, block.base >> T.uint32(4)
+        far = bind("far", self.starts[row] + (place & T.uint32(DISTANCE)))
+        start = T.Select(far >= base + T.uint32(ring), far - T.uint32(ring), far)
+        high: Any = T.uint32(plan.descriptor_high)
+        if plan.meets_edges:
+            inside = bind("inside", place - self.lows[row] < self.spans[row])
+            start = T.Select(inside, start, (block.base + T.uint32(plan.zero_base)) >> T.uint32(4))
+            high = T.Select(inside, high, T.uint32(0))
+        return bind("low_word", start + T.uint32(plan.descriptor_low)), bind("high_word", high)
+
+    def _listed_wgmma(self, operand: Any, row: int, low: Any, high: Any) -> None:
+        plan, count = self.block.plan, 4 * self.block.plan.row_pixels
+        sums = [self.accumulators[row * count + i] for i in range(count)]
+        wgmma(plan, plan.atom, sums, operand, low, self.started, row, high)
+
+    def _let_other_begin_in(self, turn: Any, bodies: Any) -> None:
+        """In the first iteration, about an epilogue further: the other warpgroup may begin."""
+        if not self._skewed:
+            return
+        at = T.min(T.int32(self.block.plan.late_start[2]), bodies - 1)
+        with when(every([self.block.warpgroup == 0, *self._first_iteration, turn == at])):
+            op.named_barrier(2, 256, wait=False)
