@@ -222,7 +222,11 @@ def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Ch
     generator = f", generator {best['generator'].split(',')[0]}"
     entries = [(best["microseconds"], config_from_dict(best["config"]), generator)]
     beside = [one for one in best.values() if isinstance(one, dict) and "microseconds" in one]  # of others
-    faster = [one for one in beside if one["microseconds"] < best["microseconds"] or workload.precision.weights.sparsity != DENSE]
+    faster = [
+        one
+        for one in beside
+        if one["microseconds"] < best["microseconds"] or workload.precision.weights.sparsity != DENSE
+    ]
     entries += [(one["microseconds"], config_from_dict(one["config"]), "") for one in faster]
     entries.sort(key=lambda entry: entry[0])
     choices = []

@@ -1,7 +1,7 @@
 """Blocks of weights: 64 filters x 32 input channels of one tap, which are zero together or not.
 
-Weights are [K, ..., C]: filters first, input channels last, taps between. Blocks [tiles, ..., C/32] count them, the last
-of either axis perhaps cut off. Of each *tile* of 64 filters as many blocks are kept as of any other, or one more: every
+Weights are [K, ..., C]: filters first, input channels last, taps between; blocks are [tiles, ..., C/32], the last of
+either axis perhaps cut off. Of each *tile* of 64 filters as many blocks are kept as of any other, or one more: every
 warpgroup then has the same work. Kernels take any weights with few enough live blocks, however they are spread.
 """
 

@@ -212,7 +212,7 @@ class Operand:
 
     @property
     def live_percent(self) -> int | None:
-        """Of weights whose zeros are blocks: how many of 100 blocks at most are live, that is not all zero; else None."""
+        """Of weights whose zeros are blocks: how many of 100 blocks at most have other values; else None."""
         return _percent(self.sparsity)
 
     @property
@@ -277,7 +277,8 @@ class Operand:
         if match is None:
             raise InvalidInput(
                 f"operand type {shown(code)}: expected an encoding, then -z and a zero point, then -NofM or "
-                f"-blocks and a percentage, such as signed, offset-z3, signed-2of4 or signed-blocks25; {did_you_mean(code, _ENCODINGS)}"
+                "-blocks and a percentage, such as signed, offset-z3, signed-2of4 or signed-blocks25; "
+                f"{did_you_mean(code, _ENCODINGS)}"
             )
         zero, kept, among, live = match.groups()[1:]
         sparsity = f"{int(kept)}:{int(among)}" if kept else f"{BLOCKS}:{int(live) / 100:g}" if live else DENSE

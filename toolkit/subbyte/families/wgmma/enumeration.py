@@ -31,7 +31,8 @@ LOAD_ORDER = ("weights_ahead", "parameters", "early_start")
 """Knobs of a single tile iteration that one rule alone reads: it is asked last."""
 LATER: tuple[tuple[str, ...], ...] = (
     ("consumers_m", "m_iterations", "tiles_m", "cluster_split_k", "channel_groups"),
-    ("unroll", "live_pairs", "in_flight"), ("stages",), ("load_ahead", "producer_registers"), LOAD_ORDER, ("dependent_launch",),
+    ("unroll", "live_pairs", "in_flight"), ("stages",), ("load_ahead", "producer_registers"), LOAD_ORDER,
+    ("dependent_launch",),
 )  # fmt: skip
 """Knobs that later rules read, or none: step after step, behind all others."""
 MEANINGS = {"parameters": ("late_parameters", "early_parameters")}

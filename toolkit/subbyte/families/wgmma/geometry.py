@@ -322,9 +322,10 @@ class WgmmaGeometry:
 
     @cached_property
     def meets_edges(self) -> bool:
-        """Some tile iteration has fewer rows than others, or a kernel row that meets padding for some of them."""
-        variants, skipped = self.tap_variants(range(self.tap_rows))
-        return skipped or variants != ((0, self.knobs.tile_rows),)
+        """Some kernel row of some output row meets padding alone."""
+        iterations = self.iterations if self.tap_rows > 1 else ()
+        taps = range(self.tap_rows)
+        return any(self.tap_rows_at(row, n, tap) != (0, n) for row, n in iterations for tap in taps)
 
     def tap_variants(self, taps: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], bool]:
         """All non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and whether there

@@ -30,8 +30,8 @@ from subbyte.families.wgmma.enumeration import LATER, LOAD_ORDER, Enumeration
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
-from subbyte.families.wgmma.sparse.config import SparseConfig
 from subbyte.families.wgmma.sparse import rules as sparse_rules
+from subbyte.families.wgmma.sparse.config import SparseConfig
 from subbyte.families.wgmma.sparse.values import searched_sparse_values
 from subbyte.families.wgmma.values import Values, searched_values, small_values
 from subbyte.spaces.configuration import Configuration
@@ -88,7 +88,13 @@ class WgmmaSpace(ListedTable):
         given = config.to_dict()
         if isinstance(config, PipelineConfig):
             given[CHOICE] = 0
-        default = {**SparseConfig().to_dict(), **BlocksConfig().to_dict(), **SingleTileConfig().to_dict(), CHOICE: 0, **self.fixed}
+        default = {
+            **SparseConfig().to_dict(),
+            **BlocksConfig().to_dict(),
+            **SingleTileConfig().to_dict(),
+            CHOICE: 0,
+            **self.fixed,
+        }
         for name, value in given.items():
             choices = self.knobs.get(name, (default[name],))
             if value not in choices:

@@ -11,6 +11,7 @@ from subbyte.families.wgmma.blocks.emit.fetch import ListedFetch
 from subbyte.families.wgmma.blocks.weights import ROW_BIT
 from subbyte.families.wgmma.emit.multiply import unpacked, wgmma
 from subbyte.families.wgmma.pipeline.emit.consume import Iteration
+from subbyte.families.wgmma.pipeline.emit.control import first_that_fits
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
 
@@ -34,10 +35,15 @@ class ListedIteration(Iteration):
             self._enter(row)
         first, end = fetch.bodies(self.row, self.count)
         bodies = bind("bodies", end - first)
+        counts = sorted({(0, count) for _, count in plan.iterations}, reverse=True)
+        first_that_fits(0, self.count, counts, lambda _, rows: self._through_list(rows, bodies))
+
+    def _through_list(self, rows: int, bodies: Any) -> None:
+        """The loop over the list's bodies for so many fragment rows."""
         with loop("turn", bodies, T.serial) as turn:
-            for pair in range(plan.unroll):
-                self._pair(pair)
-            fetch.end_body()
+            for pair in range(self.block.plan.unroll):
+                self._pair(pair, rows)
+            self.fetch.end_body()
             self.let_other_start(turn, (bodies - 1) * 2 // 3)
             self._let_other_begin_in(turn, bodies)
 
@@ -58,15 +64,14 @@ class ListedIteration(Iteration):
         if not plan.meets_edges:
             return
         first, end = plan.tap_range(self.row + row, 1, T.max, T.min)
-        span = T.Select(T.int32(row) < self.count, end - first, T.int32(0))
         T.buffer_store(self.lows, T.cast(first, "uint32") << T.uint32(ROW_BIT), [row])
-        T.buffer_store(self.spans, T.cast(span, "uint32") << T.uint32(ROW_BIT), [row])
+        T.buffer_store(self.spans, T.cast(end - first, "uint32") << T.uint32(ROW_BIT), [row])
 
-    def _pair(self, pair: int) -> None:
-        """A fragment: two live blocks with every fragment row."""
+    def _pair(self, pair: int, rows: int) -> None:
+        """A fragment: two live blocks with so many fragment rows."""
         plan, held = self.block.plan, self.fetch.held
         places = [held[plan.fragment_registers * pair + 4 + half] for half in range(2)]
-        found = [[self._descriptor(place, row) for row in range(plan.knobs.tile_rows)] for place in places]
+        found = [[self._descriptor(place, row) for row in range(rows)] for place in places]
         operands = unpacked(plan, held, pair)
         self.fetch.end_fragment(pair)
         op.wgmma_fence()
