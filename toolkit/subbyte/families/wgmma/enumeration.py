@@ -13,8 +13,6 @@ from math import prod
 from typing import Any
 
 from subbyte.device.arch import Arch
-from subbyte.families.wgmma.blocks import rules as block_rules
-from subbyte.families.wgmma.blocks.config import BlocksConfig
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.pipeline import rules as pipeline_rules
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
@@ -23,8 +21,7 @@ from subbyte.families.wgmma.rules import OF_THE_LAYER, Rule, first_reason
 from subbyte.families.wgmma.schedule import Schedule
 from subbyte.families.wgmma.single import rules as single_rules
 from subbyte.families.wgmma.single.config import SingleTileConfig
-from subbyte.families.wgmma.sparse import rules as sparse_rules
-from subbyte.families.wgmma.sparse.config import SparseConfig
+from subbyte.families.wgmma.skipping import SKIPPING
 from subbyte.workload import ConvWorkload
 
 LOAD_ORDER = ("weights_ahead", "parameters", "early_start")
@@ -42,12 +39,10 @@ KERNEL_RULES: Mapping[type[WgmmaConfig], tuple[Rule, ...]] = {
     SingleTileConfig: tuple(
         rule for rule in (*single_rules.RULES, single_rules.order_of_loads) if rule not in OF_THE_LAYER
     ),
-    SparseConfig: tuple(
-        rule for rule in sparse_rules.RULES if rule not in OF_THE_LAYER and rule is not sparse_rules.weights
-    ),
-    BlocksConfig: tuple(
-        rule for rule in block_rules.RULES if rule not in OF_THE_LAYER and rule is not block_rules.weights
-    ),
+    **{
+        one.kind: tuple(rule for rule in one.rules if rule not in OF_THE_LAYER and rule is not one.weights_rule)
+        for one in SKIPPING
+    },
 }
 """Of each kernel, those that a configuration can break, in the order they are asked."""
 

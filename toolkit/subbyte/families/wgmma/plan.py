@@ -75,7 +75,7 @@ class WgmmaPlan(WgmmaMemory):
         tap = next(tap for tap in range(self.tap_rows) if not self.tap_variants([tap])[1])
         per_body = self.body_fragments * self.operands * self.knobs.tile_rows * self.row_pixels * 4
         turns = ceil_div(EPILOGUE_CYCLES * self.knobs.tile_rows * self.row_pixels * 4, per_body)
-        in_group = self.listed_fragments if self.knobs.listed else self.steps
+        in_group = self.tile_fragments if self.knobs.listed else self.steps
         in_group //= self.unroll
         if self.keep_rows:
             return tap, 0, min(turns, in_group) - 1
@@ -193,9 +193,12 @@ class WgmmaPlan(WgmmaMemory):
         return ListForm(pairs, tiles, bodies * pairs, row, self.block_step // 16, column)
 
     @property
-    def listed_fragments(self) -> int:
-        """Weight fragments of a tile of output channels, where as many blocks are live as the type allows."""
+    def tile_fragments(self) -> int:
+        """Weight fragments that a tile of output channels is multiplied with in a tile iteration; with blocks of zeros
+        those of as many live blocks as the type allows, shared out evenly."""
         w = self.workload
+        if not self.knobs.listed:
+            return w.r * w.s * self.steps * self.knobs.channel_groups
         of_tile = w.r * w.s * w.channel_blocks
         live = ceil_div(allowed_blocks(of_tile, w.precision.weights.live_percent or 0), 2 * self.knobs.live_pairs)
         return max(1, live) * self.knobs.live_pairs

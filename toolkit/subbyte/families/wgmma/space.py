@@ -21,27 +21,24 @@ from typing import Any, cast
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.families.base import Space
-from subbyte.families.wgmma.blocks import rules as block_rules
 from subbyte.families.wgmma.blocks.config import BlocksConfig
-from subbyte.families.wgmma.blocks.values import searched_block_values
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import SWITCH_VALUES, WgmmaConfig
 from subbyte.families.wgmma.enumeration import LATER, LOAD_ORDER, Enumeration
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
-from subbyte.families.wgmma.sparse import rules as sparse_rules
+from subbyte.families.wgmma.skipping import BY_SPACE, SKIPPING
 from subbyte.families.wgmma.sparse.config import SparseConfig
-from subbyte.families.wgmma.sparse.values import searched_sparse_values
 from subbyte.families.wgmma.values import Values, searched_values, small_values
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.listed import Enumerated, ListedTable, listed
 from subbyte.workload import ConvWorkload
 
-WGMMA, SMALL, SPARSE, LISTED_BLOCKS = "wgmma", "wgmma-small", "wgmma-2of4", "wgmma-blocks"
+WGMMA, SMALL = "wgmma", "wgmma-small"
 KINDS = {
     WGMMA: "all knobs of both dense kernels", SMALL: "a part that can be measured whole",
-    SPARSE: "the kernel on 2:4 weights", LISTED_BLOCKS: "the kernel on weights with blocks of zeros",
+    **{one.space: f"the kernel on {one.weights} weights" for one in SKIPPING},
 }  # fmt: skip
 """Kinds of spaces."""
 SPACE_VERSION = 2
@@ -55,10 +52,6 @@ OWN: Mapping[type[WgmmaConfig], frozenset[str]] = {
     kind: frozenset(kind.rows) for kind in (PipelineConfig, SingleTileConfig, SparseConfig, BlocksConfig)
 }  # fmt: skip
 """Knobs that mean something to each kernel."""
-SKIPPING: Mapping[str, type[PipelineConfig]] = {SPARSE: SparseConfig, LISTED_BLOCKS: BlocksConfig}
-"""Spaces of one kernel that skips zeros."""
-WRONG_WEIGHTS = {SPARSE: sparse_rules.other_weights, LISTED_BLOCKS: block_rules.other_weights}
-"""Why a workload's weights are not those of such a space."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +81,9 @@ class WgmmaSpace(ListedTable):
         given = config.to_dict()
         if isinstance(config, PipelineConfig):
             given[CHOICE] = 0
-        default = {
-            **SparseConfig().to_dict(),
-            **BlocksConfig().to_dict(),
-            **SingleTileConfig().to_dict(),
-            CHOICE: 0,
-            **self.fixed,
-        }
+        kinds = (SingleTileConfig, *(one.kind for one in SKIPPING))
+        default = {name: value for kind in reversed(kinds) for name, value in kind().to_dict().items()}
+        default |= {CHOICE: 0, **self.fixed}
         for name, value in given.items():
             choices = self.knobs.get(name, (default[name],))
             if value not in choices:
@@ -125,8 +114,8 @@ class WgmmaSpace(ListedTable):
     def hopeless(self) -> str | None:
         """Why none of its configurations can be built, whatever it is; None when some may. Takes no time."""
         reason = hopeless(self.workload, self.arch)
-        wrong = WRONG_WEIGHTS.get(self.kind)
-        return reason or (wrong(self.workload) if wrong else None)
+        own = BY_SPACE.get(self.kind)
+        return reason or (own.other_weights(self.workload) if own else None)
 
     @cached_property
     def listed(self) -> bool:
@@ -141,14 +130,15 @@ class WgmmaSpace(ListedTable):
 
     @property
     def _kinds(self) -> list[type[WgmmaConfig]]:
-        if self.kind in SKIPPING:
-            return [SKIPPING[self.kind]]
+        if self.kind in BY_SPACE:
+            return [BY_SPACE[self.kind].kind]
         return [PipelineConfig, SingleTileConfig] if any(self.knobs.get(CHOICE, ())) else [PipelineConfig]
 
     @property
     def _kinds_listed(self) -> list[type[WgmmaConfig]]:
         """The kernels whose configurations have an index, or could."""
-        return [SKIPPING[self.kind]] if self.kind in SKIPPING else [PipelineConfig, SingleTileConfig]
+        own = BY_SPACE.get(self.kind)
+        return [own.kind] if own else [PipelineConfig, SingleTileConfig]
 
     def _varied(self, kind: type[WgmmaConfig]) -> list[str]:
         return [name for name in self.knobs if name in OWN[kind]]
@@ -226,9 +216,8 @@ def digest_of(space: Space, *more: Any) -> str:
 def wgmma_space(workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, Any] | None = None) -> WgmmaSpace:
     """The space of a workload; ``fixed`` are switches to turn off. Raises InvalidInput for a knob among them, and for
     the small space of a 1x1 kernel."""
-    if kind in SKIPPING:
-        lists = (searched_sparse_values if kind == SPARSE else searched_block_values)(workload)
-        return WgmmaSpace(workload, arch, lists, kind, held_switches(fixed or {}))
+    if kind in BY_SPACE:
+        return WgmmaSpace(workload, arch, BY_SPACE[kind].searched(workload), kind, held_switches(fixed or {}))
     if kind == SMALL and workload.r == 1:
         raise InvalidInput(f"the {SMALL} space of {workload}: it is made for kernels of several rows; use {WGMMA}")
     lists = small_values(workload) if kind == SMALL else searched_values(workload)
