@@ -11,7 +11,7 @@ from generated import Generated
 from numpy.typing import NDArray
 
 from subbyte.emulator import require_clean
-from subbyte.families.wgmma.blocks.weights import HEAD_WORDS, LISTED_WORDS, ROW_BIT, VALUE_WORDS
+from subbyte.families.wgmma.listed import HEAD_WORDS, LISTED_WORDS, ROW_BIT, VALUE_WORDS
 from subbyte.kernel import Kernel
 
 KERNELS = {

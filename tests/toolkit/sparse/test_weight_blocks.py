@@ -6,7 +6,8 @@ import pytest
 import subbyte
 from subbyte import sparse
 from subbyte.errors import InvalidInput
-from subbyte.families.wgmma.blocks.weights import HEAD_WORDS, LISTED_WORDS, ListForm, prepare_listed_weights
+from subbyte.families.wgmma.blocks.weights import prepare_listed_weights
+from subbyte.families.wgmma.listed import HEAD_WORDS, LISTED_WORDS, ListForm
 from subbyte.numerics import random_values
 from subbyte.workload.operand import Operand
 

@@ -19,7 +19,6 @@ from subbyte.families.base import ExportParts, Family, Function, PixelTile
 from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma import translate
-from subbyte.families.wgmma.blocks.weights import FORM as LISTED_FORM
 from subbyte.families.wgmma.blocks.weights import prepare_listed_weights
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
@@ -27,6 +26,7 @@ from subbyte.families.wgmma.estimate import candidates, estimated_cycles
 from subbyte.families.wgmma.faults import fault, wrapped_indices
 from subbyte.families.wgmma.former import EARLIER, RetiredConfig
 from subbyte.families.wgmma.former_space import FORMER, FormerSpace
+from subbyte.families.wgmma.listed import FORM as LISTED_FORM
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
@@ -195,8 +195,8 @@ class WgmmaFamily(Family):
     @property
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
-        kernels = ("pipeline/config", "single/config", "sparse/config", "blocks/config", "blocks/weights")
-        files = ("schedule", "geometry", "channels", "halves", "memory", "plan", *kernels)
+        kernels = ("pipeline/config", "single/config", "sparse/config", "blocks/config")
+        files = ("schedule", "listed", "geometry", "channels", "halves", "memory", "plan", *kernels)
         folders = ("emit", "pipeline/emit", "single/emit", "blocks/emit")
         return (*(_HERE / name for name in folders), *(_HERE / f"{name}.py" for name in files))
 

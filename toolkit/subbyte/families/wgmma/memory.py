@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from subbyte.families.wgmma.blocks.weights import LISTED_WORDS
 from subbyte.families.wgmma.channels import WgmmaChannels
 from subbyte.families.wgmma.geometry import Index
+from subbyte.families.wgmma.listed import LISTED_WORDS
 from subbyte.workload.conv import ceil_div
 
 PIXEL_BYTES = 256

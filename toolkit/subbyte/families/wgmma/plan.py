@@ -13,8 +13,8 @@ from functools import cached_property
 from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.wgmma import halves
-from subbyte.families.wgmma.blocks.weights import ListForm
 from subbyte.families.wgmma.geometry import Index
+from subbyte.families.wgmma.listed import ListForm
 from subbyte.families.wgmma.memory import PIXEL_BYTES, WgmmaMemory
 from subbyte.numerics.weight_blocks import allowed_blocks
 from subbyte.workload.conv import BATCH_GROUP, ceil_div

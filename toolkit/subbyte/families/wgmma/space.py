@@ -81,7 +81,7 @@ class WgmmaSpace(ListedTable):
         given = config.to_dict()
         if isinstance(config, PipelineConfig):
             given[CHOICE] = 0
-        kinds = (SingleTileConfig, *(one.kind for one in SKIPPING))
+        kinds: tuple[type[WgmmaConfig], ...] = (SingleTileConfig, *(one.kind for one in SKIPPING))
         default = {name: value for kind in reversed(kinds) for name, value in kind().to_dict().items()}
         default |= {CHOICE: 0, **self.fixed}
         for name, value in given.items():

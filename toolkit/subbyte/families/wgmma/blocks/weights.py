@@ -2,65 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.arguments import checked, whole
 from subbyte.errors import InvalidInput
+from subbyte.families.wgmma.listed import HEAD_WORDS, LISTED_WORDS, ROW_BIT, VALUE_WORDS, ListForm
 from subbyte.families.wgmma.weights import TILE_FILTERS
 from subbyte.numerics.int4 import Int8Array, Words, check_int4
 from subbyte.numerics.layout import pad_axis
 from subbyte.numerics.weight_blocks import live_blocks
 from subbyte.workload.conv import CHANNEL_BLOCK
 
-HEAD_WORDS = 32
-"""Of each tile before all fragments: its first fragment, and of each kernel row how many live blocks come before it."""
-VALUE_WORDS = 512
-LISTED_WORDS = VALUE_WORDS + 32
-"""Words of a fragment: values of two live blocks, and behind them the places of both, with room up to 128 bytes."""
-ROW_BIT = 24
-"""Of a place: from here on its kernel row, below its distance in shared memory."""
-FORM = "warpgroup-blocks-"
-
-
-@dataclass(frozen=True)
-class ListForm:
-    """How a kernel wants its list: written into the form of its weights."""
-
-    pairs: int
-    """Fragments that every tile's list is a multiple of."""
-    tiles: int
-    fragments: int
-    """In all, at most."""
-    row: int
-    """Units of 16 bytes of shared memory from one kernel row to the next,"""
-    block: int
-    """from one block of 32 channels to the next,"""
-    column: int
-    """from one kernel column to the next."""
-
-    @property
-    def text(self) -> str:
-        """The form of the weights."""
-        numbers = (self.pairs, self.tiles, self.fragments, self.row, self.block, self.column)
-        return FORM + "-".join(map(str, numbers))
-
-    @classmethod
-    def of(cls, form: str) -> ListForm:
-        """The same back from the form."""
-        return cls(*map(int, form.removeprefix(FORM).split("-")))
-
-    @property
-    def words(self) -> int:
-        """Of all weights."""
-        return self.tiles * HEAD_WORDS + self.fragments * LISTED_WORDS
-
 
 @checked
 def prepare_listed_weights(w: Int8Array, form: str) -> Words:
-    """int4 values int8 [K,R,S,C] -> uint32 words in a :class:`ListForm`: heads, then fragments, all of them written.
+    """int4 values int8 [K,R,S,C] -> uint32 words, all of them written: heads, then fragments, as the text of a
+    :class:`~subbyte.families.wgmma.listed.ListForm` says.
 
     Of the 544 words of a fragment thread ``32*warp + 4*g + q`` has four from ``4*thread`` on, as in
     :func:`subbyte.families.wgmma.weights.prepare_warpgroup_weights`: a live block in the low nibbles, the next one in

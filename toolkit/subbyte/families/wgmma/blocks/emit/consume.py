@@ -8,8 +8,8 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.wgmma.blocks.emit.fetch import ListedFetch
-from subbyte.families.wgmma.blocks.weights import ROW_BIT
 from subbyte.families.wgmma.emit.multiply import unpacked, wgmma
+from subbyte.families.wgmma.listed import ROW_BIT
 from subbyte.families.wgmma.pipeline.emit.consume import Iteration
 from subbyte.families.wgmma.pipeline.emit.control import first_that_fits
 from subbyte.tirx import instructions as op

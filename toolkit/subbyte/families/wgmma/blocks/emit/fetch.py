@@ -7,8 +7,8 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.families.wgmma.blocks.weights import HEAD_WORDS, VALUE_WORDS
 from subbyte.families.wgmma.emit.block import Block
+from subbyte.families.wgmma.listed import HEAD_WORDS, VALUE_WORDS
 from subbyte.families.wgmma.pipeline.emit.fetch import Fetch
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
