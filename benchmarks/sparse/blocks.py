@@ -1,5 +1,5 @@
-"""Print what records of ``measure`` hold of weights with blocks of zeros: each cell's dense twin, the fastest kernel that
-skips them at each share of live blocks, and the share below which it pays."""
+"""Print what records of ``measure`` hold of weights with blocks of zeros: each cell's dense twin, the fastest kernel
+that skips them at each share of live blocks, and the share below which it pays."""
 
 from __future__ import annotations
 
