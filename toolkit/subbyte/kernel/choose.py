@@ -69,8 +69,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     are those of :func:`subbyte.build`. ``reads`` and ``writes`` ask for kernels whose input and output words have this
     form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form`` of the next. ``sparsity`` is that
     of the weights, ``dense``, ``2:4`` or ``blocks:0.25``; a dense kernel is taken where that is faster. No GPU is
-    needed. Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no family that
-    was asked for covers it.
+    needed. Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no
+    family that was asked for covers it.
     """
     found = with_sparsity(workload_named(workload), sparsity)
     target = arch_named(arch) if isinstance(arch, str) else arch
