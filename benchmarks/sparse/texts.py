@@ -12,7 +12,7 @@ import gzip
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -94,14 +94,20 @@ def tried(cell: str, most: int, before: Sequence[str], known: Sequence[str] = ()
 
 
 def measured(records: Sequence[Path]) -> dict[str, list[str]]:
-    """The keys of each cell's right kernels in records of ``measure``, the fastest first."""
-    times: dict[str, dict[str, float]] = {}
+    """The keys of each cell's right kernels in records of ``measure``, the fastest first; of several shares of live
+    blocks the fastest of each, then the second of each and so on."""
+    times: dict[str, dict[str, dict[str, float]]] = {}
     for path in records:
         for one in json.loads(path.read_text(encoding="utf-8"))["kernels"]:
             if not one["dense"] and one["wrong"] == 0 and not one["refused"] and one["output"] != SUMS:
-                of_cell = times.setdefault(one["cell"].partition(":")[0], {})
+                of_cell = times.setdefault(one["cell"].partition(":")[0], {}).setdefault(one["cell"], {})
                 of_cell[one["config"]] = min(one["microseconds"], of_cell.get(one["config"], one["microseconds"]))
-    return {cell: sorted(found, key=found.__getitem__) for cell, found in times.items()}
+    ranked = {cell: [sorted(found, key=found.__getitem__) for found in several.values()]
+              for cell, several in times.items()}  # fmt: skip
+    in_turns = {
+        cell: (key for keys in zip_longest(*several) for key in keys if key) for cell, several in ranked.items()
+    }
+    return {cell: list(dict.fromkeys(keys)) for cell, keys in in_turns.items()}
 
 
 def line(cell: str, config: Configuration, dense: bool, live: Sequence[int] = (), output: str | None = None) -> str:

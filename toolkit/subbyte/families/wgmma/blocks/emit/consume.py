@@ -35,14 +35,28 @@ class ListedIteration(Iteration):
             self._enter(row)
         first, end = fetch.bodies(self.row, self.count)
         bodies = bind("bodies", end - first)
-        counts = sorted({(0, count) for _, count in plan.iterations}, reverse=True)
-        first_that_fits(0, self.count, counts, lambda _, rows: self._through_list(rows, bodies))
+        if not plan.meets_edges:
+            self._through_list(bodies, at_edge=False)
+            return
+        first, last = plan.row_range
+        highest = self.row * plan.rows.pixel_step
+        lowest = (self.row + self.count - 1) * plan.rows.pixel_step + (plan.tap_rows - 1) * plan.rows.tap_step
+        with T.If(T.And(highest >= first, lowest <= last)):
+            with T.Then():
+                self._through_list(bodies, at_edge=False)
+            with T.Else():
+                self._through_list(bodies, at_edge=True)
 
-    def _through_list(self, rows: int, bodies: Any) -> None:
-        """The loop over the list's bodies for so many fragment rows."""
+    def _through_list(self, bodies: Any, at_edge: bool) -> None:
+        """The loop over the list's bodies for as many fragment rows as there are; ``at_edge``: some kernel rows of some
+        of them are not in the image."""
+        counts = sorted({(0, count) for _, count in self.block.plan.iterations}, reverse=True)
+        first_that_fits(0, self.count, counts, lambda _, rows: self._loop(bodies, rows, at_edge))
+
+    def _loop(self, bodies: Any, rows: int, at_edge: bool) -> None:
         with loop("turn", bodies, T.serial) as turn:
             for pair in range(self.block.plan.unroll):
-                self._pair(pair, rows)
+                self._pair(pair, rows, at_edge)
             self.fetch.end_body()
             self.let_other_start(turn, (bodies - 1) * 2 // 3)
             self._let_other_begin_in(turn, bodies)
@@ -59,7 +73,7 @@ class ListedIteration(Iteration):
         staged = (self.row + row) * plan.rows.pixel_step - block.first_staged
         above = -(-plan.window // plan.stages) * plan.stages  # rows above the image have buffers of their own number
         width = plan.knobs.tile_width * plan.cols.pixel_step * plan.column_step
-        start = block.buffer_address(block.buffer(staged + above)) + T.cast(block.x * width, "uint32")
+        start = block.buffer(staged + above) * T.uint32(plan.buffer_bytes) + T.cast(block.x * width, "uint32")
         T.buffer_store(self.starts, start >> T.uint32(4), [row])
         if not plan.meets_edges:
             return
@@ -67,11 +81,11 @@ class ListedIteration(Iteration):
         T.buffer_store(self.lows, T.cast(first, "uint32") << T.uint32(ROW_BIT), [row])
         T.buffer_store(self.spans, T.cast(end - first, "uint32") << T.uint32(ROW_BIT), [row])
 
-    def _pair(self, pair: int, rows: int) -> None:
+    def _pair(self, pair: int, rows: int, at_edge: bool) -> None:
         """A fragment: two live blocks with so many fragment rows."""
         plan, held = self.block.plan, self.fetch.held
         places = [held[plan.fragment_registers * pair + 4 + half] for half in range(2)]
-        found = [[self._descriptor(place, row) for row in range(rows)] for place in places]
+        found = [[self._descriptor(place, row, at_edge) for row in range(rows)] for place in places]
         operands = unpacked(plan, held, pair)
         self.fetch.end_fragment(pair)
         op.wgmma_fence()
@@ -81,19 +95,20 @@ class ListedIteration(Iteration):
         op.wgmma_commit()
         op.wgmma_wait(plan.in_flight)
 
-    def _descriptor(self, place: Any, row: int) -> tuple[Any, Any]:
+    def _descriptor(self, place: Any, row: int, at_edge: bool) -> tuple[Any, Any]:
         """Both words of the descriptor of what a block multiplies: stage buffers go round, and where its row is not in
         the image a pixel of zeros stands for all."""
         plan, block = self.block.plan, self.block
-        ring, base = plan.stages * plan.buffer_bytes // 16, block.base >> T.uint32(4)
+        ring = T.uint32(plan.stages * plan.buffer_bytes // 16)
         far = bind("far", self.starts[row] + (place & T.uint32(DISTANCE)))
-        start = T.Select(far >= base + T.uint32(ring), far - T.uint32(ring), far)
+        start = T.min(far, far - ring)  # a difference below 0 is a large number
         high: Any = T.uint32(plan.descriptor_high)
-        if plan.meets_edges:
+        if at_edge:
             inside = bind("inside", place - self.lows[row] < self.spans[row])
-            start = T.Select(inside, start, (block.base + T.uint32(plan.zero_base)) >> T.uint32(4))
+            start = T.Select(inside, start, T.uint32(plan.zero_base // 16))
             high = T.Select(inside, high, T.uint32(0))
-        return bind("low_word", start + T.uint32(plan.descriptor_low)), bind("high_word", high)
+        base = (block.base >> T.uint32(4)) + T.uint32(plan.descriptor_low)
+        return bind("low_word", start + base), bind("high_word", high)
 
     def _listed_wgmma(self, operand: Any, row: int, low: Any, high: Any) -> None:
         plan, count = self.block.plan, 4 * self.block.plan.row_pixels
