@@ -74,6 +74,11 @@ class Constants:
     moves there delays them. Fitted with the next to the kernels of ``benchmarks/results/sparse``."""
     sparse_pixel: float = 6.5
     """The same for each staged pixel of 32 channels and 8 images."""
+    listed_fragment: float = 40.0
+    """Of a list of live blocks, for each pair and fragment row: finding where it multiplies. Fitted with the next to the
+    kernels of ``benchmarks/results/sparse/blocks-*.json``."""
+    listed_iteration: float = 800.0
+    """The same for each tile iteration: finding where its list begins and ends."""
 
 
 def candidates(workload: ConvWorkload, arch: Arch) -> list[PipelineConfig]:
@@ -166,6 +171,9 @@ def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
     if config.sparse:
         fetches = fragments * config.consumers * (1 if config.resident else iterations)
         together += resident * (fetches * k.sparse_fragment + pixels * k.sparse_pixel)
+    if config.listed:
+        turns = iterations * config.consumers * resident
+        together += turns * (fragments * config.tile_rows * k.listed_fragment + k.listed_iteration)
     producer = stages * (plan.copies * k.load + k.stage) / config.producers
     once = config.consumers_m / max(config.multicast, 1)
     times = 1 if config.resident else iterations
