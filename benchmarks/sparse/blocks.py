@@ -66,7 +66,7 @@ def _said(found: dict[str, Any] | None) -> str:
     if found is None:
         return "-"
     if found["value"] is not None:
-        return f"{found['value']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
+        return f"{found['value']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
     return {"dense": "none: dense is faster", "skipping": "above all: faster at each"}.get(found["always"], "several")
 
 
