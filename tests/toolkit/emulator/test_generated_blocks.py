@@ -113,6 +113,7 @@ def test_machine_code_multiplies_pairs_and_needs_no_local_memory() -> None:
     kernel = Kernel(KERNELS["one block"].plan)
     found = {opcode: count for opcode, count in kernel.instructions.items() if "IGMMA" in opcode}
     assert set(found) == {"IGMMA.64x64x32.S8.S8"}
-    assert sum(found.values()) in (4, 8)  # two pairs in a loop body, whose first one the compiler may write out
+    # two pairs in each of two loop bodies, inside the image and at its edge, whose first turn may be written out
+    assert sum(found.values()) in (8, 12, 16)
     assert not any(opcode.startswith(("LDL", "STL", "IMMA")) for opcode in kernel.instructions)
     assert kernel.resources.local_bytes == 0
