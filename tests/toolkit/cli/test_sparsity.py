@@ -50,7 +50,23 @@ def test_a_kernel_of_live_blocks_is_chosen_runs_and_is_searched(capsys):
     assert layer.label == "resnet50.stage3@256:w4a4:signed-blocks10.signed"
     first, second = best_twins(layer)
     assert (type(first), second.skips_zeros) == (BlocksConfig, False)
-    assert type(best_known(with_sparsity(layer, "blocks:1"))[0]) is PipelineConfig
+    dense, why = best_known(with_sparsity(layer, "blocks:1"))
+    assert type(dense) is PipelineConfig
+    assert "zeros" in why
+
+
+def test_between_measured_shares_the_next_larger_ones_kernel_is_taken():
+    layer = subbyte.workload("resnet50.stage4@256")
+    measured = best_known(with_sparsity(layer, "blocks:0.5"))[0]
+    config, why = best_known(with_sparsity(layer, "blocks:0.3"))
+    assert config == measured
+    assert "us measured at 25 % and " in why
+    assert "us measured at 50 % live blocks" in why
+    small = subbyte.workload("resnet50.stage5@8")
+    dense, why = best_known(with_sparsity(small, "blocks:0.4"))
+    assert not dense.skips_zeros
+    assert "it multiplies zeros too: " in why
+    assert best_known(with_sparsity(small, "blocks:0.05"))[0] == best_known(with_sparsity(small, "blocks:0.1"))[0]
 
 
 def test_workloads_keep_their_names():

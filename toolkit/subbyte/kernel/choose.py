@@ -20,6 +20,7 @@ from subbyte.kernel.build import make_plan
 from subbyte.kernel.coverage import covered
 from subbyte.kernel.default import TRIES, default_config
 from subbyte.kernel.kernel import Kernel
+from subbyte.kernel.live_shares import between_shares
 from subbyte.kernel.recommended import recommendation
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.spaces.configuration import Configuration
@@ -217,8 +218,11 @@ def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Ch
     other family what is faster, since what is slower beside it is the recommendation of its own landscape. Of weights
     with a pattern of zeros also the best kernel of the other side: it was measured on them nowhere else."""
     best = recorded_fused().get(f"{workload.spec} {output}", recorded_best().get(workload.spec))
-    if best is None or arch.name != RECORDED_ON:
+    if arch.name != RECORDED_ON:
         return []
+    if best is None:
+        near = between_shares(workload, recorded_best())
+        return [Choice(one := family_of(config), config, f"{one.name} family, {text}", False) for config, text in near]
     generator = f", generator {best['generator'].split(',')[0]}"
     entries = [(best["microseconds"], config_from_dict(best["config"]), generator)]
     beside = [one for one in best.values() if isinstance(one, dict) and "microseconds" in one]  # of others

@@ -75,7 +75,7 @@ class Constants:
     sparse_pixel: float = 6.5
     """The same for each staged pixel of 32 channels and 8 images."""
     listed_fragment: float = 40.0
-    """Of a list of live blocks, for each pair and fragment row: finding where it multiplies. Fitted with the next to the
+    """Of a list of live blocks, for each pair and fragment row: where it multiplies. Fitted with the next to the
     kernels of ``benchmarks/results/sparse/blocks-*.json``."""
     listed_iteration: float = 800.0
     """The same for each tile iteration: finding where its list begins and ends."""
