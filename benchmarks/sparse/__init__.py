@@ -1,1 +1,1 @@
-"""Kernels on 2:4 sparse weights."""
+"""Kernels on weights with zeros."""

@@ -1,9 +1,9 @@
-"""Kernels on 2:4 sparse weights: the stages of ResNet-50 beside their dense twins; tables of the cycle model."""
+"""Kernels on weights with zeros: the stages of ResNet-50 beside their dense twins; tables of the cycle model."""
 
 import sys
 from pathlib import Path
 
-PARTS = ["texts", "measure", "table", "collect", "model"]
+PARTS = ["texts", "measure", "table", "blocks", "collect", "model"]
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[2])  # the folder itself would hide modules of others

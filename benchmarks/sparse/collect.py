@@ -10,7 +10,7 @@ from pathlib import Path
 import subbyte
 from benchmarks.shared.command import ROOT, answering, parser_of
 from benchmarks.sparse.table import joined
-from benchmarks.sparse.texts import WEIGHTS
+from benchmarks.sparse.texts import typed
 from subbyte.families import config_from_key
 from subbyte.files import write_file
 
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
         first, other = sorted(sides, key=lambda side: float(sides[side]["median"]))
         times = {side: {"config": config_from_key(one["config"]).to_dict(), "microseconds": round(one["median"], 4)}
                  for side, one in sides.items()}  # fmt: skip
-        known[subbyte.workload(f"{cell}:{WEIGHTS}").spec] = {
+        known[subbyte.workload(typed(cell)).spec] = {
             **times[first], "device": record["gpus"][0]["name"], "source": f"benchmarks/results/sparse/{source.name}",
             "generator": f"{asked.generator}, {record['date']}", other: times[other],
         }  # fmt: skip

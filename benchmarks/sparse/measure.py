@@ -1,6 +1,7 @@
 """Compile, verify and time the texts of ``texts`` on this GPU. Needs NVRTC, no TVM.
 
-Operands are drawn from the whole range of int4, weights with two of four neighbouring channels 0. Every element of
+Operands are drawn from the whole range of int4, weights with two of four neighbouring channels 0, or with those blocks
+0 that pruning normal weights by magnitude leaves out. Every element of
 every output, of the dense twins too, is compared with a product of its own that knows no packing. A kernel is timed by
 graph replay, hot L2, without programmatic dependent launch. Then the fastest of each cell and its dense twin are timed
 in turns, ``--rounds`` times: ``median`` is of all rounds, ``ratio`` the median of dense time over sparse time in each.
@@ -24,7 +25,8 @@ import numpy as np
 import subbyte
 from benchmarks.shared.command import answering, parser_of
 from benchmarks.shared.texts import compiled
-from benchmarks.sparse.texts import WEIGHTS
+from benchmarks.sparse.texts import BLOCK_WEIGHTS, typed
+from subbyte import sparse
 from subbyte.errors import BuildFailed, SubbyteError
 from subbyte.families import config_from_key, family_of
 from subbyte.files import prove_writable, write_file
@@ -36,7 +38,7 @@ from subbyte.kernel.build import make_plan
 from subbyte.kernel.execute import random_operands
 from subbyte.kernel.operands import activation_words, parameter_words, weight_words
 from subbyte.kernel.resources import read_resources
-from subbyte.numerics import reference
+from subbyte.numerics import random_values, reference
 from subbyte.workload.precision import SUMS
 
 PROTOCOL = TimingProtocol(cold=False, launches=50)
@@ -47,7 +49,7 @@ class Cell:
     """Operands and answers of a cell, the same for all of its kernels."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.workload = name, subbyte.workload(f"{name}:{WEIGHTS}")
+        self.name, self.workload = name, subbyte.workload(typed(name))
         self.operands: Any = None
         self.wanted: dict[str, Any] = {}
         self.open: dict[str, GpuKernel] = {}
@@ -61,7 +63,7 @@ class Cell:
     def inputs(self, kernel: Kernel) -> dict[str, Any]:
         """The words of the operands; each form is packed once."""
         if self.operands is None:
-            self.operands = random_operands(kernel, 1)
+            self.operands = self._drawn(kernel)
         x, w, requant = self.operands
         for one in kernel.launch.arguments:
             place = one.name, one.form
@@ -74,6 +76,14 @@ class Cell:
             else:
                 self.kept[place] = parameter_words(one, self.workload, requant, w)
         return {one.name: self.kept[one.name, one.form] for one in kernel.launch.arguments if one.role == "in"}
+
+    def _drawn(self, kernel: Kernel) -> Any:
+        x, w, requant = random_operands(kernel, 1)
+        types, rng = self.workload.precision.weights, np.random.default_rng(2)
+        if types.live_percent is not None:
+            kept = sparse.prune(rng.standard_normal(w.shape, np.float32), types.sparsity) != 0
+            w = np.where(kept, random_values(types.dense, w.shape, rng), np.int8(0))
+        return x, w, requant
 
     def answer(self, output: str) -> Any:
         """What a kernel must give."""
@@ -161,10 +171,10 @@ def main(arguments: Sequence[str]) -> int:
     found: list[dict[str, Any]] = []
     failed: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
-    entries = [json.loads(line) for line in lines]
-    for name in dict.fromkeys(entry["cell"] for entry in entries):
+    entries = [(one, result) for line, result in zip(lines, built, strict=True) for one in at_each(json.loads(line))]
+    for name in dict.fromkeys(entry["cell"] for entry, _ in entries):
         cell = Cell(name)
-        for entry, result in zip(entries, built, strict=True):
+        for entry, result in entries:
             if entry["cell"] != name or time.monotonic() > end:
                 continue
             if isinstance(result, str):
@@ -186,6 +196,12 @@ def main(arguments: Sequence[str]) -> int:
         cell.close()
         write_record(asked.out, found, failed, turns)
     return 1 if any(one["wrong"] != 0 for one in found) else 0
+
+
+def at_each(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """A line of ``texts`` as what is to be measured: once, or at each share of live blocks."""
+    shares = [BLOCK_WEIGHTS.format(percent) for percent in entry.pop("live", [])]
+    return [{**entry, "cell": f"{entry['cell']}:{types}"} for types in shares] or [entry]
 
 
 def write_record(out: Path, found: list[dict[str, Any]], failed: list[dict[str, Any]], turns: list[Any]) -> None:

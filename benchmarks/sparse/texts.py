@@ -1,4 +1,5 @@
-"""Write the CUDA texts of kernels on 2:4 weights, and of their dense twins, for a machine without TVM.
+"""Write the CUDA texts of kernels on 2:4 weights, with ``--live`` on weights with blocks of zeros, and of their dense
+twins, for a machine without TVM.
 
 A cell is a 3x3 stage of ResNet-50 at a batch. Its kernels are a few ways to divide the work, and of what remains open
 random choices; or with ``--measured`` those that ``measure`` found fastest before, and what differs from them in one
@@ -11,12 +12,13 @@ import gzip
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any
 
 import subbyte
 from benchmarks.shared.command import answering, parser_of
+from benchmarks.sparse.ways import BASES, BLOCK_BASES
 from subbyte.device.arch import arch
 from subbyte.families import config_from_dict, config_from_key, family_of
 from subbyte.files import write_file
@@ -28,34 +30,11 @@ from subbyte.spaces.configuration import Configuration
 from subbyte.workload.precision import SUMS
 
 WEIGHTS = "w4a4:signed-2of4.signed"
-BASES = {
-    "resnet50.stage2@256": ("wg24-tw28-tr1-cm1-cn2-sg4-st5-res1", "wg24-tw28-tr1-cm1-cr2-sg4-st5-res1"),
-    "resnet50.stage3@256": ("wg24-tw28-tr1-cm2-sg4-st5-la1-res1", "wg24-tw28-tr1-cm1-cr2-sg2-st6-la1-res1",
-                            "wg24-tw14-tr2-cm2-sg4-st6-la1-res1", "wg24-tw28-tr1-cm2-sg4-st5-la1-res0"),
-    "resnet50.stage4@256": ("wg24-tw14-tr1-cm2-sg2-st5-la1-res1", "wg24-tw14-tr2-cm2-sg2-st5-la1-res0",
-                            "wg24-tw14-tr1-cm2-sg4-st5-ig2-la1-res0", "wg24-tw14-tr1-cm1-cr2-sg1-st6-la1-res1"),
-    "resnet50.stage5@256": ("wg24-tw7-tr2-cm1-cr2-sg1-cg8-st3-rr3-la1-ig2-res0",
-                            "wg24-tw7-tr2-cm1-cr2-sg1-cg4-st3-rr3-la1-ig2-res0",
-                            "wg24-tw7-tr4-cm1-sg1-cg8-st3-rr3-la1-ig2-res0"),
-    "resnet50.stage2@64": ("wg24-tw28-tr1-cm1-cr2-sg8-st4-la1-res1", "wg24-tw28-tr1-cm1-cn2-sg14-st4-la1-res1"),
-    "resnet50.stage3@64": ("wg24-tw14-tr2-cm1-cr2-sg4-st9-res1", "wg24-tw28-tr1-cm2-sg14-st4-res1",
-                           "wg24-tw28-tr1-cm1-cr2-sg7-st6-la1-res1"),
-    "resnet50.stage4@64": ("wg24-tw14-tr2-cm1-cr2-sg4-st6-hr1-res0", "wg24-tw14-tr1-cm2-sg7-st4-la1-res1",
-                           "wg24-tw14-tr1-cm1-cr2-sg4-st6-la1-res1"),
-    "resnet50.stage5@64": ("wg24-tw7-tr1-cm1-cr2-sg4-cg4-st3-rr3-la1-ig2-hr1-res0",
-                           "wg24-tw7-tr2-cm1-cr2-sg2-cg4-st3-rr3-la1-ig2-res0"),
-    "resnet50.stage2@8": ("wg24-tw14-tr2-cm1-sg28-st4-if2-sta0-res1",
-                          "wg24-tw14-tr1-cm1-cr2-sg28-st4-sta0-preg72-res1",
-                          "wg24-tw28-tr1-cm1-sg56-st3-if2-sta0-res1"),
-    "resnet50.stage3@8": ("wg24-tw14-tr1-cm1-sg28-st3-if2-sta0-res1",
-                          "wg24-tw14-tr1-cm2-sg28-st3-un2-sta0-preg80-res0"),
-    "resnet50.stage4@8": ("wg24-tw14-tr1-cm1-sg14-st3-if2-sta0-res1", "wg24-tw14-tr1-cm1-sg14-st3-un4-if3-sta0-res0"),
-    "resnet50.stage5@8": ("wg24-tw8-tr1-cm1-sg7-st3-un4-if3-sta0-res0", "wg24-tw8-tr1-cm2-sg7-st3-un4-sta0-res0"),
-}  # fmt: skip
-"""Ways to divide the work of each cell; the first is the most hopeful."""
+BLOCK_WEIGHTS = "w4a4:signed-blocks{}.signed"
+"""The types of weights of which so many of 100 blocks are live."""
 OPEN: Mapping[str, tuple[int, ...]] = {
     "stages": (-1, 0, 1), "in_flight": (1, 2, 3), "stagger": (0, 1, 2), "start": (0, 1, 2, 3), "load_ahead": (1, 2),
-    "unroll": (1, 2), "resident": (0, 1), "row_reuse": (0, 1, 2, 3),
+    "unroll": (1, 2), "resident": (0, 1), "row_reuse": (0, 1, 2, 3), "live_pairs": (1, 2, 3, 4),
 }  # fmt: skip
 """What the ways leave open; stages are added to theirs."""
 DRAWS = 4000
@@ -65,12 +44,19 @@ def around(base: Configuration) -> dict[str, tuple[int, ...]]:
     """The values of the open knobs near a configuration; how rows go round is a part of how the work is divided."""
     values = base.to_dict()
     near = {**OPEN, "stages": tuple(values["stages"] + more for more in OPEN["stages"])}
-    return {**near, "row_reuse": (0, 3) if values["row_reuse"] in (0, 3) else (1, 2)}
+    near |= {"row_reuse": (0, 3) if values["row_reuse"] in (0, 3) else (1, 2)}
+    return {name: several for name, several in near.items() if name in values}
+
+
+def typed(cell: str) -> str:
+    """The text of a cell's workload: 2:4 unless the cell says which types it has."""
+    return cell if ":" in cell else f"{cell}:{WEIGHTS}"
 
 
 def neighbours(base: Configuration, cell: str, draw: random.Random) -> list[Configuration]:
     """What differs from a configuration in one knob of the space or an open one, in a random order."""
-    listed = subbyte.space(f"{cell}:{WEIGHTS}", "sm_90a", "wgmma-2of4").knobs
+    kind = "wgmma-blocks" if ":" in cell else "wgmma-2of4"
+    listed = subbyte.space(typed(cell), "sm_90a", kind).knobs
     values = {name: dict.fromkeys((*listed.get(name, ()), *around(base).get(name, ()))) for name in base.rows}
     found = [base.with_values({name: value}) for name, several in values.items() for value in several]
     return draw.sample(found, len(found))
@@ -80,10 +66,11 @@ def tried(cell: str, most: int, before: Sequence[str], known: Sequence[str] = ()
     """At most so many configurations of a cell that can be built, as many of each way to divide the work: first that
     way, then random choices around it; or with kernels measured before what differs from them in one knob, and is not
     ``known``."""
-    workload, target = subbyte.workload(f"{cell}:{WEIGHTS}"), arch("sm_90a")
+    workload, target = subbyte.workload(typed(cell)), arch("sm_90a")
+    bases = (BLOCK_BASES if ":" in cell else BASES)[cell.partition(":")[0]]
     draw = random.Random(cell)
     seen: set[Configuration] = set()
-    given = [config_from_key(key) for key in (before or BASES[cell])]
+    given = [config_from_key(key) for key in (before or bases)]
     each = -(-most // len(given))
     for base in given:
         near = around(base)
@@ -107,20 +94,28 @@ def tried(cell: str, most: int, before: Sequence[str], known: Sequence[str] = ()
 
 
 def measured(records: Sequence[Path]) -> dict[str, list[str]]:
-    """The keys of each cell's right kernels in records of ``measure``, the fastest first."""
-    times: dict[str, dict[str, float]] = {}
+    """The keys of each cell's right kernels in records of ``measure``, the fastest first; of several shares of live
+    blocks the fastest of each, then the second of each and so on."""
+    times: dict[str, dict[str, dict[str, float]]] = {}
     for path in records:
         for one in json.loads(path.read_text(encoding="utf-8"))["kernels"]:
             if not one["dense"] and one["wrong"] == 0 and not one["refused"] and one["output"] != SUMS:
-                of_cell = times.setdefault(one["cell"], {})
+                of_cell = times.setdefault(one["cell"].partition(":")[0], {}).setdefault(one["cell"], {})
                 of_cell[one["config"]] = min(one["microseconds"], of_cell.get(one["config"], one["microseconds"]))
-    return {cell: sorted(found, key=found.__getitem__) for cell, found in times.items()}
+    ranked = {cell: [sorted(found, key=found.__getitem__) for found in several.values()]
+              for cell, several in times.items()}  # fmt: skip
+    in_turns = {
+        cell: (key for keys in zip_longest(*several) for key in keys if key) for cell, several in ranked.items()
+    }
+    return {cell: list(dict.fromkeys(keys)) for cell, keys in in_turns.items()}
 
 
-def line(cell: str, config: Configuration, dense: bool, output: str | None = None) -> str:
-    """One kernel, with its text."""
-    plan = make_plan(subbyte.workload(f"{cell}:{WEIGHTS}"), config, "sm_90a", output, None, "fixed")
-    about: dict[str, Any] = {"cell": cell, "config": config.key, "dense": dense, "output": plan.output}
+def line(cell: str, config: Configuration, dense: bool, live: Sequence[int] = (), output: str | None = None) -> str:
+    """One kernel, with its text; ``live`` are the percentages of live blocks that it is to be measured at: its text is
+    the same for all."""
+    plan = make_plan(subbyte.workload(typed(cell)), config, "sm_90a", output, None, "fixed")
+    about: dict[str, Any] = {"cell": cell.partition(":")[0], "config": config.key, "dense": dense,
+                             "output": plan.output, "live": list(live)}  # fmt: skip
     return to_line({**about, "cuda": Kernel(plan).cuda})
 
 
@@ -133,17 +128,24 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--cells", nargs="+", default=list(BASES), choices=list(BASES), metavar="CELL")
     parser.add_argument("--measured", type=Path, nargs="+", default=[], metavar="RECORD", help="what was measured")
     parser.add_argument("--kept", type=int, default=3, help="of each cell's measured kernels (default 3)")
+    parser.add_argument("--live", type=int, nargs="+", default=[], metavar="PERCENT", help="of blocks, not 2:4 weights")
+    parser.add_argument("--only-kept", action="store_true", help="the kept measured kernels, nothing near them")
     asked = parser.parse_args(arguments)
     before = measured(asked.measured)
     lines = []
-    for cell in asked.cells:
-        twin = config_from_dict(recorded_best()[subbyte.workload(cell).spec]["config"])
-        lines.append(line(cell, twin, dense=True))
-        known = before.get(cell, [])
-        configs = list(tried(cell, asked.most, known[: asked.kept], known))
-        lines += [line(cell, config, dense=False) for config in configs]
-        lines += [line(cell, config, dense=False, output=SUMS) for config in configs[:1]]
-        print(f"{cell}: {len(lines)} texts in all", flush=True)
+    for name in asked.cells:
+        twin = config_from_dict(recorded_best()[subbyte.workload(name).spec]["config"])
+        cell = f"{name}:{BLOCK_WEIGHTS.format(max(asked.live))}" if asked.live else name
+        lines.append(line(cell, twin, True, asked.live))
+        known = before.get(name, [])
+        kept = known[: asked.kept]
+        if asked.only_kept:
+            configs = [config_from_key(key) for key in kept]
+        else:
+            configs = list(tried(cell, asked.most, kept, known))
+        lines += [line(cell, config, False, asked.live) for config in configs]
+        lines += [line(cell, config, False, asked.live[:1], SUMS) for config in configs[:1]]
+        print(f"{name}: {len(lines)} texts in all", flush=True)
     text = "".join(f"{one}\n" for one in lines).encode()
     write_file(asked.out, gzip.compress(text, mtime=0) if asked.out.suffix == ".gz" else text)
     return 0

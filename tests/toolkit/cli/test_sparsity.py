@@ -7,7 +7,10 @@ import pytest
 import subbyte
 from subbyte.cli.main import main
 from subbyte.errors import InvalidInput
+from subbyte.families.wgmma.blocks.config import BlocksConfig
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.sparse.config import SparseConfig
+from subbyte.kernel.choose import best_known, best_twins
 from subbyte.workload.sparsity import text_with_sparsity, with_sparsity
 
 LAYER = "n8h6w8c64k64r3s3p1"
@@ -34,6 +37,38 @@ def test_searches_take_networks_and_the_space_of_2of4_kernels(capsys):
     assert text_with_sparsity("resnet18@8", "2:4") == f"resnet18@8:{TYPES}"
 
 
+def test_a_kernel_of_live_blocks_is_chosen_runs_and_is_searched(capsys):
+    assert main(["run", LAYER, "--sparsity", "blocks:0.25", "--device", "emulator", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["workload"] == f"{LAYER}:w4a4:signed-blocks25.signed"
+    assert found["check"] == {**found["check"], "ok": True, "elements": 8 * 6 * 8 * 64}
+    command = ["tune", LAYER, "--sparsity", "blocks:0.25", "--space", "wgmma-blocks", "--runner", "fake"]
+    assert main([*command, "--trials", "3", "--strategy", "random", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["workloads"]
+    assert row["best_config"]["live_pairs"] in (1, 2, 3, 4)
+    layer = with_sparsity(subbyte.workload("resnet50.stage3@256"), "blocks:0.10")
+    assert layer.label == "resnet50.stage3@256:w4a4:signed-blocks10.signed"
+    first, second = best_twins(layer)
+    assert (type(first), second.skips_zeros) == (BlocksConfig, False)
+    dense, why = best_known(with_sparsity(layer, "blocks:1"))
+    assert type(dense) is PipelineConfig
+    assert "zeros" in why
+
+
+def test_between_measured_shares_the_next_larger_ones_kernel_is_taken():
+    layer = subbyte.workload("resnet50.stage4@256")
+    measured = best_known(with_sparsity(layer, "blocks:0.5"))[0]
+    config, why = best_known(with_sparsity(layer, "blocks:0.3"))
+    assert config == measured
+    assert "us measured at 25 % and " in why
+    assert "us measured at 50 % live blocks" in why
+    small = subbyte.workload("resnet50.stage5@8")
+    dense, why = best_known(with_sparsity(small, "blocks:0.4"))
+    assert not dense.skips_zeros
+    assert "it multiplies zeros too: " in why
+    assert best_known(with_sparsity(small, "blocks:0.05"))[0] == best_known(with_sparsity(small, "blocks:0.1"))[0]
+
+
 def test_workloads_keep_their_names():
     named = with_sparsity(subbyte.workload("resnet50.stage2@8"), "2:4")
     assert named == subbyte.workload(f"resnet50.stage2@8:{TYPES}")
@@ -50,6 +85,8 @@ def test_workloads_keep_their_names():
         (["run", LAYER, "--sparsity", "3:4"], "sparsity='3:4': did you mean 2:4?"),
         (["build", f"{LAYER}:w1a1", "--sparsity", "2:4"], "bipolar values are never 0"),
         (["tune", "resnet99", "--sparsity", "2:4", "--runner", "fake"], "unknown workload"),
+        (["run", LAYER, "--sparsity", "blocks"], "the share of live blocks from 0 to 1 in whole hundredths"),
+        (["build", LAYER, "--set", "live_pairs=2"], "this kernel multiplies weights with blocks of zeros, not int4"),
         (["bench", "atoms", "--sparsity", "2:4"], "--sparsity is of WORKLOADs"),
         (["build", LAYER, "--set", "resident=1"], "this kernel multiplies 2:4 sparse weights, not int4"),
     ],

@@ -43,10 +43,10 @@ def warpgroup(spec: str, options: dict[str, Any] | None = None, **knobs: Any) ->
     return WgmmaPlan(workload(spec), config, arch("sm_90a"), **(options or {}))
 
 
-def sparse(spec: str, key: str) -> WgmmaPlan:
+def sparse(spec: str, key: str, zeros: str = "2of4") -> WgmmaPlan:
     config = config_from_key(key)
     assert isinstance(config, PipelineConfig)
-    return WgmmaPlan(workload(f"{spec}:w4a4:signed-2of4.signed"), config, arch("sm_90a"))
+    return WgmmaPlan(workload(f"{spec}:w4a4:signed-{zeros}.signed"), config, arch("sm_90a"))
 
 
 CASES: dict[str, Plan | WgmmaPlan] = {
@@ -71,6 +71,7 @@ CASES: dict[str, Plan | WgmmaPlan] = {
         "n8h6w6c192k64r3s3p1", {"clip": (0, 7)}, tile_width=6, stages=6, duplicate_aware="none", layout="nhwc"
     ),
     "2:4, own rows": sparse("n8h7w7c256k64r3s3p1", "wg24-tw8-tr2-cm1-cr2-sg1-cg4-st3-rr3-la1-sta2-res0"),
+    "a list of live blocks": sparse("n8h7w9c70k136r3s3p1", "wgb-tw10-tr1-cm2-sg2-st5-lp2", "blocks30"),
     "2:4, an odd block, some channels": sparse("n9h7w9c70k40r3s3p1", "wg24-tw10-tr1-cm1-sg2-st5-res1"),
 }
 FIXED = ["one word a lane, padded images and channels", "four words a lane", "warpgroup, cluster"]

@@ -92,7 +92,7 @@ def test_stored_bits():
         (lambda: Operand(4, "unsigned", 16), "zero point 16: offset operands of 4 bits have an integer from 0 to 15"),
         (lambda: Operand(4, "signed", 8), "an integer from -8 to 7"),
         (lambda: Operand(4, "offset", 1.5), "zero point 1.5"),
-        (lambda: Operand(4, sparsity="4:2"), "sparsity '4:2': expected 'dense' or N:M"),
+        (lambda: Operand(4, sparsity="4:2"), "sparsity '4:2': expected 'dense', N:M"),
         (lambda: Operand(4, sparsity="2:64"), "M <= 32"),
         (lambda: Operand(4, sparsity=None), "sparsity None"),
         (lambda: Operand(1, "bipolar", sparsity="2:4"), "bipolar values are never 0"),

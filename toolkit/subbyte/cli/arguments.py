@@ -85,8 +85,11 @@ def add_workloads_argument(parser: argparse.ArgumentParser, nargs: str = "+") ->
 
 def add_sparsity_argument(parser: argparse.ArgumentParser) -> None:
     """``--sparsity``: what :func:`take_sparsity` gives the workloads."""
-    text = "of the weights: 2:4 = of four neighbouring input channels two at most are not 0; default dense"
-    parser.add_argument("--sparsity", metavar="N:M", type=_sparsity, default="dense", help=text)
+    text = (
+        "of the weights: 2:4 = of four neighbouring input channels two at most are not 0; blocks:0.25 = of the blocks "
+        "of 64 filters x 32 channels of a tap a quarter are not 0; default dense"
+    )
+    parser.add_argument("--sparsity", metavar="PATTERN", type=_sparsity, default="dense", help=text)
 
 
 def take_sparsity(args: argparse.Namespace) -> None:
@@ -354,10 +357,9 @@ def _workload(text: str) -> ConvWorkload:
 
 
 def _sparsity(text: str) -> str:
-    from subbyte.arguments import one_of
-    from subbyte.workload.sparsity import SPARSITIES
+    from subbyte.workload.sparsity import checked_sparsity
 
-    return str(_argument(lambda given: one_of(given, "sparsity", SPARSITIES), text))
+    return str(_argument(checked_sparsity, text))
 
 
 def _arch(text: str) -> str:

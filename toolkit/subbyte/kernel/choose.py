@@ -20,6 +20,7 @@ from subbyte.kernel.build import make_plan
 from subbyte.kernel.coverage import covered
 from subbyte.kernel.default import TRIES, default_config
 from subbyte.kernel.kernel import Kernel
+from subbyte.kernel.live_shares import between_shares
 from subbyte.kernel.recommended import recommendation
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.spaces.configuration import Configuration
@@ -68,9 +69,9 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; the other options
     are those of :func:`subbyte.build`. ``reads`` and ``writes`` ask for kernels whose input and output words have this
     form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form`` of the next. ``sparsity`` is that
-    of the weights, ``dense`` or ``2:4``, for which a dense kernel is taken where that is faster. No GPU is needed.
-    Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no family that
-    was asked for covers it.
+    of the weights, ``dense``, ``2:4`` or ``blocks:0.25``; a dense kernel is taken where that is faster. No GPU is
+    needed. Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no
+    family that was asked for covers it.
     """
     found = with_sparsity(workload_named(workload), sparsity)
     target = arch_named(arch) if isinstance(arch, str) else arch
@@ -114,7 +115,7 @@ def best_known(
 def best_twins(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> list[Configuration]:
     """Of weights with a pattern of zeros: the best known configuration that skips zeros, and the best that does not,
     where there are such. Of other weights none."""
-    if workload.precision.weights.group is None:
+    if workload.precision.weights.sparsity == DENSE:
         return []
     target = arch_named(arch) if isinstance(arch, str) else arch
     choices = (choice.config for choice in _choices(workload, target, "auto"))
@@ -176,7 +177,7 @@ def _choices(
     wanted = [one for one in newest_first(family) if one.hopeless(workload, arch) is None]
     recorded = _recorded(workload, arch, output)
     zeros = ""
-    if not recorded and workload.precision.weights.group is not None and wanted:
+    if not recorded and workload.precision.weights.sparsity != DENSE and wanted:
         reasons = [one.dense_instead(workload, arch) for one in wanted]
         if None not in reasons:  # a kernel that was measured on dense weights takes as long on these
             zeros = f"; it multiplies zeros too: {reasons[0]}"
@@ -217,12 +218,19 @@ def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Ch
     other family what is faster, since what is slower beside it is the recommendation of its own landscape. Of weights
     with a pattern of zeros also the best kernel of the other side: it was measured on them nowhere else."""
     best = recorded_fused().get(f"{workload.spec} {output}", recorded_best().get(workload.spec))
-    if best is None or arch.name != RECORDED_ON:
+    if arch.name != RECORDED_ON:
         return []
+    if best is None:
+        near = between_shares(workload, recorded_best())
+        return [Choice(one := family_of(config), config, f"{one.name} family, {text}", False) for config, text in near]
     generator = f", generator {best['generator'].split(',')[0]}"
     entries = [(best["microseconds"], config_from_dict(best["config"]), generator)]
     beside = [one for one in best.values() if isinstance(one, dict) and "microseconds" in one]  # of others
-    faster = [one for one in beside if one["microseconds"] < best["microseconds"] or workload.precision.weights.group]
+    faster = [
+        one
+        for one in beside
+        if one["microseconds"] < best["microseconds"] or workload.precision.weights.sparsity != DENSE
+    ]
     entries += [(one["microseconds"], config_from_dict(one["config"]), "") for one in faster]
     entries.sort(key=lambda entry: entry[0])
     choices = []

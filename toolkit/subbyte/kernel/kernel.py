@@ -279,8 +279,8 @@ def build(
     ``bipolar1+pool2``, ``bipolar1+add64+keep`` (:class:`subbyte.numerics.fusion.Fusion`). ``clip`` lies within the
     output type. ``requant`` is
     ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). ``sparsity`` is that of the weights,
-    ``dense`` or ``2:4``. Raises InvalidInput for an unknown workload, architecture or sparsity, Unsupported with the
-    reason when the configuration cannot be built, BuildFailed.
+    ``dense``, ``2:4`` or ``blocks:0.25``. Raises InvalidInput for an unknown workload, architecture or sparsity,
+    Unsupported with the reason when the configuration cannot be built, BuildFailed.
     """
     from subbyte.kernel.default import default_configs
 

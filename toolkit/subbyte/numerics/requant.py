@@ -188,11 +188,11 @@ class Requantization:
 
 
 def product_moments(weights: Operand, activations: Operand) -> tuple[float, float]:
-    """Mean and variance of the product of a weight and an activation, each value as likely as another; of N:M sparse
-    types M - N of M are 0."""
+    """Mean and variance of the product of a weight and an activation, each value as likely as another; of sparse
+    types a share of 0."""
     means, squares = [], []
     for one in (weights, activations):
-        share = one.group[0] / one.group[1] if one.group else 1.0
+        share = one.share
         values = sorted(set(one.values))
         means.append(share * sum(values) / len(values))
         squares.append(share * sum(value * value for value in values) / len(values))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from subbyte.arguments import whole
 from subbyte.errors import InvalidInput
 from subbyte.numerics.arrays import check_array
+from subbyte.numerics.weight_blocks import block_sums, check_blocks, spread_out, strongest
 from subbyte.workload.operand import Operand
 
 Codes = NDArray[np.uint8]
@@ -89,13 +90,18 @@ def _codes(operand: Operand) -> NDArray[np.int16]:
 def random_values(operand: Operand, shape: Sequence[int], rng: np.random.Generator) -> NDArray[Any]:
     """Values drawn from the type's whole range, each as likely as another, in its dtype.
 
-    Of an N:M sparse type the last axis is channels, and of M neighbours M - N at random places are 0.
+    Of an N:M sparse type the last axis is channels, and of M neighbours M - N at random places are 0. Of weights with
+    blocks of zeros the first axis is filters, the last one channels, and random blocks are live.
     """
     sizes = tuple(whole(size, "size", 1) for size in shape)
     if operand.contiguous:
         drawn = rng.integers(operand.least, operand.largest + 1, sizes, np.dtype(operand.dtype))
     else:
         drawn = np.array(sorted(set(operand.values)), operand.dtype)[rng.integers(0, len(set(operand.values)), sizes)]
+    if operand.live_percent is not None:
+        counts = block_sums(np.ones(sizes, np.int32))
+        mask = strongest(rng.random(counts.shape), operand.live_percent)
+        return np.where(spread_out(mask, sizes), drawn, np.zeros_like(drawn))
     if operand.group is None:
         return drawn
     kept, among = operand.group
@@ -113,6 +119,8 @@ def _groups(values: NDArray[Any], among: int) -> NDArray[Any]:
 
 
 def _check_sparsity(values: NDArray[Any], name: str, operand: Operand) -> None:
+    if operand.live_percent is not None:
+        check_blocks(values, name, operand)
     if operand.group is None:
         return
     kept, among = operand.group

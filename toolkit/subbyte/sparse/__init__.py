@@ -17,7 +17,7 @@ from subbyte.sparse.lowering import LoweredColumn, RowLowering, row_lowering
 from subbyte.sparse.machines import MACHINES, Machine, machine
 from subbyte.sparse.maps import BreakEven, LayerDot, SpeedMap, speed_map
 from subbyte.sparse.networks import NetworkCycles, network
-from subbyte.sparse.patterns import check_nm, prune, random_matrix
+from subbyte.sparse.patterns import check_live_blocks, check_nm, prune, random_matrix
 from subbyte.sparse.product import SparseProduct, count, spgemm
 from subbyte.sparse.profiles import Profile, Profiles, profile
 from subbyte.sparse.recorded import read_figures, write_figures
@@ -59,6 +59,7 @@ __all__ = [
     "TileSteps",
     "Traffic",
     "TwoLevelBitmap",
+    "check_live_blocks",
     "check_nm",
     "compact",
     "convolve",

@@ -116,7 +116,7 @@ def read_measured(path: str | os.PathLike[str]) -> tuple[MeasuredLayer, ...]:
         where = f"{Path(path).name}, {stored['gpus'][0]['name']}"
         best: dict[str, float] = {}
         for one in stored["rounds"]:
-            if not one["dense"] and (one["cell"], one["config"]) not in wrong:
+            if not one["dense"] and ":" not in one["cell"] and (one["cell"], one["config"]) not in wrong:
                 best[one["cell"]] = max(best.get(one["cell"], 0.0), float(one["ratio"]))
     except OSError as error:
         raise InvalidInput(f"{path}: {error.strerror}; give a record of `benchmarks/sparse measure`") from None

@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.errors import InvalidInput, did_you_mean
+from subbyte.numerics.weight_blocks import block_sums, check_blocks, spread_out, strongest
 from subbyte.sparse.bitmap import BITS, RANGES
+from subbyte.workload.operand import BLOCKS, Operand
 
 ACTIVATION_GROUPS: dict[str, tuple[int, ...]] = {
     "iid": (1, 1, 1, 1), "runs": (1, 1, 1, 8), "rows": (1, 1, 1, 0), "channels": (8, 1, 1, 1), "blocks": (8, 1, 4, 4),
@@ -184,16 +186,23 @@ def prune_mask(weights: NDArray[Any], density: float) -> NDArray[np.bool_]:
 def prune(weights: NDArray[Any], how: str, order: Sequence[int] | None = None) -> NDArray[Any]:
     """The weights with the smallest magnitudes set to zero.
 
-    ``how``: ``magnitude80`` (80 % of the whole array) or ``2:4``, any N:M (of M neighbours along the last axis the N
-    largest stay). ``order`` lists the channels as a kernel's K has them side by side; without it, as they stand.
+    ``how``: ``magnitude80`` (80 % of the whole array), ``2:4``, any N:M (of M neighbours along the last axis the N
+    largest stay), or ``blocks:0.25``: of [K, ..., C] that share, in whole hundredths, of the blocks of 64 filters x 32
+    channels of one tap stay, those with the largest sums of squares, of each 64 filters as many as of any others or
+    one more. ``order`` of N:M lists the channels as a kernel's K has them side by side; without it, as they stand.
     Raises InvalidInput for another pruning, a last axis that M does not divide, an order that is no permutation.
     """
     _check_weights(weights)
     text = str(how).strip().lower()
     if found := _MAGNITUDE.fullmatch(text):
         return np.where(prune_mask(weights, 1 - float(found[1]) / 100), weights, 0).astype(weights.dtype)
+    if text.startswith(BLOCKS):
+        percent = Operand(8, sparsity=text).live_percent
+        assert percent is not None
+        mask = strongest(block_sums(np.square(weights.astype(np.float64))), percent)
+        return np.where(spread_out(mask, weights.shape), weights, 0).astype(weights.dtype)
     if not _N_OF_M.fullmatch(text):
-        raise InvalidInput(f"pruning {how!r}: expected magnitude80 (80 % pruned) or N:M such as 2:4")
+        raise InvalidInput(f"pruning {how!r}: expected magnitude80 (80 % pruned), N:M such as 2:4, or blocks:0.25")
     n, m = n_of_m(text)
     grouped, places = _grouped(weights, m, order)
     ranks = np.argsort(np.argsort(-np.abs(grouped.astype(np.float64)), axis=-1, kind="stable"), axis=-1)
@@ -215,6 +224,16 @@ def check_nm(weights: NDArray[Any], how: str = "2:4", order: Sequence[int] | Non
             f"weights {list(index[:-1])} channels {channels}: {kept[index]} of {m} are not zero, {how} keeps at most "
             f"{n}; prune them with sparse.prune(w, {how!r})"
         )
+
+
+def check_live_blocks(weights: NDArray[Any], how: str) -> None:
+    """Raise InvalidInput unless of the blocks of 64 filters x 32 channels of one tap of ``weights`` [K, ..., C] at most
+    the share of ``how``, such as ``blocks:0.25``, has values other than 0; it names the first block too many."""
+    _check_weights(weights)
+    text = str(how).strip().lower()
+    if not text.startswith(BLOCKS):
+        raise InvalidInput(f"pruning {how!r}: expected '{BLOCKS}:' and the share of live blocks, such as blocks:0.25")
+    check_blocks(weights, "weights", Operand(8, sparsity=text))
 
 
 def _check_weights(weights: object) -> None:

@@ -22,6 +22,10 @@ DENSE = "dense"
 """The sparsity of an operand of which any value may differ from zero."""
 LARGEST_GROUP = 32
 """Neighbours that an N:M pattern looks at, at most."""
+BLOCKS = "blocks"
+"""How the sparsity of weights begins of which whole blocks are 0."""
+BLOCK_FILTERS, BLOCK_CHANNELS = 64, 32
+"""Of one tap: a block."""
 
 
 @dataclass(frozen=True)
@@ -133,13 +137,14 @@ def _table(encoding: Encoding, bits: int, zero_point: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Operand:
-    """A type of values: ``bits`` 1 to 8 of an ``encoding``, less a zero point, ``dense`` or N:M sparse along channels.
+    """A type of values: ``bits`` 1 to 8 of an ``encoding``, less a zero point, dense or with a pattern of zeros.
 
     ``Operand(4)`` is int4, -8 to 7. Encodings: ``signed`` (two's complement, may have a zero point), ``unsigned``,
     ``offset`` (the code less a zero point, 2^(bits-1) unless given), ``bipolar`` (2 code - (2^bits - 1)), and what
     :func:`register_encoding` adds. An unsigned type with a zero point is an offset one, and the other way round
-    without. ``sparsity`` N:M, such as ``2:4``: of M neighbouring channels N at most differ from zero.
-    Raises InvalidInput.
+    without. ``sparsity`` N:M, such as ``2:4``: of M neighbouring channels N at most differ from zero. ``blocks:0.25``
+    (weights alone): of the blocks of 64 filters x 32 channels of one tap at most that share has values other than zero,
+    in whole hundredths. Raises InvalidInput.
     """
 
     bits: int
@@ -163,7 +168,10 @@ class Operand:
             raise InvalidInput(f"zero point {shown(zero)}: {how.name} operands of {self.bits} bits have {allowed}")
         object.__setattr__(self, "encoding", how.name)
         object.__setattr__(self, "zero_point", zero)
-        if _pattern(self.sparsity) is not None and zero not in codes:
+        percent = _percent(self.sparsity)
+        if percent is not None:  # one type, one name
+            object.__setattr__(self, "sparsity", f"{BLOCKS}:{percent / 100:g}")
+        if (percent is not None or _pattern(self.sparsity) is not None) and zero not in codes:
             raise InvalidInput(f"sparsity {self.sparsity}: {how.name} values are never 0; expected {DENSE!r}")
 
     @cached_property
@@ -199,8 +207,20 @@ class Operand:
 
     @property
     def group(self) -> tuple[int, int] | None:
-        """(N, M) of an N:M sparse operand, None for a dense one."""
-        return _pattern(self.sparsity)
+        """(N, M) of an N:M sparse operand, None for any other."""
+        return None if self.sparsity.startswith(BLOCKS) else _pattern(self.sparsity)
+
+    @property
+    def live_percent(self) -> int | None:
+        """Of weights whose zeros are blocks: how many of 100 blocks at most have other values; else None."""
+        return _percent(self.sparsity)
+
+    @property
+    def share(self) -> float:
+        """The largest share of values that may differ from zero: 1 of a dense operand."""
+        if self.group is not None:
+            return self.group[0] / self.group[1]
+        return 1.0 if self.live_percent is None else self.live_percent / 100
 
     @property
     def dense(self) -> Operand:
@@ -223,7 +243,10 @@ class Operand:
         return BLOCK_BITS // WORD_BITS * (1 if self.packed else self.bits)
 
     def stored_bits(self, count: int) -> int:
-        """Bits of ``count`` values, each once: of N:M sparse ones N of M values, and where each stands among the M."""
+        """Bits of ``count`` values, each once: of N:M sparse ones N of M values, and where each stands among the M;
+        of blocks those that may be live."""
+        if self.live_percent is not None:
+            return -(-count * self.live_percent // 100) * self.bits
         if self.group is None:
             return count * self.bits
         kept, among = self.group
@@ -243,6 +266,8 @@ class Operand:
     def _more(self) -> str:
         usual = 1 << (self.bits - 1) if self.encoding == OFFSET else 0
         zero = f"-z{self.zero_point}" if self.zero_point != usual else ""
+        if self.live_percent is not None:
+            return f"{zero}-{BLOCKS}{self.live_percent}"
         return zero + (f"-{self.sparsity.replace(':', 'of')}" if self.sparsity != DENSE else "")
 
     @classmethod
@@ -251,11 +276,12 @@ class Operand:
         match = _CODE.fullmatch(code)
         if match is None:
             raise InvalidInput(
-                f"operand type {shown(code)}: expected an encoding, then -z and a zero point, then -NofM, such as "
-                f"signed, offset-z3 or signed-2of4; {did_you_mean(code, _ENCODINGS)}"
+                f"operand type {shown(code)}: expected an encoding, then -z and a zero point, then -NofM or "
+                "-blocks and a percentage, such as signed, offset-z3, signed-2of4 or signed-blocks25; "
+                f"{did_you_mean(code, _ENCODINGS)}"
             )
-        zero, kept, among = match.groups()[1:]
-        sparsity = f"{int(kept)}:{int(among)}" if kept else DENSE
+        zero, kept, among, live = match.groups()[1:]
+        sparsity = f"{int(kept)}:{int(among)}" if kept else f"{BLOCKS}:{int(live) / 100:g}" if live else DENSE
         return cls(bits, encoding_named(match[1]).name, None if zero is None else int(zero), sparsity)
 
     @classmethod
@@ -278,14 +304,29 @@ def _pattern(sparsity: Any) -> tuple[int, int] | None:
     match = re.fullmatch(r"([1-9][0-9]?):([1-9][0-9]?)", sparsity) if isinstance(sparsity, str) else None
     if match is None or not int(match[1]) < int(match[2]) <= LARGEST_GROUP:
         raise InvalidInput(
-            f"sparsity {shown(sparsity)}: expected {DENSE!r} or N:M with N < M <= {LARGEST_GROUP}, such as '2:4'"
+            f"sparsity {shown(sparsity)}: expected {DENSE!r}, N:M with N < M <= {LARGEST_GROUP}, such as '2:4', or "
+            f"'{BLOCKS}:' and the share of live blocks, such as '{BLOCKS}:0.25'"
         )
     return int(match[1]), int(match[2])
+
+
+def _percent(sparsity: Any) -> int | None:
+    """Live blocks of 100 at most, of a sparsity of blocks; None of any other. Raises InvalidInput."""
+    if not isinstance(sparsity, str) or not sparsity.startswith(BLOCKS):
+        return None
+    match = re.fullmatch(rf"{BLOCKS}:(0|1|0?\.[0-9]{{1,6}}|[01]\.0*)", sparsity)
+    percent = float(match[1]) * 100 if match else -1.0
+    if not match or abs(percent - round(percent)) > 1e-6:
+        raise InvalidInput(
+            f"sparsity {shown(sparsity)}: expected '{BLOCKS}:' and the share of live blocks from 0 to 1 in whole "
+            f"hundredths, such as '{BLOCKS}:0.25'"
+        )
+    return round(percent)
 
 
 _DTYPES = (
     ("int8", -128, 127), ("uint8", 0, 255), ("int16", -(1 << 15), (1 << 15) - 1), ("int32", -(1 << 31), (1 << 31) - 1),
 )  # fmt: skip
-_MORE = r"(?:-z(-?[0-9]{1,3}))?(?:-([0-9]{1,2})of([0-9]{1,2}))?"
+_MORE = r"(?:-z(-?[0-9]{1,3}))?(?:-(?:([0-9]{1,2})of([0-9]{1,2})|blocks([0-9]{1,3})))?"
 _CODE = re.compile(rf"([a-z]+){_MORE}")
 _NAME = re.compile(r"([a-z]+)([0-9]{1,2})((?:-.*)?)")

@@ -47,6 +47,9 @@ class Precision:
         for name in ("weights", "activations", "output"):
             if not isinstance(getattr(self, name), Operand):
                 raise InvalidInput(f"{name}={shown(getattr(self, name))}: expected an Operand, such as Operand(4)")
+        for name, one in (("activations", self.activations), ("output", self.output)):
+            if one.live_percent is not None:
+                raise InvalidInput(f"{name}={one}: blocks of zeros are those of weights, which have filters and taps")
         if self.padding not in PADDINGS:
             raise InvalidInput(f"padding={shown(self.padding)}: {did_you_mean(self.padding, PADDINGS)}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from subbyte.families.wgmma.geometry import WgmmaGeometry
+from subbyte.workload.conv import ceil_div
 
 WRITTEN_OUT = (64, 20)
 """wgmma instructions up to which each kernel row is written out: with one consumer warpgroup, and with more, whose
@@ -28,6 +29,8 @@ class WgmmaChannels(WgmmaGeometry):
     @property
     def halves(self) -> int:
         """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only."""
+        if self.knobs.listed:
+            return 2
         return 2 if self.kept_channels % 2 == 0 else 1
 
     @property
@@ -38,13 +41,15 @@ class WgmmaChannels(WgmmaGeometry):
     @property
     def steps(self) -> int:
         """Fragments along the channels of one stage, for each tap."""
-        return self.kept_channels // self.halves
+        return ceil_div(self.kept_channels, self.halves)
 
     @property
     def unroll(self) -> int:
         """Channel steps of one loop body; of a lowered image as many as a body with all taps of a row would have."""
         if self.knobs.resident:
             return self.steps
+        if self.knobs.listed:
+            return self.knobs.live_pairs
         if not self.lowered:
             return min(self.knobs.unroll, self.steps)
         most = self.knobs.unroll * self.workload.s
@@ -59,12 +64,17 @@ class WgmmaChannels(WgmmaGeometry):
     def in_flight(self) -> int:
         """Instruction groups that may be unfinished when the next operand is unpacked: fewer than the operands of a
         loop body, whose registers the next one writes again."""
-        return min(self.knobs.in_flight, self.unroll * self.tap_cols * self.knobs.tiles_m - 1)
+        return min(self.knobs.in_flight, self.body_fragments * self.knobs.tiles_m - 1)
+
+    @property
+    def body_fragments(self) -> int:
+        """Weight fragments of a tile of output channels that one loop body multiplies."""
+        return self.unroll * (1 if self.knobs.listed else self.tap_cols)
 
     @property
     def ahead(self) -> int:
         """Weight fragments fetched ahead: those of one loop body."""
-        return self.unroll * self.tap_cols * self.groups_together
+        return self.body_fragments * self.groups_together
 
     @property
     def multicast_blocks(self) -> int:

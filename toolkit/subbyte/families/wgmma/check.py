@@ -9,8 +9,7 @@ from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.rules import WIDTHS, architecture, first_reason, rows_listed, sum_limit
 from subbyte.families.wgmma.single import rules as single
 from subbyte.families.wgmma.single.config import SingleTileConfig
-from subbyte.families.wgmma.sparse import rules as sparse
-from subbyte.families.wgmma.sparse.config import SparseConfig
+from subbyte.families.wgmma.skipping import BY_KIND
 from subbyte.workload import ConvWorkload, ceil_div
 from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 
@@ -19,9 +18,8 @@ def why_not(plan: WgmmaPlan) -> str | None:
     """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
     if isinstance(plan.config, SingleTileConfig):
         return first_reason((*single.RULES, single.order_of_loads), plan)
-    if isinstance(plan.config, SparseConfig):
-        return first_reason(sparse.RULES, plan)
-    return first_reason(pipeline.RULES, plan)
+    own = BY_KIND.get(type(plan.config))  # type: ignore[arg-type]  # of another kernel there is none
+    return first_reason(own.rules if own else pipeline.RULES, plan)
 
 
 def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:

@@ -21,15 +21,15 @@ from subbyte.families.wgmma.rules import OF_THE_LAYER, Rule, first_reason
 from subbyte.families.wgmma.schedule import Schedule
 from subbyte.families.wgmma.single import rules as single_rules
 from subbyte.families.wgmma.single.config import SingleTileConfig
-from subbyte.families.wgmma.sparse import rules as sparse_rules
-from subbyte.families.wgmma.sparse.config import SparseConfig
+from subbyte.families.wgmma.skipping import SKIPPING
 from subbyte.workload import ConvWorkload
 
 LOAD_ORDER = ("weights_ahead", "parameters", "early_start")
 """Knobs of a single tile iteration that one rule alone reads: it is asked last."""
 LATER: tuple[tuple[str, ...], ...] = (
     ("consumers_m", "m_iterations", "tiles_m", "cluster_split_k", "channel_groups"),
-    ("unroll", "in_flight"), ("stages",), ("load_ahead", "producer_registers"), LOAD_ORDER, ("dependent_launch",),
+    ("unroll", "live_pairs", "in_flight"), ("stages",), ("load_ahead", "producer_registers"), LOAD_ORDER,
+    ("dependent_launch",),
 )  # fmt: skip
 """Knobs that later rules read, or none: step after step, behind all others."""
 MEANINGS = {"parameters": ("late_parameters", "early_parameters")}
@@ -39,9 +39,10 @@ KERNEL_RULES: Mapping[type[WgmmaConfig], tuple[Rule, ...]] = {
     SingleTileConfig: tuple(
         rule for rule in (*single_rules.RULES, single_rules.order_of_loads) if rule not in OF_THE_LAYER
     ),
-    SparseConfig: tuple(
-        rule for rule in sparse_rules.RULES if rule not in OF_THE_LAYER and rule is not sparse_rules.weights
-    ),
+    **{
+        one.kind: tuple(rule for rule in one.rules if rule not in OF_THE_LAYER and rule is not one.weights_rule)
+        for one in SKIPPING
+    },
 }
 """Of each kernel, those that a configuration can break, in the order they are asked."""
 

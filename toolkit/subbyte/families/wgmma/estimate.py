@@ -13,9 +13,7 @@ from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.pipeline.config import ROW_REUSE, PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.rules import sizes
-from subbyte.families.wgmma.sparse.config import SparseConfig
-from subbyte.families.wgmma.sparse.rules import other_weights
-from subbyte.families.wgmma.sparse.values import sparse_values
+from subbyte.families.wgmma.skipping import skipping
 from subbyte.families.wgmma.values import value_lists
 from subbyte.workload import ConvWorkload, ceil_div
 
@@ -76,18 +74,24 @@ class Constants:
     moves there delays them. Fitted with the next to the kernels of ``benchmarks/results/sparse``."""
     sparse_pixel: float = 6.5
     """The same for each staged pixel of 32 channels and 8 images."""
+    listed_fragment: float = 40.0
+    """Of a list of live blocks, for each pair and fragment row: where it multiplies. Fitted with the next to the
+    kernels of ``benchmarks/results/sparse/blocks-*.json``."""
+    listed_iteration: float = 800.0
+    """The same for each tile iteration: finding where its list begins and ends."""
 
 
 def candidates(workload: ConvWorkload, arch: Arch) -> list[PipelineConfig]:
-    """Configurations that can be built, the one with the fewest :func:`estimated_cycles` first; of 2:4 weights those of
-    both kernels, and first those of the one that is expected to be faster.
+    """Configurations that can be built, the one with the fewest :func:`estimated_cycles` first; of weights with a
+    pattern of zeros those of both kernels, and first those of the one that is expected to be faster.
 
     Looked at are all combinations of a few values of the knobs that divide the work, then whatever differs in one of
     these knobs from the best found so far, several times. The other knobs follow from them (:func:`_completed`).
     """
     found = _estimated(workload, arch, PipelineConfig, value_lists(workload))
-    if other_weights(workload) is None:
-        sparse = _estimated(workload, arch, SparseConfig, sparse_values(workload))
+    own = skipping(workload)
+    if own is not None:
+        sparse = _estimated(workload, arch, own.kind, own.values(workload))
         gain = expected_gain(found, sparse)
         first, second = (sparse, found) if gain is not None and gain < SPARSE_GAIN else (found, sparse)
         return [*sorted(first, key=first.__getitem__), *sorted(second, key=second.__getitem__)]
@@ -95,7 +99,7 @@ def candidates(workload: ConvWorkload, arch: Arch) -> list[PipelineConfig]:
 
 
 def expected_gain(dense: Mapping[PipelineConfig, float], sparse: Mapping[PipelineConfig, float]) -> float | None:
-    """Estimated time of the best 2:4 kernel over that of the best dense one; None where one of them is missing."""
+    """Estimated time of the best kernel that skips zeros over that of the best dense one; None where one is missing."""
     return min(sparse.values()) / min(dense.values()) if sparse and dense else None
 
 
@@ -154,7 +158,7 @@ def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
     k = k or Constants()
     config, w = plan.knobs, plan.workload
     iterations = _iterations(plan)
-    fragments = w.r * w.s * plan.steps * config.channel_groups
+    fragments = plan.tile_fragments
     tensor = fragments * plan.operands * plan.accumulators
     stages = _stages(plan, iterations)
     epilogue = k.epilogue * plan.accumulators
@@ -168,6 +172,9 @@ def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
     if config.sparse:
         fetches = fragments * config.consumers * (1 if config.resident else iterations)
         together += resident * (fetches * k.sparse_fragment + pixels * k.sparse_pixel)
+    if config.listed:
+        turns = iterations * config.consumers * resident
+        together += turns * (fragments * config.tile_rows * k.listed_fragment + k.listed_iteration)
     producer = stages * (plan.copies * k.load + k.stage) / config.producers
     once = config.consumers_m / max(config.multicast, 1)
     times = 1 if config.resident else iterations
@@ -252,10 +259,13 @@ def _completed(plan: WgmmaPlan) -> Iterator[PipelineConfig]:
         changes["stages"] = max(1, min(fitting, 6))
     room = 200 - plan.accumulators - 44
     words = plan.fragment_words // 128 * plan.workload.s
+    if config.listed:
+        words = plan.fragment_registers
     steps = [n for n in (4, 2, 1) if plan.steps % n == 0 and words * n <= min(room, 48)]
-    changes["unroll"] = steps[0] if steps and not config.resident else 1
+    changes["unroll"] = steps[0] if steps and not config.resident and not config.listed else 1
     if config.consumers == 1 and plan.workload.s > 1:  # a lone warpgroup has nobody else to fill its pauses
-        changes["in_flight"] = min(3, changes["unroll"] * plan.workload.s - 1)
+        fragments = plan.unroll if config.listed else changes["unroll"] * plan.workload.s
+        changes["in_flight"] = max(1, min(3, fragments - 1))
     completed = WgmmaPlan(plan.workload, base.with_values(changes), plan.arch)
     ragged = plan.flat and not config.flat_batch and plan.flat_pixels % plan.width_covered > 0
     conditional = plan.x_tiles > 1 or ragged or plan.flat_strided

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from functools import lru_cache
 from math import log2, prod
 from pathlib import Path
@@ -18,15 +19,18 @@ from subbyte.families.base import ExportParts, Family, Function, PixelTile
 from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma import translate
+from subbyte.families.wgmma.blocks.weights import prepare_listed_weights
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.estimate import candidates, estimated_cycles
 from subbyte.families.wgmma.faults import fault, wrapped_indices
 from subbyte.families.wgmma.former import EARLIER, RetiredConfig
 from subbyte.families.wgmma.former_space import FORMER, FormerSpace
+from subbyte.families.wgmma.listed import FORM as LISTED_FORM
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
+from subbyte.families.wgmma.skipping import SKIPPING, skipping
 from subbyte.families.wgmma.space import (
     KINDS,
     SMALL,
@@ -38,8 +42,6 @@ from subbyte.families.wgmma.space import (
     wgmma_space,
 )
 from subbyte.families.wgmma.space import WGMMA as WHOLE
-from subbyte.families.wgmma.sparse.config import SparseConfig
-from subbyte.families.wgmma.sparse.rules import other_weights
 from subbyte.families.wgmma.sparse.weights import prepare_sparse_weights
 from subbyte.families.wgmma.values import value_lists
 from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
@@ -71,7 +73,7 @@ class WgmmaFamily(Family):
     title = "wgmma, sm_90a"
     rank = 2
     aliases = ("warpgroup",)
-    configurations = (PipelineConfig, SingleTileConfig, SparseConfig)
+    configurations = (PipelineConfig, SingleTileConfig, *(one.kind for one in SKIPPING))
     kinds = KINDS
     old_kinds = FORMER
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -94,7 +96,7 @@ class WgmmaFamily(Family):
         was removed first."""
         if translate.former(values):
             return translate.decode(values)
-        if not set(values) <= {*SparseConfig.rows, *PipelineConfig.rows, *SingleTileConfig.rows}:
+        if not set(values) <= {name for kind in self.configurations for name in kind.rows}:
             return None
         return kernel_of(values).from_dict(own_values(values))
 
@@ -165,8 +167,9 @@ class WgmmaFamily(Family):
         return () if hopeless(workload, arch) is not None else _ranked(workload, arch)
 
     def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
-        """Why its kernels that multiply zeros too are expected to be as fast as those on 2:4 weights."""
-        return other_weights(workload) or _dense_instead(workload, arch)
+        """Why its kernels that multiply zeros too are expected to be as fast as those that skip them."""
+        own = skipping(workload)
+        return _dense_instead(workload, arch, own.weights) if own else SKIPPING[0].other_weights(workload)
 
     def estimate(self, plan: AnyPlan) -> float:
         """A rough count of cycles."""
@@ -192,13 +195,15 @@ class WgmmaFamily(Family):
     @property
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
-        kernels = ("pipeline/config", "single/config", "sparse/config")
-        files = ("schedule", "geometry", "channels", "halves", "memory", "plan", *kernels)
-        folders = ("emit", "pipeline/emit", "single/emit")
+        kernels = ("pipeline/config", "single/config", "sparse/config", "blocks/config")
+        files = ("schedule", "listed", "geometry", "channels", "halves", "memory", "plan", *kernels)
+        folders = ("emit", "pipeline/emit", "single/emit", "blocks/emit")
         return (*(_HERE / name for name in folders), *(_HERE / f"{name}.py" for name in files))
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
         """Weights [K,R,S,C] in a plan's ``weight_form``; None for a form of another family."""
+        if form.startswith(LISTED_FORM):
+            return prepare_listed_weights(w, form)
         if form.startswith(SPARSE_FORM):
             groups, order, tiles = form.removeprefix(SPARSE_FORM).split("-")
             return prepare_sparse_weights(w, int(groups), order, int(tiles))
@@ -231,6 +236,10 @@ class WgmmaFamily(Family):
     def export(self, plan: AnyPlan) -> ExportParts:
         """What a C header of the kernel needs."""
         one = cast(WgmmaPlan, plan)
+        if one.knobs.listed:
+            text = (_HERE / "blocks/weights.h").read_text(encoding="utf-8")
+            numbers = {f"list_{name}": str(value) for name, value in asdict(one.list_form).items()}
+            return ExportParts({"weights": text}, (one.weight_words,), numbers)
         axes = weight_axes(one)
         places = {name: prod(size for _, size in axes[index + 1 :]) for index, (name, _) in enumerate(axes)}
         words = {
@@ -264,15 +273,15 @@ def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[PipelineConfig, ...]:
 
 
 @lru_cache(256)
-def _dense_instead(workload: ConvWorkload, arch: Arch) -> str | None:
+def _dense_instead(workload: ConvWorkload, arch: Arch, weights: str) -> str | None:
     ranked = _ranked(workload, arch) if hopeless(workload, arch) is None else ()
     if ranked and ranked[0].skips_zeros:
         return None
     sparse, dense = (next((one for one in ranked if one.skips_zeros is skips), None) for skips in (True, False))
     if sparse is None or dense is None:
-        return "no 2:4 kernel fits"
+        return f"no {weights} kernel fits"
     share = estimated_cycles(WgmmaPlan(workload, sparse, arch)) / estimated_cycles(WgmmaPlan(workload, dense, arch))
-    return f"2:4 kernels are estimated at {share:.0%} of the time of dense ones, too little gain to count on"
+    return f"{weights} kernels are estimated at {share:.0%} of the time of dense ones, too little gain to count on"
 
 
 def weight_axes(plan: WgmmaPlan) -> list[tuple[str, int]]:

@@ -320,6 +320,13 @@ class WgmmaGeometry:
         are kept, the weights of a kernel row are not in one place, and are skipped one by one."""
         return self.keep_rows and self.tap_variants(range(self.tap_rows))[1]
 
+    @cached_property
+    def meets_edges(self) -> bool:
+        """Some kernel row of some output row meets padding alone."""
+        iterations = self.iterations if self.tap_rows > 1 else ()
+        taps = range(self.tap_rows)
+        return any(self.tap_rows_at(row, n, tap) != (0, n) for row, n in iterations for tap in taps)
+
     def tap_variants(self, taps: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], bool]:
         """All non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and whether there
         are empty ones."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from subbyte.families.wgmma.blocks.emit.kernel import listed
 from subbyte.families.wgmma.emit.coordinates import coordinates
 from subbyte.families.wgmma.pipeline.emit.kernel import pipeline
 from subbyte.families.wgmma.plan import WgmmaPlan
@@ -14,7 +15,7 @@ from subbyte.tirx.function import kernel_function
 
 def wgmma_kernel(plan: WgmmaPlan) -> Any:
     """The TIRx function of a plan. Its buffers are flat; the plan's index maps give them meaning."""
-    body = single if isinstance(plan.config, SingleTileConfig) else pipeline
+    body = single if isinstance(plan.config, SingleTileConfig) else listed if plan.knobs.listed else pipeline
 
     def emit(plan: WgmmaPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
         body(coordinates(plan, activations, output, parameters, weights))

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from subbyte.families.wgmma.channels import WgmmaChannels
 from subbyte.families.wgmma.geometry import Index
+from subbyte.families.wgmma.listed import LISTED_WORDS
 from subbyte.workload.conv import ceil_div
 
 PIXEL_BYTES = 256
@@ -55,12 +56,17 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def fragment_words(self) -> int:
         """32-bit words of one weight fragment."""
-        return SPARSE_WORDS if self.knobs.sparse else FRAGMENT_WORDS
+        return SPARSE_WORDS if self.knobs.sparse else LISTED_WORDS if self.knobs.listed else FRAGMENT_WORDS
+
+    @property
+    def fragment_registers(self) -> int:
+        """Registers of a thread for a fragment before it is unpacked: of a listed one also the places of its blocks."""
+        return 3 if self.knobs.sparse else 6 if self.knobs.listed else 4
 
     @property
     def held_words(self) -> int:
         """Registers of a thread with weights before they are unpacked."""
-        return self.fragment_words // 128 * self.held_fragments
+        return self.fragment_registers * self.held_fragments
 
     @property
     def thread_words(self) -> int:
@@ -169,7 +175,7 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def _behind_pipeline(self) -> int:
         """Bytes of shared memory behind the pipeline."""
-        behind = 12 * self.parameter_channels + self.weight_bytes + self.packing_bytes
+        behind = 12 * self.parameter_channels + self.weight_bytes + self.packing_bytes + self.zero_bytes
         return behind + self.exchange_bytes + self.barrier_bytes
 
     @property
@@ -245,7 +251,17 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block in bytes."""
+        return self.zero_base + self.zero_bytes
+
+    @property
+    def zero_base(self) -> int:
+        """Byte where a pixel of zeros begins."""
         return self.barrier_base + self.barrier_bytes
+
+    @property
+    def zero_bytes(self) -> int:
+        """A pixel of zeros in place of all pixels of rows outside the image, which a list's blocks may read."""
+        return PIXEL_BYTES if self.knobs.listed and self.meets_edges else 0
 
     @property
     def barrier_bytes(self) -> int:

@@ -14,7 +14,9 @@ from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.geometry import Index
+from subbyte.families.wgmma.listed import ListForm
 from subbyte.families.wgmma.memory import PIXEL_BYTES, WgmmaMemory
+from subbyte.numerics.weight_blocks import allowed_blocks
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 EPILOGUE_CYCLES = 16
@@ -71,9 +73,10 @@ class WgmmaPlan(WgmmaMemory):
         """Kernel row, channel group and loop body behind which a warpgroup is about an epilogue into its first
         tile iteration. The kernel row is one that every iteration has."""
         tap = next(tap for tap in range(self.tap_rows) if not self.tap_variants([tap])[1])
-        per_body = self.unroll * self.tap_cols * self.operands * self.knobs.tile_rows * self.row_pixels * 4
+        per_body = self.body_fragments * self.operands * self.knobs.tile_rows * self.row_pixels * 4
         turns = ceil_div(EPILOGUE_CYCLES * self.knobs.tile_rows * self.row_pixels * 4, per_body)
-        in_group = self.steps // self.unroll
+        in_group = self.tile_fragments if self.knobs.listed else self.steps
+        in_group //= self.unroll
         if self.keep_rows:
             return tap, 0, min(turns, in_group) - 1
         groups = min(self.groups, self.stages // self.group_stages)  # the others' stages wait in the pipeline
@@ -160,6 +163,8 @@ class WgmmaPlan(WgmmaMemory):
         """How :func:`subbyte.families.wgmma.weights.prepare_warpgroup_weights` must arrange the weights."""
         c = self.knobs
         order = "taps" if self.lowered else "rows" if c.keep_rows else "groups"
+        if c.listed:
+            return self.list_form.text
         if c.sparse:
             return f"warpgroup24-{c.channel_groups}-{order}-{self.padded_tiles}"
         return f"warpgroup-{c.cluster_split_k}-{c.channel_groups}-{order}-{self.padded_tiles}"
@@ -168,6 +173,35 @@ class WgmmaPlan(WgmmaMemory):
     def padded_tiles(self) -> int:
         """Tiles of 64 output channels with those that only fill up the last block."""
         return self.filter_blocks * self.knobs.consumers_m * self.consumer_tiles
+
+    @property
+    def weight_words(self) -> int:
+        """Words of all weights."""
+        if self.knobs.listed:
+            return self.list_form.words
+        return self.padded_tiles * self.knobs.cluster_split_k * self.run * self.tap_rows * self.fragment_words
+
+    @property
+    def list_form(self) -> ListForm:
+        """How weights with blocks of zeros are listed."""
+        w, pairs, tiles = self.workload, self.knobs.live_pairs, self.padded_tiles
+        of_tile = w.r * w.s * w.channel_blocks
+        live = allowed_blocks(self.filter_tiles * of_tile, w.precision.weights.live_percent or 0)
+        bodies = min(tiles + live // (2 * pairs), tiles * max(1, ceil_div(of_tile, 2 * pairs)))
+        row = self.rows.tap_step * self.buffer_bytes // 16
+        column = self.cols.tap_step * self.column_step // 16
+        return ListForm(pairs, tiles, bodies * pairs, row, self.block_step // 16, column)
+
+    @property
+    def tile_fragments(self) -> int:
+        """Weight fragments that a tile of output channels is multiplied with in a tile iteration; with blocks of zeros
+        those of as many live blocks as the type allows, shared out evenly."""
+        w = self.workload
+        if not self.knobs.listed:
+            return w.r * w.s * self.steps * self.knobs.channel_groups
+        of_tile = w.r * w.s * w.channel_blocks
+        live = ceil_div(allowed_blocks(of_tile, w.precision.weights.live_percent or 0), 2 * self.knobs.live_pairs)
+        return max(1, live) * self.knobs.live_pairs
 
     def fragment_word(self, tile: Index, rank: Index) -> Index:
         """First weight word of a tile of 64 output channels and a rank of the cluster."""
@@ -211,8 +245,7 @@ class WgmmaPlan(WgmmaMemory):
             arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
         else:
             arguments.append(Argument("Out", "int32", (packed * 8,), "out", self.knobs.layout))
-        weights = self.padded_tiles * self.knobs.cluster_split_k * self.run * self.tap_rows * self.fragment_words
-        arguments.append(Argument("Wt", "uint32", (weights,), "in", self.weight_form))
+        arguments.append(Argument("Wt", "uint32", (self.weight_words,), "in", self.weight_form))
         return Launch(
             "conv_kernel", (*self.grid, 1), (self.knobs.threads, 1, 1), self.shared_bytes, tuple(arguments),
             self.knobs.cluster_split_k * self.multicast_blocks, bool(self.knobs.dependent_launch),

@@ -53,6 +53,10 @@ class Schedule:
     """Blocks that copy weights to one another; 0 = weights are loaded into registers."""
     sparse: int = 0
     """Weights are 2:4: an instruction takes two blocks of 32 channels, whose pieces lie side by side."""
+    listed: int = 0
+    """Weights have blocks of zeros, and a list says which are not."""
+    live_pairs: int = 1
+    """Pairs of the list's blocks in a loop body."""
     resident: int = 0
     """Weights stay in registers."""
     weights_ahead: int = 0

@@ -2,7 +2,7 @@
 
 ``multicast`` 0 is the kernel with a pipeline, n > 0 the one of a single tile iteration. A knob that means nothing to
 the chosen kernel has to be at the first value of its list: every other combination is the same program. The kernel on
-2:4 weights has a space of its own.
+2:4 weights and that on weights with blocks of zeros have a space of their own.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from typing import Any, cast
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean, shown
 from subbyte.families.base import Space
+from subbyte.families.wgmma.blocks.config import BlocksConfig
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import SWITCH_VALUES, WgmmaConfig
 from subbyte.families.wgmma.enumeration import LATER, LOAD_ORDER, Enumeration
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
+from subbyte.families.wgmma.skipping import BY_SPACE, SKIPPING
 from subbyte.families.wgmma.sparse.config import SparseConfig
-from subbyte.families.wgmma.sparse.rules import other_weights
-from subbyte.families.wgmma.sparse.values import searched_sparse_values
 from subbyte.families.wgmma.values import Values, searched_values, small_values
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.listed import Enumerated, ListedTable, listed
 from subbyte.workload import ConvWorkload
 
-WGMMA, SMALL, SPARSE = "wgmma", "wgmma-small", "wgmma-2of4"
+WGMMA, SMALL = "wgmma", "wgmma-small"
 KINDS = {
     WGMMA: "all knobs of both dense kernels", SMALL: "a part that can be measured whole",
-    SPARSE: "the kernel on 2:4 weights",
+    **{one.space: f"the kernel on {one.weights} weights" for one in SKIPPING},
 }  # fmt: skip
 """Kinds of spaces."""
 SPACE_VERSION = 2
 """Goes up when other indices become valid: a test compares sample layers (``tests/golden/spaces.json``)."""
-CHOICE, RESIDENT = "multicast", "resident"
+CHOICE, RESIDENT, LIVE_PAIRS = "multicast", "resident", "live_pairs"
 LIST_LIMIT = 1_000_000
 """Products up to which searches hold all valid configurations."""
 LISTED = 600_000
 """Products up to which a space's valid configurations are found one by one where its digest is asked for."""
 OWN: Mapping[type[WgmmaConfig], frozenset[str]] = {
-    kind: frozenset(kind.rows) for kind in (PipelineConfig, SingleTileConfig, SparseConfig)
+    kind: frozenset(kind.rows) for kind in (PipelineConfig, SingleTileConfig, SparseConfig, BlocksConfig)
 }  # fmt: skip
 """Knobs that mean something to each kernel."""
 
@@ -74,15 +74,16 @@ class WgmmaSpace(ListedTable):
 
     def index(self, config: Configuration) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
-        expected = "a SparseConfig" if self.kind == SPARSE else "a PipelineConfig or a SingleTileConfig"
-        dense = isinstance(config, PipelineConfig | SingleTileConfig) and not isinstance(config, SparseConfig)
-        if not (isinstance(config, SparseConfig) if self.kind == SPARSE else dense):
+        if type(config) not in self._kinds_listed:
+            expected = " or ".join(f"a {kind.__name__}" for kind in self._kinds_listed)
             raise InvalidInput(f"configuration {shown(config)}: expected {expected}")
         assert isinstance(config, WgmmaConfig)
         given = config.to_dict()
         if isinstance(config, PipelineConfig):
             given[CHOICE] = 0
-        default = {**SparseConfig().to_dict(), **SingleTileConfig().to_dict(), CHOICE: 0, **self.fixed}
+        kinds: tuple[type[WgmmaConfig], ...] = (SingleTileConfig, *(one.kind for one in SKIPPING))
+        default = {name: value for kind in reversed(kinds) for name, value in kind().to_dict().items()}
+        default |= {CHOICE: 0, **self.fixed}
         for name, value in given.items():
             choices = self.knobs.get(name, (default[name],))
             if value not in choices:
@@ -113,7 +114,8 @@ class WgmmaSpace(ListedTable):
     def hopeless(self) -> str | None:
         """Why none of its configurations can be built, whatever it is; None when some may. Takes no time."""
         reason = hopeless(self.workload, self.arch)
-        return reason or (other_weights(self.workload) if self.kind == SPARSE else None)
+        own = BY_SPACE.get(self.kind)
+        return reason or (own.other_weights(self.workload) if own else None)
 
     @cached_property
     def listed(self) -> bool:
@@ -128,9 +130,15 @@ class WgmmaSpace(ListedTable):
 
     @property
     def _kinds(self) -> list[type[WgmmaConfig]]:
-        if self.kind == SPARSE:
-            return [SparseConfig]
+        if self.kind in BY_SPACE:
+            return [BY_SPACE[self.kind].kind]
         return [PipelineConfig, SingleTileConfig] if any(self.knobs.get(CHOICE, ())) else [PipelineConfig]
+
+    @property
+    def _kinds_listed(self) -> list[type[WgmmaConfig]]:
+        """The kernels whose configurations have an index, or could."""
+        own = BY_SPACE.get(self.kind)
+        return [own.kind] if own else [PipelineConfig, SingleTileConfig]
 
     def _varied(self, kind: type[WgmmaConfig]) -> list[str]:
         return [name for name in self.knobs if name in OWN[kind]]
@@ -185,6 +193,8 @@ def kernel_of(values: Mapping[str, Any]) -> type[PipelineConfig] | type[SingleTi
     """The configuration of the kernel that the values of a space's knobs choose. Raises InvalidInput."""
     if RESIDENT in values:
         return SparseConfig
+    if LIVE_PAIRS in values:
+        return BlocksConfig
     if CHOICE not in values:
         return PipelineConfig if set(values) <= OWN[PipelineConfig] else SingleTileConfig
     return SingleTileConfig if SingleTileConfig.rows[CHOICE].parse(values[CHOICE]) else PipelineConfig
@@ -206,8 +216,8 @@ def digest_of(space: Space, *more: Any) -> str:
 def wgmma_space(workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, Any] | None = None) -> WgmmaSpace:
     """The space of a workload; ``fixed`` are switches to turn off. Raises InvalidInput for a knob among them, and for
     the small space of a 1x1 kernel."""
-    if kind == SPARSE:
-        return WgmmaSpace(workload, arch, searched_sparse_values(workload), kind, held_switches(fixed or {}))
+    if kind in BY_SPACE:
+        return WgmmaSpace(workload, arch, BY_SPACE[kind].searched(workload), kind, held_switches(fixed or {}))
     if kind == SMALL and workload.r == 1:
         raise InvalidInput(f"the {SMALL} space of {workload}: it is made for kernels of several rows; use {WGMMA}")
     lists = small_values(workload) if kind == SMALL else searched_values(workload)

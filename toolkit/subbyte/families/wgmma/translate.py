@@ -11,6 +11,7 @@ from typing import Any
 
 from subbyte.errors import Unsupported
 from subbyte.families.base import RETIRED
+from subbyte.families.wgmma.blocks.config import BlocksConfig
 from subbyte.families.wgmma.config import RENAMED, SWITCH_VALUES, WgmmaConfig
 from subbyte.families.wgmma.former import EARLIER, REMOVED, RetiredConfig
 from subbyte.families.wgmma.pipeline.config import ROW_REUSE, STARTS, PipelineConfig
@@ -130,7 +131,7 @@ def changed(config: WgmmaConfig, values: Mapping[str, Any]) -> Found:
     kind = type(config)
     olds = {name: value for name, value in given.items() if name in RetiredConfig.rows and name not in kind.rows}
     news = {name: value for name, value in given.items() if name not in olds}
-    for other in (PipelineConfig, SingleTileConfig, SparseConfig):
+    for other in (PipelineConfig, SingleTileConfig, SparseConfig, BlocksConfig):
         if not set(news) <= set(kind.rows) and set(news) <= set(other.rows):
             shared = {name: value for name, value in config.to_dict().items() if name in other.rows}
             config = other().with_values(shared)
@@ -141,4 +142,6 @@ def changed(config: WgmmaConfig, values: Mapping[str, Any]) -> Found:
     found = decode({**before(made).to_dict(), **olds})
     if isinstance(made, SparseConfig) and isinstance(found, PipelineConfig):
         return SparseConfig(**found.to_dict(), resident=made.resident)
+    if isinstance(made, BlocksConfig) and isinstance(found, PipelineConfig):
+        return BlocksConfig(**found.to_dict(), live_pairs=made.live_pairs)
     return found

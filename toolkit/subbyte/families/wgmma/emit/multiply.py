@@ -20,7 +20,7 @@ def unpacked(plan: WgmmaPlan, held: Any, fragment: int) -> list[Any]:
     for half in range(plan.halves):
         operand = registers("operand", 4)
         for i in range(4):
-            word = held[4 * fragment + i]
+            word = held[plan.fragment_registers * fragment + i]
             op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
         operands.append(operand)
     return operands
@@ -37,10 +37,12 @@ def _compressed(plan: WgmmaPlan, held: Any, fragment: int) -> Any:
     return operand
 
 
-def wgmma(plan: WgmmaPlan, atom: Atom, sums: list[Any], operand: Any, pixels: Any, started: Any, row: int) -> None:
-    """One instruction. ``pixels`` is the lower word of their descriptor; ``started`` says of every fragment row whether
-    its sums hold anything yet."""
-    high = T.cast(T.uint32(plan.descriptor_high), "uint64") << T.uint64(32)
+def wgmma(
+    plan: WgmmaPlan, atom: Atom, sums: list[Any], operand: Any, pixels: Any, started: Any, row: int, above: Any = None
+) -> None:
+    """One instruction. ``pixels`` is the lower word of their descriptor, ``above`` the upper one where that is not the
+    same for all; ``started`` says of every fragment row whether its sums hold anything yet."""
+    high = T.cast(T.uint32(plan.descriptor_high) if above is None else above, "uint64") << T.uint64(32)
     words, adds = [operand[i] for i in range(4)], T.ptx.pred(started[row])
     if plan.knobs.sparse:
         op.sparse_wgmma(atom.ptx, sums, words, high | T.cast(pixels, "uint64"), operand[4], started[row])

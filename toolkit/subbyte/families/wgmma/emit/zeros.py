@@ -23,6 +23,9 @@ def zero_padding(block: Block, where: Columns) -> None:
     first stage say that the zeros are there too.
     """
     config = block.plan.knobs
+    if block.plan.zero_bytes:  # the first warpgroup, whose stage every consumer waits for
+        with when(T.And(block.warpgroup == 0, block.member < block.plan.zero_bytes // PIECE)):
+            _store_zeros(block, block.plan.zero_base + block.member * PIECE)
     if config.producers > 1:
         _zero_buffers(block, where, _first_filled(block))
         return

@@ -35,8 +35,8 @@ NOTHING = (0, 0)
 """Fragment rows of a kernel row that meets padding alone, where its weights have to be skipped."""
 
 
-def consume(block: Block, fetch: Fetch) -> None:
-    """All tile iterations of one consumer warpgroup."""
+def consume(block: Block, fetch: Fetch, kind: type[Iteration]) -> None:
+    """All tile iterations of one consumer warpgroup, of a kind."""
     plan, config = block.plan, block.plan.knobs
     accumulators = registers("acc", plan.accumulators)
     started = registers("started", config.tile_rows * config.tiles_m)
@@ -50,7 +50,7 @@ def consume(block: Block, fetch: Fetch) -> None:
         with loop("filter_pass", config.m_iterations, T.serial) as m_iteration:
             with loop("i", config.tile_rows * config.tiles_m) as i:
                 T.buffer_store(started, T.uint32(0), [i])
-            state = Iteration(
+            state = kind(
                 block, iterations, row_iteration, m_iteration, row, ready, fetch, accumulators, started, released, count
             )
             state.wait_for_other()

@@ -10,7 +10,7 @@ from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.rows import Columns, columns, row_registers
 from subbyte.families.wgmma.emit.zeros import zero_padding
 from subbyte.families.wgmma.pipeline.emit import produce as producer
-from subbyte.families.wgmma.pipeline.emit.consume import consume
+from subbyte.families.wgmma.pipeline.emit.consume import Iteration, consume
 from subbyte.families.wgmma.pipeline.emit.fetch import Fetch
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import when
@@ -20,10 +20,10 @@ SET_UP = 3
 itself."""
 
 
-def pipeline(block: Block) -> None:
-    """Emit everything behind the coordinates."""
+def pipeline(block: Block, weights: type[Fetch] = Fetch, iteration: type[Iteration] = Iteration) -> None:
+    """Emit everything behind the coordinates; ``weights`` fetches them for tile iterations of a kind."""
     config = block.plan.knobs
-    fetch = Fetch.begin(block)
+    fetch = weights.begin(block)
     lean = bool(config.lean_start)
     if config.dependent_launch:
         if not lean:
@@ -38,7 +38,7 @@ def pipeline(block: Block) -> None:
         _first_weights(block, fetch)  # rows have the longer way to go
         with when(block.warpgroup < config.consumers):
             zero_padding(block, where)
-        _roles(block, fetch, where, held, following, None)
+        _roles(block, fetch, iteration, where, held, following, None)
         return
     if not config.dependent_launch:
         _first_weights(block, fetch)
@@ -49,7 +49,7 @@ def pipeline(block: Block) -> None:
     # all this happens while the first rows are on their way
     parameters_held = block.load_parameters()
     zero_padding(block, where)
-    _roles(block, fetch, where, held, following, parameters_held)
+    _roles(block, fetch, iteration, where, held, following, parameters_held)
 
 
 def _first_weights(block: Block, fetch: Fetch) -> None:
@@ -59,7 +59,9 @@ def _first_weights(block: Block, fetch: Fetch) -> None:
         fetch.start()
 
 
-def _roles(block: Block, fetch: Fetch, where: Columns, held: Any, following: Any, parameters: Any) -> None:
+def _roles(
+    block: Block, fetch: Fetch, iteration: type[Iteration], where: Columns, held: Any, following: Any, parameters: Any
+) -> None:
     """What each warpgroup does from here on. The first stage of every consumer is already in its registers."""
     config = block.plan.knobs
     consumer_registers, producer_registers = block.plan.registers
@@ -73,7 +75,7 @@ def _roles(block: Block, fetch: Fetch, where: Columns, held: Any, following: Any
             _store_first(block, where, held)
             if config.cluster_split_k > 1:
                 op.cluster_wait()  # far from its arrival and far from the exchange: it costs nothing here
-            consume(block, fetch)
+            consume(block, fetch, iteration)
         with T.Else():
             if config.lean_start:
                 block.set_up_barriers()
