@@ -19,6 +19,7 @@ _LINES: dict[str, str] = {
     "bits": "subbyte.families.bits.family:BITS",
     "bmma": "subbyte.families.bmma.family:BMMA",
     "popc": "subbyte.families.popc.family:POPC",
+    "condense": "subbyte.families.condense.family:CONDENSE",
 }
 """Name -> where its object is. The order is that of lists and of questions."""
 

@@ -235,3 +235,24 @@ def hidden(name: str, value: Any) -> Any:
     target = registers(name, 1, "int32")
     emit(T.ptx["mov.b32"](target[0], value))
     return target[0]
+
+
+def load_transposed(target: Any, address: Any) -> None:
+    """Four 8 x 8 matrices of 16-bit halves from shared memory, transposed: lane ``8 i + r`` gives the address of the 16
+    bytes of row r of matrix i; lane ``4 g + q`` gets halves g of rows ``2 q`` and ``2 q + 1`` of each matrix."""
+    emit(T.ptx["ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"](*[target[i] for i in range(4)], address))
+
+
+def count_bits(target: Any, value: Any) -> None:
+    """How many bits of a word are set."""
+    emit(T.ptx["popc.b32"](target, value))
+
+
+def highest_bit(target: Any, value: Any) -> None:
+    """The number of the highest bit that is set; all ones of 0."""
+    emit(T.ptx["bfind.u32"](target, value))
+
+
+def most_of_warp(target: Any, value: Any) -> None:
+    """The largest of the unsigned values of all lanes of a warp (sm_80 and later)."""
+    emit(T.ptx["redux_sync.max.u32"](target, value, T.uint32(FULL_WARP)))

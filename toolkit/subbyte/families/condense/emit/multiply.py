@@ -1,0 +1,94 @@
+"""Live positions to Tensor Cores.
+
+A step takes 32 positions, one of each lane: ldmatrix gathers the 16 bytes that every lane points at and gives each lane
+the values that it multiplies. A lane without a position left points at zeros. A tile takes as many steps as its lane
+with the most live positions has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.device.atoms import LOW_NIBBLES
+from subbyte.families.condense.emit.block import Block
+from subbyte.families.condense.plan import BLOCK_WORDS
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, loop, registers
+
+BYTES = (0x6420, 0x7531)
+"""Of two words the lower byte of every half, the upper one."""
+BLOCK_SHIFT = 9
+"""Bytes of a block: two to this power."""
+
+
+def multiply_chunk(block: Block, buffer: Any) -> None:
+    """Emit the products of the staged chunk: of a warp's tiles one after the other."""
+    plan = block.plan
+    rows = bind("rows", block.shared[plan.row_masks + block.warp_row * 32 + block.lane])
+    ours = plan.rows_base + block.warp_row * plan.row_panel_words + block.lane * 4
+    left = bind("left", block.address(ours))
+    first = block.warp_col * plan.config.panels
+    for panel in range(plan.config.panels):
+        place = plan.weights_base + buffer * plan.buffer_words + (first + panel) * plan.panel_words + block.lane * 4
+        right = bind("right", block.address(place))
+        for tile in range(plan.panel_tiles):
+            columns = block.shared[plan.column_masks + ((first + panel) * plan.panel_tiles + tile) * 32 + block.lane]
+            _tile(block, panel, tile, bind("common", rows & columns), left, right)
+
+
+def _tile(block: Block, panel: int, tile: int, common: Any, left: Any, right: Any) -> None:
+    steps = registers("steps", 1)
+    op.count_bits(steps[0], common)
+    op.most_of_warp(steps[0], steps[0])
+    rest = registers("rest", 1)
+    T.buffer_store(rest, common | T.uint32(1), [0])
+    together = 2 if block.plan.config.pairs else 1
+    turns = bind("turns", (T.cast(steps[0], "int32") + (together - 1)) // together)
+    with loop("step", turns, T.serial):
+        for _ in range(together):
+            _step(block, panel, tile, rest, left, right)
+
+
+def _step(block: Block, panel: int, tile: int, rest: Any, left: Any, right: Any) -> None:
+    """The last of the positions that a lane has left, bit 0 when there is none: it stays."""
+    place = registers("place", 1)
+    op.highest_bit(place[0], rest[0])
+    T.buffer_store(rest, (rest[0] ^ (T.uint32(1) << place[0])) | T.uint32(1), [0])
+    offset = bind("offset", place[0] << T.uint32(BLOCK_SHIFT))
+    a, b = registers("a", 4), registers("b", 4)
+    op.load_transposed(a, left + offset)
+    op.load_transposed(b, right + offset)
+    rows = [_split(_bytes(a, pair, byte)) for pair in range(2) for byte in range(2)]
+    tiles = block.plan.config.tile_columns // 8
+    for byte in range(2):
+        of_byte = [t for t in range(tile * tiles, (tile + 1) * tiles) if t // 2 == byte]
+        if not of_byte:
+            continue
+        columns = [_split(_bytes(b, pair, byte)) for pair in range(2)]
+        for t in of_byte:
+            for m in range(2):
+                fragment = [rows[m][0], rows[m][1], rows[2 + m][0], rows[2 + m][1]]
+                _multiply(block, (panel * 4 + t) * 2 + m, fragment, [columns[pair][t % 2] for pair in range(2)])
+
+
+def _bytes(loaded: Any, pair: int, byte: int) -> Any:
+    """A byte of each half of two registers: four positions."""
+    word = registers("word", 1)
+    op.permute_bytes(word[0], loaded[2 * pair], loaded[2 * pair + 1], T.uint32(BYTES[byte]))
+    return word[0]
+
+
+def _split(word: Any) -> tuple[Any, Any]:
+    """The lower and the upper half of every byte, as signed bytes times 16."""
+    low = bind("low", (word << T.uint32(4)) & T.uint32(LOW_NIBBLES))
+    return low, bind("high", word & T.uint32(LOW_NIBBLES))
+
+
+def _multiply(block: Block, index: int, rows: list[Any], columns: list[Any]) -> None:
+    sums = [block.sums[4 * index + i] for i in range(4)]
+    T.evaluate(T.ptx[block.plan.atom.ptx](*sums, *rows, *columns, *sums))
+
+
+assert 4 * BLOCK_WORDS == 1 << BLOCK_SHIFT
