@@ -200,6 +200,14 @@ class Family(FormerNames, ABC):
         that skip them are expected to be faster."""
         return "no kernel of it skips zeros"
 
+    finds_zeros: ClassVar[bool] = False
+    """Its kernels find out while they run which products to leave out, of either operand: ``--sparsity condense``."""
+
+    def keeps(self, plan: Plan, x: NDArray[np.int8], w: NDArray[np.int8]) -> dict[str, float] | None:
+        """Of a kernel that finds zeros, by name: the share of the products that it keeps of these operands, as expected
+        and as counted, and what else it takes from them. None of other kernels."""
+        return None
+
     @abstractmethod
     def estimate(self, plan: Plan) -> float:
         """A rough count of cycles, good enough to rank configurations of one workload."""

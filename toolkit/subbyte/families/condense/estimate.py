@@ -34,11 +34,17 @@ def kept(rows: float, columns: float, tile_columns: int, tile_rows: int = TILE_R
 def steps(share: float, blocks: int) -> float:
     """Steps that a tile is expected to take for so many blocks of 32 positions: the most live positions of any lane, of
     which each position is live with this probability."""
-    below, most = 0.0, 0.0
-    for count in range(blocks + 1):
-        most += 1 - below**LANES
-        below = min(1.0, below + comb(blocks, count) * share**count * (1 - share) ** (blocks - count))
-    return most - 1 if blocks else 0.0
+    most, up_to = 0.0, 0.0
+    for count in range(blocks):  # the largest exceeds count where not all lanes have at most as many
+        up_to = min(1.0, up_to + comb(blocks, count) * share**count * (1 - share) ** (blocks - count))
+        most += 1 - up_to**LANES
+    return most
+
+
+def tile_steps(plan: CondensePlan, share: float) -> float:
+    """Steps of a tile over all chunks, where this share of positions is live."""
+    full, rest = divmod(plan.workload.channel_blocks, plan.config.chunk)
+    return full * steps(share, plan.config.chunk) + steps(share, rest)
 
 
 def step_cycles(plan: CondensePlan) -> float:
@@ -53,8 +59,7 @@ def estimated_cycles(plan: CondensePlan, rows: float = DENSITY, columns: float =
     config, blocks = plan.config, plan.workload.channel_blocks
     share = kept(rows, columns, config.tile_columns)
     tiles = plan.block_panels * plan.panel_tiles * config.row_warps
-    full, rest = divmod(blocks, config.chunk)
-    taken = full * steps(share, config.chunk) + (steps(share, rest) if rest else 0.0)
+    taken = tile_steps(plan, share)
     work = tiles * (taken * step_cycles(plan) + 6.0 * plan.chunks)
     work += config.row_warps * blocks * 16.0 + (config.row_warps + plan.block_panels) * blocks * 6.0
     copied = (config.row_warps + plan.block_panels) * blocks * 512.0 / COPIED_BYTES

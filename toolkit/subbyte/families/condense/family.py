@@ -15,7 +15,8 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.families.base import ExportParts, Family, Function, Plan
 from subbyte.families.condense.config import CondenseConfig
-from subbyte.families.condense.estimate import estimated_cycles
+from subbyte.families.condense.estimate import estimated_cycles, kept, tile_steps
+from subbyte.families.condense.live import kept_of, live_columns, live_rows, steps_of
 from subbyte.families.condense.plan import BLOCK_WORDS, FORM, CondensePlan
 from subbyte.families.condense.rules import other_layers, why_not
 from subbyte.families.condense.space import KIND, VALUES, CondenseSpace, held_fields
@@ -83,6 +84,19 @@ class CondenseFamily(Family):
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
         """The configurations of the space, the one estimated fastest first, at a density of 5 % on both sides."""
         return _candidates(self, workload, arch)
+
+    finds_zeros = True
+
+    def keeps(self, plan: Plan, x: NDArray[np.int8], w: NDArray[np.int8]) -> dict[str, float] | None:
+        """Shares of K that tiles keep, and steps of 32 positions of a tile."""
+        one = cast(CondensePlan, plan)
+        rows, columns = live_rows(one, x), live_columns(one, w)
+        densities = float(np.mean(x != 0)), float(np.mean(w != 0))
+        share = kept(*densities, one.config.tile_columns)
+        return {
+            "kept": kept_of(rows, columns), "kept_expected": share,
+            "steps": steps_of(one, rows, columns), "steps_expected": tile_steps(one, share),
+        }  # fmt: skip
 
     def estimate(self, plan: Plan) -> float:
         """A rough count of cycles, at a density of 5 % on both sides."""
