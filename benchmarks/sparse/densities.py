@@ -1,8 +1,8 @@
 """Kernels that skip the zeros they find, beside dense ones, at several densities of both operands.
 
-``build FILE`` writes their CUDA texts, for a machine without TVM; ``measure FILE OUT`` compiles, verifies and times them
-there. Dense are the fastest recorded kernel of the layer, or the first that the estimate names, and cuBLAS's product of
-int8 operands through PyTorch. All sides of a density have the same operands and take turns in one process.
+``build FILE`` writes their CUDA texts, for a machine without TVM; ``measure FILE OUT`` compiles, verifies and times
+them there. Dense are the fastest recorded kernel of the layer, or the first that the estimate names, and cuBLAS's
+product of int8 operands through PyTorch. All sides of a density have the same operands and take turns in one process.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ FIRST = "gemm4096"
 """The layer on which many configurations are tried; the others take the estimate's."""
 TRIED = (
     "cd-rw4-cw4-pn2-ch16-ct2", "cd-rw4-cw4-pn2-ch16-ct1", "cd-rw4-cw4-pn2-ch16-ct4", "cd-rw4-cw4-pn2-ch16-ct2-pr1",
-    "cd-rw4-cw4-pn1-ch24-ct2", "cd-rw4-cw4-pn1-ch24-ct1", "cd-rw4-cw4-pn1-ch31-ct2-ah0", "cd-rw4-cw2-pn2-ch16-ct2-ah0-mb2",
+    "cd-rw4-cw4-pn1-ch24-ct2", "cd-rw4-cw4-pn1-ch24-ct1", "cd-rw4-cw4-pn1-ch31-ct2-ah0",
+    "cd-rw4-cw2-pn2-ch16-ct2-ah0-mb2",
     "cd-rw4-cw2-pn2-ch16-ct1-ah0-mb2", "cd-rw4-cw4-pn1-ch16-ct2-ah0-mb2", "cd-rw4-cw4-pn1-ch8-ct2-mb2",
     "cd-rw2-cw4-pn2-ch16-ct2-ah0-mb2", "cd-rw2-cw4-pn1-ch16-ct1-ah0-mb3", "cd-rw4-cw4-pn2-ch24-ct2-ah0",
     "cd-rw4-cw2-pn2-ch8-ct2-ah0-mb2", "cd-rw8-cw2-pn2-ch16-ct2-ah0",
@@ -161,7 +162,7 @@ def _fastest(sides: Sequence[Side], quick: dict[str, Any], best: int) -> list[Si
     for row in quick["rows"]:
         for which, most in (("skipping", best), ("dense", 1)):
             right = [one for one in quick[which] if "sides" in row and row["sides"][one]["wrong"] == 0]
-            names |= dict.fromkeys(sorted(right, key=lambda one: row["sides"][one]["microseconds"])[:most])  # noqa: B023
+            names |= dict.fromkeys(sorted(right, key=lambda one: row["sides"][one]["microseconds"])[:most])
     return [side for side in sides if side.name in names]
 
 

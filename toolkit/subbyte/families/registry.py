@@ -78,6 +78,15 @@ def family_named(name: str) -> Family:
     raise InvalidInput(f"family={shown(name)}: {did_you_mean(wanted, family_names())}")
 
 
+def finding_zeros(family: str = "auto") -> Family:
+    """The family whose kernels find zeros anywhere while they run. Raises InvalidInput for another family."""
+    asked = [one for one in asked_families(family) if one.finds_zeros]
+    if not asked:
+        able = [one.name for one in families().values() if one.finds_zeros]
+        raise InvalidInput(f"family={shown(family)}: its kernels find no zeros; those of {' or '.join(able)} do")
+    return asked[0]
+
+
 def asked_families(family: str = "auto") -> list[Family]:
     """The families that ``family`` asks for: one, or with ``auto`` all. Raises InvalidInput with the closest names."""
     if str(family).lower() == "auto":

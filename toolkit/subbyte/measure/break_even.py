@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from math import exp, log
 from statistics import median
 from typing import Any
@@ -18,7 +19,7 @@ def crossing(densities: Sequence[float], gains: Sequence[float]) -> float | None
     """The density at which a gain (dense time over the other's) is 1: between two neighbours of which one lies above
     and one below, straight in logarithms; the sparsest such place. None where all lie on one side."""
     points = sorted(zip(densities, gains, strict=True))
-    for (low, above), (high, below) in zip(points, points[1:], strict=False):
+    for (low, above), (high, below) in pairwise(points):
         if above >= 1 > below:
             share = log(above) / (log(above) - log(below))
             left, right = log(max(low, LEAST)), log(max(high, LEAST))

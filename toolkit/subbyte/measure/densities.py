@@ -11,22 +11,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from statistics import median
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.errors import InvalidInput, SubbyteError, shown
+from subbyte.device.arch import arch as arch_named
+from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, Unsupported, shown
 from subbyte.families import family_of
+from subbyte.families.registry import finding_zeros
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.timing import TimingProtocol, command_line, time_launch
+from subbyte.info_record import Table, columns_text
 from subbyte.kernel import Kernel
+from subbyte.kernel.build import make_plan
+from subbyte.kernel.choose import best_known
 from subbyte.kernel.operands import activation_words, parameter_words, weight_words
+from subbyte.measure.baselines import TorchDevice
 from subbyte.measure.break_even import break_even
 from subbyte.numerics import Requantization
 from subbyte.numerics.reference import reference
+from subbyte.records.shapes import Count, Name, Sample, Time, Tree
 from subbyte.workload import ConvWorkload
 from subbyte.workload.precision import SUMS
 
@@ -69,7 +78,7 @@ class Operands:
 def check_densities(given: Sequence[float]) -> tuple[float, ...]:
     """Densities from 0 to 1, each once, the densest first. Raises InvalidInput."""
     for one in given:
-        if not isinstance(one, int | float) or not 0 <= one <= 1:
+        if not 0 <= one <= 1:
             raise InvalidInput(f"density {shown(one)}: expected shares from 0 (all zeros) to 1 (none), such as 0.05")
     if not given:
         raise InvalidInput("densities: at least one is needed, such as 0.05")
@@ -101,7 +110,7 @@ def operands_of(
 
 def _requantization(workload: ConvWorkload, sums: NDArray[np.int32]) -> Requantization:
     """One with which these sums use the range of the output."""
-    spread = max(1.0, 2.0 * float(np.abs(sums[: 1]).mean()))
+    spread = max(1.0, 2.0 * float(np.abs(sums[:1]).mean()))
     shift = 24
     multiplier = np.full(workload.k, min((1 << 31) - 1, max(1, round(4.0 / spread * (1 << shift)))), np.int64)
     zeros = np.zeros(workload.k, np.int64)
@@ -226,6 +235,102 @@ def measure_densities(
         "workload": workload.label, "spec": workload.spec, "skipping": skipping, "dense": dense, "rows": rows,
     }  # fmt: skip
     return {**record, "break_even": break_even(record)}
+
+
+def sides_of(workload: ConvWorkload, arch: str, skipping: int = 3) -> list[Side]:
+    """What ``subbyte bench`` measures: the first kernels that find zeros, by estimate, and the best known dense one.
+
+    Raises Unsupported with the reason where none of them computes the workload."""
+    family, target = finding_zeros(), arch_named(arch)
+    if reason := family.covers(workload, target):
+        raise Unsupported(f"{workload.label} on {arch}: {reason}")
+    configs = [*islice(family.candidates(workload, target), skipping), best_known(workload, target)[0]]
+    kernels = [Kernel(make_plan(workload, config, arch, None, None, "fixed")) for config in configs]
+    return [Side(kernel, kernel.cubin) for kernel in kernels]
+
+
+def library_on(device: CudaDevice) -> Any:
+    """PyTorch on a GPU, None where it is not installed."""
+    try:
+        return TorchDevice(device.info)
+    except MissingDependency:
+        return None
+
+
+class SideShape(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A side at a density."""
+
+    microseconds: Time
+    samples: tuple[Sample, ...]
+    wrong: Count
+    keeps: dict[Name, float] | None = None
+
+
+class RowShape(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A density of a record: its sides, or a reason."""
+
+    density: float
+    elements: Count = 0
+    sides: dict[Name, SideShape] = {}
+    reason: str = ""
+
+
+class DensitiesShape(msgspec.Struct, frozen=True):
+    """What of a record is printed."""
+
+    device: dict[Name, Tree]
+    date: Name
+    workload: Name
+    skipping: tuple[Name, ...]
+    dense: tuple[Name, ...]
+    rows: tuple[RowShape, ...]
+    command: str = ""
+    schema: Count = 1
+
+
+def text_of(record: Mapping[str, Any]) -> str:
+    """A row for each density, the density from which dense is faster, and what to take where."""
+    found, device = break_even(record), record["device"]
+    gains = {one["density"]: one for one in found["gains"]} if found else {}
+    cells = []
+    for row in record["rows"]:
+        if row["density"] not in gains:
+            cells.append((f"{row['density']:g}", row.get("reason") or "no side is right", *[""] * 5))
+            continue
+        one = gains[row["density"]]
+        ours, other = (row["sides"][one[which]] for which in ("skipping", "dense"))
+        keeps, library = ours.get("keeps") or {}, row["sides"].get(LIBRARY)
+        cells.append((
+            f"{row['density']:g}", f"{keeps.get('kept', 1):.3f}", f"{keeps.get('kept_expected', 1):.3f}",
+            f"{ours['microseconds']:.2f}", f"{other['microseconds']:.2f}",
+            f"{library['microseconds']:.2f}" if library else "-", f"{one['gain']:.2f}",
+        ))  # fmt: skip
+    names = ("density", "kept", "expected", "finds zeros, us", "dense, us", "cuBLAS int8, us", "dense / finds zeros")
+    lines = [f"{record['workload']}: {device['name']} ({device['arch']}), {record['date']}", "",
+             columns_text(Table(names, tuple(cells)))]  # fmt: skip
+    wrong = [name for row in record["rows"] for name, one in row.get("sides", {}).items() if one["wrong"]]
+    lines += [f"WRONG: {name}" for name in dict.fromkeys(wrong)]
+    return "\n".join([*lines, "", *advice(found)])
+
+
+def advice(found: Mapping[str, Any] | None) -> list[str]:
+    """Where which side is faster, in words."""
+    if found is None:
+        return ["no break-even: one of the sides is missing"]
+    if found["value"] is None:
+        at = {one["density"]: one["gain"] for one in found["gains"]}
+        best = max(at, key=at.__getitem__)
+        return {
+            "dense": [
+                f"dense is faster at every density measured, {1 / at[best]:.2f} times at {best:g}: it is to be taken"
+            ],
+            "skipping": ["finding zeros is faster at every density measured"],
+        }.get(found["always"], ["no break-even: the sides do not change places once, from dense to sparse"])
+    interval = f" (95 % interval {found['low']:.3g} to {found['high']:.3g})" if found["low"] is not None else ""
+    return [
+        f"break-even: density {found['value']:.3g} of both operands{interval}",
+        "above it dense is to be taken: tiles keep more of K than gathering it costs; below it finding zeros is faster",
+    ]
 
 
 def row_text(row: Mapping[str, Any]) -> str:

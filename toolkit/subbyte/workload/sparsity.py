@@ -1,4 +1,4 @@
-"""The same workload with weights of which a pattern is 0: what ``sparsity="2:4"`` asks for."""
+"""The same workload with weights of which a pattern is 0: what ``sparsity="2:4"`` asks for; or with zeros anywhere."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.operand import DENSE
 from subbyte.workload.precision import INT4, Precision
 
-SPARSITIES = (DENSE, "2:4")
-"""Of weights: any value may differ from 0, or two of four neighbouring input channels."""
+FOUND = "condense"
+"""Zeros stand anywhere in both operands, and a kernel finds them while it runs: the types of the operands are those of
+dense ones, so that this asks for a kind of kernel alone."""
+SPARSITIES = (DENSE, "2:4", FOUND)
+"""Any value may differ from 0; of weights two of four neighbouring input channels; zeros anywhere."""
 
 
 def with_sparsity(workload: ConvWorkload, sparsity: str) -> ConvWorkload:
-    """The workload with weights of this sparsity, named after it; as it is for ``dense``. Raises InvalidInput."""
-    if one_of(sparsity, "sparsity", SPARSITIES) == DENSE:
+    """The workload with weights of this sparsity, named after it; as it is for ``dense`` and for zeros anywhere. Raises
+    InvalidInput."""
+    if one_of(sparsity, "sparsity", SPARSITIES) in (DENSE, FOUND):
         return workload
     types = _sparse(workload.precision, sparsity)
     name = workload.name and f"{workload.name.partition(':')[0]}:{types.text}"
@@ -24,7 +28,7 @@ def with_sparsity(workload: ConvWorkload, sparsity: str) -> ConvWorkload:
 
 def text_with_sparsity(text: str, sparsity: str) -> str:
     """The same of the text of a workload or a network. Raises InvalidInput."""
-    if one_of(sparsity, "sparsity", SPARSITIES) == DENSE:
+    if one_of(sparsity, "sparsity", SPARSITIES) in (DENSE, FOUND):
         return text
     what, colon, types = text.partition(":")
     return f"{what}:{_sparse(Precision.of(types) if colon else INT4, sparsity).text}"

@@ -31,11 +31,13 @@ class CondenseConfig(Configuration):
     column_tiles: int = knob(
         "ct", whole(1, 4), "8-column tiles whose zeros are looked at together: 1, 2 or 4", default=2, always=True
     )
-    ahead: int = knob("ah", flag(), "1 = the next chunk's weights are loaded meanwhile, into a second buffer; 0 = after",
-                      default=1)  # fmt: skip
+    ahead: int = knob(
+        "ah", flag(), "1 = the next chunk's weights are loaded meanwhile, into a second buffer; 0 = after it", default=1
+    )
     pairs: int = knob("pr", flag(), "1 = a turn of the loop takes two steps of 32 positions; 0 = one", default=0)
-    min_blocks: int = knob("mb", whole(0, 4), "blocks of a multiprocessor that registers are kept free for; 0 = any",
-                           default=0)  # fmt: skip
+    min_blocks: int = knob(
+        "mb", whole(0, 4), "blocks of a multiprocessor that registers are kept free for; 0 = any number", default=0
+    )
 
     @property
     def tile_columns(self) -> int:

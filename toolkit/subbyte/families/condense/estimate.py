@@ -66,6 +66,6 @@ def estimated_cycles(plan: CondensePlan, rows: float = DENSITY, columns: float =
     together = max(1, min(plan.arch.shared_per_sm // (plan.shared_bytes + 1024), 2048 // config.threads,
                           plan.arch.registers_per_sm // (config.threads * (plan.accumulators + 56))))  # fmt: skip
     hidden = min(16.0, together * config.warps) / 16.0
-    each = max(work / hidden ** 0.5, copied) + (0.3 if plan.buffers == 2 or together > 1 else 1.0) * copied
+    each = max(work / hidden**0.5, copied) + (0.3 if plan.buffers == 2 or together > 1 else 1.0) * copied
     count = plan.launch.grid[0] * plan.launch.grid[1]
     return BLOCK_CYCLES + ceil_div(count, MULTIPROCESSORS) * each + plan.chunks * 600.0

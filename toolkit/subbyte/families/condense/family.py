@@ -21,6 +21,8 @@ from subbyte.families.condense.plan import BLOCK_WORDS, FORM, CondensePlan
 from subbyte.families.condense.rules import other_layers, why_not
 from subbyte.families.condense.space import KIND, VALUES, CondenseSpace, held_fields
 from subbyte.families.condense.weights import prepare_weights
+from subbyte.families.topic import Topic
+from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
 from subbyte.workload.conv import ConvWorkload
@@ -143,6 +145,13 @@ class CondenseFamily(Family):
         w = plan.workload
         text = (_HERE / "weights.h").read_text(encoding="utf-8")
         return ExportParts({"weights": text}, (w.filter_blocks, w.channel_blocks, BLOCK_WORDS), {})
+
+    @property
+    def topics(self) -> Mapping[str, Topic[InfoRecord]]:
+        """What tiles keep."""
+        from subbyte.families.condense.explain import TOPICS
+
+        return TOPICS
 
 
 @cache

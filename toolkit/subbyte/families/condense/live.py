@@ -36,7 +36,8 @@ def _any_of(found: NDArray[np.bool_], count: int) -> Live:
     rows = ceil_div(len(found), count) * count
     padded = np.zeros((rows, found.shape[1]), np.bool_)
     padded[: len(found)] = found
-    return padded.reshape(-1, count, found.shape[1]).any(axis=1)
+    some: Live = np.any(padded.reshape(-1, count, found.shape[1]), axis=1)
+    return some
 
 
 def kept_of(rows: Live, columns: Live) -> float:

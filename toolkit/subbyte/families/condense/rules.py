@@ -20,8 +20,10 @@ def other_layers(workload: ConvWorkload, arch: Arch) -> str | None:
     """Why no kernel of the family computes a workload, whatever its configuration; None when some may."""
     w = workload
     if (w.r, w.s, w.pad, w.stride) != (1, 1, 0, 1):
-        return f"not covered: {w.r}x{w.s}, stride {w.stride}, padding {w.pad}: zeros are skipped in matrix products " \
-               "and 1x1 layers of stride 1 without padding alone"  # fmt: skip
+        return (
+            f"not covered: {w.r}x{w.s}, stride {w.stride}, padding {w.pad}: zeros are found in matrix products and 1x1 "
+            "layers of stride 1 without padding alone"
+        )
     if not arch.async_copy:
         return f"atom: m16n8k32.s8 and cp.async need sm_80 or later, not {arch.name}"
     if w.c >= UNPACKED_REDUCTION_LIMIT:
@@ -32,8 +34,8 @@ def other_layers(workload: ConvWorkload, arch: Arch) -> str | None:
 def _pattern(workload: ConvWorkload) -> str | None:
     if workload.precision.weights.group is None:
         return None
-    return f"operands: weights of the pattern {workload.precision.weights.sparsity} have no zeros to be found; a 2:4 " \
-           "kernel or a dense one takes them"  # fmt: skip
+    pattern = workload.precision.weights.sparsity
+    return f"operands: weights of the pattern {pattern} say where zeros are; a kernel of it or a dense one takes them"
 
 
 def _layer(plan: CondensePlan) -> str | None:

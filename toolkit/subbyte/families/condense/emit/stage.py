@@ -28,7 +28,7 @@ def load_activations(block: Block, chunk: Any) -> None:
         channels = bind("channels", chunk * plan.config.chunk + index % run // (PIXEL_WORDS // COPY_WORDS))
         piece = index % (PIXEL_WORDS // COPY_WORDS) * COPY_WORDS
         inside = [pixel < plan.pixels] if plan.pixels % plan.block_pixels else []
-        inside += [channels < plan.workload.channel_blocks] if plan.workload.channel_blocks % plan.config.chunk else []
+        inside += _channels(block, channels)
         source = plan.activation_word(pixel, channels) + piece
         _copy16(block, index * COPY_WORDS, block.activations, source, every(inside))
 
@@ -45,11 +45,17 @@ def load_weights(block: Block, chunk: Any, buffer: Any) -> None:
         panel = bind("panel", block.first_panel + index // run)
         channels = bind("channels", chunk * plan.config.chunk + index % run // (BLOCK_WORDS // COPY_WORDS))
         inside = [panel < plan.workload.filter_blocks] if plan.workload.filter_blocks % plan.block_panels else []
-        inside += [channels < plan.workload.channel_blocks] if plan.workload.channel_blocks % plan.config.chunk else []
+        inside += _channels(block, channels)
         source = plan.weight_word(panel, channels) + index % (BLOCK_WORDS // COPY_WORDS) * COPY_WORDS
         _copy16(block, base + index * COPY_WORDS, block.weights, source, every(inside))
 
     block.by_threads(plan.block_panels * run, copy)
+
+
+def _channels(block: Block, channels: Any) -> list[Any]:
+    """Whether a block of channels is there, where the last chunk may have others."""
+    blocks = block.plan.workload.channel_blocks
+    return [channels < blocks] if blocks % block.plan.config.chunk else []
 
 
 def _copy16(block: Block, target: Any, buffer: Any, source: Any, inside: Any) -> None:
@@ -78,8 +84,9 @@ def transpose(block: Block) -> None:
     """From the staged chunk, 32 positions of an image in 16 bytes, to panels: 32 rows of a position in 16 bytes.
 
     ldmatrix gives lane ``4 g + q`` positions ``4 g`` to ``4 g + 3`` of images ``2 q`` and ``2 q + 1``, a register for
-    each of four pixels. It puts together a word for each position: byte ``i`` of the half of an image has pixels ``2 i``
-    and ``2 i + 1``. Position ``4 g + i`` lies at ``8 i + g``, so that the lanes of a store have 128 bytes together.
+    each of four pixels. It puts together a word for each position: byte ``i`` of the half of an image has pixels
+    ``2 i`` and ``2 i + 1``. Position ``4 g + i`` lies at ``8 i + g``, so that the lanes of a store have 128 bytes
+    together.
     """
     plan = block.plan
     chunk, lane = plan.config.chunk, block.lane
