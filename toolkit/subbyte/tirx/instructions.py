@@ -253,6 +253,16 @@ def highest_bit(target: Any, value: Any) -> None:
     emit(T.ptx["bfind.u32"](target, value))
 
 
+def shift_left(target: Any, value: Any, by: Any) -> None:
+    """``target = value << by``, 0 where ``by`` is more than 31."""
+    emit(T.ptx["shl.b32"](target, value, by))
+
+
+def exchange(target: Any, value: Any, distance: int) -> None:
+    """The value of the lane whose number differs in the bits of ``distance``."""
+    emit(T.ptx.shfl_sync.bfly.b32(target, value, T.uint32(distance), T.uint32(0x1F), T.uint32(FULL_WARP)))
+
+
 def most_of_warp(target: Any, value: Any) -> None:
     """The largest of the unsigned values of all lanes of a warp (sm_80 and later)."""
     emit(T.ptx["redux_sync.max.u32"](target, value, T.uint32(FULL_WARP)))

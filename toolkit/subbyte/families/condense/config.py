@@ -17,8 +17,8 @@ PANEL = 32
 class CondenseConfig(Configuration):
     """A schedule of the condense family (m16n8k32 on int8, sm_80 and later).
 
-    A tile is 32 rows by ``tile_columns``; a lane takes each 32nd position of K and goes through those of its positions
-    that neither side has all zeros at. Paper: PIT (arXiv 2301.10936) gathers tiles in the same sense.
+    A tile is 32 rows by ``tile_columns``; a lane takes each 32nd position of K, or two lanes together each 16th, and goes
+    through those at which neither side is all zeros. Paper: PIT (arXiv 2301.10936) gathers tiles in the same sense.
     """
 
     prefix: ClassVar[str] = "cd-"
@@ -27,14 +27,17 @@ class CondenseConfig(Configuration):
     row_warps: int = knob("rw", whole(1, 8), "warps of a block along rows, 32 rows each", default=4, always=True)
     col_warps: int = knob("cw", whole(1, 8), "warps of a block along columns", default=4, always=True)
     panels: int = knob("pn", whole(1, 4), "panels of 32 columns of a warp", default=2, always=True)
-    chunk: int = knob("ch", whole(1, 31), "blocks of 32 positions of K staged together", default=16, always=True)
+    chunk: int = knob("ch", whole(1, 32), "blocks of 32 positions of K staged together", default=16, always=True)
     column_tiles: int = knob(
         "ct", whole(1, 4), "8-column tiles whose zeros are looked at together: 1, 2 or 4", default=2, always=True
     )
     ahead: int = knob(
         "ah", flag(), "1 = the next chunk's weights are loaded meanwhile, into a second buffer; 0 = after it", default=1
     )
-    pairs: int = knob("pr", flag(), "1 = a turn of the loop takes two steps of 32 positions; 0 = one", default=0)
+    sharing: int = knob(
+        "sh", whole(1, 2), "2 = two lanes share the positions of both, each takes every second live one; 1 = none does",
+        default=2,
+    )  # fmt: skip
     min_blocks: int = knob(
         "mb", whole(0, 4), "blocks of a multiprocessor that registers are kept free for; 0 = any number", default=0
     )

@@ -31,20 +31,22 @@ def kept(rows: float, columns: float, tile_columns: int, tile_rows: int = TILE_R
 
 
 @cache
-def steps(share: float, blocks: int) -> float:
-    """Steps that a tile is expected to take for so many blocks of 32 positions: the most live positions of any lane, of
-    which each position is live with this probability."""
-    most, up_to = 0.0, 0.0
-    for count in range(blocks):  # the largest exceeds count where not all lanes have at most as many
-        up_to = min(1.0, up_to + comb(blocks, count) * share**count * (1 - share) ** (blocks - count))
-        most += 1 - up_to**LANES
+def steps(share: float, blocks: int, sharing: int = 1) -> float:
+    """Steps that a tile is expected to take for so many blocks of 32 positions: the most live positions of any lane, or
+    of two that share theirs the half of it, where each position is live with this probability."""
+    most, up_to, positions = 0.0, 0.0, blocks * sharing
+    for count in range(positions):  # so many live ones are exceeded where not all lanes have at most as many
+        up_to = min(1.0, up_to + comb(positions, count) * share**count * (1 - share) ** (positions - count))
+        if count % sharing == 0:
+            most += 1 - up_to ** (LANES // sharing)
     return most
 
 
 def tile_steps(plan: CondensePlan, share: float) -> float:
     """Steps of a tile over all chunks, where this share of positions is live."""
     full, rest = divmod(plan.workload.channel_blocks, plan.config.chunk)
-    return full * steps(share, plan.config.chunk) + steps(share, rest)
+    sharing = plan.config.sharing
+    return full * steps(share, plan.config.chunk, sharing) + steps(share, rest, sharing)
 
 
 def step_cycles(plan: CondensePlan) -> float:

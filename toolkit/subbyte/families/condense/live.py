@@ -12,7 +12,7 @@ from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
 
 Live = NDArray[np.bool_]
 POSITION = np.array([8 * (k % 4) + k // 4 for k in range(CHANNEL_BLOCK)])
-"""The lane that takes a channel of a block."""
+"""The place of a channel in a block: that of its lane, of lanes that share none."""
 
 
 def live_rows(plan: CondensePlan, x: NDArray[np.int8]) -> Live:
@@ -48,12 +48,12 @@ def kept_of(rows: Live, columns: Live) -> float:
 def steps_of(plan: CondensePlan, rows: Live, columns: Live) -> float:
     """Steps of 32 positions that a tile takes on average: in every chunk as many as the lane with the most."""
     chunk = plan.config.chunk
-    left, right = (_by_lane(plan, side, chunk) for side in (rows, columns))  # [chunks, lanes, tiles, blocks]
+    left, right = (_by_lane(plan, side, chunk) for side in (rows, columns))  # [chunks, classes, tiles, positions]
     total = 0.0
     for one, other in zip(left, right, strict=True):
         for first in range(0, one.shape[1], 512):
             counts = one[:, first : first + 512] @ other.transpose(0, 2, 1)
-            total += float(counts.max(axis=0).sum())
+            total += float(np.ceil(counts.max(axis=0) / plan.config.sharing).sum())
     return total / (len(rows) * len(columns))
 
 
@@ -64,4 +64,5 @@ def _by_lane(plan: CondensePlan, live: Live, chunk: int) -> NDArray[np.float32]:
     lanes = np.empty((plan.chunks, CHANNEL_BLOCK, len(live), chunk), np.float32)
     shaped = padded.reshape(len(live), plan.chunks, chunk, CHANNEL_BLOCK)
     lanes[:, POSITION] = shaped.transpose(1, 3, 0, 2)
-    return lanes
+    split = lanes.reshape(plan.chunks, plan.config.sharing, plan.classes, len(live), chunk)
+    return np.concatenate([split[:, half] for half in range(plan.config.sharing)], axis=-1)

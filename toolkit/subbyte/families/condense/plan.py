@@ -1,8 +1,8 @@
 """The plan of a kernel that skips zeros: sizes, places in shared memory, index maps.
 
 Words: a *block* is 32 positions of K; a *panel* is 32 rows or 32 columns, of which shared memory has 16 bytes for each
-position; a *slot* is a place of 32 positions in a panel, of which slot 0 is zeros; a *class* is the positions of one
-lane, one in each block.
+position; a *class* is the positions of one lane, one in each block, or of two lanes that share them, two in each block.
+A panel of rows begins with zeros, which a lane without positions reads.
 """
 
 from __future__ import annotations
@@ -46,6 +46,18 @@ class CondensePlan:
     def layout(self) -> str:
         """Of activations and outputs."""
         return "nhwcnc"
+
+    # ---- lanes ------------------------------------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> int:
+        """Sets of positions that one lane, or two that share them, go through."""
+        return 32 // self.config.sharing
+
+    @property
+    def run_bytes(self) -> int:
+        """What a bit of a mask stands for: a position of each class."""
+        return 16 * self.classes
 
     # ---- sizes ------------------------------------------------------------------------------------------------------
 
@@ -103,7 +115,7 @@ class CondensePlan:
 
     @property
     def row_panel_words(self) -> int:
-        """A panel of rows: [slot][32 positions][4 words], slot 0 zeros."""
+        """A panel of rows: zeros, then [block][32 positions][4 words]."""
         return (self.config.chunk + 1) * BLOCK_WORDS
 
     @property
@@ -128,7 +140,7 @@ class CondensePlan:
 
     @property
     def row_masks(self) -> int:
-        """Live positions of the panels of rows: a word for each class."""
+        """Live positions of the panels of rows: a word for each lane."""
         return self.weights_base + self.buffers * self.buffer_words
 
     @property

@@ -12,6 +12,7 @@ from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 
 GRID_LIMIT = 65_535
 """Blocks along the second grid dimension."""
+MASK_BITS = 32
 REGISTER_OVERHEAD = 56
 """Registers of a thread beside its accumulators: fragments, addresses, what is left of a mask."""
 
@@ -75,6 +76,12 @@ def _waste(plan: CondensePlan) -> str | None:
     return None
 
 
+def _bits(plan: CondensePlan) -> str | None:
+    if plan.config.chunk * plan.config.sharing > MASK_BITS:
+        return f"masks: {plan.config.chunk} blocks of {plan.config.sharing} lanes do not fit a word of {MASK_BITS} bits"
+    return None
+
+
 def _shared(plan: CondensePlan) -> str | None:
     if plan.shared_bytes > plan.arch.shared_per_block:
         return (
@@ -94,7 +101,7 @@ def _registers(plan: CondensePlan) -> str | None:
 
 
 RULES: tuple[Callable[[CondensePlan], str | None], ...] = (
-    _layer, _index, _waste, _same, _grid, _threads, _shared, _registers,
+    _layer, _index, _bits, _waste, _same, _grid, _threads, _shared, _registers,
 )  # fmt: skip
 
 

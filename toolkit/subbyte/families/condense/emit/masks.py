@@ -1,7 +1,8 @@
-"""Which positions of K are live: a word for each lane, with a bit for each block of the chunk.
+"""Which positions of K are live: a word for each lane, with a bit for each of its positions in the chunk.
 
 Positions are dealt out to lanes, not gathered into a common list: lane ``l`` takes position ``l`` of every block, so
-the 16 bytes that eight neighbouring lanes ask for together lie in different banks, whichever positions are live.
+the 16 bytes that eight neighbouring lanes ask for together lie in different banks, whichever positions are live. Where
+lanes ``l`` and ``l + 16`` share positions, both have the bits of both: bits ``2 b`` and ``2 b + 1`` of block ``b``.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ from subbyte.tirx.emit import bind, loop, registers
 
 
 def find_live(block: Block, buffer: Any) -> None:
-    """Of every panel of rows, and of every tile of columns, the live positions of the staged chunk. Bit ``b + 1`` is
-    that of block ``b``; bit 0 stands for slot 0 of the rows."""
+    """Of every panel of rows, and of every tile of columns, the live positions of the staged chunk."""
     _of_rows(block)
     _of_columns(block, buffer)
 
@@ -32,8 +32,8 @@ def _of_rows(block: Block) -> None:
         first = plan.rows_base + panel * plan.row_panel_words + BLOCK_WORDS + block.lane * 4
         with loop("b", plan.config.chunk, T.serial) as b:
             some = bind("some", _any_of(block, first + b * BLOCK_WORDS))
-            _note(live, 0, some, b)
-        T.buffer_store(block.shared, live[0], [plan.row_masks + panel * 32 + block.lane])
+            _note(block, live, 0, some, b)
+        T.buffer_store(block.shared, _shared(block, live, 0), [plan.row_masks + panel * 32 + block.lane])
 
     block.by_warps(plan.config.row_warps, unit)
 
@@ -51,10 +51,10 @@ def _of_columns(block: Block, buffer: Any) -> None:
             some = bind("some", _any_of(block, base + panel * plan.panel_words + b * BLOCK_WORDS + block.lane * 4))
             both = bind("both", some | (some >> T.uint32(16)))
             for tile in range(tiles):
-                _note(live, tile, both & T.uint32(((1 << wide) - 1) << wide * tile), b)
+                _note(block, live, tile, both & T.uint32(((1 << wide) - 1) << wide * tile), b)
         for tile in range(tiles):
             place = plan.column_masks + (panel * tiles + tile) * 32 + block.lane
-            T.buffer_store(block.shared, live[tile], [place])
+            T.buffer_store(block.shared, _shared(block, live, tile), [place])
 
     block.by_warps(plan.block_panels, unit)
 
@@ -66,6 +66,16 @@ def _any_of(block: Block, place: Any) -> Any:
     return words[0] | words[1] | words[2] | words[3]
 
 
-def _note(live: Any, tile: int, some: Any, b: Any) -> None:
-    bit = T.Select(some != T.uint32(0), T.uint32(2), T.uint32(0)) << T.cast(b, "uint32")
+def _note(block: Block, live: Any, tile: int, some: Any, b: Any) -> None:
+    place = T.cast(b if block.plan.config.sharing == 1 else 2 * b + block.lane // 16, "uint32")
+    bit = T.Select(some != T.uint32(0), T.uint32(1), T.uint32(0)) << place
     T.buffer_store(live, live[tile] | bit, [tile])
+
+
+def _shared(block: Block, live: Any, tile: int) -> Any:
+    """A lane's bits, with those of the lane it shares positions with."""
+    if block.plan.config.sharing == 1:
+        return live[tile]
+    other = registers("other", 1)
+    op.exchange(other[0], live[tile], 16)
+    return live[tile] | other[0]

@@ -1,8 +1,8 @@
 """Live positions to Tensor Cores.
 
 A step takes 32 positions, one of each lane: ldmatrix gathers the 16 bytes that every lane points at and gives each lane
-the values that it multiplies. A lane without a position left points at zeros. A tile takes as many steps as its lane
-with the most live positions has.
+the values that it multiplies. A lane without a position left points at zeros: the highest bit of 0 is -1, and what lies
+before a panel of rows is zeros. A tile takes as many steps as its lane with the most live positions has.
 """
 
 from __future__ import annotations
@@ -19,44 +19,49 @@ from subbyte.tirx.emit import bind, loop, registers
 
 BYTES = (0x6420, 0x7531)
 """Of two words the lower byte of every half, the upper one."""
-BLOCK_SHIFT = 9
-"""Bytes of a block: two to this power."""
 
 
 def multiply_chunk(block: Block, buffer: Any) -> None:
     """Emit the products of the staged chunk: of a warp's tiles one after the other."""
     plan = block.plan
     rows = bind("rows", block.shared[plan.row_masks + block.warp_row * 32 + block.lane])
-    ours = plan.rows_base + block.warp_row * plan.row_panel_words + block.lane * 4
-    left = bind("left", block.address(ours))
+    ours = plan.rows_base + block.warp_row * plan.row_panel_words + BLOCK_WORDS
+    of_lane = block.lane % plan.classes * 4
+    left = bind("left", block.address(ours + of_lane))
     first = block.warp_col * plan.config.panels
     for panel in range(plan.config.panels):
-        place = plan.weights_base + buffer * plan.buffer_words + (first + panel) * plan.panel_words + block.lane * 4
-        right = bind("right", block.address(place))
+        place = plan.weights_base + buffer * plan.buffer_words + BLOCK_WORDS + (first + panel) * plan.panel_words
+        right = bind("right", block.address(place + of_lane))
         for tile in range(plan.panel_tiles):
             columns = block.shared[plan.column_masks + ((first + panel) * plan.panel_tiles + tile) * 32 + block.lane]
             _tile(block, panel, tile, bind("common", rows & columns), left, right)
 
 
 def _tile(block: Block, panel: int, tile: int, common: Any, left: Any, right: Any) -> None:
-    steps = registers("steps", 1)
-    op.count_bits(steps[0], common)
+    rest, steps = registers("rest", 1), registers("steps", 1)
+    T.buffer_store(rest, common if block.plan.config.sharing == 1 else _every_second(block, common), [0])
+    op.count_bits(steps[0], rest[0])
     op.most_of_warp(steps[0], steps[0])
-    rest = registers("rest", 1)
-    T.buffer_store(rest, common | T.uint32(1), [0])
-    together = 2 if block.plan.config.pairs else 1
-    turns = bind("turns", (T.cast(steps[0], "int32") + (together - 1)) // together)
-    with loop("step", turns, T.serial):
-        for _ in range(together):
-            _step(block, panel, tile, rest, left, right)
+    with loop("step", bind("turns", T.cast(steps[0], "int32")), T.serial):
+        _step(block, panel, tile, rest, left, right)
+
+
+def _every_second(block: Block, common: Any) -> Any:
+    """Of the set bits the first, third and so on for the lower of two lanes that share them, the others for the upper:
+    a bit of the prefix sums modulo 2 says which."""
+    odd = common
+    for distance in (1, 2, 4, 8, 16):
+        odd = bind("odd", odd ^ (odd << T.uint32(distance)))
+    return common & T.Select(block.lane < 16, odd, ~odd)
 
 
 def _step(block: Block, panel: int, tile: int, rest: Any, left: Any, right: Any) -> None:
-    """The last of the positions that a lane has left, bit 0 when there is none: it stays."""
-    place = registers("place", 1)
+    """The last of the positions that a lane has left."""
+    place, bit = registers("place", 1), registers("bit", 1)
     op.highest_bit(place[0], rest[0])
-    T.buffer_store(rest, (rest[0] ^ (T.uint32(1) << place[0])) | T.uint32(1), [0])
-    offset = bind("offset", place[0] << T.uint32(BLOCK_SHIFT))
+    op.shift_left(bit[0], T.uint32(1), place[0])
+    T.buffer_store(rest, rest[0] ^ bit[0], [0])
+    offset = bind("offset", place[0] * T.uint32(block.plan.run_bytes))
     a, b = registers("a", 4), registers("b", 4)
     op.load_transposed(a, left + offset)
     op.load_transposed(b, right + offset)
@@ -90,5 +95,3 @@ def _multiply(block: Block, index: int, rows: list[Any], columns: list[Any]) -> 
     sums = [block.sums[4 * index + i] for i in range(4)]
     T.evaluate(T.ptx[block.plan.atom.ptx](*sums, *rows, *columns, *sums))
 
-
-assert 4 * BLOCK_WORDS == 1 << BLOCK_SHIFT
