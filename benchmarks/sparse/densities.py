@@ -38,12 +38,11 @@ LAYERS = ("gemm4096", "resnet50.stage4.reduce1x1@64", "resnet50.stage5.reduce1x1
 FIRST = "gemm4096"
 """The layer on which many configurations are tried; the others take the estimate's."""
 TRIED = (
-    "cd-rw4-cw4-pn2-ch16-ct2", "cd-rw4-cw4-pn2-ch16-ct1", "cd-rw4-cw4-pn2-ch16-ct4", "cd-rw4-cw4-pn2-ch16-ct2-sh1",
-    "cd-rw4-cw4-pn1-ch24-ct2-sh1", "cd-rw4-cw4-pn1-ch24-ct1-sh1", "cd-rw4-cw4-pn1-ch31-ct2-ah0-sh1",
-    "cd-rw4-cw2-pn2-ch16-ct2-ah0-mb2",
-    "cd-rw4-cw2-pn2-ch16-ct1-ah0-mb2", "cd-rw4-cw4-pn1-ch16-ct2-ah0-mb2", "cd-rw4-cw4-pn1-ch8-ct2-mb2",
-    "cd-rw2-cw4-pn2-ch16-ct2-ah0-mb2", "cd-rw2-cw4-pn1-ch16-ct1-ah0-mb3", "cd-rw4-cw4-pn2-ch24-ct2-ah0-sh1",
-    "cd-rw4-cw2-pn2-ch8-ct2-ah0-mb2", "cd-rw8-cw2-pn2-ch16-ct2-ah0",
+    "cd-rw4-cw4-pn2-ch16-ct1", "cd-rw4-cw4-pn2-ch16-ct2", "cd-rw4-cw4-pn2-ch16-ct4", "cd-rw4-cw4-pn2-ch16-ct1-fa1",
+    "cd-rw4-cw4-pn2-ch16-ct2-fa1", "cd-rw4-cw4-pn2-ch16-ct4-fa1", "cd-rw4-cw6-pn1-ch16-ct4",
+    "cd-rw4-cw6-pn1-ch16-ct4-fa1", "cd-rw4-cw6-pn1-ch16-ct2-fa1", "cd-rw8-cw3-pn1-ch16-ct4-fa1",
+    "cd-rw4-cw5-pn1-ch16-ct4-fa1", "cd-rw4-cw4-pn2-ch16-ct4-sh1", "cd-rw4-cw2-pn2-ch16-ct4-ah0-mb2",
+    "cd-rw4-cw2-pn4-ch16-ct4",
 )  # fmt: skip
 """Ways to divide a large product."""
 

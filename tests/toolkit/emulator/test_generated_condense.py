@@ -18,7 +18,7 @@ from subbyte.numerics.reference import reference
 
 POISON = 0xA5A5A5A5
 KERNELS = {
-    "two chunks, sums": ("gemm72x70x200", "cd-rw2-cw1-pn2-ch4-ct1", "int32"),
+    "two chunks, sums": ("gemm72x70x200", "cd-rw2-cw1-pn2-ch4-ct1-fa1", "int32"),
     "one buffer, no lanes share": ("n2h3w5c96k40r1s1", "cd-rw1-cw1-pn1-ch2-ct4-ah0-sh1", "int4"),
     "panels of two warps": ("gemm40x100x64", "cd-rw1-cw2-pn1-ch2-ct2-ah0", "int32"),
 }  # fmt: skip
@@ -63,7 +63,7 @@ def test_generated_kernels_are_clean_and_exact_at_every_density(name: str) -> No
 
 FAULTS = {
     "the mask of other rows": ("shared_ptr[(((int)threadIdx.x) & 31) + MASKS", ""),
-    "a position off by one": ("(uint)0) << ((uint)((2 * b_1) +", "(uint)0) << ((uint)((2 * (b_1 ^ 1)) +"),
+    "a position off by one": ("? ((uint)1 << ((uint)(2 * b_1)))", "? ((uint)1 << ((uint)(2 * (b_1 ^ 1))))"),
     "both lanes take the same positions": (": (~odd_4))", ": odd_4)"),
     "a stale fragment for lanes without positions": (
         "(uint)0, (uint)0, (uint)0, (uint)0);",

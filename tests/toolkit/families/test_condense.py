@@ -33,7 +33,7 @@ def test_kept_shares_and_steps_are_what_loops_count(sharing, column_tiles):
     x, w = strewn(plan.workload, 0.08, 3)
     rows, columns = live_rows(plan, x), live_columns(plan, w)
     left = np.zeros((96, 128), bool)
-    left[:72, :100] = np.concatenate([x[:, 0, pixel] for pixel in range(9)])  # rows of a panel: four pixels of 8 images
+    left[:72, :100] = np.concatenate([x[:, 0, pixel] for pixel in range(9)])  # of a panel: four pixels of 8 images
     right = np.zeros((96, 128), bool)
     right[:70, :100] = w[:, 0, 0] != 0
     order = [8 * (e // 2) + 2 * t + e % 2 for t in range(4) for e in range(8)]  # columns of the four 8-column tiles
@@ -67,7 +67,11 @@ def test_the_expectation_is_that_of_the_specification():
 
 def test_the_record_has_both_beside_each_other():
     found = kept_products(plan_of("gemm4096x256x1024"), "0.05", 1)
-    assert [(one.rows, one.columns, one.own) for one in found.tiles] == [(32, 8, False), (32, 16, True), (32, 32, False)]
+    assert [(one.rows, one.columns, one.own) for one in found.tiles] == [
+        (32, 8, False),
+        (32, 16, True),
+        (32, 32, False),
+    ]
     for one in found.tiles:
         assert one.counted == pytest.approx(one.expected, rel=0.03)
         assert one.steps == pytest.approx(one.steps_expected, rel=0.03)

@@ -139,7 +139,7 @@ class Bench:
         wrong = {}
         for side in self.sides:
             kernel = side.kernel
-            out = self.open[side.name].run(self._inputs(kernel, found, kept))["Out"]
+            out = self.open[side.name].run(self.inputs(kernel, found, kept))["Out"]
             form = f"{kernel.output} {kernel.argument('Out').form}"
             if form in right and np.array_equal(out, right[form]):
                 wrong[side.name] = 0
@@ -151,7 +151,8 @@ class Bench:
             wrong[LIBRARY] = self._prepare_library(found)
         return wrong
 
-    def _inputs(self, kernel: Kernel, found: Operands, kept: dict[tuple[str, str], Any]) -> dict[str, Any]:
+    def inputs(self, kernel: Kernel, found: Operands, kept: dict[tuple[str, str], Any]) -> dict[str, Any]:
+        """The words that a kernel reads; ``kept`` are those that were packed before, by argument and form."""
         made = {}
         for one in kernel.launch.arguments:
             if one.role != "in":

@@ -17,8 +17,8 @@ PANEL = 32
 class CondenseConfig(Configuration):
     """A schedule of the condense family (m16n8k32 on int8, sm_80 and later).
 
-    A tile is 32 rows by ``tile_columns``; a lane takes each 32nd position of K, or two lanes together each 16th, and goes
-    through those at which neither side is all zeros. Paper: PIT (arXiv 2301.10936) gathers tiles in the same sense.
+    A tile is 32 rows by ``tile_columns``; a lane takes each 32nd position of K, or two lanes together each 16th, and
+    goes through those at which neither side is all zeros. PIT (arXiv 2301.10936) gathers tiles in the same sense.
     """
 
     prefix: ClassVar[str] = "cd-"
@@ -37,6 +37,10 @@ class CondenseConfig(Configuration):
     sharing: int = knob(
         "sh", whole(1, 2), "2 = two lanes share the positions of both, each takes every second live one; 1 = none does",
         default=2,
+    )  # fmt: skip
+    fetch_ahead: int = knob(
+        "fa", flag(), "1 = the fragments of the next step are gathered before this one is multiplied; 0 = after it",
+        default=0,
     )  # fmt: skip
     min_blocks: int = knob(
         "mb", whole(0, 4), "blocks of a multiprocessor that registers are kept free for; 0 = any number", default=0

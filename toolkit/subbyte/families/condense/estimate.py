@@ -66,7 +66,7 @@ def estimated_cycles(plan: CondensePlan, rows: float = DENSITY, columns: float =
     work += config.row_warps * blocks * 16.0 + (config.row_warps + plan.block_panels) * blocks * 6.0
     copied = (config.row_warps + plan.block_panels) * blocks * 512.0 / COPIED_BYTES
     together = max(1, min(plan.arch.shared_per_sm // (plan.shared_bytes + 1024), 2048 // config.threads,
-                          plan.arch.registers_per_sm // (config.threads * (plan.accumulators + 56))))  # fmt: skip
+                          plan.arch.registers_per_sm // (config.threads * (plan.accumulators + 48))))  # fmt: skip
     hidden = min(16.0, together * config.warps) / 16.0
     each = max(work / hidden**0.5, copied) + (0.3 if plan.buffers == 2 or together > 1 else 1.0) * copied
     count = plan.launch.grid[0] * plan.launch.grid[1]

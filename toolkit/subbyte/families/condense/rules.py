@@ -13,7 +13,7 @@ from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 GRID_LIMIT = 65_535
 """Blocks along the second grid dimension."""
 MASK_BITS = 32
-REGISTER_OVERHEAD = 56
+REGISTER_OVERHEAD = 48
 """Registers of a thread beside its accumulators: fragments, addresses, what is left of a mask."""
 
 

@@ -30,9 +30,8 @@ def _of_rows(block: Block) -> None:
         live = registers("live", 1)
         T.buffer_store(live, T.uint32(0), [0])
         first = plan.rows_base + panel * plan.row_panel_words + BLOCK_WORDS + block.lane * 4
-        with loop("b", plan.config.chunk, T.serial) as b:
-            some = bind("some", _any_of(block, first + b * BLOCK_WORDS))
-            _note(block, live, 0, some, b)
+        with loop("b", plan.config.chunk) as b:
+            _note(block, live, 0, _any_of(block, first + b * BLOCK_WORDS), b)
         T.buffer_store(block.shared, _shared(block, live, 0), [plan.row_masks + panel * 32 + block.lane])
 
     block.by_warps(plan.config.row_warps, unit)
@@ -47,7 +46,7 @@ def _of_columns(block: Block, buffer: Any) -> None:
         live = registers("live", tiles)
         for tile in range(tiles):
             T.buffer_store(live, T.uint32(0), [tile])
-        with loop("b", plan.config.chunk, T.serial) as b:
+        with loop("b", plan.config.chunk) as b:
             some = bind("some", _any_of(block, base + panel * plan.panel_words + b * BLOCK_WORDS + block.lane * 4))
             both = bind("both", some | (some >> T.uint32(16)))
             for tile in range(tiles):
@@ -67,9 +66,8 @@ def _any_of(block: Block, place: Any) -> Any:
 
 
 def _note(block: Block, live: Any, tile: int, some: Any, b: Any) -> None:
-    place = T.cast(b if block.plan.config.sharing == 1 else 2 * b + block.lane // 16, "uint32")
-    bit = T.Select(some != T.uint32(0), T.uint32(1), T.uint32(0)) << place
-    T.buffer_store(live, live[tile] | bit, [tile])
+    bit = T.uint32(1) << T.cast(block.plan.config.sharing * b, "uint32")
+    T.buffer_store(live, live[tile] | T.Select(some != T.uint32(0), bit, T.uint32(0)), [tile])
 
 
 def _shared(block: Block, live: Any, tile: int) -> Any:
@@ -77,5 +75,6 @@ def _shared(block: Block, live: Any, tile: int) -> Any:
     if block.plan.config.sharing == 1:
         return live[tile]
     other = registers("other", 1)
-    op.exchange(other[0], live[tile], 16)
-    return live[tile] | other[0]
+    mine = bind("mine", live[tile] << T.cast(block.lane // 16, "uint32"))
+    op.exchange(other[0], mine, 16)
+    return mine | other[0]

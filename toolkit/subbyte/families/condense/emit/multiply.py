@@ -42,8 +42,21 @@ def _tile(block: Block, panel: int, tile: int, common: Any, left: Any, right: An
     T.buffer_store(rest, common if block.plan.config.sharing == 1 else _every_second(block, common), [0])
     op.count_bits(steps[0], rest[0])
     op.most_of_warp(steps[0], steps[0])
-    with loop("step", bind("turns", T.cast(steps[0], "int32")), T.serial):
-        _step(block, panel, tile, rest, left, right)
+    turns = bind("turns", T.cast(steps[0], "int32"))
+    a, b = registers("a", 4), registers("b", 4)
+    if not block.plan.config.fetch_ahead:
+        with loop("step", turns, T.serial):
+            _gather(block, rest, left, right, (a, b))
+            _multiply_step(block, panel, tile, a, b)
+        return
+    next_a, next_b = registers("next_a", 4), registers("next_b", 4)
+    _gather(block, rest, left, right, (next_a, next_b))
+    with loop("step", turns, T.serial):
+        for i in range(4):
+            T.buffer_store(a, next_a[i], [i])
+            T.buffer_store(b, next_b[i], [i])
+        _gather(block, rest, left, right, (next_a, next_b))
+        _multiply_step(block, panel, tile, a, b)
 
 
 def _every_second(block: Block, common: Any) -> Any:
@@ -55,16 +68,19 @@ def _every_second(block: Block, common: Any) -> Any:
     return common & T.Select(block.lane < 16, odd, ~odd)
 
 
-def _step(block: Block, panel: int, tile: int, rest: Any, left: Any, right: Any) -> None:
-    """The last of the positions that a lane has left."""
+def _gather(block: Block, rest: Any, left: Any, right: Any, into: tuple[Any, Any]) -> None:
+    """The last of the positions that a lane has left: its rows and its columns."""
     place, bit = registers("place", 1), registers("bit", 1)
     op.highest_bit(place[0], rest[0])
     op.shift_left(bit[0], T.uint32(1), place[0])
     T.buffer_store(rest, rest[0] ^ bit[0], [0])
     offset = bind("offset", place[0] * T.uint32(block.plan.run_bytes))
-    a, b = registers("a", 4), registers("b", 4)
-    op.load_transposed(a, left + offset)
-    op.load_transposed(b, right + offset)
+    op.load_transposed(into[0], left + offset)
+    op.load_transposed(into[1], right + offset)
+
+
+def _multiply_step(block: Block, panel: int, tile: int, a: Any, b: Any) -> None:
+    """Unpack the rows and columns that a step has gathered, and multiply them."""
     rows = [_split(_bytes(a, pair, byte)) for pair in range(2) for byte in range(2)]
     tiles = block.plan.config.tile_columns // 8
     for byte in range(2):
@@ -94,4 +110,3 @@ def _split(word: Any) -> tuple[Any, Any]:
 def _multiply(block: Block, index: int, rows: list[Any], columns: list[Any]) -> None:
     sums = [block.sums[4 * index + i] for i in range(4)]
     T.evaluate(T.ptx[block.plan.atom.ptx](*sums, *rows, *columns, *sums))
-
