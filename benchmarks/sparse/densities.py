@@ -22,6 +22,7 @@ from benchmarks.shared.command import answering, parser_of
 from benchmarks.shared.texts import compiled
 from subbyte.device.arch import arch
 from subbyte.families import config_from_key, family_of
+from subbyte.families.condense.dense import MEASURED
 from subbyte.families.registry import families
 from subbyte.files import prove_writable, write_file
 from subbyte.kernel import Kernel
@@ -144,6 +145,16 @@ def measure(asked: Any) -> int:
     return int(any(one["wrong"] for record in records for row in record["rows"] for one in row["sides"].values()))
 
 
+def collect(asked: Any) -> int:
+    """Write the break-evens of a record where the library looks them up."""
+    record = json.loads(asked.record.read_text(encoding="utf-8"))["records"]
+    found = {one["spec"]: (one["break_even"] or {}).get("value") or 0.0 for one in record}
+    gpu = record[0]["device"]["name"]
+    whole = {"gpu": gpu, "record": asked.record.name, "products": found}
+    write_file(MEASURED, (json.dumps(whole, indent=1) + "\n").encode())
+    return 0
+
+
 def _side(workload: ConvWorkload, entry: dict[str, Any], result: Any) -> tuple[Side | None, str]:
     if isinstance(result, str):
         return None, result
@@ -184,5 +195,7 @@ def main(arguments: Sequence[str]) -> int:
     running.add_argument("--best", type=int, default=2, help="skipping kernels of each of those (default 2)")
     running.add_argument("--rounds", type=int, default=7)
     running.add_argument("--seconds", type=float, default=90.0, help="begin no layer after that (default 90)")
+    keeping = commands.add_parser("collect", help="the break-evens, for the library")
+    keeping.add_argument("record", type=Path)
     asked = parser.parse_args(arguments)
-    return build(asked) if asked.what == "build" else measure(asked)
+    return {"build": build, "measure": measure, "collect": collect}[asked.what](asked)

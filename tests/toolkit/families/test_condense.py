@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,7 @@ import subbyte
 from subbyte.device import ARCHS
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families import config_from_dict, config_from_key, family_of
+from subbyte.families.condense import dense
 from subbyte.families.condense.config import CondenseConfig
 from subbyte.families.condense.estimate import kept, steps
 from subbyte.families.condense.explain.kept import kept_products
@@ -16,6 +20,7 @@ from subbyte.families.condense.family import CONDENSE
 from subbyte.families.condense.live import kept_of, live_columns, live_rows, steps_of
 from subbyte.families.condense.plan import CondensePlan
 from subbyte.families.condense.weights import prepare_weights
+from subbyte.kernel import Kernel
 from subbyte.kernel.choose import best_known
 from subbyte.measure.densities import strewn
 from subbyte.numerics.int4 import unpack_words
@@ -102,6 +107,44 @@ def test_keys_spaces_and_choices():
     workload = subbyte.workload("gemm512")
     assert family_of(best_known(workload)[0]) is not CONDENSE  # nobody gets it who does not ask for it
     assert family_of(best_known(workload, family="condense")[0]) is CONDENSE
+
+
+def test_dense_is_taken_where_finding_zeros_did_not_pay(monkeypatch):
+    found = {"gpu": "some GPU", "products": {"gemm512x512x512": 0.01, "gemm64x64x64": 0.0}}
+    monkeypatch.setattr(dense, "measured", lambda: found)
+    workload = subbyte.workload("gemm512")
+    assert CONDENSE.dense_at(workload, 0.009) is None
+    assert "below density 0.01 alone on this product" in str(CONDENSE.dense_at(workload, 0.01))
+    assert "at no density on this product" in str(CONDENSE.dense_at(subbyte.workload("gemm64"), 0.0))
+    assert "on all products measured (2)" in str(CONDENSE.dense_at(subbyte.workload("gemm128"), 0.5))
+    assert CONDENSE.dense_at(subbyte.workload("gemm128"), 0.005) is None
+    with pytest.raises(InvalidInput, match="it is of sparsity='condense'"):
+        subbyte.compile(workload, density=0.5)
+
+
+def test_the_c_header_packs_weights_like_python(tmp_path):
+    kernel = Kernel(CONDENSE.plan(subbyte.workload("gemm40x70x100"), CondenseConfig(1, 1, 1, 2, ahead=0), SM_90A))
+    parts = CONDENSE.export(kernel.plan)
+    text = parts.sections["weights"]
+    words = int(np.prod(parts.weight_shape))
+    for name, value in {"w_words": f"[{words}]", "k": 70, "c": 100, "stem": "x", "NAME": "X"}.items():
+        text = text.replace(f"@{name}@", str(value))
+    (tmp_path / "x.c").write_text(
+        "#include <stddef.h>\n#include <stdint.h>\nenum { X_OK, X_BAD_VALUE };\n"
+        f"#define X_WEIGHT_WORDS {words}\n"
+        "static uint32_t x_at(int8_t v, size_t c) { return (uint32_t)(v & 15) << (4 * (c % 8)); }\n"
+        f"{text}\nint pack(const int8_t *w, uint32_t *o) {{ return x_prepare_weights(w, o); }}\n"
+    )
+    subprocess.run(
+        ["cc", "-Wall", "-Werror", "-shared", "-fPIC", "-o", tmp_path / "x.so", tmp_path / "x.c"], check=True
+    )
+    w = np.random.default_rng(0).integers(-8, 8, (70, 1, 1, 100)).astype(np.int8)
+    found = np.zeros(words, np.uint32)
+    pack = ctypes.CDLL(str(tmp_path / "x.so")).pack
+    assert pack(w.ctypes.data_as(ctypes.c_void_p), found.ctypes.data_as(ctypes.c_void_p)) == 0
+    assert np.array_equal(found, prepare_weights(w).ravel())
+    w[69, 0, 0, 99] = 8
+    assert pack(w.ctypes.data_as(ctypes.c_void_p), found.ctypes.data_as(ctypes.c_void_p)) == 1
 
 
 @pytest.mark.parametrize(("spec", "knobs", "reason"), [

@@ -203,6 +203,11 @@ class Family(FormerNames, ABC):
     finds_zeros: ClassVar[bool] = False
     """Its kernels find out while they run which products to leave out, of either operand: ``--sparsity condense``."""
 
+    def dense_at(self, workload: ConvWorkload, density: float) -> str | None:
+        """Of a family that finds zeros: why dense kernels are to be taken where this share of both operands is not 0;
+        None where finding zeros is faster."""
+        return "its kernels find no zeros"
+
     def keeps(self, plan: Plan, x: NDArray[np.int8], w: NDArray[np.int8]) -> dict[str, float] | None:
         """Of a kernel that finds zeros, by name: the share of the products that it keeps of these operands, as expected
         and as counted, and what else it takes from them. None of other kernels."""

@@ -15,6 +15,7 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.families.base import ExportParts, Family, Function, Plan
 from subbyte.families.condense.config import CondenseConfig
+from subbyte.families.condense.dense import dense_at
 from subbyte.families.condense.estimate import estimated_cycles, kept, tile_steps
 from subbyte.families.condense.live import kept_of, live_columns, live_rows, steps_of
 from subbyte.families.condense.plan import BLOCK_WORDS, FORM, CondensePlan
@@ -88,6 +89,10 @@ class CondenseFamily(Family):
         return _candidates(self, workload, arch)
 
     finds_zeros = True
+
+    def dense_at(self, workload: ConvWorkload, density: float) -> str | None:
+        """By what was measured of this product, or of others."""
+        return dense_at(workload, density)
 
     def keeps(self, plan: Plan, x: NDArray[np.int8], w: NDArray[np.int8]) -> dict[str, float] | None:
         """Shares of K that tiles keep, and steps of 32 positions of a tile."""
