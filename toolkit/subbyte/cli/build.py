@@ -49,9 +49,7 @@ def add_parser(subparsers: Any) -> None:
     add_arch_argument(parser)
     add_sparsity_argument(parser)
     add_config_arguments(parser, "auto")
-    text = (
-        "with --sparsity condense: the share of both operands that is not 0; a dense kernel is taken where it is faster"
-    )
+    text = "with --sparsity condense: the share of both operands that is not 0; dense is taken where it is faster"
     parser.add_argument("--density", metavar="D", type=density, help=text)
     parser.add_argument("--emit", choices=FORMS, help="what to print (default: a summary); cubin needs -o")
     parser.add_argument("--output", metavar="TYPE", help=OUTPUT_HELP)

@@ -31,4 +31,5 @@ def dense_at(workload: ConvWorkload, density: float) -> str | None:
         return None
     what = "on this product" if own is not None else f"on all products measured ({len(found['products'])})"
     where = f"below density {limit:.2g} alone" if limit else "at no density"
-    return f"finding zeros takes longer than multiplying them at density {density:g}: it paid {where} {what}, {found['gpu']}"
+    why = f"at density {density:g} finding zeros takes longer than multiplying them"
+    return f"{why}: it paid {where} {what}, {found['gpu']}"
