@@ -23,6 +23,7 @@ from subbyte.families.condense.weights import prepare_weights
 from subbyte.families.registry import newest_first
 from subbyte.kernel import Kernel
 from subbyte.kernel.choose import best_known
+from subbyte.kernel.default import finding_configs
 from subbyte.measure.densities import strewn
 from subbyte.numerics.int4 import unpack_words
 
@@ -108,6 +109,9 @@ def test_keys_spaces_and_choices():
     workload = subbyte.workload("gemm512")
     assert newest_first()[-1] is CONDENSE  # nobody gets it who does not ask for it
     assert family_of(best_known(workload, family="condense")[0]) is CONDENSE
+    assert family_of(next(finding_configs(workload, "sm_90a"))) is CONDENSE
+    with pytest.raises(Unsupported, match="in the condense family: not covered"):
+        subbyte.build("resnet50.stage2@8", sparsity="condense")
 
 
 def test_dense_is_taken_where_finding_zeros_did_not_pay(monkeypatch):

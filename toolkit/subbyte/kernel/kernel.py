@@ -283,15 +283,12 @@ def build(
     Raises InvalidInput for an unknown workload, architecture or sparsity, Unsupported with the
     reason when the configuration cannot be built, BuildFailed.
     """
-    from subbyte.families.registry import finding_zeros
-    from subbyte.kernel.choose import best_known
-    from subbyte.kernel.default import default_configs
+    from subbyte.kernel.default import default_configs, finding_configs
 
     found = with_sparsity(workload_named(workload), sparsity)
     failed: BuildFailed | None = None
-    if config is None and sparsity == FOUND:
-        config = best_known(found, arch, finding_zeros().name, output=output)[0]
-    for chosen in default_configs(found, arch) if config is None else [config]:
+    usual = finding_configs if sparsity == FOUND else default_configs
+    for chosen in usual(found, arch) if config is None else [config]:
         kernel = Kernel(steps.make_plan(found, chosen, arch, output, clip, requant))
         try:
             _ = kernel.cubin
